@@ -39,12 +39,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="tables of validations and of Morris studies as Markdown")
     parser.add_argument("folders", nargs="+", type=Path, metavar="FOLDER")
     try:
-        print("\n\n".join(part for folder in parser.parse_args().folders for part in parts_of(folder)))
+        print("\n\n".join(part for folder in parser.parse_args().folders for part in split_parts(folder)))
     except PrismError as error:
         parser.exit(2, f"{error}\n")
 
 
-def parts_of(folder: Path) -> list[str]:
+def split_parts(folder: Path) -> list[str]:
     """Return the tables of a folder, each after its title."""
     if (folder / "validation.json").is_file():
         found = json.loads((folder / "validation.json").read_text(encoding="utf-8"))

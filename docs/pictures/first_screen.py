@@ -16,7 +16,7 @@ from prism_mesa.studies.measures.finished import finished_run
 from prism_mesa.view.page.network_view import drawn_follows, lay_out
 from prism_mesa.view.page.source import Follows
 from prism_mesa.view.plots import save
-from prism_mesa.view.plots.cascades import tree_of
+from prism_mesa.view.plots.cascades import cascade_tree
 from prism_mesa.view.plots.style import CM, INK, PALETTE, SMALL, TEXT, WIDE
 
 AGENTS = 1000
@@ -45,7 +45,7 @@ def draw_network(ax: Axes, result: RunResult, root: int) -> None:
     lines = np.stack([at[src], at[dst]], axis=1)
     ax.add_collection(LineCollection(list(lines), colors="#9fb3c8", linewidths=0.25, alpha=0.16, rasterized=True))
     ax.scatter(*at.T, s=3 + 0.12 * follows.followers, color="#b9c6d3", linewidths=0, zorder=2)
-    tree = tree_of(result.table("posts"), root)
+    tree = cascade_tree(result.table("posts"), root)
     author, above = tree["author"].to_numpy(), tree["above"].to_numpy()
     passed = np.stack([at[author[above[1:]]], at[author[1:]]], axis=1)
     ax.add_collection(LineCollection(list(passed), colors=INK, linewidths=0.7, zorder=3))

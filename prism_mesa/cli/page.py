@@ -47,15 +47,15 @@ def browser_page(
         done = f"fetched {len(fetched)} files" if fetched else "nothing to fetch"
         show_line(f"the page's front end is there: {done}, all checked, in {front_end_folder()}")
         return
-    from prism_mesa.view.server.opened import fault_of, open_page
+    from prism_mesa.view.server.opened import open_page, opening_fault
     from prism_mesa.view.server.serving import serve
 
-    opened = parse_arguments(arguments or [])
-    fault = fault_of(opened)
-    if fault:
-        if not opened.paths:  # there is no file to correct while the page is open
-            raise BadInputError(fault)
-        say(f"prism: {fault} (the page says so too: mend it, and reload)")
+    opened = _opened(arguments or [])
+    wrong = opening_fault(opened)
+    if wrong:
+        if not opened.paths:  # nothing that could be mended while the page is open
+            raise BadInputError(wrong)
+        say(f"prism: {wrong} (the page says so too: mend it, and reload)")
     open_page(opened)
     if find_faults(front_end_folder()):
         say("fetching the page's front end, once ...")

@@ -1,1 +1,1 @@
-"""What people look at: pictures, the browser page, summaries, and the talk in the terminal."""
+"""Everything that users look at: figures, the browser page, reports, summaries, and interviews in a terminal."""

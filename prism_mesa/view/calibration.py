@@ -1,4 +1,4 @@
-"""The report of a calibration: what was fitted, what was held out, and what the data say of each parameter."""
+"""The report of a calibration: fitted values, held-out measures, and how well the data identify each parameter."""
 
 from functools import partial
 from pathlib import Path
@@ -12,8 +12,7 @@ from prism_mesa.errors import counted, printable, shortened
 from prism_mesa.figure import NotebookFigure
 from prism_mesa.studies.calibration.plan import COPY
 from prism_mesa.studies.calibration.result import CONFIG, CalibrationResult
-from prism_mesa.studies.calibration.surrogate import IDENTIFIED, LEEWAY, Profiles
-from prism_mesa.view.plots.style import GREY, INK, WIDTH, axes_legend, color_of, marker_of, panels, tidy
+from prism_mesa.view.plots.style import GREY, INK, WIDTH, axes_legend, panels, series_color, series_marker, tidy
 from prism_mesa.view.study import blocks as b
 from prism_mesa.view.study.numbers import NOTHING, significant
 from prism_mesa.view.study.report import write_pages
@@ -27,7 +26,7 @@ def write_calibration_report(result: CalibrationResult) -> tuple[Path, Path]:
 
 
 def calibration_report(result: CalibrationResult) -> b.Report:
-    """Return what the report of a calibration says."""
+    """Return the sections of a calibration's report."""
     failed = int((result.trials["status"] == "failed").sum())
     seeds = counted(len(result.plan.seeds), "seed")
     summary = f"{counted(len(result.trials), 'trial')} of {seeds}, {failed} failed; {counted(result.runs, 'run')}."
@@ -41,7 +40,7 @@ def calibration_report(result: CalibrationResult) -> b.Report:
 
 
 def _parameters(result: CalibrationResult) -> b.Section:
-    """Return the fitted values, and what the data say of each."""
+    """Return the fitted values, and how well the data identify each."""
     if result.profiles is None:
         text = "With fewer than four trials that did not fail nothing is said of what the data identify."
         values = ", ".join(f"{key} = {value:g}" for key, value in result.fitted.items())
@@ -77,7 +76,7 @@ def _parameters(result: CalibrationResult) -> b.Section:
 
 
 def _measures(result: CalibrationResult) -> b.Section:
-    """Return each target, and what the fitted world has in its place."""
+    """Return each target beside the value in the fitted world."""
     groups = [
         b.Group(title, tuple(_row(row) for row in result.measures.to_dict("records") if row["set"] == name))
         for name, title in (("fit", "Fitted"), ("holdout", "Held out: the fit did not see these data"))
@@ -150,20 +149,20 @@ _LONGEST = 34
 
 
 def profile_figure(result: CalibrationResult, profiles: Profiles) -> Figure:
-    """Return a panel for each parameter: how low the objective can be at each of its values."""
-    axes = result.plan.axes
+    """Return the profile of the objective for each parameter: its lowest value with the parameter held fixed."""
+    axes = result.plan.space.axes
     figure, grid = panels(len(axes), height=2.5)
     most = profiles.least + result.plan.params.rise
     for panel, axis in zip(grid, axes, strict=True):
         curve = profiles.curves[profiles.curves["parameter"] == axis.key]
         known = profiles.intervals[profiles.intervals["parameter"] == axis.key].iloc[0]
         value = curve["value"]
-        panel.axvspan(known["low"], known["high"], color=color_of(0), alpha=0.1, linewidth=0)
+        panel.axvspan(known["low"], known["high"], color=series_color(0), alpha=0.1, linewidth=0)
         panel.axhline(most, color=GREY, linewidth=0.8, linestyle="--")
-        panel.fill_between(value, curve["possible"], curve["objective"], color=color_of(0), alpha=0.25, linewidth=0)
-        panel.plot(value, curve["objective"], color=color_of(0), linewidth=1.5)
+        panel.fill_between(value, curve["possible"], curve["objective"], color=series_color(0), alpha=0.25, linewidth=0)
+        panel.plot(value, curve["objective"], color=series_color(0), linewidth=1.5)
         panel.plot(value, curve["tried"], "o", color=INK, markersize=2.5)
-        panel.axvline(known["fitted"], color=color_of(1), linewidth=1)
+        panel.axvline(known["fitted"], color=series_color(1), linewidth=1)
         _upwards(panel, max(most, 1.0), float(np.nanmax(curve[["objective", "tried"]].to_numpy())))
         if axis.log:
             panel.set_xscale("log")
@@ -174,14 +173,14 @@ def profile_figure(result: CalibrationResult, profiles: Profiles) -> Figure:
 
 
 def distance_figure(result: CalibrationResult) -> Figure:
-    """Return how many tolerances each measure of the fitted world is from its target, with its interval."""
+    """Return the distance of each measure from its target, in tolerances, with its interval."""
     rows = result.measures
     figure = NotebookFigure(figsize=(WIDTH, 0.9 + 0.3 * len(rows)), layout="constrained")
     panel: Axes = figure.subplots()
     panel.axvspan(-1, 1, color=GREY, alpha=0.2, linewidth=0)
     panel.axvline(0, color=GREY, linewidth=0.8)
     for place, row in enumerate(rows.to_dict("records")):
-        color = color_of(0 if row["set"] == "fit" else 1)
+        color = series_color(0 if row["set"] == "fit" else 1)
         ends = [(row[end] - row["target"]) / row["tolerance"] for end in ("low", "high")]
         panel.plot(ends, [place, place], color=color, linewidth=1.5)
         panel.plot(row["distance"], place, "o" if row["set"] == "fit" else "D", color=color, markersize=5)
@@ -201,12 +200,14 @@ def distance_figure(result: CalibrationResult) -> Figure:
 
 
 def objective_figure(result: CalibrationResult) -> Figure:
-    """Return the objective of each trial in the order in which they were tried, and the least so far."""
+    """Return the objective of each trial in order, and the best value so far."""
     done = result.trials[result.trials["status"] == "done"]
     figure, [panel] = panels(1, height=2.4)
     for place, how in enumerate(("spread", "likely", "probe", "guess")):
         rows = done[done["how"] == how]
-        panel.plot(rows["trial"], rows["objective"], marker_of(place), color=color_of(place), markersize=3, label=how)
+        panel.plot(
+            rows["trial"], rows["objective"], series_marker(place), color=series_color(place), markersize=3, label=how
+        )
     panel.step(done["trial"], done["objective"].cummin(), where="post", color=INK, linewidth=1)
     _upwards(panel, 1.0, float(done["objective"].max()))
     panel.set_xlabel("trial")
@@ -217,7 +218,7 @@ def objective_figure(result: CalibrationResult) -> Figure:
 
 
 def _upwards(panel: Axes, linear: float, most: float) -> None:
-    """Let a panel begin at 0, and rise by factors above `linear`; its ticks stand apart."""
+    """Start an axis at 0, make it logarithmic above `linear`, and thin out its ticks."""
     panel.set_yscale("asinh", linear_width=linear)
     panel.set_ylim(0, 1.3 * most)
     panel.minorticks_off()

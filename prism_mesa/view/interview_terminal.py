@@ -1,4 +1,4 @@
-"""An interview in a terminal: what is typed, what is shown. The interview itself is `analysis.interview`."""
+"""An interview in a terminal: input and output. The interview itself is in `analysis.interview`."""
 
 import signal
 import sys
@@ -27,14 +27,14 @@ _SAID_CAP = 600
 
 
 class Session:
-    """Takes lines and shows what comes of them.
+    """Reads lines from the user and shows the answers.
 
     Args:
-        interview: Who answers.
-        show: Shows a line, which holds nothing that could steer a terminal.
-        thoughts: Whether thoughts and calls of tools are shown from the start.
+        interview: The interview that answers.
+        show: Shows a line that is free of terminal control characters.
+        thoughts: Whether to show thoughts and tool calls from the start.
         dim: Whether they are dimmed (`terminal.Dimmed`).
-        echo: Whether questions are shown as well: where they are not typed in a terminal.
+        echo: Whether to show questions too, for input that is not typed in a terminal.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class Session:
                 break
 
     def _took(self, line: str) -> bool:
-        """Do what a line says, and return whether to go on."""
+        """Carry out a line, and return whether to go on."""
         if not line.startswith("/"):
             self._ask(line)
             return True
@@ -83,7 +83,7 @@ class Session:
             self._tell(line, PROMPT)
 
     def _ask(self, question: str) -> None:
-        """Ask a question; of several responses the last is the answer, which is shown once it is known to be it."""
+        """Ask a question and show the answer, which is the last of several responses."""
         try:
             events = self.interview.chat_stream(question)
         except AgentError as error:  # it is too long
@@ -134,18 +134,18 @@ class Session:
                 self._show(Dimmed(f"    {part}") if self._dim else f"    {part}")
 
     def _tell(self, text: str, before: str = "") -> None:
-        """Show a text, whose own lines stay lines, after a label."""
+        """Show a text after a label; line breaks are kept."""
         for line in text.splitlines() or [""]:
             self._show(f"{printable(before)}{printable(line)}".rstrip())
             before = " " * len(before)
 
 
 class Interrupts:
-    """What Ctrl-C does while a talk goes on: noted even where Python has to drop the exception, as in a finalizer.
+    """Handles Ctrl-C during an interview, and remembers it where Python drops the exception, as in a finalizer.
 
     Attributes:
-        came: Whether there was one.
-        held: Whether one is only noted: while what was said is being kept.
+        came: Whether Ctrl-C was pressed.
+        held: Whether to only remember it, while the transcript is being saved.
     """
 
     def __init__(self) -> None:
@@ -170,10 +170,10 @@ class Interrupts:
             signal.signal(signal.SIGINT, self._before)
 
     def between(self, lines: Iterable[str]) -> Iterator[str]:
-        """Yield lines until there was an interrupt.
+        """Yield lines until the user interrupts.
 
         Raises:
-            KeyboardInterrupt: If there was.
+            KeyboardInterrupt: If the user pressed Ctrl-C.
         """
         for line in lines:
             yield line
@@ -182,7 +182,7 @@ class Interrupts:
 
 
 def typed_lines(prompt_to_stdout: bool) -> Iterator[str]:
-    """Yield what is typed in a terminal, after a prompt, until the end of input.
+    """Prompt for lines in a terminal, and yield them until the end of input.
 
     Args:
         prompt_to_stdout: Else the prompt goes to stderr.
@@ -200,6 +200,6 @@ def typed_lines(prompt_to_stdout: bool) -> Iterator[str]:
 
 
 def piped_lines() -> Iterator[str]:
-    """Yield the lines of standard input; bytes that are no UTF-8 become question marks."""
+    """Yield the lines of standard input; bytes that are not UTF-8 become question marks."""
     for line in sys.stdin.buffer:
         yield line.decode("utf-8", "replace")

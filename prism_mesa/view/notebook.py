@@ -1,4 +1,4 @@
-"""A run as a notebook shows it: how it ended, what it came to, where it lies."""
+"""The summary of a run that a notebook displays."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -13,10 +13,10 @@ _LEFT_OUT: Final = frozenset(("run", "states", "network", "time", "memory", "pic
 
 
 def run_html(result: RunResult) -> str:
-    """Return a run as a piece of HTML: its status and seed, its states as a bar, its summary in words, its folder.
+    """Return a run as HTML: its status, seed, states as a bar, summary and folder.
 
     Raises:
-        LookupError: If the summary lacks a part; so ValueError and TypeError where it is damaged.
+        LookupError: If the summary lacks a part. A damaged summary may also raise ValueError or TypeError.
     """
     caption, name = result.summary, result.run_dir.name
     state = result.state or result.status
@@ -30,7 +30,7 @@ def run_html(result: RunResult) -> str:
 
 
 def _states(shares: Mapping[str, float]) -> str:
-    """Return what agents were doing: shares of agent-ticks as a bar, with the larger ones in words below."""
+    """Return the shares of agent-ticks by state as a bar, with labels for the larger ones below."""
     order = [(state.value, color, float(shares.get(state.value, 0.0))) for state, color in STATE_COLORS.items()]
     largest = sorted((share, name) for name, _, share in order if share >= 0.005)[::-1]
     words = ", ".join(f"{name} {share:.1%}" for share, name in largest)

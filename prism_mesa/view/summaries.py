@@ -1,4 +1,4 @@
-"""Summaries in words, as `prism run`, `economy` and `survey` print them: of the summary's numbers and nothing else."""
+"""Summaries of runs, nations and surveys as text, from the numbers in the summary alone."""
 
 from collections.abc import Iterator
 from pathlib import PurePath
@@ -44,7 +44,7 @@ def run_lines(summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _activity_lines(summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield what agents did, how far it spread, and how unequally."""
+    """Yield lines on agents' activity, on cascades, and on inequality."""
     engagement, trees = summary["engagement"], summary["cascades"]
     of_replies = f" ({summary['reshares_of_replies']:,} of replies)" if "reshares_of_replies" in summary else ""
     yield "states", ", ".join(f"{state} {share:.1%}" for state, share in summary["state_shares"].items())
@@ -59,7 +59,7 @@ def _activity_lines(summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _decision_lines(decisions: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield what the guards left open, who answered it, and what that cost."""
+    """Yield lines on open choices: how many, who answered them, and at what cost."""
     rates, llm = decisions["rates"], decisions["llm"]
     by = decisions["by_source"]
     answered = ", ".join(f"{by[source]:,} {text}" for source, text in _SOURCES.items() if source in by)
@@ -82,7 +82,7 @@ def _decision_lines(decisions: dict[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _writing_lines(summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield who wrote the texts, where it was not templates as configured."""
+    """Yield lines on who wrote the texts, unless templates did as configured."""
     if writing := summary["writing"]:
         reasons = ", ".join(f"{n} {why}" for why, n in writing["reasons"].items())
         spent = f"{writing['calls']:,} calls, {writing['tokens']:,} tokens"
@@ -94,7 +94,7 @@ def _writing_lines(summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _fallback_lines(decisions: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield who decided, and how often it could not."""
+    """Yield lines on who decided, and on failures."""
     fallbacks = decisions["by_source"].get("fallback", 0)
     reasons = ", ".join(f"{n} {why}" for why, n in decisions["fallback_reasons"].items())
     yield "decided by", decisions["decided_by"] + (f" ({decisions['note']})" if decisions["note"] else "")
@@ -102,7 +102,7 @@ def _fallback_lines(decisions: dict[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _note_lines(summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield guards that raised, what input came to, and whose rows are recorded."""
+    """Yield lines on guards that raised errors, on input files, and on recorded agents."""
     for fault, n in summary["guard_errors"].items():
         yield "guard error", f"{n:,} times: {fault}"
     for note in summary["notes"]:
@@ -114,14 +114,14 @@ def _note_lines(summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _inequality(activity: dict[str, float], attention: dict[str, float]) -> str:
-    """Return how unequally agents act and are seen: Gini coefficients over all agents, and what the first tenth has."""
+    """Return the inequality of actions and impressions: Gini coefficients, and the share of the top tenth."""
     shares = [("activity", activity), ("attention", attention)]
     each = [f"{name}: Gini {of['gini']:.2f}, the top 10 % have {of['top_10_share']:.0%}" for name, of in shares]
     return f"{'; '.join(each)} (attention: impressions of what an agent wrote)"
 
 
 def _time(summary: dict[str, Any]) -> str:
-    """Return what the whole command took, where it is known, and the run in it."""
+    """Return the duration of the run, and of the whole command if it is known."""
     run = {name: summary.get(f"run_{name}", summary[name]) for name in ("cpu_s", "wall_s")}
     text = f"{run['cpu_s']:.1f} CPU s ({run['wall_s']:.1f} wall s), "
     if "run_cpu_s" not in summary:
@@ -134,20 +134,20 @@ def _pictures(summary: dict[str, Any]) -> str:
     return ", ".join(PurePath(path).name for path in summary.get("pictures", ())) or "none"
 
 
-def _opinions(told: dict[str, Any]) -> str:
-    """Return how stances were spread before and after a run, and what moved them."""
+def _opinions(opinions: dict[str, Any]) -> str:
+    """Return the distribution of stances before and after a run, and what changed them."""
     spreads = [
         f"mean {spread['mean']:.3f}, sd {spread['sd']:.3f}, bimodality "
         + ("undefined" if spread["bimodality"] is None else f"{spread['bimodality']:.2f}")
-        for spread in (told["before"], told["after"])
+        for spread in (opinions["before"], opinions["after"])
         if spread["mean"] is not None
     ]
-    moved = f"{told['drawn_on']:,} posts drew a reader on, {told['pushed_away']:,} pushed one away"
-    return f"{told['of']}: {' -> '.join(spreads) or 'nobody was there'}; {moved}"
+    moved = f"{opinions['drawn_on']:,} posts drew a reader on, {opinions['pushed_away']:,} pushed one away"
+    return f"{opinions['of']}: {' -> '.join(spreads) or 'nobody was there'}; {moved}"
 
 
 def _network_changes(changes: dict[str, Any]) -> str:
-    """Return how many follows there were and are, and what agents decided about each other."""
+    """Return the numbers of follows before and after, and agents' decisions about each other."""
     before, after = changes["follows_before"], changes["follows_after"]
     counts = {event: n for event, n in changes["events"].items() if n or event not in ("unmute", "unblock")}
     events = ", ".join(f"{n:,} {_EVENTS[event][n != 1]}" for event, n in counts.items())
@@ -155,7 +155,7 @@ def _network_changes(changes: dict[str, Any]) -> str:
 
 
 def _churn(churn: dict[str, Any]) -> str:
-    """Return how many agents were there, and how many came and went."""
+    """Return the numbers of agents that were present, joined and left."""
     events = churn["events"]
     return (
         f"{churn['there_first']:,} agents there at the beginning, {churn['there_last']:,} at the end, "
@@ -176,7 +176,7 @@ _EVENTS = {
 
 
 def _network(summary: dict[str, Any]) -> str:
-    """Return who is followed by most and who follows most, by which a graph shows that is read the wrong way round."""
+    """Return the most followed and most following agents, which reveal a graph that is read the wrong way round."""
     most, eager, direction = summary["most_followers"], summary["follows_most"], summary["direction"]
     read = f" (network.direction={direction})" if direction else ""
     return (
@@ -228,7 +228,7 @@ def economy_lines(summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _commands(summary: dict[str, Any], agent: str, then: str) -> str:
-    """Return the two commands that are worth trying after a run."""
+    """Return two commands to try after a run."""
     run_dir, end = in_command(summary["run_dir"]), "-- " if agent.startswith("-") else ""
     return f"prism why {end}{run_dir} {quote(printable(agent))}; prism {then} {run_dir}"
 
@@ -238,7 +238,7 @@ def _mean(of: dict[str, float]) -> str:
 
 
 def survey_lines(summary: dict[str, Any]) -> Iterator[str]:
-    """Yield the lines of a survey's summary: who was asked, a table for each closed question, a few open answers."""
+    """Yield the lines of a survey's summary: respondents, a table for each closed question, and a few open answers."""
     failed = ", ".join(f"{n:,} {reason}" for reason, n in summary["failures"].items())
     yield f"survey      {summary['folder']} ({summary['status']})"
     when = f"before the run and after round {summary['at']}"
@@ -253,7 +253,7 @@ def survey_lines(summary: dict[str, Any]) -> Iterator[str]:
         yield f"{question['id']}: {question['ask']} (answered: {n})"
         if question["options"]:
             rows = [row for row in summary["table"] if row["question"] == question["id"]]
-            yield from _options_told(question, rows)
+            yield from _option_lines(question, rows)
         if question.get("asked_by") == "noise":
             yield "  in free words of an LLM that rambles: not to be believed; use a larger one"
         for answer in question.get("some", ()):
@@ -261,7 +261,7 @@ def survey_lines(summary: dict[str, Any]) -> Iterator[str]:
             yield f"  {'':<{len(answer['name'])}} {'':<{len(str(answer['agent'])) + 8}}  after:  {answer['after']}"
 
 
-def _options_told(question: dict[str, Any], rows: list[dict[str, Any]]) -> Iterator[str]:
+def _option_lines(question: dict[str, Any], rows: list[dict[str, Any]]) -> Iterator[str]:
     text = {(row["option"], row["wave"]): row for row in rows}
     width = min(max(map(len, question["options"])), 40)
     yield f"  {'':<{width}}" + "".join(f"  {wave:<20}" for wave in ("before", "after", "change")).rstrip()

@@ -8,7 +8,7 @@ from prism_mesa import RunResult, Study, open_run, run
 from prism_mesa.errors import ConfigError, DataError
 from prism_mesa.view.plots.sources import groups_of, one_run
 from prism_mesa.view.plots.states import states_figure
-from prism_mesa.view.plots.style import NARROW, caption_of
+from prism_mesa.view.plots.style import NARROW, figure_caption
 
 
 def lines(figure):
@@ -40,7 +40,7 @@ def test_a_study_has_a_line_for_each_condition_with_a_band_over_its_seeds(tmp_pa
     study = Study(question="?", base=base, arms=arms, seeds=2, measures=["reshares"], out=tmp_path, **keep)
     result = study.run(workers=1, report=False)
     assert [line.get_label() for line in lines(result.plot.engagement())] == list(arms)
-    assert "n = 2 seeds" in caption_of(result.plot.cascades())
+    assert "n = 2 seeds" in figure_caption(result.plot.cascades())
     if keep["keep"] == "measures":
         with pytest.raises(DataError, match=r"no table 'posts' of its runs is kept: .* or `collect: \[posts\]`"):
             result.plot.engagement(per="post")

@@ -30,7 +30,7 @@ NATIONS = {"indicators.png", "policies.png", "responses.png"}
 @pytest.fixture(autouse=True)
 def _blank_pictures(monkeypatch):
     """Write nothing into pictures, which are made all the same; what is on them is looked at in tests/view."""
-    monkeypatch.setattr(files, "png_of", lambda figure: b"\x89PNG")
+    monkeypatch.setattr(files, "to_png", lambda figure: b"\x89PNG")
 
 
 def drawn(folder):

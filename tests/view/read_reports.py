@@ -7,9 +7,9 @@ from html.parser import HTMLParser
 from markdown_it import MarkdownIt
 
 from prism_mesa.view.study.blocks import all_pictures
-from prism_mesa.view.study.markdown import markdown_of
-from prism_mesa.view.study.page import page_of
-from prism_mesa.view.study.report import report_of
+from prism_mesa.view.study.markdown import to_markdown
+from prism_mesa.view.study.page import to_html
+from prism_mesa.view.study.report import study_report
 
 WHEN = datetime(2026, 11, 23, 4, 5, tzinfo=UTC)
 _VOID = {"meta", "br", "hr", "img", "input", "link"}
@@ -54,8 +54,8 @@ class Page(HTMLParser):
 
     def rows(self):
         """Return all rows of all tables, without empty cells at their end, whose white space does not count."""
-        told = [[" ".join(cell.split()) for cell in row] for table in self.tables for row in table]
-        return [row[: max((n for n, cell in enumerate(row, 1) if cell), default=0)] for row in told]
+        rows = [[" ".join(cell.split()) for cell in row] for table in self.tables for row in table]
+        return [row[: max((n for n, cell in enumerate(row, 1) if cell), default=0)] for row in rows]
 
 
 @cache
@@ -70,9 +70,9 @@ def read_markdown(text):
     return Page(MarkdownIt("commonmark").enable("table").render(text))
 
 
-def forms_of(result):
+def both_forms(result):
     """Return a study's report as a page and as Markdown, with nothing drawn."""
-    report = report_of(result, WHEN)
+    report = study_report(result, WHEN)
     names = [picture.name for picture in all_pictures(report.sections)]
-    page = page_of(report, dict.fromkeys(names, "<svg></svg>"))
-    return page, markdown_of(report, {name: f"figures/{name}.png" for name in names})
+    page = to_html(report, dict.fromkeys(names, "<svg></svg>"))
+    return page, to_markdown(report, {name: f"figures/{name}.png" for name in names})

@@ -59,15 +59,6 @@ def test_a_timeline_has_a_bar_for_each_stay_in_a_state_and_a_mark_at_each_open_c
     assert axes.get_title(loc="left") == "Ben $x$, agent 1"
 
 
-def test_a_timeline_of_one_round_names_who_decided(agent_run):
-    manifest = json.loads((agent_run / "manifest.json").read_text())
-    (agent_run / "manifest.json").write_text(json.dumps(manifest | {"decided_by": "rule-based reasoner"}))
-    caption = caption_of(timeline_figure(agent_run, 1, rounds=(1, 1)))
-    assert "States of one agent in round 1, of 3 ticks: n = 1 transition, " in caption
-    assert "1 of them an open choice, decided by rule-based reasoner." in caption
-    assert "0 of them open choices." in caption_of(timeline_figure(agent_run, 1, rounds=(0, 0)))
-
-
 def test_a_timeline_of_nobody_says_who_there_is(agent_run):
     with pytest.raises(DataError, match=r"no agent 'Bob': give a row from 0 to 1, an id or a name"):
         timeline_figure(agent_run, "Bob")
@@ -76,11 +67,11 @@ def test_a_timeline_of_nobody_says_who_there_is(agent_run):
 
 
 def test_feeds_are_compared_seed_by_seed_with_the_interval_of_the_paired_differences(tmp_path):
-    one = rounds_table(1).assign(replies=0, reshares=0)
+    first_round = rounds_table(1).assign(replies=0, reshares=0)
     likes = {"plain": [10, 20, 40], "ranked": [13, 25, 44]}
     groups = {
         label: [
-            kept_run(tmp_path / f"{label}{seed}", seed=seed, rounds=one.assign(likes=n))
+            kept_run(tmp_path / f"{label}{seed}", seed=seed, rounds=first_round.assign(likes=n))
             for seed, n in enumerate(numbers)
         ]
         for label, numbers in likes.items()
@@ -99,16 +90,6 @@ def test_feeds_are_compared_seed_by_seed_with_the_interval_of_the_paired_differe
         feeds_figure(groups["plain"])
     with pytest.raises(ConfigError, match="outcome='likes': is one of impressions per agent and round, "):
         feeds_figure(groups, outcome="likes")
-
-
-def test_impressions_per_agent_are_not_drawn_where_the_number_of_agents_is_not_known(tmp_path):
-    groups = {
-        label: [kept_run(tmp_path / label, n_agents=None, rounds=rounds_table(3))] for label in ("plain", "ranked")
-    }
-    figure = feeds_figure(groups)
-    assert [axes.get_title("left") for axes in figure.axes if axes.get_title("left")] == ["engagements per impression"]
-    with pytest.raises(DataError, match="does not tell impressions per agent and round: nothing to compare"):
-        feeds_figure(groups, outcome="impressions per agent and round")
 
 
 def test_mixing_is_counted_from_row_to_column_and_held_against_the_sums():
@@ -144,12 +125,12 @@ def test_homophily_shows_each_pair_of_groups_as_a_multiple_of_chance(tmp_path):
 
 def test_the_oracle_is_held_against_what_agents_did_in_bins_with_wilsons_intervals(tmp_path):
     came = ["composing"] * 3 + ["scrolling"] + ["composing"]
-    said = [0.75, 0.75, 0.75, 0.75, 0.05]
+    odds = [0.75, 0.75, 0.75, 0.75, 0.05]
     moves = pd.DataFrame({"round": 0, "tick": 1, "agent": range(5), "to_state": came, "open": True})
     folder = kept_run(tmp_path / "run", transitions=moves)
     options = json.dumps(["composing", "scrolling"])
     answers = [
-        StoredAnswer(str(i), "", options, "l", "d", "{}", "", "", json.dumps([p, 1 - p])) for i, p in enumerate(said)
+        StoredAnswer(str(i), "", options, "l", "d", "{}", "", "", json.dumps([p, 1 - p])) for i, p in enumerate(odds)
     ]
     with Ledger(folder / "decisions.sqlite") as ledger:
         ledger.write(answers, [AskedRow(0, 1, i, str(i), "llm", run="r") for i in range(5)])
@@ -159,8 +140,8 @@ def test_the_oracle_is_held_against_what_agents_did_in_bins_with_wilsons_interva
     assert bars.lines[0].get_xdata() == pytest.approx([0.05, 0.75])
     assert bars.lines[0].get_ydata() == pytest.approx([1.0, 0.75])
     low, high = wilson(np.array([0.75]), np.array([4]))
-    own = stats.binomtest(3, 4).proportion_ci(method="wilson")
-    assert (low[0], high[0]) == pytest.approx((own.low, own.high))
+    expected = stats.binomtest(3, 4).proportion_ci(method="wilson")
+    assert (low[0], high[0]) == pytest.approx((expected.low, expected.high))
     assert [text.get_text() for text in axes.texts] == ["1", "4"]
     assert "n = 5 options" in caption_of(figure)
 

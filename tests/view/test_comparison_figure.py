@@ -15,17 +15,19 @@ def test_nations_are_drawn_by_quarter_with_bands_and_the_place_where_they_part(t
     for policy in ("taylor", "nothing"):
         world = {"rounds": 4, "economy": {"policy": policy, "nations": ["Canada", "Sweden"]}}
         sides.append([run_economy(world | {"seed": seed}, out=tmp_path).run_dir for seed in (1, 2, 3)])
-    found = compare(*sides)
-    axes = found.draw().axes
+    comparison = compare(*sides)
+    axes = comparison.draw().axes
     assert len(axes) == 2 * 4 * 2  # curves and differences of four indicators of two nations
-    titles = [one.get_title(loc="left") for one in axes[::2]]
+    titles = [part.get_title(loc="left") for part in axes[::2]]
     assert titles[:2] == ["Canada: output gap, %", "Sweden: output gap, %"]
-    rates: pd.DataFrame = found.rounds[(found.rounds["column"] == "output_gap") & (found.rounds["nation"] == "Canada")]
+    rates: pd.DataFrame = comparison.rounds[
+        (comparison.rounds["column"] == "output_gap") & (comparison.rounds["nation"] == "Canada")
+    ]
     lower = axes[2 * titles.index("Canada: output gap, %") + 1]
     drawn = next(line for line in lower.lines if len(line.get_xdata()) == 4)
     assert np.array_equal(drawn.get_ydata(), rates["difference"])
     assert len(lower.collections) == 1  # the band
     assert len(axes[0].lines) == 3  # both sides, and where they part
-    caption = figure_caption(found)
+    caption = figure_caption(comparison)
     assert "n = 3 pairs of runs with the same seed" in caption
     assert "they diverge in quarter 0" in caption

@@ -5,12 +5,9 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-from drawn_runs import kept_run, rounds_table
+from drawn_runs import kept_run
 from matplotlib.colors import to_hex
-from matplotlib.figure import Figure
 
-from prism_mesa import open_run
-from prism_mesa.errors import DataError
 from prism_mesa.view.plots.economy import indicators_figure, policies_figure, responses_figure
 from prism_mesa.view.plots.style import PALETTE, caption_of
 
@@ -18,8 +15,8 @@ QUARTERS = ["2009Q4", "2010Q1", "2010Q2"]
 INDICATORS = ["output_gap", "inflation", "unemployment", "policy_rate"]
 
 
-def measures(*given):
-    return json.dumps({"measures": [{"lever": lever, "how": how, "size": size} for lever, how, size in given]})
+def measures(*levers):
+    return json.dumps({"measures": [{"lever": lever, "how": how, "size": size} for lever, how, size in levers]})
 
 
 DECISIONS = [
@@ -43,7 +40,7 @@ def nations_run(folder, nations=("Ann", "B$b$")):
     aims = pd.DataFrame({"name": nations, "inflation_target": 2.0, "natural_unemployment": 5.0})
     others = pd.concat(over_time(nations, shift, policy=name) for shift, name in ((0.25, "taylor"), (0.5, "nothing")))
     decisions = pd.DataFrame(DECISIONS, columns=["round", "nation", "outcome", "measures"])
-    decisions["quarter"] = [QUARTERS[one] for one in decisions["round"]]
+    decisions["quarter"] = [QUARTERS[quarter] for quarter in decisions["round"]]
     after = [over_time(nations, shift, follows=name) for shift, name in ((0.0, "held"), (1.0, "taylor"))]
     responses = pd.concat(after).assign(quarter=lambda table: table["round"])
     tables = {"indicators": over_time(nations, 0.0), "baselines": others, "decisions": decisions}
@@ -69,10 +66,10 @@ def test_each_instrument_has_its_line_and_each_direction_its_mark(tmp_path):
         (1.0, "_", PALETTE[5]): -1.35,
     }
     assert [label.get_text() for label in axes.get_yticklabels()] == ["Ann", "B$b$"]
-    told = (
+    caption = (
         "Decisions of all nations, by quarter (n = 5: 2 carried out, 1 changed nothing, 1 rejected, 1 not understood)"
     )
-    assert caption_of(figure).startswith(told)
+    assert caption_of(figure).startswith(caption)
 
 
 @pytest.mark.parametrize(("width", "shown"), [(8.5, 2), (17.0, 3)])
@@ -81,8 +78,8 @@ def test_indicators_have_a_column_for_each_nation_and_a_line_for_each_policy(tmp
     assert len(figure.axes) == 4 * shown
     assert figure.get_figwidth() == pytest.approx(width / 2.54)
     inflation = figure.axes[shown]
-    level, own, taylor, nothing = (np.asarray(line.get_ydata()).tolist() for line in inflation.lines)
-    assert (level, own) == ([2.0, 2.0], [10.0, 11.0, 12.0])
+    level, panel, taylor, nothing = (np.asarray(line.get_ydata()).tolist() for line in inflation.lines)
+    assert (level, panel) == ([2.0, 2.0], [10.0, 11.0, 12.0])
     assert (taylor, nothing) == ([10.25, 11.25, 12.25], [10.5, 11.5, 12.5])
     assert caption_of(figure).startswith("Indicators at the end of each of n = 3 quarters, ")
     assert ("the first 2 of 3 nations" in caption_of(figure)) is (shown == 2)
@@ -98,20 +95,3 @@ def test_responses_have_a_panel_for_each_indicator_of_the_nation_whose_rate_rise
     _, held, taylor = figure.axes[1].lines
     assert (held.get_ydata().tolist(), taylor.get_ydata().tolist()) == ([10.0, 11.0, 12.0], [11.0, 12.0, 13.0])
     assert caption_of(figure).startswith("Ann: what a policy rate that is one point higher for a year changes there")
-
-
-def test_a_run_of_nations_has_its_own_figures_and_no_others_on_offer(tmp_path):
-    plot = open_run(nations_run(tmp_path / "run")).plot
-    assert repr(plot) == "<figures: indicators, policies, responses>"
-    own = Figure().add_subplot()
-    assert plot.policies(ax=own) is own.figure
-    assert caption_of(own).startswith("Decisions of all nations")
-    assert plot.indicators(width=8.5).axes
-    assert plot.responses().axes
-
-
-def test_a_run_of_a_platform_is_not_drawn_as_one_of_nations(tmp_path):
-    platform = kept_run(tmp_path / "run", rounds=rounds_table(2))
-    for draw in (indicators_figure, policies_figure, responses_figure):
-        with pytest.raises(DataError, match=r"run: is a run of a platform, not of nations$"):
-            draw(platform)

@@ -10,9 +10,8 @@ from prism_mesa.errors import DataError
 from prism_mesa.params import nested
 from prism_mesa.runs.social import run
 from prism_mesa.social.state.network import FollowNetwork
-from prism_mesa.studies.measures.finished import finished_run
 from prism_mesa.view.plots.drawing import draw_run
-from prism_mesa.view.plots.network import CHANGED, Groups, follow_figure, groups_of, network_figure
+from prism_mesa.view.plots.network import CHANGED, Groups, follow_figure, network_figure
 from prism_mesa.view.plots.style import GREY, INK, caption_of
 
 
@@ -64,14 +63,6 @@ def test_both_panels_have_agents_at_the_same_places_and_tell_follows_inside_from
     ]
 
 
-@pytest.mark.parametrize(("width", "rows"), [(8.5, 2), (17.0, 1)])
-def test_in_a_column_of_a_page_the_panels_stand_below_each_other(width, rows):
-    network = follows(3, (0, 1), (1, 2))
-    figure = follow_figure(network, network, Groups(np.array([0, 0, 1]), ["a", "b"], "x"), width=width)
-    assert figure.axes[0].get_gridspec().nrows == rows
-    assert figure.get_figwidth() == pytest.approx(width / 2.54)
-
-
 def test_of_many_agents_and_follows_some_are_drawn_and_the_caption_says_so():
     n = 1500
     pairs = [(row, (row + step) % n) for row in range(n) for step in range(1, 9)]
@@ -106,14 +97,3 @@ def test_a_run_whose_network_moves_has_the_picture_and_another_one_has_not(tmp_p
     fixed = run(small(rounds=1), out=tmp_path).run_dir
     with pytest.raises(DataError, match="its network did not move"):
         network_figure(fixed)
-
-
-def test_groups_are_the_sides_of_a_number_and_blocks_where_no_attribute_is_declared(tmp_path):
-    leaning = {"attributes": {"leaning": {"of": "agent", "range": [-1, 1]}}}
-    blocks = {"network.kind": "stochastic_block", "network.blocks": 3, "network.mean_degree": 6}
-    of = []
-    for more in (leaning, blocks):
-        of.append(groups_of(finished_run(run(small(rounds=1, **more), out=tmp_path))))
-    assert (of[0].by, of[0].names) == ("leaning", ["leaning up to 0", "leaning above 0"])
-    assert (of[1].by, of[1].names) == ("block", ["block 0", "block 1", "block 2"])
-    assert set(of[1].of.tolist()) == {0, 1, 2}

@@ -1,12 +1,9 @@
 """Figures show the tables: their numbers, labels and scales are looked up in the drawn artists."""
 
-from inspect import signature
-
 import numpy as np
 import pandas as pd
 import pytest
 from drawn_runs import STATES, kept_run, posts_table, rounds_table
-from IPython.core.formatters import PlainTextFormatter, PNGFormatter
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 from scipy import stats
@@ -16,16 +13,14 @@ from prism_mesa.api.runs import open_run
 from prism_mesa.errors import ConfigError, DataError
 from prism_mesa.runs.measures import gini
 from prism_mesa.runs.social import run
-from prism_mesa.statechart import AgentState, Statechart, Transition, draw_chart
-from prism_mesa.view import plots
 from prism_mesa.view.plots.cascades import cascade_tree_figure, cascades_figure
 from prism_mesa.view.plots.drawing import draw_run
-from prism_mesa.view.plots.engagement import _class_rates, engagement_figure
+from prism_mesa.view.plots.engagement import engagement_figure
 from prism_mesa.view.plots.files import save
 from prism_mesa.view.plots.inequality import lorenz_figure
 from prism_mesa.view.plots.network import network_figure
 from prism_mesa.view.plots.states import states_figure
-from prism_mesa.view.plots.style import NARROW, SMALL, WIDE, caption_of
+from prism_mesa.view.plots.style import NARROW, caption_of
 
 
 def drawn(figure):
@@ -34,7 +29,7 @@ def drawn(figure):
     return figure.axes[0]
 
 
-def lines_of(axes):
+def labelled_lines(axes):
     return {line.get_label(): line for line in axes.lines if not line.get_label().startswith("_")}
 
 
@@ -49,15 +44,6 @@ def two_seeds(tmp_path):
     table = rounds_table(4)
     more = table.assign(likes=table["likes"] + 2)
     return [kept_run(tmp_path / "1", seed=1, rounds=table), kept_run(tmp_path / "2", seed=2, rounds=more)]
-
-
-def test_a_figure_is_a_picture_in_a_notebook_that_never_imported_pyplot(tmp_path):
-    chart = Statechart(list(AgentState)[:2], [Transition("wakes", *list(AgentState)[:2])], AgentState.IDLE)
-    figures = [states_figure(kept_run(tmp_path / "run", rounds=rounds_table(4))), draw_chart(chart)]
-    for figure in figures:
-        drawn = PlainTextFormatter(), PNGFormatter()
-        assert [type(formatter(figure)) for formatter in drawn] == [str, bytes]
-        assert drawn[1](figure).startswith(b"\x89PNG")
 
 
 def test_states_are_eight_layers_that_fill_the_height_with_idle_on_top(tmp_path):
@@ -90,21 +76,21 @@ def test_states_of_several_seeds_are_a_panel_each_with_means_and_students_interv
     box = band.get_paths()[0].get_extents()
     assert (box.y0, box.y1) == pytest.approx((low, high))
     assert "means of n = 3 seeds; bands: 95 % interval" in caption_of(figure)
-    own = Figure().add_subplot()
-    assert states_figure(runs, ax=own) is own.figure
-    assert sorted(lines_of(own)) == sorted(set(STATES) - {"idle"})
+    panel = Figure().add_subplot()
+    assert states_figure(runs, ax=panel) is panel.figure
+    assert sorted(labelled_lines(panel)) == sorted(set(STATES) - {"idle"})
 
 
 def test_states_of_groups_are_lines_in_panels_and_one_state_goes_into_axes_of_ones_own(tmp_path):
     table = rounds_table(3)
     runs = {name: kept_run(tmp_path / name, rounds=table) for name in ("a", "$b$")}
     assert [len(axes.lines) for axes in states_figure(runs).axes] == [2] * 8
-    own = Figure().add_subplot()
-    states_figure(runs, state="resting", ax=own)
-    assert list(lines_of(own)) == ["a", "$b$"]
-    assert not any(text.get_parse_math() for text in own.get_legend().get_texts())
+    panel = Figure().add_subplot()
+    states_figure(runs, state="resting", ax=panel)
+    assert list(labelled_lines(panel)) == ["a", "$b$"]
+    assert not any(text.get_parse_math() for text in panel.get_legend().get_texts())
     with pytest.raises(ConfigError, match=r"states: several groups .* name one \(state=\.\.\.\)"):
-        states_figure(runs, ax=own)
+        states_figure(runs, ax=panel)
     with pytest.raises(ConfigError, match="states: state='sleeping': 'sleeping' is not a state"):
         states_figure(runs, state="sleeping")
 
@@ -122,26 +108,18 @@ def test_cascade_sizes_are_a_ccdf_of_posts_on_two_logarithmic_axes(tmp_path):
     assert "n = 5 posts of 50 agents" in caption_of(figure)
 
 
-def test_sizes_below_ten_stand_at_the_axis_as_they_are_in_small_letters(tmp_path):
-    table = sizes_table([1, 1, 2, 3])
-    axis = drawn(cascades_figure(kept_run(tmp_path / "run", cascades=table))).xaxis
-    ticks = [tick.label1 for tick in (*axis.get_major_ticks(), *axis.get_minor_ticks())]
-    assert {"1", "2", "3"} <= {label.get_text() for label in ticks}
-    assert {label.get_fontsize() for label in ticks} == {SMALL}
-
-
 @pytest.mark.slow
 def test_cascades_stand_beside_real_sizes_and_those_of_other_runs(tmp_path):
     runs = {
         "one": kept_run(tmp_path / "one", cascades=sizes_table([1, 2])),
         "two": [kept_run(tmp_path / str(seed), seed=seed, cascades=sizes_table([1, 1, 3 * seed])) for seed in (1, 2)],
     }
-    lines = lines_of(drawn(cascades_figure(runs, real={"real": [1, 4, 4, 4]})))
+    lines = labelled_lines(drawn(cascades_figure(runs, real={"real": [1, 4, 4, 4]})))
     assert list(lines) == ["one (n = 2)", "two (n = 6)", "real"]
     mean = dict(zip(*lines["two (n = 6)"].get_data(), strict=True))
     assert (mean[1], mean[3], mean[6]) == pytest.approx((1, 1 / 3, 1 / 6))  # one seed has none of 6
     assert lines["real"].get_data()[1].tolist() == [1, 0.75]
-    carried = lines_of(drawn(cascades_figure(runs["one"], real=True)))["VoterFraud2020 (real)"]
+    carried = labelled_lines(drawn(cascades_figure(runs["one"], real=True)))["VoterFraud2020 (real)"]
     assert carried.get_xdata()[0] == 1 == carried.get_ydata()[0]
     with pytest.raises(ConfigError, match=r"real: 'x': give sizes of cascades, each at least 1, .* not \[0\]"):
         cascades_figure(runs, real={"x": [0]})
@@ -150,7 +128,7 @@ def test_cascades_stand_beside_real_sizes_and_those_of_other_runs(tmp_path):
 def test_engagement_a_round_is_one_labelled_line_for_each_kind(tmp_path):
     table = rounds_table(5)
     axes = drawn(engagement_figure(kept_run(tmp_path / "run", rounds=table), per="round"))
-    lines = lines_of(axes)
+    lines = labelled_lines(axes)
     assert list(lines) == ["likes", "replies", "reshares"]
     for name, line in lines.items():
         assert line.get_ydata().tolist() == table[name].tolist()
@@ -161,21 +139,14 @@ def test_engagement_a_round_is_one_labelled_line_for_each_kind(tmp_path):
 
 def test_engagement_per_impression_has_bands_over_seeds_and_says_of_how_many(two_seeds):
     figure = engagement_figure(two_seeds)
-    line = lines_of(drawn(figure))["likes"]
+    line = labelled_lines(drawn(figure))["likes"]
     assert line.get_ydata() == pytest.approx((rounds_table(4)["likes"] + 1) / 100)
     assert len(figure.axes[0].collections) >= 1
     assert "n = 800 impressions" in caption_of(figure)
-    own = lines_of(engagement_figure({"left": two_seeds[0], "right": two_seeds[1]}).axes[0])
-    assert own["right"].get_ydata() == pytest.approx(
+    panel = labelled_lines(engagement_figure({"left": two_seeds[0], "right": two_seeds[1]}).axes[0])
+    assert panel["right"].get_ydata() == pytest.approx(
         (rounds_table(4)[["likes", "replies", "reshares"]].sum(axis=1) + 2) / 100
     )
-
-
-def test_rounds_without_impressions_have_no_rate(tmp_path):
-    table = rounds_table(3).assign(impressions=[10, 0, 10])
-    line = lines_of(drawn(engagement_figure(kept_run(tmp_path / "run", rounds=table))))["reshares"]
-    assert line.get_xdata().tolist() == [0, 2]
-    assert line.get_ydata() == pytest.approx([0.2, 0.2])
 
 
 def test_engagement_per_post_is_pooled_by_how_often_posts_were_seen(tmp_path):
@@ -201,7 +172,7 @@ def test_lorenz_curves_begin_at_0_end_at_1_and_name_the_gini_coefficient(tmp_pat
     }
     folder = kept_run(tmp_path / "run", **tables)
     for what in ("impressions", "engagements", "followers"):
-        lines = lines_of(drawn(lorenz_figure(folder, what=what)))
+        lines = labelled_lines(drawn(lorenz_figure(folder, what=what)))
         curve = lines[f"Gini {gini(amounts):.2f}"]
         assert np.interp([0, 0.5, 0.75, 1], *curve.get_data()) == pytest.approx([0, 0, 0.1, 1])
         assert "all alike: Gini 0" in lines
@@ -209,22 +180,6 @@ def test_lorenz_curves_begin_at_0_end_at_1_and_name_the_gini_coefficient(tmp_pat
         ConfigError, match="lorenz: what='money': is one of impressions, engagements, followers, activity"
     ):
         lorenz_figure(folder, what="money")
-
-
-@pytest.mark.slow
-def test_what_is_shared_is_what_the_summary_of_a_run_measures(tmp_path):
-    result = run(plain({"agents": {"n": 60}, "network": {"mean_degree": 6}, "rounds": 12}), out=tmp_path)
-    for what, key in (("impressions", "attention"), ("activity", "activity")):
-        labels = lines_of(lorenz_figure(result, what=what).axes[0])
-        assert f"Gini {result.summary[key]['gini']:.2f}" in labels
-
-
-def test_a_run_of_one_round_has_whole_rounds_on_its_axes(tmp_path):
-    folder = kept_run(tmp_path / "run", rounds=rounds_table(1))
-    for figure in (states_figure(folder), engagement_figure(folder, per="round")):
-        low, high = drawn(figure).get_xlim()
-        shown = [tick for tick in drawn(figure).get_xticks() if low <= tick <= high]
-        assert shown == [0]
 
 
 def test_a_platform_without_posts_or_engagement_is_drawn_without_fractions_of_a_like(tmp_path):
@@ -245,23 +200,11 @@ def test_a_live_model_is_drawn_as_its_run_is(tmp_path):
     shares = model.datacollector.get_model_vars_dataframe()
     assert layers[-1].get_paths()[0].get_extents().height == pytest.approx(shares["share_idle"].max(), abs=0.2)
     assert (
-        lines_of(engagement_figure(model, per="round").axes[0])["likes"].get_ydata().tolist()
+        labelled_lines(engagement_figure(model, per="round").axes[0])["likes"].get_ydata().tolist()
         == shares["likes"].tolist()
     )
     assert cascades_figure(model).axes[0].lines[0].get_ydata()[0] == 1
     assert lorenz_figure(model).axes[0].lines
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("coarse_pictures")
-def test_a_run_is_drawn_into_three_png_files(tmp_path):
-    small = plain({"agents": {"n": 20}, "network": {"mean_degree": 4}, "rounds": 2, "ticks_per_round": 4})
-    folder = run(small, out=tmp_path).run_dir
-    files = draw_run(folder)
-    assert [file.name for file in files] == ["states.png", "cascades.png", "engagement.png"]
-    for file in files:
-        assert file.parent == folder
-        assert file.read_bytes().startswith(b"\x89PNG\r\n\x1a\n")
 
 
 def test_every_figure_of_a_run_names_the_run_and_its_seed(tmp_path):
@@ -298,7 +241,9 @@ def test_tables_that_cannot_be_are_damaged_in_one_line(tmp_path):
 def test_a_figure_is_saved_as_its_name_ends_and_in_the_same_bytes(tmp_path):
     figures = [states_figure(kept_run(tmp_path / name / "run", rounds=rounds_table(2)), width=NARROW) for name in "ab"]
     for ending, begins in ((".png", b"\x89PNG"), (".pdf", b"%PDF"), (".svg", b"<?xml")):
-        first, second = (save(one, tmp_path / f"{i}{ending}").read_bytes() for i, one in enumerate(figures))
+        first, second = (
+            save(drawn_figure, tmp_path / f"{i}{ending}").read_bytes() for i, drawn_figure in enumerate(figures)
+        )
         assert first == second
         assert first.startswith(begins)
     with pytest.raises(ConfigError, match=r"states.gif': the name of a figure ends in .png, .pdf, .svg"):
@@ -306,27 +251,22 @@ def test_a_figure_is_saved_as_its_name_ends_and_in_the_same_bytes(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("width", [NARROW, WIDE])
-def test_nothing_lies_outside_of_a_figure_and_letters_have_at_least_6_points(tmp_path, width):
+def test_nothing_lies_outside_of_a_figure_and_letters_have_at_least_6_points(tmp_path):
     """Texts of figures that are made for a page's width are neither cut off nor too small to be read."""
-    likes = [1] * 40
-    tables = {
-        "rounds": rounds_table(30),
-        "cascades": sizes_table([1, 2, 9]),
-        "posts": posts_table([20] * 40, likes=likes),
-    }
+    posts = posts_table([20] * 40, likes=[1] * 40)
+    tables = {"rounds": rounds_table(30), "cascades": sizes_table([1, 2, 9]), "posts": posts}
     tables["agents"] = pd.DataFrame({"agent": range(40), "followers": range(40), "name": "Maximiliane von Hohenlohe"})
     folder = kept_run(tmp_path / "run", **tables)
     label = "a label that is as long as those that people give to the arms of their studies"
     both = {label: folder, "short": folder}
     for figure in (
-        *(draw(folder, width=width) for draw in (states_figure, cascades_figure, engagement_figure, lorenz_figure)),
-        *(draw(both, width=width) for draw in (states_figure, cascades_figure, engagement_figure, lorenz_figure)),
-        engagement_figure(folder, per="post", width=width),
-        cascade_tree_figure(folder, width=width),
+        *(draw(folder, width=NARROW) for draw in (states_figure, cascades_figure, engagement_figure, lorenz_figure)),
+        *(draw(both, width=NARROW) for draw in (states_figure, cascades_figure, engagement_figure, lorenz_figure)),
+        engagement_figure(folder, per="post", width=NARROW),
+        cascade_tree_figure(folder, width=NARROW),
     ):
         figure.draw_without_rendering()
-        texts = figure.findobj(lambda one: isinstance(one, Text) and one.get_visible() and one.get_text())
+        texts = figure.findobj(lambda text: isinstance(text, Text) and text.get_visible() and text.get_text())
         beyond = _beyond_their_axes({text.axes for text in texts} - {None})
         for text in texts:
             assert text.get_fontsize() >= 6
@@ -341,37 +281,10 @@ def test_nothing_lies_outside_of_a_figure_and_letters_have_at_least_6_points(tmp
 
 def _beyond_their_axes(all_axes):
     """Return the labels of ticks that lie outside of their axis and are not shown."""
-    found = set()
+    beyond = set()
     for axes in all_axes:
         sides = ((axes.get_xticklabels, axes.get_xlim), (axes.get_yticklabels, axes.get_ylim))
         for place, (labels, limits) in enumerate(sides):
             low, high = sorted(limits())
-            found |= {label for label in labels(which="both") if not low <= label.get_position()[place] <= high}
-    return found
-
-
-OF_SEVERAL_PANELS = {
-    "distilled_figure",
-    "drift_figure",
-    "indicators_figure",
-    "network_figure",
-    "responses_figure",
-    "survey_figure",
-}
-
-
-def test_each_figure_can_be_drawn_into_axes_and_has_a_width():
-    names = [name for name in plots.__all__ if name.endswith("_figure")]
-    assert len(names) >= 7
-    for name in names:
-        options = signature(getattr(plots, name)).parameters
-        assert name in OF_SEVERAL_PANELS or options["ax"].default is None, name
-        assert options["width"].default == WIDE, name
-
-
-def test_rates_over_the_posts_of_a_class_have_students_interval():
-    """They had the normal one of the uncorrected variance, which is a sixth narrower for ten posts."""
-    likes = np.array([0, 1, 3, 0, 2, 5, 1, 0, 4, 2])
-    band = _class_rates(pd.DataFrame({"seed": 1, "least": 8, "impressions": 10, "likes": likes}), "likes")
-    expected = stats.t.interval(0.95, 9, likes.mean() / 10, stats.sem(likes) / 10)
-    assert [band.low[0], band.high[0]] == pytest.approx(expected)
+            beyond |= {label for label in labels(which="both") if not low <= label.get_position()[place] <= high}
+    return beyond

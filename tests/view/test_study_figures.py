@@ -1,16 +1,14 @@
 import dataclasses
 import re
 
-import numpy as np
 import pytest
 from matplotlib.figure import Figure
 from read_reports import WHEN
 from study_results import HOSTILE, factorial, sobol, two_arms
 
-from prism_mesa.studies.statistics.cells import make_cells
-from prism_mesa.studies.statistics.sensitivity import variance_shares
-from prism_mesa.view.plots.files import png_of, svg_of
-from prism_mesa.view.plots.style import PALETTE, labels_of
+from prism_mesa.studies.statistics.analysis import analyse
+from prism_mesa.view.plots.files import to_png, to_svg
+from prism_mesa.view.plots.style import PALETTE
 from prism_mesa.view.study.blocks import all_pictures
 from prism_mesa.view.study.comparisons import comparisons_section
 from prism_mesa.view.study.figures import (
@@ -22,20 +20,12 @@ from prism_mesa.view.study.figures import (
     interaction_figure,
     interaction_terms,
     morris_figure,
-    precision_figure,
     share_figure,
 )
 from prism_mesa.view.study.report import write_report
 
 
-def luminance_of(color):
-    """Return the relative luminance of a colour (WCAG 2)."""
-    parts = [int(color[place : place + 2], 16) / 255 for place in (1, 3, 5)]
-    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
-    return np.dot(linear, [0.2126, 0.7152, 0.0722])
-
-
-def test_each_run_is_a_point_and_runs_with_one_seed_are_joined(tmp_path):
+def test_each_run_is_a_point_and_paired_runs_are_joined(tmp_path):
     result = two_arms(tmp_path)
     [axes] = distribution_figure(result, "reshares").axes
     [joined, first, second] = axes.collections
@@ -47,10 +37,6 @@ def test_each_run_is_a_point_and_runs_with_one_seed_are_joined(tmp_path):
     assert sorted(ends) == sorted(zip(pairs["chronological"], pairs["ranked"], strict=True))
     assert [text.get_text() for text in axes.get_yticklabels()] == ["chronological", "ranked"]
     assert "Thin lines join runs with the same seed." in distribution_caption(result, "reshares")
-
-
-def test_runs_that_are_not_paired_are_not_joined(tmp_path):
-    result = two_arms(tmp_path)
     result = dataclasses.replace(result, table=dataclasses.replace(result.table, paired=False))
     assert len(distribution_figure(result, "reshares").axes[0].collections) == 2
     assert "Thin lines" not in distribution_caption(result, "reshares")
@@ -59,68 +45,33 @@ def test_runs_that_are_not_paired_are_not_joined(tmp_path):
 def test_means_are_drawn_with_the_intervals_of_the_analysis(tmp_path):
     result = two_arms(tmp_path)
     [axes] = distribution_figure(result, "reshares").axes
-    own = result.analysis.answers[result.analysis.answers["measure"] == "reshares"]
+    expected = result.analysis.answers[result.analysis.answers["measure"] == "reshares"]
     bars, means = axes.lines[::2], axes.lines[1::2]
-    assert [tuple(bar.get_xdata()) for bar in bars] == list(zip(own["low"], own["high"], strict=True))
-    assert [mean.get_xdata()[0] for mean in means] == list(own["mean"])
+    assert [tuple(bar.get_xdata()) for bar in bars] == list(zip(expected["low"], expected["high"], strict=True))
+    assert [mean.get_xdata()[0] for mean in means] == list(expected["mean"])
 
 
-def test_conditions_stand_in_blocks_under_what_they_share(tmp_path):
-    [axes] = distribution_figure(factorial(tmp_path), "cascade_mean").axes
-    told = [(text.get_text(), text.get_fontweight()) for text in axes.get_yticklabels()]
-    levels = [("media_share 0.1", "normal"), ("media_share 0.6", "normal")]
-    assert told == [("mode chronological", "bold"), *levels, ("mode x_algo", "bold"), *levels]
-
-
-def test_failed_and_missing_runs_are_no_points_and_n_counts_the_others(tmp_path):
+def test_conditions_are_grouped_by_what_they_share_and_failed_runs_are_no_points(tmp_path):
     result = factorial(tmp_path)
     [axes] = distribution_figure(result, "cascade_mean").axes
+    labels = [(text.get_text(), text.get_fontweight()) for text in axes.get_yticklabels()]
+    levels = [("media_share 0.1", "normal"), ("media_share 0.6", "normal")]
+    assert labels == [("mode chronological", "bold"), *levels, ("mode x_algo", "bold"), *levels]
     points = [drawn for drawn in axes.collections if len(drawn.get_offsets()) > 1]
     assert sum(len(drawn.get_offsets()) for drawn in points) == 95
     assert "(n = 95 runs)" in distribution_caption(result, "cascade_mean")
-
-
-def test_sampled_points_are_drawn_against_each_factor(tmp_path):
-    result = sobol(tmp_path)
-    figure = distribution_figure(result, "reshares")
-    assert [axes.get_xlabel() for axes in figure.axes] == ["agents.band", "agents.activity", "feed.size"]
-    assert len(figure.axes[0].collections[0].get_offsets()) == 512
 
 
 def test_an_interaction_has_a_line_for_each_level_with_the_means_of_the_analysis(tmp_path):
     result = factorial(tmp_path)
     axis, lines = interaction_terms(result.table)
     assert (axis, lines) == ("feed.mode", "posts.media_share")
+    assert interaction_terms(two_arms(tmp_path).table) == interaction_terms(sobol(tmp_path).table) == ()
     figure = interaction_figure(result, ["cascade_mean"], (axis, lines))
     answers = result.analysis.answers.query("measure == 'cascade_mean'")
     for drawn, share in zip(figure.axes[0].containers, (0.1, 0.6), strict=True):
         assert list(drawn[0].get_ydata()) == list(answers.loc[answers["posts.media_share"] == share, "mean"])
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["0.1", "0.6"]
-
-
-def test_a_third_thing_has_a_panel_for_each_of_its_levels(tmp_path):
-    result = factorial(tmp_path)
-    answers = result.analysis.answers
-    answers["feed.size"] = np.where(answers.index % 2, 10, 5)
-    figure = interaction_figure(result, ["cascade_mean"], ("feed.mode", "posts.media_share", "feed.size"))
-    titles = [axes.get_title("left") for axes in figure.axes]
-    assert titles == ["cascade_mean, size 5", "cascade_mean, size 10"]
-    drawn = [float(line[0].get_ydata()[0]) for axes in figure.axes for line in axes.containers]
-    own = answers[answers["measure"] == "cascade_mean"]
-    assert sorted(drawn) == sorted(own["mean"])
-
-
-@pytest.mark.parametrize("make", [two_arms, sobol])
-def test_there_is_no_interaction_of_one_thing_or_of_sampled_points(tmp_path, make):
-    assert interaction_terms(make(tmp_path).table) == ()
-
-
-def test_the_half_width_is_drawn_against_the_number_of_seeds(tmp_path):
-    result = two_arms(tmp_path)
-    [axes] = precision_figure(result, ["reshares"]).axes
-    own = result.analysis.precision.query("measure == 'reshares'")
-    assert axes.lines[0].get_xydata().tolist() == own[["seeds", "half_width"]].to_numpy().tolist()
-    assert axes.get_ylim()[0] == 0
 
 
 def test_sobol_indices_are_bars_with_intervals_in_the_order_of_the_factors(tmp_path):
@@ -133,15 +84,13 @@ def test_sobol_indices_are_bars_with_intervals_in_the_order_of_the_factors(tmp_p
 
 def test_shares_of_the_variance_are_bars_with_intervals_and_part_of_the_report(tmp_path):
     result = factorial(tmp_path)
-    found, _ = variance_shares(make_cells(result.table))
-    result = dataclasses.replace(result, analysis=dataclasses.replace(result.analysis, sensitivity=found))
-    measure = result.table.measures[0]
+    measure, shares = result.table.measures[0], result.analysis.sensitivity
     [axes] = share_figure(result, [measure]).axes
-    own = found[found["measure"] == measure]
+    shares = shares[shares["measure"] == measure]
     [widths] = [[bar.get_width() for bar in bars] for bars in axes.containers if hasattr(bars, "patches")]
-    assert widths == own["value"].tolist()
+    assert widths == shares["value"].tolist()
     sources = [text.get_text() for text in axes.get_yticklabels()]
-    assert sources == own["factor"].tolist() == [*result.table.factors, "interactions", "seed"]
+    assert sources == shares["factor"].tolist() == [*result.table.factors, "interactions", "seed"]
     assert "variance" in [picture.name for picture in all_pictures((figures_section(result),))]
     assert "Where the variance comes from" in [part.title for part in comparisons_section(result).parts]
 
@@ -167,32 +116,17 @@ def test_the_measures_of_expectations_are_drawn_first_and_those_left_out_are_nam
     assert left_out == ["Not drawn: ", "more_3", ", ", "more_4", ", ", "more_5", "."]
 
 
-def test_names_that_would_look_alike_are_told_apart_by_their_place():
-    names = ["ranked", *(f"an arm whose name is long, number {n} of them" for n in (1, 2))]
-    assert len(set(labels_of(names, 20))) == 3
-    assert labels_of(["a", "b"], 20) == ["a", "b"]
-
-
-def test_a_figure_on_a_page_has_its_colours_and_letters_and_nothing_that_was_written_is_markup():
+def test_a_figure_on_a_page_has_the_pages_colours_and_letters_and_no_markup_in_texts():
     figure = Figure()
     axes = figure.add_subplot()
     axes.set_title(HOSTILE, parse_math=False)
     axes.plot([0, 1], color=PALETTE[0])
-    svg = svg_of(figure)
+    svg = to_svg(figure)
     assert svg.startswith("<svg ")
     assert "stroke: var(--c1)" in svg
     assert "<script" not in svg
-    assert "&lt;script&gt;" in svg
-    assert "DejaVu" not in svg
-    assert not re.search(r"#(000000|010101|ffffff|0072b2)", svg)
-    assert svg == svg_of(figure)
-    assert png_of(figure) == png_of(figure)
-
-
-def test_colours_stand_out_from_white_as_much_as_marks_need_to():
-    contrast = [1.05 / (luminance_of(color) + 0.05) for color in PALETTE]
-    assert min(contrast[:3]) > 3  # what most figures have; WCAG 2 asks 3 of marks
-    assert min(contrast) > 2
+    assert not re.search(r"#(000000|010101|ffffff|0072b2)|DejaVu", svg)
+    assert (svg, to_png(figure)) == (to_svg(figure), to_png(figure))
 
 
 # -- differences ---------------------------------------------------------------------------------------
@@ -200,33 +134,33 @@ def test_colours_stand_out_from_white_as_much_as_marks_need_to():
 
 def test_a_figure_shows_the_difference_of_each_expectation_with_its_interval_and_margin(tmp_path):
     result = two_arms(tmp_path)
-    equal = result.analysis.expectations[0].text
-    result.analysis.equivalence.loc[0, ["text", "margin"]] = [equal, 0.05]
+    texts = ["gini_impressions: ranked = chronological within 0.05", "reshares: ranked > chronological"]
+    result = dataclasses.replace(result, analysis=analyse(result.table, texts))
     figure = difference_figure(result, ["gini_impressions", "reshares"])
-    for axes, verdict in zip(figure.axes, (result.analysis.expectations[place] for place in (0, 2)), strict=True):
+    for axes, verdict in zip(figure.axes, result.analysis.expectations, strict=True):
         interval, mean, zero = axes.lines
         assert list(interval.get_xdata()) == list(verdict.interval)
         assert [*mean.get_xdata(), *zero.get_xdata()] == [verdict.difference, 0, 0]
-        assert axes.get_yticklabels()[0].get_text() == f"ranked > chronological ({verdict.verdict})"
+        assert axes.get_yticklabels()[0].get_text() == f"{verdict.text.partition(': ')[2]} ({verdict.verdict})"
     assert [len(axes.collections) for axes in figure.axes] == [1, 0]  # the margin
 
 
 def test_without_expectations_each_level_is_drawn_against_the_first(tmp_path):
     result = factorial(tmp_path)
     rows = difference_rows(result, "cascade_mean")
-    found = result.analysis.differences
-    found = found[found["measure"] == "cascade_mean"]
-    assert [row[0] for row in rows] == ["media_share: 0.1 \u2212 0.6", "mode: chronological \u2212 x_algo"]
-    assert [row[1] for row in rows] == found["difference"].tolist()
+    differences = result.analysis.differences.query("measure == 'cascade_mean'")["difference"]
+    assert [row[0] for row in rows] == ["media_share: 0.6 \u2212 0.1", "mode: x_algo \u2212 chronological"]
+    assert [row[1] for row in rows] == differences.tolist()
 
 
-@pytest.mark.parametrize("kind", ["svg", "pdf"])
-def test_figures_are_written_in_another_format_too_and_those_of_an_older_report_are_gone(tmp_path, kind):
+@pytest.mark.slow
+@pytest.mark.usefixtures("coarse_pictures")
+def test_figures_are_written_in_another_format_too_and_those_of_an_older_report_are_gone(tmp_path):
     figures = tmp_path / "figures"
     figures.mkdir()
     (figures / "17-before.png").touch()
-    write_report(two_arms(tmp_path), written=WHEN, figures=kind)
+    write_report(two_arms(tmp_path), written=WHEN, figures="pdf")
     names = {file.stem for file in figures.glob("*.png")}
-    assert {file.stem for file in figures.glob(f"*.{kind}")} == names
+    assert {file.stem for file in figures.glob("*.pdf")} == names
     assert "01-differences" in names
     assert "17-before" not in names

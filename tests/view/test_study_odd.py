@@ -2,8 +2,8 @@ import re
 import sys
 
 import pytest
-from read_reports import Page, read_markdown
-from study_results import analysis_of, factorial, result_of, runs_of, two_arms
+from read_reports import Page
+from study_results import factorial, make_result, make_runs, two_arms
 from worlds import plain
 
 from prism_mesa.params import leaves, nested
@@ -12,9 +12,8 @@ from prism_mesa.social.behavior import social_chart, viral_chart
 from prism_mesa.studies.design.study_design import condition_configs
 from prism_mesa.studies.statistics.analysis import RunTable
 from prism_mesa.view.study.blocks import Report, all_pictures
-from prism_mesa.view.study.markdown import markdown_of
 from prism_mesa.view.study.odd.sections import odd_section, odd_sections, odd_text
-from prism_mesa.view.study.page import page_of
+from prism_mesa.view.study.page import to_html
 
 ELEMENTS = [
     "1. Purpose and patterns",
@@ -34,68 +33,32 @@ CONCEPTS = (
 def shown(*sections):
     report = Report("", "", "done", "", sections, "")
     names = [picture.name for picture in all_pictures(sections)]
-    return Page(page_of(report, dict.fromkeys(names, "<svg></svg>")))
+    return Page(to_html(report, dict.fromkeys(names, "<svg></svg>")))
 
 
-def odd_of(chart=social_chart, **values):
+def describe(chart=social_chart, **values):
     return shown(*odd_sections(Config(**values), chart))
 
 
-def test_the_seven_elements_stand_in_their_order(tmp_path):
-    section = odd_section(two_arms(tmp_path))
-    assert [part.title for part in section.parts] == ELEMENTS
-
-
-def test_a_network_that_moves_is_described_with_its_rates():
-    told = "times 20 if it engaged with the post; a new follower is followed back with 0.25"
-    assert told in odd_of(network={"dynamics": "live", "rates": {"follow_back": 0.25}}).text
-    assert "followed back" not in odd_of().text
-
-
-def test_opinions_are_told_of_where_they_move():
-    world = {"attributes": {"leaning": {"of": "agent", "range": [-1, 1]}}}
-    told = "leaning: each post that an agent engages with moves its reader by 0.02 of the distance"
-    found = odd_of(**world, opinions={"of": "leaning", "when": "engaged", "rate": 0.02}).text
-    assert f"{told} if that is at most 0.2 of the range (Deffuant et al. 2000); a post stands at its author's" in found
-    assert "each post that an agent" not in odd_of(**world).text
-
-
-@pytest.mark.parametrize(
-    ("reasoner", "told"),
-    [
-        (
-            {"model": "d1-omni:600m", "answer": "decision"},
-            "(d1-omni:600m), which gives probabilities",
-        ),
-        ({"model": {"llama3.2": 3, "gemma3": 1}}, "(llama3.2 for 75%, gemma3 for 25%)"),
-        ({"model": {"left": "a", "right": "b"}, "model_by": "side"}, "(a where side is left, b where side is right)"),
-    ],
-)
-def test_llms_are_named_with_what_they_give_and_to_whom(reasoner, told):
-    sides = {"side": {"of": "agent", "values": ["left", "right"]}}
-    text = odd_of(attributes=sides, reasoner={"kind": "ollama", **reasoner}).text
-    assert f"an LLM served by Ollama {told}" in text
-    assert ("has no draw of its own" in text) == ("answer" not in reasoner)
-
-
-def test_all_eleven_design_concepts_are_answered():
-    text = odd_of().text
-    places = [text.index(f"{concept}") for concept in CONCEPTS]
+def test_the_elements_and_design_concepts_stand_in_their_order(tmp_path):
+    assert [part.title for part in odd_section(two_arms(tmp_path)).parts] == ELEMENTS
+    text = describe().text
+    places = [text.index(concept) for concept in CONCEPTS]
     assert places == sorted(places)
 
 
 def test_the_steps_of_a_round_are_those_of_its_docstring():
-    rows = [row for row in odd_of().rows() if row and row[0].isdigit() and len(row) == 3]
+    rows = [row for row in describe().rows() if row and row[0].isdigit() and len(row) == 3]
     assert [row[1] for row in rows] == "publish rank open ticks commit collect close".split()
     assert rows[1][2].startswith("each agent who will be there gets its feed")
 
 
 @pytest.mark.parametrize("chart", [social_chart, viral_chart])
 def test_every_transition_of_the_chart_is_there_with_its_guard(chart):
-    rows = odd_of(chart).rows()
+    rows = describe(chart).rows()
     for transition in chart.transitions:
         target = transition.target.value if transition.target else "open: the oracle chooses"
-        [found] = [
+        [_] = [
             row
             for row in rows
             if row[0] == transition.source.value
@@ -103,25 +66,21 @@ def test_every_transition_of_the_chart_is_there_with_its_guard(chart):
             and row[-1] == target
             and (row[2] == transition.guard_label or not transition.guard_label)
         ]
-        assert found
     assert ["resting", "timeout after 2 ticks", "", "scrolling"] in rows
 
 
-def test_values_that_are_not_the_default_are_marked_and_stand_first():
-    rows, own = odd_of(rounds=51, feed={"size": 5}, agents={"n": 500}).rows(), Config()
+def test_all_parameters_have_their_meaning_and_those_with_other_values_than_the_default_stand_first():
+    rows = [row for row in describe(rounds=51, feed={"size": 5}, agents={"n": 500}).rows() if row]
+    meanings, default = {row[0]: row for row in rows}, Config()
+    for key, _ in leaves(Config):
+        assert len(meanings[key]) == 3, key
     marked = [row[:2] for row in rows if len(row) > 1 and " default " in row[1]]
     assert marked[:3] == [
-        ["rounds", f"51 default {own.rounds}"],
+        ["rounds", f"51 default {default.rounds}"],
         ["agents.n", "500 default 1000"],
-        ["feed.size", f"5 default {own.feed.size}"],
+        ["feed.size", f"5 default {default.feed.size}"],
     ]
     assert len(marked) == 6  # once first, once among all
-
-
-def test_all_parameters_are_there_with_their_meaning():
-    rows = {row[0]: row for row in odd_of().rows() if row}
-    for key, _ in leaves(Config):
-        assert len(rows[key]) == 3, key
 
 
 def test_what_a_study_changes_is_named_and_marked(tmp_path):
@@ -136,45 +95,68 @@ def test_what_a_study_changes_is_named_and_marked(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("values", "said"),
+    ("values", "text"),
     [
         ({}, "the rule below, by a keyed draw of each agent"),
+        ({}, "Nothing from outside enters while rounds are run."),
         ({"reasoner": {"kind": "ollama", "model": "llama3.2"}}, "an LLM served by Ollama (llama3.2); an answer that"),
+        ({"reasoner": {"kind": "ollama", "model": "llama3.2"}}, "has no draw of its own"),
+        (
+            {"reasoner": {"kind": "ollama", "model": "d1-omni:600m", "answer": "decision"}},
+            "an LLM served by Ollama (d1-omni:600m), which gives probabilities",
+        ),
+        (
+            {"reasoner": {"kind": "ollama", "model": {"llama3.2": 3, "gemma3": 1}}},
+            "(llama3.2 for 75%, gemma3 for 25%)",
+        ),
+        (
+            {
+                "reasoner": {"kind": "ollama", "model": {"left": "a", "right": "b"}, "model_by": "side"},
+                "attributes": {"side": {"of": "agent", "values": ["left", "right"]}},
+            },
+            "(a where side is left, b where side is right)",
+        ),
         ({"statechart": {"oracle_enabled": False}}, "nobody is asked: the first option is taken"),
         ({"content": "template"}, "from templates"),
         ({"feed": {"mode": "preference"}}, "the most relevant first, of followed agents"),
         ({"network": {"kind": "stochastic_block", "blocks": 7}}, "7 blocks of agents that follow each other more"),
         ({"network": {"edges": "who.csv"}}, "network.edges who.csv who follows whom"),
-        ({}, "Nothing from outside enters while rounds are run."),
+        (
+            {"network": {"dynamics": "live", "rates": {"follow_back": 0.25}}},
+            "times 20 if it engaged with the post; a new follower is followed back with 0.25",
+        ),
+        (
+            {
+                "attributes": {"leaning": {"of": "agent", "range": [-1, 1]}},
+                "opinions": {"of": "leaning", "when": "engaged", "rate": 0.02},
+            },
+            "engages with moves its reader by 0.02 of the distance if that is at most 0.2 of the range",
+        ),
     ],
 )
-def test_what_the_configuration_settles_is_said_as_it_settles_it(values, said):
-    page = odd_of(**values)
+def test_the_text_follows_the_configuration(values, text):
+    page = describe(**values)
     rows = " ".join(" ".join(row) for row in page.rows())
-    assert said in f"{page.text} {rows}"
+    assert text in f"{page.text} {rows}"
 
 
-def test_a_chart_that_cannot_be_had_is_said_and_the_rest_stands(tmp_path):
+def test_a_chart_that_cannot_be_loaded_is_named_and_the_rest_is_there(tmp_path):
     result = two_arms(tmp_path)
     object.__setattr__(result, "base", Config(statechart={"chart": "not_there:chart"}))
     section = odd_section(result)
-    text = shown(section).text
-    assert "statechart.chart: not_there:chart: cannot import 'not_there'" in text
+    assert "statechart.chart: not_there:chart: cannot import 'not_there'" in shown(section).text
     assert [part.title for part in section.parts] == ELEMENTS
-    report = Report("", "", "done", "", (section,), "")
-    assert re.search(r"^> .*cannot import", markdown_of(report, {}), re.MULTILINE)
-    assert read_markdown(markdown_of(report, {})).rows() == shown(section).rows()
 
 
 def test_who_is_there_when_and_close_ties_are_told_as_they_are_configured():
-    calm = odd_of(**nested(plain())).text
+    calm = describe(**nested(plain())).text
     assert "mean probability 0.5 of coming online and 0.15 of posting in a round; lognormal between agents" in calm
     assert not any(word in calm for word in ("sessions of", "goes with the hour", "its draw lasts"))
     agents = {"post_sigma": 1.7, "posting": "online", "popularity": 0.55, "hours": range(24), "persistence": 0.4}
-    own = {"agents": {**agents, "session": 320}, "network": {"close_ties": 4}}
-    assert "up to 4 mutual" not in odd_of(**nested(plain(own))).text  # utility is relevance: they do not count
-    told = odd_of(**nested(plain(own | {"utility": {"sensitivity": 0.03, "closeness": 4}}))).text
-    for said in (
+    settings = {"agents": {**agents, "session": 320}, "network": {"close_ties": 4}}
+    assert "up to 4 mutual" not in describe(**nested(plain(settings))).text  # utility is relevance: they do not count
+    text = describe(**nested(plain(settings | {"utility": {"sensitivity": 0.03, "closeness": 4}}))).text
+    for part in (
         "mean probability 0.5 of coming online in a round and 0.15 of posting then",
         "sigma 1.6 and of posting 1.7",
         "correlated 0.55 with the rank by followers",
@@ -183,22 +165,12 @@ def test_who_is_there_when_and_close_ties_are_told_as_they_are_configured():
         "sessions of 320 posts in the mean",
         "mean 20 followed; close ties: up to 4 mutual follows of each",
     ):
-        assert said in told
-    assert "up to 3 mutual follows" in odd_of(network={"edges": "e.csv", "close_ties": 3}).text
-
-
-def test_what_is_compared_with_the_band_is_utility_as_the_configuration_weighs_it():
-    text = odd_of().text
-    assert "None is maximised: an agent compares a post's utility with its own band." in text
-    assert "what the agent compares with its band: 0.09 x relevance + 0.03 x (0.6 x appeal" in text
-    assert "), for posts by a close tie log(exp(that) + exp(4)) -1 if it is a reshare" in text
-    assert "- 0.1 x log(1 + hours of age) + 1 x mood)" in text
-    assert "relevance alone: what the agent compares with its band" in odd_of(utility={"sensitivity": 0}).text
+        assert part in text
+    assert "up to 3 mutual follows" in describe(network={"edges": "e.csv", "close_ties": 3}).text
 
 
 # -- arms with models of their own ---------------------------------------------------------------------
 
-LATER = {"at": 3, "set": {"feed.mode": "random"}, "agents": "agent.leaning > 0"}
 OWN_PARTS = """
 from prism_mesa.social.behavior import build_chart
 from prism_mesa.statechart import F
@@ -221,9 +193,9 @@ def odd_of_arms(tmp_path, monkeypatch):
     monkeypatch.delitem(sys.modules, "own_parts", raising=False)
 
     def get(**arms):
-        table = RunTable(runs_of(tuple(arms), [{}], [1, 2], ("likes",), lambda *_: 1.0), tuple(arms), (), ("likes",))
+        table = RunTable(make_runs(tuple(arms), [{}], [1, 2], ("likes",), lambda *_: 1.0), tuple(arms), (), ("likes",))
         values = {"question": "?", "arms": arms}
-        return odd_section(result_of(tmp_path, table, analysis_of(table), values=values))
+        return odd_section(make_result(tmp_path, table, values=values))
 
     return get
 
@@ -234,15 +206,15 @@ def test_each_arm_has_the_figure_and_the_transitions_of_its_own_chart(odd_of_arm
     assert [picture.caption[0].text for picture in (first, second)] == ["plain, ranked", "picky"]
     assert first.draw.chart.transitions != second.draw.chart.transitions
     rows = [row for row in shown(section).rows() if row[0] == "evaluating"]
-    own = "post.utility > agent.high_threshold and post.velocity < 50"
-    assert ["evaluating", "decides", own, "composing", "picky"] in rows
+    guard = "post.utility > agent.high_threshold and post.velocity < 50"
+    assert ["evaluating", "decides", guard, "composing", "picky"] in rows
     assert ["evaluating", "decides", "post.utility > agent.high_threshold", "composing", "plain, ranked"] in rows
     assert ["evaluating", "decides", "else", "open: the oracle chooses"] in rows
     assert "picky: as the transitions of own_parts:picky from evaluating have it" in shown(section).text
 
 
 @pytest.mark.parametrize(
-    ("settings", "said"),
+    ("settings", "text"),
     [
         (
             {"feed.mode": "own_parts:by_likes"},
@@ -253,8 +225,6 @@ def test_each_arm_has_the_figure_and_the_transitions_of_its_own_chart(odd_of_arm
             "in the order of own_parts:by_age, highest first: 3 * post.likes - post.age",
         ),
         ({"content": "template"}, "replies and reshares get sentences about the topic from templates"),
-        ({"network.kind": "watts_strogatz"}, "a small world"),
-        ({"network.dynamics": "live"}, "They change whom they follow by what they read"),
         ({"posts.file": "mine.csv"}, "agents' own posts are texts of mine.csv"),
         ({"reasoner.asks_action": True}, "which the oracle is asked for"),
         (
@@ -265,25 +235,16 @@ def test_each_arm_has_the_figure_and_the_transitions_of_its_own_chart(odd_of_arm
             {"interventions": [{"at": 3, "set": {"feed.mode": "own_parts:by_age"}}]},
             "from round 3 on: feed.mode=own_parts:by_age (in the order of own_parts:by_age, highest first: 3 *",
         ),
-        ({"statechart.oracle_enabled": False}, "open: the first target in this list is taken"),
         ({"opinions.of": "leaning"}, "leaning: each post that an agent reads moves its reader"),
         ({"attributes.mood": {"of": "agent", "range": [0, 2]}}, "declared: 0 to 2; drawn"),
     ],
 )
-def test_what_an_arm_changes_is_said_of_this_arm_and_not_of_the_others(odd_of_arms, settings, said):
+def test_what_an_arm_changes_is_in_its_text_and_not_in_that_of_the_others(odd_of_arms, settings, text):
     leaning = {"attributes.leaning": {"of": "agent", "range": [-1, 1]}}
-    section = odd_of_arms(uno={**leaning, **settings}, two=leaning, three=leaning)
-    page = shown(section)
-    stated = re.search(rf"uno: [^;]*{re.escape(said)}", page.text)
-    assert stated or any(said in cell and row[-1] == "uno" for row in page.rows() for cell in row)
-    assert said not in shown(odd_of_arms(two=leaning, three=leaning)).text
+    page = shown(odd_of_arms(uno={**leaning, **settings}, two=leaning, three=leaning))
+    stated = re.search(rf"uno: [^;]*{re.escape(text)}", page.text)
+    assert stated or any(text in cell and row[-1] == "uno" for row in page.rows() for cell in row)
     assert page.text.count("(1 + cosine of the post's topics") == 1  # what all arms share stands there once
-
-
-def test_levels_of_factors_are_described_as_arms_are(tmp_path):
-    text = shown(odd_section(factorial(tmp_path))).text
-    assert "that the reader has not read: feed.mode=chronological: the newest first, of followed agents" in text
-    assert "feed.mode=x_algo: by the ranking published for Twitter in 2023" in text
 
 
 def test_modules_of_a_study_are_loaded_only_where_they_may_be(odd_of_arms):

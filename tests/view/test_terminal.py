@@ -1,8 +1,6 @@
 """What is shown in a terminal cannot steer it, whoever wrote it; tables in CSV cannot steer a spreadsheet."""
 
-import ast
 import io
-import json
 import re
 import shutil
 import sqlite3
@@ -10,14 +8,12 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from hypothesis import example, given
+from hypothesis import given
 from hypothesis import strategies as st
 from stand_in import StandIn
 from worlds import plain
 
 from prism_mesa import run
-from prism_mesa.analysis.survey.questionnaire import Questionnaire
-from prism_mesa.analysis.survey.survey import survey
 from prism_mesa.runs.records.table_checks import write_csv
 from prism_mesa.terminal import Dimmed, show, show_line
 
@@ -48,22 +44,11 @@ def test_only_what_the_program_dims_is_dimmed():
     assert to.getvalue() == "\x1b[2mthinks  [8m\x1b[0m\n [2mthinks [0m\n"
 
 
-@pytest.mark.slow
-def test_all_that_is_shown_goes_through_one_place():
-    printing = []
-    for file in PACKAGE.rglob("*.py"):
-        source = file.read_text(encoding="utf-8")
-        if not re.search(r"\b(print|s?echo)\b|std", source):  # to go through a syntax tree takes long
-            continue
-        for node in ast.walk(ast.parse(source)):
-            called = node.func if isinstance(node, ast.Call) else None
-            name = called.id if isinstance(called, ast.Name) else getattr(called, "attr", "")
-            if name in ("print", "secho", "echo") or (name == "write" and "std" in ast.dump(called)):
-                printing.append(f"{file.relative_to(PACKAGE)}:{node.lineno}")
-    own = [place for place in printing if not place.startswith("cli/") and not place.startswith("terminal.py")]
-    in_cli = [place for place in printing if place.startswith("cli/")]
-    assert not own
-    assert len(in_cli) <= 1  # a warning above a progress bar, which rich has to print; it is made printable first
+def test_only_the_terminal_module_and_progress_bars_print():
+    printing = re.compile(r"^\s*(?:\w+\.)*(?:print|s?echo)\(", re.MULTILINE)
+    files = [file for file in PACKAGE.rglob("*.py") if printing.search(file.read_text(encoding="utf-8"))]
+    assert {file.parent.name for file in files if file.name != "terminal.py"} <= {"cli"}
+    assert len(files) <= 2
 
 
 @pytest.fixture(scope="module")
@@ -95,18 +80,6 @@ def test_a_path_and_a_name_cannot_steer(prism, tmp_path):
         assert not can_steer(err), command
 
 
-def test_json_is_printable_ascii_and_means_the_same(asked, tmp_path, prism):
-    copy = tmp_path / "copy"
-    shutil.copytree(asked, copy)
-    with sqlite3.connect(copy / "decisions.sqlite") as db:
-        db.execute("UPDATE answers SET llm = ?", (STEERING,))
-    db.close()
-    _, out, _ = prism("ledger", "stats", copy, "--json")
-    assert out.isascii()
-    assert not can_steer(out)
-    assert list(json.loads(out)["llms"]) == [STEERING]
-
-
 # -- spreadsheets ------------------------------------------------------------------------------------
 
 
@@ -119,23 +92,3 @@ def test_cells_that_a_spreadsheet_would_run_are_text(tmp_path):
     assert read["text"].tolist()[6:] == ["plain", "a=b", "", ""]
     assert read["number"].tolist()[:2] == ["-1.5", "2.0"]
     assert read["whole"].tolist() == list(range(-5, 5))
-
-
-@given(st.lists(st.text(), min_size=1))
-@example(["\r@"])
-def test_no_text_begins_as_a_formula_does(tmp_path_factory, texts):
-    file = tmp_path_factory.mktemp("csv") / "t.csv"
-    write_csv(pd.DataFrame({"text": pd.Categorical(texts), "more": texts}), file)
-    import csv
-
-    with file.open(newline="", encoding="utf-8", errors="surrogatepass") as opened:
-        _, *rows = csv.reader(opened)
-    assert not [cell for row in rows for cell in row if cell.startswith(("=", "+", "-", "@", "\t", "\r"))]
-
-
-def test_the_table_of_a_survey_is_no_formula(asked, tmp_path):
-    options = ["=HYPERLINK(1)", "no"]
-    questions = Questionnaire.model_validate({"questions": [{"id": "q", "ask": "?", "options": options}]})
-    found = survey(asked, questions, agents=2, out=tmp_path, llm=lambda prompt: '{"answer": "A"}')
-    lines = (found.folder / "table.csv").read_text().splitlines()
-    assert lines[1].startswith("q,'=HYPERLINK(1),before,")

@@ -13,9 +13,12 @@ from prism_mesa.studies.validation.real import carried
 from prism_mesa.studies.validation.targets import CASCADES
 from prism_mesa.studies.validation.validation import BESIDE, Validation, target_rows
 from prism_mesa.studies.validation.variants import Match
-from prism_mesa.view.validation.figures import cascades_figure, figures_of, matrix_figure, rhythms_figure, shapes_figure
+from prism_mesa.view.validation.figures import (
+    cascades_figure,
+    matrix_figure,
+)
 from prism_mesa.view.validation.report import markdown
-from prism_mesa.view.validation.words import broken, cells, data_used, joint, validation_lines, variant_lines
+from prism_mesa.view.validation.words import broken, data_used, joint, validation_lines, variant_lines
 
 
 def rows(excused=lambda target: "", **columns):
@@ -44,7 +47,7 @@ RATES = (
 
 
 @pytest.fixture
-def found():
+def validation():
     nothing = {name: [5.0] * 3 for name in CASCADES[2:5]} | {"post_size_100": [0.0] * 3, "delay_median": [45.0] * 3}
     return Validation(
         path=Path("results/validation-mine"),
@@ -60,73 +63,33 @@ def found():
     )
 
 
-def test_the_verdict_is_joint_and_names_what_is_outside(found):
-    assert joint(found).startswith(
+def test_the_verdict_is_joint_and_names_what_is_outside(validation):
+    assert joint(validation).startswith(
         "33 of 34 targets inside, jointly, from one set of parameters, as means over 3 seeds"
     )
-    assert joint(found).endswith("Outside: burstiness")
-    assert not found.passed
-    assert [row.target.measure for row in found.outside] == ["burstiness"]
+    assert joint(validation).endswith("Outside: burstiness")
+    assert not validation.passed
+    assert [row.target.measure for row in validation.outside] == ["burstiness"]
 
 
-def test_the_verdict_counts_what_was_fitted_and_what_was_predicted(found):
-    assert "; of those inside 28 fitted, 1 given, 1 same data, 3 predicted. Outside: burstiness" in joint(found)
-    assert "interval" not in joint(found)
-    alone = replace(found, seeds=(1,))
-    assert "as means over 1 seed (one seed: no interval); of those" in joint(alone)
-
-
-def test_nothing_passes_to_which_no_target_applies(found):
-    nothing = Validation(**{**vars(found), "rows": rows(lambda target: "too small")})
+def test_nothing_passes_to_which_no_target_applies(validation):
+    nothing = Validation(**{**vars(validation), "rows": rows(lambda target: "too small")})
     assert not nothing.passed
     assert "nothing is validated" in joint(nothing)
 
 
-def test_a_variant_breaks_what_the_full_model_reaches(found):
-    lost = broken(found, found.variants["one_probability"])
+def test_a_variant_breaks_what_the_full_model_reaches(validation):
+    lost = broken(validation, validation.variants["one_probability"])
     assert {row.target.measure for row in lost} == set(CASCADES[2:])  # not burstiness, which both miss
-    off, breaks, rate = variant_lines(found, "one_probability")
+    off, breaks, rate = variant_lines(validation, "one_probability")
     assert off == "every impression is reshared with one probability, whatever is read and by whom"
     assert breaks.startswith("breaks: mean size of a cascade 5, ")
     assert breaks.endswith("(of 6 targets of cascades 4 outside)")
     assert rate == "reshares per impression: 1.1 times the full model's, matched (threshold 0.2)"
 
 
-def test_a_variant_that_misses_the_rate_in_its_own_or_in_the_compared_runs_is_shown_as_a_straw_man(found):
-    assert found.rates == {"one_probability": pytest.approx(1.1)}
-    apart = replace(found, matches={"one_probability": Match(0.2, 0.5)})
-    missed = "NOT matched, so no fair comparison (threshold 0.2: 0.50 times where it was looked for)"
-    assert variant_lines(apart, "one_probability")[-1].endswith(missed)
-    straw = replace(found, runs=found.runs.assign(reshares_per_impression=[0.001, 0.0005]))
-    told = "0.5 times the full model's, NOT matched"
-    assert told in variant_lines(straw, "one_probability")[-1]
-    assert told in markdown(straw)
-
-
-def test_a_variant_whose_rate_is_itself_the_pattern_says_so(found):
-    assert "not matched: the change of rates" in variant_lines(replace(found, matches={}), "one_probability")[-1]
-
-
-def test_a_mean_that_is_inside_and_far_from_the_real_value_says_by_how_much(found):
-    far = replace(found, rows=rows(post_reply_rate=[0.0008] * 3, post_size_100=[0.0003] * 3, burstiness=[0.29] * 3))
-    told = {row.target.measure: cells(row, False)[-1] for row in far.rows}
-    assert told["post_reply_rate"] == "inside, 8 times the real"
-    assert told["post_size_100"] == "inside, 0.152 times the real"
-    assert told["burstiness"] == "inside"  # 1.45 times
-    listed = "real value:** share that reaches 100 0.152 times, replies per impression 8 times."
-    assert listed in markdown(far)
-    assert "real value:**" not in markdown(found)
-
-
-def test_the_page_says_where_each_allowed_range_comes_from(found):
-    page = markdown(found).split("## Where the allowed ranges come from")[1].split("## Sources")[0]
-    assert "PRISM's own" in page
-    assert all(f"- {row.target.label}: " in page for row in found.rows if row.target.required)
-    assert "PRISM's own" in "\n".join(validation_lines(found))
-
-
-def test_data_are_named_by_what_they_were_used_for(found):
-    used = data_used(found)
+def test_data_are_named_by_what_they_were_used_for(validation):
+    used = data_used(validation)
     assert "3,982,990 tweets" in used["fitted"]
     assert "US Congress (times" in used["given"]
     assert "US Congress (burstiness)" in used["other"]
@@ -136,38 +99,18 @@ def test_data_are_named_by_what_they_were_used_for(found):
     assert "rOpenSci" not in used["fitted"] + used["given"] + used["other"]
 
 
-def test_the_table_says_over_how_many_seeds_a_mean_is_and_how_far_is_what_informs():
-    told = {row.target.measure: cells(row, False) for row in rows(post_tail_100=[2.2, 2.2, nan], delay_upper=[100] * 3)}
-    assert told["post_tail_100"][3] == "2.2 (in 2 of 3 seeds)"
-    assert told["post_size_1"][3] == "0.803"
-    assert told["delay_upper"][-1] == "informs: 0.322 times the real"
-    assert told["post_tail_p"][-1] == "informs"
-    assert (told["burstiness"][1], told["post_like_rate"][1]) == ("same data", "predicted")
-
-
-def test_carried_values_are_marked_where_others_were_computed(found):
-    assert "†" not in markdown(found) + "\n".join(validation_lines(found))
-    mixed = [replace(row, computed=row.target.measure == "post_size_1") for row in found.rows]
-    some = replace(found, rows=tuple(mixed))
-    page, lines = markdown(some), "\n".join(validation_lines(some))
-    assert "| 0.803 |" in page
-    assert "| 51.9† |" in page
-    assert "those with † are carried" in page
-    assert "† carried by PRISM" in lines
-
-
-def test_the_lines_and_the_page_have_all_targets_and_sources(found):
-    lines = "\n".join(validation_lines(found))
-    page = markdown(found)
-    assert all(row.target.label in lines and row.target.label in page for row in found.rows)
+def test_the_lines_and_the_page_have_all_targets_and_sources(validation):
+    lines = "\n".join(validation_lines(validation))
+    page = markdown(validation)
+    assert all(row.target.told in lines and row.target.told in page for row in validation.rows)
     assert "note: a note" in lines
     assert page.count("| inside |") == 33 + 29
     assert "| `shape_depth` | reshares | 0.25 | 0.75 |" in page
     assert "Abilov et al. 2021" in page
 
 
-def test_the_figure_of_cascades_has_the_data_the_model_and_the_null(found):
-    axes, hops, shapes = cascades_figure(found).axes
+def test_the_figure_of_cascades_has_the_data_the_model_and_the_null(validation):
+    axes, hops, shapes = cascades_figure(validation).axes
     named = {line.get_label(): line for line in axes.lines}
     assert set(named) == {"real (VoterFraud2020)", "simulated", "one probability"}
     simulated = dict(zip(*named["simulated"].get_data(), strict=True))
@@ -180,33 +123,9 @@ def test_the_figure_of_cascades_has_the_data_the_model_and_the_null(found):
         assert len(panel.patches) == n  # what is allowed
 
 
-def test_panels_tell_variants_apart_and_say_where_there_are_no_data(found):
-    drawn = pd.concat([found.curves, found.curves[found.curves["curve"] == "hours"].assign(curve="depth")])
-    several = replace(found, curves=drawn)
-    hours, _, _, windows = rhythms_figure(several).axes
-    assert [text.get_text() for text in hours.get_legend().get_texts()] == ["simulated", "one probability", "real"]
-    assert [text.get_text() for text in windows.get_legend().get_texts()] == ["real", "simulated"]
-    depth, breadth, *_ = shapes_figure(several).axes
-    assert [text.get_text() for text in depth.get_legend().get_texts()] == ["simulated", "one probability"]
-    assert breadth.get_legend() is None  # nothing is drawn
-    assert depth.get_title("left") == "Depth (simulated only; no data)"
-    assert "simulated only" in markdown(found)
-
-
-def test_hours_are_labelled_by_the_clock_that_they_go_by(found):
-    zones = Config(attributes={"zone": {"of": "agent", "values": [-5, 9]}}, agents={"time_zone": "zone"})
-    labels = [rhythms_figure(replace(found, config=config)).axes[0].get_xlabel() for config in (found.config, zones)]
-    assert labels == ["hour (UTC)", "hour (agents' own clocks)"]
-
-
-def test_all_figures_can_be_drawn_of_curves_that_are_not_there(found):
-    assert set(figures_of(found)) == {"cascades", "rhythms", "shapes", "variants"}
-    assert set(figures_of(replace(found, variants={}))) == {"cascades", "rhythms", "shapes"}
-
-
-def test_the_figure_of_variants_has_a_sign_for_each_target_missed(found):
-    names = [row.target.measure for row in found.rows if row.inside is not None]
-    above, below, no_value = matrix_figure(found).axes[0].collections
+def test_the_figure_of_variants_has_a_sign_for_each_target_missed(validation):
+    names = [row.target.measure for row in validation.rows if row.inside is not None]
+    above, below, no_value = matrix_figure(validation).axes[0].collections
 
     def at(signs):
         return {(names[int(x)], int(y)) for x, y in signs.get_offsets()}
@@ -215,5 +134,5 @@ def test_the_figure_of_variants_has_a_sign_for_each_target_missed(found):
     assert at(above) == {("post_size_mean", 1), ("post_tail_10", 1), ("post_tail_100", 1)}
     assert not at(no_value)
     emptied = rows(post_tail_10=[nan] * 3)
-    no_value = matrix_figure(replace(found, variants={"one_probability": emptied})).axes[0].collections[2]
+    no_value = matrix_figure(replace(validation, variants={"one_probability": emptied})).axes[0].collections[2]
     assert at(no_value) == {("post_tail_10", 1)}

@@ -21,10 +21,11 @@ from prism_mesa.runs.run_files import check_out
 from prism_mesa.studies.comparison.comparison import RunComparison, as_json, folder_name
 from prism_mesa.studies.folder import replacing, write_text
 from prism_mesa.view.comparison import words
-from prism_mesa.view.plots.files import pdf_of, png_of
-from prism_mesa.view.plots.style import GREY, INK, SMALL, color_of, figure_legend, tidy
+from prism_mesa.view.plots.economy import INDICATORS
+from prism_mesa.view.plots.files import to_pdf, to_png
+from prism_mesa.view.plots.style import GREY, INK, SMALL, figure_legend, series_color, tidy
 from prism_mesa.view.study import blocks as b
-from prism_mesa.view.study.markdown import markdown_of
+from prism_mesa.view.study.markdown import to_markdown
 from prism_mesa.view.study.numbers import p_value
 
 PAGE: Final = "report.md"
@@ -35,7 +36,7 @@ FIGURE: Final = "rounds"
 def write_comparison(comparison: RunComparison, out: str | Path) -> tuple[Path, ...]:
     """Write report.md, comparison.json, rounds.png and rounds.pdf to ``out/compare-<base>-<other>``; return all four.
 
-    What an earlier comparison of the same runs left there is replaced.
+    An earlier comparison of the same runs is replaced.
 
     Raises:
         DataError: If that folder lies in a run, holds something else, or cannot be made.
@@ -49,15 +50,15 @@ def write_comparison(comparison: RunComparison, out: str | Path) -> tuple[Path, 
     page, values, png, pdf = (folder / name for name in (PAGE, VALUES, f"{FIGURE}.png", f"{FIGURE}.pdf"))
     write_text(values, json.dumps(as_json(comparison), indent=1) + "\n")
     figure = comparison_figure(comparison)
-    for file, content in ((png, png_of(figure)), (pdf, pdf_of(figure))):
+    for file, content in ((png, to_png(figure)), (pdf, to_pdf(figure))):
         with replacing(file) as part:
             part.write_bytes(content)
-    write_text(page, markdown_of(report_of(comparison), {FIGURE: png.name}))
+    write_text(page, to_markdown(comparison_report(comparison), {FIGURE: png.name}))
     return page, values, png, pdf
 
 
-def report_of(comparison: RunComparison) -> b.Report:
-    """Return what the page says."""
+def comparison_report(comparison: RunComparison) -> b.Report:
+    """Return the sections of the page."""
     base, other = words.side_labels(comparison)
     picture = b.Picture(FIGURE, figure_caption(comparison), partial(comparison_figure, comparison))
     sections = (
@@ -68,11 +69,11 @@ def report_of(comparison: RunComparison) -> b.Report:
         *([b.Section("notes", "Notes", (b.Bullets(tuple(comparison.notes)),))] if comparison.notes else []),
     )
     status = "equal" if comparison.equal else f"{counted(comparison.n_differ, 'measure')} differ"
-    footer = (
-        "To repeat: ",
-        b.Code(_command(comparison)),
-        f". All numbers: {VALUES}; the figure for print: {FIGURE}.pdf.",
+    base_runs, other_runs = (
+        " ".join(in_command(run.folder) for run in side) for side in (comparison.pairs.base, comparison.pairs.other)
     )
+    command = f"prism compare {base_runs} {'--with ' if len(comparison.pairs.base) > 1 else ''}{other_runs}"
+    footer = ("To repeat: ", b.Code(command), f". All numbers: {VALUES}; the figure for print: {FIGURE}.pdf.")
     return b.Report("prism compare", f"{base} and {other}", status, f"{words.in_short(comparison)}.", sections, footer)
 
 
@@ -112,13 +113,6 @@ def _measures(comparison: RunComparison) -> tuple[b.Block, ...]:
     return b.table(columns, rows, caption), *([b.Paragraph(f"{rest}.")] if rest else [])
 
 
-def _command(comparison: RunComparison) -> str:
-    base, other = (
-        " ".join(in_command(run.folder) for run in side) for side in (comparison.pairs.base, comparison.pairs.other)
-    )
-    return f"prism compare {base} {'--with ' if len(comparison.pairs.base) > 1 else ''}{other}"
-
-
 WIDTH: Final = 17 / 2.54
 """Inches: the width of a page's text."""
 _HEIGHT: Final = 1.95
@@ -138,12 +132,7 @@ _PANELS: Final = {
     "share_evaluating": "share evaluating",
     "share_resting": "share resting",
 }
-_INDICATORS: Final = {
-    "output_gap": "output gap, %",
-    "inflation": "inflation, % a year",
-    "unemployment": "unemployment, %",
-    "policy_rate": "policy rate, % a year",
-}
+_INDICATORS: Final = INDICATORS | {"policy_rate": "policy rate, % a year"}
 
 type Panel = tuple[str, pd.DataFrame]
 
@@ -206,7 +195,7 @@ def figure_caption(comparison: RunComparison) -> str:
 
 
 def _panels(comparison: RunComparison) -> list[Panel]:
-    """Return the title and the rows of each panel, those without rows left out."""
+    """Return the title and the rows of each panel; panels without rows are left out."""
     rounds = comparison.rounds
     if comparison.pairs.of_nations:
         nations = list(dict.fromkeys(rounds["nation"]))[:_MOST_NATIONS]
@@ -222,8 +211,8 @@ def _panels(comparison: RunComparison) -> list[Panel]:
 
 def _curves(axes: Axes, rounds: pd.DataFrame, title: str) -> None:
     for place, side in enumerate(("base", "other")):
-        _band(axes, rounds, f"{side}_low", f"{side}_high", color_of(place))
-        axes.plot(rounds["round"], rounds[side], color=color_of(place), **_style(place), zorder=3 - place)
+        _band(axes, rounds, f"{side}_low", f"{side}_high", series_color(place))
+        axes.plot(rounds["round"], rounds[side], color=series_color(place), **_style(place), zorder=3 - place)
     tidy(axes)
     axes.set_title(title, loc="left", fontsize=SMALL + 1, parse_math=False)
     axes.tick_params(labelbottom=False)
@@ -252,7 +241,7 @@ def _band(axes: Axes, rounds: pd.DataFrame, low: str, high: str, color: str) -> 
 
 
 def _mark(comparison: RunComparison) -> tuple[int, str] | None:
-    """Return the round in which the sides part, and how: one branched, or they diverged; None: they do not part."""
+    """Return the round in which the sides part and why (a branch or a divergence), or None if they never do."""
     unit = "quarter" if comparison.pairs.of_nations else "round"
     if comparison.free_from:
         return comparison.free_from, f"they branch in {unit} {comparison.free_from}"
@@ -263,7 +252,7 @@ def _mark(comparison: RunComparison) -> tuple[int, str] | None:
 
 def _legend(comparison: RunComparison) -> list[Line2D]:
     handles = [
-        Line2D([], [], color=color_of(place), label=f"{('base', 'other')[place]}: {label}", **_style(place))
+        Line2D([], [], color=series_color(place), label=f"{('base', 'other')[place]}: {label}", **_style(place))
         for place, label in enumerate(words.side_labels(comparison))
     ]
     handles.append(Line2D([], [], color=INK, lw=1, label="difference, other less base"))

@@ -1,4 +1,4 @@
-"""A comparison of runs in words: what a terminal shows, and what the page shares with it."""
+"""A comparison of runs as text, for the terminal and the page."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from math import isfinite
@@ -40,7 +40,7 @@ def in_short(comparison: RunComparison) -> str:
 
 
 def settings_lines(comparison: RunComparison) -> list[str]:
-    """Return in what the settings differ, a line each."""
+    """Return a line for each setting that differs."""
     rows = comparison.settings.to_dict("records")
     lines = [f"{row['key']}: {_value(row['base'])} | {_value(row['other'])}" for row in rows[:_MOST_SETTINGS]]
     if len(rows) > _MOST_SETTINGS:
@@ -51,7 +51,7 @@ def settings_lines(comparison: RunComparison) -> list[str]:
 
 
 def divergence_lines(comparison: RunComparison) -> list[str]:
-    """Return what diverged first and what each side had there, a line each."""
+    """Return lines that say what diverged first, with the value on each side."""
     first, tables = comparison.first_divergence, comparison.divergences[comparison.diverged]
     start = [f"from the start: {tables.start}"] if tables.start else []
     if first is None:
@@ -64,7 +64,7 @@ def divergence_lines(comparison: RunComparison) -> list[str]:
 
 
 def reason_lines(comparison: RunComparison) -> list[str]:
-    """Return why each side did what it did, a line each; nothing unless the comparison was asked why."""
+    """Return lines that explain the behaviour of each side; none if the comparison was not asked to explain."""
     if comparison.reasons is None:
         return []
     sides = (("base:  ", comparison.reasons.base), ("other: ", comparison.reasons.other))
@@ -74,7 +74,7 @@ def reason_lines(comparison: RunComparison) -> list[str]:
 
 
 def table_lines(comparison: RunComparison) -> list[str]:
-    """Return which tables are equal, and where others differ, of the pair that diverged first."""
+    """Return which tables of the first diverging pair are equal, and where the others differ."""
     tables = comparison.divergences[comparison.diverged].tables
     equal = [table.table for table in tables if table.equal]
     lines = [f"equal: {', '.join(equal)}"] if equal else []
@@ -83,7 +83,7 @@ def table_lines(comparison: RunComparison) -> list[str]:
 
 
 def rounds_line(comparison: RunComparison) -> str:
-    """Return how many rounds differ in any column."""
+    """Return a line with the number of rounds that differ in any column."""
     apart = comparison.rounds[~comparison.rounds["equal"] & comparison.rounds["difference"].notna()]
     units = f"{comparison.pairs.rounds:,} {'quarters' if comparison.pairs.of_nations else 'rounds'}"
     if apart.empty:
@@ -118,7 +118,7 @@ def _interval(row: Row) -> str:
 
 
 def shown_measures(comparison: RunComparison, *, show_all: bool = False) -> tuple[list[dict[str, Any]], str]:
-    """Return the rows of the measures that differ most, and what became of the others, in words."""
+    """Return rows for the measures that differ most, and a sentence about the others."""
     rows = [{str(key): value for key, value in row.items()} for row in comparison.measures.to_dict("records")]
     apart = [row for row in rows if not row["equal"]]
     equal = len(rows) - len(apart)
@@ -129,7 +129,7 @@ def shown_measures(comparison: RunComparison, *, show_all: bool = False) -> tupl
 
 
 def comparison_lines(comparison: RunComparison, *, show_all: bool = False) -> Iterator[str]:
-    """Yield what a terminal shows of a comparison."""
+    """Yield the lines of a comparison for the terminal."""
     base, other = comparison.names
     yield f"base        {plain(base)}"
     yield f"other       {plain(other)}"
@@ -154,7 +154,7 @@ def comparison_lines(comparison: RunComparison, *, show_all: bool = False) -> It
 
 
 def _significance(comparison: RunComparison) -> str:
-    """Return how many measures differ, each on its own and after Holm's correction."""
+    """Return how many measures differ, before and after Holm's correction."""
     alone = int((comparison.measures["p"] < ALPHA).sum())
     together = int((comparison.measures["p_holm"] < ALPHA).sum())
     return (
@@ -169,7 +169,7 @@ def _under(name: str, lines: Sequence[str]) -> Iterator[str]:
 
 
 def aligned(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
-    """Yield rows as columns, names at the left and numbers at the right."""
+    """Yield rows as aligned columns: names to the left, numbers to the right."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for name, *numbers in rows:
         cells = (cell.rjust(width) for cell, width in zip(numbers, widths[1:], strict=True))
@@ -183,7 +183,7 @@ def _value(value: Any) -> str:
 
 
 def _without_nulls(value: Any) -> Any:
-    """Return a value without keys that are null, so that what an intervention sets is seen."""
+    """Return a value without its null keys, so that an intervention shows only what it sets."""
     if isinstance(value, list):
         return [_without_nulls(part) for part in value]
     if isinstance(value, Mapping):

@@ -1,1 +1,1 @@
-"""The page that `prism app` serves: a model that runs, or a run that is played back."""
+"""The page that `prism app` serves: a running model, or the playback of a finished run."""

@@ -1,4 +1,4 @@
-"""The view of one agent: what it did and why, its feed, its chart, its profile."""
+"""The view of one agent: its actions with reasons, its feed, its chart and its profile."""
 
 # mypy: disable-error-code=no-untyped-call
 # (solara's components are only partly annotated)
@@ -22,7 +22,7 @@ type TellSoon = Callable[[int, Callable[[], None]], Callable[[], None]]
 
 
 def most_followed(source: Source) -> int:
-    """Return the agent that the page shows first, the most followed; -1 if no agent is present."""
+    """Return the most followed agent, which the page shows first; -1 if no agent is present."""
     followers = np.where(source.states() != NOT_THERE, source.follows().followers, -1)
     return int(followers.argmax()) if len(followers) and followers.max() >= 0 else -1
 
@@ -40,10 +40,10 @@ def agent_view(
     go: Callable[[int], None] = lambda round_: None,
     tell_soon: TellSoon = lambda row, on_told: lambda: None,
 ) -> None:
-    """One agent, or a line on how to choose one; a click on the question why calls `ask`.
+    """Show one agent, or how to choose one; a click on "why" calls `ask`.
 
-    If all other views show another round, `others_at`, the card says so, and offers to call `go` for them. `tell_soon`
-    is called with the agent on the card, and calls back when the source knows more about it.
+    If the other views show another round, `others_at`, the card says so and offers to call `go`. It calls `tell_soon`
+    with its agent, which calls back when the source knows more about that agent.
     """
     version = use_reactive(0)
     chart = use_memo(lambda: chart_svg(source.chart), [id(source.chart)])
@@ -65,7 +65,7 @@ def agent_view(
             suggested=_suggested(source),
             fault=fault,
             aside="" if others_at in (None, at) else aside,
-            event_find=lambda said: find(str(said)),
+            event_find=lambda text: find(str(text)),
             event_ask=lambda row: ask(int(row)),
             event_follow=lambda _: go(at),
         )
@@ -102,7 +102,7 @@ def _agent_json(agent: AgentOnShow) -> Json:
 
 
 def _suggested(source: Source) -> Sequence[Json]:
-    """Return agents that are worth a look: the most followed, and one of each engagement in the round."""
+    """Return agents to suggest: the most followed, and one for each kind of engagement in the round."""
     states, followers = source.states(), source.follows().followers
     rows = {"most followed": most} if (most := most_followed(source)) >= 0 else {}
     acts = {"reshared": AgentState.ENGAGING_RESHARE, "replied": AgentState.ENGAGING_REPLY}
@@ -118,7 +118,7 @@ _kept: dict[str, str] = {}  # by the chart as text: placing its arrows takes a s
 
 
 def chart_svg(chart: Statechart) -> str:
-    """Return a chart as an element `svg`. Names in it are escaped by matplotlib."""
+    """Return a chart as an `svg` element. matplotlib escapes the names in it."""
     key = mermaid(chart)
     if key not in _kept:
         if len(_kept) >= _MOST_KEPT:

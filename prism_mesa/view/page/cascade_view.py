@@ -13,7 +13,7 @@ from solara.hooks.use_reactive import use_reactive
 from prism_mesa.domain import POST_KINDS
 from prism_mesa.errors import counted, shortened
 from prism_mesa.view.page.source import Source
-from prism_mesa.view.page.trees import Tree, largest_cascades, tree_of
+from prism_mesa.view.page.trees import Tree, cascade_tree, largest_cascades
 from prism_mesa.view.page.widgets import SCALE, Json, packed, show_graph, show_inputs, view_card
 
 _LARGEST: Final = "the largest so far"
@@ -22,7 +22,7 @@ _CHOICES: Final = 6
 
 @component
 def cascade_view(source: Source, at: int, chosen: int, choose: Callable[[int, int], None], name: str) -> None:
-    """The largest cascade, or another one, as a tree; `choose` is called with an author and its post there."""
+    """Show a cascade, by default the largest, as a tree; a click calls `choose` with the author and the post."""
     wanted = use_reactive(-1)
     posts = source.posts()
     best, replies = (largest_cascades(posts, _CHOICES, kind=kind) for kind in ("post", "reply"))
@@ -35,7 +35,7 @@ def cascade_view(source: Source, at: int, chosen: int, choose: Callable[[int, in
             Html(tag="p", class_="prism-hint", children=["Nobody has reshared a post yet."])
             return
         _cascade_choice(choices, root if wanted.value in roots else -1, wanted.set, name)
-        tree = tree_of(posts, root)
+        tree = cascade_tree(posts, root)
         rounds = posts.round[tree.posts]
         wrote = "replied" if POST_KINDS[posts.kind[root]] == "reply" else "wrote"
         author = source.agent_name(int(posts.author[root]))
@@ -66,7 +66,7 @@ def cascade_view(source: Source, at: int, chosen: int, choose: Callable[[int, in
 
 
 def _cascade_choice(choices: Mapping[str, int], root: int, choose: Callable[[int], None], name: str) -> None:
-    """Show which cascade is on show, and let the user choose; -1 is the largest, whichever that is."""
+    """Show a menu of cascades; -1 stands for the largest."""
     item = {"group": "", "key": "cascade", "label": "cascade", "kind": "select", "choices": [_LARGEST, *choices]}
     show_inputs(
         name=f"{name}-cascade",
@@ -77,7 +77,7 @@ def _cascade_choice(choices: Mapping[str, int], root: int, choose: Callable[[int
 
 
 def _along(rounds: Any, first: int, last: int) -> Any:
-    """Return where rounds stand from left to right, -1 to 1: by the root, as most of a cascade comes early."""
+    """Return the horizontal position of each round, -1 to 1, by square roots, because most of a cascade comes early."""
     return 2 * np.sqrt((rounds - first) / (last - first)) - 1
 
 

@@ -1,4 +1,4 @@
-"""The inputs of the page: names, ranges and values, and the parameters that changed values make."""
+"""The inputs of the page: names, ranges and values, and the configuration that changed values give."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,8 +21,8 @@ class Input:
         kind: `slider`, `select`, `check`, `number` or `text`.
         choices: Of a select.
         low: Lower end of a slider; `high` the upper one, `step` between its values.
-        is_whole: Whether it takes whole numbers alone.
-        unset: What the choice `null` of a select is called.
+        is_whole: Whether it takes whole numbers only.
+        unset: Label of a select's `null` choice.
     """
 
     group: str
@@ -49,7 +49,7 @@ _WORLD, _FEED, _WHO, _TIES, _ORACLE, _CHANGE = (
 
 
 def _choices(key: str) -> tuple[str, ...]:
-    """Return the values of a parameter that has a few; null stands for None."""
+    """Return the values of a parameter that allows only a few; null stands for None."""
     kind: Any = SocialParams
     for name in key.split("."):
         kind = kind.model_fields[name].annotation
@@ -57,7 +57,7 @@ def _choices(key: str) -> tuple[str, ...]:
 
 
 def _values(kind: Any) -> Iterator[str]:
-    """Yield the texts that a type holds, and null where it holds None."""
+    """Yield the strings that a type allows, and null if it allows None."""
     kind = getattr(kind, "__value__", kind)  # what a name of a type stands for
     for part in get_args(kind):
         if isinstance(part, str):
@@ -66,8 +66,8 @@ def _values(kind: Any) -> Iterator[str]:
             yield from ["null"] if part is type(None) else _values(part)
 
 
-def inputs_of(config: SocialParams) -> tuple[Input, ...]:
-    """Return the inputs of a configuration; what a file gives (the agents of an edge list) has none."""
+def make_inputs(config: SocialParams) -> tuple[Input, ...]:
+    """Return the inputs of a configuration; values from a file, such as the agents of an edge list, have none."""
     kinds = tuple(kind for kind in _choices("network.kind") if kind != "edges")
     drawn = (
         Input(_TIES, "network.kind", "Kind", "select", kinds),
@@ -109,15 +109,15 @@ def _count(group: str, key: str, label: str, low: int, high: int, step: int = 1)
 
 
 def _select(group: str, key: str, label: str, unset: str = "none") -> Input:
-    """Return the input of a parameter that has a few values."""
+    """Return the select of a parameter that allows a few values."""
     return Input(group, key, label, "select", _choices(key), unset=unset)
 
 
-def values_of(config: SocialParams) -> dict[str, Any]:
+def input_values(config: SocialParams) -> dict[str, Any]:
     """Return the first values of the inputs of a configuration, in the form that `Input.kind` takes."""
     leaves_of_config = leaf_values(config)
     values: dict[str, Any] = dict.fromkeys(INTERVENTION, "") | {"intervention.key": NO_KEY}
-    for field in inputs_of(config):
+    for field in make_inputs(config):
         if field.key not in values:
             value = leaves_of_config[field.key]
             empty = "null" if field.kind == "select" else ""
@@ -126,12 +126,12 @@ def values_of(config: SocialParams) -> dict[str, Any]:
 
 
 def with_inputs(config: SocialParams, values: Values) -> tuple[SocialParams, dict[str, str]]:
-    """Return a configuration with changed inputs, and by key why an input was left out.
+    """Return a configuration with changed inputs, and by key the reason why an input was left out.
 
-    A wrong input is left out, the others count. If inputs are wrong only together (a ranking that needs groups without
-    an attribute), the last of them are left out.
+    Invalid inputs are left out. If inputs are invalid only together (a ranking that needs groups, without an
+    attribute), the last of them are left out.
     """
-    at_first = values_of(config)
+    at_first = input_values(config)
     changed = {key: value for key, value in values.items() if value != at_first.get(key)}
     intervention = _intervention(values) if changed.get("intervention.key", NO_KEY) != NO_KEY else None
     faults: dict[str, str] = {}
@@ -158,7 +158,7 @@ def with_inputs(config: SocialParams, values: Values) -> tuple[SocialParams, dic
 def _made(
     config: SocialParams, values: Values, intervention: Mapping[str, Any] | None = None
 ) -> SocialParams | ConfigError:
-    """Return a configuration with other values, and one more intervention; or why there is none."""
+    """Return a configuration with other values and one more intervention, or the reason why it is invalid."""
     changes = nested(values)
     if intervention is not None:
         changes["interventions"] = [*(known.model_dump() for known in config.interventions), intervention]
@@ -169,7 +169,7 @@ def _made(
 
 
 def _read(key: str, value: Any) -> Any:
-    """Return what an input holds as the parameter takes it."""
+    """Convert the value of an input to the type of its parameter."""
     if key == "seed":
         try:
             return int(str(value).strip())
@@ -184,7 +184,7 @@ _NULLABLE: Final = {key for key, default in leaves(SocialParams) if default is N
 
 
 def _intervention(values: Values) -> dict[str, Any]:
-    """Return the intervention that the inputs make, as a configuration holds it."""
+    """Return the intervention that the inputs describe, as an entry of the configuration."""
     import yaml
 
     text = {key: str(values.get(key, "")) for key in INTERVENTION}
@@ -197,5 +197,5 @@ def _intervention(values: Values) -> dict[str, Any]:
 
 
 def changed_keys(now: Values, then: Values) -> Sequence[str]:
-    """Return the inputs that hold something else now than when the model on show was made."""
+    """Return the inputs that have changed since the current model was made."""
     return [key for key, value in now.items() if value != then.get(key)]

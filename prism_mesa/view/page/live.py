@@ -1,4 +1,4 @@
-"""What the page shows of a model that runs."""
+"""The page's source for a running model."""
 
 # ruff: noqa: D102 - `Source` documents the methods
 
@@ -22,23 +22,8 @@ from prism_mesa.social.round.collect import ROUND_FIELDS, SHARE_FIELDS
 from prism_mesa.social.state.network import FollowNetwork
 from prism_mesa.social.state.texts import NO_TEXT
 from prism_mesa.statechart import AgentState, Statechart
+from prism_mesa.view.page import source as on_show
 from prism_mesa.view.page.live_model import PageModel, ToldRound, tell_round, why_untold
-from prism_mesa.view.page.source import (
-    NOT_THERE,
-    AgentAttribute,
-    AgentMove,
-    AgentOnShow,
-    FeedPost,
-    Floats,
-    Follows,
-    OracleOnShow,
-    PostColumns,
-    Source,
-    Spent,
-    most_done,
-    moves_lines,
-    with_quote,
-)
 
 MOST_OF_FEED: Final = 100
 """Posts of a feed that are shown."""
@@ -49,24 +34,24 @@ _NOBODY: Final = np.zeros(0, np.int64)
 def _while_no_round_runs[**P, R](
     read: Callable[Concatenate["LiveSource", P], R],
 ) -> Callable[Concatenate["LiveSource", P], R]:
-    """Let a method wait for the end of a round that another thread runs, and hold back the next one."""
+    """Make a method wait until no round runs in another thread, and delay the next round until it returns."""
 
     @wraps(read)
-    def locked(self: "LiveSource", /, *given: P.args, **named: P.kwargs) -> R:
+    def locked(self: "LiveSource", /, *values: P.args, **named: P.kwargs) -> R:
         with self.model.lock:
-            return read(self, *given, **named)
+            return read(self, *values, **named)
 
     return locked
 
 
-class LiveSource(Source):
-    """A model that runs, at its last round (see `source.Source`)."""
+class LiveSource(on_show.Source):
+    """A running model at its last round (see `source.Source`)."""
 
     title = "Live model"
 
     def __init__(self, model: PageModel) -> None:
         self.model = model
-        self._follows: tuple[FollowNetwork, Follows] | None = None
+        self._follows: tuple[FollowNetwork, on_show.Follows] | None = None
         self._told: tuple[int, int, ToldRound] | None = None
 
     @property
@@ -104,7 +89,7 @@ class LiveSource(Source):
         return self.model.chart
 
     @_while_no_round_runs
-    def round_columns(self) -> Mapping[str, Floats]:
+    def round_columns(self) -> Mapping[str, on_show.Floats]:
         collected = self.model.prism_datacollector.model_vars
         names = [*ROUND_FIELDS, *SHARE_FIELDS]
         n = min(len(collected[name]) for name in names)  # of a round that failed some may be missing
@@ -114,39 +99,39 @@ class LiveSource(Source):
     @_while_no_round_runs
     def states(self) -> npt.NDArray[np.uint8]:
         people = self.model.population
-        most = most_done(people.state, _NOBODY, _NOBODY)
+        most = on_show.most_done(people.state, _NOBODY, _NOBODY)
         moved = self.model.kept.rows.get("transitions")
         if moved is not None and len(moved["agent"]):
             codes = np.array([AgentState(name).code for name in moved["to_state"].categories], np.uint8)
-            most = most_done(people.state, moved["agent"], codes[moved["to_state"].codes])
-        return np.where(people.present, most, np.uint8(NOT_THERE)).astype(np.uint8)
+            most = on_show.most_done(people.state, moved["agent"], codes[moved["to_state"].codes])
+        return np.where(people.present, most, np.uint8(on_show.NOT_THERE)).astype(np.uint8)
 
     @_while_no_round_runs
-    def follows(self) -> Follows:
+    def follows(self) -> on_show.Follows:
         network = self.model.network
         if self._follows is None or self._follows[0] is not network:
             src, dst = network.edges()
             followers = np.bincount(src, minlength=len(self.model.population))
-            self._follows = network, Follows(src.copy(), dst.copy(), followers)
+            self._follows = network, on_show.Follows(src.copy(), dst.copy(), followers)
         return self._follows[1]
 
     @_while_no_round_runs
-    def attributes(self) -> Mapping[str, AgentAttribute]:
+    def attributes(self) -> Mapping[str, on_show.AgentAttribute]:
         people = self.model.population
         columns = {}
         for place, (name, attribute) in enumerate(self.model.attributes.known.agents.items()):
             names = attribute.texts or (("false", "true") if attribute.is_truth else ())
-            columns[name] = AgentAttribute(people.attributes[:, place].copy(), names)
+            columns[name] = on_show.AgentAttribute(people.attributes[:, place].copy(), names)
         return columns | {
-            "engagement threshold": AgentAttribute(people.engagement_threshold.copy(), unit="relevance"),
-            "activity": AgentAttribute(people.activity.copy(), unit="probability per round"),
+            "engagement threshold": on_show.AgentAttribute(people.engagement_threshold.copy(), unit="relevance"),
+            "activity": on_show.AgentAttribute(people.activity.copy(), unit="probability per round"),
         }
 
     @_while_no_round_runs
-    def posts(self) -> PostColumns:
+    def posts(self) -> on_show.PostColumns:
         posts = self.model.posts
         columns = (posts.author, posts.kind, posts.parent, posts.root, posts.written)
-        return PostColumns(*(column.copy() for column in columns))
+        return on_show.PostColumns(*(column.copy() for column in columns))
 
     @_while_no_round_runs
     def post_text(self, post: int) -> str:
@@ -156,24 +141,24 @@ class LiveSource(Source):
         kind, words = POST_KINDS[int(posts.kind[post])], int(posts.words[post])
         if kind == "post":
             return printable(posts.said(post))
-        writer, text = author_and_text(self.model.platform, int(posts.parent[post]))
-        return printable(with_quote("" if words == NO_TEXT else posts.texts[words], kind, writer, text))
+        writer, text = said_by(self.model.platform, int(posts.parent[post]))
+        return printable(on_show.with_quote("" if words == NO_TEXT else posts.texts[words], kind, writer, text))
 
     def agent_name(self, row: int) -> str:
         return printable(self.model.population.names[row])
 
-    def find_agent(self, said: str) -> int:
+    def find_agent(self, text: str) -> int:
         people = self.model.population
-        return row_of(said.strip(), [*people.ids], [*people.names], Path("this model"))
+        return row_of(text.strip(), [*people.ids], [*people.names], Path("this model"))
 
     @_while_no_round_runs
-    def agent(self, row: int) -> AgentOnShow:
+    def agent(self, row: int) -> on_show.AgentOnShow:
         agent = PlatformAgent(self.model.platform, row)
         moves = self._moves(row)
-        told_round = self._told_of(row, moves)
+        told_round = self._explained(row, moves)
         last = [move for move in moves if move.trigger != "round_ends"]
         feed, note = self._feed(row, told_round, moves)
-        return AgentOnShow(
+        return on_show.AgentOnShow(
             row=row,
             name=self.agent_name(row),
             agent_id=printable(agent.agent_id),
@@ -186,22 +171,22 @@ class LiveSource(Source):
             why_note=told_round.note,
         )
 
-    def _told_of(self, row: int, moves: Sequence[AgentMove]) -> ToldRound:
-        """Return what has been told of an agent's last round; what it did, as long as nothing has."""
+    def _explained(self, row: int, moves: Sequence[on_show.AgentMove]) -> ToldRound:
+        """Return the explanation of an agent's last round, or only its actions if it has not been explained yet."""
         if self._told is not None and self._told[:2] == (self.at, row):
             return self._told[2]
         if why_not := why_untold(self.model):
             return ToldRound(note=why_not)
-        return ToldRound(tuple(moves_lines(moves, self.post_text)), note=_TOLD_LATER)
+        return ToldRound(tuple(on_show.moves_lines(moves, self.post_text)), note=_TOLD_LATER)
 
     @_while_no_round_runs
     def tell(self, row: int) -> None:
-        """Find out why an agent did what it did in the last round, for `agent` to show."""
+        """Explain what an agent did in the last round, for `agent` to show."""
         if self._told is None or self._told[:2] != (self.at, row):
             self._told = self.at, row, tell_round(self.model, row)
 
     def tell_soon(self, row: int, on_told: Callable[[], None]) -> Callable[[], None]:
-        """Do so in another thread, once no new round comes; return what calls it off."""
+        """Explain an agent in another thread, once no new round comes; return a function that cancels this."""
         if why_untold(self.model):
             return lambda: None
         at = self.at
@@ -239,7 +224,7 @@ class LiveSource(Source):
             *((name, f"{value:.3g}" if isinstance(value, float) else str(value)) for name, value in declared_values),
         )
 
-    def _moves(self, row: int) -> tuple[AgentMove, ...]:
+    def _moves(self, row: int) -> tuple[on_show.AgentMove, ...]:
         rows = self.model.kept.rows.get("transitions")
         if rows is None:
             return ()
@@ -248,15 +233,17 @@ class LiveSource(Source):
         texts = {name: [str(rows[name].categories[code]) for code in rows[name].codes[places]] for name in names}
         numbers = {name: rows[name][places].tolist() for name in ("tick", "post", "open")}
         return tuple(
-            AgentMove(tick, trigger, AgentState(source), AgentState(target), post, bool(is_open))
+            on_show.AgentMove(tick, trigger, AgentState(source), AgentState(target), post, bool(is_open))
             for tick, trigger, source, target, post, is_open in zip(
                 numbers["tick"], *(texts[name] for name in names), numbers["post"], numbers["open"], strict=True
             )
         )
 
-    def _feed(self, row: int, told: ToldRound, moves: Sequence[AgentMove]) -> tuple[tuple[FeedPost, ...], str]:
-        """Return the posts of an agent's feed in the last round, and what of it is not shown."""
-        people, posts, shown = self.model.population, self.model.posts, told.shown
+    def _feed(
+        self, row: int, explained: ToldRound, moves: Sequence[on_show.AgentMove]
+    ) -> tuple[tuple[on_show.FeedPost, ...], str]:
+        """Return the posts of an agent's feed in the last round, and a note on what is missing."""
+        people, posts, shown = self.model.population, self.model.posts, explained.shown
         n, n_read = int(people.n_feed[row]), int(people.n_read[row])
         ids = people.feed[row, : min(n, MOST_OF_FEED)].tolist() if self.at >= 0 else []
         did: dict[int, list[str]] = {}
@@ -265,7 +252,7 @@ class LiveSource(Source):
                 did.setdefault(move.post, []).append(move.target.value.removeprefix("engaging_"))
         why = {} if shown is None or shown.reasons is None else shown.reasons.posts
         feed = tuple(
-            FeedPost(
+            on_show.FeedPost(
                 place=place,
                 post=post,
                 author=self.agent_name(int(posts.author[post])),
@@ -283,26 +270,26 @@ class LiveSource(Source):
         return feed, f"{n_read:,} of {n:,} posts were read." + (f" The first {len(feed)} are shown." * (n > len(feed)))
 
     @_while_no_round_runs
-    def oracle(self) -> OracleOnShow:
-        return oracle_of(self.model)
+    def oracle(self) -> on_show.OracleOnShow:
+        return oracle_on_show(self.model)
 
 
 _LIMITS: Final = {"calls": "max_calls", "tokens": "max_tokens", "seconds": "max_seconds"}
 
 
-def oracle_of(model: PageModel) -> OracleOnShow:
-    """Return who decided what was left open so far."""
+def oracle_on_show(model: PageModel) -> on_show.OracleOnShow:
+    """Return who has decided the open choices so far."""
     reasoner = model.reasoner
     note = [reasoner.note] if reasoner.note else []
     if not asks_llm(reasoner):
-        return OracleOnShow(reasoner.label, dict(model.sources), notes=note)
+        return on_show.OracleOnShow(reasoner.label, dict(model.sources), notes=note)
     usage = reasoner.usage + (model.writer.usage if model.writer is not None else Counter())
     limits = {what: getattr(reasoner.params, key) for what, key in _LIMITS.items()}
     counts: dict[str, float] = {"calls": usage["calls"], "tokens": usage["prompt_tokens"] + usage["completion_tokens"]}
     left: Any = reasoner.budget.snapshot()["run"]
     if limits["seconds"] is not None:
         counts["seconds"] = limits["seconds"] - float(left[2])
-    spent = [Spent(what, n, limits[what]) for what, n in counts.items()]
+    spent = [on_show.Spent(what, n, limits[what]) for what, n in counts.items()]
     notes = [
         f"{usage['prompt_tokens']:,} tokens of prompts, {usage['completion_tokens']:,} of answers.",
         f"If no answer comes: {reasoner.params.fallback}.",
@@ -314,4 +301,4 @@ def oracle_of(model: PageModel) -> OracleOnShow:
             notes.append(f"{llm}: {n['calls']:,} calls, {answers}.")
     if model.written:
         notes.append("Texts: " + ", ".join(f"{n:,} {what}" for what, n in model.written.items()) + ".")
-    return OracleOnShow(reasoner.label, dict(model.sources), spent, dict(reasoner.reasons), notes)
+    return on_show.OracleOnShow(reasoner.label, dict(model.sources), spent, dict(reasoner.reasons), notes)

@@ -1,4 +1,4 @@
-"""A social model that is looked at while it runs: it says its errors, and knows how its last round began."""
+"""A social model for the page: it reports errors, and keeps the state in which its last round began."""
 
 import warnings
 from collections.abc import Callable, Mapping
@@ -27,7 +27,7 @@ from prism_mesa.social.model import SocialModel
 from prism_mesa.social.params import SocialParams
 from prism_mesa.social.platform import Platform
 from prism_mesa.social.state.chunks import trim_heap
-from prism_mesa.view.page.inputs import changed_keys, values_of, with_inputs
+from prism_mesa.view.page.inputs import changed_keys, input_values, with_inputs
 
 MOST_REPEATED: Final = 20_000
 """The most agents for which the state before each round is kept, so that an agent's round can be explained."""
@@ -50,7 +50,7 @@ class LastRound:
 
     Attributes:
         rows: Table -> columns.
-        answers: What came of each question to an LLM, by tick and agent.
+        answers: The answer to each question to an LLM, by tick and agent.
     """
 
     def __init__(self) -> None:
@@ -58,7 +58,7 @@ class LastRound:
         self.answers: dict[tuple[int, int], Answer] = {}
 
     def begin(self) -> None:
-        """Forget the round before."""
+        """Forget the previous round."""
         self.rows, self.answers = {}, {}
 
     def wants(self, table: str) -> bool:
@@ -70,33 +70,33 @@ class LastRound:
         self.rows[table] = columns
 
     def hear(self, question: PlacedQuestion, answer: Answer) -> None:
-        """Keep what an LLM answered."""
+        """Keep an LLM's answer."""
         self.answers[question.tick, question.agent] = answer
 
 
 class PageModel(SocialModel):
-    """A social model that shows its errors on the page, where an exception would replace the page.
+    """A social model that keeps its errors for the page to show; an exception would replace the page.
 
-    An input that is wrong, or that no model can be made with, is left out, and all others count. A round that fails
-    ends the run, and the page stays.
+    Invalid inputs, and inputs with which no model can be made, are left out. A round that fails ends the run; the page
+    stays.
 
     Args:
-        config: What the inputs change.
-        inputs: What the inputs hold, by key (see `view.page.inputs`).
+        config: The configuration that the inputs change.
+        inputs: Values of inputs, by key (see `view.page.inputs`).
         on_work: Called with a text when something slow begins, and with an empty one when it ends.
 
     Attributes:
-        inputs: The same, of all inputs.
-        faults: What is wrong with those that were left out, by key.
+        inputs: Values of all inputs, by key.
+        faults: The reason why an input was left out, by key.
         fault: Why the run ended, if a round failed; else empty.
         uncopied: Why the state before a round could not be kept; else empty.
         kept: The last round, in rows.
         lock: Held while a round runs. Hold it to read the model from another thread.
-        ledger: What an LLM said; None where none is asked.
-        on_work: The function of that name; you can set another one.
+        ledger: Answers of the LLM; None if none is asked.
+        on_work: As the argument; you can replace it.
 
     Raises:
-        PrismError: If no model can be made of `config` itself.
+        PrismError: If no model can be made from `config` itself.
     """
 
     def __init__(
@@ -113,7 +113,7 @@ class PageModel(SocialModel):
         self.on_work, self._round_s = on_work, _SLOW_S if asks_llm(self.reasoner) else 0.0
 
     def _begin(self, config: SocialParams, inputs: Mapping[str, Any] | None) -> None:
-        at_first = values_of(config)
+        at_first = input_values(config)
         values = {key: (inputs or {})[key] for key in changed_keys(inputs or {}, at_first)}
         why = ""
         for without in ((), *((key,) for key in values), tuple(values)):
@@ -134,15 +134,15 @@ class PageModel(SocialModel):
         self._keep_answers()
 
     def _start(self, params: SocialParams) -> None:
-        """Begin anew with these parameters."""
-        self.__dict__.clear()  # what was half made
+        """Start again with these parameters."""
+        self.__dict__.clear()  # a half-made model
         self.kept = LastRound()
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # the page says them itself: they stand in `notes`
+            warnings.simplefilter("ignore")  # the page shows `notes` itself
             super().__init__(params, recorder=self.kept)
 
     def _keep_answers(self) -> None:
-        """Keep the answers of an LLM in a temporary ledger until the model is closed; the page shows them."""
+        """Keep the LLM's answers, which the page shows, in a temporary ledger until the model is closed."""
         self.ledger: Ledger | None = None
         self._folder: TemporaryDirectory[str] | None = None
         if asks_llm(self.reasoner):
@@ -152,7 +152,7 @@ class PageModel(SocialModel):
             self.reasoner.on_answer = self.kept.hear
 
     def step(self) -> None:
-        """Run one round; one that fails ends the run, and `fault` says why."""
+        """Run one round. If it fails, the run ends, and `fault` says why."""
         began = monotonic()
         if self._round_s >= _SLOW_S:
             self.on_work("a round is being run ...")
@@ -169,7 +169,7 @@ class PageModel(SocialModel):
                 self._before = self._copied_platform() if len(self.population) <= MOST_REPEATED else None
                 self.kept.begin()
                 super().step()
-            except Exception as error:  # a user's guard or action may raise anything; the page has to live on
+            except Exception as error:  # a user's guard or action may raise anything; the page must survive it
                 self._forget_before()
                 self.fault, self.running = format_error(error), False
 
@@ -181,28 +181,28 @@ class PageModel(SocialModel):
             trim_heap()
 
     def _copied_platform(self) -> Platform | None:
-        """Return a copy of the platform, which shares what no round changes; None, and `uncopied`, if there is none."""
+        """Return a copy of the platform, sharing what never changes; if that fails, set `uncopied` and return None."""
         shared = (self.reasoner, self.writer, self.platform.network, self.first_network, self.drawn_network)
         try:
             return deepcopy(self.platform, {id(part): part for part in shared if part is not None})
-        except Exception as error:  # a user's agent may hold what cannot be copied; the round is run all the same
-            self.uncopied = format_error(error)
+        except Exception as error:  # a user's agent may not be copyable; the round runs anyway
+            self.uncopied = told(error)
             return None
 
     @property
     def can_be_told(self) -> bool:
-        """Whether it is known how the last round opened."""
+        """Whether the state before the last round was kept."""
         return self._before is not None
 
     @property
     def rest_s(self) -> float:
-        """Seconds after which no other round is to be expected, if none has come: 0 where rounds come one by one."""
+        """Seconds without a new round after which none is expected; 0 if rounds are run one by one."""
         before, last = self._ended
         is_playing = last - before < _TOGETHER_S and monotonic() - last < _REST_S
         return _REST_S if is_playing else 0.0
 
     def as_the_round_opened(self) -> SocialModel | None:
-        """Return a copy of the model as the last round opened, without an LLM or records; None where it is not kept."""
+        """Return a copy of the model before the last round, without LLM and records; None if it was not kept."""
         if self._before is None:
             return None
         before = deepcopy(self._before, {id(part): part for part in (self.reasoner, self.writer) if part is not None})
@@ -214,7 +214,7 @@ class PageModel(SocialModel):
         return twin
 
     def close(self) -> None:
-        """End the threads and connections of those who are asked, and remove what they said."""
+        """Close the LLM's threads and connections, and delete its answers."""
         super().close()
         if self.ledger is not None:
             self.ledger.close()
@@ -224,7 +224,7 @@ class PageModel(SocialModel):
 
 @dataclass(frozen=True)
 class ToldRound:
-    """An explanation of an agent's last round; `shown` is None if it did nothing, `note` says why there is none."""
+    """An explanation of an agent's last round; `shown` is None if it did nothing, `note` says why it is missing."""
 
     lines: tuple[str, ...] = ()
     shown: RoundOfAgent | None = None
@@ -233,7 +233,7 @@ class ToldRound:
 
 @dataclass(frozen=True)
 class _RecalledChoice:
-    """Questions whose answers are known from the last round (see `gateway.Questions`)."""
+    """Answers questions from those of the last round (see `gateway.Questions`)."""
 
     answers: Mapping[tuple[int, int], Answer]
 
@@ -254,11 +254,11 @@ def _recalling(asked: Reasoner, model: PageModel) -> Reasoner:
 
 
 def tell_round(model: PageModel, row: int) -> ToldRound:
-    """Return what an agent did in the last round of a model, and why. The model is not changed."""
+    """Explain what an agent did in the last round of a model. The model is not changed."""
     try:
         twin = model.as_the_round_opened()
-    except Exception as error:  # a user's model may hold what cannot be copied
-        return ToldRound(note=f"It cannot be told why: {format_error(error)}.")
+    except Exception as error:  # a user's model may not be copyable
+        return ToldRound(note=f"It cannot be told why: {told(error)}.")
     if twin is None:
         return ToldRound(note=why_untold(model))
     asked, before = model.reasoner, twin.platform
@@ -267,19 +267,19 @@ def tell_round(model: PageModel, row: int) -> ToldRound:
     before.writer = None
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # the model has said them
-            return _told(model, twin, row)
-    except Exception as error:  # a user's guard may raise anything; the page has to live on
-        return ToldRound(note=f"It cannot be told why: {format_error(error)}.")
+            warnings.simplefilter("ignore")  # the model has issued these warnings
+            return _explain_round(model, twin, row)
+    except Exception as error:  # a user's guard may raise anything; the page must survive it
+        return ToldRound(note=f"It cannot be told why: {told(error)}.")
     finally:
         if before.reasoner is not asked and asks_llm(before.reasoner):
-            before.reasoner.store.shared = None  # the ledger is the model's, which closes it
+            before.reasoner.store.shared = None  # the model closes its ledger
         twin.close()
         forget(before)
 
 
-def _told(model: PageModel, twin: SocialModel, row: int) -> ToldRound:
-    """Run the round of the twin of a model, and tell of an agent."""
+def _explain_round(model: PageModel, twin: SocialModel, row: int) -> ToldRound:
+    """Run the last round again in a copy of the model, and explain an agent."""
     traced = TracedAgent(twin, row)
     SocialModel.step(twin)
     twin.platform.posts = model.posts  # with what was written in the round
@@ -297,7 +297,7 @@ def _told(model: PageModel, twin: SocialModel, row: int) -> ToldRound:
 
 
 def why_untold(model: PageModel) -> str:
-    """Return why the last round of a model cannot be told; empty if it can."""
+    """Return why the last round of a model cannot be explained; empty if it can."""
     if model.can_be_told:
         return ""
     if model.round < 0:
@@ -319,7 +319,7 @@ def _thoughts(model: PageModel, row: int) -> list[Thought]:
 
 
 def _askers(model: PageModel, keys: set[str]) -> dict[str, list[AskedRow]]:
-    """Return who got each of some answers so far."""
+    """Return the reasoners that received answers so far."""
     askers: dict[str, list[AskedRow]] = {key: [] for key in keys}
     for row in model.ledger.asked() if model.ledger is not None and keys else ():
         if row.key in askers:

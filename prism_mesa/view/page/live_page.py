@@ -1,4 +1,4 @@
-"""Mesa's page on a social model: Mesa's buttons play, step and reset it; the inputs and the views are ours.
+"""A social model on Mesa's page: Mesa's buttons play, step and reset it; the inputs and views are PRISM's.
 
 Mesa's own grid of components stays blank with ipyvuetify 3 (mesa/mesa issue 3806), and its sliders show no values.
 """
@@ -17,7 +17,7 @@ from solara.hooks.use_reactive import use_reactive
 
 from prism_mesa.errors import PrismError, format_error
 from prism_mesa.social.params import AgentsParams, NetworkParams, SocialParams
-from prism_mesa.view.page.inputs import INPUT, changed_keys, inputs_of, values_of
+from prism_mesa.view.page.inputs import INPUT, changed_keys, input_values, make_inputs
 from prism_mesa.view.page.live import LiveSource
 from prism_mesa.view.page.live_model import PageModel
 from prism_mesa.view.page.views import show_views
@@ -28,9 +28,9 @@ _INTERVAL = "interval"
 
 @component
 def make_page(config: SocialParams | None = None) -> None:
-    """A page on a model of `config`; by default of 200 agents who follow 20 others.
+    """Return a page for a model of `config`, by default 200 agents who each follow 20 others.
 
-    Each browser tab has a model of its own. Changed inputs count from the next Reset on.
+    Each browser tab has its own model. Changed inputs take effect at the next Reset.
     """
     params = config or SocialParams(agents=AgentsParams(n=200), network=NetworkParams(mean_degree=20))
     first = use_memo(lambda: _attempt(params), [])
@@ -41,7 +41,7 @@ def make_page(config: SocialParams | None = None) -> None:
 
 
 def _attempt(config: SocialParams) -> PageModel | str:
-    """Return a model, or why there is none."""
+    """Return a model, or the reason why it cannot be made."""
     try:
         return PageModel(config)
     except (PrismError, MemoryError) as error:
@@ -53,10 +53,10 @@ def _live_page(config: SocialParams, first: PageModel) -> None:
     model: Any = use_reactive(first)
     work = use_reactive("")
     first.on_work = work.set
-    values = use_reactive(values_of(config))
+    values = use_reactive(input_values(config))
     parameters = use_reactive({"config": config, "inputs": values.value, "on_work": work.set})
     interval, every, threads = use_reactive(100), use_reactive(1), use_reactive(False)
-    use_effect(lambda: model.value.close, [id(model.value)])  # the one before is closed as another one is shown
+    use_effect(lambda: model.value.close, [id(model.value)])  # showing another model closes the previous one
 
     def change(told_by: Json) -> None:
         if told_by["key"] == _INTERVAL:
@@ -111,7 +111,7 @@ def _controls(
             Html(tag="p", class_="prism-changed", attributes={"role": "status"}, children=[text])
         faults = {key: text.removeprefix(INPUT) for key, text in model.faults.items() if key not in changed}
         items = []
-        for field in inputs_of(config):
+        for field in make_inputs(config):
             state = {"value": values[field.key], "changed": field.key in changed, "fault": faults.get(field.key, "")}
             items.append({**vars(field), "choices": list(field.choices), **state})
         show_inputs(name="model", items=[*items, _pause(interval)], inline=False, event_change=change)

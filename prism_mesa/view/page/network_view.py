@@ -1,4 +1,4 @@
-"""The view of the network: laid out once, coloured anew in each round; of large ones a sample is drawn."""
+"""The view of the network: laid out once, recoloured each round; large networks are sampled."""
 
 # mypy: disable-error-code=no-untyped-call
 # (solara's components are only partly annotated)
@@ -33,7 +33,7 @@ _GOLDEN: Final = np.pi * (3 - np.sqrt(5))
 
 @dataclass(frozen=True)
 class Drawn:
-    """The agents that are drawn, and where.
+    """The agents to draw, and their positions.
 
     Attributes:
         agents: Their rows, ascending.
@@ -44,14 +44,14 @@ class Drawn:
     where: Points
 
     def places(self, rows: Ints, n: int) -> npt.NDArray[np.int64]:
-        """Return the places in `agents` of some of `n` agents; -1 for who is not drawn."""
+        """Return the position in `agents` of each of `n` agents; -1 if it is not drawn."""
         place = np.full(n, -1, np.int64)
         place[self.agents] = np.arange(len(self.agents))
         return place[rows]
 
 
 def lay_out(follows: Follows) -> Drawn:
-    """Return where agents stand: those who follow each other near each other, all others apart.
+    """Return positions of agents: those who follow each other are close, all others apart.
 
     Agents are drawn together by their follows, and pushed apart by how crowded it is: both forces of Fruchterman and
     Reingold (1991, doi:10.1002/spe.4380211102), the second one read from a grid, so that the time grows with the
@@ -61,12 +61,12 @@ def lay_out(follows: Follows) -> Drawn:
     drawn = np.arange(n)
     if n > MOST_AGENTS:
         drawn = np.sort(np.argsort(Streams(0).uniform("agents drawn", drawn), kind="stable")[:MOST_AGENTS])
-    src, dst = drawn_follows(Drawn(drawn, np.zeros((len(drawn), 2))), follows, 4 * MOST_FOLLOWS)
+    src, dst = sample_follows(Drawn(drawn, np.zeros((len(drawn), 2))), follows, 4 * MOST_FOLLOWS)
     return Drawn(drawn, _settled(src, dst, follows.followers[drawn]))
 
 
-def drawn_follows(drawn: Drawn, follows: Follows, most: int = MOST_FOLLOWS) -> tuple[Ints, Ints]:
-    """Return follows between agents that are drawn, as places among these; of too many the same share of each pair."""
+def sample_follows(drawn: Drawn, follows: Follows, most: int = MOST_FOLLOWS) -> tuple[Ints, Ints]:
+    """Return follows between drawn agents, as positions among them; too many are thinned evenly."""
     n = len(follows.followers)
     src, dst = drawn.places(follows.src, n), drawn.places(follows.dst, n)
     both = (src >= 0) & (dst >= 0)
@@ -79,14 +79,14 @@ def drawn_follows(drawn: Drawn, follows: Follows, most: int = MOST_FOLLOWS) -> t
 
 
 def _settled(src: Ints, dst: Ints, followers: Ints) -> Points:
-    """Return where agents come to rest under both forces, each coordinate in -1..1."""
+    """Return where agents come to rest under both forces; coordinates are in -1..1."""
     n = len(followers)
     order = np.argsort(-followers, kind="stable")
     where = np.empty((n, 2))
     turn, out = _GOLDEN * np.arange(n), np.sqrt((np.arange(n) + 0.5) / max(n, 1))
     where[order] = np.stack([out * np.cos(turn), out * np.sin(turn)], axis=1)
     degree = np.bincount(src, minlength=n) + np.bincount(dst, minlength=n)
-    weight = 1 / np.sqrt(np.maximum(degree[src], 1) * np.maximum(degree[dst], 1))  # no hub draws all to itself
+    weight = 1 / np.sqrt(np.maximum(degree[src], 1) * np.maximum(degree[dst], 1))  # keeps hubs from pulling everyone in
     mass = 1 + np.sqrt(degree)
     for step in range(_STEPS if n > 1 else 0):
         ends = where[dst] - where[src]
@@ -102,7 +102,7 @@ def _settled(src: Ints, dst: Ints, followers: Ints) -> Points:
 
 
 def _push(where: Points, mass: Points) -> Points:
-    """Return by how much each agent is pushed away from all others, by the masses in the cells of a grid."""
+    """Return the force that pushes each agent away from all others, approximated by masses in grid cells."""
     low, high = where.min(axis=0), where.max(axis=0)
     size = max(float((high - low).max()), 1e-9) / (_CELLS - 1)
     at = (where - low) / size
@@ -122,7 +122,7 @@ def _push(where: Points, mass: Points) -> Points:
 
 
 def _within(where: Points) -> Points:
-    """Return points in -1..1, those far out drawn in."""
+    """Scale points into -1..1, and pull in outliers."""
     if not len(where):
         return where
     where = where - np.median(where, axis=0)
@@ -141,13 +141,13 @@ _STATE: Final = "state"
 
 @component
 def network_view(source: Source, at: int, chosen: int, choose: OnAgent, name: str) -> None:
-    """Who follows whom, coloured by state or an attribute."""
+    """Show who follows whom, coloured by state or an attribute."""
     by = use_reactive(_STATE)
     attributes = source.attributes()
     follows = source.follows()
     drawn = use_memo(lambda: lay_out(follows), [id(source.run), source.n_agents])
     nodes = use_memo(lambda: _network_nodes(source, drawn, follows), [drawn, follows])
-    pairs = use_memo(lambda: drawn_follows(drawn, follows), [drawn, follows])
+    pairs = use_memo(lambda: sample_follows(drawn, follows), [drawn, follows])
     links = use_memo(lambda: packed(np.stack(pairs, axis=1), np.int32), [pairs])
     colour = by.value if by.value in attributes else _STATE
     codes, legend = _network_colors(source, attributes, colour)
@@ -199,7 +199,7 @@ def _network_nodes(source: Source, drawn: Drawn, follows: Follows) -> Json:
 def _network_colors(
     source: Source, attributes: Mapping[str, AgentAttribute], by: str
 ) -> tuple[np.ndarray[Any, Any], list[tuple[str, str]]]:
-    """Return a code for each agent, and what the codes stand for: name and colour."""
+    """Return a code for each agent, and the name and colour of each code."""
     states = source.states()
     if by == _STATE:
         place = np.full(256, NOT_THERE, np.uint8)

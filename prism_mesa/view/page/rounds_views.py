@@ -36,7 +36,7 @@ _SOURCE_COLORS: Final = {
 def thinned(
     rounds: np.ndarray[Any, Any], columns: Mapping[str, np.ndarray[Any, Any]]
 ) -> tuple[list[int], dict[str, Any]]:
-    """Return rounds and columns of at most `MOST_POINTS` rows: the first round and the means of as many each."""
+    """Thin rounds and columns to at most `MOST_POINTS` rows: the first round, then means of equal numbers of rounds."""
     step = -(-len(rounds) // MOST_POINTS) if len(rounds) else 1
     starts = np.arange(0, len(rounds), step)
     many = np.diff(np.append(starts, len(rounds)))
@@ -48,7 +48,7 @@ def thinned(
 
 
 def _lines(source: Source, names: Sequence[str]) -> tuple[list[int], dict[str, Any]]:
-    """Return rounds, and columns of the table of rounds, as they are drawn."""
+    """Return the rounds and columns to draw."""
     columns = source.round_columns()
     return thinned(columns.get("round", np.zeros(0)), {name: columns.get(name, np.zeros(0)) for name in names})
 
@@ -64,9 +64,9 @@ def _draw(
     least: float = 4,
     as_shares: bool = False,
 ) -> None:
-    """Draw columns of the table of rounds, each with a name and a color, on the axes of the runs beside it.
+    """Draw columns of the table of rounds, each with a name and a colour, on axes shared with the runs beside it.
 
-    Shares stand on each other. The vertical axis reaches at least to `least`.
+    Shares are stacked. The vertical axis reaches at least to `least`.
     """
     rounds, kept = _lines(source, [*lines])
     sources = (source, *beside)
@@ -78,7 +78,7 @@ def _draw(
             unit=unit,
             rounds=rounds,
             series=[{"name": name, "color": color, "values": kept[key]} for key, (name, color) in lines.items()],
-            span=min(max(shown.rounds for shown in sources), max(30, 2 * (at + 1))),  # of a long run less than all
+            span=min(max(shown.rounds for shown in sources), max(30, 2 * (at + 1))),  # a long run is thinned
             stacked=as_shares,
             percent=as_shares,
             least=max(least, *highest),
@@ -87,7 +87,7 @@ def _draw(
 
 @component
 def states_view(source: Source, at: int, beside: Sequence[Source] = ()) -> None:
-    """Shares of agent-ticks in the states that are not idle; its axes are those of the runs beside it."""
+    """Show shares of agent-ticks in the active states, on axes shared with the runs beside it."""
     idle = source.round_columns().get("share_idle", np.zeros(0))
     unit = f"share of agent-ticks; the rest is idle ({100 * idle[-1]:.1f} %)" if len(idle) else "share of agent-ticks"
     lines = {f"share_{state.value}": (state.value, STATE_COLORS[state]) for state in reversed(_ACTIVE)}
@@ -97,7 +97,7 @@ def states_view(source: Source, at: int, beside: Sequence[Source] = ()) -> None:
 
 @component
 def engagement_view(source: Source, at: int, beside: Sequence[Source] = ()) -> None:
-    """Likes, replies and reshares per round; its axes are those of the runs beside it."""
+    """Show likes, replies and reshares per round, on axes shared with the runs beside it."""
     columns = source.round_columns()
     read = columns.get("impressions", np.zeros(0))
     n = sum(columns[name][-1] for name in _ENGAGEMENT) if len(read) else 0
@@ -109,7 +109,7 @@ def engagement_view(source: Source, at: int, beside: Sequence[Source] = ()) -> N
 
 @component
 def oracle_view(source: Source, at: int, beside: Sequence[Source] = ()) -> None:
-    """Who answered what was left open, what that cost, and how much is left open per round."""
+    """Show who answered open choices, at what cost, and how many choices are open per round."""
     oracle = source.oracle()
     lines = {"open": ("open choices", _SOURCE_COLORS["llm"]), "fallback": ("fallbacks", _SOURCE_COLORS["fallback"])}
     with view_card("Oracle: who decides what is open", "view-oracle short"):

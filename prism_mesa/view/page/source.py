@@ -1,6 +1,6 @@
-"""What the page shows: one moment of a run, live or recorded. Views read a `Source` and nothing else.
+"""One moment of a run, live or recorded. Views read only a `Source`.
 
-No array changes after it was returned.
+Returned arrays never change.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -24,12 +24,12 @@ _BY_RANK: Final = np.array([state.code for state in STATE_COLORS], np.uint8)
 
 
 def most_done(before: Ints, agents: Ints, entered: Ints) -> npt.NDArray[np.uint8]:
-    """Return the code of the most that each agent did, shape (n,): the last in `STATE_COLORS` of all that it was in.
+    """Return each agent's most active state as a code, shape (n,): the last of its states in `STATE_COLORS`.
 
     Args:
-        before: Codes of states that agents begin with, shape (n,).
-        agents: Who entered another one, by row.
-        entered: Which one that was.
+        before: Codes of the states in which agents begin, shape (n,).
+        agents: Rows of the agents that entered another state.
+        entered: Codes of the states that they entered.
     """
     most = _RANK[before]
     np.maximum.at(most, agents, _RANK[entered])
@@ -50,9 +50,9 @@ class AgentAttribute:
     """A column by which agents can be coloured.
 
     Attributes:
-        values: Of each agent, shape (n,): numbers, or, where there are `names`, codes into these; NaN: not known.
-        names: What the codes stand for.
-        unit: What the numbers are.
+        values: Numbers, or codes into `names` if there are any, shape (n,); NaN if unknown.
+        names: Names of the codes.
+        unit: Unit of the numbers.
     """
 
     values: Floats
@@ -62,11 +62,11 @@ class AgentAttribute:
 
 @dataclass(frozen=True)
 class PostColumns:
-    """Posts written so far, by id; `kind` are codes of `domain.POST_KINDS`, `parent` -1: none.
+    """Posts written so far, by id; `kind` holds codes of `domain.POST_KINDS`, `parent` is -1 if there is none.
 
     Attributes:
-        round: In which each one was written; readers see replies and reshares from the next round on.
-        root: The post whose cascade each belongs to.
+        round: The round in which it was written; readers see replies and reshares from the next round on.
+        root: The post at the root of its cascade.
     """
 
     author: Ints
@@ -84,11 +84,11 @@ class FeedPost:
     """A post in an agent's feed.
 
     Attributes:
-        place: From 1.
-        author: In words.
-        told: Why it stands there; empty where that is not known.
-        was_read: Whether the agent has read it in the round; None where nobody knows.
-        did: What the agent did with it: empty, `like`, `reply`, `reshare`, or several with `, `.
+        place: Rank, from 1.
+        author: Name of the author.
+        told: Why it has this rank; empty if unknown.
+        was_read: Whether the agent read it in the round; None if unknown.
+        did: The agent's engagements: empty, `like`, `reply`, `reshare`, or several joined by `, `.
     """
 
     place: int
@@ -103,7 +103,7 @@ class FeedPost:
 
 @dataclass(frozen=True)
 class AgentMove:
-    """A change of state of an agent in the round on show; `post` -1: none; `is_open`: the guards left it open."""
+    """A transition of an agent in the displayed round; `post` is -1 without a post, `is_open` marks open choices."""
 
     tick: int
     trigger: str
@@ -115,17 +115,17 @@ class AgentMove:
 
 @dataclass(frozen=True)
 class AgentOnShow:
-    """One agent in the round on show.
+    """One agent in the displayed round.
 
     Attributes:
-        profile: What it is, as (label, value).
-        state: In which state the round found it last, before it closed.
-        feed: Best first, or in the order in which it was read.
-        feed_note: What of the feed is not known, in words.
-        moves: By tick.
-        why: What it did and why, line by line; indented with blanks as a report is.
-        why_note: What stands in place of `why`, or what of it is not known.
-        ask: What a button says that asks for `why`; empty: there is nothing to ask for.
+        profile: Its attributes, as (label, value).
+        state: Its last state before the round closed.
+        feed: Posts, best first or in the order of reading.
+        feed_note: What is unknown about the feed.
+        moves: Transitions by tick.
+        why: Its actions and their reasons as lines, indented with blanks.
+        why_note: A note that replaces or limits `why`.
+        ask: Label of the button that asks for `why`; empty if there is nothing to ask.
     """
 
     row: int
@@ -142,13 +142,13 @@ class AgentOnShow:
 
 
 def with_quote(words: str, kind: str, writer: str, text: str) -> str:
-    """Return what a reply or a reshare shows: its own words, if any, and the text of `writer` that it is about."""
+    """Return the text of a reply or reshare with the text by `writer` that it quotes."""
     quote = f"({'in reply to' if kind == 'reply' else 'resharing'} {writer}: {text})"
     return f"{words} {quote}" if words else quote
 
 
 def moves_lines(moves: Iterable[AgentMove], text_of: Callable[[int], str]) -> Iterator[str]:
-    """Yield a line for each change of state; `text_of` returns the text of a post."""
+    """Yield a line for each transition; `text_of` returns the text of a post."""
     for ticks, part, times in folded_moves(moves):
         move, states = part[0], " -> ".join(state.value for state in (part[0].source, *(move.target for move in part)))
         choice = ", a choice that was left open" if move.is_open else ""
@@ -158,7 +158,7 @@ def moves_lines(moves: Iterable[AgentMove], text_of: Callable[[int], str]) -> It
 
 
 def folded_moves(moves: Iterable[AgentMove]) -> Iterator[tuple[str, list[AgentMove], int]]:
-    """Yield moves with their ticks; a cycle of states that repeats at once comes once, with its number of repeats."""
+    """Yield moves with their ticks; a repeated cycle of states is yielded once, with the number of repeats."""
     listed, at = list(moves), 0
     for part, times in folded(listed, lambda move: (move.source, move.target, move.is_open)):
         last = at + len(part) * times - 1
@@ -169,7 +169,7 @@ def folded_moves(moves: Iterable[AgentMove]) -> Iterator[tuple[str, list[AgentMo
 
 @dataclass(frozen=True)
 class Spent:
-    """Something that is limited or counted; `limit` None: there is no limit."""
+    """An amount with its limit; `limit` is None if there is none."""
 
     what: str
     spent: float
@@ -178,13 +178,13 @@ class Spent:
 
 @dataclass(frozen=True)
 class OracleOnShow:
-    """Who decided the open choices up to the round on show.
+    """Who has decided the open choices up to the displayed round.
 
     Attributes:
-        label: The name of the decider.
-        sources: Who answered -> how many open choices (`llm.params.Source`); None: it is only known of whole runs.
-        spent: Calls, tokens, seconds, and their limits.
-        reasons: Why answers did not come -> how many.
+        label: Name of the decider.
+        sources: Number of open choices by who answered (`llm.params.Source`); None if known only for whole runs.
+        spent: Calls, tokens and seconds, with their limits.
+        reasons: Number of missing answers by reason.
         notes: Remarks, a line each.
     """
 
@@ -198,16 +198,16 @@ class OracleOnShow:
 class Source(Protocol):
     """One moment of a run of a platform.
 
-    A live source follows its model; a recorded one is set to a round. What is read of it is of the round `at`.
+    A live source follows its model; a recorded one is set to a round. All values belong to the round `at`.
     """
 
     @property
     def run(self) -> object:
-        """The run, the same object at all of its moments: views keep layouts by it."""
+        """The run, the same object at every moment; views cache layouts by it."""
 
     @property
     def title(self) -> str:
-        """What the run is called, on one line."""
+        """Name of the run, on one line."""
 
     @property
     def facts(self) -> Sequence[tuple[str, str]]:
@@ -215,15 +215,15 @@ class Source(Protocol):
 
     @property
     def rounds(self) -> int:
-        """How many rounds the run has, or will have."""
+        """Number of rounds that the run has or will have."""
 
     @property
     def at(self) -> int:
-        """The round on show; -1 before the first."""
+        """The displayed round; -1 before the first."""
 
     @property
     def n_agents(self) -> int:
-        """How many agents there are, present or not."""
+        """Number of agents, present or not."""
 
     @property
     def chart(self) -> Statechart:
@@ -233,35 +233,35 @@ class Source(Protocol):
         """Return the columns of the table `rounds` (`social.tables.ROUNDS`) for rounds 0 .. `at`; empty before."""
 
     def states(self) -> npt.NDArray[np.uint8]:
-        """Return for each agent the code of the most that it did in the round (`STATE_COLORS` has the order).
+        """Return the code of each agent's most active state in the round (in the order of `STATE_COLORS`).
 
-        `NOT_THERE` where it is not on the platform, or not recorded.
+        `NOT_THERE` if it is not on the platform, or not recorded.
         """
 
     def follows(self) -> Follows:
-        """Return who follows whom in the round; the same object as long as nothing of it has changed."""
+        """Return who follows whom in the round; the same object until follows change."""
 
     def attributes(self) -> Mapping[str, AgentAttribute]:
-        """Return the columns by which agents can be coloured, by name."""
+        """Return the columns that can colour agents, by name."""
 
     def posts(self) -> PostColumns:
-        """Return the posts that have been written up to the round."""
+        """Return the posts written up to the round."""
 
     def post_text(self, post: int) -> str:
-        """Return the text of a post on one line, with what it quotes (see `with_quote`); empty if it is not known."""
+        """Return the text of a post on one line, with its quote (see `with_quote`); empty if unknown."""
 
     def agent_name(self, row: int) -> str:
         """Return the name of an agent."""
 
-    def find_agent(self, said: str) -> int:
-        """Return the row of an agent that is named by its row, its id or its name.
+    def find_agent(self, text: str) -> int:
+        """Return the row of an agent, given its row, id or name.
 
         Raises:
-            DataError: If there is none, or several are called so.
+            DataError: If there is no such agent, or several have that name.
         """
 
     def agent(self, row: int) -> AgentOnShow:
-        """Return one agent in the round on show."""
+        """Return one agent in the displayed round."""
 
     def oracle(self) -> OracleOnShow:
-        """Return who decided what was left open so far."""
+        """Return who has decided the open choices so far."""

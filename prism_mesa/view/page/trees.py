@@ -1,4 +1,4 @@
-"""The largest cascades at a moment, and where the posts of one stand as a tree that grows from left to right."""
+"""The largest cascades at a moment, and the layout of one as a tree that grows from left to right."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,10 +22,10 @@ class Tree:
     """The posts of a cascade, by id: the root first.
 
     Attributes:
-        posts: Their ids.
-        parent: Place of each one's parent among them; -1 of the root.
-        depth: Reshares between each and the root.
-        row: Where each stands, from the top: leaves have whole numbers, all others lie between what they led to.
+        posts: Post ids.
+        parent: Position of each parent among them; -1 for the root.
+        depth: Number of reshares between each post and the root.
+        row: Vertical position from the top: leaves have whole numbers, other posts lie between their children.
     """
 
     posts: Int64
@@ -35,9 +35,9 @@ class Tree:
 
 
 def largest_cascades(posts: PostColumns, most: int, *, kind: PostKind = "post") -> list[tuple[int, int]]:
-    """Return (root, size) of the largest cascades with a reshare, largest first, equal ones by id.
+    """Return (root, size) of the largest cascades with a reshare, largest first, ties by id.
 
-    A cascade belongs to a post, as in a run's summary; with `kind` "reply", it belongs to a reply.
+    Roots are posts, as in a run's summary; with `kind` "reply", they are replies.
     """
     sizes = np.bincount(posts.root[posts.kind == _RESHARE], minlength=0)
     roots = np.flatnonzero(sizes)
@@ -46,7 +46,7 @@ def largest_cascades(posts: PostColumns, most: int, *, kind: PostKind = "post") 
     return [(int(root), int(sizes[root]) + 1) for root in best]
 
 
-def tree_of(posts: PostColumns, root: int) -> Tree:
+def cascade_tree(posts: PostColumns, root: int) -> Tree:
     """Return the tree of reshares under a post."""
     members = np.flatnonzero((posts.root == root) & (posts.kind == _RESHARE))
     ids = np.concatenate([[root], members])[:MOST_POSTS].astype(np.int64)
@@ -55,12 +55,12 @@ def tree_of(posts: PostColumns, root: int) -> Tree:
 
 
 def laid_out(ids: Sequence[int], above: Sequence[int]) -> tuple[Int64, Floats, Int64]:
-    """Return depths, rows and places of parents of a tree's posts (see `Tree`), the root first; `above` are parents."""
+    """Return depths, rows and parents' positions of a tree's posts (see `Tree`), root first; `above` holds parents."""
     place = {post: at for at, post in enumerate(ids)}
     parent = np.array([-1, *(place.get(post, 0) for post in above[1:])], np.int64)
     children: list[list[int]] = [[] for _ in ids]
     depth = np.zeros(len(ids), np.int64)
-    for at in range(1, len(ids)):  # parents stand before what they led to
+    for at in range(1, len(ids)):  # parents precede their children
         children[parent[at]].append(at)
         depth[at] = depth[parent[at]] + 1
     row, n_leaves, waiting = np.zeros(len(ids)), 0, [0]

@@ -1,4 +1,4 @@
-"""All views of a run at one moment; each reads a `Source`, stands in a card, and draws in the browser."""
+"""All views of a run at one moment; each reads a `Source` and draws in a card in the browser."""
 
 # mypy: disable-error-code=no-untyped-call
 # (solara's components are only partly annotated)
@@ -29,18 +29,18 @@ def show_views(
     tell_soon: TellSoon = lambda row, on_told: lambda: None,
     beside: Sequence[Source] = (),
 ) -> None:
-    """All views of a source at its round `at`.
+    """Show all views of a source at its round `at`.
 
     Args:
-        source: What is shown.
+        source: The source to show.
         at: Its round.
-        name: Tells two sets of views on one page apart.
-        of_agent: The moment at which the chosen agent is shown, if it is another one.
-        on_choose: Called as an agent is chosen, with the post in a cascade by which it was, or -1.
-        on_ask: Called with the agent of which the user wants to know why (see `AgentOnShow.ask`).
-        on_go: Called with the round of the agent, if all views are to go there.
-        tell_soon: Called with the agent on show; see `agent_view`.
-        beside: Runs that stand beside this one, whose axes it shares.
+        name: Distinguishes two sets of views on one page.
+        of_agent: The moment at which to show the chosen agent, if it differs.
+        on_choose: Called when the user chooses an agent, with the clicked post of a cascade or -1.
+        on_ask: Called with the agent that the user wants explained (see `AgentOnShow.ask`).
+        on_go: Called with the agent's round when the user moves all views there.
+        tell_soon: Called with the displayed agent; see `agent_view`.
+        beside: Other runs on the page, which share the axes.
     """
     chosen = use_reactive(most_followed(source))
     fault = use_reactive("")
@@ -49,9 +49,9 @@ def show_views(
         fault.value, chosen.value = "", row
         on_choose(post)
 
-    def find(said: str) -> None:
+    def find(text: str) -> None:
         try:
-            choose(source.find_agent(said))
+            choose(source.find_agent(text))
         except PrismError as error:
             fault.value = str(error)
 

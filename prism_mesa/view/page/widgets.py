@@ -1,11 +1,10 @@
 """The frame of the page, and its parts that draw in the browser: small Vue components beside this file.
 
-They take plain JSON; columns of numbers are base64 (`packed`). They show text as text, never as markup.
+They take plain JSON; columns of numbers are base64 (`packed`). They show text, never markup.
 """
 
 # mypy: disable-error-code="no-untyped-call, no-untyped-def, empty-body"
 # (solara's components are only partly annotated)
-# mypy: disable-error-code=no-untyped-call
 from base64 import b64encode
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -31,12 +30,12 @@ OTHER: Final = "#8a8a8a"
 
 
 def packed(column: npt.NDArray[Any], kind: type[np.generic]) -> str:
-    """Return a column of numbers as the components read it: base64 of its bytes, little-endian."""
+    """Return a column of numbers for the components: base64 of its little-endian bytes."""
     return b64encode(np.ascontiguousarray(column, np.dtype(kind).newbyteorder("<"))).decode("ascii")
 
 
 def view_card(title: str, kind: str) -> Any:
-    """Return a card with a heading, as a context in which its content is put."""
+    """Return a card with a heading, as a context manager for its content."""
     return Html(tag="section", class_=f"prism-card {kind}", children=[Html(tag="h2", children=[title])])
 
 
@@ -50,12 +49,12 @@ def draw_head(
     notes: Sequence[str],
     event_theme: OnEvent,
 ) -> None:
-    """What is on show, how far it is, what it was made with, and what went wrong."""
+    """Show what the page displays, its progress, its settings and its errors."""
 
 
 @component_vue("inputs.vue")
 def show_inputs(name: str, items: Sequence[Json], inline: bool, event_change: OnEvent) -> None:
-    """Inputs in groups; a change sends its `key` and `value`."""
+    """Show inputs in groups; a change sends its `key` and `value`."""
 
 
 @component_vue("series.vue")
@@ -69,7 +68,7 @@ def show_series(
     percent: bool,
     least: float,
 ) -> None:
-    """Lines, or areas on each other, over rounds 0 .. `span`; the vertical axis reaches at least to `least`."""
+    """Show lines or stacked areas over rounds 0 .. `span`; the vertical axis reaches at least `least`."""
 
 
 @component_vue("graph.vue")
@@ -88,9 +87,9 @@ def show_graph(
     curved: bool,
     event_pick: OnEvent,
 ) -> None:
-    """Points and lines between them; a click sends the point's `id` and its place, `node`.
+    """Show points and lines between them; a click sends the point's `id` and its index, `node`.
 
-    The first `faint` colours of the palette, which are light, are faint where the page is dark.
+    The first `faint` colours of the palette are light; they are faint on a dark page.
     """
 
 
@@ -106,9 +105,9 @@ def show_card(
     event_ask: OnEvent,
     event_follow: OnEvent,
 ) -> None:
-    """One agent; a search sends its text, and a click on the question why the agent's row.
+    """Show one agent; a search sends its text, and a click on "why" sends the agent's row.
 
-    `aside` says that the card is of another round than all other views; a click on its button sends `follow`.
+    `aside` says that the card shows another round than the other views; a click on its button sends `follow`.
     """
 
 
@@ -116,23 +115,23 @@ def show_card(
 def show_answers(
     label: str, sources: Sequence[Json], spent: Sequence[Json], reasons: Sequence[str], notes: Sequence[str]
 ) -> None:
-    """Who answered, and what it cost."""
+    """Show who answered, and what it cost."""
 
 
 @component_vue("transport.vue")
 def transport(
     at: int, least: int, rounds: int, unit: str, names: Sequence[str], event_choose: Callable[[int], None]
 ) -> None:
-    """Show where in a run the page is, and let the user go elsewhere.
+    """Show the current round, and let the user choose another.
 
-    While the page is still drawing a round, the bar asks for no other one, so playing never runs ahead of it.
+    The bar asks for no further round while the page draws one, so playing never runs ahead.
 
     Args:
-        at: The round on show.
-        least: The first one that can be chosen, -1: before the first round.
-        rounds: How many there are.
-        unit: What one is called.
-        names: A name of each beside its number; empty: none.
+        at: The displayed round.
+        least: The first round to choose; -1 stands for before the first round.
+        rounds: Number of rounds.
+        unit: Name of one round.
+        names: A name for each round beside its number; may be empty.
         event_choose: Called with the round that the user wants.
     """
 
@@ -142,7 +141,7 @@ STYLE: Final = Path(__file__).parent / "page.css"
 
 @component
 def page_frame(title: str, children: Sequence[Element], *, controls: bool = False) -> None:  # type: ignore[type-arg]
-    """Show a page; with `controls` the second of its children is a column beside the others where there is room."""
+    """Show a page; with `controls`, its second child is a column beside the others where there is room."""
     Title(f"PRISM: {title}")
     Style(STYLE)
     Html(tag="div", class_=f"prism-page{' with-controls' if controls else ''}", children=list(children))
@@ -161,11 +160,11 @@ def page_head(
     """Show the head of a page: its title, its progress, facts, and errors.
 
     Args:
-        title: On one line.
-        rounds: How many there are; 0: no progress is shown.
-        done: How many of them are on show.
-        facts: (label, value).
-        fault: What went wrong; empty: nothing.
+        title: The title, on one line.
+        rounds: Number of rounds; 0 hides the progress.
+        done: Number of completed rounds.
+        facts: Pairs of label and value.
+        fault: The error; empty if there is none.
         notes: Remarks, a line each.
     """
     dark = use_dark_effective()
@@ -185,6 +184,6 @@ def page_head(
 
 
 @component
-def fault_page(said: str) -> None:
+def fault_page(fault: str) -> None:
     """Show a page that only says why it has nothing to show."""
-    page_frame("nothing to show", [page_head("Nothing to show", fault=said)])
+    page_frame("nothing to show", [page_head("Nothing to show", fault=fault)])

@@ -1,4 +1,4 @@
-"""The page of a run of nations: indicators, and the policy of each quarter in words, with verdict and reasoning."""
+"""The page of a run of nations: indicators, and the policy of each quarter with verdict and reasoning."""
 
 # mypy: disable-error-code=no-untyped-call
 # (solara's components are only partly annotated)
@@ -55,7 +55,7 @@ _LONGEST: Final = 4_000
 
 @dataclass(frozen=True)
 class NationTables:
-    """The tables of a run of nations that its page shows, and how many quarters were completed."""
+    """The tables of a run of nations for its page, and the number of completed quarters."""
 
     run_dir: Path
     decided_by: str
@@ -72,7 +72,7 @@ def read_nations(run_dir: str | Path) -> NationTables:
     """Return the tables of a run of nations.
 
     Raises:
-        DataError: If there is no such run, it is of a platform, or no quarter of it was completed.
+        DataError: If there is no such run, it simulates a platform, or no quarter was completed.
     """
     run = read_run(run_dir)
     if not run.manifest.of_nations:
@@ -89,8 +89,8 @@ def read_nations(run_dir: str | Path) -> NationTables:
     return NationTables(Path(run_dir), plain(run.manifest.decided_by, 200), run.manifest.seed, quarters, **tables)
 
 
-def policies_of(tables: NationTables, quarter: int) -> list[dict[str, Any]]:
-    """Return of each nation what it wanted in a quarter, why, what became of it, and how it stood before and after."""
+def quarter_policies(tables: NationTables, quarter: int) -> list[dict[str, Any]]:
+    """Return each nation's policy in a quarter, its reasons, its outcome, and the indicators before and after."""
     entries: list[dict[str, Any]] = []
     for name in tables.nations["name"].astype(str):
         decision = _row(tables.decisions, name, quarter)
@@ -126,7 +126,7 @@ def _checks(verdicts: pd.DataFrame, name: str, round_: int) -> list[dict[str, An
 
 
 def _picture(tables: NationTables) -> str:
-    """Return the indicators over time as the address of a picture that holds all of it."""
+    """Return a figure of the indicators over time as a data URL."""
     made = BytesIO()
     figure_of_indicators(tables.indicators, tables.baselines, tables.nations).savefig(made, format="png", dpi=100)
     return "data:image/png;base64," + base64.b64encode(made.getvalue()).decode()
@@ -134,15 +134,15 @@ def _picture(tables: NationTables) -> str:
 
 @component_vue("policies.vue")
 def policies(quarter: str, nations: list[dict[str, Any]]) -> None:
-    """What each nation wanted in a quarter, why, and what became of it (`policies_of`)."""
+    """Show each nation's policy in a quarter, its reasons and its outcome (`quarter_policies`)."""
 
 
 @component
 def nations_page(tables: NationTables) -> None:
-    """A run of nations: indicators over time, and the policies of the quarter that is chosen."""
+    """Show a run of nations: indicators over time, and the policies of the chosen quarter."""
     at, choose = use_state(len(tables.quarters) - 1)
     figure = use_memo(lambda: _picture(tables), [tables])
-    entries = use_memo(lambda: policies_of(tables, at), [tables, at])
+    entries = use_memo(lambda: quarter_policies(tables, at), [tables, at])
     names = list(tables.quarters)
     bar = transport(at=at, least=0, rounds=len(names), unit="quarter", names=names, event_choose=choose)
     shown = policies(quarter=names[at], nations=entries)

@@ -1,4 +1,4 @@
-"""The page on finished runs: one that is played back, or two side by side."""
+"""The page for finished runs: one run, or two side by side."""
 
 # mypy: disable-error-code=no-untyped-call
 # (solara's components are only partly annotated)
@@ -29,10 +29,10 @@ _BETWEEN_S = 0.5
 
 
 def runs_view(paths: Sequence[Path]) -> Callable[[], Element[Any]]:
-    """Return the page on one finished run, or on two of a platform.
+    """Return the page for one finished run, or for two runs of a platform.
 
     Raises:
-        PrismError: If one is not there or is damaged, or two are not both of a platform.
+        PrismError: If a run is missing or damaged, or one of two does not simulate a platform.
     """
     of_nations = [is_economy(path) for path in paths]
     if len(paths) > 1 and any(of_nations):
@@ -47,7 +47,7 @@ def runs_view(paths: Sequence[Path]) -> Callable[[], Element[Any]]:
 
 @component
 def playback(sources: Sequence[RecordedSource]) -> None:
-    """Finished runs at the same round, one beside the other."""
+    """Show finished runs side by side at the same round."""
     rounds = max(source.rounds for source in sources)
     at = use_reactive(rounds - 1)
     shown = use_memo(lambda: [source.at_round(at.value) for source in sources], [at.value])
@@ -76,7 +76,7 @@ def playback(sources: Sequence[RecordedSource]) -> None:
 
 
 def what_differs(sources: Sequence[RecordedSource]) -> list[tuple[str, str]]:
-    """Return the keys of two runs' configurations that differ, with both values, the first run's first."""
+    """Return the keys in which two configurations differ, with both values."""
     base, other = (source.tables.run.manifest.config or {} for source in sources)
     keys = [(difference.key, difference.base, difference.other) for difference in settings_that_differ(base, other)]
     keys = [("seed", base.get("seed"), other.get("seed")), *keys]
@@ -96,9 +96,9 @@ def _facts(title: str, facts: Sequence[tuple[str, str]]) -> Element[Any]:
 def moment_views(
     source: RecordedSource, name: str, go: Callable[[int], None], beside: Sequence[RecordedSource] = ()
 ) -> None:
-    """All views of a moment; an agent that is chosen by its post is shown in the round in which it wrote that.
+    """Show all views of a moment; an agent chosen by a post is shown in the round in which it wrote the post.
 
-    `go` moves the page to another round; `beside` are runs with which it shares its axes.
+    `go` moves the page to another round; `beside` holds runs that share the axes.
     """
     tables = source.tables
     wrote, version = use_reactive((source.at, -1)), use_reactive(0)
@@ -111,7 +111,7 @@ def moment_views(
 
     def ask(row: int) -> None:
         key = row, of_agent.at
-        if key in tables.told or tables.telling:  # one at a time: it takes a core
+        if key in tables.told or tables.telling:  # one at a time, because it keeps a core busy
             return
         tables.telling[key] = "The run is being repeated ..."
         version.value += 1
@@ -123,7 +123,7 @@ def moment_views(
 
 
 def _tell(source: RecordedSource, row: int, on_change: Callable[[], None]) -> None:
-    """Find out why an agent did what it did in a round, and keep it among the run's tables."""
+    """Explain what an agent did in a round, and keep the explanation with the run's tables."""
     tables, key, said_at = source.tables, (row, source.at), time.monotonic()
 
     def on_round(done: int) -> None:
@@ -136,8 +136,8 @@ def _tell(source: RecordedSource, row: int, on_change: Callable[[], None]) -> No
     try:
         tables.told[key] = source.explain(row, on_round)
         tables.untold.pop(key, None)
-    except Exception as error:  # a user's guard or action may raise anything; the page has to live on
-        tables.untold[key] = f"Why is not known: {format_error(error)}"
+    except Exception as error:  # a user's guard or action may raise anything; the page must survive it
+        tables.untold[key] = f"Why is not known: {told(error)}"
     finally:
         tables.telling.pop(key, None)
         on_change()
@@ -155,8 +155,8 @@ _SUMS: Final = {
 }
 
 
-def counts_of(source: Source) -> dict[str, float]:
-    """Return a run's counts up to the round on show, by label."""
+def counts_so_far(source: Source) -> dict[str, float]:
+    """Return a run's counts up to the displayed round, by label."""
     columns, posts = source.round_columns(), source.posts()
     counts = {text: float(columns[name].sum()) for name, text in _SUMS.items() if name in columns}
     largest = largest_cascades(posts, 1)
@@ -166,8 +166,8 @@ def counts_of(source: Source) -> dict[str, float]:
 
 @component
 def differences(titles: Sequence[str], sources: Sequence[Source]) -> None:
-    """Two runs up to the round on show: what came of each, and the second less the first."""
-    first, second = (counts_of(source) for source in sources)
+    """Show the counts of two runs up to the displayed round, and their difference."""
+    first, second = (counts_so_far(source) for source in sources)
     heads = ["up to this round", *titles, "difference"]
     rows = []
     for name in (name for name in first if name in second):

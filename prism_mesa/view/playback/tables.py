@@ -1,4 +1,4 @@
-"""The tables of a run that is played back, read when they are first needed, as arrays in which a round is a slice."""
+"""The tables of a finished run, read when first needed, as arrays in which each round is a slice."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -36,37 +36,37 @@ class RoundRows:
     """Rows of a table by round: those of round r stand at ``starts[r]`` to ``starts[r + 1]``.
 
     Attributes:
-        columns: By name, all of one length.
+        columns: Columns by name, all of one length.
     """
 
     starts: Ints
     columns: Mapping[str, npt.NDArray[Any]]
 
     def of(self, round_: int) -> dict[str, npt.NDArray[Any]]:
-        """Return the columns of one round; empty ones before the first."""
+        """Return the columns of one round; they are empty before the first."""
         here = slice(self.starts[round_], self.starts[round_ + 1]) if round_ >= 0 else slice(0)
         return {name: column[here] for name, column in self.columns.items()}
 
 
 def read_with(run_dir: str | Path, table: str, needed: Sequence[str]) -> pd.DataFrame:
-    """Return a table with all of its columns.
+    """Return a table with all its columns.
 
     Raises:
-        DataError: If it cannot be read, or one of the needed columns is not there.
+        DataError: If it cannot be read, or lacks a needed column.
     """
     return read_table(run_dir, table, [*needed, *(name for name in columns_of(run_dir, table) if name not in needed)])
 
 
-class RunTables(RunRecords):
-    """The tables of a run of the platform as its playback needs them; see `RunRecords`.
+class PlaybackTables(RunRecords):
+    """The tables of a run for its playback; see `RunRecords`.
 
-    What only the configuration says (who follows whom, the chart) is made from it, if the run's folder may be trusted
-    that far (see `runs.trust`); no round is computed again.
+    The network and the chart are made from the configuration if the run's folder is trusted (see `runs.trust`). No
+    round is computed again.
 
     Attributes:
-        told: Why an agent did what it did in a round, by its row and the round, where somebody has asked.
-        telling: How far that is where it is being made out.
-        untold: Why it could not be made out.
+        told: Explanations that were asked for, by the agent's row and the round.
+        telling: Progress of explanations in the making.
+        untold: Why an explanation could not be made.
     """
 
     def __init__(self, run_dir: str | Path) -> None:
@@ -77,7 +77,7 @@ class RunTables(RunRecords):
         self.untold: dict[tuple[int, int], str] = {}
 
     def check(self) -> None:
-        """Read all that a page shows of the run, so that what is damaged is said before anything is drawn.
+        """Read everything that the page shows, so that damage is reported before anything is drawn.
 
         Raises:
             DataError: If a table is damaged.
@@ -91,7 +91,7 @@ class RunTables(RunRecords):
 
     @cached_property
     def config(self) -> Config | str:
-        """The run's configuration, or why it is not used."""
+        """The run's configuration, or the reason why it is not used."""
         try:
             return recorded_config(self.run_dir)
         except PrismError as error:
@@ -99,7 +99,7 @@ class RunTables(RunRecords):
 
     @cached_property
     def chart(self) -> Statechart:
-        """The chart of the run; that of PRISM where the run's own is not known."""
+        """The chart of the run, or PRISM's if it is unknown."""
         config = self.config
         if isinstance(config, str):
             return build_chart()
@@ -120,7 +120,7 @@ class RunTables(RunRecords):
 
     @cached_property
     def transitions(self) -> RoundRows | None:
-        """The table `transitions`, states as codes; this and the next two are None if the run recorded none."""
+        """The table `transitions`, states as codes. This and the next two tables are None if they were not recorded."""
         return self._by_round("transitions", _OF_TRANSITIONS)
 
     @cached_property
@@ -154,20 +154,20 @@ class RunTables(RunRecords):
 
     @cached_property
     def post_columns(self) -> PostColumns:
-        """All posts, which are numbered as they are written."""
+        """All posts, numbered in the order in which they were written."""
         posts, ids = self.posts, np.arange(len(self.posts))
         kinds = {kind: code for code, kind in enumerate(POST_KINDS)}
         kind = np.array([kinds.get(name, 0) for name in posts.kind], np.uint8)
         root = ids.copy()
-        for post in np.flatnonzero(posts.kind == "reshare"):  # parents stand before
+        for post in np.flatnonzero(posts.kind == "reshare"):  # parents come first
             root[post] = root[posts.parent[post]]
         return PostColumns(posts.author, kind, posts.parent, root, posts.written)
 
     @cached_property
     def asked(self) -> pd.DataFrame | str:
-        """The rows of `asked` of the ledger (who answered open choices for which an LLM was meant), or why not.
+        """The rows of the ledger's table `asked` (who answered the choices meant for an LLM), or why there are none.
 
-        Columns `round`, `source`, `reason` (why not) and `tokens` of those that the LLM answered.
+        Columns are `round`, `source`, `reason` (why the LLM did not answer) and `tokens`.
         """
         if not (self.run_dir / LEDGER).is_file():
             return "the run's folder has no ledger of answers"
@@ -183,7 +183,7 @@ class RunTables(RunRecords):
 
     @cached_property
     def _drawn(self) -> tuple[FollowNetwork | None, str]:
-        """The network before the first round, or None, and a note on it."""
+        """The network before the first round, or None, with a note."""
         config = self.config
         if isinstance(config, str):
             return None, f"who follows whom is not in the tables, and is not made again: {config}"
@@ -193,13 +193,13 @@ class RunTables(RunRecords):
             return None, f"who follows whom is not known: {format_error(error)}"
 
     def _made_network(self, config: Config) -> tuple[FollowNetwork, str]:
-        """Return the network of a configuration, and a note on it.
+        """Return the network of a configuration, with a note.
 
         Raises:
-            PrismError: If there is none, or it is of more agents than the tables.
+            PrismError: If there is none, or it has more agents than the tables.
         """
         counts = f"the tables have {counted(self.n_agents, 'agent')}, the configuration"
-        if config.network.edges is None and config.agents.n > self.n_agents:  # before a large network is made
+        if config.network.edges is None and config.agents.n > self.n_agents:  # checked before making a large network
             raise DataError(f"{counts} {config.agents.n:,}")
         network = make_network(config, Streams(config.seed))[0]
         more = self.n_agents - network.n_agents
@@ -213,11 +213,11 @@ class RunTables(RunRecords):
 
     @property
     def network_note(self) -> str:
-        """A note on the network; empty: there is none."""
+        """A note on the network; may be empty."""
         return self._drawn[1]
 
     def follows(self, round_: int) -> Follows:
-        """Return who follows whom in a round; the same object while follows stay the same."""
+        """Return who follows whom in a round; the same object until follows change."""
         n_events = int(np.searchsorted(self._events["round"], round_, side="left")) if len(self._events["round"]) else 0
         here = self._first_round <= round_
         key = n_events, int(here.sum())
@@ -228,7 +228,7 @@ class RunTables(RunRecords):
         return self._networks[key]
 
     def _follows_after(self, n_events: int, here: npt.NDArray[np.bool_]) -> Follows:
-        """Return the drawn follows between agents who have come, with the first events."""
+        """Return the drawn follows between agents who have joined, with the first events."""
         network = self._drawn[0]
         if network is None:
             return Follows(np.zeros(0, np.int32), np.zeros(0, np.int32), self.agents["followers"].to_numpy())
@@ -243,7 +243,7 @@ class RunTables(RunRecords):
 
     @cached_property
     def _events(self) -> dict[str, npt.NDArray[Any]]:
-        """What began or ended follows, in order: the round, ``agent << 32 | followed``, and whether it began."""
+        """Events that began or ended follows, in order: the round, ``agent << 32 | followed``, and whether it began."""
         if not has_table(self.run_dir, "follows"):
             return {"round": np.zeros(0, np.int64), "key": np.zeros(0, np.int64), "begins": np.zeros(0, np.bool_)}
         rows = read_table(self.run_dir, "follows", ["round", "agent", "other", "event"])
@@ -262,14 +262,14 @@ class RunTables(RunRecords):
 
     @cached_property
     def comings(self) -> "pd.DataFrame | None":
-        """The table `churn`; None: agents neither came nor went."""
+        """The table `churn`; None if no agent joined or left."""
         if not has_table(self.run_dir, "churn"):
             return None
         return read_table(self.run_dir, "churn", ["round", "agent", "event"])
 
     @cached_property
     def _first_round(self) -> Ints:
-        """From which round on each agent follows and is followed: -1, or, of who waited, the one in which it joined."""
+        """The first round in which each agent follows and is followed: -1, or when a waiting agent joined."""
         first = np.where(self.users, -1, self.rounds)
         if self.comings is not None:
             joins = self.comings[self.comings["event"] == "join"]

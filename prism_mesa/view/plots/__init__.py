@@ -1,6 +1,6 @@
 """Figures, one function for each question: of a run, a live model, a study, or several of these.
 
-Each returns a matplotlib Figure, and draws into `ax` if one is given. The public names stand in `__init__.pyi`; each is
+Each returns a matplotlib Figure, and draws into `ax` if you pass one. `__init__.pyi` lists the public names; each is
 imported when it is first used.
 """
 

@@ -18,7 +18,7 @@ from prism_mesa.runs.measures import ccdf
 from prism_mesa.view.page.trees import laid_out
 from prism_mesa.view.plots import style as look
 from prism_mesa.view.plots.rounds import Band, draw_band, of_agents, range_band, rounds_axis, seeds_note
-from prism_mesa.view.plots.sources import Drawable, Group, RunTables, groups_of, one_run
+from prism_mesa.view.plots.sources import Drawable, Group, RunTables, one_run, to_groups
 
 type Real = bool | str | os.PathLike[str] | Mapping[str, npt.ArrayLike]
 """What runs are held against: data that PRISM carries, a folder with them, or sizes by name."""
@@ -36,21 +36,21 @@ def cascades_figure(of: Drawable, *, real: Real = False, ax: Axes | None = None,
 
     Args:
         of: As for `states_figure`.
-        real: What is drawn beside it: True for the values of VoterFraud2020 (Twitter) that PRISM carries, the folder of
-            the data, as ``prism validate --data`` takes it, or sizes of cascades by name. False: nothing.
-        ax: Axes to draw into; None: a new figure.
-        width: Of a new figure, in centimetres.
+        real: Data to draw beside it: True for the values of VoterFraud2020 (Twitter) that PRISM carries, the folder of
+            the data as for ``prism validate --data``, or sizes of cascades by name. False draws none.
+        ax: Axes to draw into; None for a new figure.
+        width: Width of a new figure in centimetres.
 
     Raises:
         DataError: If there are no cascades to draw, or no such data.
         ConfigError: If `real` is none of these, or has sizes below 1.
     """
-    groups, others = groups_of(of), _real(real)
+    groups, others = to_groups(of), _real(real)
     panel = look.open_panel(ax, width)
     axes, total, is_there = panel.axes, 0, False
-    names = look.labels_of([group.label or "simulated" for group in groups], look.letters(panel.width) // 2 - 12)
+    names = look.short_labels([group.label or "simulated" for group in groups], look.letters(panel.width) // 2 - 12)
     for place, (group, name) in enumerate(zip(groups, names, strict=True)):
-        curves, n = _curves_of(group)
+        curves, n = _curves(group)
         total, is_there = total + n, is_there or any(len(sizes) for sizes, _ in curves)
         of_how_many = f" (n = {n:,})" if n else ""
         label = f"{name}{of_how_many}" if len(groups) > 1 or others else ""
@@ -63,7 +63,7 @@ def cascades_figure(of: Drawable, *, real: Real = False, ax: Axes | None = None,
     axes.set_ylabel("share of posts with size ≥ s", fontsize=look.TEXT)
     if is_there:
         axes.set(xscale="log", yscale="log")
-        if axes.get_xlim()[1] < 10:  # small cascades: 2 and 3 rather than 2 x 10^0 and 3 x 10^0, which overlap
+        if axes.get_xlim()[1] < 10:  # small cascades get ticks such as 2 and 3, because 2 x 10^0 and 3 x 10^0 overlap
             axes.xaxis.set_major_formatter(LogFormatter())
             axes.xaxis.set_minor_formatter(LogFormatter())
     else:
@@ -81,10 +81,11 @@ def cascades_figure(of: Drawable, *, real: Real = False, ax: Axes | None = None,
 
 
 def _real(real: Real) -> dict[str, tuple[Floats, Floats]]:
-    """Return sizes and shares of what is real, by name."""
+    """Return sizes and shares of the real data, by name."""
     if real is False:
         return {}
-    from prism_mesa.studies.validation.real import carried, load_real_values  # loads scipy, as long as a small run
+    # loading scipy takes as long as a small run
+    from prism_mesa.studies.validation.real import carried, load_real_values
 
     if real is True:
         return {f"{CARRIED} (real)": carried().curves["cascade_sizes"]}
@@ -92,10 +93,10 @@ def _real(real: Real) -> dict[str, tuple[Floats, Floats]]:
         return {f"{CARRIED} (real)": load_real_values(os.fspath(real)).curves["cascade_sizes"]}
     if not isinstance(real, Mapping):
         raise ConfigError(f"real: give True, a folder of data, or sizes by name, not {shown(real)}")
-    return {str(name): _ccdf_of(str(name), sizes) for name, sizes in real.items()}
+    return {str(name): _ccdf(str(name), sizes) for name, sizes in real.items()}
 
 
-def _ccdf_of(name: str, sizes: npt.ArrayLike) -> tuple[Floats, Floats]:
+def _ccdf(name: str, sizes: npt.ArrayLike) -> tuple[Floats, Floats]:
     try:
         numbers = np.asarray(sizes, np.float64)
     except (TypeError, ValueError):
@@ -105,8 +106,8 @@ def _ccdf_of(name: str, sizes: npt.ArrayLike) -> tuple[Floats, Floats]:
     return ccdf(numbers)
 
 
-def _curves_of(group: Group) -> tuple[list[tuple[Floats, Floats]], int]:
-    """Return sizes and shares of each run, and of how many posts they are."""
+def _curves(group: Group) -> tuple[list[tuple[Floats, Floats]], int]:
+    """Return sizes and shares of each run, and the number of posts."""
     if not group.has("cascades") and group.has("curves"):
         curves_table = group.table("curves", ["curve", "x", "y"])
         rows = curves_table[curves_table["curve"] == "cascade_sizes"]
@@ -121,25 +122,25 @@ def _curves_of(group: Group) -> tuple[list[tuple[Floats, Floats]], int]:
 
 
 def _draw(axes: Axes, curves: list[tuple[Floats, Floats]], place: int, label: str) -> None:
-    color = look.color_of(place)
+    color = look.series_color(place)
     if len(curves) == 1:
         sizes, shares = curves[0]
-        marker = look.marker_of(place) if len(sizes) < 4 * _FEW else ""
-        axes.plot(sizes, shares, color=color, marker=marker, ms=3, lw=1.2, label=label, ls=look.dashes_of(place))
+        marker = look.series_marker(place) if len(sizes) < 4 * _FEW else ""
+        axes.plot(sizes, shares, color=color, marker=marker, ms=3, lw=1.2, label=label, ls=look.series_dashes(place))
     elif any(len(sizes) for sizes, _ in curves):
-        draw_band(axes, _over_seeds(curves), color=color, label=label, ls=look.dashes_of(place))
+        draw_band(axes, _over_seeds(curves), color=color, label=label, ls=look.series_dashes(place))
 
 
 def _over_seeds(curves: list[tuple[Floats, Floats]]) -> Band:
-    """Return shares over seeds at sizes that lie evenly on a logarithmic axis, up to the largest of all seeds.
+    """Return shares by seed at log-spaced sizes, up to the largest of all seeds.
 
-    A seed that does not reach a size has the share 0 there.
+    The share is 0 at sizes that a seed does not reach.
     """
     most = max(float(sizes[-1]) for sizes, _ in curves if len(sizes))
     at = np.unique(np.geomspace(1, most, _MOST_POINTS).round())
     rows = []
     for sizes, shares in curves:
-        place = np.searchsorted(sizes, at)  # the smallest size there is that is no smaller
+        place = np.searchsorted(sizes, at)  # the smallest size that occurs and is not below it
         rows.append(np.append(shares, 0.0)[np.minimum(place, len(sizes))])
     return range_band(at, rows)
 
@@ -155,13 +156,13 @@ _LEAST_CM, _MOST_CM = 5.0, 16.0
 def cascade_tree_figure(
     of: Drawable, *, root: int | None = None, ax: Axes | None = None, width: float = look.WIDE
 ) -> Figure:
-    """Return a post and its reshares as a tree: rounds from left to right, each reshare joined to what it passed on.
+    """Return a post and its reshares as a tree: rounds from left to right, each reshare joined to its parent.
 
     Args:
         of: A run, or a live model.
-        root: The post whose cascade it is, its row in `posts`; None: the largest cascade of the run.
-        ax: Axes to draw into; None: a new figure.
-        width: Of a new figure, in centimetres.
+        root: Row in `posts` of the cascade's root; None for the largest cascade.
+        ax: Axes to draw into; None for a new figure.
+        width: Width of a new figure in centimetres.
 
     Raises:
         DataError: If there is no such post, or no post at all.
@@ -169,7 +170,7 @@ def cascade_tree_figure(
     run = one_run(of)
     posts = run.table("posts", ["post", "round", "author", "kind", "parent", "root"])
     first = _root(run, posts, root)
-    tree = tree_of(posts, first)
+    tree = cascade_tree(posts, first)
     n_rows = int(tree["row"].max()) + 1
     panel = look.open_panel(
         ax,
@@ -191,7 +192,7 @@ def cascade_tree_figure(
 
 
 def _root(run: RunTables, posts: pd.DataFrame, root: int | None) -> int:
-    """Return the post whose cascade is drawn: the one that is named, or the one with most reshares, the earliest."""
+    """Return the root of the cascade to draw: the given post, or the earliest with the most reshares."""
     if posts.empty:
         raise DataError(f"{run.name}: nobody posted: there is no cascade to draw")
     if root is None:
@@ -207,17 +208,17 @@ def _root(run: RunTables, posts: pd.DataFrame, root: int | None) -> int:
     return int(root)
 
 
-def tree_of(posts: pd.DataFrame, root: int) -> pd.DataFrame:
-    """Return a cascade, with a place for each of its posts.
+def cascade_tree(posts: pd.DataFrame, root: int) -> pd.DataFrame:
+    """Return a cascade, with a position for each post.
 
     Args:
-        posts: Columns `post`, `round`, `author`, `kind`, `parent` and `root`; parents stand before what passes them on.
-        root: The post that it began with.
+        posts: Columns `post`, `round`, `author`, `kind`, `parent` and `root`; parents precede their reshares.
+        root: The post at its root.
 
     Returns:
-        Columns `post`, `round`, `author`, `parent`, `above` (the place of its parent here), `depth` and `row`, the root
-        first: a post without reshares has a row of its own, counted from the top, others stand in the middle of
-        the reshares of them.
+        Columns `post`, `round`, `author`, `parent`, `above` (index of its parent here), `depth` and `row`, the root
+        first. A post without reshares gets the next row from the top; other posts stand midway between their
+        reshares.
     """
     rows = posts[(posts["post"] == root) | ((posts["root"] == root) & (posts["kind"] == "reshare"))]
     rows = rows.sort_values("post")
@@ -238,7 +239,7 @@ def _draw_tree(axes: Axes, tree: pd.DataFrame) -> None:
         of_level = depth == level
         style: dict[str, Any] = {"s": 42.0 if not level else size, "marker": "*" if not level else "o"}
         name = "the post" if not level else f"depth {level}" + (" or more" if level == _DEPTHS else "")
-        color = look.INK if not level else look.color_of(int(level) - 1)
+        color = look.INK if not level else look.series_color(int(level) - 1)
         axes.scatter(
             x[of_level], y[of_level], color=color, label=name, linewidths=0, zorder=2, rasterized=many, **style
         )
@@ -246,7 +247,7 @@ def _draw_tree(axes: Axes, tree: pd.DataFrame) -> None:
 
 
 def _by(run: RunTables, author: int, panel: look.Panel) -> str:
-    """Return whose post it is, by its name where one is known."""
+    """Return the author of a post, by name if it is known."""
     names = run.table("agents", ["agent", "name"]) if run.has("agents") else pd.DataFrame({"agent": [], "name": []})
     known = names.loc[names["agent"] == author, "name"]
     name = str(known.iloc[0]) if len(known) else ""
@@ -254,7 +255,7 @@ def _by(run: RunTables, author: int, panel: look.Panel) -> str:
 
 
 def _caption(run: RunTables, tree: pd.DataFrame, root: int) -> str:
-    """Return how large and deep it is; measures as the table of cascades has them."""
+    """Return a caption with size, depth and virality, as in the table of cascades."""
     depth = tree["depth"].to_numpy()
     breadth = int(np.bincount(depth)[1:].max(initial=1))
     text = (

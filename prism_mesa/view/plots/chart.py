@@ -1,4 +1,4 @@
-"""The chart with what happened in it: how often each transition was taken, and how long agents were in each state."""
+"""The chart with its use: how often each transition was taken, and how long agents were in each state."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from prism_mesa.errors import ChartError, DataError, counted
 from prism_mesa.social.behavior import ROUND_ENDS, social_chart
 from prism_mesa.statechart import STATE_COLORS, STATES, AgentState, Statechart
 from prism_mesa.view.plots.rounds import of_agents
-from prism_mesa.view.plots.sources import MOVES, Drawable, Group, LiveRun, RunTables, groups_of
+from prism_mesa.view.plots.sources import MOVES, Drawable, Group, LiveRun, RunTables, to_groups
 from prism_mesa.view.plots.style import GREY, INK, NARROW, PAPER, SMALL, TEXT, WIDE, open_panel
 
 type Pair = tuple[AgentState, AgentState]
@@ -65,7 +65,7 @@ _THIN, _THICK = 0.6, 4.0
 
 @dataclass(frozen=True)
 class Taken:
-    """How often agents went from one state to another: in all, and where the guards left it open; means over seeds."""
+    """Number of transitions between two states: all, and those that the guards left open; means over seeds."""
 
     n: float
     was_open: float
@@ -74,19 +74,19 @@ class Taken:
 def chart_figure(of: Drawable, *, ax: Axes | None = None, width: float = WIDE) -> Figure:
     """Return the states with the share of agent-ticks spent in each, and how often each transition was taken.
 
-    Transitions that no agent took are dotted (if the run has PRISM's chart). A trigger that leads from four states or
-    more to one is a label, and so is `round_ends`. Of a live model that records no transitions, the histories of its
+    Transitions that no agent took are dotted (for PRISM's chart only). A trigger that leads from four or more states
+    to one is drawn as a label, and so is `round_ends`. If a live model records no transitions, the histories of its
     agents are counted.
 
     Args:
-        of: A run, a live model, or runs of several seeds, of which means are drawn.
-        ax: Axes to draw into; None: a new figure.
-        width: Of a new figure, in centimetres.
+        of: A run, a live model, or runs of several seeds, whose means are drawn.
+        ax: Axes to draw into; None for a new figure.
+        width: Width of a new figure in centimetres.
 
     Raises:
         DataError: If there are no transitions, or several groups of runs are given.
     """
-    groups = groups_of(of)
+    groups = to_groups(of)
     if len(groups) > 1:
         raise DataError(f"chart: {len(groups)} groups of runs given: this figure is of one: draw each by itself")
     group = groups[0]
@@ -101,7 +101,7 @@ def chart_figure(of: Drawable, *, ax: Axes | None = None, width: float = WIDE) -
     for place in {target for _, target in labels}:
         into = {trigger: entry for (trigger, target), entry in labels.items() if target is place}
         lines = [f"{trigger}\nfrom {counted(n, 'state')}: {_short(count)}" for trigger, (n, count) in into.items()]
-        _say_into(axes, place, "\n".join(lines))
+        _write_beside(axes, place, "\n".join(lines))
     panel.axes.set_title("How often each transition was taken", loc="left", fontsize=TEXT)
     panel.caption(
         _caption(group, sum(taken.n for taken in moves.values()) + sum(count for _, count in labels.values())), of
@@ -110,7 +110,7 @@ def chart_figure(of: Drawable, *, ax: Axes | None = None, width: float = WIDE) -
 
 
 def _counts(group: Group) -> pd.DataFrame:
-    """Return how many transitions there are: columns `trigger`, `from_state`, `to_state`, `open`, `n`."""
+    """Return numbers of transitions: columns `trigger`, `from_state`, `to_state`, `open`, `n`."""
     if group.has("transitions"):
         counts = group.counts("transitions", ["trigger", "from_state", "to_state", "open"])
     elif group.has(MOVES):
@@ -123,13 +123,13 @@ def _counts(group: Group) -> pd.DataFrame:
 
 
 def _arrows_and_labels(
-    found: pd.DataFrame, n_seeds: int
+    counts: pd.DataFrame, n_seeds: int
 ) -> tuple[dict[Pair, Taken], dict[tuple[str, AgentState], tuple[int, float]]]:
-    """Return the arrows, and the labels without arrows: trigger and target -> number of states, and how often."""
-    sources = found.groupby(["trigger", "to_state"])["from_state"].nunique()
+    """Return the arrows, and the labels without arrows: (trigger, target) -> numbers of states and transitions."""
+    sources = counts.groupby(["trigger", "to_state"])["from_state"].nunique()
     labels: dict[tuple[str, AgentState], tuple[int, float]] = {}
     moves: dict[Pair, Taken] = {}
-    for row in found.to_dict("records"):
+    for row in counts.to_dict("records"):
         try:
             source, target = AgentState(row["from_state"]), AgentState(row["to_state"])
         except ChartError as error:
@@ -144,21 +144,23 @@ def _arrows_and_labels(
     return moves, labels
 
 
-def _never_taken(run: RunTables, moves: Mapping[Pair, Taken], said: Mapping[tuple[str, AgentState], Any]) -> set[Pair]:
-    """Return the arrows of the chart that no agent took; none if the chart is not known."""
+def _never_taken(
+    run: RunTables, moves: Mapping[Pair, Taken], labels: Mapping[tuple[str, AgentState], Any]
+) -> set[Pair]:
+    """Return the arrows of the chart that no agent took; none if the chart is unknown."""
     params = run.config.get("statechart")
     chart: Statechart | None = run.model.chart if isinstance(run, LiveRun) else None
     if chart is None and isinstance(params, Mapping) and params.get("chart", "") is None:
         chart = social_chart
     if chart is None:
         return set()
-    arrows = [t for t in chart.transitions if t.trigger != ROUND_ENDS and (t.trigger, t.target) not in said]
+    arrows = [t for t in chart.transitions if t.trigger != ROUND_ENDS and (t.trigger, t.target) not in labels]
     joined = {(t.source, t.target) for t in arrows if t.target}
     return {(source, target) for source, target in joined if (source, target) not in moves}
 
 
 def _shares(group: Group) -> dict[AgentState, float]:
-    """Return the share of agent-ticks in each state, over all rounds and seeds; nothing where rounds are not kept."""
+    """Return the share of agent-ticks in each state over all rounds and seeds; empty if rounds were not kept."""
     if not group.has("rounds"):
         return {}
     table = group.table("rounds", [f"share_{state.value}" for state in STATES])
@@ -166,7 +168,7 @@ def _shares(group: Group) -> dict[AgentState, float]:
 
 
 def _prepare(axes: Axes, scale: float, width: float) -> None:
-    """Put the drawing, whose unit is a centimetre times `scale`, into the middle of axes of so many centimetres."""
+    """Centre the drawing, whose unit is a centimetre times `scale`, in axes of the given size in centimetres."""
     spare = max(0.0, (width - 0.3) / scale - _SIZE[0]) / 2
     axes.set(xlim=(-spare, _SIZE[0] + spare), ylim=(0, _SIZE[1]), aspect="equal")
     axes.axis("off")
@@ -198,7 +200,7 @@ def _draw_arrows(axes: Axes, boxes: Boxes, moves: Mapping[Pair, Taken], never: s
 
 
 def _arrow(axes: Axes, boxes: Boxes, pair: Pair, line: dict[str, Any], number: str, of_it: str, *, apart: bool) -> None:
-    """Draw an arrow, beside the middle if `apart`, with its number, and below that what of it the guards left open."""
+    """Draw an arrow, off the middle if `apart`, with its count, and the count of open choices below."""
     start, end = (np.array(_PLACES[state]) for state in pair)
     bend = 0.0 if _is_free(pair) else _BEND
     patches: dict[str, Any] = {"patchA": boxes[pair[0]], "patchB": boxes[pair[1]]}
@@ -226,7 +228,7 @@ def _arrow(axes: Axes, boxes: Boxes, pair: Pair, line: dict[str, Any], number: s
 
 
 def _is_free(pair: Pair) -> bool:
-    """Return whether nothing stands between two boxes."""
+    """Return whether the space between two boxes is free."""
     start, end = (np.array(_PLACES[state]) for state in pair)
     along = end - start
     for state, place in _PLACES.items():
@@ -236,8 +238,8 @@ def _is_free(pair: Pair) -> bool:
     return True
 
 
-def _say_into(axes: Axes, target: AgentState, words: str) -> None:
-    """Say beside a state what leads to it from many."""
+def _write_beside(axes: Axes, target: AgentState, words: str) -> None:
+    """Write beside a state which triggers lead to it from many states."""
     x, y = _PLACES[target][0] + _HALF[0], _PLACES[target][1]
     style: dict[str, Any] = {"arrowstyle": "-|>", "color": "#6b6b6b", "lw": 1.2}
     options: dict[str, Any] = {"va": "center", "fontsize": SMALL, "parse_math": False, "in_layout": False}
@@ -245,7 +247,7 @@ def _say_into(axes: Axes, target: AgentState, words: str) -> None:
 
 
 def _short(count: float) -> str:
-    """Return a count with about three digits.
+    """Format a count with about three digits.
 
     >>> [_short(n) for n in (0.4, 912, 12_345, 123_456, 1_234_567)]
     ['0.4', '912', '12,345', '123k', '1.23M']
@@ -258,7 +260,7 @@ def _short(count: float) -> str:
 
 
 def _caption(group: Group, n: float) -> str:
-    """Return what is drawn, of how many transitions and of whose."""
+    """Return a caption with the numbers of transitions and agents."""
     means = f", means over n = {group.n_seeds} seeds" if group.n_seeds > 1 else ""
     text = f"Transitions{of_agents([group])} (n = {_short(n)}{means}); in brown what the guards left open"
     if not group.has("transitions"):
@@ -268,13 +270,13 @@ def _caption(group: Group, n: float) -> str:
 
 
 def _sample(group: Group) -> str:
-    """Return of how many agents transitions are recorded, if not of all."""
+    """Return the number of agents whose transitions are recorded, if not all."""
     run = group.runs[0]
     if isinstance(run, LiveRun) or not group.has("agents"):
         return ""
     try:
         recorded = run.table("agents", ["recorded_transitions"])["recorded_transitions"]
-    except DataError:  # of an older version
+    except DataError:  # from an older version
         return ""
     return (
         "" if recorded.all() else f" Transitions are recorded of {int(recorded.sum()):,} of {len(recorded):,} agents."

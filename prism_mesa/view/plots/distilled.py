@@ -1,4 +1,4 @@
-"""Pictures of distilled models: how well one answers, and how outcomes move with the share of the LLM."""
+"""Figures of distilled models: the quality of answers, and the drift of outcomes with the LLM's share."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -26,13 +26,13 @@ _SHARE: Final = "share that the LLM answers"
 
 
 def distilled_figure(judged: Mapping[str, Any], *, width: float = look.WIDE) -> Figure:
-    """Return how well a distilled model does on held-out personas and posts: calibration, log loss, and AUC.
+    """Return a distilled model's quality on held-out personas and posts: calibration, log loss and AUC.
 
     It has a panel for each of these, so it takes no `ax`.
 
     Args:
         judged: One of the `choices` of a report of `prism distill`.
-        width: Of the figure, in centimetres.
+        width: Width of the figure in centimetres.
     """
     if look.is_narrow(width):
         figure = look.new_figure(width, 14.0)
@@ -44,7 +44,7 @@ def distilled_figure(judged: Mapping[str, Any], *, width: float = look.WIDE) -> 
     curves.plot([0, 1], [0, 1], color=look.GREY, lw=0.8, ls=":")
     for place, (name, groups) in enumerate(judged["calibration"].items()):
         predicted, true = ([group[side] for group in groups] for side in ("said", "true"))
-        curves.plot(predicted, true, look.marker_of(place) + "-", color=_COMPARED[name], ms=4, lw=1.2, label=name)
+        curves.plot(predicted, true, look.series_marker(place) + "-", color=_COMPARED[name], ms=4, lw=1.2, label=name)
     curves.set(xlim=(0, 1), ylim=(0, 1))
     curves.set_xlabel(f"P({first}) as predicted", fontsize=look.TEXT, parse_math=False)
     curves.set_ylabel("as the LLM gave it", fontsize=look.TEXT)
@@ -69,13 +69,13 @@ def _scores(axes: Axes, scores: Mapping[str, Any], measure: str) -> None:
 
 
 def drift_figure(drift: pd.DataFrame, *, width: float = look.WIDE) -> Figure:
-    """Return how outcomes move with the share of the LLM: counts against those of the largest share, and states.
+    """Return the drift of outcomes with the LLM's share: counts relative to the largest share, and states.
 
     Lines are means over seeds, with 95 % intervals. It has two panels, so it takes no `ax`.
 
     Args:
         drift: Columns `share`, `seed`, `outcome`, `value`, `relative`: the table of `prism distill --drift`.
-        width: Of the figure, in centimetres.
+        width: Width of the figure in centimetres.
     """
     narrow = look.is_narrow(width)
     figure = look.new_figure(width, 18.0 if narrow else 9.5)
@@ -83,10 +83,11 @@ def drift_figure(drift: pd.DataFrame, *, width: float = look.WIDE) -> Figure:
     full = drift["share"].max()
     is_state = drift["outcome"].str.startswith("share ")
     for place, (name, rows) in enumerate(drift[~is_state].groupby("outcome", sort=False)):
-        _moved(left, rows.assign(moved=rows["relative"]), place, look.color_of(place), str(name))
+        _moved(left, rows.assign(moved=rows["relative"]), place, look.series_color(place), str(name))
     for place, (name, rows) in enumerate(drift[is_state].groupby("outcome", sort=False)):
         state = AgentState(str(name).removeprefix("share "))
-        color = look.GREY if state is AgentState.IDLE else STATE_COLORS[state]  # its own is too light for a line
+        # the colour of idle is too light for a line
+        color = look.GREY if state is AgentState.IDLE else STATE_COLORS[state]
         at_full = rows["seed"].map(rows[rows["share"] == full].groupby("seed")["value"].mean())
         _moved(right, rows.assign(moved=100 * (rows["value"] - at_full)), place, color, state.value)
     titles = (f"Outcomes, times those at {100 * full:g} %", f"Agent-ticks in each state, points from {100 * full:g} %")
@@ -104,12 +105,14 @@ def drift_figure(drift: pd.DataFrame, *, width: float = look.WIDE) -> Figure:
 
 
 def _moved(axes: Axes, rows: pd.DataFrame, place: int, color: str, label: str) -> None:
-    """Draw the means over seeds by share, with their intervals."""
+    """Draw means over seeds by share, with intervals."""
     band = interval_band(rows, "moved", by="share")
-    if band.n_seeds > 1:  # seeds that are all alike have an interval without width
+    if band.n_seeds > 1:  # equal seeds give an interval of width zero
         low, high = (np.where(np.isfinite(end), end, band.mean) for end in (band.low, band.high))
         band = replace(band, low=low, high=high)
-    draw_band(axes, band, color=color, label=label, ls=look.dashes_of(place), marker=look.marker_of(place), ms=4)
+    draw_band(
+        axes, band, color=color, label=label, ls=look.series_dashes(place), marker=look.series_marker(place), ms=4
+    )
 
 
 def draw_distilled(folder: str | Path, report: Mapping[str, Any], drift: pd.DataFrame | None = None) -> list[Path]:

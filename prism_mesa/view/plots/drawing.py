@@ -1,4 +1,4 @@
-"""The pictures that a run of a platform leaves in its folder."""
+"""The figures that a run of a platform saves in its folder."""
 
 from pathlib import Path
 
@@ -12,16 +12,16 @@ from prism_mesa.view.plots.states import states_figure
 
 
 def draw_run(run_dir: str | Path, *, partly: bool = False) -> list[Path]:
-    """Draw states, cascades, engagement, and opinions if they move, as PNG files into a run's folder; return the paths.
+    """Draw states, cascades, engagement and moving opinions as PNG files into a run's folder; return the paths.
 
-    network.png is drawn too where the network moves, and it can be made again.
+    network.png is also drawn if the network changes and can be made again.
 
     Args:
         run_dir: A result, or the run's folder.
-        partly: Whether a picture is left out for which the folder has no table or no rows.
+        partly: Whether to leave out pictures whose table is missing or empty.
 
     Raises:
-        DataError: If the folder lacks a table, or no round was completed; not with `partly`.
+        DataError: If the folder lacks a table, or no round was completed (unless `partly`).
     """
     folder = folder_of(run_dir)
     figures = {

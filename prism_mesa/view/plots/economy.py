@@ -1,4 +1,4 @@
-"""Pictures of a run of nations, from its tables."""
+"""Figures of a run of nations, from its tables."""
 
 import json
 import os
@@ -23,7 +23,7 @@ from prism_mesa.view.plots.files import save_figures
 MOST_NATIONS: Final = 6
 """Nations that a picture shows; of more the first."""
 
-_INDICATORS: Final = {
+INDICATORS: Final = {
     "output_gap": "output gap, %",
     "inflation": "inflation, % a year",
     "unemployment": "unemployment, %",
@@ -39,11 +39,11 @@ _OUTCOMES: Final = {
     "not_understood": "not understood",
 }
 _COLUMNS: Final = {
-    "indicators": ["round", "quarter", "nation", *_INDICATORS],
-    "baselines": ["round", "nation", "policy", *_INDICATORS],
+    "indicators": ["round", "quarter", "nation", *INDICATORS],
+    "baselines": ["round", "nation", "policy", *INDICATORS],
     "nations": ["name", "inflation_target", "natural_unemployment"],
     "decisions": ["round", "quarter", "nation", "outcome", "measures"],
-    "responses": ["quarter", "nation", "follows", *_INDICATORS],
+    "responses": ["quarter", "nation", "follows", *INDICATORS],
 }
 _COLOR: Final = look.PALETTE[0]
 
@@ -58,10 +58,10 @@ def indicators_figure(of: NationRun, *, width: float = look.WIDE) -> Figure:
 
     Args:
         of: A run of nations.
-        width: Of the figure, in centimetres; in a column of 8.5 the first two nations are shown, else the first six.
+        width: Width of the figure in centimetres; 8.5 or less shows two nations, wider figures six.
 
     Raises:
-        DataError: If it is no run of nations, or no quarter was completed.
+        DataError: If it is not a run of nations, or no quarter was completed.
     """
     tables = (_table(of, name) for name in ("indicators", "baselines", "nations"))
     figure = figure_of_indicators(*tables, width=width)
@@ -72,17 +72,17 @@ def indicators_figure(of: NationRun, *, width: float = look.WIDE) -> Figure:
 def figure_of_indicators(
     indicators: pd.DataFrame, baselines: pd.DataFrame, nations: pd.DataFrame, *, width: float = look.WIDE
 ) -> Figure:
-    """Return `indicators_figure` of tables that have been read."""
+    """Draw `indicators_figure` from tables that were already read."""
     narrow = look.is_narrow(width)
     names = nations["name"].tolist()[: 2 if narrow else MOST_NATIONS]
     figure = look.new_figure(width, 14.5)
-    grid = figure.subplots(len(_INDICATORS), len(names), sharex=True, sharey="row", squeeze=False)
+    grid = figure.subplots(len(INDICATORS), len(names), sharex=True, sharey="row", squeeze=False)
     quarters = indicators.drop_duplicates("round").set_index("round")["quarter"]
     for column, name in enumerate(names):
         nation = nations[nations["name"] == name].iloc[0]
         aims = {"inflation": nation["inflation_target"], "unemployment": nation["natural_unemployment"]}
         aims["output_gap"] = 0.0
-        for row, indicator in enumerate(_INDICATORS):
+        for row, indicator in enumerate(INDICATORS):
             axes = grid[row, column]
             if indicator in aims:
                 axes.axhline(aims[indicator], color="#dddddd", lw=1, zorder=0)
@@ -90,9 +90,9 @@ def figure_of_indicators(
             for policy, (color, style, _) in _BASELINES.items():
                 _line(axes, baselines[baselines["policy"] == policy], name, indicator, color=color, ls=style, lw=1)
             if column == 0:
-                axes.set_ylabel(_INDICATORS[indicator], fontsize=look.TEXT)
+                axes.set_ylabel(INDICATORS[indicator], fontsize=look.TEXT)
             axes.tick_params(labelsize=look.SMALL)
-        title = look.labels_of(names, 16)[column]
+        title = look.short_labels(names, 16)[column]
         grid[0, column].set_title(title, loc="left", fontsize=look.TEXT, parse_math=False)
         _time_axis(grid[-1, column], quarters, max(2, int(width / len(names))))
     _fit_rows(grid, indicators, baselines, names)
@@ -114,10 +114,10 @@ def _line(axes: Axes, table: pd.DataFrame, nation: str, indicator: str, **style:
 
 
 def _fit_rows(grid: Any, indicators: pd.DataFrame, baselines: pd.DataFrame, names: Sequence[str]) -> None:
-    """Cut the baseline without policy where it runs away: a row shows the run and Taylor's rule, with some room."""
+    """Clip a diverging no-policy baseline: each row fits the run and Taylor's rule, with some margin."""
     shown = pd.concat([indicators, baselines[baselines["policy"] == "taylor"]])
     shown = shown[shown["nation"].isin(names)]
-    for row, indicator in zip(grid, _INDICATORS, strict=True):
+    for row, indicator in zip(grid, INDICATORS, strict=True):
         values = shown[indicator][np.isfinite(shown[indicator])]
         if values.empty:
             continue
@@ -128,7 +128,7 @@ def _fit_rows(grid: Any, indicators: pd.DataFrame, baselines: pd.DataFrame, name
 
 
 def _time_axis(axes: Axes, quarters: pd.Series, most: int = 5) -> None:
-    """Label the first quarters of years, so many at most."""
+    """Label the first quarters of years, at most `most` of them."""
     firsts = [(n, str(name)[:4]) for n, name in quarters.items() if str(name).endswith("Q1")]
     firsts = firsts or [(n, str(name)) for n, name in quarters.items()]
     step = max(1, -(-len(firsts) // min(most, 5)))
@@ -138,17 +138,17 @@ def _time_axis(axes: Axes, quarters: pd.Series, most: int = 5) -> None:
 
 
 def policies_figure(of: NationRun, *, ax: Axes | None = None, width: float = look.WIDE) -> Figure:
-    """Return what nations did and when: measures by instrument and direction, and what was not carried out.
+    """Return a timeline of policies: measures by instrument and direction, and decisions that were not carried out.
 
-    Each instrument has its line in a nation's row, in the order of the legend.
+    Each instrument has its own line in a nation's row, in the order of the legend.
 
     Args:
-        of: A run of nations, of which the first six are shown.
-        ax: Axes to draw into; None: a new figure.
-        width: Of a new figure, in centimetres.
+        of: A run of nations; the first six are shown.
+        ax: Axes to draw into; None for a new figure.
+        width: Width of a new figure in centimetres.
 
     Raises:
-        DataError: If it is no run of nations, there are no decisions, or they are damaged.
+        DataError: If it is not a run of nations, there are no decisions, or they are damaged.
     """
     decisions, nations = _table(of, "decisions"), _table(of, "nations")
     names = nations["name"].tolist()[:MOST_NATIONS]
@@ -163,14 +163,14 @@ def policies_figure(of: NationRun, *, ax: Axes | None = None, width: float = loo
         axes.axhspan(-place - 0.42, -place + 0.42, color="#f3f3f3", lw=0, zorder=0)
         for decision in shown[shown["nation"] == name].to_dict("records"):
             _event(axes, decision, -place, size)
-    axes.set_yticks([-place for place in range(len(names))], look.labels_of(names, 12, 2), parse_math=False)
+    axes.set_yticks([-place for place in range(len(names))], look.short_labels(names, 12, 2), parse_math=False)
     axes.set(ylim=(-len(names) + 0.5, 0.5), xlim=(first - 1, last + 1))
     _time_axis(axes, decisions.drop_duplicates("round").set_index("round")["quarter"])
     axes.spines["left"].set_visible(False)
     axes.tick_params(axis="y", length=0)
     panel.title("What nations did")
     handles: list[Artist] = [
-        Patch(color=look.color_of(place), label=lever.replace("_", " ")) for place, lever in enumerate(_LEVERS)
+        Patch(color=look.series_color(place), label=lever.replace("_", " ")) for place, lever in enumerate(_LEVERS)
     ]
     handles += [
         Line2D([], [], ls="", marker=mark, color=look.GREY if mark == "x" else "#555555", ms=4.5, label=label)
@@ -182,7 +182,7 @@ def policies_figure(of: NationRun, *, ax: Axes | None = None, width: float = loo
 
 
 def _decisions_caption(decisions: pd.DataFrame, shown: int, n: int) -> str:
-    """Return how many decisions there were, and what became of them."""
+    """Return a caption with the number of decisions and their outcomes."""
     counts = decisions["outcome"].value_counts()
     outcomes = ", ".join(f"{counts[name]:,} {text}" for name, text in _OUTCOMES.items() if counts.get(name, 0))
     who = f"the first {shown} of {n} nations" if shown < n else "all nations"
@@ -198,15 +198,15 @@ def _event(axes: Axes, decision: dict[str, Any], height: float, size: float) -> 
             place = _LEVERS.index(lever)
             line = height + 0.35 - 0.7 * place / (len(_LEVERS) - 1)
             axes.plot(
-                decision["round"], line, mark, color=look.color_of(place), ms=size, mew=1.2 if mark == "_" else 0.4
+                decision["round"], line, mark, color=look.series_color(place), ms=size, mew=1.2 if mark == "_" else 0.4
             )
 
 
 def _marks(cell: str) -> list[tuple[str, str]]:
-    """Return name and mark of each instrument that a policy, in JSON, uses, against however many nations.
+    """Return the name and marker of each instrument that a policy uses.
 
     Raises:
-        DataError: If that is not what stands there.
+        DataError: If the text is not a policy in JSON.
     """
     try:
         measures = {m["lever"]: m for m in json.loads(cell)["measures"]}.values()
@@ -217,30 +217,30 @@ def _marks(cell: str) -> list[tuple[str, str]]:
 
 
 def responses_figure(of: NationRun | pd.DataFrame, *, width: float = look.WIDE) -> Figure:
-    """Return what a rise of the policy rate by one point for a year does, in percent and points.
+    """Return impulse responses to a rise of the policy rate by one point for a year, in percent and points.
 
     It has a panel for each indicator, so it takes no `ax`.
 
     Args:
-        of: A run of nations, or its table `responses`, as `rate_response` makes it of any nations for each value of
-            its column `follows`. The first nation in it is the one whose rate rises.
-        width: Of the figure, in centimetres.
+        of: A run of nations, or its table `responses`, which `rate_response` computes for each value of the column
+            `follows`. The rate of the first nation rises.
+        width: Width of the figure in centimetres.
 
     Raises:
-        DataError: If it is no run of nations, or has no responses.
+        DataError: If it is not a run of nations, or has no responses.
     """
     responses = of if isinstance(of, pd.DataFrame) else _table(of, "responses")
     home = responses["nation"].iloc[0]
-    columns = 2 if look.is_narrow(width) else len(_INDICATORS)
-    figure = look.new_figure(width, 3.6 * len(_INDICATORS) // columns + 2.6)
-    grid = figure.subplots(len(_INDICATORS) // columns, columns, sharex=True, squeeze=False)
+    columns = 2 if look.is_narrow(width) else len(INDICATORS)
+    figure = look.new_figure(width, 3.6 * len(INDICATORS) // columns + 2.6)
+    grid = figure.subplots(len(INDICATORS) // columns, columns, sharex=True, squeeze=False)
     styles = {"held": ("-", "all rates held otherwise"), "taylor": ("--", "on top of Taylor's rule")}
     rows_of_home = responses[responses["nation"] == home]
-    for axes, (indicator, label) in zip(grid.flat, _INDICATORS.items(), strict=True):
+    for axes, (indicator, label) in zip(grid.flat, INDICATORS.items(), strict=True):
         axes.axhline(0, color=look.GREY, lw=0.8)
         for place, (follows, (style, name)) in enumerate(styles.items()):
             rows = rows_of_home[rows_of_home["follows"] == follows]
-            axes.plot(rows["quarter"], rows[indicator], ls=style, color=look.color_of(place), lw=1.4, label=name)
+            axes.plot(rows["quarter"], rows[indicator], ls=style, color=look.series_color(place), lw=1.4, label=name)
         unit = "%" if indicator == "output_gap" else "points"
         look.tidy(axes, f"{label.partition(',')[0]}, {unit}")
     for axes in grid[-1]:
@@ -254,7 +254,7 @@ def responses_figure(of: NationRun | pd.DataFrame, *, width: float = look.WIDE) 
 
 
 def _table(of: NationRun, name: str) -> pd.DataFrame:
-    """Return a table of a run of nations that has rows."""
+    """Return a table of a run of nations, which must not be empty."""
     folder = folder_of(of)
     if not read_run(folder).manifest.of_nations:
         raise DataError(f"{folder}: is a run of a platform, not of nations")
@@ -266,10 +266,10 @@ def draw_economy(run_dir: str | Path, *, partly: bool = False) -> list[Path]:
 
     Args:
         run_dir: The folder.
-        partly: Whether a picture is left out for which the folder has no table or no rows.
+        partly: Whether to leave out pictures whose table is missing or empty.
 
     Raises:
-        DataError: If the folder lacks a table, or no quarter was completed; not with `partly`.
+        DataError: If the folder lacks a table, or no quarter was completed (unless `partly`).
     """
     folder = Path(run_dir)
     figures = {

@@ -1,4 +1,4 @@
-"""Likes, replies and reshares: how many a round, how many per impression, and of which posts."""
+"""Likes, replies and reshares: per round, per impression, and by how often posts were seen."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -14,7 +14,7 @@ from prism_mesa.errors import DataError, counted
 from prism_mesa.statechart import STATE_COLORS, AgentState
 from prism_mesa.view.plots import style as look
 from prism_mesa.view.plots.rounds import Band, draw_band, interval_band, of_agents, rounds_axis, seeds_note
-from prism_mesa.view.plots.sources import Drawable, Group, groups_of, interventions_of
+from prism_mesa.view.plots.sources import Drawable, Group, shared_interventions, to_groups
 
 type Per = Literal["impression", "round", "post"]
 type Kind = Literal["likes", "replies", "reshares", "all"]
@@ -36,15 +36,15 @@ _FEWEST: Final = 10
 def engagement_figure(
     of: Drawable, *, per: Per = "impression", kind: Kind | None = None, ax: Axes | None = None, width: float = look.WIDE
 ) -> Figure:
-    """Return likes, replies and reshares, or of several groups of runs all of them together.
+    """Return likes, replies and reshares; for several groups of runs, their sum.
 
     Args:
         of: As for `states_figure`.
-        per: ``impression``: how many per impression, round by round; ``round``: how many in each round; ``post``: how
-            many per impression of posts that were seen so often, with intervals over posts.
-        kind: The only kind that is drawn, or ``all`` for the sum.
-        ax: Axes to draw into; None: a new figure.
-        width: Of a new figure, in centimetres.
+        per: ``impression``: rates per impression by round; ``round``: counts by round; ``post``: rates per impression
+            by how often posts were seen, with intervals over posts.
+        kind: The only kind to draw, or ``all`` for the sum.
+        ax: Axes to draw into; None for a new figure.
+        width: Width of a new figure in centimetres.
 
     Raises:
         DataError: If there is nothing to draw.
@@ -54,7 +54,7 @@ def engagement_figure(
     look.check_choice("engagement", "per", per, ways)
     if kind is not None:
         look.check_choice("engagement", "kind", kind, (*KINDS, _ALL))
-    groups = groups_of(of)
+    groups = to_groups(of)
     kinds = [kind] if kind else list(KINDS) if len(groups) == 1 else [_ALL]
     panel = look.open_panel(ax, width, legend_lines=len(groups) if width < look.WIDE * 0.75 else 1 + len(groups) // 3)
     ways[per](panel, groups, kinds, per)
@@ -65,7 +65,7 @@ def engagement_figure(
 
 
 def _by_round(panel: look.Panel, groups: Sequence[Group], kinds: Sequence[str], per: str) -> None:
-    """Draw counts, or rates, of each round."""
+    """Draw counts or rates by round."""
     axes, seen = panel.axes, 0
     for place, (group, name) in enumerate(zip(groups, _names(panel, groups), strict=True)):
         table = group.table("rounds", ["round", "impressions", *KINDS])
@@ -75,7 +75,7 @@ def _by_round(panel: look.Panel, groups: Sequence[Group], kinds: Sequence[str], 
             rate = count / table["impressions"].where(table["impressions"] > 0)
             band = interval_band(table.assign(value=count if per == "round" else rate), "value")
             _draw(axes, band, place if len(groups) > 1 else None, kind, name)
-    rounds_axis(axes, interventions_of(groups))
+    rounds_axis(axes, shared_interventions(groups))
     axes.set_ylim(0, max(1.0 if per == "round" else 1e-4, _top(axes)))
     if per == "round":
         axes.set_ylabel(_engagements(kinds), fontsize=look.TEXT)
@@ -108,27 +108,27 @@ def _rates(panel: look.Panel, kinds: Sequence[str]) -> None:
 
 
 def _names(panel: look.Panel, groups: Sequence[Group]) -> list[str]:
-    return look.labels_of([group.label for group in groups], look.letters(panel.width) // 2)
+    return look.short_labels([group.label for group in groups], look.letters(panel.width) // 2)
 
 
 def _draw(axes: Axes, band: Band, place: int | None, kind: str, name: str) -> None:
-    """Draw a curve in the colour of its group, or of its kind where there is one group (`place` is None)."""
+    """Draw a curve in the colour of its group, or of its kind if there is one group (`place` is None)."""
     state, marker = KINDS.get(kind, (AgentState.COMPOSING, "D"))
-    color = STATE_COLORS[state] if place is None else look.color_of(place)
-    marker = marker if place is None else look.marker_of(place)
+    color = STATE_COLORS[state] if place is None else look.series_color(place)
+    marker = marker if place is None else look.series_marker(place)
     label = (kind if kind != _ALL else "engagements") if place is None else name
-    style = {"marker": marker if len(band.x) <= _FEW else "", "ms": 3, "ls": look.dashes_of(place or 0)}
+    style = {"marker": marker if len(band.x) <= _FEW else "", "ms": 3, "ls": look.series_dashes(place or 0)}
     draw_band(axes, band, color=color, label=label, clip_on=False, **style)
 
 
 def _top(axes: Axes) -> float:
-    """Return where an axis ends: above all bands, but not so high that lines lie in its lower half."""
+    """Return the upper end of an axis: above all bands, but low enough to keep lines out of the lower half."""
     heights = [np.asarray(line.get_ydata(), np.float64) for line in axes.lines]
     return min(axes.get_ylim()[1], 2 * max(float(np.nanmax(item, initial=0)) for item in heights))
 
 
 def _by_post(panel: look.Panel, groups: Sequence[Group], kinds: Sequence[str], per: str) -> None:
-    """Draw rates of posts by how often they were seen, in classes that double."""
+    """Draw rates of posts by how often they were seen, in classes of doubling width."""
     axes, posts, unseen = panel.axes, 0, 0
     numbers = Counter[int]()
     for place, (group, name) in enumerate(zip(groups, _names(panel, groups), strict=True)):
@@ -148,7 +148,7 @@ def _by_post(panel: look.Panel, groups: Sequence[Group], kinds: Sequence[str], p
     axes.set_ylim(0, max(1e-4, _top(axes)))
     axes.set_xlabel("impressions of a post", fontsize=look.TEXT)
     _rates(panel, kinds)
-    _say_numbers(panel, numbers)
+    _write_numbers(panel, numbers)
     bands = seeds_note(groups) or " Bands: Student's 95 % intervals over posts."
     panel.caption(
         f"{_engagements(kinds).capitalize()}{of_agents(groups)} per 100 impressions of posts that were seen so "
@@ -159,25 +159,25 @@ def _by_post(panel: look.Panel, groups: Sequence[Group], kinds: Sequence[str], p
 
 
 def _class_rates(seen: pd.DataFrame, kind: str) -> Band:
-    """Return rates of each class: of one seed with intervals over posts, of several over seeds."""
+    """Return the rate of each class, with intervals over posts for one seed and over seeds for several."""
     rows = seen.assign(count=_counts(seen, kind))
     sums = rows.groupby(["seed", "least"], as_index=False)[["count", "impressions"]].sum()
     sums = sums.assign(rate=sums["count"] / sums["impressions"])
     if sums["seed"].nunique() > 1:
         return interval_band(sums, "rate", "least")
-    from scipy.stats import t  # loads as long as a small run
+    from scipy.stats import t  # loading it takes as long as a small run
 
     rates = sums.set_index("least")
     left = rows["count"] - rates["rate"].loc[rows["least"]].to_numpy() * rows["impressions"]
-    squares = (left**2).groupby(rows["least"]).sum()  # of a ratio of sums over posts, linearised
+    squares = (left**2).groupby(rows["least"]).sum()  # variance of a ratio of sums over posts, linearised
     n = rows.groupby("least").size()
     half = (t.ppf(0.975, n - 1) * np.sqrt(squares * n / (n - 1)) / rates["impressions"]).to_numpy(np.float64)
     mean = rates["rate"].to_numpy(np.float64)
     return Band(rates.index.to_numpy(np.float64), mean, np.maximum(mean - half, 0), mean + half, 1)
 
 
-def _say_numbers(panel: look.Panel, numbers: Mapping[int, int]) -> None:
-    """Write above the axes how many posts there are in each class, as many as have room."""
+def _write_numbers(panel: look.Panel, numbers: Mapping[int, int]) -> None:
+    """Write the number of posts in each class above the axes, where there is room."""
     step = 1 + len(numbers) * 6 // look.letters(panel.width)
     panel.axes.set_title(panel.axes.get_title(loc="left"), loc="left", fontsize=look.TEXT, pad=15)
     where = panel.axes.get_xaxis_transform()

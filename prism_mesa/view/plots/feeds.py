@@ -1,4 +1,4 @@
-"""Feeds, or other conditions, compared: what came of each, and how runs of the same seed differ."""
+"""Comparison of feeds or other conditions: outcomes of each, and paired differences by seed."""
 
 from collections.abc import Callable, Mapping, Sequence
 from textwrap import fill
@@ -13,76 +13,66 @@ from matplotlib.ticker import MaxNLocator
 from prism_mesa.errors import ConfigError, DataError, counted
 from prism_mesa.runs.measures import gini
 from prism_mesa.studies.statistics.significance import interval
-from prism_mesa.view.plots.sources import Drawable, Group, RunTables, groups_of
-from prism_mesa.view.plots.style import (
-    GREY,
-    INK,
-    TEXT,
-    WIDE,
-    check_choice,
-    color_of,
-    is_narrow,
-    labels_of,
-    marker_of,
-    new_figure,
-    open_panel,
-    tidy,
-    write_caption,
-)
+from prism_mesa.view.plots import style as look
+from prism_mesa.view.plots.sources import Drawable, Group, RunTables, to_groups
 
 type Floats = npt.NDArray[np.float64]
 
 _ENGAGEMENTS: Final = ["likes", "replies", "reshares"]
 
 
-def feeds_figure(of: Drawable, *, outcome: str | None = None, ax: Axes | None = None, width: float = WIDE) -> Figure:
-    """Return outcomes under several feeds or other conditions, and the differences of runs of the same seed.
+def feeds_figure(
+    of: Drawable, *, outcome: str | None = None, ax: Axes | None = None, width: float = look.WIDE
+) -> Figure:
+    """Return outcomes under several feeds or other conditions, and paired differences by seed.
 
-    A row is an outcome: at the left the runs of each condition, those of a seed joined; at the right each condition
-    less the first, run by run of the same seed, with the mean and its paired interval of 95 %.
+    Each row is an outcome. The left panel shows the runs of each condition, joined by seed. The right panel shows
+    the difference of each condition from the first by seed, with the mean and its paired 95 % interval.
 
     Args:
         of: Several groups of runs by label, such as ``{"chronological": runs, "x_algo": runs}``, or a study's result.
-        outcome: The only outcome that is drawn: a key of `OUTCOMES`.
+        outcome: The only outcome to draw, a key of `OUTCOMES`.
         ax: Axes to draw the differences of one outcome into; None: a new figure.
-        width: Of a new figure, in centimetres.
+        width: Width of a new figure in centimetres.
 
     Raises:
-        DataError: If there is one group only, or no outcome that all runs have.
-        ConfigError: If there is no such outcome, or axes are given without one.
+        DataError: If there is only one group, or no outcome that all runs have.
+        ConfigError: If there is no such outcome, or you pass `ax` without `outcome`.
     """
-    groups = groups_of(of)
+    groups = to_groups(of)
     if outcome is not None:
-        check_choice("feeds", "outcome", outcome, OUTCOMES)
+        look.check_choice("feeds", "outcome", outcome, OUTCOMES)
     if ax is not None and outcome is None:
         raise ConfigError("feeds: several outcomes have a row each: name one (outcome=...), or give no ax")
     if len(groups) < 2:
         raise DataError("feeds: give at least two groups of runs by label, or a study with several conditions")
     measured = _measured(groups, [outcome] if outcome else list(OUTCOMES))
     if ax is not None:
-        panel, (name, values) = open_panel(ax, width), next(iter(measured.items()))
-        _differences(panel.axes, values, labels_of([group.label for group in groups], 22, 2), bare=False)
+        panel, (name, values) = look.open_panel(ax, width), next(iter(measured.items()))
+        _differences(panel.axes, values, look.short_labels([group.label for group in groups], 22, 2), bare=False)
         panel.title(f"{name}, less {groups[0].label}")
         panel.caption(_caption(groups, measured))
         return panel.figure
-    narrow = is_narrow(width)
-    figure = new_figure(width, (1.7 + 0.4 * len(groups)) * len(measured) + 2.4)
+    narrow = look.is_narrow(width)
+    figure = look.new_figure(width, (1.7 + 0.4 * len(groups)) * len(measured) + 2.4)
     grid = figure.subplots(len(measured), 2, squeeze=False, sharex=False)
-    names = labels_of([group.label for group in groups], 14 if narrow else 22, 2)
+    names = look.short_labels([group.label for group in groups], 14 if narrow else 22, 2)
     for (left, right), (name, values) in zip(grid, measured.items(), strict=True):
         _runs(left, values, names)
         _differences(right, values, names, bare=True)
         for axes in (left, right):
-            tidy(axes, grid="x")
+            look.tidy(axes, grid="x")
             axes.xaxis.set_major_locator(MaxNLocator(3 if narrow else 5))
-        left.set_title(fill(name, 22 if narrow else 60), loc="left", fontsize=TEXT)
-    grid[0][1].set_title(labels_of([f"less {groups[0].label}"], 20 if narrow else 50)[0], loc="right", fontsize=TEXT)
-    write_caption(figure, _caption(groups, measured), width)
+        left.set_title(fill(name, 22 if narrow else 60), loc="left", fontsize=look.TEXT)
+    grid[0][1].set_title(
+        look.short_labels([f"less {groups[0].label}"], 20 if narrow else 50)[0], loc="right", fontsize=look.TEXT
+    )
+    look.write_caption(figure, _caption(groups, measured), width)
     return figure
 
 
 def _measured(groups: Sequence[Group], outcomes: Sequence[str]) -> dict[str, list[dict[int, float]]]:
-    """Return outcomes of all runs, by group and seed, those that what all runs keep can tell."""
+    """Return outcomes by group and seed, those that the tables of all runs can give."""
     measured = {}
     for name in outcomes:
         table, make = OUTCOMES[name]
@@ -97,7 +87,7 @@ def _measured(groups: Sequence[Group], outcomes: Sequence[str]) -> dict[str, lis
 
 
 def _caption(groups: Sequence[Group], measured: Mapping[str, Sequence[Mapping[int, float]]]) -> str:
-    """Return what is drawn, and of how many pairs."""
+    """Return a caption with the number of pairs."""
     least = min(_paired(first, other)[0].size for first, *others in measured.values() for other in others)
     seeds = f"n = {counted(least, 'pair')} of runs with the same seed"
     bars = "bars: the mean and its 95 % interval, paired by seed" if least > 1 else "one pair has no interval"
@@ -106,34 +96,48 @@ def _caption(groups: Sequence[Group], measured: Mapping[str, Sequence[Mapping[in
 
 
 def _paired(base: Mapping[int, float], other: Mapping[int, float]) -> tuple[Floats, Floats]:
-    """Return the values of both sides, of the seeds that both have."""
+    """Return the values of both sides for their common seeds."""
     both = [seed for seed in base if seed in other and np.isfinite(base[seed]) and np.isfinite(other[seed])]
     return np.array([base[seed] for seed in both]), np.array([other[seed] for seed in both])
 
 
 def _runs(axes: Axes, values: Sequence[Mapping[int, float]], names: Sequence[str]) -> None:
-    """Draw the runs of each group as a row of marks, and join those of a seed."""
+    """Draw the runs of each group as a row of marks, joined by seed."""
     for seed in dict.fromkeys(seed for by_seed in values for seed in by_seed):
         known = [(by_seed[seed], place) for place, by_seed in enumerate(values) if seed in by_seed]
-        axes.plot(*np.array(known).T, color=GREY, lw=0.5, alpha=0.6, zorder=1)
+        axes.plot(*np.array(known).T, color=look.GREY, lw=0.5, alpha=0.6, zorder=1)
     style: dict[str, Any] = {"ms": 3.5, "alpha": 0.8, "ls": "", "zorder": 2}
     for place, by_seed in enumerate(values):
-        axes.plot([*by_seed.values()], [place] * len(by_seed), marker_of(place), color=color_of(place), **style)
+        axes.plot(
+            [*by_seed.values()],
+            [place] * len(by_seed),
+            look.series_marker(place),
+            color=look.series_color(place),
+            **style,
+        )
     axes.set_yticks(range(len(names)), names, parse_math=False)
     axes.set_ylim(len(names) - 0.5, -0.5)
 
 
 def _differences(axes: Axes, values: Sequence[Mapping[int, float]], names: Sequence[str], *, bare: bool) -> None:
-    """Draw what each group but the first has beyond the first, seed by seed, with the mean and its interval."""
-    axes.axvline(0, color=GREY, lw=0.8, ls=":")
+    """Draw the difference of each group from the first by seed, with the mean and its interval."""
+    axes.axvline(0, color=look.GREY, lw=0.8, ls=":")
     for place, other in enumerate(values[1:], 1):
         left, right = _paired(values[0], other)
         beyond = right - left
-        axes.plot(beyond, [place - 0.17] * len(beyond), marker_of(place), color=color_of(place), ms=3, alpha=0.7, ls="")
+        axes.plot(
+            beyond,
+            [place - 0.17] * len(beyond),
+            look.series_marker(place),
+            color=look.series_color(place),
+            ms=3,
+            alpha=0.7,
+            ls="",
+        )
         if len(beyond):
-            low, high = interval(beyond[:, None], np.maximum(np.abs(left), np.abs(right)).max(initial=0.0))
-            axes.plot([low[0], high[0]], [place + 0.17] * 2, color=INK, lw=1.6, solid_capstyle="butt")
-            axes.plot([beyond.mean()], [place + 0.17], "D", color=INK, ms=4)
+            low, high = interval((beyond[:, None],), np.maximum(np.abs(left), np.abs(right)).max(initial=0.0))
+            axes.plot([low[0], high[0]], [place + 0.17] * 2, color=look.INK, lw=1.6, solid_capstyle="butt")
+            axes.plot([beyond.mean()], [place + 0.17], "D", color=look.INK, ms=4)
     axes.set_yticks(range(1, len(names)), [] if bare else list(names[1:]), parse_math=False)
     axes.set_ylim(len(names) - 0.5, -0.5)
 
@@ -145,7 +149,7 @@ def _share_engaged(run: RunTables) -> float:
 
 def _seen(run: RunTables) -> float:
     rounds = run.table("rounds", ["impressions"])["impressions"]
-    n = run.n_agents * len(rounds)  # 0 of a run of a study that keeps measures only
+    n = run.n_agents * len(rounds)  # 0 for a run of a study that keeps only measures
     return float(rounds.sum()) / n if n else np.nan
 
 

@@ -1,4 +1,4 @@
-"""How figures are written: as PNG, PDF and SVG, the same figure always as the same bytes."""
+"""Write figures as PNG, PDF and SVG; the same figure always gives the same bytes."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -24,15 +24,15 @@ _SIZE: Final = re.compile(r'(<svg [^>]*?)width="[\d.]+pt" ([^>]*?)height="[\d.]+
 
 
 def save(figure: Figure, file: str | Path) -> Path:
-    """Write a figure as PNG, PDF or SVG, as the file's name ends, and return its path.
+    """Write a figure as PNG, PDF or SVG, chosen by the file's suffix, and return its path.
 
-    It replaces what is there; a link is not followed.
+    An existing file is replaced; a link is not followed.
 
     Raises:
-        ConfigError: If the name ends otherwise.
+        ConfigError: If the suffix is none of these.
     """
     path = Path(file)
-    formats: dict[str, Callable[[Figure], bytes]] = {".png": png_of, ".pdf": pdf_of, ".svg": lambda f: _svg(f).encode()}
+    formats: dict[str, Callable[[Figure], bytes]] = {".png": to_png, ".pdf": to_pdf, ".svg": lambda f: _svg(f).encode()}
     if path.suffix.lower() not in formats:
         raise ConfigError(f"{shown(str(file))}: the name of a figure ends in {', '.join(formats)}")
     content = formats[path.suffix.lower()](figure)
@@ -45,9 +45,9 @@ def save_figures(folder: Path, figures: Mapping[str, Callable[[], Figure]], *, p
     """Write figures as PNG files of these names, and return their paths.
 
     Args:
-        folder: Where to.
-        figures: Name -> what makes the figure.
-        partly: Whether one that data are missing for is left out; else its error is raised.
+        folder: The folder to write to.
+        figures: Name -> function that makes the figure.
+        partly: Whether to leave out figures whose data are missing, instead of raising an error.
     """
     drawn = []
     for name, make in figures.items():
@@ -61,15 +61,15 @@ def save_figures(folder: Path, figures: Mapping[str, Callable[[], Figure]], *, p
     return drawn
 
 
-def png_of(figure: Figure) -> bytes:
+def to_png(figure: Figure) -> bytes:
     """Return a figure as a PNG on white; the same figure gives the same bytes."""
     file = BytesIO()
     figure.savefig(file, format="png", dpi=DPI, facecolor="white", metadata={"Software": None})
     return file.getvalue()
 
 
-def pdf_of(figure: Figure) -> bytes:
-    """Return a figure as a PDF, whose text is text; the same figure gives the same bytes."""
+def to_pdf(figure: Figure) -> bytes:
+    """Return a figure as a PDF with selectable text; the same figure gives the same bytes."""
     file = BytesIO()
     with rc_context({"pdf.fonttype": 42}):
         metadata = dict.fromkeys(("CreationDate", "Creator", "Producer"))
@@ -77,10 +77,11 @@ def pdf_of(figure: Figure) -> bytes:
     return file.getvalue()
 
 
-def svg_of(figure: Figure) -> str:
-    """Return a figure as an SVG element for a page, whose text is text in the page's letters and colours.
+def to_svg(figure: Figure) -> str:
+    """Return a figure as an SVG element with selectable text in the page's font and colours.
 
-    Black is the page's ink, white its paper, and the palette its ``--c1`` to ``--c7``, so a dark page has light lines.
+    Black and white become the page's foreground and background, and the palette its ``--c1`` to ``--c7``, so a dark
+    page has light lines.
     """
     text = _METADATA.sub("", _HEAD.sub("", _svg(figure, transparent=True)))
     text = _SIZE.sub(lambda match: match[1] + match[2] if match[1] else match[3], text)

@@ -1,4 +1,4 @@
-"""Who has to do with whom, by groups of agents: each pair of groups against what chance would give."""
+"""Ties between groups of agents, compared with chance."""
 
 from typing import Final, Literal
 
@@ -12,9 +12,9 @@ from prism_mesa.runs.run_files import folder_of
 from prism_mesa.studies.measures.exposure import assortativity
 from prism_mesa.studies.measures.finished import finished_run
 from prism_mesa.studies.measures.measure import FinishedRun, writers
-from prism_mesa.view.plots.network import Groups, groups_of, largest_groups
+from prism_mesa.view.plots.network import Groups, attribute_groups, largest_groups
 from prism_mesa.view.plots.sources import OneRun
-from prism_mesa.view.plots.style import SMALL, TEXT, WIDE, check_choice, labels_of, open_panel
+from prism_mesa.view.plots.style import SMALL, TEXT, WIDE, check_choice, open_panel, short_labels
 
 type Ints = npt.NDArray[np.int64]
 type Tied = Literal["follows", "impressions", "engagements"]
@@ -26,16 +26,16 @@ _MOST: Final = 3.0
 
 
 def homophily_figure(of: OneRun, *, what: Tied = "follows", ax: Axes | None = None, width: float = WIDE) -> Figure:
-    """Return, for each pair of groups, the ties from one to the other as a multiple of what chance would give.
+    """Return the ties from each group to each other as a multiple of chance.
 
-    A row is who follows, reads or engages, a column who is followed or wrote. Chance is that of the row's and of
-    the column's sums. Groups are those of the first declared attribute of agents, else communities.
+    Rows follow, read or engage; columns are followed or wrote the post. Chance keeps the sums of rows and columns.
+    Groups are those of the first declared attribute of agents, else communities.
 
     Args:
         of: A finished run.
         what: ``follows`` at the end of the run, ``impressions``, or ``engagements``.
-        ax: Axes to draw into; None: a new figure.
-        width: Of a new figure, in centimetres.
+        ax: Axes to draw into; None for a new figure.
+        width: Width of a new figure in centimetres.
 
     Raises:
         DataError: If there are no such ties.
@@ -43,7 +43,7 @@ def homophily_figure(of: OneRun, *, what: Tied = "follows", ax: Axes | None = No
     """
     check_choice("homophily", "what", what, _KINDS)
     run = finished_run(folder_of(of))
-    groups = groups_of(run)
+    groups = attribute_groups(run)
     kind, names = largest_groups(groups)
     ends = _ties(run, what, groups)
     sources, targets = kind[ends[0]], kind[ends[1]]
@@ -56,7 +56,7 @@ def homophily_figure(of: OneRun, *, what: Tied = "follows", ax: Axes | None = No
     most = float(np.clip(np.ceil(np.nanmax(np.abs(strength))), 1, _MOST))
     picture = axes.imshow(strength, cmap="PuOr_r", vmin=-most, vmax=most)
     _write(axes, counts, most)
-    short = labels_of(names, 12 if panel.is_narrow else 20)
+    short = short_labels(names, 12 if panel.is_narrow else 20)
     axes.set_xticks(range(len(names)), short, rotation=45, ha="right", rotation_mode="anchor", parse_math=False)
     axes.set_yticks(range(len(names)), short, parse_math=False)
     axes.grid(visible=False)
@@ -67,13 +67,13 @@ def homophily_figure(of: OneRun, *, what: Tied = "follows", ax: Axes | None = No
     bar.set_label("times what chance gives", fontsize=TEXT)
     panel.title(f"{what.capitalize()} by {groups.by}")
     text = f"{_KINDS[what].capitalize()} from row to column, in multiples of what chance gives: n = {len(sources):,}"
-    mixed = round(assortativity(sources, targets), 2) + 0.0  # not -0.00
+    mixed = round(assortativity(sources, targets), 2) + 0.0  # avoids -0.00
     panel.caption(f"{text}; assortativity {mixed:.2f} (1: all within groups, 0: chance).", of)
     return panel.figure
 
 
 def _ties(run: FinishedRun, what: Tied, groups: Groups) -> tuple[Ints, Ints]:
-    """Return both ends of each tie, rows of agents whose group is known."""
+    """Return both ends of each tie between agents whose groups are known, as rows."""
     if what == "follows":
         pairs = run.follows()
         sources, targets = pairs["dst"].to_numpy(np.int64), pairs["src"].to_numpy(np.int64)
@@ -85,20 +85,20 @@ def _ties(run: FinishedRun, what: Tied, groups: Groups) -> tuple[Ints, Ints]:
     return sources[known], targets[known]
 
 
-def mixing(one: Ints, other: Ints, n: int) -> npt.NDArray[np.int64]:
-    """Return how many ties lead from each group to each, shape (n, n)."""
-    return np.bincount(one * n + other, minlength=n * n).reshape(n, n).astype(np.int64)
+def mixing(source: Ints, target: Ints, n: int) -> npt.NDArray[np.int64]:
+    """Return the number of ties from each group to each, shape (n, n)."""
+    return np.bincount(source * n + target, minlength=n * n).reshape(n, n).astype(np.int64)
 
 
 def ratios(counts: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
-    """Return counts over those that the sums of rows and columns give; NaN where a sum is 0."""
+    """Return counts over their expectation from the sums of rows and columns; NaN where a sum is 0."""
     chance = np.outer(counts.sum(1), counts.sum(0)) / counts.sum()
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(chance > 0, np.maximum(counts, 0.5 * (counts == 0)) / chance, np.nan)
 
 
 def _write(axes: Axes, counts: npt.NDArray[np.int64], most: float) -> None:
-    """Write the multiple into each cell; dark cells have light letters."""
+    """Write the multiple into each cell, light on dark cells."""
     for (row, column), ratio in np.ndenumerate(ratios(counts)):
         if np.isfinite(ratio):
             text = "0" if counts[row, column] == 0 else f"{ratio:.2g}"

@@ -1,4 +1,4 @@
-"""How unequally something is shared between agents: Lorenz curves and Gini coefficients."""
+"""Inequality between agents: Lorenz curves and Gini coefficients."""
 
 from collections.abc import Callable, Mapping
 from typing import Final, Literal
@@ -14,7 +14,7 @@ from prism_mesa.runs.measures import gini
 from prism_mesa.studies.measures.curves import SHARES, lorenz
 from prism_mesa.view.plots import style as look
 from prism_mesa.view.plots.rounds import draw_band, range_band, seeds_note
-from prism_mesa.view.plots.sources import Drawable, RunTables, groups_of
+from prism_mesa.view.plots.sources import Drawable, RunTables, to_groups
 
 type Shared = Literal["impressions", "engagements", "followers", "activity"]
 type Amounts = npt.NDArray[np.float64]
@@ -30,24 +30,24 @@ _MEANT: Final = {
 def lorenz_figure(
     of: Drawable, *, what: Shared = "impressions", ax: Axes | None = None, width: float = look.WIDE
 ) -> Figure:
-    """Return how much of something the agents with least of it hold together (Lorenz 1905), and its Gini coefficient.
+    """Return a Lorenz curve (Lorenz 1905), from the agents with least to those with most, and its Gini coefficient.
 
     Args:
         of: As for `states_figure`.
-        what: ``impressions`` or ``engagements`` of what each agent wrote, ``followers``, or ``activity``: its
-            own posts, likes, replies and reshares.
-        ax: Axes to draw into; None: a new figure.
-        width: Of a new figure, in centimetres.
+        what: ``impressions`` or ``engagements`` that each agent's posts received, ``followers``, or ``activity``:
+            the posts, likes, replies and reshares that it made.
+        ax: Axes to draw into; None for a new figure.
+        width: Width of a new figure in centimetres.
 
     Raises:
         DataError: If there is nothing to draw.
         ConfigError: If `what` is none of these.
     """
     look.check_choice("lorenz", "what", what, _AMOUNTS)
-    groups = groups_of(of)
+    groups = to_groups(of)
     panel = look.open_panel(ax, width, height=min(width, 10.0) + 1.2)
     axes, agents = panel.axes, set[int]()
-    names = look.labels_of([group.label for group in groups], look.letters(panel.width) // 2 - 14)
+    names = look.short_labels([group.label for group in groups], look.letters(panel.width) // 2 - 14)
     for place, (group, name) in enumerate(zip(groups, names, strict=True)):
         amounts = [_AMOUNTS[what](run) for run in group.runs]
         agents |= {len(amount) for amount in amounts}
@@ -56,7 +56,7 @@ def lorenz_figure(
         band = range_band(SHARES, [lorenz(amount) for amount in amounts if amount.sum()])
         unequal = float(np.mean([gini(amount) for amount in amounts]))
         label = f"{name}: Gini {unequal:.2f}" if name else f"Gini {unequal:.2f}"
-        draw_band(axes, band, color=look.color_of(place), label=label, ls=look.dashes_of(place))
+        draw_band(axes, band, color=look.series_color(place), label=label, ls=look.series_dashes(place))
     axes.plot([0, 1], [0, 1], color=look.GREY, lw=0.8, ls=":", label="all alike: Gini 0")
     axes.set(xlim=(0, 1), ylim=(0, 1))
     axes.set_xlabel("share of agents, those with least first", fontsize=look.TEXT)
@@ -74,7 +74,7 @@ def lorenz_figure(
 
 
 def _written(run: RunTables, columns: list[str]) -> Amounts:
-    """Return sums of some counters of posts by author; they are counted at roots, so copies have none."""
+    """Return sums of counters of posts by author; engagements count at roots, so copies have none."""
     posts = run.table("posts", ["author", *columns])
     return _by_agent(run, posts["author"], posts[columns].sum(axis=1))
 
@@ -92,7 +92,7 @@ def _by_agent(run: RunTables, agent: "pd.Series[int]", amount: "pd.Series[int]")
 
 
 def _activity(run: RunTables) -> Amounts:
-    """Return posts, and engagements, of each agent."""
+    """Return the posts and engagements of each agent."""
     posts = run.table("posts", ["author", "kind"])
     authors = posts.loc[posts["kind"] == "post", "author"]
     done = run.counts("engagements", ["agent"])

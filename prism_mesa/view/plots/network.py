@@ -1,4 +1,4 @@
-"""Who follows whom before and after a run, by groups of agents: the picture of a network that moves."""
+"""Figures of the follow graph by groups of agents, before and after a run."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -39,15 +39,15 @@ _OTHERS: Final = "others"
 
 @dataclass(frozen=True)
 class Groups:
-    """Agents in groups: `of` has the group of each agent (-1: none), `names` their names, `by` what groups them."""
+    """Agents in groups: `of` holds each agent's group (-1 for none), `names` the groups' names, `by` the attribute."""
 
     of: Ints
     names: Sequence[str]
     by: str
 
 
-def groups_of(run: FinishedRun, by: str | None = None) -> Groups:
-    """Return groups by an attribute; without one by the first declared attribute of agents, else communities.
+def attribute_groups(run: FinishedRun, by: str | None = None) -> Groups:
+    """Return groups by an attribute; by default by the first declared attribute of agents, else communities.
 
     Raises:
         ConfigError: If the run has no such attribute.
@@ -69,14 +69,14 @@ def groups_of(run: FinishedRun, by: str | None = None) -> Groups:
 
 
 def network_figure(of: str | Path, *, width: float = look.WIDE) -> Figure:
-    """Return the follow graph of a run before and after, each agent at one place; see `follow_figure`.
+    """Return the follow graph before and after a run, with each agent at the same place; see `follow_figure`.
 
     Args:
         of: A finished run, or its folder.
-        width: Of the figure, in centimetres.
+        width: Width of the figure in centimetres.
 
     Raises:
-        DataError: If the network did not move, is too large, or cannot be made again.
+        DataError: If the network did not change, is too large, or cannot be made again.
     """
     folder = folder_of(of)
     if not has_table(folder, "follows"):
@@ -85,7 +85,7 @@ def network_figure(of: str | Path, *, width: float = look.WIDE) -> Figure:
     if run.config.network.dynamics != "live" or len(run.table("agents")) > MOST_AGENTS:
         raise DataError(f"{folder}: its network is fixed, or of more than {MOST_AGENTS:,} agents")
     before, after = start_and_end_networks(folder)
-    groups = groups_of(run)
+    groups = attribute_groups(run)
     if len(groups.of) < before.n_agents:
         raise DataError(f"{folder}: table 'agents' has fewer rows than its network has agents: it is damaged")
     first_groups = Groups(groups.of[: before.n_agents], groups.names, groups.by)
@@ -97,20 +97,20 @@ def network_figure(of: str | Path, *, width: float = look.WIDE) -> Figure:
 def network_by_attribute_figure(
     of: OneRun, *, by: str | None = None, ax: Axes | None = None, width: float = look.WIDE
 ) -> Figure:
-    """Return the follow graph of a run, at its end, with its agents in groups and sized by their followers.
+    """Return the follow graph at the end of a run, with agents grouped, and sized by their followers.
 
     Args:
         of: A finished run.
-        by: An attribute of agents that the configuration declares; None: the first one, else communities.
-        ax: Axes to draw into; None: a new figure.
-        width: Of a new figure, in centimetres.
+        by: A declared attribute of agents; None for the first one, else communities.
+        ax: Axes to draw into; None for a new figure.
+        width: Width of a new figure in centimetres.
 
     Raises:
         ConfigError: If the run has no such attribute.
         DataError: If the network cannot be made again.
     """
     run = finished_run(folder_of(of))
-    groups, pairs = groups_of(run, by), run.follows()
+    groups, pairs = attribute_groups(run, by), run.follows()
     src, dst = (pairs[end].to_numpy(np.int64) for end in ("src", "dst"))
     n = len(groups.of)
     if len(src) and max(src.max(), dst.max()) >= n:
@@ -134,15 +134,15 @@ def network_by_attribute_figure(
 
 @dataclass(frozen=True)
 class _Scene:
-    """Agents as a picture shows them.
+    """Agents to draw.
 
     Attributes:
-        where: Places, shape (n, 2); NaN: not drawn.
-        kind: Of each the place of its group in `names`.
-        group: Of each its group, before small ones were joined.
-        followers: Of each how many it has.
-        names: Groups.
-        palette: Their colours.
+        where: Positions, shape (n, 2); NaN if an agent is not drawn.
+        kind: Index of each agent's group in `names`.
+        group: Each agent's group before small ones were merged.
+        followers: Each agent's number of followers.
+        names: Names of groups.
+        palette: Colours of groups.
     """
 
     where: Points
@@ -154,23 +154,23 @@ class _Scene:
 
     @property
     def is_drawn(self) -> npt.NDArray[np.bool_]:
-        """Which agents are drawn, shape (n,)."""
+        """Whether each agent is drawn, shape (n,)."""
         return np.isfinite(self.where[:, 0])
 
     def among(self, src: npt.NDArray[Any], dst: npt.NDArray[Any]) -> tuple[Ints, Ints]:
-        """Return the follows between agents that are drawn."""
+        """Return the follows between drawn agents."""
         inside = (src < len(self.where)) & (dst < len(self.where))
         src, dst = src[inside].astype(np.int64), dst[inside].astype(np.int64)
         both = self.is_drawn[src] & self.is_drawn[dst]
         return src[both], dst[both]
 
     def alpha(self, *drawn: tuple[Ints, Ints]) -> float:
-        """Return how dense lines between groups are: less the more there are."""
+        """Return the opacity of lines between groups: lower the more there are."""
         most = max(int((self.group[src] != self.group[dst]).sum()) for src, dst in drawn)
         return float(np.clip(100 / max(1, most), 0.07, 0.2))
 
     def draw(self, axes: Axes, follows: tuple[Ints, Ints], alpha: float) -> None:
-        """Draw agents above follows: inside groups in the colours of who is followed, dark ones between groups."""
+        """Draw agents above follows: in the colour of the followed inside groups, dark between groups."""
         src, dst = follows
         lines, colors = _lines(self.where, follows), np.array(self.palette)[self.kind]
         inside = self.group[src] == self.group[dst]
@@ -187,7 +187,7 @@ class _Scene:
 
 
 def _scene(groups: Groups, followers: Ints) -> _Scene:
-    """Return where agents are drawn, of many an even sample, and in which colours."""
+    """Return positions and colours of agents; many agents are sampled evenly."""
     kind, names = largest_groups(groups)
     n = len(followers)
     drawn = np.sort(np.argsort(Streams(0).uniform("agents drawn", np.arange(n)), kind="stable")[:_DRAWN])
@@ -198,21 +198,21 @@ def _scene(groups: Groups, followers: Ints) -> _Scene:
 
 
 def follow_figure(before: FollowNetwork, after: FollowNetwork, groups: Groups, *, width: float = look.WIDE) -> Figure:
-    """Return two networks of the same agents side by side; in a column of a page, below each other.
+    """Return two networks of the same agents side by side, or stacked if the figure is narrow.
 
     It has two panels, so it takes no `ax`.
 
     Args:
-        before: Who followed whom at the beginning.
-        after: The same at the end.
-        groups: Of all agents.
-        width: Of the figure, in centimetres.
+        before: Follows at the start.
+        after: Follows at the end.
+        groups: Groups of all agents.
+        width: Width of the figure in centimetres.
     """
     scene = _scene(groups, np.bincount(before.edges()[0], minlength=before.n_agents))
     edges = [scene.among(*network.edges()) for network in (before, after)]
     share = min(1.0, _FOLLOWS / max(1, *(len(src) for src, _ in edges)))
     drawn = [_sampled(*pairs, share) for pairs in edges]
-    alpha = scene.alpha(*drawn)  # the same in both, so that more lines are darker
+    alpha = scene.alpha(*drawn)  # the same opacity in both panels, so more lines look darker
     changed, share_changed = _changed(*edges)
     figure, panels = _panels(scene.where, width)
     titles = ("Before", "After")
@@ -229,7 +229,7 @@ def follow_figure(before: FollowNetwork, after: FollowNetwork, groups: Groups, *
 
 
 def _panels(where: Points, width: float) -> tuple[Figure, list[Axes]]:
-    """Return a figure with two panels that have the shape of what is drawn at some points, and room for words."""
+    """Return a figure with two panels that fit the given points, and room for text."""
     columns = 1 if look.is_narrow(width) else 2
     height = width / columns * _height_by_width(where)
     figure = look.new_figure(width, (height + 0.6) * (2 // columns) + (3.9 if columns == 1 else 2.5))
@@ -237,18 +237,18 @@ def _panels(where: Points, width: float) -> tuple[Figure, list[Axes]]:
 
 
 def _height_by_width(where: Points) -> float:
-    """Return the shape of what is drawn at some points."""
+    """Return the aspect ratio of the given points."""
     where = where[np.isfinite(where[:, 0])]
     wide, high = np.maximum(np.ptp(where, axis=0), 1e-6) if len(where) else (1.0, 1.0)
     return float(np.clip(high / wide, 0.35, 1.0))
 
 
 def largest_groups(groups: Groups) -> tuple[Ints, list[str]]:
-    """Return groups of which the smallest are one, and their names; who has no group is in the last, too."""
+    """Return groups and names, with the smallest groups, and agents without one, merged into the last."""
     sizes = np.bincount(groups.of[groups.of >= 0], minlength=len(groups.names))
     many = len(groups.names) > _GROUPS
     kept = np.sort(np.argsort(-sizes, kind="stable")[: _GROUPS - 1 if many else _GROUPS])
-    place = np.full(len(sizes) + 1, len(kept))  # the last entry is of who has none
+    place = np.full(len(sizes) + 1, len(kept))  # the last entry stands for agents without a group
     place[kept] = np.arange(len(kept))
     kind = place[groups.of]
     names = [groups.names[group] for group in kept.tolist()]
@@ -256,7 +256,7 @@ def largest_groups(groups: Groups) -> tuple[Ints, list[str]]:
 
 
 def _places(kind: Ints, n_kinds: int, followers: Ints) -> Points:
-    """Return where agents are drawn: each group in a disc, by its size, who has most followers in the middle."""
+    """Return positions of agents: each group fills a disc of its size, with the most followed in the middle."""
     sizes = np.bincount(kind, minlength=n_kinds)
     radius = np.sqrt(np.maximum(sizes, 1) / max(1, len(kind)))
     angle = np.pi - 2 * np.pi * np.arange(n_kinds) / n_kinds
@@ -273,13 +273,13 @@ def _places(kind: Ints, n_kinds: int, followers: Ints) -> Points:
 
 
 def _sampled(src: Ints, dst: Ints, share: float) -> tuple[Ints, Ints]:
-    """Return a share of pairs, the same ones of whatever network they are in."""
+    """Return a sample of pairs that does not depend on the network that holds them."""
     kept = Streams(0).uniform("follows drawn", dst, index=src) < share
     return src[kept], dst[kept]
 
 
 def _changed(*edges: tuple[Ints, Ints]) -> tuple[tuple[tuple[Ints, Ints], ...], float]:
-    """Return the pairs that are in the first network alone, and in the second alone, and the share of them returned."""
+    """Return the pairs only in the first network, those only in the second, and the share of pairs returned."""
     keys = [src << 32 | dst for src, dst in edges]
     alone = [np.setdiff1d(keys[0], keys[1]), np.setdiff1d(keys[1], keys[0])]
     share = min(1.0, _CHANGES / max(1, *map(len, alone)))
@@ -302,14 +302,14 @@ def _legend(figure: Figure, title: str, names: Sequence[str], colors: Sequence[s
 
 
 def _group_marks(names: Sequence[str], colors: Sequence[str]) -> list[Line2D]:
-    """Return the entries of a legend that name groups."""
+    """Return the legend's entries for groups."""
     style: dict[str, Any] = {"ls": "", "marker": "o", "ms": 5, "mec": "white"}
     named = zip(names, colors, strict=True)
     return [Line2D([], [], color=color, label=shortened(name, 24), **style) for name, color in named]
 
 
 def _caption(n: int, drawn: int, share: float, share_changed: float) -> str:
-    """Return what is drawn of how many, and what the index says."""
+    """Return a caption with the numbers drawn, and the assortativity."""
     who = f"{drawn:,} of {counted(n, 'agent')}, drawn evenly" if drawn < n else "All agents of the beginning"
     lines = f"{100 * share:.0f} % of the follows among them" if share < 1 else "all follows among them"
     lines += f", and {100 * share_changed:.0f} % of those that ended or are new" if share_changed < 1 else ""

@@ -1,4 +1,4 @@
-"""What agents hold: how stances are spread, round by round."""
+"""The distribution of stances by round."""
 
 from collections.abc import Mapping
 
@@ -9,20 +9,20 @@ from matplotlib.figure import Figure
 
 from prism_mesa.errors import DataError
 from prism_mesa.view.plots.rounds import rounds_axis
-from prism_mesa.view.plots.sources import Drawable, Group, interventions_of, one_run
+from prism_mesa.view.plots.sources import Drawable, Group, one_run, shared_interventions
 from prism_mesa.view.plots.style import INK, SMALL, TEXT, WIDE, open_panel
 
 
 def opinions_figure(of: Drawable, *, ax: Axes | None = None, width: float = WIDE) -> Figure:
-    """Return the share of agents at each stance per round, the darker the more, and their mean.
+    """Return the share of agents at each stance by round, darker for more, and the mean stance.
 
     Args:
-        of: A run whose opinions move.
-        ax: Axes to draw into; None: a new figure.
-        width: Of a new figure, in centimetres.
+        of: A run in which opinions change.
+        ax: Axes to draw into; None for a new figure.
+        width: Width of a new figure in centimetres.
 
     Raises:
-        DataError: If its opinions do not move, or a table is damaged.
+        DataError: If opinions do not change, or a table is damaged.
     """
     run = one_run(of)
     group = Group("", (run,))
@@ -44,7 +44,7 @@ def opinions_figure(of: Drawable, *, ax: Axes | None = None, width: float = WIDE
     params = run.config.get("opinions")
     name = params.get("of") if isinstance(params, Mapping) else None
     axes.set_ylabel(f"{name!s:.60}", parse_math=False, fontsize=TEXT)
-    rounds_axis(axes, interventions_of([group]))
+    rounds_axis(axes, shared_interventions([group]))
     bar = panel.figure.colorbar(image, ax=axes)
     bar.set_label("share of agents", fontsize=TEXT)
     bar.ax.tick_params(labelsize=SMALL)

@@ -1,4 +1,4 @@
-"""Means over seeds with their intervals, and how they are drawn."""
+"""Means over seeds with their intervals, and axes of rounds."""
 
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
@@ -22,11 +22,11 @@ class Band:
     """A curve of one or more seeds.
 
     Attributes:
-        x: Its places, shape (n,).
+        x: Horizontal coordinates, shape (n,).
         mean: Means over seeds, shape (n,).
-        low: Where it ends below, shape (n,); NaN where there is none, as of one seed.
-        high: Where it ends above, shape (n,).
-        n_seeds: How many seeds it is of.
+        low: Lower bounds, shape (n,); NaN where there is no band, as with one seed.
+        high: Upper bounds, shape (n,).
+        n_seeds: Number of seeds.
     """
 
     x: Floats
@@ -37,15 +37,15 @@ class Band:
 
 
 def interval_band(frame: pd.DataFrame, column: str, by: str = "round") -> Band:
-    """Return the mean over seeds with its 95 % interval, at the places that all seeds have.
+    """Return the mean over seeds with its 95 % interval, where all seeds have values.
 
     Args:
-        frame: Columns `seed`, `by` and `column`; each place of a seed once.
-        column: What is averaged.
-        by: The places.
+        frame: Columns `seed`, `by` and `column`, with each (seed, by) once.
+        column: The column to average.
+        by: The column of horizontal coordinates.
 
     Raises:
-        DataError: If a place of a seed is there twice.
+        DataError: If a seed has two values at one coordinate.
     """
     if frame.duplicated(["seed", by]).any():
         raise DataError(f"the same {by} stands twice in a table of one run: it is damaged")
@@ -53,14 +53,15 @@ def interval_band(frame: pd.DataFrame, column: str, by: str = "round") -> Band:
     numbers = values.to_numpy(np.float64)
     low, high = np.full((2, numbers.shape[1]), np.nan)
     if len(numbers) > 1 and numbers.shape[1]:
-        from prism_mesa.studies.statistics.significance import interval  # loads scipy.stats, as long as a small run
+        # loading scipy.stats takes as long as a small run
+        from prism_mesa.studies.statistics.significance import interval
 
         low, high = interval(numbers)
     return Band(values.columns.to_numpy(np.float64), numbers.mean(axis=0), low, high, len(numbers))
 
 
 def range_band(x: npt.ArrayLike, curves: Sequence[npt.ArrayLike]) -> Band:
-    """Return the mean of curves at the same places, from the lowest of them to the highest; one has no band."""
+    """Return the mean of curves, with a band from the lowest to the highest; a single curve has no band."""
     numbers = np.array(curves, np.float64)
     low, high = (
         (numbers.min(axis=0), numbers.max(axis=0)) if len(numbers) > 1 else np.full((2, numbers.shape[1]), np.nan)
@@ -69,18 +70,18 @@ def range_band(x: npt.ArrayLike, curves: Sequence[npt.ArrayLike]) -> Band:
 
 
 def draw_band(axes: Axes, band: Band, *, color: str, label: str = "", **line: Any) -> None:
-    """Draw the mean as a line, and the band around it where there is one."""
+    """Draw the mean as a line, and the band around it if there is one."""
     if np.isfinite(band.low).any():
         axes.fill_between(band.x, band.low, band.high, color=color, alpha=BAND, lw=0)
     axes.plot(band.x, band.mean, color=color, label=label, **({"lw": 1.2} | line))
 
 
 def seeds_note(groups: Sequence[Group], *, band: str = "95 % interval of the mean") -> str:
-    """Return of how many seeds lines and bands are; nothing where each line is of one run.
+    """Return a note on the number of seeds; empty if each line is one run.
 
     Args:
-        groups: What is drawn.
-        band: What a band is.
+        groups: The groups that are drawn.
+        band: Description of a band.
     """
     numbers = sorted({group.n_seeds for group in groups})
     if numbers == [1]:
@@ -90,7 +91,7 @@ def seeds_note(groups: Sequence[Group], *, band: str = "95 % interval of the mea
 
 
 def of_agents(groups: Sequence[Group]) -> str:
-    """Return of how many agents runs are; nothing where that is not known.
+    """Return a note on the number of agents; empty if it is unknown.
 
     >>> of_agents([])
     ''
@@ -104,23 +105,23 @@ def of_agents(groups: Sequence[Group]) -> str:
 
 
 def named(groups: Sequence[Group], name: Callable[[Group], str]) -> list[str]:
-    """Return a name for each group; a single one that has no label is nameless."""
+    """Return a name for each group; a single group without a label has an empty name."""
     return [name(group) if group.label or len(groups) > 1 else "" for group in groups]
 
 
 def rounds_axis(axes: Axes, changes: Sequence[Mapping[str, Any]] = (), *, most: int = 9) -> None:
-    """Name an axis of rounds, let it have about `most` whole numbers, and mark where settings change on it."""
+    """Label an axis of rounds, with about `most` whole-number ticks, and mark changes of settings."""
     axes.set_xlabel("round", fontsize=TEXT)
     axes.xaxis.set_major_locator(whole_numbers(most))
     mark_changes(axes, changes)
 
 
 def mark_changes(axes: Axes, changes: Sequence[Mapping[str, Any]]) -> None:
-    """Draw a line where settings begin or end to hold, and say which.
+    """Draw a labelled line where an intervention begins or ends.
 
     Args:
         axes: Axes of rounds.
-        changes: Interventions, as a manifest holds them: `at`, `until`, `set`, `agents`.
+        changes: Interventions as in a manifest: `at`, `until`, `set`, `agents`.
     """
     for change in changes:
         words = ", ".join(f"{key}={value}" for key, value in change["set"].items())

@@ -1,12 +1,12 @@
-"""What figures are drawn from: runs, live models, studies, and several of these, as tables of one shape.
+"""The sources of figures (runs, live models and studies) as tables of one shape.
 
-`groups_of` makes groups of runs of whatever a figure takes. A group has a label and one run for each seed.
+`to_groups` turns whatever a figure takes into groups of runs. A group has a label and one run for each seed.
 """
 
 import json
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -50,16 +50,16 @@ _MAY_DIFFER: Final = ("seed", "name", "threads", "checkpoint_every")
 
 @dataclass(frozen=True)
 class StoredRun:
-    """A run of a platform in its folder, or a run of a study that keeps some tables of all runs.
+    """A run of a platform in its folder, or a run of a study that collects tables of all runs.
 
     Attributes:
-        folder: Its folder; None: none is kept.
+        folder: Its folder; None if it was not kept.
         name: The name of the folder, or of the run in its study.
-        seed: Its seed; -1 where the manifest names none.
-        config: The configuration as the manifest holds it, unchecked; empty without a folder.
-        n_agents: How many agents it has; 0: not known.
+        seed: Its seed; -1 if the manifest names none.
+        config: The configuration in the manifest, unchecked; empty without a folder.
+        n_agents: Its number of agents; 0 if unknown.
         decided_by: Who answered its open choices.
-        collected: Returns a table of the study by name, of all its runs; None: the study does not collect it.
+        collected: Returns a table of all runs of the study by name, or None if the study does not collect it.
         study_dir: The folder of its study.
     """
 
@@ -83,7 +83,7 @@ class StoredRun:
         """Return a table, or only some of its columns.
 
         Raises:
-            DataError: If it is neither kept nor collected, or damaged.
+            DataError: If it was neither kept nor collected, or is damaged.
         """
         if self.folder is not None and (self._is_kept(name) or self.study_dir is None):
             return read_table(self.folder, name, columns)
@@ -94,7 +94,7 @@ class StoredRun:
         return rows if columns is None else rows[list(columns)]
 
     def counts(self, name: str, by: Sequence[str]) -> pd.DataFrame:
-        """Return how many rows of a table there are of each combination: columns `by` and `n`. Files are read in parts.
+        """Count the rows of a table by columns: `by` and `n`. Files are read in parts.
 
         Raises:
             DataError: As for `table`.
@@ -106,14 +106,14 @@ class StoredRun:
 
 
 def _stored_run(folder: Path) -> StoredRun:
-    """Return the run of a folder; its manifest may hold anything.
+    """Return the run in a folder, whose manifest may hold anything.
 
     Raises:
         DataError: If there is no run.
     """
     manifest = read_manifest(folder)
     summary, config = (part if isinstance(part := manifest.get(key), dict) else {} for key in ("summary", "config"))
-    # the summary comes first: a network from a file has its own number of agents, whatever `agents.n` says
+    # the summary comes first: a network from a file sets the number of agents, whatever `agents.n` says
     agents = config.get("agents")
     n = summary.get("agents", agents.get("n") if isinstance(agents, dict) else 0)
     seed, by = manifest.get("seed"), manifest.get("decided_by")
@@ -130,10 +130,8 @@ def _stored_run(folder: Path) -> StoredRun:
 def _study_run(study_dir: Path, run: str, seed: int, read: Callable[[str], pd.DataFrame | None]) -> StoredRun:
     """Return a run of a study; `read` returns the tables that the study collects."""
     folder = study_dir / "runs" / run
-    if not (folder / MANIFEST).is_file():
-        return StoredRun(None, run, seed, {}, collected=read, study_dir=study_dir)
-    kept = _stored_run(folder)
-    return StoredRun(folder, run, seed, kept.config, kept.n_agents, kept.decided_by, read, study_dir)
+    kept = _stored_run(folder) if (folder / MANIFEST).is_file() else StoredRun(None, run, seed, {})
+    return replace(kept, name=run, seed=seed, collected=read, study_dir=study_dir)
 
 
 def _read_collected(study_dir: Path, name: str) -> pd.DataFrame | None:
@@ -155,7 +153,7 @@ def _read_collected(study_dir: Path, name: str) -> pd.DataFrame | None:
 def _count(parts: Iterable[pd.DataFrame], by: Sequence[str]) -> pd.DataFrame:
     """Count the rows of each combination over parts of a table: columns `by` and `n`."""
     counts = [part.groupby(list(by), observed=True).size().rename("n").reset_index() for part in parts]
-    for part in counts:  # the categories of parts differ
+    for part in counts:  # parts have different categories
         for name in part.columns[part.dtypes == "category"]:
             part[name] = part[name].astype(str)
     if not counts:
@@ -164,19 +162,10 @@ def _count(parts: Iterable[pd.DataFrame], by: Sequence[str]) -> pd.DataFrame:
 
 
 class LiveRun:
-    """A model that is still going; each table is as of now.
+    """A running model; tables hold its current state.
 
     It has tables of events (`transitions`, `impressions`, ...) if its recorder has a method ``table(name)``, such as
-    `runs.records.in_memory.RowsInMemory`.
-
-    Attributes:
-        model: The model.
-        folder: None.
-        name: Its name.
-        seed: Its seed.
-        config: Its parameters.
-        n_agents: Its agents.
-        decided_by: Who answers its open choices.
+    `runs.records.in_memory.RowsInMemory`. Its attributes are those of `StoredRun`, and `model`.
     """
 
     folder = None
@@ -202,7 +191,7 @@ class LiveRun:
         return table in self._made or self._recorded(table) is not None
 
     def table(self, name: str, columns: Sequence[str] | None = None) -> pd.DataFrame:
-        """Return a table as it would be in the folder of a run, or only some of its columns.
+        """Return a table as in the folder of a run, or only some of its columns.
 
         Raises:
             DataError: If it is not recorded.
@@ -214,7 +203,7 @@ class LiveRun:
         return frame if columns is None else frame[list(columns)]
 
     def counts(self, name: str, by: Sequence[str]) -> pd.DataFrame:
-        """Return how many rows of a table there are of each combination: columns `by` and `n`."""
+        """Count the rows of a table by columns: `by` and `n`."""
         return _count([self.table(name, by)], by)
 
     def _recorded(self, name: str) -> pd.DataFrame | None:
@@ -260,11 +249,11 @@ def _frame(blocks: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
 
 @dataclass(frozen=True)
 class Group:
-    """Runs that differ in their seed only.
+    """Runs that differ only in their seed.
 
     Attributes:
-        label: What they are called; empty where there is one group.
-        runs: At least one.
+        label: Label of the group; empty if it is the only one.
+        runs: The runs, at least one.
     """
 
     label: str
@@ -272,12 +261,12 @@ class Group:
 
     @property
     def n_seeds(self) -> int:
-        """How many runs there are, each with a seed of its own."""
+        """Number of runs, each with its own seed."""
         return len(self.runs)
 
     @property
     def n_agents(self) -> int:
-        """Agents of the first run; 0: not known."""
+        """Number of agents of the first run; 0 if unknown."""
         return self.runs[0].n_agents
 
     def has(self, table: str) -> bool:
@@ -285,10 +274,10 @@ class Group:
         return all(run.has(table) for run in self.runs)
 
     def table(self, name: str, columns: Sequence[str]) -> pd.DataFrame:
-        """Return columns of a table of all runs below each other, with `seed` before them.
+        """Return a table of all runs, stacked, with `seed` as the first column.
 
         Raises:
-            DataError: If a run has no such table, or none of them a row.
+            DataError: If a run lacks the table, or all are empty.
         """
         parts = [run.table(name, columns) for run in self.runs]
         if not any(map(len, parts)):
@@ -297,28 +286,28 @@ class Group:
         return pd.concat(frames, ignore_index=True)[["seed", *columns]]
 
     def counts(self, name: str, by: Sequence[str]) -> pd.DataFrame:
-        """Return how many rows of a table there are of each combination, of all runs: columns `seed`, `by` and `n`."""
+        """Count the rows of a table by columns, for all runs: `seed`, `by` and `n`."""
         frames = [run.counts(name, by).assign(seed=run.seed) for run in self.runs]
         return pd.concat(frames, ignore_index=True)[["seed", *by, "n"]]
 
 
-def groups_of(drawable: Drawable) -> tuple[Group, ...]:
-    """Return what a figure is drawn from as groups of runs.
+def to_groups(drawable: Drawable) -> tuple[Group, ...]:
+    """Return the source of a figure as groups of runs.
 
     Args:
-        drawable: A run (a result, its folder, or a live `SocialModel`); several that differ in their seed only; a
-            study's result, whose conditions are groups; or several of these by label.
+        drawable: A run (a result, its folder, or a live `SocialModel`); several runs that differ only in their seed;
+            a study's result, whose conditions become groups; or a mapping from labels to any of these.
 
     Raises:
-        DataError: If it is none of these, there are too many groups, or runs of a group differ in more than their seed,
-            or have the same seed.
+        DataError: If it is none of these, there are too many groups, or runs of a group differ in more than their
+            seed or share a seed.
     """
     groups: list[Group] = []
     if isinstance(drawable, str | os.PathLike | SocialModel):
-        return (Group("", (_run_of(drawable),)),)
+        return (Group("", (_run_tables(drawable),)),)
     if isinstance(drawable, Mapping):
         for label, part in drawable.items():
-            parts = groups_of(part)
+            parts = to_groups(part)
             groups += [Group(f"{label}: {group.label}" if group.label else str(label), group.runs) for group in parts]
     else:
         groups = _several(drawable)
@@ -331,33 +320,33 @@ def groups_of(drawable: Drawable) -> tuple[Group, ...]:
 
 
 def one_run(drawable: Drawable) -> RunTables:
-    """Return the single run that a figure is drawn from.
+    """Return the single run of a figure.
 
     Raises:
         DataError: If there is none, or there are several.
     """
-    groups = groups_of(drawable)
+    groups = to_groups(drawable)
     if (n := sum(group.n_seeds for group in groups)) > 1:
         raise DataError(f"{counted(n, 'run')} given: this figure is of one")
     return groups[0].runs[0]
 
 
 def run_names(drawable: Drawable) -> str:
-    """Return a sentence that names the runs, with seeds; empty for groups of several seeds, or above three groups."""
-    groups = groups_of(drawable)
+    """Return a sentence that names the runs and seeds; empty for groups of several seeds, or more than three groups."""
+    groups = to_groups(drawable)
     if len(groups) > 3 or any(group.n_seeds > 1 for group in groups):
         return ""
     return f" From {', '.join(f'{run.name} (seed {run.seed})' for group in groups for run in group.runs)}."
 
 
-def interventions_of(groups: Sequence[Group]) -> list[dict[str, Any]]:
-    """Return the interventions that all runs have: `at`, `until`, `set`, `agents`; none where they differ."""
+def shared_interventions(groups: Sequence[Group]) -> list[dict[str, Any]]:
+    """Return the interventions of the runs (`at`, `until`, `set`, `agents`), or none if runs differ in them."""
     each = [_interventions(group.runs[0].config) for group in groups]
     return each[0] if all(interventions == each[0] for interventions in each) else []
 
 
 def _interventions(config: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the interventions of a configuration that may hold anything."""
+    """Return the interventions of an unchecked configuration."""
     try:
         return [InterventionParams.model_validate(values).model_dump() for values in config["interventions"]]
     except (LookupError, TypeError, ValueError):  # pydantic's ValidationError is a ValueError
@@ -371,11 +360,11 @@ def _several(drawable: object) -> list[Group]:
     if isinstance(drawable, StudyResult):
         return _conditions(drawable)
     if isinstance(drawable, Iterable):
-        return [_seeds_group([_run_of(run) for run in drawable])]
+        return [_seeds_group([_run_tables(run) for run in drawable])]
     raise DataError(f"give a run, a model, a study's result, or several by label, not {shown(drawable)}")
 
 
-def _run_of(run: object) -> RunTables:
+def _run_tables(run: object) -> RunTables:
     """Return the tables of a run.
 
     Raises:
@@ -392,7 +381,7 @@ def _run_of(run: object) -> RunTables:
 
 
 def _seeds_group(runs: Sequence[RunTables]) -> Group:
-    """Return runs as one group, if they differ in their seeds and in nothing else."""
+    """Return runs as one group if they differ only in their seeds."""
     if not runs:
         raise DataError("no run was given: there is nothing to draw")
     first, by_seed = runs[0], dict[int, RunTables]()
@@ -406,7 +395,7 @@ def _seeds_group(runs: Sequence[RunTables]) -> Group:
 
 
 def _first_difference(left: Mapping[str, Any], right: Mapping[str, Any]) -> str | None:
-    """Return the first key in which two configurations differ, but for their seeds; None if there is none."""
+    """Return the first key, other than the seed, in which two configurations differ; None if there is none."""
     for key in dict.fromkeys([*left, *right]):
         value, other = left.get(key), right.get(key)
         if isinstance(value, Mapping) and isinstance(other, Mapping):
@@ -418,7 +407,7 @@ def _first_difference(left: Mapping[str, Any], right: Mapping[str, Any]) -> str 
 
 
 def _conditions(result: "StudyResult") -> list[Group]:
-    """Return the conditions of a study, each with the runs that are done."""
+    """Return the conditions of a study, each with its completed runs."""
     from prism_mesa.view.study.contents import condition_label, conditions, rows_of_condition
 
     groups = []

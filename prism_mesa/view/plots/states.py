@@ -1,4 +1,4 @@
-"""What agents are doing, round by round."""
+"""Shares of agents in each state by round."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -12,7 +12,7 @@ from prism_mesa.params import shown
 from prism_mesa.statechart import STATE_COLORS, AgentState
 from prism_mesa.view.plots import style as look
 from prism_mesa.view.plots.rounds import draw_band, interval_band, of_agents, rounds_axis, seeds_note
-from prism_mesa.view.plots.sources import Drawable, Group, groups_of, interventions_of
+from prism_mesa.view.plots.sources import Drawable, Group, shared_interventions, to_groups
 
 _ORDER: Final = tuple(STATE_COLORS)[::-1]
 _ACTIVE: Final = tuple(state for state in STATE_COLORS if state is not AgentState.IDLE)
@@ -22,22 +22,22 @@ _TITLE: Final = "What agents are doing"
 def states_figure(
     of: Drawable, *, state: AgentState | str | None = None, ax: Axes | None = None, width: float = look.WIDE
 ) -> Figure:
-    """Return the shares of agent-ticks in each state, round by round.
+    """Return the shares of agent-ticks in each state by round.
 
-    Of one run they are stacked, idle on top. Of several seeds, or groups of runs, there is a panel for each state, or
-    one for the state that is named, with bands over seeds; into `ax` go all states but idle, which is the rest.
+    The shares of one run are stacked, idle on top. Several seeds or groups get a panel for each state, or only for
+    `state`, with bands over seeds; if you pass `ax`, it shows all states but idle.
 
     Args:
         of: A run, a live model, runs of several seeds, a study's result, or several of these by label.
-        state: The only state that is drawn.
-        ax: Axes to draw into; None: a new figure.
-        width: Of a new figure, in centimetres.
+        state: The only state to draw.
+        ax: Axes to draw into; None for a new figure.
+        width: Width of a new figure in centimetres.
 
     Raises:
         DataError: If there are no rounds to draw.
         ConfigError: If there is no such state, or `ax` is given for several groups without `state`.
     """
-    groups = groups_of(of)
+    groups = to_groups(of)
     only = None if state is None else _state(state)
     if only is None and ax is None and (len(groups) > 1 or groups[0].n_seeds > 1):
         return _panels(of, groups, width)
@@ -53,7 +53,7 @@ def states_figure(
         _stack(panel, tables[0])
     else:
         _lines(panel, tables[0])
-    rounds_axis(panel.axes, interventions_of(groups))
+    rounds_axis(panel.axes, shared_interventions(groups))
     which = f"in state {only.value}" if only else "in each state"
     rest = ", idle being the rest" if only is None and groups[0].n_seeds > 1 else ""
     panel.caption(f"Shares of agent-ticks{of_agents(groups)} {which}{rest}, per round.{seeds_note(groups)}", of)
@@ -101,7 +101,7 @@ def _lines(panel: look.Panel, table: pd.DataFrame) -> None:
 
 
 def _legend(panel: look.Panel, *, reverse: bool = False) -> None:
-    if panel.is_narrow or not panel.own:
+    if panel.is_narrow or not panel.is_new:
         panel.legend_below(2 if panel.is_narrow else 4, reverse=reverse)
     else:
         panel.legend_beside(reverse=reverse)
@@ -118,17 +118,21 @@ def _one_state(panel: look.Panel, groups: Sequence[Group], tables: Sequence[pd.D
 def _curves(
     axes: Axes, groups: Sequence[Group], tables: Sequence[pd.DataFrame], state: AgentState, longest: int
 ) -> None:
-    """Draw a line for each group; a single one has the state's colour."""
-    names = look.labels_of([group.label for group in groups], longest)
+    """Draw a line for each group; a single group has the state's colour."""
+    names = look.short_labels([group.label for group in groups], longest)
     for place, (table, name) in enumerate(zip(tables, names, strict=True)):
-        color = look.GREY if state is AgentState.IDLE else STATE_COLORS[state]  # idle's is too light for a line
-        color = look.color_of(place) if len(groups) > 1 else color
-        draw_band(axes, interval_band(table, f"share_{state.value}"), color=color, label=name, ls=look.dashes_of(place))
+        color = (
+            look.GREY if state is AgentState.IDLE else STATE_COLORS[state]
+        )  # the colour of idle is too light for a line
+        color = look.series_color(place) if len(groups) > 1 else color
+        draw_band(
+            axes, interval_band(table, f"share_{state.value}"), color=color, label=name, ls=look.series_dashes(place)
+        )
     axes.set_ylim(bottom=0)
 
 
 def _panels(of: Drawable, groups: Sequence[Group], width: float) -> Figure:
-    """Return a panel for each state, in which each group has a line."""
+    """Return a panel for each state, with a line for each group."""
     columns = 4 if width > look.WIDE * 0.75 else 2
     rows = -(-len(_ORDER) // columns)
     figure = look.new_figure(width, 3.5 * rows + 1.5 + 0.4 * len(groups))

@@ -1,4 +1,4 @@
-"""How figures look: widths, font sizes, colours for any colour vision, legends and captions."""
+"""The style of figures: widths, font sizes, colour-blind safe colours, legends and captions."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -58,30 +58,30 @@ _DASHES: Final[tuple[Dashes, ...]] = (
 )
 _MANY: Final = 1500
 _LEAST_CM, _MOST_CM = 5.0, 100.0
-_LETTER: Final = 0.52  # of a letter's height is its width, on the average
-_BELOW: Final = 30.0  # points from an axis to what stands below its ticks and its name
-_LINE_CM: Final = 0.37  # a line of a legend
+_LETTER: Final = 0.52  # average width of a letter, as a share of its height
+_BELOW: Final = 30.0  # points between an axis and a text below its ticks and label
+_LINE_CM: Final = 0.37  # height of a line of a legend
 
 
-def color_of(place: int) -> str:
-    """Return the colour of the n-th of some things."""
+def series_color(place: int) -> str:
+    """Return the colour of the n-th series."""
     return PALETTE[place % len(PALETTE)]
 
 
-def marker_of(place: int) -> str:
-    """Return the sign of the n-th of some things, which with its colour tells 49 apart."""
+def series_marker(place: int) -> str:
+    """Return the marker of the n-th series; colours and markers together distinguish 49 series."""
     return MARKERS[(place + place // len(PALETTE)) % len(MARKERS)]
 
 
-def dashes_of(place: int) -> Dashes:
-    """Return how the line of the n-th of some things is dashed, which tells it apart without colours."""
+def series_dashes(place: int) -> Dashes:
+    """Return the dash pattern of the n-th series, which distinguishes it without colours."""
     return _DASHES[place % len(_DASHES)]
 
 
-def labels_of(names: Sequence[str], width: int, lines: int = 1) -> list[str]:
-    """Return names that fit into some lines of `width` letters; those that would look alike begin with their place.
+def short_labels(names: Sequence[str], width: int, lines: int = 1) -> list[str]:
+    """Shorten names to some lines of `width` letters; names that would look alike get a number in front.
 
-    >>> labels_of(["ranked", "an arm with a long name, 1", "an arm with a long name, 2"], 16)
+    >>> short_labels(["ranked", "an arm with a long name, 1", "an arm with a long name, 2"], 16)
     ['ranked', '2. an a [...]  1', '3. an a [...]  2']
     """
     short = [shortened(name, width * lines - 2 * (lines - 1)) for name in names]
@@ -100,46 +100,46 @@ class Panel:
     Attributes:
         figure: Their figure.
         axes: The axes.
-        own: Whether the figure was made for them; else it is the user's, who gave `ax`.
-        width: Of the axes' figure, or of the user's axes, in centimetres.
+        is_new: Whether PRISM made the figure; otherwise the user passed `ax`.
+        width: Width of the figure, or of the user's axes, in centimetres.
     """
 
     figure: Figure
     axes: Axes
-    own: bool
+    is_new: bool
     width: float
 
     @property
     def is_narrow(self) -> bool:
-        """Whether it is about as wide as a column of a page."""
+        """Whether the panel is about as wide as a column of a page."""
         return is_narrow(self.width)
 
     def title(self, text: str) -> None:
-        """Write a title at the left."""
+        """Write a left-aligned title."""
         write_title(self.axes, text)
 
     def legend(self, **options: Any) -> Legend:
-        """Write a legend within the axes."""
+        """Draw a legend inside the axes."""
         return axes_legend(self.axes, **options)
 
     def legend_below(self, ncols: int, **options: Any) -> Legend:
-        """Write a legend below the axes and their name; it has room if `open_panel` was told of its lines."""
+        """Draw a legend below the axes and their label; pass its lines to `open_panel` to make room."""
         has_ticks = len(self.axes.get_yticks()) > 0
-        left = -0.35 if self.is_narrow and has_ticks else 0.0  # below the numbers of the axis too
+        left = -0.35 if self.is_narrow and has_ticks else 0.0  # also below the axis numbers
         down = ScaledTranslation(left, -_BELOW / 72, self.figure.dpi_scale_trans)
         place: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (0, 0), "borderaxespad": 0}
         place["bbox_transform"] = self.axes.transAxes + down
         return self.legend(ncols=ncols, columnspacing=1.2, handletextpad=0.5, handlelength=1.6, **place, **options)
 
     def legend_beside(self, **options: Any) -> Legend:
-        """Write a legend at the right of the axes."""
+        """Draw a legend to the right of the axes."""
         return self.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), **options)
 
     def caption(self, text: str, of: Drawable | None = None) -> None:
-        """Write a caption below the figure; a user's axes only keep it, for `caption_of`."""
+        """Write a caption below the figure; the user's axes only store it for `caption_of`."""
         text += "" if of is None else run_names(of)
         self.axes.set_label(text)
-        if self.own:
+        if self.is_new:
             write_caption(self.figure, text, self.width)
 
 
@@ -147,34 +147,34 @@ def open_panel(ax: Axes | None, width: float, *, height: float | None = None, le
     """Return axes to draw into.
 
     Args:
-        ax: Those of the user; None: of a new figure.
-        width: Of a new figure, in centimetres; 8.5 and 17 are those of a page.
-        height: The same; None: what suits the width.
-        legend_lines: Lines of a legend below the axes, for which the new figure is higher.
+        ax: The user's axes; None for a new figure.
+        width: Width of a new figure in centimetres; 8.5 and 17 suit one and two columns of a page.
+        height: Height of a new figure in centimetres; None suits the width.
+        legend_lines: Lines of a legend below the axes, which make a new figure taller.
 
     Raises:
-        ConfigError: If `ax` is nothing to draw into, or the width is none.
+        ConfigError: If `ax` is not matplotlib axes, or the width is invalid.
     """
     if ax is not None:
         if not isinstance(ax, Axes):
             raise ConfigError(f"ax: give a matplotlib Axes, not {shown(ax)}")
         figure = ax.get_figure(root=True)
         assert figure is not None  # noqa: S101 - axes always have one
-        own_width = ax.get_position().width * figure.get_figwidth() / CM
-        panel = Panel(figure, ax, False, own_width)
+        ax_width = ax.get_position().width * figure.get_figwidth() / CM
+        panel = Panel(figure, ax, False, ax_width)
     else:
-        own_height = max(7.0, 3.4 + 0.34 * min(width, WIDE)) if height is None else height
-        figure = new_figure(width, own_height + _LINE_CM * legend_lines)
+        suited = max(7.0, 3.4 + 0.34 * min(width, WIDE)) if height is None else height
+        figure = new_figure(width, suited + _LINE_CM * legend_lines)
         panel = Panel(figure, figure.add_subplot(), True, width)
     tidy(panel.axes)
     return panel
 
 
 def new_figure(width: float, height: float) -> Figure:
-    """Return an empty figure of so many centimetres.
+    """Return an empty figure of a size in centimetres.
 
     Raises:
-        ConfigError: If the width is no number, or not that of a figure.
+        ConfigError: If the width is not a number, or out of range.
     """
     if not isinstance(width, int | float) or not _LEAST_CM <= width <= _MOST_CM:
         raise ConfigError(f"width: give centimetres from {_LEAST_CM:g} to {_MOST_CM:g} (8.5, 17), not {shown(width)}")
@@ -182,7 +182,7 @@ def new_figure(width: float, height: float) -> Figure:
 
 
 def write_caption(figure: Figure, text: str, width: float, of: Drawable | None = None) -> None:
-    """Write below a figure of so many centimetres what it shows, with units, numbers and, if known, the run."""
+    """Write a caption below a figure: its content, units, numbers and, if known, the run."""
     text += "" if of is None else run_names(of)
     figure.set_label(text)
     unbroken = text.replace(" %", "\u00a0%").replace("n = ", "n\u00a0=\u00a0")
@@ -191,27 +191,27 @@ def write_caption(figure: Figure, text: str, width: float, of: Drawable | None =
 
 
 def caption_of(drawn: Figure | Axes) -> str:
-    """Return what a figure shows in words, with units and numbers; of axes that were given what they show."""
+    """Return the caption of a figure, or of the axes that you passed to a figure function."""
     return str(drawn.get_label() or "")
 
 
 def letters(width: float, size: float = SMALL) -> int:
-    """Return how many letters of a size (points) stand beside each other in so many centimetres."""
+    """Return the number of letters of a size in points that fit into a width in centimetres."""
     return max(20, int(width * CM * 72 / (size * _LETTER)))
 
 
 def is_narrow(width: float) -> bool:
-    """Return whether a figure of so many centimetres is about as wide as a column of a page."""
+    """Return whether a width in centimetres is about that of a column."""
     return width < (NARROW + WIDE) / 2
 
 
 def write_title(axes: Axes, text: str) -> None:
-    """Write a title at the left."""
+    """Write a left-aligned title."""
     axes.set_title(text, loc="left", fontsize=TEXT, parse_math=False)
 
 
 def tidy(axes: Axes, title: str = "", grid: str = "both") -> None:
-    """Give axes the style: a title at the left, small letters, no box, a faint grid."""
+    """Style axes: a left-aligned title, small letters, no box, a faint grid."""
     if title:
         write_title(axes, title)
     for name in (axes.xaxis.label, axes.yaxis.label):
@@ -223,34 +223,34 @@ def tidy(axes: Axes, title: str = "", grid: str = "both") -> None:
 
 
 def axes_legend(axes: Axes, **options: Any) -> Legend:
-    """Write a legend within axes."""
+    """Draw a legend inside axes."""
     return _plain_words(axes.legend(frameon=False, fontsize=SMALL, **options))
 
 
 def figure_legend(
     figure: Figure, entries: Axes | Sequence[Artist], *, loc: Any = "outside lower left", **options: Any
 ) -> Legend:
-    """Write a legend beside the axes of a figure: of what was drawn into some axes, or of artists with labels."""
+    """Draw a legend beside the axes of a figure, for axes or for artists with labels."""
     artists = entries.get_legend_handles_labels()[0] if isinstance(entries, Axes) else entries
     labels = [str(artist.get_label()) for artist in artists]
     return _plain_words(figure.legend(artists, labels, loc=loc, frameon=False, fontsize=SMALL, **options))
 
 
 def _plain_words(legend: Legend) -> Legend:
-    """Let a legend show its words as they are: a dollar is no formula."""
+    """Show the texts of a legend literally: a dollar sign starts no formula."""
     for text in [*legend.get_texts(), legend.get_title()]:
         text.set_parse_math(False)
     return legend
 
 
 def check_choice(figure: str, key: str, value: object, allowed: Iterable[str]) -> None:
-    """Raise a ConfigError unless a figure's option has one of some values."""
+    """Raise a ConfigError unless a figure's option has one of the allowed values."""
     if value not in (choices := list(allowed)):
         raise ConfigError(f"{figure}: {key}={shown(value)}: is one of {', '.join(choices)}")
 
 
 def panels(n: int, *, width: float = WIDTH, height: float = 2.9, columns: int = 2) -> tuple[Figure, list[Axes]]:
-    """Return a figure with `n` panels side by side and below each other, `height` inches each."""
+    """Return a figure with a grid of `n` panels, `height` inches each."""
     columns = min(columns, n)
     rows = -(-n // columns)
     figure = NotebookFigure(figsize=(width, height * rows + 0.35), layout="constrained")
@@ -261,15 +261,15 @@ def panels(n: int, *, width: float = WIDTH, height: float = 2.9, columns: int = 
 
 
 def whole_numbers(most: int = 9) -> MaxNLocator:
-    """Return what places ticks at whole numbers, at most so many and one more."""
+    """Return a tick locator for whole numbers, with at most one tick more than asked for."""
     return MaxNLocator(nbins=most, integer=True, min_n_ticks=1)
 
 
 def percent_axis(axis: Axis) -> None:
-    """Write the ticks of an axis of shares in percent."""
+    """Label the ticks of an axis of shares in percent."""
     axis.set_major_formatter(FuncFormatter(lambda share, _: f"{100 * share:.3g} %"))
 
 
 def is_many(n: int) -> bool:
-    """Return whether there are so many marks that they are drawn as dots of a picture, which keeps the page small."""
+    """Return whether there are so many marks that they are rasterised, to keep the page small."""
     return n > _MANY

@@ -1,4 +1,4 @@
-"""Pictures of a survey: what agents answered before and after a run."""
+"""Figures of a survey: agents' answers before and after a run."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -18,14 +18,14 @@ _CHANGE: Final = (look.PALETTE[1], "D", 0.0)
 
 
 def survey_figure(table: pd.DataFrame, asks: Mapping[str, str], *, width: float = look.WIDE) -> Figure:
-    """Return what agents answered to closed questions before and after a run, and the change, with its intervals.
+    """Return answers to closed questions before and after a run, and their change with intervals.
 
     It has two panels for each question, so it takes no `ax`.
 
     Args:
-        table: Columns `question`, `option`, `wave`, `n`, `mean`, `low`, `high`: the table of a survey, not empty.
-        asks: Question -> its words, for titles.
-        width: Of the figure, in centimetres.
+        table: The table of a survey, with columns `question`, `option`, `wave`, `n`, `mean`, `low`, `high`; not empty.
+        asks: Wording of each question, for titles.
+        width: Width of the figure in centimetres.
     """
     groups = list(table.groupby("question", sort=False))
     longest = 15 if look.is_narrow(width) else 28
@@ -50,13 +50,13 @@ def survey_figure(table: pd.DataFrame, asks: Mapping[str, str], *, width: float 
 
 
 def _title(rows: pd.DataFrame, question: str, width: float) -> str:
-    """Return a question and how many answered it."""
+    """Return the title of a question, with the number of answers."""
     n = ", ".join(f"{rows.loc[rows['wave'] == wave, 'n'].max():,} {wave}" for wave in _WAVES)
     return f"{fill(question, look.letters(0.72 * width, look.TEXT))}\nn = {n}"
 
 
 def _question(shares: Axes, changes: Axes, rows: pd.DataFrame, longest: int) -> None:
-    """Draw the answers to one question, and how they changed."""
+    """Draw the answers to one question, and their change."""
     options = list(rows["option"].unique())
     for wave, style in _WAVES.items():
         _dots(shares, rows[rows["wave"] == wave], options, style, wave)
@@ -66,7 +66,9 @@ def _question(shares: Axes, changes: Axes, rows: pd.DataFrame, longest: int) -> 
     for axes in (shares, changes):
         look.tidy(axes, grid="x")
         axes.set_ylim(len(options) - 0.5, -0.5)
-    shares.set_yticks(range(len(options)), labels=look.labels_of(list(map(str, options)), longest, 2), parse_math=False)
+    shares.set_yticks(
+        range(len(options)), labels=look.short_labels(list(map(str, options)), longest, 2), parse_math=False
+    )
     changes.set_yticks(range(len(options)), labels=[])
     shares.set_xlim(left=0)
     look.percent_axis(shares.xaxis)
@@ -76,7 +78,7 @@ def _question(shares: Axes, changes: Axes, rows: pd.DataFrame, longest: int) -> 
 
 
 def _dots(axes: Axes, rows: pd.DataFrame, options: list[str], style: tuple[str, str, float], wave: str) -> None:
-    """Draw the means of one wave with their intervals, a line for each option; options without answers are left out."""
+    """Draw the means of one wave with intervals, a row for each option; options without answers are left out."""
     color, marker, shift = style
     known = rows[rows["n"] > 0]
     places = [options.index(option) + shift for option in known["option"]]
@@ -85,7 +87,7 @@ def _dots(axes: Axes, rows: pd.DataFrame, options: list[str], style: tuple[str, 
 
 
 def draw_survey(folder: str | Path, table: pd.DataFrame, asks: Mapping[str, str]) -> list[Path]:
-    """Draw survey.png into a survey's folder, and return its path; nothing where no closed question was asked."""
+    """Draw survey.png into a survey's folder, and return its path; None if no closed question was asked."""
     if table.empty:
         return []
     return [save(survey_figure(table, asks), Path(folder) / "survey.png")]

@@ -1,4 +1,4 @@
-"""One agent, tick by tick: the states that it was in, and where a choice was open."""
+"""The states of one agent by tick, with its open choices."""
 
 from typing import Any, Final
 
@@ -29,34 +29,34 @@ def timeline_figure(
     ax: Axes | None = None,
     width: float = WIDE,
 ) -> Figure:
-    """Return the states of one agent over time, a line for each, with a mark at each open choice.
+    """Return the states of one agent over time, a row for each, with a mark at each open choice.
 
     Args:
         of: A run, or a live model that records transitions.
-        agent: Its row, id or name.
-        rounds: The first and the last round that are shown; None: all.
-        ax: Axes to draw into; None: a new figure.
-        width: Of a new figure, in centimetres.
+        agent: The agent's row, id or name.
+        rounds: The first and last round to show; None for all.
+        ax: Axes to draw into; None for a new figure.
+        width: Width of a new figure in centimetres.
 
     Raises:
         DataError: If there is no such agent, its transitions were not recorded, or there are none in these rounds.
     """
     run = one_run(of)
-    row, name = _found(run, agent)
+    row, name = _find_agent(run, agent)
     moves = _moves(run, row, rounds)
     ends, n_ticks = _span(run, rounds), max(1, int(run.table("ticks", ["tick"])["tick"].max()))
     at = (moves["round"] + moves["tick"].clip(upper=n_ticks) / (n_ticks + 1)).to_numpy(np.float64)
     panel = open_panel(ax, width, height=6.6 if width > 12 else 7.4)
     axes = panel.axes
     first = AgentState(moves["from_state"].iloc[0])
-    states = [first, *(AgentState(name_of_state) for name_of_state in moves["to_state"])]
+    states = [first, *(AgentState(target) for target in moves["to_state"])]
     edges = np.concatenate([[ends[0]], at, [ends[1] + 1]])
     for state in _ORDER:
-        places = [place for place, name_of_state in enumerate(states) if name_of_state is state]
+        places = [place for place, target in enumerate(states) if target is state]
         spans = [(edges[place], edges[place + 1] - edges[place]) for place in places]
         axes.broken_barh(spans, (_ORDER.index(state) - 0.36, 0.72), color=STATE_COLORS[state], lw=0.6)
     asked, by = moves["open"].to_numpy(bool), f"decided by {shortened(run.decided_by, 50)}"
-    heights = [_ORDER.index(AgentState(name_of_state)) for name_of_state in moves.loc[asked, "to_state"]]
+    heights = [_ORDER.index(AgentState(target)) for target in moves.loc[asked, "to_state"]]
     marks: dict[str, Any] = {"color": INK, "ms": 3.5, "mfc": "white", "mew": 0.9, "clip_on": False}
     axes.plot(at[asked], heights, "D", label=f"open choice, {by}", **marks)
     axes.set_yticks(range(len(_ORDER)), [state.value.replace("_", " ") for state in _ORDER])
@@ -71,7 +71,7 @@ def timeline_figure(
 
 
 def _caption(ends: tuple[int, int], n_ticks: int, n_moves: int, n_open: int, by: str) -> str:
-    """Return what is drawn: in which rounds, of how many ticks each, and how many choices were open."""
+    """Return a caption with the rounds, the ticks per round, and the number of open choices."""
     single = ends[0] == ends[1]
     when = f"round {ends[0]:,}, of" if single else f"rounds {ends[0]:,} to {ends[1]:,}, each of"
     text = f"{n_open:,} of them {'an open choice' if n_open == 1 else 'open choices'}{f', {by}' if n_open else ''}"
@@ -79,8 +79,8 @@ def _caption(ends: tuple[int, int], n_ticks: int, n_moves: int, n_open: int, by:
     return f"States of one agent in {when} {counted(n_ticks, 'tick')}: n = {moves}, {text}."
 
 
-def _found(run: RunTables, agent: int | str) -> tuple[int, str]:
-    """Return the row and the name of an agent that is given by its row, id or name."""
+def _find_agent(run: RunTables, agent: int | str) -> tuple[int, str]:
+    """Return the row and name of an agent, given its row, id or name."""
     agents = run.table("agents", ["agent", "id", "name", "recorded_transitions"])
     by_row = agents["agent"].astype(str) == str(agent)
     for known in (by_row, agents["id"].astype(str) == str(agent), agents["name"].astype(str) == str(agent)):
@@ -101,7 +101,7 @@ def _found(run: RunTables, agent: int | str) -> tuple[int, str]:
 
 
 def _moves(run: RunTables, row: int, rounds: tuple[int, int] | None) -> pd.DataFrame:
-    """Return the transitions of an agent in some rounds, in their order."""
+    """Return the transitions of an agent in some rounds, in order."""
     moves = run.table("transitions", _COLUMNS)
     moves = moves[moves["agent"] == row]
     if rounds is not None:
@@ -112,7 +112,7 @@ def _moves(run: RunTables, row: int, rounds: tuple[int, int] | None) -> pd.DataF
 
 
 def _span(run: RunTables, rounds: tuple[int, int] | None) -> tuple[int, int]:
-    """Return the first and the last round that are shown."""
+    """Return the first and last round to show."""
     if rounds is not None:
         return rounds
     rows = run.table("rounds", ["round"])["round"]

@@ -1,1 +1,1 @@
-"""The server of `prism app`: Solara on the loopback address, its front end from this machine, and what it shows."""
+"""The server of `prism app`: Solara on the loopback address, with a front end stored on this machine."""

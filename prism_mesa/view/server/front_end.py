@@ -1,7 +1,7 @@
-"""What a browser needs of Solara to show its pages, kept on this machine so that a page needs no internet.
+"""Solara's front end, stored on this machine so that a page needs no internet.
 
-`front_end.json` pins the npm packages that Solara's page names, and each of their files that a browser asks for, with
-its SHA-512 digest, written as browsers and npm do (Subresource Integrity). The files lie where Solara looks for them
+`front_end.json` pins the npm packages that Solara's page names, and the SHA-512 digest of each file that a browser
+requests, in the format of browsers and npm (Subresource Integrity). The files lie where Solara looks for them
 (``share/solara/cdn`` of the environment, unless its settings say otherwise).
 """
 
@@ -30,17 +30,17 @@ _LONGEST_S: Final = 120
 
 
 class FrontEndError(PrismError):
-    """The front end is not there, could not be fetched, or is not what it should be."""
+    """The front end is missing, cannot be fetched, or does not match its digests."""
 
 
 @dataclass(frozen=True)
 class Package:
-    """An npm package of which a page needs some files.
+    """An npm package with files that a page needs.
 
     Attributes:
-        name: With its version: ``requirejs@2.3.6``.
+        name: Name and version, such as ``requirejs@2.3.6``.
         integrity: Digest of its archive: ``sha512-`` and base64.
-        files: Digest by path within the package.
+        files: Digests by path within the package.
     """
 
     name: str
@@ -50,13 +50,13 @@ class Package:
 
 @cache
 def packages(pins: Path = _PINNED) -> tuple[Package, ...]:
-    """Return the packages that a file pins, by default those that a page needs."""
+    """Return the packages that a file pins, by default those of the page."""
     pinned = json.loads(pins.read_text(encoding="utf-8"))
     return tuple(Package(name, package["integrity"], package["files"]) for name, package in pinned.items())
 
 
 def needed_files(of: Sequence[Package] | None = None) -> dict[str, str]:
-    """Return the digest of each file of packages, by default of those that a page needs, by its path below a folder."""
+    """Return digests by path for the files of packages, by default those of the page."""
     wanted = packages() if of is None else of
     return {f"{package.name}/{file}": digest for package in wanted for file, digest in package.files.items()}
 
@@ -69,7 +69,7 @@ def front_end_folder() -> Path:
 
 
 def find_faults(folder: Path, of: Sequence[Package] | None = None) -> dict[str, str]:
-    """Return which files of packages are ``missing`` or ``damaged`` in a folder; by default those of the front end."""
+    """Return which files of packages, by default those of the page, are ``missing`` or ``damaged`` in a folder."""
     faults = {}
     for name, digest in needed_files(of).items():
         try:
@@ -77,28 +77,28 @@ def find_faults(folder: Path, of: Sequence[Package] | None = None) -> dict[str, 
         except OSError:
             faults[name] = "missing"
         else:
-            if digest_of(content) != digest:
+            if sha512_digest(content) != digest:
                 faults[name] = "damaged"
     return faults
 
 
-def digest_of(content: bytes) -> str:
-    """Return the SHA-512 digest of bytes as npm and browsers write it.
+def sha512_digest(content: bytes) -> str:
+    """Return the SHA-512 digest of bytes in the format of npm and browsers.
 
-    >>> digest_of(b"")[:24]
+    >>> sha512_digest(b"")[:24]
     'sha512-z4PhNX7vuL3xVChQ1'
     """
     return "sha512-" + base64.b64encode(hashlib.sha512(content).digest()).decode()
 
 
 def fetch_front_end(folder: Path, of: Sequence[Package] | None = None) -> list[str]:
-    """Fetch what is missing or damaged in a folder, by default of the front end, and return which files were.
+    """Fetch missing or damaged files into a folder, by default the front end's, and return their names.
 
-    With npm, if it is there, from its registry; else from where Solara itself is set to.
-    Nothing is kept that has not the digest it should have.
+    Files come from npm's registry if npm is installed, else from the server that Solara is set to. Files with another
+    digest are discarded.
 
     Raises:
-        FrontEndError: If it cannot be had, is another than it should be, or the folder cannot be written to.
+        FrontEndError: If files cannot be fetched or have other digests, or the folder is not writable.
     """
     wanted = find_faults(folder, of)
     if not wanted:
@@ -118,16 +118,16 @@ def fetch_front_end(folder: Path, of: Sequence[Package] | None = None) -> list[s
 
 
 def _from_npm(package: Package, files: Iterable[str]) -> Iterator[tuple[str, bytes]]:
-    """Yield files of a package's archive, which npm fetches.
+    """Yield the files of a package from the archive that npm fetches.
 
     Raises:
-        FrontEndError: If npm fails, or the archive is another.
+        FrontEndError: If npm fails, or the archive has another digest.
     """
     with tempfile.TemporaryDirectory() as here:
         archive = _pack(package.name, Path(here)).read_bytes()
-        if digest_of(archive) != package.integrity:
+        if sha512_digest(archive) != package.integrity:
             raise FrontEndError(f"{package.name}: what npm fetched is not the package that PRISM was made with")
-        # unpacked once: an archive that stays packed is unpacked from its beginning for each file
+        # unpack once: reading single files would unpack the archive from its start each time
         with tarfile.open(fileobj=io.BytesIO(gzip.decompress(archive))) as opened:
             for file in files:
                 content = opened.extractfile(f"package/{file}")
@@ -136,10 +136,10 @@ def _from_npm(package: Package, files: Iterable[str]) -> Iterator[tuple[str, byt
 
 
 def _pack(name: str, here: Path) -> Path:
-    """Let npm fetch the archive of a package, and return its file.
+    """Fetch the archive of a package with npm, and return its path.
 
     Raises:
-        FrontEndError: If it cannot.
+        FrontEndError: If npm fails.
     """
     npm = shutil.which("npm") or "npm"
     command = [npm, "pack", "--silent", "--fetch-retries=1", f"--pack-destination={here}", name]
@@ -160,7 +160,7 @@ def _from_address(package: Package, files: Iterable[str]) -> Iterator[tuple[str,
     """Yield files of a package from the server that Solara's pages use.
 
     Raises:
-        FrontEndError: If it does not give one.
+        FrontEndError: If a file is not available.
     """
     import httpx
     import solara.settings
@@ -178,13 +178,13 @@ def _from_address(package: Package, files: Iterable[str]) -> Iterator[tuple[str,
 
 
 def _keep(got: Iterable[tuple[str, bytes]], package: Package, folder: Path) -> None:
-    """Write files into the folder of their package, each whole or not at all.
+    """Write files into the folder of their package, each atomically.
 
     Raises:
-        FrontEndError: If one is another than it should be.
+        FrontEndError: If a file has another digest.
     """
     for file, content in got:
-        if digest_of(content) != package.files[file]:
+        if sha512_digest(content) != package.files[file]:
             raise FrontEndError(f"{package.name}: {file} is not the file that PRISM was made with: it was not kept")
         place = folder / package.name / file
         place.parent.mkdir(parents=True, exist_ok=True)

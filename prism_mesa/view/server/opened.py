@@ -1,4 +1,4 @@
-"""What `prism app` was asked to show, and the component that shows it: a model, one run, or two side by side."""
+"""What `prism app` shows: a model, one run, or two runs side by side."""
 
 # mypy: disable-error-code=no-untyped-call
 # (solara's components are only partly annotated)
@@ -25,13 +25,13 @@ MOST_RUNS: Final = 2
 
 @dataclass(frozen=True)
 class Opened:
-    """What the page was asked to show; each load of the page reads it anew, so a mended file needs a reload only.
+    """What the page shows. Each load of the page reads it again, so a repaired file needs only a reload.
 
     Attributes:
-        kind: A model that is stepped, or finished runs.
-        paths: The config, if any; or folders of runs.
-        overrides: ``key=value`` for the config.
-        defaults: Groups of keys that hold where the config says nothing.
+        kind: A running model, or finished runs.
+        paths: The configuration, if any, or the folders of runs.
+        overrides: ``key=value`` changes to the configuration.
+        defaults: Groups of keys that apply unless the configuration sets them.
     """
 
     kind: Literal["model", "runs"] = "model"
@@ -44,47 +44,47 @@ _shown = Opened()
 
 
 def open_page(opened: Opened) -> None:
-    """Let the page show something else from its next load on."""
+    """Set what the page shows from its next load on."""
     global _shown
     _shown = opened
 
 
 @component
 def page() -> None:
-    """What was opened, or in one line why it cannot be shown."""
-    shown = use_memo(lambda: view_of(_shown), [])
+    """Show what was opened, or one line that says why it cannot be shown."""
+    shown = use_memo(lambda: opened_view(_shown), [])
     if isinstance(shown, str):
         fault_page(shown)
     else:
         shown()
 
 
-def fault_of(opened: Opened) -> str:
-    """Return what is wrong with what is to be opened, as its page will say it; empty: nothing."""
+def opening_fault(opened: Opened) -> str:
+    """Return why something cannot be opened, as its page will say it; empty if it can."""
     try:
-        config = _config_of(opened) if opened.kind == "model" else None
+        config = _opened_config(opened) if opened.kind == "model" else None
         if config is not None:
-            with closing(SocialModel(config)):  # what is wrong only with the world it asks for
+            with closing(SocialModel(config)):  # faults of the world that the configuration describes
                 return ""
     except (PrismError, OSError, MemoryError) as error:
-        return format_error(error)
-    shown = view_of(opened)
+        return told(error)
+    shown = opened_view(opened)
     return shown if isinstance(shown, str) else ""
 
 
-def view_of(opened: Opened) -> Callable[[], Element[Any]] | str:
-    """Return the component of what was opened, or what is wrong with it; of a model its page says that itself."""
+def opened_view(opened: Opened) -> Callable[[], Element[Any]] | str:
+    """Return the component to show, or the reason why there is none; the page of a model reports its own errors."""
     try:
         if opened.kind == "runs":
             return runs_view(opened.paths)
-        config = _config_of(opened)
+        config = _opened_config(opened)
         return lambda: make_page(config)
     except (PrismError, OSError, MemoryError) as error:
         return format_error(error)
 
 
-def _config_of(opened: Opened) -> SocialParams | None:
-    """Return the parameters of the model that was opened; None: the page's own."""
+def _opened_config(opened: Opened) -> SocialParams | None:
+    """Return the parameters of the opened model; None for the page's defaults."""
     if not opened.paths and not opened.overrides:
         return None
     return load_config(opened.paths[0] if opened.paths else None, opened.overrides, defaults=opened.defaults)

@@ -1,8 +1,8 @@
-"""Serving the page: Solara's application behind a check of hosts, with its front end from this machine alone.
+"""Serve the page: Solara's application behind a check of hosts, with a front end stored on this machine.
 
-A page of a foreign site can make a browser send requests to the loopback address: under a name of its own that it lets
-point there (DNS rebinding; then the Host header is that name), or by opening a web socket (then the Origin header is
-that site). Neither can give an address of digits as the host of a name that it owns.
+A foreign site can make a browser send requests to the loopback address: through a domain that points there (DNS
+rebinding; the Host header is that domain), or through a web socket (the Origin header is that site). Neither can use a
+numeric address as its host.
 """
 
 import contextlib
@@ -36,8 +36,8 @@ class OwnHostsOnly:
     """ASGI middleware that refuses requests with a foreign Host or Origin header, with status 400 or 403.
 
     Args:
-        app: What answers the others.
-        host: The address or name that the server was told to listen on.
+        app: The application that answers other requests.
+        host: The address or name that the server listens on.
     """
 
     def __init__(self, app: ASGIApp, host: str) -> None:
@@ -61,7 +61,7 @@ class OwnHostsOnly:
             await self._app(scope, receive, send)
 
     def is_own(self, host: str) -> bool:
-        """Return whether a Host header names this machine: a name it has, or an address."""
+        """Return whether a Host header names this machine, by name or by address."""
         try:
             name = urlsplit(f"//{host}").hostname or ""
         except ValueError:
@@ -70,7 +70,7 @@ class OwnHostsOnly:
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether only programs of this machine reach a server that listens there.
+    """Return whether only programs on this machine can reach a server at an address.
 
     >>> [is_loopback(host) for host in ("localhost", "127.0.0.1", "::1", "0.0.0.0", "example.org")]
     [True, True, True, False, False]
@@ -108,13 +108,13 @@ NO_FRONT_END: Final = (
 
 
 def plain_page(line: str) -> str:
-    """Return an HTML page that says one line, and needs nothing else."""
+    """Return a self-contained HTML page with one line of text."""
     head = '<!doctype html><html lang="en"><meta charset="utf-8"><title>PRISM</title>'
     return f'{head}<main><h1 style="{_STYLE}">PRISM</h1><p style="{_STYLE}">{html.escape(line)}</p></main></html>'
 
 
 def with_notices(page: str) -> str:
-    """Return Solara's page with lines for browsers that cannot show it, its language, and zooming allowed."""
+    """Return Solara's page with notices for browsers that cannot show it, its language, and zooming allowed."""
     notice = (
         f'<noscript><p style="{_STYLE}">This page needs JavaScript: allow it for this address, then reload.</p>'
         "</noscript>"
@@ -145,7 +145,7 @@ _WATCH: Final = f"""
 
 
 def unknown_files(page: str) -> list[str]:
-    """Return which files of a front end a page of Solara names that are not pinned: it is another version of Solara."""
+    """Return the files that a page of Solara names and the front end does not pin: Solara has another version."""
     return sorted(set(_PACKAGES.findall(page)) - needed_files().keys())
 
 
@@ -156,20 +156,20 @@ _LEFT_OUT: Final = frozenset({"/", "/{fullpath}", "/{fullpath:path}", "/_solara/
 
 
 def serve(host: str, port: int, *, on_open: Callable[[str], None] = lambda url: None, browse: bool = False) -> None:
-    """Serve the page that `opened.open_page` was given until the process is interrupted.
+    """Serve the page set by `opened.open_page` until the process is interrupted.
 
     Args:
         host: The address to listen on.
-        port: The port; 0 takes any that is free.
+        port: The port; 0 picks a free one.
         on_open: Called with the page's address once a browser can open it.
-        browse: Whether to open it in the browser.
+        browse: Whether to open the page in the browser.
 
     Raises:
-        BadInputError: If the address cannot be listened on.
+        BadInputError: If the server cannot listen on the address.
     """
     import uvicorn
 
-    map_large_blocks()  # a page copies its model's platform in each round
+    map_large_blocks()  # a page copies its model's platform each round
     listener = listening(host, port)
     name = "localhost" if host == LOOPBACK else f"[{host}]" if ":" in host else host
     url = f"http://{name}:{listener.getsockname()[1]}"
@@ -184,10 +184,10 @@ def serve(host: str, port: int, *, on_open: Callable[[str], None] = lambda url: 
 
 
 def listening(host: str, port: int) -> socket.socket:
-    """Return a socket that listens at an address.
+    """Return a socket that listens on an address.
 
     Raises:
-        BadInputError: If there is no such address here, or another program has the port.
+        BadInputError: If this machine has no such address, or another program uses the port.
     """
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
@@ -197,13 +197,13 @@ def listening(host: str, port: int) -> socket.socket:
 
 
 def make_application(host: str = LOOPBACK) -> OwnHostsOnly:
-    """Return the ASGI application that serves the page at a host's address, and refuses requests that name another."""
+    """Return the ASGI application that serves the page at a host's address, and refuses requests to other hosts."""
     _settle_solara()
     from solara.server import starlette as solara
 
     routes: list[BaseRoute] = [
         Route("/", _answer_page),
-        # files that are not there are not looked for on the internet
+        # missing files are not fetched from the internet
         Mount("/_solara/cdn", solara.StaticFilesOptionalAuth(directory=front_end_folder(), check_dir=False)),
         *(route for route in solara.routes if getattr(route, "path", "") not in _LEFT_OUT),
     ]
@@ -211,7 +211,7 @@ def make_application(host: str = LOOPBACK) -> OwnHostsOnly:
 
 
 def _settle_solara() -> None:
-    """Set Solara to this machine alone: no report to its makers, its front end from here, and our page to show."""
+    """Configure Solara: no telemetry, the local front end, and PRISM's page."""
     import solara.settings
     from solara.server import app, settings
 
@@ -244,7 +244,7 @@ async def _answer_page(request: Request) -> HTMLResponse:
 
 @contextlib.contextmanager
 def _quiet_solara() -> Iterator[None]:
-    """Keep to itself what Solara warns of that is about other servers than one's own machine."""
+    """Silence warnings of Solara that concern public servers."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", module=r"solara\..*")
         yield

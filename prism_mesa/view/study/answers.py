@@ -1,4 +1,4 @@
-"""What the runs answer: the first part of a report, and the table of each measure in each condition."""
+"""The answers of a study: the first part of a report, and a table of measures by condition."""
 
 from collections.abc import Iterator
 from typing import Any, Final
@@ -20,7 +20,7 @@ _MOST_ROWS: Final = 60
 
 
 def answers_section(result: StudyResult) -> b.Section:
-    """Return the table of answers: of many conditions the first, and where the rest is."""
+    """Return the table of answers; with many conditions only the first, and where to find the rest."""
     if result.analysis.answers.empty:
         return b.Section("answers", "Answers by condition", (b.Paragraph("Nothing has been measured yet."),))
     conditions, measures = contents.conditions(result.table), contents.measures_in_order(result)
@@ -38,7 +38,7 @@ def answers_section(result: StudyResult) -> b.Section:
 
 
 def answers_table(result: StudyResult, measures: list[str], conditions: list[dict[str, object]]) -> b.Table:
-    """Return the answers of some measures, a group of rows for each, a row for each condition."""
+    """Return the answers as a table, with a group of rows for each measure and a row for each condition."""
     single = (result.analysis.answers["n"] + result.analysis.answers["missing"]).max() <= 1
     titles = ("value", "n", "missing") if single else ("mean", "95 % interval", "median", "sd", "n", "missing")
     columns = (*contents.condition_heads(result.table), *b.numeric(*titles))
@@ -79,7 +79,7 @@ _RULINGS: Final[dict[b.Ruling, tuple[str, str]]] = {
 
 
 def short_answer(result: StudyResult) -> b.Section:
-    """Return each expectation with its verdict; without any, what differs most."""
+    """Return each expectation with its verdict; without expectations, the largest differences."""
     done = contents.run_counts(result.table.runs)["done"]
     blocks: list[b.Block] = []
     if not done:
@@ -105,7 +105,7 @@ def _overview(result: StudyResult) -> b.Paragraph:
 
 
 def verdict_figures(verdict: Verdict, *, paired: bool) -> str:
-    """Return the figures of a verdict that its sentence may not have, on one line."""
+    """Return the figures behind a verdict, on one line."""
     text = f"{counted(verdict.n, 'pair' if paired else 'run')}, {verdict.missing:,} missing"
     if not pd.isna(verdict.means[0]):
         decimals = decimals_for([verdict.interval[0]], [verdict.interval[1]], list(verdict.means))
@@ -115,7 +115,7 @@ def verdict_figures(verdict: Verdict, *, paired: bool) -> str:
 
 
 def _without_expectations(result: StudyResult) -> list[b.Block]:
-    """Return what differs most between arms or levels; in a design without these, what matters most."""
+    """Return the largest differences between arms or levels; in a design without these, the strongest factors."""
     lead = "The study states no expectation. "
     table = result.analysis.differences
     table = table[table["n"] > 0]
@@ -140,7 +140,7 @@ def _difference(row: dict[str, Any], sign: str, size: object) -> b.Words:
     difference = b.Strong(number(row["difference"], decimals))
     within = f" {interval(row['low'], row['high'], decimals)} for "
     rest = f" (p (Holm) {p_value(row['p_holm'])}, {sign} = {number(size, 2)})"
-    return (b.Code(str(row["measure"])), " ", difference, within, *b.parts_of(contents.pair(row)), rest)
+    return (b.Code(str(row["measure"])), " ", difference, within, *b.split_parts(contents.pair(row)), rest)
 
 
 def _influence(row: dict[str, Any]) -> b.Words:

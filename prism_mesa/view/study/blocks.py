@@ -17,28 +17,28 @@ RULINGS: Final[dict[Ruling, str]] = {"holds": "\u2713", "fails": "\u2717", "open
 
 @dataclass(frozen=True)
 class Code:
-    """A name, a key, a value or a command, as it is typed."""
+    """A name, key, value or command, shown as code."""
 
     text: str
 
 
 @dataclass(frozen=True)
 class Strong:
-    """A text that stands out."""
+    """Bold text."""
 
     text: str
 
 
 @dataclass(frozen=True)
 class Quiet:
-    """A text in a quiet colour."""
+    """Text in a muted colour."""
 
     text: str
 
 
 @dataclass(frozen=True)
 class Link:
-    """A link to a file of the study's folder, or to a DOI."""
+    """A link to a file in the study's folder, or to a DOI."""
 
     text: str
     url: str
@@ -70,14 +70,14 @@ class Bullets:
 
 @dataclass(frozen=True)
 class Facts:
-    """Short facts: what, and the value."""
+    """Short facts: labels with values."""
 
     rows: tuple[tuple[str, Words], ...]
 
 
 @dataclass(frozen=True)
 class Answer:
-    """An expectation, what became of it, and the sentence that says so."""
+    """An expectation, its verdict, and a sentence that explains it."""
 
     ruling: Ruling
     text: str
@@ -87,7 +87,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a table; numbers stand at the right, and long texts have room."""
+    """A column of a table; numbers are right-aligned, and long texts get more room."""
 
     title: Words
     number: bool = False
@@ -96,7 +96,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Group:
-    """Rows of a table that belong together, under a line of their own if there is anything to say."""
+    """Rows of a table that belong together, under a heading if there is one."""
 
     title: Words
     rows: tuple[Row, ...]
@@ -104,7 +104,7 @@ class Group:
 
 @dataclass(frozen=True)
 class Table:
-    """A table; `caption` says what its numbers are."""
+    """A table; `caption` explains its numbers."""
 
     columns: tuple[Column, ...]
     groups: tuple[Group, ...]
@@ -113,7 +113,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Picture:
-    """A figure, drawn when it is needed; `name` tells it apart from the report's others."""
+    """A figure, drawn when needed; `name` is unique in the report."""
 
     name: str
     caption: Words
@@ -122,14 +122,14 @@ class Picture:
 
 @dataclass(frozen=True)
 class Listing:
-    """Text that is shown as it is, line by line."""
+    """Preformatted text."""
 
     text: str
 
 
 @dataclass(frozen=True)
 class Fold:
-    """Blocks that a reader can unfold."""
+    """Blocks that the reader can unfold."""
 
     title: str
     blocks: "tuple[Block, ...]"
@@ -140,7 +140,7 @@ type Block = Paragraph | Bullets | Facts | Answer | Table | Picture | Listing | 
 
 @dataclass(frozen=True)
 class Section:
-    """A part of the report; `name` is its anchor, and `parts` are under headings of their own."""
+    """A section of the report; `name` is its anchor, `parts` are subsections."""
 
     name: str
     title: str
@@ -154,10 +154,10 @@ class Report:
 
     Attributes:
         kicker: The line above the question.
-        question: Its heading.
-        status: Of the study: `done`, `failed`, `incomplete`.
-        summary: How many runs there are, and how many are not.
-        sections: In the order of the page.
+        question: The heading.
+        status: The study's status: `done`, `failed` or `incomplete`.
+        summary: Numbers of completed and missing runs.
+        sections: Sections, in order.
         footer: The last line.
     """
 
@@ -170,7 +170,7 @@ class Report:
 
 
 def table(columns: Sequence[Column], rows: Sequence[Row], caption: Words = "") -> Table:
-    """Return a table whose rows are all alike."""
+    """Return a table with a single group of rows."""
     return Table(tuple(columns), (Group("", tuple(rows)),), caption)
 
 
@@ -180,11 +180,11 @@ def numeric(*titles: str) -> tuple[Column, ...]:
 
 
 def code_list(names: Iterable[str]) -> tuple[Part, ...]:
-    """Return names as code, with commas between them."""
+    """Return names as code, separated by commas."""
     return tuple(part for name in names for part in (", ", Code(name)))[1:]
 
 
-def parts_of(words: Words) -> tuple[Part, ...]:
+def split_parts(words: Words) -> tuple[Part, ...]:
     """Return the parts of a text."""
     return words if isinstance(words, tuple) else (words,)
 

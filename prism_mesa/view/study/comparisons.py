@@ -8,19 +8,7 @@ import pandas as pd
 from prism_mesa.errors import counted
 from prism_mesa.studies.result import StudyResult
 from prism_mesa.studies.statistics.cells import MARGINS, OTHERS
-from prism_mesa.view.study.blocks import (
-    Block,
-    Bullets,
-    Code,
-    Column,
-    Fold,
-    Group,
-    Paragraph,
-    Row,
-    Section,
-    Table,
-    numeric,
-)
+from prism_mesa.view.study import blocks as b
 from prism_mesa.view.study.contents import measure_title, measures_in_order, pair, side_name
 from prism_mesa.view.study.numbers import count, decimals_for, interval, number, p_value, significant
 
@@ -30,15 +18,17 @@ _MOST_ROWS: Final = 40
 _MOST_IN_ALL: Final = 400
 
 
-def comparisons_section(result: StudyResult) -> Section:
+def comparisons_section(result: StudyResult) -> b.Section:
     """Return the comparisons that the study has; a section without parts if it has none."""
     parts = tuple(
         part for make in (_differences, _groups, _equivalence, _effects, _indices) if (part := make(result)) is not None
     )
     texts = result.analysis.notes
-    notes: tuple[Block, ...] = (Bullets(texts),) if len(texts) > 1 else tuple(Paragraph(t, note=True) for t in texts)
-    nothing = () if parts or notes else (Paragraph("There is nothing to compare yet."),)
-    return Section("comparisons", "Comparisons", (*notes, *nothing), parts)
+    notes: tuple[b.Block, ...] = (
+        (b.Bullets(texts),) if len(texts) > 1 else tuple(b.Paragraph(t, note=True) for t in texts)
+    )
+    nothing = () if parts or notes else (b.Paragraph("There is nothing to compare yet."),)
+    return b.Section("comparisons", "Comparisons", (*notes, *nothing), parts)
 
 
 def _section(
@@ -46,39 +36,41 @@ def _section(
     title: str,
     result: StudyResult,
     frame: pd.DataFrame,
-    columns: Sequence[Column],
-    cells: Callable[[Record, int], Row],
+    columns: Sequence[b.Column],
+    cells: Callable[[Record, int], b.Row],
     caption: str,
-) -> Section | None:
+) -> b.Section | None:
     """Return a table with a group for each measure; beyond some rows the rest is in a fold, and beyond many left out.
 
     A frame without rows gives None. `cells` makes the cells of a row, with so many decimals as its measure bears.
     """
-    groups: list[Group] = []
+    groups: list[b.Group] = []
     for measure in measures_in_order(result):
         rows = frame[frame["measure"] == measure]
         if len(rows):
             decimals = decimals_for(rows.get("low", ()), rows.get("high", ()))
-            groups.append(Group(measure_title(measure), tuple(cells(row, decimals) for row in rows.to_dict("records"))))
+            groups.append(
+                b.Group(measure_title(measure), tuple(cells(row, decimals) for row in rows.to_dict("records")))
+            )
     shown, left_out = _cut(groups, _MOST_IN_ALL)
     first, rest = _cut(shown, _MOST_ROWS)
-    blocks: list[Block] = [Table(tuple(columns), tuple(first), caption)]
+    blocks: list[b.Block] = [b.Table(tuple(columns), tuple(first), caption)]
     n_rest, n_left_out = (sum(len(group.rows) for group in part) for part in (rest, left_out))
     if rest:
-        blocks.append(Fold(counted(n_rest, "further row"), (Table(tuple(columns), tuple(rest), caption),)))
+        blocks.append(b.Fold(counted(n_rest, "further row"), (b.Table(tuple(columns), tuple(rest), caption),)))
     if left_out:
-        blocks.append(Paragraph(f"{counted(n_left_out, 'row')} more: in Python, the study's analysis has them all."))
-    return Section(name, title, tuple(blocks)) if groups else None
+        blocks.append(b.Paragraph(f"{counted(n_left_out, 'row')} more: in Python, the study's analysis has them all."))
+    return b.Section(name, title, tuple(blocks)) if groups else None
 
 
-def _cut(groups: Sequence[Group], most: int) -> tuple[list[Group], list[Group]]:
+def _cut(groups: Sequence[b.Group], most: int) -> tuple[list[b.Group], list[b.Group]]:
     """Return the first rows of some groups, at most so many, and the others."""
-    first: list[Group] = []
-    rest: list[Group] = []
+    first: list[b.Group] = []
+    rest: list[b.Group] = []
     for group in groups:
         room = most - sum(len(earlier.rows) for earlier in first)
-        first.append(Group(group.title, group.rows[:room]))
-        rest.append(Group(group.title, group.rows[room:]))
+        first.append(b.Group(group.title, group.rows[:room]))
+        rest.append(b.Group(group.title, group.rows[room:]))
     return [group for group in first if group.rows], [group for group in rest if group.rows]
 
 
@@ -87,13 +79,13 @@ def _with_runs(frame: pd.DataFrame) -> pd.DataFrame:
     return frame[frame["n"] > 0]
 
 
-def _differences(result: StudyResult) -> Section | None:
+def _differences(result: StudyResult) -> b.Section | None:
     frame = _with_runs(result.analysis.differences)
     size, sign = effect_size(result)
     families = set(frame["family"])
     is_named = len(families) > 1 or MARGINS in families
 
-    def cells(row: Record, decimals: int) -> Row:
+    def cells(row: Record, decimals: int) -> b.Row:
         return (
             pair(row),
             number(row["difference"], decimals),
@@ -111,8 +103,8 @@ def _differences(result: StudyResult) -> Section | None:
         f"95 % intervals. {_SIZES[paired]}{_corrected_over(result, families)}"
     )
     caption += " With a margin, p is that of Equivalence below." if MARGINS in families else ""
-    columns = (Column("compared"), *numeric("difference", "95 % interval", sign, "p (Holm)"))
-    columns += ((Column("family"),) if is_named else ()) + numeric("n", "missing")
+    columns = (b.Column("compared"), *b.numeric("difference", "95 % interval", sign, "p (Holm)"))
+    columns += ((b.Column("family"),) if is_named else ()) + b.numeric("n", "missing")
     return _section("differences", "Differences", result, frame, columns, cells, caption)
 
 
@@ -139,17 +131,17 @@ def effect_size(result: StudyResult) -> tuple[str, str]:
 _TERMS: Final = {"arm": "arms", "condition": "all conditions"}
 
 
-def _groups(result: StudyResult) -> Section | None:
+def _groups(result: StudyResult) -> b.Section | None:
     frame = _with_runs(result.analysis.groups)
     explained = set(result.analysis.effects[["measure", "effect"]].itertuples(index=False, name=None))
     frame = frame.loc[[pair not in explained for pair in zip(frame["measure"], frame["term"], strict=True)]]
 
-    def cells(row: Record, _: int) -> Row:
+    def cells(row: Record, _: int) -> b.Row:
         figures = (number(row["h"], 2), count(row["df"]), p_value(row["p_holm"]))
-        return (_TERMS.get(row["term"]) or Code(str(row["term"])), *figures, count(row["n"]), count(row["missing"]))
+        return (_TERMS.get(row["term"]) or b.Code(str(row["term"])), *figures, count(row["n"]), count(row["missing"]))
 
     n_tests = counted(int(result.analysis.groups["p"].count()), "such test")
-    columns = (Column("between"), *numeric("H", "df", "p (Holm)", "n", "missing"))
+    columns = (b.Column("between"), *b.numeric("H", "df", "p (Holm)", "n", "missing"))
     caption = (
         "Kruskal-Wallis: whether any level differs from the others. It ignores pairs: with paired seeds it "
         f"finds too little. p is after Holm's correction over {n_tests}."
@@ -157,10 +149,10 @@ def _groups(result: StudyResult) -> Section | None:
     return _section("groups", "Groups", result, frame, columns, cells, caption)
 
 
-def _equivalence(result: StudyResult) -> Section | None:
+def _equivalence(result: StudyResult) -> b.Section | None:
     frame = _with_runs(result.analysis.equivalence)
 
-    def cells(row: Record, decimals: int) -> Row:
+    def cells(row: Record, decimals: int) -> b.Row:
         return (
             f"{side_name(row, 'left')} \u2212 {side_name(row, 'right')}",
             f"\u00b1 {significant(row['margin'])}",
@@ -171,8 +163,8 @@ def _equivalence(result: StudyResult) -> Section | None:
             "yes" if row["equivalent"] else "not shown",
         )
 
-    numbers = numeric("margin", "90 % interval", "p (Holm)", "n", "missing")
-    columns = (Column("compared"), *numbers, Column("equivalent"))
+    numbers = b.numeric("margin", "90 % interval", "p (Holm)", "n", "missing")
+    columns = (b.Column("compared"), *numbers, b.Column("equivalent"))
     caption = (
         "Two one-sided tests (TOST): equivalent where both ends of the margin are excluded, after Holm's correction "
         "over all expectations; before it, where the 90 % interval of the difference lies within the margin."
@@ -180,17 +172,17 @@ def _equivalence(result: StudyResult) -> Section | None:
     return _section("equivalence", "Equivalence", result, frame, columns, cells, caption)
 
 
-def _effects(result: StudyResult) -> Section | None:
+def _effects(result: StudyResult) -> b.Section | None:
     frame = _with_runs(result.analysis.effects)
     frame = frame[(frame["df"] > 1) | frame["effect"].str.contains(" x ")]
 
-    def cells(row: Record, _: int) -> Row:
+    def cells(row: Record, _: int) -> b.Row:
         figures = (count(row["df"]), number(row["f"], 2), p_value(row["p_holm"]))
         size = number(row["partial_eta_squared"], 3)
-        return (Code(str(row["effect"])), *figures, size, count(row["n"]), count(row["missing"]))
+        return (b.Code(str(row["effect"])), *figures, size, count(row["n"]), count(row["missing"]))
 
     n_tests = counted(int(result.analysis.effects["p"].count()), "effect")
-    columns = (Column("effect"), *numeric("df", "F", "p (Holm)", "partial \u03b7\u00b2", "n", "missing"))
+    columns = (b.Column("effect"), *b.numeric("df", "F", "p (Holm)", "partial \u03b7\u00b2", "n", "missing"))
     caption = (
         "Main effects and interactions (analysis of variance over all runs); factors with two levels are under "
         f"Differences. p is after Holm's correction over {n_tests}."
@@ -209,13 +201,13 @@ _INDICES: Final = {
 }
 
 
-def _indices(result: StudyResult) -> Section | None:
+def _indices(result: StudyResult) -> b.Section | None:
     frame = result.analysis.sensitivity
 
-    def cells(row: Record, _: int) -> Row:
-        return Code(str(row["factor"])), _INDICES[str(row["index"])], significant(row["value"]), interval_of(row)
+    def cells(row: Record, _: int) -> b.Row:
+        return b.Code(str(row["factor"])), _INDICES[str(row["index"])], significant(row["value"]), index_interval(row)
 
-    columns = (Column("factor"), Column("index"), *numeric("value", "95 % interval"))
+    columns = (b.Column("factor"), b.Column("index"), *b.numeric("value", "95 % interval"))
     caption = "How much of a measure's variation each factor accounts for."
     if result.table.design == "morris":
         caption = "How much a measure moves when one factor moves."
@@ -225,6 +217,6 @@ def _indices(result: StudyResult) -> Section | None:
     return _section("indices", title, result, frame, columns, cells, f"{caption} {more}")
 
 
-def interval_of(row: Record) -> str:
+def index_interval(row: Record) -> str:
     """Return the interval of an index; of one without, nothing."""
     return interval(row["low"], row["high"], decimals_for([row["low"]], [row["high"]], [row["value"]]))

@@ -19,7 +19,7 @@ from prism_mesa.view.study.numbers import level
 
 
 def condition_columns(table: RunTable) -> tuple[str, ...]:
-    """Return the columns that tell conditions apart: the arm, if there are several, and the factors."""
+    """Return the columns that identify conditions: the arm, if there are several, and the factors."""
     return (*(("arm",) if len(table.arms) > 1 else ()), *table.factors)
 
 
@@ -30,7 +30,7 @@ def listed(names: Iterable[str]) -> str:
 
 
 def conditions(table: RunTable) -> list[dict[str, Any]]:
-    """Return the conditions, each as its arm and levels, in the order of the study's arms and then as planned."""
+    """Return the conditions as arms with levels, in the order of the study's arms, then of the plan."""
     columns = ["arm", *table.factors]
     order = {arm: place for place, arm in enumerate(table.arms)}
     unique = table.runs[columns].drop_duplicates()
@@ -39,12 +39,12 @@ def conditions(table: RunTable) -> list[dict[str, Any]]:
 
 
 def is_sampled(table: RunTable) -> bool:
-    """Return whether the conditions are points of a sample, and not all combinations of a few levels."""
+    """Return whether the conditions are sampled points rather than all combinations of levels."""
     return table.design in ("sobol", "lhs", "morris") or (table.design == "csv" and len(conditions(table)) > 24)
 
 
 def rows_of_condition(frame: pd.DataFrame, table: RunTable, condition: Mapping[str, Any]) -> pd.DataFrame:
-    """Return the rows of a condition; a factor that is null matches missing values."""
+    """Return the rows of a condition; a null factor matches missing values."""
     kept = pd.Series(True, index=frame.index)
     for name in ("arm", *table.factors):
         value = condition[name]
@@ -53,19 +53,19 @@ def rows_of_condition(frame: pd.DataFrame, table: RunTable, condition: Mapping[s
 
 
 def condition_label(table: RunTable, condition: Mapping[str, Any], terms: Sequence[str] = ()) -> str:
-    """Return a condition on one line, or only some terms of it: ``ranked, band 0.1``; for figures."""
+    """Return a condition, or some of its terms, as a label for figures: ``ranked, band 0.1``."""
     values = {name: level(condition[name]) for name in terms or condition_columns(table)}
     parts = [value if name == "arm" else f"{short_key(name)} {value}" for name, value in values.items()]
     return ", ".join(parts) or "all runs"
 
 
 def short_key(key: str) -> str:
-    """Return the last name of a dotted key."""
+    """Return the last part of a dotted key."""
     return key.rpartition(".")[2]
 
 
 def measures_in_order(result: StudyResult) -> list[str]:
-    """Return the measures, those of expectations first."""
+    """Return the measures, with those of expectations first."""
     texts = [verdict.text.strip() for verdict in result.analysis.expectations]
     names = sorted(result.table.measures, key=len, reverse=True)
     expected = [next((name for name in names if text.startswith(name)), "") for text in texts]
@@ -73,7 +73,7 @@ def measures_in_order(result: StudyResult) -> list[str]:
 
 
 def _known(name: str) -> Measure | None:
-    """Return a measure of the catalogue, one by an attribute, or a user's own if its module is loaded; else None."""
+    """Return a measure of the catalogue, of an attribute, or of the user if its module is loaded; else None."""
     module, _, function = name.partition(":")
     if function and hasattr(sys.modules.get(module), function):
         return find_measure(name)
@@ -82,7 +82,7 @@ def _known(name: str) -> Measure | None:
 
 
 def measure_meaning(measure: str) -> str:
-    """Return what a measure means, with its unit; for a user's own its docstring, or nothing if it is not loaded."""
+    """Return the meaning of a measure with its unit; for a user's measure its docstring, if its module is loaded."""
     if (known := _known(measure)) is None:
         return ""
     if not known.unit or re.search(rf"\b{re.escape(known.unit)}\b", known.meaning):
@@ -91,13 +91,13 @@ def measure_meaning(measure: str) -> str:
 
 
 def measure_title(measure: str) -> Words:
-    """Return a measure with its meaning."""
+    """Return the name of a measure with its meaning."""
     meaning = measure_meaning(measure)
     return (Code(measure), Quiet(f"  {meaning.replace('`', '')}")) if meaning else Code(measure)
 
 
 def axis_label(measure: str) -> str:
-    """Return a measure with its unit, for the axis of a figure."""
+    """Return the name of a measure with its unit, for an axis."""
     known = _known(measure)
     if known is None or not known.unit or known.unit.replace(" ", "_") in measure:
         return measure
@@ -122,13 +122,13 @@ def condition_cells(table: RunTable, row: Mapping[str, Any]) -> tuple[Words, ...
 
 
 def pair(row: Mapping[str, Any]) -> Words:
-    """Return which side is compared with which: ``ranked - chronological``, or ``band: 0.1 - 0.02``."""
+    """Return the two sides of a comparison: ``ranked - chronological``, or ``band: 0.1 - 0.02``."""
     sides: tuple[Part, ...] = (side_name(row, "left"), " \u2212 ", side_name(row, "right"))
     return sides if row["term"] in ("arm", "condition") else (Code(str(row["term"])), ": ", *sides)
 
 
 def side_name(row: Mapping[str, Any], side: str) -> str:
-    """Return one side of a comparison, a condition with the last names of its keys.
+    """Return the name of one side of a comparison, with the last parts of its keys.
 
     >>> side_name({"left": "posts.media_share=0.1, feed.mode=x_algo"}, "left")
     'media_share=0.1, mode=x_algo'
@@ -141,14 +141,14 @@ _GROUPS: Final = re.compile(r"(?:\w+\.)+(?=\w+=)")
 
 
 def run_counts(runs: pd.DataFrame) -> dict[str, int]:
-    """Count the runs that are `done`, `failed` and `missing`, and `skipped` if there are any."""
+    """Count the runs by status: `done`, `failed`, `missing`, and `skipped` if there are any."""
     counts = runs["status"].value_counts()
     statuses = ("done", "failed", *(["skipped"] if "skipped" in counts else []), "missing")
     return {status: int(counts.get(status, 0)) for status in statuses}
 
 
 def status_counts(runs: pd.DataFrame) -> str:
-    """Return how many runs are planned, done, failed and missing.
+    """Return a sentence with the numbers of runs that are planned, done, failed and missing.
 
     >>> status_counts(pd.DataFrame({"status": ["done", "done", "failed"]}))
     '3 runs planned: 2 done, 1 failed, 0 missing'

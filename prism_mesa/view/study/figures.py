@@ -1,4 +1,4 @@
-"""The figures of a report: which there are, of which measures, how they are drawn, and their captions."""
+"""The figures of a report and their captions."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -14,7 +14,17 @@ from matplotlib.ticker import MaxNLocator
 from prism_mesa.errors import shortened
 from prism_mesa.studies.result import StudyResult
 from prism_mesa.studies.statistics.analysis import RunTable
-from prism_mesa.view.plots.style import GREY, INK, WIDTH, color_of, figure_legend, is_many, labels_of, marker_of, tidy
+from prism_mesa.view.plots.style import (
+    GREY,
+    INK,
+    WIDTH,
+    figure_legend,
+    is_many,
+    series_color,
+    series_marker,
+    short_labels,
+    tidy,
+)
 from prism_mesa.view.plots.style import panels as new_panels
 from prism_mesa.view.study import contents
 from prism_mesa.view.study.blocks import Block, Code, Paragraph, Picture, Section, code_list
@@ -41,7 +51,7 @@ type DifferenceRow = tuple[str, float, float, float, float]
 
 
 def figures_section(result: StudyResult) -> Section:
-    """Return the figures that the study has runs for: of the measures of its expectations, then of the first others."""
+    """Return the figures of the study: first for the measures of its expectations, then for a few others."""
     runs = result.table.runs
     known = [name for name in contents.measures_in_order(result) if runs[name].notna().any()]
     if not known:
@@ -76,7 +86,7 @@ def _distributions(result: StudyResult, measures: Sequence[str]) -> list[Picture
 
 
 def distribution_figure(result: StudyResult, measure: str) -> Figure:
-    """Return what a measure was in each run: by condition, or, of sampled points, against each factor."""
+    """Return the values of a measure in all runs: by condition or, for sampled points, against each factor."""
     if contents.is_sampled(result.table):
         return _scatter(result, measure)
     if len(contents.conditions(result.table)) > MOST_CONDITIONS:
@@ -85,7 +95,7 @@ def distribution_figure(result: StudyResult, measure: str) -> Figure:
 
 
 def distribution_caption(result: StudyResult, measure: str) -> str:
-    """Return what the figure of a measure shows, and of how many runs."""
+    """Return the caption for a measure's figure, with the number of runs."""
     n, n_factors = int(result.table.runs[measure].notna().sum()), len(result.table.factors)
     thin = ""
     if contents.is_sampled(result.table):
@@ -100,12 +110,12 @@ def distribution_caption(result: StudyResult, measure: str) -> str:
 
 
 def _row_term(table: RunTable) -> str:
-    """Return what changes from row to row within a block of conditions."""
+    """Return the term that changes from row to row within a block of conditions."""
     return next(iter(contents.condition_columns(table)), "")
 
 
 def _condition_blocks(table: RunTable) -> dict[str, list[dict[str, Any]]]:
-    """Return conditions that differ in one thing only, by what they share."""
+    """Return blocks of conditions that differ in one term only, by the terms that they share."""
     shared = [name for name in contents.condition_columns(table) if name != _row_term(table)]
     blocks: dict[str, list[dict[str, Any]]] = {}
     for condition in contents.conditions(table):
@@ -137,16 +147,16 @@ def _by_condition(result: StudyResult, measure: str) -> Figure:
 
 
 def _figure_of_rows(n: int) -> tuple[Figure, Axes]:
-    """Return a figure with room for `n` rows: few have more room each."""
+    """Return a figure with `n` rows, which are taller if there are few."""
     height = (0.8 if n <= 3 else 0.5 if n <= 8 else 0.42) * n + 0.6
     figure = Figure(figsize=(WIDTH, height), layout="constrained")
     return figure, figure.add_subplot()
 
 
 def _finish_rows(axes: Axes, ticks: Sequence[tuple[float, str, bool]], bottom: float, measure: str) -> None:
-    """Name the rows, counted from the top (names of blocks are bold), and the axis of the measure."""
+    """Label the rows from the top, with names of blocks in bold, and the axis of the measure."""
     names = list(dict.fromkeys(name for _, name, _ in ticks))
-    short = dict(zip(names, labels_of(names, _ROW_NAME, 2), strict=True))
+    short = dict(zip(names, short_labels(names, _ROW_NAME, 2), strict=True))
     axes.set_yticks([place for place, _, _ in ticks], labels=[short[name] for _, name, _ in ticks], parse_math=False)
     for text, (_, _, bold) in zip(axes.get_yticklabels(), ticks, strict=True):
         text.set_fontweight("bold" if bold else "normal")
@@ -157,12 +167,12 @@ def _finish_rows(axes: Axes, ticks: Sequence[tuple[float, str, bool]], bottom: f
 
 
 def _offsets(n: int) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """Return how far points lie above their row: the same in every drawing."""
+    """Return vertical offsets of points from their row, the same in every drawing."""
     return -0.16 + 0.09 * np.sin(2.4 * np.arange(n))
 
 
 def _join_seeds(axes: Axes, runs: Sequence[pd.DataFrame], first_row: float, measure: str) -> None:
-    """Join the runs of a seed from row to row."""
+    """Join the runs of each seed across rows."""
     lines: dict[Any, list[tuple[float, float]]] = {}
     for row, rows in enumerate(runs):
         known = rows.dropna(subset=measure)
@@ -175,9 +185,9 @@ def _join_seeds(axes: Axes, runs: Sequence[pd.DataFrame], first_row: float, meas
 
 def _draw_runs(axes: Axes, values: pd.Series, row: float, place: int) -> None:
     known = values.dropna()
-    style: dict[str, Any] = {"s": 16, "alpha": 0.65, "linewidths": 0, "zorder": 2, "color": color_of(place)}
+    style: dict[str, Any] = {"s": 16, "alpha": 0.65, "linewidths": 0, "zorder": 2, "color": series_color(place)}
     at, many = row + _offsets(len(known)), is_many(8 * len(known))
-    axes.scatter(known, at, marker=marker_of(place), rasterized=many, **style)
+    axes.scatter(known, at, marker=series_marker(place), rasterized=many, **style)
 
 
 def _draw_mean(axes: Axes, result: StudyResult, measure: str, condition: Mapping[str, Any], row: float) -> None:
@@ -190,7 +200,7 @@ def _draw_mean(axes: Axes, result: StudyResult, measure: str, condition: Mapping
 
 
 def _by_arm(result: StudyResult, measure: str) -> Figure:
-    """Return the runs of each arm, or of all levels of the first factor if there is one arm, as points and boxes."""
+    """Return the runs of each arm, or of each level of the first factor if there is one arm, as points and boxes."""
     by_term = result.table.runs.groupby(_row_term(result.table), sort=False, dropna=False)
     groups = [(level(name), rows[measure]) for name, rows in by_term][:MOST_CONDITIONS]
     figure, axes = _figure_of_rows(len(groups))
@@ -204,16 +214,18 @@ def _by_arm(result: StudyResult, measure: str) -> Figure:
 
 
 def _scatter(result: StudyResult, measure: str) -> Figure:
-    """Return a measure against each factor, the first few of many."""
+    """Return a measure against the first few factors."""
     factors = result.table.factors[:MOST_FACTORS]
     figure, grid = new_panels(len(factors), height=2.3, columns=3)
     many = is_many(len(result.table.runs) * len(factors))
     style: dict[str, Any] = {"s": 9, "alpha": 0.8 if many else 0.55, "linewidths": 0, "rasterized": many}
-    names = labels_of(result.table.arms, _ROW_NAME)
+    names = short_labels(result.table.arms, _ROW_NAME)
     for place, (axes, factor) in enumerate(zip(grid, factors, strict=True)):
         for n, (arm, label) in enumerate(zip(result.table.arms, names, strict=True)):
             rows = result.table.runs[result.table.runs["arm"] == arm].dropna(subset=measure)
-            axes.scatter(rows[factor], rows[measure], color=color_of(n), marker=marker_of(n), label=label, **style)
+            axes.scatter(
+                rows[factor], rows[measure], color=series_color(n), marker=series_marker(n), label=label, **style
+            )
         tidy(axes)
         axes.set_xlabel(shortened(factor, 28), parse_math=False)
         axes.xaxis.set_major_locator(MaxNLocator(4))
@@ -243,7 +255,7 @@ def _interactions(result: StudyResult, measures: Sequence[str]) -> list[Picture]
 
 
 def interaction_terms(table: RunTable) -> tuple[str, ...]:
-    """Return what is drawn along the axis, as lines, and, of three, in panels; nothing unless each has few levels."""
+    """Return the terms for the axis, the lines and, if there are three, the panels; none unless each has few levels."""
     terms = contents.condition_columns(table)
     if len(terms) not in (2, 3) or contents.is_sampled(table):
         return ()
@@ -254,9 +266,9 @@ def interaction_terms(table: RunTable) -> tuple[str, ...]:
 
 
 def interaction_figure(result: StudyResult, measures: Sequence[str], terms: Sequence[str]) -> Figure:
-    """Return the means of measures along the levels of one term, a line for each level of another.
+    """Return the means of measures along the levels of one term, with a line for each level of another.
 
-    A third term has a panel for each of its levels. `terms` are those of `interaction_terms`.
+    A third term has a panel for each level. `terms` are those of `interaction_terms`.
     """
     axis, lines, *panel = terms
     answers = result.analysis.answers
@@ -280,18 +292,18 @@ def _draw_interaction(axes: Axes, answers: pd.DataFrame, axis: str, lines: str) 
     rows = answers.assign(axis_level=answers[axis].map(level), line_level=answers[lines].map(level))
     names = list(rows["axis_level"].drop_duplicates())
     by_line = list(rows.groupby("line_level", sort=False))
-    labels = labels_of([str(name) for name, _ in by_line], _LINE_NAME)
+    labels = short_labels([str(name) for name, _ in by_line], _LINE_NAME)
     for n, (label, (_, line)) in enumerate(zip(labels, by_line, strict=True)):
         places = line["axis_level"].map(names.index) + 0.05 * n
         reach = [line["mean"] - line["low"], line["high"] - line["mean"]]
         axes.errorbar(places, line["mean"], yerr=reach, fmt="-", **_line_style(n), capsize=3).set_label(label)
-    axes.set_xticks(range(len(names)), labels=labels_of(names, 14, 2), parse_math=False)
+    axes.set_xticks(range(len(names)), labels=short_labels(names, 14, 2), parse_math=False)
     axes.set_xlim(-0.3, len(names) - 0.5)
     axes.set_xlabel(axis, parse_math=False)
 
 
 def _line_style(place: int) -> dict[str, Any]:
-    return {"color": color_of(place), "marker": marker_of(place), "ms": 4.5, "lw": 1.4}
+    return {"color": series_color(place), "marker": series_marker(place), "ms": 4.5, "lw": 1.4}
 
 
 def _differences(result: StudyResult, measures: Sequence[str]) -> list[Picture]:
@@ -305,9 +317,9 @@ def _differences(result: StudyResult, measures: Sequence[str]) -> list[Picture]:
 
 
 def difference_rows(result: StudyResult, measure: str) -> list[DifferenceRow]:
-    """Return the comparisons of a measure: its expectations, or else each arm or level with the first.
+    """Return the comparisons of a measure: its expectations, or else each arm or level against the first.
 
-    Each row has its name, the difference, where its interval begins and ends, and the margin of an equality (or NaN).
+    Each row has a name, the difference, both ends of its interval, and the margin of an equality (or NaN).
     """
     margins = result.analysis.equivalence.set_index("text")["margin"].to_dict()
     rows: list[DifferenceRow] = []
@@ -328,7 +340,7 @@ def difference_rows(result: StudyResult, measure: str) -> list[DifferenceRow]:
 
 
 def difference_figure(result: StudyResult, measures: Sequence[str]) -> Figure:
-    """Return differences with their 95 % intervals, a panel for each measure; margins of equalities are shaded."""
+    """Return differences with 95 % intervals, a panel for each measure; margins of equality are shaded."""
     tables = {measure: difference_rows(result, measure) for measure in measures}
     ratios = [len(rows) + 1.6 for rows in tables.values()]
     figure = Figure(figsize=(WIDTH, 0.36 * sum(ratios)), layout="constrained")
@@ -337,11 +349,11 @@ def difference_figure(result: StudyResult, measures: Sequence[str]) -> Figure:
         for place, (_, difference, low, high, margin) in enumerate(rows):
             if np.isfinite(margin):
                 axes.fill_betweenx([place - 0.4, place + 0.4], -margin, margin, color=GREY, alpha=0.18, lw=0)
-            axes.plot([low, high], [place, place], color=color_of(0), lw=1.8, solid_capstyle="butt")
-            axes.plot([difference], [place], color=color_of(0), marker="D", ms=5)
+            axes.plot([low, high], [place, place], color=series_color(0), lw=1.8, solid_capstyle="butt")
+            axes.plot([difference], [place], color=series_color(0), marker="D", ms=5)
         axes.axvline(0, color=INK, lw=0.8, ls="--")
         tidy(axes, grid="x")
-        axes.set_yticks(range(len(rows)), labels_of([row[0] for row in rows], 2 * _LINE_NAME), parse_math=False)
+        axes.set_yticks(range(len(rows)), short_labels([row[0] for row in rows], 2 * _LINE_NAME), parse_math=False)
         axes.set_ylim(len(rows) - 0.5, -0.5)
         axes.set_xlabel(f"difference: {contents.axis_label(measure)}", parse_math=False)
     return figure
@@ -368,14 +380,14 @@ def _precision(result: StudyResult, measures: Sequence[str]) -> list[Picture]:
 
 
 def precision_figure(result: StudyResult, measures: Sequence[str]) -> Figure:
-    """Return half the width of the interval of a difference against the number of seeds."""
+    """Return the half width of a difference's interval against the number of seeds."""
     columns = 3 if len(measures) == 3 or len(measures) > 4 else 2
     figure, grid = new_panels(len(measures), height=2.4, columns=columns)
     table = result.analysis.precision
     for place, (axes, measure) in enumerate(zip(grid, measures, strict=True)):
         by_pair = table[table["measure"] == measure].groupby(["term", "left", "right"], sort=False, dropna=False)
         pairs = list(by_pair)[:MOST_PAIRS]
-        names = labels_of([_pair_name(*key) for key, _ in pairs], 2 * _LINE_NAME)
+        names = short_labels([_pair_name(*key) for key, _ in pairs], 2 * _LINE_NAME)
         for n, (name, (_, rows)) in enumerate(zip(names, pairs, strict=True)):
             every = -(-len(rows) // _MOST_MARKS)
             axes.plot(rows["seeds"], rows["half_width"], **_line_style(n), label=name, markevery=every)
@@ -420,7 +432,7 @@ _SHARES: Final = {"s1": "S1, alone", "st": "ST, with interactions", "share": ""}
 
 
 def share_figure(result: StudyResult, measures: Sequence[str]) -> Figure:
-    """Return bars of the shares of the variance with intervals; for a Sobol design first-order and total indices."""
+    """Return bars of variance shares with intervals; for a Sobol design, first-order and total indices."""
     table = result.analysis.sensitivity
     factors, indices = list(table["factor"].unique()), [index for index in _SHARES if index in set(table["index"])]
     height = 0.76 / len(indices)
@@ -429,7 +441,7 @@ def share_figure(result: StudyResult, measures: Sequence[str]) -> Figure:
         for n, index in enumerate(indices):
             rows = table[(table["measure"] == measure) & (table["index"] == index)]
             at = rows["factor"].map(factors.index) + height * (n - (len(indices) - 1) / 2)
-            axes.barh(at, rows["value"], height=height - 0.02, color=color_of(n), alpha=0.85, label=_SHARES[index])
+            axes.barh(at, rows["value"], height=height - 0.02, color=series_color(n), alpha=0.85, label=_SHARES[index])
             reach = [rows["value"] - rows["low"], rows["high"] - rows["value"]]
             axes.errorbar(rows["value"], at, xerr=np.abs(reach), fmt="none", color=INK, lw=1.2, capsize=2)
         tidy(axes, shortened(measure, 40), grid="x")
@@ -443,7 +455,7 @@ def share_figure(result: StudyResult, measures: Sequence[str]) -> Figure:
 
 
 def morris_figure(result: StudyResult, measures: Sequence[str]) -> Figure:
-    """Return the mean absolute effect of each factor against how much its effects differ."""
+    """Return the mean absolute effect of each factor against the standard deviation of its effects."""
     figure, grid = new_panels(len(measures), height=2.7)
     table = result.analysis.sensitivity
     for axes, measure in zip(grid, measures, strict=True):
@@ -464,4 +476,6 @@ def _morris_point(axes: Axes, at: pd.Series, reach: pd.Series, place: int, name:
     if pd.notna(reach["low"]):
         width = [[at["mu_star"] - reach["low"]], [reach["high"] - at["mu_star"]]]
         axes.errorbar(at["mu_star"], at["sigma"], xerr=np.abs(width), fmt="none", color=GREY, lw=1.2, capsize=2)
-    axes.plot(at["mu_star"], at["sigma"], ls="none", color=color_of(place), marker=marker_of(place), ms=6, label=name)
+    axes.plot(
+        at["mu_star"], at["sigma"], ls="none", color=series_color(place), marker=series_marker(place), ms=6, label=name
+    )

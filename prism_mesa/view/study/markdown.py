@@ -1,4 +1,4 @@
-"""A report as Markdown: the same words and numbers as the page, figures as files beside it."""
+"""A report as Markdown, with the same text as the page, and figures as files."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -14,12 +14,12 @@ _BEGINS: Final = re.compile(r"^(\s*)([#+=>-]|\d+[.)])(?=\s|$|[#=>-])")
 _TICKS: Final = re.compile("`+")
 
 
-def markdown_of(report: b.Report, files: Mapping[str, str]) -> str:
+def to_markdown(report: b.Report, files: Mapping[str, str]) -> str:
     """Return a report as Markdown (GitHub's, for its tables).
 
     Args:
-        report: What it says.
-        files: Paths of the figures, relative to the report, by name, in the order of their numbers.
+        report: The report.
+        files: Paths of figures relative to the report, by name, in order.
     """
     head = (f"*{_text(report.kicker)}*", f"# {_text(report.question)}")
     status = f"**{report.status}**: {_text(report.summary)}"
@@ -28,7 +28,7 @@ def markdown_of(report: b.Report, files: Mapping[str, str]) -> str:
 
 
 def sections_as_markdown(sections: Iterable[b.Section], files: Mapping[str, str] | None = None) -> str:
-    """Return sections as Markdown; figures as in `markdown_of`, none if they have none."""
+    """Return sections as Markdown; figures as in `to_markdown`, left out if they have no file."""
     return "\n\n".join(text for section in sections for text in _section(section, 2, files or {}))
 
 
@@ -78,16 +78,16 @@ def _table(table: b.Table) -> Iterator[str]:
 
 
 def _cell(words: b.Words) -> str:
-    return _inline(words).strip().replace("|", "\\|")  # in tables code needs the backslash too
+    return _inline(words).strip().replace("|", "\\|")  # inside tables, code needs the backslash too
 
 
 def _line(words: b.Words) -> str:
-    """Return words as a paragraph; a backslash keeps their beginning from starting a list or a heading."""
+    """Return text as a paragraph; a backslash keeps it from starting a list or a heading."""
     return _BEGINS.sub(lambda match: f"{match[1]}{match[2][:-1]}\\{match[2][-1]}", _inline(words).strip())
 
 
 def _inline(words: b.Words) -> str:
-    return "".join(map(_part, b.parts_of(words)))
+    return "".join(map(_part, b.split_parts(words)))
 
 
 def _part(part: b.Part) -> str:
@@ -105,12 +105,12 @@ def _part(part: b.Part) -> str:
 
 
 def _text(text: str) -> str:
-    """Return text with a backslash before whatever would be read as Markdown."""
+    """Return text with Markdown's special characters escaped."""
     return _MARKUP.sub(r"\\\g<0>", b.plain(text))
 
 
 def _code(text: str) -> str:
-    """Return code between more backticks than it holds."""
+    """Return code between more backticks than it contains."""
     shown = b.plain(text) or " "
     ticks = "`" * (1 + max(map(len, _TICKS.findall(shown)), default=0))
     room = " " if shown.startswith("`") or shown.endswith("`") else ""

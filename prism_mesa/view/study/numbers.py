@@ -1,4 +1,4 @@
-"""Numbers as text, with as many decimals as their interval justifies."""
+"""Format numbers with as many decimals as their intervals justify."""
 
 from collections.abc import Iterable
 from math import floor, isfinite, log10
@@ -14,9 +14,9 @@ _DIGITS: Final = 4
 
 
 def decimals_for(low: Iterable[float], high: Iterable[float], values: Iterable[float] = ()) -> int:
-    """Return the decimals at which the narrowest of some intervals shows two digits of its half width.
+    """Return the decimals that show two digits of the half width of the narrowest interval.
 
-    Without intervals that have a width, the decimals at which the largest value shows four digits.
+    If no interval has a width, return the decimals that show four digits of the largest value.
     """
     widths = [abs(top - bottom) / 2 for bottom, top in zip(low, high, strict=True)]
     known = [width for width in widths if isfinite(width) and width > 0]
@@ -31,7 +31,7 @@ def decimals_for(low: Iterable[float], high: Iterable[float], values: Iterable[f
 
 
 def number(value: Any, decimals: int) -> str:
-    """Return a number with so many decimals.
+    """Format a number with a number of decimals.
 
     >>> number(1234.5678, 1), number(-0.0001, 2), number(float("nan"), 2)
     ('1,234.6', '0.00', '—')
@@ -43,7 +43,7 @@ def number(value: Any, decimals: int) -> str:
 
 
 def interval(low: Any, high: Any, decimals: int) -> str:
-    """Return an interval; with more decimals where an end would be shown as 0 and is not.
+    """Format an interval, with more decimals if an end would round to 0.
 
     >>> interval(0.1, 0.25, 2), interval(-38.2, -0.245, 0)
     ('[0.10, 0.25]', '[-38.2, -0.2]')
@@ -56,7 +56,7 @@ def interval(low: Any, high: Any, decimals: int) -> str:
 
 
 def significant(value: Any, digits: int = 3) -> str:
-    """Return a number with so many digits, a whole one as it is.
+    """Format a number with a number of significant digits; whole numbers are exact.
 
     >>> significant(0.00012345), significant(12), significant(1234567.0)
     ('0.000123', '12', '1,234,567')
@@ -72,7 +72,7 @@ def significant(value: Any, digits: int = 3) -> str:
 
 
 def p_value(value: Any) -> str:
-    """Return a p-value.
+    """Format a p-value.
 
     >>> p_value(0.0004), p_value(0.0312), p_value(1.0)
     ('< 0.001', '0.031', '1.000')
@@ -83,7 +83,7 @@ def p_value(value: Any) -> str:
 
 
 def count(value: Any) -> str:
-    """Return how many there are.
+    """Format a count.
 
     >>> count(12000), count(float("nan"))
     ('12,000', '—')
@@ -92,7 +92,7 @@ def count(value: Any) -> str:
 
 
 def level(value: Any) -> str:
-    """Return the level of a factor, as you write it in a study file.
+    """Format the level of a factor as in a study file.
 
     >>> level(0.02), level(True), level("x_algo"), level(50.0), level(None)
     ('0.02', 'true', 'x_algo', '50', 'null')

@@ -1,4 +1,4 @@
-"""The report of a study, written as a page and as Markdown."""
+"""Write the report of a study as HTML and Markdown."""
 
 import json
 import re
@@ -11,24 +11,24 @@ import yaml
 from prism_mesa.errors import redact_credentials
 from prism_mesa.runs.process.machine import provenance
 from prism_mesa.studies.result import StudyResult
-from prism_mesa.view.plots.files import png_of, save, svg_of
+from prism_mesa.view.plots.files import save, to_png, to_svg
 from prism_mesa.view.study import blocks as b
 from prism_mesa.view.study.answers import answers_section, short_answer
 from prism_mesa.view.study.comparisons import comparisons_section
 from prism_mesa.view.study.contents import status_counts
 from prism_mesa.view.study.design import design_section
 from prism_mesa.view.study.figures import figures_section
-from prism_mesa.view.study.markdown import markdown_of
+from prism_mesa.view.study.markdown import to_markdown
 from prism_mesa.view.study.numbers import NOTHING
 from prism_mesa.view.study.odd.sections import odd_section
-from prism_mesa.view.study.page import page_of
+from prism_mesa.view.study.page import to_html
 from prism_mesa.view.study.runs import deciders_section, failures_section, runs_section
 
 type FigureKind = Literal["png", "svg", "pdf"]
 
 
-def report_of(result: StudyResult, written: datetime) -> b.Report:
-    """Return the report of a study; `written` is its date."""
+def study_report(result: StudyResult, written: datetime) -> b.Report:
+    """Return the report of a study, dated `written`."""
     sections = (
         short_answer(result),
         design_section(result),
@@ -51,14 +51,14 @@ def write_report(
 ) -> tuple[Path, Path]:
     """Write report.html and report.md into the study's folder, with its figures in `figures`; return both paths.
 
-    A report that is there is replaced.
+    An existing report is replaced.
 
     Args:
         result: The study with its runs.
-        written: When; by default now.
-        figures: The format of the figures beside PNG.
+        written: The date; by default now.
+        figures: Format of figures besides PNG.
     """
-    return write_pages(report_of(result, written or datetime.now(UTC)), result.study_dir, figures)
+    return write_pages(study_report(result, written or datetime.now(UTC)), result.study_dir, figures)
 
 
 def write_pages(report: b.Report, folder: Path, kind: FigureKind = "png") -> tuple[Path, Path]:
@@ -71,18 +71,18 @@ def write_pages(report: b.Report, folder: Path, kind: FigureKind = "png") -> tup
     for number, picture in enumerate(b.all_pictures(report.sections), 1):
         figure = picture.draw()
         files[picture.name] = f"figures/{number:02d}-{_file_name(picture.name)}.png"
-        drawn[picture.name] = svg_of(figure)
-        _replace(folder / files[picture.name], png_of(figure))
+        drawn[picture.name] = to_svg(figure)
+        _replace(folder / files[picture.name], to_png(figure))
         if kind != "png":
             save(figure, (folder / files[picture.name]).with_suffix(f".{kind}"))
     page, text = folder / "report.html", folder / "report.md"
-    _replace(page, page_of(report, drawn).encode())
-    _replace(text, markdown_of(report, files).encode())
+    _replace(page, to_html(report, drawn).encode())
+    _replace(text, to_markdown(report, files).encode())
     return page, text
 
 
 def _file_name(name: str) -> str:
-    """Return a figure's name as one of a file on any system."""
+    """Return the name of a figure as a file name that is valid on any system."""
     return re.sub(r"[^\w.-]+", "-", name, flags=re.ASCII)[:60].strip("-.")
 
 
@@ -113,7 +113,7 @@ def closing_section(result: StudyResult, written: datetime) -> b.Section:
 
 
 def _made(result: StudyResult) -> dict[str, Any]:
-    """Return when and with which versions the study was begun; without a record the versions of now."""
+    """Return when and with which versions the study was started; without a record, the current versions."""
     try:
         made = json.loads((result.study_dir / "study.json").read_text(encoding="utf-8"))["made"]
     except (OSError, ValueError, KeyError, TypeError):
@@ -122,7 +122,7 @@ def _made(result: StudyResult) -> dict[str, Any]:
 
 
 def study_text(result: StudyResult) -> str:
-    """Return the study file from the study's folder, or else its values as YAML."""
+    """Return the study file in the study's folder, or else its values as YAML."""
     file = result.study_dir / "study.yaml"
     if file.is_file():
         return file.read_text(encoding="utf-8")

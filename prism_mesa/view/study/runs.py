@@ -1,4 +1,4 @@
-"""The runs of a study: which failed and why, who decided in them, and the way from a row of the report to a run."""
+"""The report's sections on runs: failures, deciders, and how to look at a single run."""
 
 import shlex
 from collections import Counter
@@ -21,7 +21,7 @@ _MOST_RUNS: Final = 300
 
 
 def failures_section(result: StudyResult) -> Section:
-    """Return the runs that failed with their reasons, and what is missing per arm."""
+    """Return failed runs with their reasons, and numbers of missing runs by arm."""
     runs = result.table.runs
     counts = run_counts(runs)
     if counts["done"] == len(runs):
@@ -68,7 +68,7 @@ def _failed(result: StudyResult) -> list[Block]:
 
 
 def deciders_section(result: StudyResult) -> Section:
-    """Return who decided what the charts left open, per arm."""
+    """Return who decided open choices, by arm."""
     facts = result.facts.merge(result.table.runs[["run", "arm"]], on="run", how="inner")
     facts = facts[facts["ending"] == "done"]
     if facts.empty:
@@ -106,12 +106,12 @@ def _sources(text: Any) -> dict[str, float]:
 
 
 def how_to_see(study_dir: Path, folder: str, again: str) -> b.Words:
-    """Return the command that explains an agent of a run, or first makes the run again.
+    """Return the command that explains an agent of a run, or that first repeats the run.
 
     Args:
         study_dir: The study's folder.
-        folder: Of the run, relative to the study's; blank: it was not kept.
-        again: What makes the run again on top of ``base.yaml``; blank: not known.
+        folder: The run's folder, relative to the study's; blank if it was not kept.
+        again: Settings that repeat the run on top of ``base.yaml``; blank if unknown.
     """
     if folder:
         return Code(f"prism why {shlex.quote(str(study_dir / folder))} AGENT")
@@ -119,7 +119,7 @@ def how_to_see(study_dir: Path, folder: str, again: str) -> b.Words:
 
 
 def runs_section(result: StudyResult) -> Section:
-    """Return a row for each run with its folder and the command that explains it, failed ones first."""
+    """Return a row for each run, failed runs first, with its folder and the command that explains it."""
     runs, facts = result.table.runs, result.facts.set_index("run")
     is_kept = bool((facts["folder"].fillna("") != "").any())
     blocks: list[Block] = [Paragraph(marked(_KEPT if is_kept else _NOT_KEPT.format(command=result.command)))]

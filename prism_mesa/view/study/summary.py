@@ -1,4 +1,4 @@
-"""A study in lines, as the commands on studies print it."""
+"""Lines about a study, which the commands on studies print."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ _MOST_LINES = 12
 
 
 def study_lines(result: StudyResult) -> Lines:
-    """Return a study's end: its question, its runs, what became of its expectations, and where the report is."""
+    """Return the closing lines of a study: question, runs, verdicts on expectations, and the report's path."""
     failed = result.table.runs[result.table.runs["status"] == "failed"]
     rows = failed.head(_MOST_FAILURES).to_dict("records")
     lines = [("question", brief(result.question, 400)), ("runs", status_counts(result.table.runs))]
@@ -31,7 +31,7 @@ def study_lines(result: StudyResult) -> Lines:
 
 
 def _failures(failures: list[tuple[str, str, str]], n: int) -> Lines:
-    """Return the first runs that failed, with their reasons, of `n`."""
+    """Return the first of `n` failed runs, with their reasons."""
     lines = [("failed", f"{brief(run, 60)} ({brief(text, 120)}): {brief(why)}") for run, text, why in failures]
     return (
         [*lines, ("", f"and {n - len(failures):,} more: runs.parquet has their reasons")] if n > len(lines) else lines
@@ -39,7 +39,7 @@ def _failures(failures: list[tuple[str, str, str]], n: int) -> Lines:
 
 
 def _indices(result: StudyResult) -> Lines:
-    """Return how much of each measure's variance each factor explains, or how far it moves it; nothing without any."""
+    """Return each factor's share of each measure's variance, or its effect; empty if there are none."""
     table = result.analysis.sensitivity
     table = table[table["index"].isin(["st", "mu_star"])]
     lines = []
@@ -70,7 +70,7 @@ def _more(n: int) -> Lines:
 
 
 def status_lines(name: str, status: StudyStatus) -> Lines:
-    """Return how far a study is: its runs, those that failed, what is stale."""
+    """Return the progress of a study: its runs, failures and stale runs."""
     counts = f"{status.done:,} done, {status.failed:,} failed, {status.missing:,} missing"
     counts += f", {status.skipped:,} skipped" if status.skipped else ""
     lines = [("study", f"{printable(name)} ({status.status})"), ("runs", f"{status.planned:,} planned: {counts}")]
@@ -79,7 +79,7 @@ def status_lines(name: str, status: StudyStatus) -> Lines:
 
 
 def plan_lines(plan: StudyPlan) -> Lines:
-    """Return what a study will take: runs, CPU hours, calls of an LLM, and how wide its intervals will be."""
+    """Return the cost of a study: runs, CPU hours and LLM calls, with the width of its intervals."""
     size = f"{counted(plan.conditions, 'condition')} x {counted(plan.seeds, 'seed')}"
     lines = [
         ("runs", f"{counted(plan.runs, 'run')} ({size}); {plan.done:,} are done, {plan.pilot:,} of them as a pilot")
@@ -101,7 +101,7 @@ def plan_lines(plan: StudyPlan) -> Lines:
 
 
 def _hours(hours: float) -> str:
-    """Return a time as a reader takes it in.
+    """Format a duration in hours for readers.
 
     >>> _hours(2.5), _hours(0.05), _hours(0.001)
     ('2.5 h', '3.0 min', '4 s')

@@ -1,1 +1,1 @@
-"""What a validation came to: lines for a terminal, a page of Markdown, figures."""
+"""Reports of a validation: lines for the terminal, a page of Markdown, figures."""

@@ -11,9 +11,9 @@ from prism_mesa.studies.measures.catalogue import find_measure
 from prism_mesa.studies.validation.targets import RANGE_FROM, SOURCES
 from prism_mesa.studies.validation.validation import BESIDE, Row, Validation
 from prism_mesa.studies.validation.variants import FULL, VARIANTS
-from prism_mesa.view.plots.files import png_of
+from prism_mesa.view.plots.files import to_png
 from prism_mesa.view.validation import words
-from prism_mesa.view.validation.figures import figures_of
+from prism_mesa.view.validation.figures import validation_figures
 
 _MATRIX: Final = (
     "Which targets the configuration and its variants miss: a sign above or below what is allowed, larger the farther; "
@@ -24,15 +24,15 @@ _MATRIX: Final = (
 def write_report(validation: Validation) -> Path:
     """Write report.md and its figures into the folder of a validation; return the page."""
     make_folder(validation.path / "figures")
-    for name, figure in figures_of(validation).items():
-        (validation.path / "figures" / f"{name}.png").write_bytes(png_of(figure))
+    for name, figure in validation_figures(validation).items():
+        (validation.path / "figures" / f"{name}.png").write_bytes(to_png(figure))
     page = validation.path / "report.md"
     write_text(page, markdown(validation))
     return page
 
 
 def markdown(validation: Validation) -> str:
-    """Return the page."""
+    """Return the report as Markdown."""
     parts = [f"# {validation.path.name}", f"**{words.joint(validation)}.**", _table(validation.rows)]
     origin = "computed from the data by the estimators that measured the runs; those with"
     origin = f"{origin} {words.CARRIED} are carried" if words.is_marked(validation.rows) else "carried"
@@ -55,9 +55,11 @@ def markdown(validation: Validation) -> str:
         parts += [
             f"### {name}\n\n{VARIANTS[name].label}.\n\n{_table(rows)}" for name, rows in validation.variants.items()
         ]
+    targets = [row.target for row in validation.rows]
     parts += [
         "## Where the allowed ranges come from",
-        _ranges(validation.rows),
+        f"{words.OWN_RANGES}: they say what PRISM takes for near enough.",
+        "\n".join(f"- {item.told}: {RANGE_FROM[item.measure]}." for item in targets if item.required),
         "## Sources",
         "\n".join(f"- {item.title}: {item.what}. {item.reference}." for item in SOURCES.values()),
     ]
@@ -72,13 +74,8 @@ def _table(rows: Sequence[Row]) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
-def _ranges(rows: Sequence[Row]) -> str:
-    text = [f"- {item.label}: {RANGE_FROM[item.measure]}." for item in (row.target for row in rows) if item.required]
-    return f"{words.OWN_RANGES}: they say what PRISM takes for near enough.\n\n" + "\n".join(text)
-
-
 def _beside(validation: Validation) -> str:
-    """Return means over seeds of what is no target, a column for the configuration and each variant."""
+    """Return means over seeds of measures without targets, a column for the configuration and each variant."""
     arms = (FULL, *validation.variants)
     means = validation.runs.groupby("arm")[list(BESIDE)].mean()
     lines = [("measure", "unit", *arms), ("---",) * (2 + len(arms))]

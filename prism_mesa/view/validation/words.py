@@ -1,4 +1,4 @@
-"""A validation in words: the table, the verdict, what breaks without what."""
+"""A validation as text: the table, the verdict, and what each variant breaks."""
 
 from collections.abc import Mapping, Sequence
 from math import isfinite
@@ -23,7 +23,7 @@ ROLES: Final[Mapping[Role, str]] = {
 
 
 def number(value: float) -> str:
-    """Return a number with three digits that count; a dash for none.
+    """Format a number with three significant digits; a dash if it is missing.
 
     >>> [number(0.001973), number(2.2449), number(51.9), number(float("nan"))]
     ['0.00197', '2.24', '51.9', '-']
@@ -40,12 +40,12 @@ OWN_RANGES: Final = "Allowed ranges are PRISM's own, not intervals of the data"
 
 
 def is_far(row: Row) -> bool:
-    """Return whether a mean lies by more than a factor of 1.5 off the real value."""
+    """Return whether a mean differs from the real value by more than a factor of 1.5."""
     return isfinite(row.ratio) and not 1 / FAR <= row.ratio <= FAR
 
 
 def verdict(row: Row) -> str:
-    """Return whether a row is inside, in a word; why it does not apply, if it does not."""
+    """Return whether a row is inside, as a word, or why it does not apply."""
     if row.why_not:
         return f"not applicable: {row.why_not}"
     if row.inside is None:
@@ -55,7 +55,7 @@ def verdict(row: Row) -> str:
 
 
 def cells(row: Row, marked: bool) -> tuple[str, ...]:
-    """Return a row of the table as texts, in the order of `HEAD`; a dagger marks a carried value, if it is to."""
+    """Return a row of the table as texts, in the order of `HEAD`; a dagger marks a carried value if asked for."""
     target = row.target
     between = f"{number(row.low)} to {number(row.high)}" if isfinite(row.low) else "-"
     allowed = f"{number(target.low)} to {number(target.high)}" if isfinite(target.low) else "-"
@@ -66,7 +66,7 @@ def cells(row: Row, marked: bool) -> tuple[str, ...]:
 
 
 def is_marked(rows: Sequence[Row]) -> bool:
-    """Return whether carried values are marked: where others were computed."""
+    """Return whether to mark carried values, which is so if others were computed."""
     return any(row.computed for row in rows)
 
 
@@ -85,7 +85,7 @@ def joint(validation: Validation) -> str:
 
 
 def _roles(validation: Validation) -> str:
-    """Return how many of the targets inside are of which role."""
+    """Return the number of targets inside, by role."""
     counts = {role: sum(row.inside is True and row.target.role == role for row in validation.rows) for role in ROLES}
     return ", ".join(f"{n} {ROLES[role]}" for role, n in counts.items() if n)
 
@@ -100,7 +100,7 @@ USED: Final[Mapping[Role, str]] = {
 
 
 def data_used(validation: Validation) -> dict[Role, str]:
-    """Return by role the data, and of what parameters were not fitted to, which statistics; all rows count."""
+    """Return the data by role, with the statistics that were not used for fitting."""
     statistics: dict[Role, dict[str, list[str]]] = {role: {} for role in USED}
     for row in validation.rows:
         statistics[row.target.role].setdefault(row.target.source, []).append(row.target.label)
@@ -115,13 +115,13 @@ def data_used(validation: Validation) -> dict[Role, str]:
 
 
 def broken(validation: Validation, rows: Sequence[Row]) -> list[Row]:
-    """Return the targets that a variant misses and the full model reaches."""
+    """Return the targets that a variant misses and the full model meets."""
     reached = {row.target.measure for row in validation.rows if row.inside}
     return [row for row in rows if row.fails and row.target.measure in reached]
 
 
 def variant_lines(validation: Validation, name: str) -> list[str]:
-    """Return what is off in a variant, what breaks by it, and how often it reshares beside the full model."""
+    """Return what a variant turns off, what this breaks, and its rate of reshares against the full model's."""
     rows = validation.variants[name]
     lost = [f"{row.target.label} {number(row.simulated)}" for row in broken(validation, rows)]
     breaks = ", ".join(lost) or "nothing that the full model meets"
@@ -133,7 +133,7 @@ def variant_lines(validation: Validation, name: str) -> list[str]:
 
 
 def _matched(validation: Validation, name: str) -> str:
-    """Return whether a variant was run at the full model's rate of reshares, and how."""
+    """Return how a variant was matched to the full model's rate of reshares, if it was."""
     match, rate = validation.matches.get(name), validation.rates[name]
     if match is None:
         return "not matched: the change of rates is part of the pattern"
@@ -144,7 +144,7 @@ def _matched(validation: Validation, name: str) -> str:
 
 
 def table_lines(rows: Sequence[Row]) -> list[str]:
-    """Return the table as lines of equal columns."""
+    """Return the table as aligned lines."""
     texts = [HEAD, *(cells(row, is_marked(rows)) for row in rows)]
     widths = [max(map(len, column)) for column in zip(*texts, strict=True)]
     lines = ["  ".join(map(str.ljust, line, widths)).rstrip() for line in texts]
@@ -152,7 +152,7 @@ def table_lines(rows: Sequence[Row]) -> list[str]:
 
 
 def validation_lines(validation: Validation) -> list[str]:
-    """Return what the command prints."""
+    """Return the lines that the command prints."""
     ranges = f"{OWN_RANGES} (the report says of each where it comes from)"
     lines = [*table_lines(validation.rows), "", joint(validation), ranges, ""]
     lines += [f"{USED[role] + ':':<13} {data}" for role, data in data_used(validation).items()]

@@ -51,26 +51,28 @@ class Opened:
         return self.models[-1]
 
     def parts(self, name):
-        return [one for one in inside(self.box) if one.has_trait(TELLING[name]) and isinstance(one, v.VuetifyTemplate)]
+        return [
+            part for part in inside(self.box) if part.has_trait(TELLING[name]) and isinstance(part, v.VuetifyTemplate)
+        ]
 
     def part(self, name):
         return self.parts(name)[0]
 
     def graph(self, key):
-        return next(one for one in self.parts("graph") if one.nodes["key"].startswith(key))
+        return next(part for part in self.parts("graph") if part.nodes["key"].startswith(key))
 
     def press(self, *labels):
         for label in labels:
-            next(one for one in inside(self.box) if isinstance(one, v.Btn) and one.children == [label]).click()
+            next(part for part in inside(self.box) if isinstance(part, v.Btn) and part.children == [label]).click()
 
     def is_off(self, label):
-        return next(one for one in inside(self.box) if isinstance(one, v.Btn) and one.children == [label]).disabled
+        return next(part for part in inside(self.box) if isinstance(part, v.Btn) and part.children == [label]).disabled
 
     def put(self, **values):
         for key, value in values.items():
             self.inputs.vue_change({"key": key.replace("__", "."), "value": value})
 
-    def wait_told(self):
+    def wait_for_why(self):
         end = time.monotonic() + 60
         while self.part("card").card["whyNote"].startswith("Why it did so is told"):
             assert time.monotonic() < end, "why was not told"
@@ -78,14 +80,14 @@ class Opened:
 
     @property
     def inputs(self):
-        return next(one for one in self.parts("inputs") if one.name == "model")
+        return next(part for part in self.parts("inputs") if part.name == "model")
 
     def item(self, key):
-        return next(one for one in self.inputs.items if one["key"] == key)
+        return next(part for part in self.inputs.items if part["key"] == key)
 
     @property
     def says(self):
-        return [one.children[0] for one in inside(self.box) if getattr(one, "class_", "") == "prism-changed"]
+        return [part.children[0] for part in inside(self.box) if getattr(part, "class_", "") == "prism-changed"]
 
 
 @pytest.fixture
@@ -109,36 +111,29 @@ def opened(monkeypatch):
     yield open_page
     for page in pages:
         page.rendered.close()
-    for one in threading.enumerate():
-        if isinstance(one, threading.Timer):
-            one.join(60)
+    for part in threading.enumerate():
+        if isinstance(part, threading.Timer):
+            part.join(60)
 
 
-def collected(model):
-    return model.datacollector.get_model_vars_dataframe()
-
-
-def test_a_page_opens_with_all_views_before_the_first_round(opened):
-    page = opened()
+def test_each_step_runs_one_round_which_all_views_show_until_the_last(opened):
+    page = opened(rest_s=0.0)
     assert page.model.params == CONFIG
-    assert (page.part("head").done, page.part("head").rounds) == (0, 2)
-    assert len(page.parts("series")) == 3
+    assert (page.part("head").done, page.part("head").rounds, page.part("head").fault) == (0, 2, "")
     assert len(page.graph("network").nodes["names"]) == 60
     assert "press play" in page.part("card").card["whyNote"]
-    assert page.part("head").fault == ""
-
-
-def test_a_step_runs_one_round_and_all_views_show_it(opened):
-    page = opened(rest_s=0.0)
     page.press("Step")
-    assert page.model.round == 0
-    assert page.part("head").done == 1
-    assert all(one.rounds == [0] for one in page.parts("series"))
-    likes = next(s for one in page.parts("series") for s in one.series if s["name"] == "likes")
+    assert (page.model.round, page.part("head").done, len(page.parts("series"))) == (0, 1, 3)
+    assert all(view.rounds == [0] for view in page.parts("series"))
+    likes = next(s for view in page.parts("series") for s in view.series if s["name"] == "likes")
     assert likes["values"] == [page.model.round_row["likes"]]
-    page.wait_told()
+    page.wait_for_why()
     card = page.part("card").card
     assert (card["why"][0][:9], card["whyNote"]) == ("Round 0: ", "")
+    page.press("Step")
+    assert page.is_off("Step")
+    page.press("Reset")
+    assert not page.is_off("Step")
 
 
 def test_changed_inputs_count_from_the_next_reset_on_and_the_page_says_so(opened):
@@ -155,35 +150,6 @@ def test_changed_inputs_count_from_the_next_reset_on_and_the_page_says_so(opened
     assert page.says == []
     assert page.part("head").done == 0
     assert len(page.graph("network").nodes["names"]) == 80
-
-
-def test_the_seed_makes_the_run_of_that_seed(opened):
-    page = opened()
-    page.put(seed="7")
-    page.press("Reset", "Step")
-    run = SocialModel(CONFIG, rng=7)
-    run.step()
-    assert collected(page.model).equals(collected(run))
-
-
-def test_a_wrong_input_is_said_beside_it_and_keeps_the_others(opened):
-    page = opened()
-    page.put(seed="seven", feed__mode="random")
-    page.press("Reset")
-    assert "'seven' is no whole number" in page.item("seed")["fault"]
-    assert "'seven' is no whole number" in page.part("head").fault
-    assert (page.model.params.seed, page.model.params.feed.mode) == (5, "random")
-    page.put(seed="8")
-    page.press("Reset")
-    assert (page.model.params.seed, page.part("head").fault) == (8, "")
-
-
-def test_the_last_round_ends_the_run_until_reset(opened):
-    page = opened()
-    page.press("Step", "Step")
-    assert page.is_off("Step")
-    page.press("Reset")
-    assert not page.is_off("Step")
 
 
 def test_a_round_that_fails_is_said_and_reset_begins_anew(opened, monkeypatch):
@@ -223,7 +189,7 @@ def test_the_network_is_laid_out_once_and_coloured_anew(opened):
     page.press("Step")
     assert graph.nodes["x"] == places
     assert graph.colors != colors
-    by = next(one for one in page.parts("inputs") if one.name.endswith("network"))
+    by = next(part for part in page.parts("inputs") if part.name.endswith("network"))
     by.vue_change({"key": "by", "value": "activity"})
     assert "coloured by activity" in page.graph("network").label
 
@@ -233,34 +199,6 @@ def test_the_largest_cascade_is_a_tree_that_grows(opened):
     sizes = []
     for _ in range(6):
         page.press("Step")
-        sizes.append(len(next((one.nodes["names"] for one in page.parts("graph") if one.curved), ())))
+        sizes.append(len(next((part.nodes["names"] for part in page.parts("graph") if part.curved), ())))
     assert sizes == sorted(sizes)
     assert sizes[-1] > 2
-
-
-def test_a_config_that_no_model_can_be_made_of_is_said_on_the_page(opened):
-    page = opened(SocialParams.model_validate({"network": {"edges": "nowhere.csv"}}))
-    assert "nowhere.csv" in page.part("head").fault
-
-
-def test_a_page_that_is_opened_again_has_a_model_of_its_own(opened):
-    first = opened()
-    first.press("Step")
-    assert opened().model.round == -1
-
-
-def test_the_model_before_is_closed_by_reset(opened, monkeypatch):
-    closed = []
-    monkeypatch.setattr(live_page.PageModel, "close", lambda model: closed.append(model))
-    page = opened()
-    before = page.model
-    page.press("Reset")
-    assert closed == [before]
-
-
-def test_an_edge_list_brings_its_number_of_agents(opened, tmp_path):
-    edges = tmp_path / "edges.csv"
-    edges.write_text("src,dst\n" + "\n".join(f"{i},{(i + 1) % 20}" for i in range(20)))
-    page = opened(SocialParams.model_validate({"network": {"edges": str(edges)}}))
-    assert len(page.graph("network").nodes["names"]) == 20
-    assert "agents.n" not in {one["key"] for one in page.inputs.items}

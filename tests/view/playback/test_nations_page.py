@@ -8,7 +8,7 @@ import pytest
 from prism_mesa.errors import DataError
 from prism_mesa.runs import config, economy
 from prism_mesa.runs.run_files import read_table
-from prism_mesa.view.playback.nations import policies_of, read_nations
+from prism_mesa.view.playback.nations import quarter_policies, read_nations
 
 
 @pytest.fixture(scope="module")
@@ -26,36 +26,26 @@ def copied(made, tmp_path):
 def test_each_nation_has_its_policy_its_verdict_and_its_indicators_before_and_after(made):
     tables, quarter = read_nations(made), 1
     indicators, decisions = read_table(made, "indicators"), read_table(made, "decisions")
-    found = policies_of(tables, quarter)
-    assert [one["nation"] for one in found] == read_table(made, "nations")["name"].tolist()
-    for one in found:
-        decision = decisions.query("round == @quarter and nation == @one['nation']").iloc[0]
-        assert (one["wanted"], one["outcome"]) == (decision["action"], decision["outcome"])
-        rate = next(row for row in one["indicators"] if row["name"] == "policy rate")
-        own = indicators[indicators["nation"].astype(str) == one["nation"]].set_index("round")["policy_rate"]
-        assert (rate["before"], rate["after"]) == (f"{own[0]:.2f}", f"{own[1]:.2f}")
-        assert json.loads(json.dumps(one, allow_nan=False)) == one
-
-
-def test_before_the_first_quarter_there_are_no_numbers(made):
-    assert {row["before"] for one in policies_of(read_nations(made), 0) for row in one["indicators"]} == {"-"}
+    policies = quarter_policies(tables, quarter)
+    assert [policy["nation"] for policy in policies] == read_table(made, "nations")["name"].tolist()
+    for policy in policies:
+        decision = decisions.query("round == @quarter and nation == @policy['nation']").iloc[0]
+        assert (policy["wanted"], policy["outcome"]) == (decision["action"], decision["outcome"])
+        rate = next(row for row in policy["indicators"] if row["name"] == "policy rate")
+        rates = indicators[indicators["nation"].astype(str) == policy["nation"]].set_index("round")["policy_rate"]
+        assert (rate["before"], rate["after"]) == (f"{rates[0]:.2f}", f"{rates[1]:.2f}")
+        assert json.loads(json.dumps(policy, allow_nan=False)) == policy
 
 
 def test_a_nation_without_a_decision_says_so(copied):
     read_table(copied, "decisions")[:0].to_parquet(copied / "decisions.parquet")
-    [first, *_] = policies_of(read_nations(copied), 1)
+    [first, *_] = quarter_policies(read_nations(copied), 1)
     assert (first["wanted"], first["told"], first["outcome"]) == ("nothing is recorded", "", "")
 
 
 @pytest.mark.parametrize(
     ("table", "column"),
-    [
-        ("indicators", "output_gap"),
-        ("nations", "inflation_target"),
-        ("verdicts", "reason"),
-        ("baselines", "policy"),
-        ("decisions", "nation"),
-    ],
+    [("indicators", "output_gap"), ("verdicts", "reason"), ("decisions", "nation")],
 )
 def test_a_column_that_is_missing_is_said_before_anything_of_nations_is_drawn(copied, table, column):
     read_table(copied, table).drop(columns=column).to_parquet(copied / f"{table}.parquet")
@@ -63,14 +53,8 @@ def test_a_column_that_is_missing_is_said_before_anything_of_nations_is_drawn(co
         read_nations(copied)
 
 
-def test_a_run_of_no_nation_is_said(copied):
-    read_table(copied, "nations")[:0].to_parquet(copied / "nations.parquet")
-    with pytest.raises(DataError, match="table 'nations' is damaged: there are none"):
-        read_nations(copied)
-
-
 def test_what_nations_said_stays_text_on_one_line(copied):
     decisions = read_table(copied, "decisions")
     decisions["action"] = "<img src=x onerror=alert(1)>\nnothing\x1b[31m"
     decisions.to_parquet(copied / "decisions.parquet")
-    assert policies_of(read_nations(copied), 0)[0]["wanted"] == "<img src=x onerror=alert(1)> nothing[31m"
+    assert quarter_policies(read_nations(copied), 0)[0]["wanted"] == "<img src=x onerror=alert(1)> nothing[31m"

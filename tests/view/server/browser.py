@@ -75,7 +75,7 @@ class Browser:
             details = params["exceptionDetails"]
             self.errors.append(details.get("exception", {}).get("description", details["text"]))
         elif event == "Runtime.consoleAPICalled" and params["type"] in ("error", "assert"):
-            self.errors.append(" ".join(str(one.get("value", one.get("description"))) for one in params["args"]))
+            self.errors.append(" ".join(str(value.get("value", value.get("description"))) for value in params["args"]))
         elif event == "Log.entryAdded" and params["entry"]["level"] == "error":
             self.errors.append(f"{params['entry']['text']} ({params['entry'].get('url', '')})")
         elif event == "Network.requestWillBeSent":
@@ -103,9 +103,9 @@ class Browser:
         """Return what the page says."""
         return self.run("document.body ? document.body.innerText : ''")
 
-    def wait_text(self, said, seconds=60):
+    def wait_text(self, text, seconds=60):
         """Wait until the page says something."""
-        until(lambda: said in self.text(), f"the page to say {said!r}", seconds, lambda: self.text()[-600:])
+        until(lambda: text in self.text(), f"the page to say {text!r}", seconds, lambda: self.text()[-600:])
 
     def wait(self, script, seconds=60):
         """Wait until a JavaScript expression is true, and return its value."""
@@ -118,20 +118,20 @@ class Browser:
         """
         place = f"(() => {{ const one = {script}; if (!one) return null; one.scrollIntoView({{block: 'center'}});"
         place += "const box = one.getBoundingClientRect(); return [box.x + box.width / 2, box.y + box.height / 2]; })()"
-        found, before = self.wait(place), None
-        while found != before:  # what stands above may still grow
+        at, before = self.wait(place), None
+        while at != before:  # what stands above may still grow
             time.sleep(0.3)
-            found, before = self.wait(place), found
+            at, before = self.wait(place), at
         clicked = f"(() => {{ const one = {script}, place = {place};"
         clicked += "if (!one || !one.contains(document.elementFromPoint(...place))) return false;"
         clicked += "one.focus(); one.click(); return true; })()"
         self.wait(clicked)
 
-    def click_text(self, said, among="button, a, [role=tab]"):
+    def click_text(self, text, among="button, a, [role=tab]"):
         """Click what says something, or is labelled so."""
-        found = f"[...document.querySelectorAll({json.dumps(among)})].find(one => one.offsetParent !== null && "
-        found += f"[one.textContent.trim(), one.getAttribute('aria-label')].includes({json.dumps(said)}))"
-        self.click(found)
+        element = f"[...document.querySelectorAll({json.dumps(among)})].find(one => one.offsetParent !== null && "
+        element += f"[one.textContent.trim(), one.getAttribute('aria-label')].includes({json.dumps(text)}))"
+        self.click(element)
 
     def picture(self, file):
         """Keep what the window shows as PNG."""
@@ -141,8 +141,8 @@ class Browser:
 def until(what, named, seconds=60.0, seen=lambda: ""):
     """Wait until a function returns something true, and return it."""
     end = time.monotonic() + seconds
-    while not (found := what()):
+    while not (value := what()):
         if time.monotonic() > end:
             raise AssertionError(f"waited {seconds} s for {named}. {seen()}")
         time.sleep(0.05)
-    return found
+    return value

@@ -29,8 +29,8 @@ def make_runs(out):
 def listen():
     """Show what each line on stdin says; end with the last one."""
     for line in sys.stdin:
-        said = json.loads(line)
-        open_page(Opened(said["kind"], tuple(map(Path, said["paths"])), tuple(said.get("overrides", ()))))
+        wanted = json.loads(line)
+        open_page(Opened(wanted["kind"], tuple(map(Path, wanted["paths"])), tuple(wanted.get("overrides", ()))))
         print("shown", flush=True)
     print("over", flush=True)
     import os

@@ -39,14 +39,6 @@ def test_requests_under_any_other_name_are_refused_since_a_foreign_page_may_have
     assert body["body"] == b"prism app: this server answers only under the address it printed.\n"
 
 
-def test_a_request_without_a_host_is_refused():
-    assert answer({})[0]["status"] == 400
-
-
-def test_a_name_that_the_server_was_told_to_listen_on_is_its_own():
-    assert answer({"Host": "lab.example:80"}, host="lab.example")[0]["status"] == 200
-
-
 @pytest.mark.parametrize("origin", ["http://foreign.example", "http://localhost:9999", "null"])
 def test_a_page_of_another_site_reaches_neither_the_server_nor_its_web_socket(origin):
     headers = {"Host": "localhost:8765", "Origin": origin}
@@ -63,8 +55,3 @@ def test_a_page_of_another_site_reaches_neither_the_server_nor_its_web_socket(or
 @pytest.mark.parametrize("host", ["", "0.0.0.0", "::"])
 def test_a_server_of_all_addresses_answers_neither_foreign_names_nor_requests_without_one(host):
     assert [answer({"Host": name}, host=host)[0]["status"] for name in ("rebound.example", "", ":8765")] == [400] * 3
-
-
-def test_its_own_page_opens_the_web_socket():
-    headers = {"Host": "localhost:8765", "Origin": "http://localhost:8765"}
-    assert answer(headers, kind="websocket")[0]["type"] == "http.response.start"

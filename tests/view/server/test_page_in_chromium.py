@@ -27,14 +27,14 @@ class Served:
     def __init__(self, folder):
         command = [*PYTHON, str(HERE / "served_pages.py"), str(folder)]
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        said = self.process.stdout.readline()
-        assert said, "the server did not start"
-        self.__dict__ |= json.loads(said)
+        text = self.process.stdout.readline()
+        assert text, "the server did not start"
+        self.__dict__ |= json.loads(text)
 
     def show(self, kind, *paths, overrides=()):
         """Let the page show something from its next load on."""
-        said = {"kind": kind, "paths": [str(path) for path in paths], "overrides": overrides}
-        self.process.stdin.write(json.dumps(said) + "\n")
+        text = {"kind": kind, "paths": [str(path) for path in paths], "overrides": overrides}
+        self.process.stdin.write(json.dumps(text) + "\n")
         self.process.stdin.flush()
         assert self.process.stdout.readline() == "shown\n"
 
@@ -58,12 +58,12 @@ def serious_faults(tab):
     if find_faults(folder, AXE):
         return []
     tab.run((folder / AXE[0].name / "axe.min.js").read_text() + "; 0")
-    found = tab.run("axe.run().then(found => found.violations)")
+    faults = tab.run("axe.run().then(found => found.violations)")
     return [
-        f"{one['id']}: {one['help']}: {node['html'][:120]}"
-        for one in found
-        for node in one["nodes"]
-        if one["impact"] in ("serious", "critical")
+        f"{fault['id']}: {fault['help']}: {node['html'][:120]}"
+        for fault in faults
+        for node in fault["nodes"]
+        if fault["impact"] in ("serious", "critical")
     ]
 
 
@@ -104,10 +104,10 @@ _SET_SEED = """(() => {
 })()"""
 
 
-def choose_agent(tab, said):
+def choose_agent(tab, text):
     """Name an agent in the card of agents."""
     tab.click("document.querySelector('.prism-find input')")
-    tab.ask("Input.insertText", text=said)
+    tab.ask("Input.insertText", text=text)
     tab.click("document.querySelector('.prism-find button')")
 
 
@@ -159,10 +159,10 @@ def wrong_input(tab, served, folder):
         ("model", bad): "agents.n",
         ("runs", served.runs["nations"], served.runs["one"]): "is a run of nations: side by side",
     }
-    for (kind, *paths), said in wanted.items():
+    for (kind, *paths), text in wanted.items():
         served.show(kind, *paths)
         tab.open(served.url)
-        tab.wait_text(said)
+        tab.wait_text(text)
     bad.write_text("agents: {n: 60}\nnetwork: {mean_degree: 8}\n")
     served.show("model", bad)
     tab.open(served.url)

@@ -1,4 +1,4 @@
-"""Merge the sections about several arms: what they share is said once, differences for each arm."""
+"""Merge the sections about several arms: common text once, differences for each arm."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -14,7 +14,7 @@ type ByArm[T] = Mapping[Arm, T]
 
 
 def merged_sections(each: ByArm[Sequence[b.Section]]) -> tuple[b.Section, ...]:
-    """Merge the sections about each arm, which have the same names in the same order."""
+    """Merge the sections of all arms, which have the same names in the same order."""
     return tuple(
         replace(same[0], blocks=_blocks({arm: section.blocks for arm, section in zip(each, same, strict=True)}))
         for same in zip(*each.values(), strict=True)
@@ -22,7 +22,7 @@ def merged_sections(each: ByArm[Sequence[b.Section]]) -> tuple[b.Section, ...]:
 
 
 def _blocks(each: ByArm[tuple[b.Block, ...]]) -> tuple[b.Block, ...]:
-    """Merge blocks place by place while they are of one kind; the rest follows for each arm."""
+    """Merge blocks position by position while they have one type; the rest follows for each arm."""
     merged: list[b.Block] = []
     places = 0
     for alike in zip(*each.values(), strict=False):
@@ -46,7 +46,7 @@ def _fold(each: ByArm[b.Fold]) -> Iterator[b.Fold]:
 def _pictures(each: ByArm[b.Picture]) -> Iterator[b.Picture]:
     for number, (arms, picture) in enumerate(_alike(each, each), 1):
         name = picture.name if number == 1 else f"{picture.name}-{number}"
-        yield replace(picture, name=name, caption=(b.Strong(arms), ": ", *b.parts_of(picture.caption)))
+        yield replace(picture, name=name, caption=(b.Strong(arms), ": ", *b.split_parts(picture.caption)))
 
 
 def _facts(each: ByArm[b.Facts]) -> Iterator[b.Facts]:
@@ -58,7 +58,7 @@ def _facts(each: ByArm[b.Facts]) -> Iterator[b.Facts]:
 
 
 def _words(each: ByArm[object], by_arm: ByArm[b.Words]) -> b.Words:
-    """Return the beginning of a text that all arms share, then the rest of each arm."""
+    """Return the common beginning of texts, then the rest for each arm."""
     groups = _alike(each, by_arm)
     if len(groups) == 1 and len(by_arm) == len(each):
         return groups[0][1]
@@ -66,13 +66,13 @@ def _words(each: ByArm[object], by_arm: ByArm[b.Words]) -> b.Words:
     shared = _shared(texts) if len(texts) == len(groups) > 1 else ""
     parts: list[b.Part] = [shared] if shared else []
     for arms, words in groups:
-        rest = (words[len(shared) :].strip(),) if isinstance(words, str) else b.parts_of(words)
+        rest = (words[len(shared) :].strip(),) if isinstance(words, str) else b.split_parts(words)
         parts += ["; " if len(parts) > bool(shared) else " ", b.Strong(arms), ": ", *rest] if any(rest) else []
     return tuple(parts[not shared :])
 
 
 def _shared(texts: Sequence[str]) -> str:
-    """Return the beginning that texts share: all of the shortest one, or up to a full stop, a colon or a semicolon."""
+    """Return the common beginning of texts, up to the end of the shortest, a full stop, a colon or a semicolon."""
     begin = commonprefix(texts)  # noqa: RUF071 - of characters
     if begin in texts and all(text[len(begin) :][:1] in ("", " ") for text in texts):
         return begin
@@ -80,7 +80,7 @@ def _shared(texts: Sequence[str]) -> str:
 
 
 def _table(each: ByArm[b.Table]) -> Iterator[b.Table]:
-    """Yield all rows of tables, with a column that names the arms of rows that only some arms have."""
+    """Yield the rows of all tables, with a column that names the arms where not all have a row."""
     first = next(iter(each.values()))
     titles = list(dict.fromkeys(group.title for table in each.values() for group in table.groups))
     groups = []
@@ -114,7 +114,7 @@ def _alike[T](each: ByArm[object], by_arm: ByArm[T]) -> list[tuple[str, T]]:
 
 
 def _named(each: ByArm[object], arms: Sequence[Arm]) -> str:
-    """Return the names of arms: the levels that set them apart, else each in full."""
+    """Return names of arms: their distinguishing levels, else their full names."""
     levels = [list(dict.fromkeys(arm[place] for arm in arms)) for place in range(len(arms[0]))]
     if len(arms) < prod(map(len, levels)):
         return "; ".join(", ".join(arm) for arm in arms)

@@ -1,6 +1,6 @@
-"""The ODD protocol of a study's model as configured: seven elements, after Grimm et al. 2020, doi:10.18564/jasss.4259.
+"""The ODD protocol of a configured model: the seven elements of Grimm et al. 2020, doi:10.18564/jasss.4259.
 
-The text comes from the configuration, the chart, and docstrings: the steps of a round, the fields of agents, the
+The text comes from the configuration, the chart, and the docstrings of the round's steps, of agent fields, and of
 groups of parameters.
 """
 
@@ -45,14 +45,14 @@ _NOT_DESCRIBED: Final = frozenset("ids names scripted feed n_feed current_match 
 
 
 def odd_section(result: StudyResult) -> Section:
-    """Return the ODD protocol of the models that a study runs: what its arms share, and what each of them changes."""
+    """Return the ODD protocol of a study's models: what its arms share, and what each changes."""
     runs, levels = result.table.runs, result.values.get("vary")
     if is_sampled(result.table) or not levels:
         factors = () if is_sampled(result.table) else result.table.factors
         levels = {factor: runs[factor].drop_duplicates().tolist() for factor in factors}
     try:
         worlds = condition_configs(result.base, result.values, levels)
-    except ConfigError:  # a table of points cannot hold every kind of level
+    except ConfigError:  # a table of sampled points cannot hold every type of level
         worlds = condition_configs(result.base, result.values, {})
     varied = changed_keys(result)
     source = b.Link("Grimm et al. 2020", "https://doi.org/10.18564/jasss.4259")
@@ -66,36 +66,36 @@ def odd_section(result: StudyResult) -> Section:
 
 
 def sections_of_worlds(worlds: Worlds, varied: Collection[str], *, load: bool = True) -> tuple[Section, ...]:
-    """Return the elements of the protocol from the second on, of all configurations of a study.
+    """Return the elements of the protocol from the second on, for all configurations of a study.
 
     Args:
         worlds: The configurations.
         varied: Dotted keys that the study changes.
-        load: Whether modules of a user's own, which hold charts and feeds, may be imported.
+        load: Whether to import the user's modules, which hold charts and feeds.
     """
     charts = {arm: _chart(config, load=load) for arm, config in worlds.items()}
     return merged_sections({arm: odd_sections(worlds[arm], charts[arm], varied, load=load) for arm in worlds})
 
 
 def _chart(config: Config, *, load: bool) -> Statechart | str:
-    """Return the chart that a configuration names, or why it is not loaded."""
+    """Return the chart that a configuration names, or the reason why it is not loaded."""
     where = config.statechart.chart
     if where is not None and not where.startswith(OWN_PACKAGE) and not load:
         return f"The chart is {where}, a module of the user's own, which is not loaded here."
     try:
         return chosen_chart(config.statechart, asks_action=config.reasoner.asks_action)
-    except PrismError as error:  # a user's module may be missing where the report is written
+    except PrismError as error:  # the user's module may be missing here
         return str(error)
 
 
 def odd_sections(
     config: Config, chart: Statechart | str, varied: Collection[str] = (), *, load: bool = True
 ) -> tuple[Section, ...]:
-    """Return the elements of the protocol from the second on, which a configuration and its chart settle.
+    """Return the elements of the protocol from the second on, for one configuration and its chart.
 
     Args:
         config: The configuration.
-        chart: Its chart; a text says why there is none to be had.
+        chart: Its chart, or a text that says why it is not available.
         varied: Dotted keys that a study changes.
         load: Whether modules of a user's own may be imported, to say what is in them.
     """
@@ -154,7 +154,7 @@ def _entities(config: Config) -> Section:
 
 
 def _candidates(config: Config) -> str:
-    """Return what feeds hold besides the posts of followed agents; empty: nothing."""
+    """Return the other sources of a feed than followed agents; empty if there are none."""
     kinds = (
         ("out_of_network", "drawn from outside the network"),
         ("two_hops", "from two hops away"),
@@ -170,8 +170,8 @@ def _candidates(config: Config) -> str:
 
 
 def _declared_attributes(config: Config, of: str) -> list[tuple[Words, Words]]:
-    """Return the attributes that the configuration declares, and where their values come from."""
-    return [(Code(name), f"declared: {params.text}") for name, params in config.attributes.items() if params.of == of]
+    """Return the declared attributes and the source of their values."""
+    return [(Code(name), f"declared: {params.said}") for name, params in config.attributes.items() if params.of == of]
 
 
 def _process(config: Config, chart: Statechart | str) -> Section:
@@ -190,7 +190,7 @@ def _process(config: Config, chart: Statechart | str) -> Section:
 
 
 def _transitions(config: Config, chart: Statechart) -> list[Block]:
-    """Return the chart as a picture and as a table of its transitions."""
+    """Return the chart as a figure and a table of transitions."""
     rows: list[b.Row] = []
     chooses = "the oracle chooses" if chart.oracle_enabled else "the first target in this list is taken"
     for transition in sorted(chart.transitions, key=lambda transition: STATES.index(transition.source)):
@@ -215,7 +215,7 @@ def _transitions(config: Config, chart: Statechart) -> list[Block]:
 
 @dataclass(frozen=True)
 class _Drawing:
-    """Draws a chart; two drawings are equal if their transitions are."""
+    """Draws a chart. Two drawings are equal if their transitions are."""
 
     rows: tuple[b.Row, ...]
     chart: Statechart = field(compare=False)
@@ -299,7 +299,7 @@ _NOT_OF_THE_MODEL: Final = frozenset({"name", "seed", "threads"})
 
 
 def changed_parameters(config: Config, varied: Collection[str]) -> tuple[Block, ...]:
-    """Return the values that are not the default, which make this model what it is."""
+    """Return the parameters that differ from their defaults."""
     rows = [
         _parameter_row(key, info, value, varied)
         for key, info, value in _leaves(config)
@@ -311,7 +311,7 @@ def changed_parameters(config: Config, varied: Collection[str]) -> tuple[Block, 
 
 
 def all_parameters(config: Config, varied: Collection[str]) -> Block:
-    """Return all parameters, a group of rows for each group of keys; folded."""
+    """Return a folded table of all parameters, by group of keys."""
     groups: dict[str, list[b.Row]] = {}
     for key, info, value in _leaves(config):
         groups.setdefault(key.rpartition(".")[0], []).append(_parameter_row(key, info, value, varied))
@@ -320,7 +320,7 @@ def all_parameters(config: Config, varied: Collection[str]) -> Block:
 
 
 def _group_title(config: Config, group: str) -> Words:
-    """Return the name of a group of keys, with the first line of its docstring."""
+    """Return the title of a group of keys: its name and the first line of its docstring."""
     if not group:
         return "The run"
     params: Any = config
@@ -330,7 +330,7 @@ def _group_title(config: Config, group: str) -> Words:
 
 
 def _leaves(params: Params, prefix: str = "") -> Iterator[tuple[str, FieldInfo, Any]]:
-    """Yield (dotted key, field, value), those of a group together."""
+    """Yield (dotted key, field, value), group by group."""
     groups: list[tuple[str, Params]] = []
     for name, info in type(params).model_fields.items():
         value = getattr(params, name)
@@ -354,7 +354,7 @@ def _parameter_row(key: str, info: FieldInfo, value: Any, varied: Collection[str
 
 
 def _as_configured(value: Any) -> str:
-    """Return a value as a configuration file has it, groups without the keys that have their default."""
+    """Return a value as in a configuration file; groups omit keys with default values."""
     return b.brief(_without_defaults(value) if isinstance(value, Mapping | list | tuple) else level(value), 80)
 
 
@@ -370,10 +370,10 @@ def odd_text(worlds: Worlds, varied: Collection[str] = (), question: str = "", *
     """Return the ODD protocol of a run or a study as Markdown, without pictures.
 
     Args:
-        worlds: The configurations: of a run one, whose name is empty.
+        worlds: The configurations; for a run a single one with an empty name.
         varied: Dotted keys that a study changes.
-        question: What the study asks; empty for a single run.
-        load: Whether modules of a user's own, which hold charts and feeds, may be imported.
+        question: The study's question; empty for a single run.
+        load: Whether to import the user's modules, which hold charts and feeds.
     """
     asks = f" This study asks: {question}" if question else ""
     purpose = Section("odd-purpose", "1. Purpose and patterns", (Paragraph(f"{PURPOSE}.{asks}"),))

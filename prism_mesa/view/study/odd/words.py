@@ -1,4 +1,4 @@
-"""Texts of the ODD protocol about the settings of a configuration."""
+"""Sentences of the ODD protocol about the settings of a configuration."""
 
 from collections.abc import Iterator
 from math import exp
@@ -69,7 +69,7 @@ _GIVES: Final = {
 
 
 def decided_by(config: Config) -> str:
-    """Return who answers open choices, and what replaces an answer that does not come."""
+    """Return who answers open choices, and what replaces a missing answer."""
     if not config.statechart.oracle_enabled:
         return "nobody is asked: the first option is taken"
     r = config.reasoner
@@ -116,7 +116,7 @@ def activity(config: Config) -> str:
 
 
 def network(config: Config) -> str:
-    """Return how the network came to be."""
+    """Return how the network is made."""
     p, counts = config.network, config.utility.sensitivity and config.utility.closeness is not None
     close = f"; close ties: up to {p.close_ties} mutual follows of each" if p.close_ties and counts else ""
     if p.edges is not None:
@@ -125,7 +125,7 @@ def network(config: Config) -> str:
 
 
 def network_dynamics(config: Config) -> str:
-    """Return how the network changes in a run."""
+    """Return how the network changes during a run."""
     if config.network.dynamics == "fixed":
         return "who follows whom stays as it is"
     r = config.network.rates
@@ -140,9 +140,9 @@ def network_dynamics(config: Config) -> str:
 
 
 def feed_order(mode: str, *, load: bool) -> str:
-    """Return the order in which a feed shows posts; for a user's function, its docstring's first sentence."""
-    if mode in FEED_MODES:
-        return FEED_MODES[mode].order
+    """Return the order of posts in a feed; for a user's function, the first sentence of its docstring."""
+    if mode in FEEDS:
+        return FEEDS[mode]
     ours = f"in the order of {mode}, a function of the study's own"
     if not load:
         return f"{ours}, which is not loaded here"
@@ -156,7 +156,7 @@ def feed_order(mode: str, *, load: bool) -> str:
 
 
 def interventions(config: Config, *, load: bool) -> str:
-    """Return which settings change in a run, and what feeds of the study's own they bring."""
+    """Return the settings that change during a run, and the custom feeds that they use."""
     texts = []
     for intervention in config.interventions:
         mode = str(intervention.set.get("feed.mode", ""))
@@ -165,13 +165,13 @@ def interventions(config: Config, *, load: bool) -> str:
 
 
 def writing(config: Config) -> str:
-    """Return where the words of posts come from."""
+    """Return the source of the texts of posts."""
     text = WRITING.get(config.content, config.content)
     return text.replace("on subjects of the corpus", f"texts of {config.posts.file}") if config.posts.file else text
 
 
 def homophily(config: Config) -> str:
-    """Return how unlikeness keeps agents apart; empty: it does not."""
+    """Return how dissimilarity reduces contact between agents; empty if it does not."""
     p = config.agents.homophily
     parts = []
     if p.engaging and config.utility.sensitivity:
@@ -182,7 +182,7 @@ def homophily(config: Config) -> str:
 
 
 def utility(config: Config) -> str:
-    """Return what an agent compares with its band."""
+    """Return the utility that an agent compares with its band."""
     p = config.utility
     if not p.sensitivity:
         return "relevance alone: what the agent compares with its band"
@@ -196,7 +196,7 @@ def utility(config: Config) -> str:
 
 
 def opinions(config: Config) -> str:
-    """Return how opinions move by what agents read; empty: they do not move."""
+    """Return how reading changes opinions; empty if it does not."""
     p = config.opinions
     if p.of is None:
         return ""
@@ -213,18 +213,18 @@ def opinions(config: Config) -> str:
 
 
 def asks_llm(config: Config) -> bool:
-    """Return whether an LLM may be asked for decisions."""
+    """Return whether an LLM may decide open choices."""
     return config.statechart.oracle_enabled and config.reasoner.kind not in ("rule", "distilled")
 
 
 def input_files(config: Config) -> list[tuple[str, str, str]]:
-    """Return the files that are read, as (key, path, what it holds)."""
+    """Return the input files as (key, path, content)."""
     paths = {f"{group}.{name}": getattr(getattr(config, group), name, None) for group, name in INPUT_FILES}
     return [(key, str(path), _FILES.get(key, "input")) for key, path in paths.items() if path is not None]
 
 
 def design_concepts(config: Config) -> Iterator[tuple[str, Words]]:
-    """Yield each concept with what the model does about it."""
+    """Yield each design concept with its place in the model."""
     yield from _about_agents(config)
     yield from _about_the_system(config)
 

@@ -45,7 +45,7 @@ def lived(few, happens, params, *, rounds=6, branches=None, shorter=8):
     """Return a world after some rounds, and all feeds of each; from round `branches` on it is a copy."""
     shown = []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(start, "checked", lambda *given: ())  # it takes most of the time
+        patch.setattr(start, "check_chart", lambda *given: ())  # it takes most of the time
         patch.setattr(ranking, "FEW", few)
         patch.setattr(exposure, "_SHORTER", shorter)
         model = small(**params)

@@ -74,7 +74,7 @@ def test_counters_tables_and_cascades_agree_whoever_engages(params, chart, happe
             box.execute(ACTIONS[seed % 3], said)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(start, "checked", lambda *given: ())
+        patch.setattr(start, "check_chart", lambda *given: ())
         with_tools(patch, think)
         model = small(**with_chart(params, chart) | {"records_engagements": None})
         for row in range(0, len(model.population), 4) if has_fans else ():

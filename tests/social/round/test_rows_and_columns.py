@@ -74,7 +74,7 @@ def lived(happens, block=None, rounds=3, share=None, **params):
     An LLM decides a `share` of what is left open, and a distilled model the rest; None: the rule decides all of it.
     """
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(start, "checked", lambda *given: ())  # it takes most of the time
+        patch.setattr(start, "check_chart", lambda *given: ())  # it takes most of the time
         if block is not None:
             patch.setattr(walking, "MOST_EVENTS", 20 * block)
             patch.setattr(walking, "PART", block)

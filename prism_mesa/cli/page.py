@@ -50,7 +50,7 @@ def browser_page(
     from prism_mesa.view.server.opened import open_page, opening_fault
     from prism_mesa.view.server.serving import serve
 
-    opened = _opened(arguments or [])
+    opened = parse_arguments(arguments or [])
     wrong = opening_fault(opened)
     if wrong:
         if not opened.paths:  # nothing that could be mended while the page is open

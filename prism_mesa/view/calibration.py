@@ -12,6 +12,7 @@ from prism_mesa.errors import counted, printable, shortened
 from prism_mesa.figure import NotebookFigure
 from prism_mesa.studies.calibration.plan import COPY
 from prism_mesa.studies.calibration.result import CONFIG, CalibrationResult
+from prism_mesa.studies.calibration.surrogate import IDENTIFIED, LEEWAY, Profiles
 from prism_mesa.view.plots.style import GREY, INK, WIDTH, axes_legend, panels, series_color, series_marker, tidy
 from prism_mesa.view.study import blocks as b
 from prism_mesa.view.study.numbers import NOTHING, significant
@@ -150,7 +151,7 @@ _LONGEST = 34
 
 def profile_figure(result: CalibrationResult, profiles: Profiles) -> Figure:
     """Return the profile of the objective for each parameter: its lowest value with the parameter held fixed."""
-    axes = result.plan.space.axes
+    axes = result.plan.axes
     figure, grid = panels(len(axes), height=2.5)
     most = profiles.least + result.plan.params.rise
     for panel, axis in zip(grid, axes, strict=True):

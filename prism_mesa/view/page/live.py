@@ -141,7 +141,7 @@ class LiveSource(on_show.Source):
         kind, words = POST_KINDS[int(posts.kind[post])], int(posts.words[post])
         if kind == "post":
             return printable(posts.said(post))
-        writer, text = said_by(self.model.platform, int(posts.parent[post]))
+        writer, text = author_and_text(self.model.platform, int(posts.parent[post]))
         return printable(on_show.with_quote("" if words == NO_TEXT else posts.texts[words], kind, writer, text))
 
     def agent_name(self, row: int) -> str:

@@ -186,7 +186,7 @@ class PageModel(SocialModel):
         try:
             return deepcopy(self.platform, {id(part): part for part in shared if part is not None})
         except Exception as error:  # a user's agent may not be copyable; the round runs anyway
-            self.uncopied = told(error)
+            self.uncopied = format_error(error)
             return None
 
     @property
@@ -258,7 +258,7 @@ def tell_round(model: PageModel, row: int) -> ToldRound:
     try:
         twin = model.as_the_round_opened()
     except Exception as error:  # a user's model may not be copyable
-        return ToldRound(note=f"It cannot be told why: {told(error)}.")
+        return ToldRound(note=f"It cannot be told why: {format_error(error)}.")
     if twin is None:
         return ToldRound(note=why_untold(model))
     asked, before = model.reasoner, twin.platform
@@ -270,7 +270,7 @@ def tell_round(model: PageModel, row: int) -> ToldRound:
             warnings.simplefilter("ignore")  # the model has issued these warnings
             return _explain_round(model, twin, row)
     except Exception as error:  # a user's guard may raise anything; the page must survive it
-        return ToldRound(note=f"It cannot be told why: {told(error)}.")
+        return ToldRound(note=f"It cannot be told why: {format_error(error)}.")
     finally:
         if before.reasoner is not asked and asks_llm(before.reasoner):
             before.reasoner.store.shared = None  # the model closes its ledger

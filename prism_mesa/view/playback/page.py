@@ -137,7 +137,7 @@ def _tell(source: RecordedSource, row: int, on_change: Callable[[], None]) -> No
         tables.told[key] = source.explain(row, on_round)
         tables.untold.pop(key, None)
     except Exception as error:  # a user's guard or action may raise anything; the page must survive it
-        tables.untold[key] = f"Why is not known: {told(error)}"
+        tables.untold[key] = f"Why is not known: {format_error(error)}"
     finally:
         tables.telling.pop(key, None)
         on_change()

@@ -135,7 +135,7 @@ def _differences(axes: Axes, values: Sequence[Mapping[int, float]], names: Seque
             ls="",
         )
         if len(beyond):
-            low, high = interval((beyond[:, None],), np.maximum(np.abs(left), np.abs(right)).max(initial=0.0))
+            low, high = interval(beyond[:, None], np.maximum(np.abs(left), np.abs(right)).max(initial=0.0))
             axes.plot([low[0], high[0]], [place + 0.17] * 2, color=look.INK, lw=1.6, solid_capstyle="butt")
             axes.plot([beyond.mean()], [place + 0.17], "D", color=look.INK, ms=4)
     axes.set_yticks(range(1, len(names)), [] if bare else list(names[1:]), parse_math=False)

@@ -67,7 +67,7 @@ def opening_fault(opened: Opened) -> str:
             with closing(SocialModel(config)):  # faults of the world that the configuration describes
                 return ""
     except (PrismError, OSError, MemoryError) as error:
-        return told(error)
+        return format_error(error)
     shown = opened_view(opened)
     return shown if isinstance(shown, str) else ""
 

@@ -222,7 +222,7 @@ def matrix_figure(result: Validation) -> Figure:
     for (text, marker, color), at in zip(_SIGNS, _sorted(signs), strict=True):
         x, y, sizes = zip(*at, strict=True) if at else ((), (), ())
         axes.scatter(x, y, s=sizes, marker=marker, color=color, label=text)
-    _frame(axes, [result.rows[place].target.told for place in places], list(tables))
+    _frame(axes, [result.rows[place].target.label for place in places], list(tables))
     look.figure_legend(figure, axes, ncols=3)
     return figure
 

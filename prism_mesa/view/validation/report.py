@@ -59,7 +59,7 @@ def markdown(validation: Validation) -> str:
     parts += [
         "## Where the allowed ranges come from",
         f"{words.OWN_RANGES}: they say what PRISM takes for near enough.",
-        "\n".join(f"- {item.told}: {RANGE_FROM[item.measure]}." for item in targets if item.required),
+        "\n".join(f"- {item.label}: {RANGE_FROM[item.measure]}." for item in targets if item.required),
         "## Sources",
         "\n".join(f"- {item.title}: {item.what}. {item.reference}." for item in SOURCES.values()),
     ]

@@ -171,7 +171,7 @@ def _candidates(config: Config) -> str:
 
 def _declared_attributes(config: Config, of: str) -> list[tuple[Words, Words]]:
     """Return the declared attributes and the source of their values."""
-    return [(Code(name), f"declared: {params.said}") for name, params in config.attributes.items() if params.of == of]
+    return [(Code(name), f"declared: {params.text}") for name, params in config.attributes.items() if params.of == of]
 
 
 def _process(config: Config, chart: Statechart | str) -> Section:

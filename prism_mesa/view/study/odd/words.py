@@ -141,8 +141,8 @@ def network_dynamics(config: Config) -> str:
 
 def feed_order(mode: str, *, load: bool) -> str:
     """Return the order of posts in a feed; for a user's function, the first sentence of its docstring."""
-    if mode in FEEDS:
-        return FEEDS[mode]
+    if mode in FEED_MODES:
+        return FEED_MODES[mode].order
     ours = f"in the order of {mode}, a function of the study's own"
     if not load:
         return f"{ours}, which is not loaded here"

@@ -53,7 +53,7 @@ def browser_page(
     opened = parse_arguments(arguments or [])
     wrong = opening_fault(opened)
     if wrong:
-        if not opened.paths:  # nothing that could be mended while the page is open
+        if not opened.paths:  # cannot be fixed while the page is open
             raise BadInputError(wrong)
         say(f"prism: {wrong} (the page says so too: mend it, and reload)")
     open_page(opened)

@@ -35,7 +35,9 @@ def among(typing: Any, values: Any, at: Any, wanted: Any, first: Any, last: Any)
         lanes, begin, of, start, end = arguments
         here = _lanes(context, builder, signature.args[0], lanes, begin)
         nothing = ir.Constant(here.type, None)
-        result = _tools.alloca_once_value(builder, nothing)  # as wide as entries: bits would be packed at each step
+        result = _tools.alloca_once_value(
+            builder, nothing
+        )  # as wide as entries, because bits would be packed at each step
         with _tools.for_range_slice(builder, start, end, ir.Constant(_I64, 1)) as (i, _):
             value = _everywhere(builder, _entry(context, builder, signature.args[2], of, i))
             is_one = builder.sext(builder.icmp_signed("==", here, value), here.type)

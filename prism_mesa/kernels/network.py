@@ -192,7 +192,7 @@ def toss_rows(
         bounds: Block b is ``bounds[b] .. bounds[b + 1] - 1``.
         inside: ``log(1 - p)`` for others in the same block.
         outside: The same for others outside.
-        indptr: Where rows begin.
+        indptr: Starts of rows.
         indices: Receives the entries; if it is empty, rows are only counted, into ``indptr[row + 1]``.
     """
     start = mixed(mixed(key, np.uint64(0)), np.uint64(0))
@@ -326,7 +326,7 @@ def mutual_pairs(indptr: Int64s, indices: Int32s, first: Int32s, other: Int32s) 
 
 @kernel
 def choose_pairs(order: Int64s, first: Int32s, other: Int32s, most: int, n: int) -> npt.NDArray[np.bool_]:
-    """Return which pairs are taken, gone through in `order`, if each number is to be in at most `most` of them."""
+    """Return which pairs are chosen, in `order`, so that each number is in at most `most` of them."""
     taken, count = np.zeros(len(first), np.bool_), np.zeros(n, np.int64)
     for pair in order:
         a, b = first[pair], other[pair]

@@ -89,7 +89,7 @@ def _sort_digits(keys: Keys, n: Any, order: Int64, scratch: Int64, counts: Int64
             place = _digit(keys[order[i]], shift)
             scratch[counts[place]] = order[i]
             counts[place] += 1
-        for i in range(n):  # numba takes seconds to compile a slice that is written to another
+        for i in range(n):  # numba takes seconds to compile an assignment of slices
             order[i] = scratch[i]
     for i in range(n - 1):
         if keys[order[i]] == keys[order[i + 1]]:

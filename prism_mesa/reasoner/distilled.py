@@ -195,7 +195,7 @@ class DistilledReasoner(BatchReasoner[DetailedChoices]):
         self.label = f"model distilled from {model.provenance.get('llm', 'an LLM')}"
 
     def source_for(self, options: tuple[AgentState, ...]) -> Source:
-        """Return who answers to a set of options are counted for."""
+        """Return the source under which answers to a set of options count."""
         return "distilled" if options in self.model.by_options else "rule"
 
     def columns(self, options: tuple[AgentState, ...], asks: Sequence[PlacedQuestion]) -> DetailedChoices:

@@ -103,7 +103,7 @@ def run_missing(
         shard: The part that is run here.
         runs: The runs to consider; None: all.
         retry: Whether to run failed runs again.
-        on_run: Called with the progress at first and after each run.
+        on_run: Called with the progress at the start and after each run.
     """
     versions, progress = measure_versions(design), Progress(0)
     todo: dict[str, _Todo] = {}

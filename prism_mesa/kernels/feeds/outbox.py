@@ -79,7 +79,7 @@ def note_writers(author: Int32, first: int, last: int, wrote: Keys, posts: Int32
     This sets the bits of their authors, which have words of their own.
     """
     n = np.int64(0)
-    for i in range(len(author)):  # every place is written, the last one again and again: no branch to be guessed wrong
+    for i in range(len(author)):  # always write, overwriting the last entry, to avoid a mispredicted branch
         posts[n] = i
         n += first <= author[i] < last
     for i in posts[:n]:

@@ -141,14 +141,14 @@ def _noted(at: Any, outbox: Outbox, scratch: RankScratch) -> Any:
     bits = np.int64(0)
     for lane in range(LANES):
         place = np.int64(scratch.root[at + lane]) - outbox.first
-        if 0 <= place < outbox.n:  # behind the last anything stands
+        if 0 <= place < outbox.n:  # entries after the last are arbitrary
             bits |= is_noted(place, scratch.met) << lane
     return bits
 
 
 @step_of_kernels
 def _listed(at: Any, outbox: Outbox, scratch: RankScratch) -> Any:
-    """Return which of `LANES` candidates are listed (`list_read`), a bit for each."""
+    """Return which of `LANES` candidates are listed (`list_read`), one bit each."""
     bits = np.int64(0)
     for lane in range(LANES):
         place = np.int64(scratch.tag[at + lane] >> np.uint32(1))

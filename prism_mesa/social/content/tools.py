@@ -135,7 +135,7 @@ class PlatformTools:
             about: What the notes should be about.
         """
         lines = [f"Note: {quoted(note, NOTE_CAP)}" for note in recalled(self.platform, self.row, about)]
-        activities = recent_activities(self.platform, self.row, 2 * MOST_POSTS)[::-1]  # the end may be cut off
+        activities = recent_activities(self.platform, self.row, 2 * MOST_POSTS)[::-1]  # the end may be cut off off
         lines += [activity_line(activity) for activity in activities]
         return "\n".join(lines) or "You have done nothing yet."
 

@@ -141,7 +141,7 @@ class CandidateColumns(PostColumns):
         return type(self)(self.platform, self.readers[rows], self.posts[rows], self._inside[rows])
 
     def column(self, name: str) -> Any:
-        """Return a field; AttributeError if there is no such column."""
+        """Return a field; AttributeError if there is none."""
         platform = self.platform
         if name == "age":
             return platform.round - platform.posts.round[self.posts].astype(np.int64)

@@ -94,7 +94,7 @@ class Exposures(NamedTuple):
     drawn: Rows
 
     def where(self, which: Mask) -> "Exposures":
-        """Return some of them."""
+        """Return a selection."""
         return Exposures(*(column[which] for column in self))
 
 

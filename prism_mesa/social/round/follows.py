@@ -172,12 +172,12 @@ def apply_decisions(platform: Platform, decided: Decisions, round_: int) -> Keys
     Args:
         platform: The platform.
         decided: The decisions that count (`settle`).
-        round_: The round in which they were decided; -1: before the first.
+        round_: The round of the decisions; -1 for before the first.
     """
     _record(platform, decided, round_)
     if not len(decided):
         return NO_KEYS
-    platform.depths.forget(np.append(decided.agent, decided.other))  # a block concerns both
+    platform.depths.forget(np.append(decided.agent, decided.other))  # a block works in both directions
     relations = platform.relations
     pairs = {event: decided.pairs[decided.event == event] for event in range(len(FOLLOW_EVENTS))}
     reported = distinct(_reported(platform, decided.where(decided.event == REPORT)))

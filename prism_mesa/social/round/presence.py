@@ -90,7 +90,7 @@ def _count(platform: Platform, events: dict[str, int]) -> None:
 
 
 def comes_online(platform: Platform) -> npt.NDArray[np.bool_]:
-    """Return for each row whether its agent comes online in this round, if it is there and idle."""
+    """Return whether each agent comes online in this round, which present and idle agents can."""
     params, chances = platform.params.agents, chances_online(platform)
     if not params.persistence:
         return platform.streams.happens("online", chances, round_=platform.round)
@@ -109,7 +109,7 @@ def draws_of_coming(platform: Platform, rows: Rows) -> Floats:
 
 
 def chances_online(platform: Platform) -> Floats:
-    """Return each agent's probability of coming online in this round: its activity times the weight of the hour."""
+    """Return each agent's probability of coming online: its activity times the weight of the hour."""
     params, clock = platform.params.agents, platform.params.clock
     activity, hours = platform.population.activity, params.hours or (1.0,) * 24
     if params.hours is None and not params.rhythm:

@@ -131,7 +131,7 @@ class FollowNetwork(Restorable):
         new = self.n_agents
         followees, fans = np.unique(np.array(follows, np.int64)), np.unique(np.array(followers, np.int64))
         more = np.append(np.bincount(fans, minlength=new), len(followees))
-        indices = np.insert(self.indices, self.indptr[fans + 1], new)  # the last number: rows stay ascending
+        indices = np.insert(self.indices, self.indptr[fans + 1], new)  # the highest number, so rows stay ascending
         indptr = np.append(self.indptr, self.indptr[-1])
         indptr[1:] += np.cumsum(more)
         close = np.append(self.close_indptr, self.close_indptr[-1])

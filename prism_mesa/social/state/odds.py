@@ -45,7 +45,9 @@ class Homophily:
         if not self.following:
             return 1.0
         factor = np.exp(-self.following * self.unlike(attributes, agents, others))
-        return factor.astype(np.float32).astype(np.float64)  # the last digits of exp differ between machines, so round
+        return factor.astype(np.float32).astype(
+            np.float64
+        )  # the last digits of exp differ between machines, so round, so round
 
 
 class Odds:

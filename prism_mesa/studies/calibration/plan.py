@@ -308,7 +308,7 @@ def _notes(params: CalibrationParams) -> tuple[str, ...]:
 
 MANIFEST: Final = "calibration.json"
 TRIALS: Final = "trials.json"
-COPY: Final = "calibration.yaml"  # the calibration file, as it was read
+COPY: Final = "calibration.yaml"  # a copy of the calibration file
 
 type How = Literal["spread", "likely", "probe", "guess"]
 

@@ -383,7 +383,7 @@ def _measures_of_shapes_and_opinions(attribute: str, by: str) -> tuple[Measure, 
 
 
 def measures_by_attribute(attribute: str) -> dict[str, Measure]:
-    """Return all measures by an attribute, by the part of the name before the ``@``."""
+    """Return all measures by an attribute, by the part of the name before ``@``."""
     by = f"`{attribute}`"
     measures = (*_measures_of_sides(attribute, by), *_measures_of_shapes_and_opinions(attribute, by))
     return {measure.name: replace(measure, name=f"{measure.name}@{attribute}") for measure in measures}

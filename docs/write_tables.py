@@ -18,8 +18,8 @@ from prism_mesa.analysis.survey.results import SURVEY_TABLES
 from prism_mesa.economy.tables import ECONOMY_TABLES
 from prism_mesa.runs.config import Config, EconomyConfig
 from prism_mesa.social.tables import SOCIAL_TABLES
-from prism_mesa.studies.measures.by_attribute import measures_by_attribute
 from prism_mesa.studies.measures.catalogue import SUBJECTS
+from prism_mesa.studies.measures.exposure import measures_by_attribute
 
 DOCS: Final = Path(__file__).parent
 PART: Final = re.compile(r"^(<!-- from the code: ([\w ]+) -->\n).*?^(<!-- end -->)$", re.DOTALL | re.MULTILINE)

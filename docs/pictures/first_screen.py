@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 
 from prism_mesa import RunResult, run
 from prism_mesa.studies.measures.finished import finished_run
-from prism_mesa.view.page.network_view import drawn_follows, lay_out
+from prism_mesa.view.page.network_view import lay_out, sample_follows
 from prism_mesa.view.page.source import Follows
 from prism_mesa.view.plots import save
 from prism_mesa.view.plots.cascades import cascade_tree
@@ -40,7 +40,7 @@ def draw_network(ax: Axes, result: RunResult, root: int) -> None:
     src, dst = ends["src"].to_numpy(), ends["dst"].to_numpy()
     follows = Follows(src, dst, np.bincount(src, minlength=AGENTS))
     drawn = lay_out(follows)
-    src, dst = drawn_follows(drawn, follows)
+    src, dst = sample_follows(drawn, follows)
     at = drawn.where
     lines = np.stack([at[src], at[dst]], axis=1)
     ax.add_collection(LineCollection(list(lines), colors="#9fb3c8", linewidths=0.25, alpha=0.16, rasterized=True))

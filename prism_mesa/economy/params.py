@@ -40,15 +40,15 @@ def keys_without_effect(deciders: Deciders) -> tuple[str, ...]:
     """Return a note for each reason why keys that were set have no effect; of several reasons the first counts."""
     idle: dict[str, list[str]] = {}
     for key in explicit_values(deciders.p):
-        why = next((rule.why for rule in _rules(key) if rule.when(deciders)), None)
+        why = next((rule.why for rule in _rules(type(deciders.p), key) if rule.when(deciders)), None)
         if why is not None:
             idle.setdefault(why, []).append(key)
     return tuple(f"{', '.join(keys)}: no effect: {why}" for why, keys in idle.items())
 
 
-def _rules(key: str) -> Iterator[NoEffect]:
+def _rules(kind: type[Params], key: str) -> Iterator[NoEffect]:
     """Yield the rules beside a key and its groups, outermost first."""
-    fields, name = EconomyParams.model_fields, key.rpartition(".")[2]
+    fields, name = kind.model_fields, key.rpartition(".")[2]
     for part in key.split("."):
         rules = (rule for rule in fields[part].metadata if isinstance(rule, NoEffect))
         yield from (rule for rule in rules if rule.names is None or name in rule.names)

@@ -6,7 +6,7 @@ from worlds import plain, small
 
 from prism_mesa import RunResult, Study, open_run, run
 from prism_mesa.errors import ConfigError, DataError
-from prism_mesa.view.plots.sources import groups_of, one_run
+from prism_mesa.view.plots.sources import one_run, to_groups
 from prism_mesa.view.plots.states import states_figure
 from prism_mesa.view.plots.style import NARROW, figure_caption
 
@@ -51,16 +51,16 @@ def test_a_study_has_a_line_for_each_condition_with_a_band_over_its_seeds(tmp_pa
 def test_runs_of_a_group_differ_in_their_seed_only(tmp_path):
     table = rounds_table(2)
     same = [kept_run(tmp_path / str(seed), seed=seed, rounds=table) for seed in (1, 2)]
-    assert [(group.label, group.n_seeds) for group in groups_of({"both": same, "one": same[0]})] == [
+    assert [(group.label, group.n_seeds) for group in to_groups({"both": same, "one": same[0]})] == [
         ("both", 2),
         ("one", 1),
     ]
     other = kept_run(tmp_path / "other", seed=3, rounds=table, settings={"feed": {"mode": "random"}})
     with pytest.raises(DataError, match=r"1 and other differ in feed, not only in their seed: give them by label"):
-        groups_of([*same, other])
+        to_groups([*same, other])
     again = kept_run(tmp_path / "again", seed=2, rounds=table)
     with pytest.raises(DataError, match=r"2 and again have the same seed, 2: give one of them"):
-        groups_of([*same, again])
+        to_groups([*same, again])
     with pytest.raises(DataError, match="2 runs given: this figure is of one"):
         one_run(same)
 

@@ -22,7 +22,7 @@ from prism_mesa.view.plots.homophily import homophily_figure, mixing, ratios
 from prism_mesa.view.plots.network import network_by_attribute_figure
 from prism_mesa.view.plots.oracle import oracle_figure, wilson
 from prism_mesa.view.plots.sources import one_run
-from prism_mesa.view.plots.style import caption_of
+from prism_mesa.view.plots.style import figure_caption
 from prism_mesa.view.plots.timeline import timeline_figure
 
 MOVES = [
@@ -55,7 +55,7 @@ def test_a_timeline_has_a_bar_for_each_stay_in_a_state_and_a_mark_at_each_open_c
     assert asked.get_xdata().tolist() == [1.0]
     assert axes.get_yticklabels()[int(asked.get_ydata()[0])].get_text() == "composing"
     caption = "States of one agent in rounds 0 to 1, each of 3 ticks: n = 3 transitions, 1 of them an open choice, "
-    assert f"{caption}decided by the oracle." in caption_of(figure)
+    assert f"{caption}decided by the oracle." in figure_caption(figure)
     assert axes.get_title(loc="left") == "Ben $x$, agent 1"
 
 
@@ -83,7 +83,7 @@ def test_feeds_are_compared_seed_by_seed_with_the_interval_of_the_paired_differe
     assert marks[0].get_xdata() == pytest.approx(beyond)
     ends = stats.ttest_1samp(beyond, 0).confidence_interval()
     assert any(len(line.get_xdata()) == 2 and line.get_xdata() == pytest.approx(ends) for line in drawn.axes[0].lines)
-    assert "n = 3 pairs of runs with the same seed" in caption_of(drawn.axes[0])
+    assert "n = 3 pairs of runs with the same seed" in figure_caption(drawn.axes[0])
     whole = feeds_figure(groups, width=8.5)  # without cascades and posts: two outcomes, each with its differences
     assert len(whole.axes) == 4
     with pytest.raises(DataError, match="at least two groups"):
@@ -107,7 +107,7 @@ def test_homophily_shows_each_pair_of_groups_as_a_multiple_of_chance(tmp_path):
     axes = figure.axes[0]
     [picture] = axes.images
     follows = made.summary["follows"]
-    assert f"n = {follows:,}" in caption_of(figure)
+    assert f"n = {follows:,}" in figure_caption(figure)
     shown = np.asarray(picture.get_array())
     assert np.diag(shown).min() > 0 > shown[~np.eye(len(shown), dtype=bool)].max()  # blocks keep to themselves
     assert float(axes.texts[0].get_text()) == pytest.approx(2 ** shown[0, 0], rel=0.05)
@@ -116,7 +116,7 @@ def test_homophily_shows_each_pair_of_groups_as_a_multiple_of_chance(tmp_path):
     assert len(dots.get_offsets()) == 40
     followers = made.table("agents")["followers"]
     assert dots.get_sizes().argmax() == followers.argmax()
-    assert f"all {follows:,} follows" in caption_of(network)
+    assert f"all {follows:,} follows" in figure_caption(network)
     with pytest.raises(ConfigError, match="agents have no attribute 'party'"):
         network_by_attribute_figure(made, by="party")
     with pytest.raises(ConfigError, match="what='love': is one of follows, impressions, engagements"):
@@ -143,7 +143,7 @@ def test_the_oracle_is_held_against_what_agents_did_in_bins_with_wilsons_interva
     expected = stats.binomtest(3, 4).proportion_ci(method="wilson")
     assert (low[0], high[0]) == pytest.approx((expected.low, expected.high))
     assert [text.get_text() for text in axes.texts] == ["1", "4"]
-    assert "n = 5 options" in caption_of(figure)
+    assert "n = 5 options" in figure_caption(figure)
 
 
 def test_an_oracle_that_was_never_asked_for_probabilities_cannot_be_drawn(tmp_path):

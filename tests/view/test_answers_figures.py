@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from prism_mesa.view.plots.distilled import distilled_figure, drift_figure
-from prism_mesa.view.plots.style import caption_of
+from prism_mesa.view.plots.style import figure_caption
 from prism_mesa.view.plots.survey import survey_figure
 
 WIDTHS = pytest.mark.parametrize("width", [8.5, 17.0])
@@ -25,7 +25,7 @@ def test_a_survey_shows_means_before_and_after_and_the_change_in_points(width):
     assert shares.get_title(loc="left") == "More than $1?\nn = 9 before, 8 after"
     assert changes.get_xlabel() == "change, points"
     assert figure.get_figwidth() == pytest.approx(width / 2.54)
-    assert "95 % intervals (Student's, over agents" in caption_of(figure)
+    assert "95 % intervals (Student's, over agents" in figure_caption(figure)
 
 
 @WIDTHS
@@ -40,7 +40,7 @@ def test_a_distilled_model_is_shown_beside_the_rule_by_calibration_and_scores(wi
     for axes, values in ((losses, [0.6, 0.3]), (aucs, [0.7, 1.0])):
         assert [bar.get_width() for bar in axes.patches] == values
         assert [label.get_text() for label in axes.get_yticklabels()] == ["rule", "llm"]
-    assert caption_of(figure).startswith("n = 1,200 decisions on held-out personas and posts")
+    assert figure_caption(figure).startswith("n = 1,200 decisions on held-out personas and posts")
 
 
 @WIDTHS
@@ -57,7 +57,9 @@ def test_a_drift_has_means_over_seeds_and_bands_against_the_largest_share(width)
     assert np.column_stack(states.lines[0].get_data()) == pytest.approx(np.array([[0.5, 5.0], [1, 0]]))
     assert len(outcomes.collections) == len(states.collections) == 1
     assert outcomes.get_title(loc="left") == "Outcomes, times those at 100 %"
-    assert caption_of(figure).startswith("Means over n = 2 seeds; bands: 95 % intervals; by the share of open choices")
+    assert figure_caption(figure).startswith(
+        "Means over n = 2 seeds; bands: 95 % intervals; by the share of open choices"
+    )
     alone = drift_figure(drift[drift["seed"] == 1], width=width)
     assert not alone.axes[0].collections
-    assert "bands" not in caption_of(alone)
+    assert "bands" not in figure_caption(alone)

@@ -16,7 +16,7 @@ from prism_mesa.runs.records.in_memory import RowsInMemory
 from prism_mesa.social.tables import SOCIAL_TABLES
 from prism_mesa.view.plots.cascades import cascade_tree, cascade_tree_figure
 from prism_mesa.view.plots.chart import OPEN, chart_figure
-from prism_mesa.view.plots.style import GREY, caption_of
+from prism_mesa.view.plots.style import GREY, figure_caption
 
 MOVES = [
     *[("feed_ready", "idle", "scrolling", False)] * 4,
@@ -44,7 +44,7 @@ def test_the_chart_says_how_often_each_transition_was_taken_and_how_often_it_was
     share = 100 * rounds_table(2)["share_composing"].mean()
     assert f"composing\n{share:.2g} %" in words
     assert next(text for text in axes.texts if text.get_text() == "2 open").get_color() == OPEN
-    assert "n = 22" in caption_of(figure)
+    assert "n = 22" in figure_caption(figure)
 
 
 def test_arrows_are_thicker_the_more_often_they_were_taken_and_dotted_where_never(tmp_path):
@@ -68,7 +68,7 @@ def test_the_chart_of_several_seeds_has_means_and_into_axes_of_ones_own_it_goes_
     panel = Figure().add_subplot()
     assert chart_figure(runs, ax=panel) is panel.figure
     assert {"6", "14", "8", "3 open"} <= set(texts(panel))  # 13.5 to the even one
-    assert "means over n = 2 seeds" in caption_of(panel)
+    assert "means over n = 2 seeds" in figure_caption(panel)
     with pytest.raises(DataError, match="chart: 2 groups of runs given: this figure is of one"):
         chart_figure({"a": runs[0], "b": runs[1]})
 
@@ -82,7 +82,7 @@ def test_the_chart_of_a_live_model_counts_what_its_recorder_or_its_histories_hol
     model.recorder = None
     figure = chart_figure(model)
     held = int(np.minimum(model.history.count, model.history.depth).sum())
-    assert f"(n = {held:,}), the last {model.history.depth} of each agent" in caption_of(figure)
+    assert f"(n = {held:,}), the last {model.history.depth} of each agent" in figure_caption(figure)
     with pytest.raises(DataError, match="nobody has moved: there is nothing to draw"):
         chart_figure(small())
 
@@ -124,7 +124,7 @@ def test_the_largest_cascade_is_drawn_over_rounds(tmp_path):
     dots = {part.get_label(): len(part.get_offsets()) for part in axes.collections if isinstance(part, PathCollection)}
     assert dots == {"the post": 1, "depth 1": 2, "depth 2": 2}
     assert axes.get_title(loc="left") == "The cascade of post 0, by A $dollar$"
-    assert "n = 5 posts: one and 4 reshares, depth 2, breadth 2" in caption_of(figure)
+    assert "n = 5 posts: one and 4 reshares, depth 2, breadth 2" in figure_caption(figure)
     assert "by agent 13" in cascade_tree_figure(folder, root=3).axes[0].get_title(loc="left")
 
 

@@ -9,7 +9,7 @@ from drawn_runs import kept_run
 from matplotlib.colors import to_hex
 
 from prism_mesa.view.plots.economy import indicators_figure, policies_figure, responses_figure
-from prism_mesa.view.plots.style import PALETTE, caption_of
+from prism_mesa.view.plots.style import PALETTE, figure_caption
 
 QUARTERS = ["2009Q4", "2010Q1", "2010Q2"]
 INDICATORS = ["output_gap", "inflation", "unemployment", "policy_rate"]
@@ -69,7 +69,7 @@ def test_each_instrument_has_its_line_and_each_direction_its_mark(tmp_path):
     caption = (
         "Decisions of all nations, by quarter (n = 5: 2 carried out, 1 changed nothing, 1 rejected, 1 not understood)"
     )
-    assert caption_of(figure).startswith(caption)
+    assert figure_caption(figure).startswith(caption)
 
 
 @pytest.mark.parametrize(("width", "shown"), [(8.5, 2), (17.0, 3)])
@@ -81,8 +81,8 @@ def test_indicators_have_a_column_for_each_nation_and_a_line_for_each_policy(tmp
     level, panel, taylor, nothing = (np.asarray(line.get_ydata()).tolist() for line in inflation.lines)
     assert (level, panel) == ([2.0, 2.0], [10.0, 11.0, 12.0])
     assert (taylor, nothing) == ([10.25, 11.25, 12.25], [10.5, 11.5, 12.5])
-    assert caption_of(figure).startswith("Indicators at the end of each of n = 3 quarters, ")
-    assert ("the first 2 of 3 nations" in caption_of(figure)) is (shown == 2)
+    assert figure_caption(figure).startswith("Indicators at the end of each of n = 3 quarters, ")
+    assert ("the first 2 of 3 nations" in figure_caption(figure)) is (shown == 2)
 
 
 @pytest.mark.parametrize(("width", "columns"), [(8.5, 2), (17.0, 4)])
@@ -94,4 +94,6 @@ def test_responses_have_a_panel_for_each_indicator_of_the_nation_whose_rate_rise
     assert figure.axes[0].get_gridspec().ncols == columns
     _, held, taylor = figure.axes[1].lines
     assert (held.get_ydata().tolist(), taylor.get_ydata().tolist()) == ([10.0, 11.0, 12.0], [11.0, 12.0, 13.0])
-    assert caption_of(figure).startswith("Ann: what a policy rate that is one point higher for a year changes there")
+    assert figure_caption(figure).startswith(
+        "Ann: what a policy rate that is one point higher for a year changes there"
+    )

@@ -12,7 +12,7 @@ from prism_mesa.runs.social import run
 from prism_mesa.social.state.network import FollowNetwork
 from prism_mesa.view.plots.drawing import draw_run
 from prism_mesa.view.plots.network import CHANGED, Groups, follow_figure, network_figure
-from prism_mesa.view.plots.style import GREY, INK, caption_of
+from prism_mesa.view.plots.style import GREY, INK, figure_caption
 
 
 def small(**more):
@@ -72,7 +72,7 @@ def test_of_many_agents_and_follows_some_are_drawn_and_the_caption_says_so():
     inside, between, agents = drawn(figure.axes[0])
     assert len(agents.get_offsets()) == 1000
     assert 2200 < len(inside.get_segments()) + len(between.get_segments()) < 2800
-    caption = caption_of(figure)
+    caption = figure_caption(figure)
     assert figure.legends[0].get_title().get_text() == "Who follows whom, by x"
     assert caption.startswith("1,000 of 1,500 agents, drawn evenly, and ")
     assert " % of the follows among them, and 7 % of those that ended or are new, the same in both" in caption

@@ -20,7 +20,7 @@ from prism_mesa.view.plots.files import save
 from prism_mesa.view.plots.inequality import lorenz_figure
 from prism_mesa.view.plots.network import network_figure
 from prism_mesa.view.plots.states import states_figure
-from prism_mesa.view.plots.style import NARROW, caption_of
+from prism_mesa.view.plots.style import NARROW, figure_caption
 
 
 def drawn(figure):
@@ -75,7 +75,7 @@ def test_states_of_several_seeds_are_a_panel_each_with_means_and_students_interv
     low, high = stats.t.interval(0.95, 2, 0.03, stats.sem(shares))
     box = band.get_paths()[0].get_extents()
     assert (box.y0, box.y1) == pytest.approx((low, high))
-    assert "means of n = 3 seeds; bands: 95 % interval" in caption_of(figure)
+    assert "means of n = 3 seeds; bands: 95 % interval" in figure_caption(figure)
     panel = Figure().add_subplot()
     assert states_figure(runs, ax=panel) is panel.figure
     assert sorted(labelled_lines(panel)) == sorted(set(STATES) - {"idle"})
@@ -105,7 +105,7 @@ def test_cascade_sizes_are_a_ccdf_of_posts_on_two_logarithmic_axes(tmp_path):
     assert (axes.get_xscale(), axes.get_yscale()) == ("log", "log")
     assert "size" in axes.get_xlabel()
     assert "share" in axes.get_ylabel()
-    assert "n = 5 posts of 50 agents" in caption_of(figure)
+    assert "n = 5 posts of 50 agents" in figure_caption(figure)
 
 
 @pytest.mark.slow
@@ -142,7 +142,7 @@ def test_engagement_per_impression_has_bands_over_seeds_and_says_of_how_many(two
     line = labelled_lines(drawn(figure))["likes"]
     assert line.get_ydata() == pytest.approx((rounds_table(4)["likes"] + 1) / 100)
     assert len(figure.axes[0].collections) >= 1
-    assert "n = 800 impressions" in caption_of(figure)
+    assert "n = 800 impressions" in figure_caption(figure)
     panel = labelled_lines(engagement_figure({"left": two_seeds[0], "right": two_seeds[1]}).axes[0])
     assert panel["right"].get_ydata() == pytest.approx(
         (rounds_table(4)[["likes", "replies", "reshares"]].sum(axis=1) + 2) / 100
@@ -161,7 +161,7 @@ def test_engagement_per_post_is_pooled_by_how_often_posts_were_seen(tmp_path):
     box = axes.collections[0].get_paths()[0].get_extents()
     assert (box.y0, box.y1) == pytest.approx((12 / 180, 12 / 48 + half))
     assert [text.get_text() for text in axes.texts] == ["n = 12", "12"]
-    assert "n = 25 posts, of which 1 were never seen" in caption_of(figure)
+    assert "n = 25 posts, of which 1 were never seen" in figure_caption(figure)
 
 
 def test_lorenz_curves_begin_at_0_end_at_1_and_name_the_gini_coefficient(tmp_path):
@@ -189,7 +189,7 @@ def test_a_platform_without_posts_or_engagement_is_drawn_without_fractions_of_a_
     axes = drawn(figure)
     assert [text.get_text() for text in axes.texts] == ["nobody posted"]
     assert (axes.get_xticks().tolist(), axes.get_yticks().tolist()) == ([], [])
-    assert caption_of(figure) == "There are no cascades: no post appeared. From run (seed 1)."
+    assert figure_caption(figure) == "There are no cascades: no post appeared. From run (seed 1)."
     assert drawn(engagement_figure(folder, per="round")).get_yticks().tolist() == [0, 1]
 
 
@@ -213,9 +213,9 @@ def test_every_figure_of_a_run_names_the_run_and_its_seed(tmp_path):
     named = f"From {result.run_dir.name} (seed 7)."
     figures = {"chart", "cascade_tree", "cascades", "engagement", "homophily", "lorenz", "network", "states"}
     for name in figures:
-        assert caption_of(getattr(result.plot, name)()).endswith(named)
-    assert caption_of(network_figure(result.run_dir)).endswith(named)
-    assert caption_of(result.plot.timeline(result.table("transitions")["agent"].iloc[0])).endswith(named)
+        assert figure_caption(getattr(result.plot, name)()).endswith(named)
+    assert figure_caption(network_figure(result.run_dir)).endswith(named)
+    assert figure_caption(result.plot.timeline(result.table("transitions")["agent"].iloc[0])).endswith(named)
     assert "(seed 7)" in " ".join(result.plot.states()._supxlabel.get_text().split())
 
 

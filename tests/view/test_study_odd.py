@@ -50,7 +50,7 @@ def test_the_elements_and_design_concepts_stand_in_their_order(tmp_path):
 def test_the_steps_of_a_round_are_those_of_its_docstring():
     rows = [row for row in describe().rows() if row and row[0].isdigit() and len(row) == 3]
     assert [row[1] for row in rows] == "publish rank open ticks commit collect close".split()
-    assert rows[1][2].startswith("each agent who will be there gets its feed")
+    assert rows[1][2].startswith("each agent that will read gets its feed")
 
 
 @pytest.mark.parametrize("chart", [social_chart, viral_chart])

@@ -102,7 +102,7 @@ def test_data_are_named_by_what_they_were_used_for(validation):
 def test_the_lines_and_the_page_have_all_targets_and_sources(validation):
     lines = "\n".join(validation_lines(validation))
     page = markdown(validation)
-    assert all(row.target.told in lines and row.target.told in page for row in validation.rows)
+    assert all(row.target.label in lines and row.target.label in page for row in validation.rows)
     assert "note: a note" in lines
     assert page.count("| inside |") == 33 + 29
     assert "| `shape_depth` | reshares | 0.25 | 0.75 |" in page

@@ -1,10 +1,11 @@
 """Real values: carried by PRISM, or computed from data by the estimators that measure runs."""
 
+import warnings
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -108,12 +109,14 @@ def _read(file: Path, numbers: Sequence[str], texts: Sequence[str]) -> pd.DataFr
         if lacking := [column for column in wanted if column not in header.names]:
             present = printable(", ".join(header.names[:_NAMES_SHOWN]))
             raise DataError(f"{file}: no column {lacking[0]!r} (there is {present})")
-        with opened(file, files) as stream:
-            options: dict[str, Any] = {"sep": header.delimiter, "names": header.names, "header": 0, "low_memory": False}
-            table = pd.read_csv(stream, usecols=wanted, dtype=dict.fromkeys(texts, str), **options)[wanted]
+        with warnings.catch_warnings(), opened(file, files) as stream:
+            warnings.simplefilter("error", pd.errors.ParserWarning)  # rows longer than the header
+            types = dict.fromkeys(texts, str)
+            table = pd.read_csv(stream, sep=header.delimiter, index_col=False, dtype=types, low_memory=False)
+        table = table.set_axis(header.names, axis=1)[wanted]
     except DataError:
         raise
-    except (OSError, ValueError, EOFError, zlib.error) as error:
+    except (OSError, ValueError, EOFError, zlib.error, pd.errors.ParserWarning) as error:
         reason = next(iter(str(error).splitlines()), "it is empty")
         raise DataError(f"{file}: cannot be read as CSV: {printable(reason)}") from None
     for column, gaps in table.isna().items():

@@ -20,7 +20,7 @@ from .network import network_figure as network_figure
 from .opinions import opinions_figure as opinions_figure
 from .oracle import oracle_figure as oracle_figure
 from .states import states_figure as states_figure
-from .style import caption_of as caption_of
+from .style import figure_caption as figure_caption
 from .survey import draw_survey as draw_survey
 from .survey import survey_figure as survey_figure
 from .timeline import timeline_figure as timeline_figure

@@ -65,7 +65,7 @@ def indicators_figure(of: NationRun, *, width: float = look.WIDE) -> Figure:
     """
     tables = (_table(of, name) for name in ("indicators", "baselines", "nations"))
     figure = figure_of_indicators(*tables, width=width)
-    look.write_caption(figure, look.caption_of(figure), width, of)
+    look.write_caption(figure, look.figure_caption(figure), width, of)
     return figure
 
 

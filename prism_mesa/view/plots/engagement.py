@@ -60,7 +60,7 @@ def engagement_figure(
     ways[per](panel, groups, kinds, per)
     if len(groups) > 1 or len(kinds) > 1:
         panel.legend_below(1 if panel.is_narrow and len(groups) > 1 else 3)
-    panel.caption(look.caption_of(panel.axes), of)
+    panel.caption(look.figure_caption(panel.axes), of)
     return panel.figure
 
 

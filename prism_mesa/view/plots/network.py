@@ -90,7 +90,7 @@ def network_figure(of: str | Path, *, width: float = look.WIDE) -> Figure:
         raise DataError(f"{folder}: table 'agents' has fewer rows than its network has agents: it is damaged")
     first_groups = Groups(groups.of[: before.n_agents], groups.names, groups.by)
     figure = follow_figure(before, after, first_groups, width=width)
-    look.write_caption(figure, look.caption_of(figure), width, of)
+    look.write_caption(figure, look.figure_caption(figure), width, of)
     return figure
 
 

@@ -136,7 +136,7 @@ class Panel:
         return self.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), **options)
 
     def caption(self, text: str, of: Drawable | None = None) -> None:
-        """Write a caption below the figure; the user's axes only store it for `caption_of`."""
+        """Write a caption below the figure; the user's axes only store it for `figure_caption`."""
         text += "" if of is None else run_names(of)
         self.axes.set_label(text)
         if self.is_new:
@@ -190,7 +190,7 @@ def write_caption(figure: Figure, text: str, width: float, of: Drawable | None =
     figure.supxlabel(wrapped, x=0.01, ha="left", fontsize=SMALL, color="#444444", parse_math=False)
 
 
-def caption_of(drawn: Figure | Axes) -> str:
+def figure_caption(drawn: Figure | Axes) -> str:
     """Return the caption of a figure, or of the axes that you passed to a figure function."""
     return str(drawn.get_label() or "")
 

@@ -3,11 +3,11 @@
 import csv
 import io
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Final
+from typing import BinaryIO, Final
 
 import pandas as pd
 import pyarrow as pa
@@ -150,23 +150,39 @@ def _streamed(
         strings_can_be_null=True,
         null_values=[""],
     )
-    batches = []
+    parsing = pa.csv.ParseOptions(delimiter=header.delimiter, newlines_in_values=True)
+    batches: list[pa.RecordBatch] = []
     try:
         with opened(file, files) as stream:
-            reader = pa.csv.open_csv(
-                pa.PythonFile(stream, mode="r"),
-                pa.csv.ReadOptions(block_size=_STREAM_BLOCK),
-                pa.csv.ParseOptions(delimiter=header.delimiter, newlines_in_values=True),
-                kinds,
-            )
-            for batch in reader:
-                cells = [whole_numbers(column) if numbers else _trimmed(column) for column in batch.columns]
+            for block in _whole_lines(stream):  # pyarrow's own stream reads ahead in a thread that outlives an error
+                names = list(header.names) if batches else None
+                reading = pa.csv.ReadOptions(use_threads=False, block_size=len(block) + 1, column_names=names)
+                table = pa.csv.read_csv(pa.BufferReader(block), reading, parsing, kinds).combine_chunks()
+                texts = [table[name].combine_chunks() for name in columns]
+                cells = [whole_numbers(column) if numbers else _trimmed(column) for column in texts]
                 if any(column is None for column in cells):
                     return None
                 batches.append(pa.record_batch(cells, names=list(columns)))
     except (ValueError, KeyError, pa.ArrowException):
         return None
     return pa.Table.from_batches(batches) if batches else None
+
+
+def _whole_lines(stream: BinaryIO) -> Iterator[bytes]:
+    """Yield a file in blocks of whole lines.
+
+    Raises:
+        ValueError: If a line is longer than a block, or a block may end within a quoted text.
+    """
+    rest = b""
+    while block := stream.read(_STREAM_BLOCK):
+        end = max(block.rfind(b"\n"), block.rfind(b"\r")) + 1
+        lines, rest = rest + block[:end], block[end:]
+        if not end or lines.count(b'"') % 2:
+            raise ValueError
+        yield lines
+    if rest:
+        yield rest
 
 
 def whole_numbers(texts: pa.Array) -> pa.Array | None:

@@ -8,6 +8,7 @@ from worlds import differing, ran, small
 from prism_mesa.errors import ChartError, ConfigError
 from prism_mesa.social.agent import SocialAgent
 from prism_mesa.social.behavior import social_chart, viral_chart
+from prism_mesa.social.round import walk_tables
 from prism_mesa.statechart import AgentState, F, Statechart, Transition
 
 IDLE, SCROLLING, EVALUATING, COMPOSING = list(AgentState)[:4]
@@ -92,3 +93,10 @@ def test_a_chart_of_which_a_distilled_model_has_learned_nothing_is_refused():
     with pytest.raises(ConfigError, match="learned nothing of what this chart leaves open"):
         model.chart = Statechart(states, [*others, *left], IDLE)
     assert model.chart is before
+
+
+def test_a_trigger_rule_that_kernels_cannot_read_is_refused_and_does_not_always_fire(monkeypatch):
+    rule = walk_tables.TriggerRule(SCROLLING, "feed_done", F.agent.mood > 0.5)
+    monkeypatch.setattr(walk_tables, "TRIGGER_RULES", (rule, *walk_tables.TRIGGER_RULES))
+    with pytest.raises(ValueError, match=r"feed_done in scrolling: .* agent\.mood"):
+        walk_tables.WalkTables(social_chart)

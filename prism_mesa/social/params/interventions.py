@@ -56,7 +56,7 @@ class InterventionParams(Params):
 
     at: int = Field(ge=0, description="first round with the new settings")
     until: int | None = Field(None, ge=1, description="first round without them; null: they stay to the end")
-    set: Annotated[dict[str, Any], Act(_settings_text)] = Field(min_length=1, description="dotted key: value")
+    set: Annotated[dict[str, Any], Act(_settings_text)] = Field(default_factory=dict, description="dotted key: value")
     agents: str | None = Field(
         None,
         min_length=1,
@@ -70,7 +70,7 @@ class InterventionParams(Params):
     @property
     def text(self) -> str:
         """What it does, when, and for which agents."""
-        acts = ", ".join(act.text(getattr(self, name)) for name, act in acts_by_key().items())
+        acts = ", ".join(act.text(getattr(self, name)) for name, act in acts_by_key().items() if getattr(self, name))
         when = f"from round {self.at} on" if self.until is None else f"in rounds {self.at} to {self.until - 1}"
         return f"{when}: {acts}{f' for agents with {self.agents}' if self.agents else ''}"
 
@@ -109,6 +109,8 @@ class InterventionParams(Params):
     def _is_consistent(self) -> Self:
         if self.until is not None and self.until <= self.at:
             raise ValueError(f"until={self.until} is not after at={self.at}")
+        if not any(getattr(self, name) for name in acts_by_key()):
+            raise ValueError(f"does nothing: give {' or '.join(acts_by_key())}")
         for key in self.set if self.agents is not None else ():
             if key not in OF_SOME:
                 raise ValueError(f"{key} cannot change for some agents (feed.* can, except {' and '.join(_FOR_ALL)})")

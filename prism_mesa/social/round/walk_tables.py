@@ -81,7 +81,7 @@ class WalkTables:
         fired = [rule for rule in map(self._under_chart, TRIGGER_RULES) if rule is not None]
         rules = [[rule for rule in fired if rule.state is state] for state in STATES]
         flat = [rule for of_state in rules for rule in of_state]
-        conditions = [NOTHING if rule.when is None else self._programmer.add(rule.when) for rule in flat]
+        conditions = [self._condition(rule) for rule in flat]
         by_cell = [
             outcomes[0] if not arms else GUARDED for arms, outcomes in zip(self._arms, self._outcomes, strict=True)
         ]
@@ -114,6 +114,13 @@ class WalkTables:
         if rule.trigger != IGNORES or self.claimed is False:
             return rule
         return replace(rule, when=IS_BELOW & ~self.claimed) if isinstance(self.claimed, Expression) else None
+
+    def _condition(self, rule: TriggerRule) -> int:
+        """Return the program of a rule's condition, `NOTHING` without one."""
+        program = NOTHING if rule.when is None else self._programmer.add(rule.when)
+        if program is None:
+            raise ValueError(f"{rule.trigger} in {rule.state.value}: kernels cannot read all fields of {rule.when}")
+        return program
 
     def note_values(self, gave_value: npt.NDArray[np.uint8]) -> None:
         """Note the guards that gave a value in the walk."""

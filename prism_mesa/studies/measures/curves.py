@@ -53,7 +53,7 @@ def _by_size(column: str, run: FinishedRun) -> Curve:
 
 def _hops(run: FinishedRun) -> Curve:
     hop = run.once(measured_hops)
-    numbers = reproduction(hop)[np.bincount(hop, minlength=1) >= FEWEST]
+    numbers = reproduction(hop)[np.bincount(hop) >= FEWEST]
     return np.arange(len(numbers)), numbers
 
 

@@ -228,6 +228,12 @@ def test_curves_are_rows_of_places_and_values(run):
     assert set(curves["curve"]) >= {"hours", "activity", "depth"}
 
 
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_curves_of_a_run_without_posts_are_empty(run):
+    nothing = FinishedRun(run.config, {}, lambda name: run.table(name).iloc[:0], run.follows)
+    assert not (run_curves(nothing)["curve"] == "reproduction").any()
+
+
 def test_a_lorenz_curve_falls_below_equality():
     assert lorenz([1, 1, 2]).tolist() == pytest.approx(np.interp(np.linspace(0, 3, 101), range(4), [0, 0.25, 0.5, 1]))
     assert np.isnan(lorenz([])).all()

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from prism_mesa.errors import BadInputError, PrismWarning
+from prism_mesa.kernels.compiling import FOLDER
 
 LONGEST_LINE = 600
 """Characters of a message."""
@@ -119,7 +120,7 @@ class Jail:
 
 def _is_cache(where: str) -> bool:
     """Return whether a file is what Python and numba keep of code."""
-    return "__pycache__" in where or "/.cache/" in where
+    return "__pycache__" in where or "/.cache/" in where or (bool(FOLDER) and where.startswith(FOLDER))
 
 
 def _refused(self, address: object) -> None:

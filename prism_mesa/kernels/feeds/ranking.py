@@ -7,9 +7,9 @@ import numpy.typing as npt
 
 from prism_mesa.kernels.compiling import lean_kernel, part_of_kernels, step_of_kernels
 from prism_mesa.kernels.feeds.gathering import NOBODY, gather, is_hidden
-from prism_mesa.kernels.feeds.outbox import Audience, Outbox, place_of_root, writer_of
+from prism_mesa.kernels.feeds.outbox import Audience, Outbox, place_of_root, writer_index
 from prism_mesa.kernels.feeds.scoring import DIVERSE, X_ALGO, RankScratch, Scoring, lowered, score_fresh, sort_key
-from prism_mesa.kernels.lanes import LANES, among, below, first_one
+from prism_mesa.kernels.lanes import LANES, among, below, lowest_bit
 from prism_mesa.kernels.ordering import is_among, put_in_order
 
 type Int32 = npt.NDArray[np.int32]
@@ -53,14 +53,14 @@ def find_fresh(
             looked_at |= ~_up_to(inside_end - at)
         rest = fresh & np.uint64(looked_at)
         while rest:
-            candidate, lowest = at + first_one(rest), rest & (~rest + np.uint64(1))
+            candidate, lowest = at + lowest_bit(rest), rest & (~rest + np.uint64(1))
             if _drops(
                 candidate, reader, candidate >= inside_end, begin, old_end, is_long, outbox, scoring, audience, scratch
             ):
                 fresh ^= lowest
             rest ^= lowest
         while fresh:
-            scratch.fresh[np.uint64(n)] = at + first_one(fresh)
+            scratch.fresh[np.uint64(n)] = at + lowest_bit(fresh)
             fresh &= fresh - np.uint64(1)
             n += 1
     if repeats:
@@ -230,7 +230,7 @@ def _lower_authors(n: Any, outbox: Outbox, scoring: Scoring, scratch: RankScratc
 @part_of_kernels
 def _writer(candidate: Any, outbox: Outbox, scoring: Scoring, scratch: RankScratch) -> Any:
     author = scoring.author[outbox.first + np.int64(scratch.tag[candidate] >> np.uint32(1))]
-    return writer_of(outbox.wrote, outbox.writers, author)
+    return writer_index(outbox.has_posts, outbox.writers, author)
 
 
 @part_of_kernels

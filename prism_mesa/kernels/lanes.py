@@ -35,9 +35,7 @@ def among(typing: Any, values: Any, at: Any, wanted: Any, first: Any, last: Any)
         lanes, begin, wanted_array, start, end = arguments
         entries = _lanes(context, builder, signature.args[0], lanes, begin)
         zero = ir.Constant(entries.type, None)
-        result = _tools.alloca_once_value(
-            builder, zero
-        )  # as wide as entries, because bits would be packed at each step
+        result = _tools.alloca_once_value(builder, zero)  # as wide as entries: bits would be packed at each step
         with _tools.for_range_slice(builder, start, end, ir.Constant(_I64, 1)) as (i, _):
             value = _broadcast(builder, _entry(context, builder, signature.args[2], wanted_array, i))
             is_one = builder.sext(builder.icmp_signed("==", entries, value), entries.type)

@@ -119,7 +119,7 @@ def test_log_probabilities_are_those_of_the_answer_or_none(thought, answer, end,
 
 def test_log_probabilities_of_something_else_are_refused():
     reply = Completion("B", top_logprobs=((("A", -0.1),),))
-    with pytest.raises(OracleError, match="not those of its answer") as caught:
+    with pytest.raises(OracleError, match="may be those of its thought") as caught:
         strip_thought("x", reply, thought=None, tokens=["A"], decoding={"max_tokens": 9})
     assert caught.value.reason == "unmatched"
 

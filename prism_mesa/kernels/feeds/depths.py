@@ -126,7 +126,7 @@ def _fetch(reader: Any, audience: Audience) -> None:
     """Prefetch what the next reader needs first."""
     for k in range(audience.indptr[reader], min(audience.indptr[reader + 1], audience.indptr[reader] + 256), 16):
         prefetch(audience.indices, k)
-    prefetch(audience.known, audience.known_start[reader + 1] - 1)
+    prefetch(audience.seen_roots, audience.seen_start[reader + 1] - 1)
 
 
 @step_of_kernels
@@ -144,7 +144,7 @@ def _read_on(
     feed: Int32,
 ) -> Any:
     rows, shown, old_end, recent_old_end = len(rounds.n), np.int64(0), np.int64(-1), np.int64(-1)
-    begin, recent_begin = audience.known_start[reader], recent.start[reader]
+    begin, recent_begin = audience.seen_start[reader], recent.start[reader]
     for back in range(min(rows, now + 1)):
         row = (now - back) % rows
         passed = np.int64(depth[reader, row]) * _unit(rounds.n[row])
@@ -154,7 +154,7 @@ def _read_on(
         if highest < 0:
             continue
         if old_end < 0:
-            old_end = note_known(audience.known, begin, audience.known_start[reader + 1], outbox, scratch)
+            old_end = note_known(audience.seen_roots, begin, audience.seen_start[reader + 1], outbox, scratch)
             recent_old_end = note_known(recent.roots, recent_begin, recent.start[reader + 1], outbox, scratch)
         base = np.int64(rounds.first[row]) - outbox.first
         for word in range(highest, -1, -1):
@@ -168,7 +168,7 @@ def _read_on(
                 place = place_of_root(root, outbox.first, outbox.n, outbox.old_roots)
                 is_known = is_noted(place, scratch.met)
                 if root < outbox.first and not is_known:
-                    is_known += author[root] == reader or is_among(audience.known, begin, old_end, root)
+                    is_known += author[root] == reader or is_among(audience.seen_roots, begin, old_end, root)
                     is_known |= is_among(recent.roots, recent_begin, recent_old_end, root)
                 note(place, scratch.met)
                 feed[reader, shown] = outbox.first + local  # a known post is overwritten, or lies after the last

@@ -50,19 +50,19 @@ class Audience(NamedTuple):
 
     Attributes:
         indptr, indices: The agents that each agent follows.
-        known_start, known: The roots that each agent has seen.
+        seen_start, seen_roots: The roots that each agent has seen.
         hidden_start, hidden: The agents whose posts are hidden from each agent; empty if there are none.
-        shown_start, shown: With `feed.repeats`, the posts that each agent has read.
+        read_start, read_posts: With `feed.repeats`, the posts that each agent has read.
     """
 
     indptr: Int64
     indices: Int32
-    known_start: Int64
-    known: Int32
+    seen_start: Int64
+    seen_roots: Int32
     hidden_start: Int64
     hidden: Int32
-    shown_start: Int64
-    shown: Int32
+    read_start: Int64
+    read_posts: Int32
 
 
 @lean_kernel

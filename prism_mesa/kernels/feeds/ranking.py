@@ -34,16 +34,18 @@ def find_fresh(
 
     A bit of a word stands for a candidate. Few remain to be looked at one by one once known roots are out.
     """
-    begin, end, n = audience.known_start[reader], audience.known_start[reader + 1], np.int64(0)
-    repeats = len(audience.shown_start) > 1
+    begin, end, n = audience.seen_start[reader], audience.seen_start[reader + 1], np.int64(0)
+    repeats = len(audience.read_start) > 1
     if repeats:
         list_read(1, reader, outbox, audience, scratch)
     is_long, old_end = end - begin > MANY, end
     if is_long:
-        old_end = note_known(audience.known, begin, end, outbox, scratch)
+        old_end = note_known(audience.seen_roots, begin, end, outbox, scratch)
     for at in range(first, last, LANES):
         known = (
-            _noted(at, outbox, scratch) if is_long else among(scratch.root, np.int64(at), audience.known, begin, end)
+            _noted(at, outbox, scratch)
+            if is_long
+            else among(scratch.root, np.int64(at), audience.seen_roots, begin, end)
         )
         if repeats:
             known |= _listed(at, outbox, scratch)
@@ -95,7 +97,7 @@ def _drops(
     drops = root == NOBODY
     if not drops and root < outbox.first:
         drops = scoring.author[root] == reader  # its author may no longer have it in its list
-        drops |= is_long and is_among(audience.known, begin, old_end, root)
+        drops |= is_long and is_among(audience.seen_roots, begin, old_end, root)
     if not drops and is_outsider and len(audience.hidden_start) > 0:
         drops = is_hidden(
             scoring.author[outbox.first + np.int64(scratch.tag[candidate] >> np.uint32(1))], reader, audience
@@ -106,9 +108,9 @@ def _drops(
 @step_of_kernels
 def list_read(bit: Any, reader: Any, outbox: Outbox, audience: Audience, scratch: RankScratch) -> None:
     """Set the bits in `RankScratch.listed` of the copies that a reader has read to 0 or 1 (`feed.repeats`)."""
-    k = audience.shown_start[reader + 1] - 1
-    while k >= audience.shown_start[reader] and audience.shown[k] >= outbox.first:
-        place = np.uint64(audience.shown[k] - outbox.first)
+    k = audience.read_start[reader + 1] - 1
+    while k >= audience.read_start[reader] and audience.read_posts[k] >= outbox.first:
+        place = np.uint64(audience.read_posts[k] - outbox.first)
         word, mask = place >> np.uint64(6), np.uint64(1) << (place & np.uint64(63))
         scratch.listed[word] = scratch.listed[word] & ~mask | mask * np.uint64(bit)
         k -= 1
@@ -128,8 +130,8 @@ def note_known(known: Int32, begin: Any, end: Any, outbox: Outbox, scratch: Rank
 def forget(begin: Any, end: Any, kept: Any, outbox: Outbox, audience: Audience, scratch: RankScratch) -> None:
     """Clear what known roots, and the first of `RankScratch.best`, have left in `RankScratch.met`."""
     k = end - 1
-    while k >= begin and audience.known[k] >= outbox.first:
-        scratch.met[(audience.known[k] - outbox.first) >> 6] = 0
+    while k >= begin and audience.seen_roots[k] >= outbox.first:
+        scratch.met[(audience.seen_roots[k] - outbox.first) >> 6] = 0
         k -= 1
     for k in range(kept):
         scratch.met[place_of_root(scratch.root[scratch.best[k]], outbox.first, outbox.n, outbox.old_roots) >> 6] = 0
@@ -296,7 +298,7 @@ def _show_best(
     reader: Any, n: Any, audience: Audience, outbox: Outbox, scoring: Scoring, scratch: RankScratch, feed: Int32
 ) -> Any:
     """Write the best of `n` fresh candidates into the feed of a reader; return their number."""
-    begin, end = audience.known_start[reader], audience.known_start[reader + 1]
+    begin, end = audience.seen_start[reader], audience.seen_start[reader + 1]
     is_diverse = scoring.mode == X_ALGO or scoring.mode == DIVERSE
     put_in_order(scratch.key, n, scratch.order, scratch.places, scratch.counts)
     is_many = n > MANY or end - begin > MANY

@@ -42,8 +42,7 @@ class PostsParams(Params):
         "replaces the oldest",
     )
     authors: Annotated[Literal["id", "rank"], OnlyWith("posts.file")] = Field(
-        "id",
-        description="how authors of the file become agents: by id, or by rank (authors by posts, agents by followers)",
+        "id", description="how authors of the file become agents: by id, or by rank of posts and of followers"
     )
     n_topics: int = Field(16, ge=2, le=512, description="dimensions of topics and interests")
     embedder: Literal["hashing", "wordllama"] = Field(

@@ -145,13 +145,9 @@ def _reported(folder: Path, spent: Mapping[str, int]) -> dict[str, int]:
 
 def _run_in_memory(job: Job, run: PlatformRun) -> tuple[Mapping[str, Any], _Tables]:
     """Run, keep no files, and return the summary and a reader of tables."""
-    needed = [find_measure(name).tables for name in job.measures]
-    wanted = {
-        *job.collect,
-        *(READ if CURVES in job.collect else ()),
-        *(t for tables in needed for t in tables or ()),
-    }
-    records = RowsInMemory(run.tables, None if None in needed else wanted)
+    inputs = [find_measure(name).tables for name in job.measures]
+    wanted = {*job.collect, *(READ if CURVES in job.collect else ()), *(t for names in inputs for t in names or ())}
+    records = RowsInMemory(run.tables, None if None in inputs else wanted)
     return run.run_in_memory(records, job.run), records.table
 
 

@@ -71,12 +71,8 @@ def _conditions(cells: Cells, side: Side) -> Bools:
 def _case(expected: Expectation, compared: Comparison, column: int, paired: bool) -> _Case:
     samples = tuple(sample[:, column] for sample in compared.samples)
     equal, right_mean = bool(compared.equal[column]), float(compared.right_mean[column])
-    difference, p, test, equivalence = (
-        float(compared.difference[column]),
-        float(compared.p[column]),
-        compared.test,
-        None,
-    )
+    difference, p = float(compared.difference[column]), float(compared.p[column])
+    test, equivalence = compared.test, None
     if expected.relation == "=":
         margin = (expected.margin or 0.0) * (abs(right_mean) / 100 if expected.percent else 1)
         equivalence = tost(samples, margin, scale=float(compared.scale[column]), identical=paired and equal)

@@ -192,7 +192,7 @@ def test_a_branch_says_where_it_parted_and_what_differs_before(base):
     found = quick(base, other, why=False)
     assert found.can_differ_from == 2
     assert found.branched["other"].run == "base"
-    assert any("they branched in round 2, and differ before it" in note for note in found.notes)
+    assert any("they branched in round 2, but differ before it" in note for note in found.notes)
 
 
 def test_nations_are_compared_by_quarter(tmp_path):

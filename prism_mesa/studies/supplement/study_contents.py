@@ -22,7 +22,8 @@ from prism_mesa.studies.design.points import find_file
 from prism_mesa.studies.design.study_design import Worlds, condition_configs
 from prism_mesa.studies.folder import LEDGER, MANIFEST, StudyFolder
 from prism_mesa.studies.params import StudyParams, flat, settings, study_params
-from prism_mesa.studies.supplement.of_run import (
+from prism_mesa.studies.supplement.packing import Action, Contents
+from prism_mesa.studies.supplement.run_contents import (
     ENDED,
     INPUTS,
     LACKS,
@@ -33,7 +34,6 @@ from prism_mesa.studies.supplement.of_run import (
     pack_run,
     put_module,
 )
-from prism_mesa.studies.supplement.packing import Action, Contents
 
 _VALUE_FILES: Final = ("calibration.json", "trials.json", "validation.json")
 _TEXTS: Final = ("study.yaml", "calibration.yaml", "fitted.yaml")

@@ -75,8 +75,7 @@ class EconomyModel(RoundModel):
         readings: Recorded readings of answers, by quarter and nation, for a run that is repeated.
         note: Why no LLM decides, or another than the preferred one; else empty.
         notes: `note`, keys without effect, nations with default values, and other warnings.
-        totals: Decisions so far by outcome (see `tables.OUTCOMES`).
-        read_by: Decisions so far by the source of their measures.
+        totals, read_by: Decisions so far by outcome (see `tables.OUTCOMES`), and by the source of their measures.
         prism_datacollector: As for `SocialModel`. It has the indicators of each nation and quarter
             (`observation.INDICATORS`), the world's numbers of `accepted`, `no_change`, `rejected` and `not_understood`
             decisions, and its means of output gap, inflation and unemployment, weighted by output.

@@ -65,7 +65,7 @@ class RoundModel(mesa.Model):
         """Rounds that have opened so far."""
         raise NotImplementedError
 
-    def say(self, text: str) -> None:
+    def warn(self, text: str) -> None:
         """Issue a warning, and keep it in `notes`."""
         raise NotImplementedError
 
@@ -104,7 +104,7 @@ class RoundModel(mesa.Model):
         if not self.rounds_done:
             self.running = self.running and self.steps < self.params.rounds
             if self.steps == 1:
-                self.say(f"{type(self).__name__}.step has opened no round: call super().step() in it")
+                self.warn(f"{type(self).__name__}.step has opened no round: call super().step() in it")
 
     def _collect_once(self) -> None:
         """Let a user's DataCollector collect, unless it has done so in this step."""

@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-from prism_mesa.kernels.lanes import own_lines
+from prism_mesa.kernels.lanes import aligned_zeros
 
 
 @pytest.mark.parametrize("kind", [np.uint8, np.int32, np.uint64, np.float64])
 @pytest.mark.parametrize("shape", [1, 5, (3, 7), 4096])
 def test_an_array_of_zeros_has_its_lines_of_the_caches_to_itself(shape, kind):
     for _ in range(20):
-        found = own_lines(shape, kind)
+        found = aligned_zeros(shape, kind)
         memory = found
         while memory.base is not None:
             memory = memory.base
@@ -25,4 +25,4 @@ def test_an_array_of_zeros_has_its_lines_of_the_caches_to_itself(shape, kind):
 
 
 def test_an_array_without_entries_has_its_shape():
-    assert own_lines((4, 0), np.int32).shape == (4, 0)
+    assert aligned_zeros((4, 0), np.int32).shape == (4, 0)

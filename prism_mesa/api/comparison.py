@@ -1,4 +1,4 @@
-"""Compare two runs, or two sides of several seeds."""
+"""Compare two runs, or two groups of runs with several seeds each."""
 
 from collections.abc import Sequence
 from dataclasses import fields
@@ -38,7 +38,7 @@ class Comparison(RunComparison):
         return write_comparison(self, out)[0].parent
 
     def as_json(self) -> dict[str, Any]:
-        """Return it as plain values, as ``prism compare --json`` prints it."""
+        """Return the comparison as plain values, as ``prism compare --json`` prints it."""
         return as_json(self)
 
     def __str__(self) -> str:
@@ -49,7 +49,7 @@ class Comparison(RunComparison):
     @one_line
     def __repr__(self) -> str:
         first = self.first_divergence
-        outcome = "equal in every table" if self.equal else "no table in which they diverge"
+        outcome = "equal in every table" if self.equal else "no diverging table found"
         outcome = outcome if first is None else f"diverged in {first.where}"
         return (
             f"<Comparison of {' and '.join(self.names)}: {counted(len(self.pairs.base), 'pair')}, {outcome}, "
@@ -70,8 +70,8 @@ def compare(
     Args:
         run: One side: a result, the folder of a run or of runs, or several of these.
         other: The other side. Runs are paired by seed, except two single runs.
-        measures: Names of the catalogue (``prism study measures``), or ``module:function`` for your own; None: the
-            whole catalogue.
+        measures: Names from the catalogue (``prism study measures``), or ``module:function`` for your own; None: all
+            of the catalogue.
         why: Whether to repeat both runs up to where they diverge, to tell why.
         trust: As for `replay`.
 
@@ -80,8 +80,8 @@ def compare(
         figure and the report.
 
     Raises:
-        BadInputError: If there is no such run or measure, or the runs cannot be compared: a platform and nations, the
-            same run twice, or one without a round.
+        BadInputError: If there is no such run or measure, or if you compare a platform with nations, a run with
+            itself, or a run without rounds.
     """
     names = [measures] if isinstance(measures, str) else measures
     result = compare_runs(run, other, measures=names, why=why, trust=trust)

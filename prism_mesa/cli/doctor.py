@@ -32,12 +32,12 @@ def doctor(
     Each thing that is missing is followed by what to do about it. The exit code is 0 unless something that every run
     needs is broken. Nothing is changed without --clean.
     """
-    from prism_mesa.api.installation import look
+    from prism_mesa.api.installation import check_installation
 
-    installation = look(ollama)
-    removed = _clean(installation.kept) if clean else []
+    installation = check_installation(ollama)
+    removed = _clean(installation.caches) if clean else []
     if as_json:
-        findings, kept = [asdict(finding) for finding in installation.findings], list(map(_as_json, installation.kept))
+        findings, kept = list(map(asdict, installation.findings)), list(map(_as_json, installation.caches))
         sizes = [{"path": str(cache.path), "size_bytes": cache.size_bytes} for cache in removed]
         show_json({"findings": findings, "kept": kept, "removed": sizes, "broken": len(installation.broken)})
     else:
@@ -74,7 +74,7 @@ def _show(installation: "Installation", removed: "list[Kept]", *, clean: bool) -
         show_line(f"{finding.what:<{_WIDTH}}{mark}{finding.told}")
         if finding.todo:
             show_line(f"{'':<{_WIDTH}}-> {finding.todo}")
-    left = [cache for cache in installation.kept if cache not in removed]
+    left = [cache for cache in installation.caches if cache not in removed]
     for what in dict.fromkeys(cache.what for cache in left):
         group = [cache for cache in left if cache.what == what]
         where = group[0].path if len(group) == 1 else f"{len(group)} in {group[0].path.parent}"

@@ -17,7 +17,7 @@ from prism_mesa.deliberation.messages import (
 from prism_mesa.llm.text import plain, unframed
 
 CONTENT_CAP: Final = 1200
-"""Characters of one content in a prompt."""
+"""Maximum number of characters that a prompt shows of a message's content."""
 TEXT_CAP: Final = 8000
 """Characters of the text that a turn is about; longer ones are refused."""
 RESULT_CAP: Final = 10_000
@@ -26,8 +26,8 @@ CALL_CAP: Final = 300
 """Characters of a call: the tool's name and its parameters."""
 CONTEXT_CAP: Final = 6000
 """Characters of a context that is a text."""
-_KEPT: Final = 2
-"""How many of the last messages are never summarised."""
+_N_RECENT: Final = 2
+"""Number of the latest messages, which are never summarised."""
 
 
 def count_tokens(text: str) -> int:
@@ -40,7 +40,7 @@ def count_tokens(text: str) -> int:
 
 
 def quoted(text: object, cap: int = CONTENT_CAP) -> str:
-    """Return a text as data: one line, cut, between signs that it cannot contain."""
+    """Cut a text to `cap` characters on one line, and put it between marks that it cannot contain."""
     return f"<<< {unframed(text, cap)} >>>"
 
 
@@ -98,7 +98,7 @@ class Conversation:
         self.max_tokens = max_tokens
 
     def add(self, role: Role, *contents: Content) -> None:
-        """Add contents: the agent's own to its last message if nothing came after it, others as a new message."""
+        """Append contents to the last message if that and they are the agent's, else add a message."""
         if self.messages and self.messages[-1].role == role and role == "assistant":
             last = self.messages[-1]
             self.messages[-1] = last.model_copy(update={"contents": (*last.contents, *contents)})
@@ -113,7 +113,7 @@ class Conversation:
     @property
     def old(self) -> list[Message]:
         """The messages to be summarised; empty while there is room."""
-        return self.messages[:-_KEPT] if self.tokens > self.max_tokens else []
+        return self.messages[:-_N_RECENT] if self.tokens > self.max_tokens else []
 
     def summarise(self, summary: str) -> None:
         """Put a summary in place of the `old` messages."""

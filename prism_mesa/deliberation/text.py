@@ -13,10 +13,10 @@ from pydantic_core import to_json, to_jsonable_python
 
 from prism_mesa.errors import PrismError
 
-ONCE: Final = (GeneratorType, map, filter, zip, enumerate, reversed)
+ITERATORS: Final = (GeneratorType, map, filter, zip, enumerate, reversed)
 """Types whose parts can be read only once; reading them runs the user's code."""
 
-_LISTS: Final = (list, tuple, deque, KeysView, ValuesView, ItemsView, *ONCE)
+_LISTS: Final = (list, tuple, deque, KeysView, ValuesView, ItemsView, *ITERATORS)
 _ADDRESS: Final = re.compile(r"\bat 0x[0-9A-Fa-f]{6,16}\b")
 
 
@@ -82,7 +82,7 @@ def _rank(part: Any) -> tuple[int, Any]:
 _repr: Final = reprlib.Repr(maxstring=60, maxother=60, maxlong=60)
 
 
-def shown(value: object) -> str:
+def quoted_value(value: object) -> str:
     """Return the `repr` of a value, cut, and without addresses of objects."""
     try:
         return without_addresses(_repr.repr(value))
@@ -99,7 +99,7 @@ def as_text(value: object) -> str:
     try:
         return to_json(mended(jsonable(value)), inf_nan_mode="strings").decode()
     except Exception:  # circular, too deep, a number too long: the tool has run anyway
-        return shown(value)
+        return quoted_value(value)
 
 
 def error_text(error: BaseException) -> str:

@@ -14,7 +14,7 @@ from pydantic.errors import PydanticUserError
 from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import PydanticUndefined
 
-from prism_mesa.deliberation.text import error_text, jsonable, mended, shown
+from prism_mesa.deliberation.text import error_text, jsonable, mended, quoted_value
 from prism_mesa.errors import ConfigError, did_you_mean
 
 type Schema = dict[str, Any]
@@ -45,7 +45,7 @@ def tool_line(tool: _Tool) -> str:
     needed = tool.parameters.get("required", ())
     names, sentences = [], [_sentence(tool.description)]
     for name, schema in tool.parameters.get("properties", {}).items():
-        default = shown(schema["default"]) if "default" in schema else "" if name in needed else "..."
+        default = quoted_value(schema["default"]) if "default" in schema else "" if name in needed else "..."
         names.append(f"{name}: {type_name(schema)}" + (f" = {default}" if default else ""))
         if schema.get("description"):
             sentences.append(_sentence(f"{name}: {schema['description']}"))
@@ -161,7 +161,7 @@ def tool_form(function: Callable[..., Any]) -> ToolForm:
     """
     plain = getattr(function, "__func__", function)
     if not isinstance(plain, FunctionType):
-        raise ConfigError(f"tools: {shown(function)}: must be a function or a method; wrap it in one")
+        raise ConfigError(f"tools: {quoted_value(function)}: must be a function or a method; wrap it in one")
     forms = _forms[plain is not function]
     if plain not in forms:
         forms[plain] = _read(function, plain)
@@ -255,4 +255,4 @@ def _fault(fault: Mapping[str, Any], properties: Schema) -> str:
             return f"{place}: is missing; allowed: {allowed}"
         case "missing":
             return f"{place}: is missing"
-    return f"{place}: {fault['msg'].removeprefix('Value error, ')}, not {shown(fault['input'])}"
+    return f"{place}: {fault['msg'].removeprefix('Value error, ')}, not {quoted_value(fault['input'])}"

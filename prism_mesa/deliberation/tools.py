@@ -33,7 +33,7 @@ from typing import Any, Final
 
 from pydantic import BaseModel, ConfigDict
 
-from prism_mesa.deliberation.text import ONCE, as_text, capped, error_text, shown
+from prism_mesa.deliberation.text import ITERATORS, as_text, capped, error_text, quoted_value
 from prism_mesa.deliberation.tool_schema import Schema, call_schema, tool_form, tool_line
 from prism_mesa.errors import ConfigError, did_you_mean
 
@@ -42,7 +42,7 @@ type Function = Callable[..., Any]
 TIMEOUT_S: Final = 10.0
 RESULT_CAP: Final = 1000
 LEAST_CAP: Final = 80
-"""The lowest cap of results: the note on the cut needs room."""
+"""The lowest allowed cap of results, so that the note that a result was cut fits in."""
 
 
 class ToolResult(BaseModel):
@@ -69,7 +69,7 @@ class Tool:
         name: Its name, a Python identifier.
         description: One line for prompts.
         parameters: JSON schema of an object. Calls are checked against the function's type hints.
-        timeout_s: Seconds after which PRISM gives it up. A coroutine then ends; a thread goes on. Set None for a tool
+        timeout_s: Seconds until a call times out. A coroutine is then cancelled; a thread goes on. Set None for a tool
             that changes something: it runs in the caller's thread.
     """
 
@@ -81,19 +81,19 @@ class Tool:
 
     def __post_init__(self) -> None:
         if not self.name.isidentifier() or keyword.iskeyword(self.name):
-            raise ConfigError(f"tool {shown(self.name)}: name: must be a Python identifier, such as 'read_feed'")
+            raise ConfigError(f"tool {quoted_value(self.name)}: name: must be a Python identifier, such as 'read_feed'")
         _check_timeout(self.timeout_s, f"tool {self.name}")
 
     @classmethod
-    def of(cls, function: Function, *, name: str | None = None, timeout_s: float | None = TIMEOUT_S) -> "Tool":
+    def wrap(cls, function: Function, *, name: str | None = None, timeout_s: float | None = TIMEOUT_S) -> "Tool":
         """Return a tool made from a function's signature and docstring.
 
         The first paragraph of the docstring is the description; its `Args:` (Google style) describe the parameters.
-        A method keeps its object.
+        A bound method stays bound.
 
         Raises:
-            ConfigError: If there is no docstring, a parameter has no type or cannot be passed by name, the name is no
-                identifier, or the time-out is not above 0.
+            ConfigError: If there is no docstring, a parameter has no type or cannot be passed by name, the name is
+                not an identifier, or the time-out is not above 0.
         """
         form = tool_form(function)
         if not form.description:
@@ -113,7 +113,7 @@ class ToolRegistry:
         result_cap: Most characters of a result; at least 80.
 
     Raises:
-        ConfigError: If a function cannot be a tool (see `Tool.of`), a name is taken, or a number is not allowed.
+        ConfigError: If a function cannot be a tool (see `Tool.wrap`), a name is taken, or a number is not allowed.
     """
 
     def __init__(
@@ -143,10 +143,10 @@ class ToolRegistry:
             timeout_s: As in `Tool`; by default the registry's.
 
         Raises:
-            ConfigError: If it cannot be a tool (see `Tool.of`), or its name is taken.
+            ConfigError: If it cannot be a tool (see `Tool.wrap`), or its name is taken.
         """
         limit = self.timeout_s if timeout_s is ... else timeout_s
-        tool = function if isinstance(function, Tool) else Tool.of(function, name=name, timeout_s=limit)
+        tool = function if isinstance(function, Tool) else Tool.wrap(function, name=name, timeout_s=limit)
         if tool.name in self._tools:
             raise ConfigError(f"tool {tool.name}: name: is taken; give another one (name=...)")
         self._tools[tool.name] = tool
@@ -201,7 +201,7 @@ class ToolRegistry:
         """
         try:
             if name not in self:
-                return self._failed("unknown-tool", self._no_tool(name))
+                return self._failed("unknown-tool", self._unknown_tool_text(name))
             tool = self._tools[name]
             arguments, faults = tool_form(tool.function).arguments(parameters)
             if faults:
@@ -210,7 +210,7 @@ class ToolRegistry:
             return ToolResult(ok=True, text=capped(text, self.result_cap))
         except (KeyboardInterrupt, SystemExit):
             raise
-        except GivenUpError as error:
+        except ToolTimeoutError as error:
             return self._failed("timeout", str(error))
         except BaseException as error:
             return self._failed(type(error).__name__, error_text(error))
@@ -218,23 +218,23 @@ class ToolRegistry:
     def _failed(self, reason: str, text: str) -> ToolResult:
         return ToolResult(ok=False, text=capped(text, self.result_cap), reason=reason)
 
-    def _no_tool(self, name: object) -> str:
-        shown_name = shown(name)
-        near = did_you_mean(shown_name.strip("'\""), self._tools)
-        return f"There is no tool {shown_name}.{near} The tools are: {', '.join(self._tools) or 'none'}."
+    def _unknown_tool_text(self, name: object) -> str:
+        quoted_name = quoted_value(name)
+        near = did_you_mean(quoted_name.strip("'\""), self._tools)
+        return f"There is no tool {quoted_name}.{near} The tools are: {', '.join(self._tools) or 'none'}."
 
 
 def _check_timeout(timeout_s: object, where: str) -> None:
     is_number = isinstance(timeout_s, int | float) and timeout_s is not True and 0 < timeout_s <= TIMEOUT_MAX
     if timeout_s is not None and not is_number:
-        raise ConfigError(f"{where}: timeout_s: must be a number of seconds above 0, or None, not {shown(timeout_s)}")
+        raise ConfigError(f"{where}: timeout_s: must be seconds above 0, or None, not {quoted_value(timeout_s)}")
 
 
 _GRACE_S: Final = 0.1
 """How much longer to wait for a thread: a coroutine ends itself unless it blocks its loop."""
 
 
-class GivenUpError(Exception):
+class ToolTimeoutError(Exception):
     """A tool took too long."""
 
 
@@ -242,12 +242,12 @@ def run(function: Callable[..., Any], arguments: Mapping[str, Any], limit_s: flo
     """Return a function's result as text; without a limit a plain function runs in the caller's thread.
 
     Raises:
-        GivenUpError: If there is no result in time.
+        ToolTimeoutError: If there is no result in time.
     """
 
     def finished(value: Any) -> str:
         value = asyncio.run(_within(value, limit_s)) if inspect.iscoroutine(value) else value
-        return as_text(list(value) if isinstance(value, ONCE) else value)
+        return as_text(list(value) if isinstance(value, ITERATORS) else value)
 
     if limit_s is not None:
         return _in_thread(lambda: finished(function(**arguments)), limit_s)
@@ -262,7 +262,7 @@ async def _within(work: Coroutine[Any, Any, Any], limit_s: float | None) -> Any:
             return await work
     except TimeoutError:
         if timer.expired():
-            raise _given_up(limit_s) from None
+            raise _timeout_error(limit_s) from None
         raise
 
 
@@ -278,9 +278,9 @@ def _in_thread(work: Callable[[], str], limit_s: float | None) -> str:
 
     Thread(target=contextvars.copy_context().run, args=(run,), name="prism-tool", daemon=True).start()
     if not wait([future], None if limit_s is None else limit_s + _GRACE_S).done:
-        raise _given_up(limit_s)
+        raise _timeout_error(limit_s)
     return future.result()
 
 
-def _given_up(limit_s: float | None) -> GivenUpError:
-    return GivenUpError(f"no result within {limit_s:g} s; it was given up")
+def _timeout_error(limit_s: float | None) -> ToolTimeoutError:
+    return ToolTimeoutError(f"no result within {limit_s:g} s; it was given up")

@@ -75,7 +75,7 @@ class EconLLMAgent(LLMAgent[SimulationState, PolicyDecision], Nation):
 
     Args:
         memory: How many of its past decisions a prompt shows.
-        thinking: How far it thinks, with tools, before it decides; None asks the LLM once.
+        thinking: Limits on its thoughts and tool calls before it decides; None asks the LLM once, without tools.
         judge: The validator's verdict on a policy now; without it the nation cannot try a policy.
         typed_measures: Whether the LLM also gives its measures as numbers.
     """
@@ -104,7 +104,7 @@ class EconLLMAgent(LLMAgent[SimulationState, PolicyDecision], Nation):
         self._typed = typed_measures
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
-        """Warn of a class whose own `decide_action` a model would not call."""
+        """Warn if a subclass overrides `decide_action` but not `decide`, which is the method that models call."""
         super().__init_subclass__(**kwargs)
         if "decide_action" in vars(cls) and "decide" not in vars(cls):
             text = f"{cls.__name__}.decide_action: a model calls decide, which returns a Reasoned"
@@ -124,7 +124,7 @@ class EconLLMAgent(LLMAgent[SimulationState, PolicyDecision], Nation):
         return _joined(prompts.situation(self.name, state), prompts.others(self.name, state), prompts.memory(self.past))
 
     def _turn_context(self, state: SimulationState) -> TurnContext:
-        """Return the prompt in parts: prompts of thoughts leave out the form of the answer."""
+        """Return the prompt in parts, because prompts for thoughts leave out the format of the answer."""
         return TurnContext(
             who=prompts.instruments(self.domain),
             situation=self._situation(state),
@@ -153,8 +153,8 @@ class EconLLMAgent(LLMAgent[SimulationState, PolicyDecision], Nation):
 
     async def read(self, action: Action[PolicyDecision], state: SimulationState) -> Reading:
         """Return the policy in the nation's decision; errors as in `read_policy`."""
-        place = RunPosition(state.turn, self.row, tick=1)
-        return await read_policy(action.policy_decision, self.name, list(state.agents), self.llm_client, place)
+        position = RunPosition(state.turn, self.row, tick=1)
+        return await read_policy(action.policy_decision, self.name, list(state.agents), self.llm_client, position)
 
 
 def _joined(*parts: str) -> str:

@@ -9,8 +9,8 @@ One `step()` is a quarter:
 5. advance: the economy moves on by a quarter.
 6. collect: the DataCollector and the recorder get the quarter's rows.
 
-A step computes a new `EconomyState`, writes its rows, and sets it. If anything fails before, neither the model nor
-Mesa's clock changes, and you can call `step()` again.
+A step computes a new `EconomyState`, writes its rows, and sets it last. If anything fails, neither the model nor Mesa's
+clock changes, and you can call `step()` again.
 """
 
 import asyncio
@@ -61,7 +61,7 @@ class EconomyModel(RoundModel):
         recorder: Where records go; None keeps only the DataCollector's.
         llm: The LLM for `economy.policy=llm`: a client, or a function of the prompt. By default the one that the
             parameters name, or Taylor's rule if there is none.
-        agent_reporters: As for `SocialModel`, like `model_reporters`.
+        agent_reporters: As for `SocialModel`; so is `model_reporters`.
         params: Parameters by name: ``economy_policy="taylor"`` (dots written as _).
 
     Attributes:
@@ -73,9 +73,9 @@ class EconomyModel(RoundModel):
         decided: The decisions of the last quarter.
         llm: The LLM; None if there is none.
         readings: Recorded readings of answers, by quarter and nation, for a run that is repeated.
-        note: Why no LLM, or not the preferred one, decides; else empty.
+        note: Why no LLM decides, or another than the preferred one; else empty.
         notes: `note`, keys without effect, nations with default values, and other warnings.
-        totals: Decisions so far by outcome (see `tables.OUTCOMES`); `read_by`: by the source of their measures.
+        totals, read_by: Decisions so far by outcome (see `tables.OUTCOMES`), and by the source of their measures.
         prism_datacollector: As for `SocialModel`. It has the indicators of each nation and quarter
             (`observation.INDICATORS`), the world's numbers of `accepted`, `no_change`, `rejected` and `not_understood`
             decisions, and its means of output gap, inflation and unemployment, weighted by output.
@@ -112,8 +112,8 @@ class EconomyModel(RoundModel):
         self.streams = Streams(self.params.seed)
         self.macro = Macro(settings.nations, settings.macro)
         self.state = EconomyState.first(self.macro)
-        self.llm, self.note = self._advisor(llm)
-        self._seats = [self._nation(row, name) for row, name in enumerate(self.macro.names)]
+        self.llm, self.note = self._choose_llm(llm)
+        self._all_nations = [self._nation(row, name) for row, name in enumerate(self.macro.names)]
         self.readings: Mapping[tuple[int, str], Reading] = {}
         self.recorder = recorder
         self._start_collecting(make_datacollector(), agent_reporters=agent_reporters, model_reporters=model_reporters)
@@ -124,20 +124,20 @@ class EconomyModel(RoundModel):
             warnings.warn(f"EconomyModel: {'; '.join(self.notes)}", NotedWarning, stacklevel=2)
         self.notes += (self.note,) if self.note else ()
 
-    def _advisor(self, llm: Any) -> tuple[LLMClient | None, str]:
-        """Return the LLM if any nation has one, and why there is none or not the preferred one."""
+    def _choose_llm(self, llm: Any) -> tuple[LLMClient | None, str]:
+        """Return the LLM if a nation uses one, and a note if it is missing or not the preferred one."""
         reasoner = self.params.reasoner
         if "llm" not in self.params.economy.policies:
             if llm is not None:
-                raise ConfigError("EconomyModel: llm: no nation asks it (economy.policy=llm, or a nation's own policy)")
+                raise ConfigError("EconomyModel: llm: no nation uses it (set economy.policy=llm, or a nation's policy)")
             return None, ""
         if llm is not None:
             if not isinstance(llm, LLMClient):
                 llm = LLMClient(llm, reasoner, store=answer_store(reasoner))
             llm.begin()
             return llm, ""
-        made, note = make_llm_client(reasoner)
-        return made, note if made is not None else f"no LLM is at hand ({note}): Taylor's rule decides instead"
+        client, note = make_llm_client(reasoner)
+        return client, note if client is not None else f"no LLM is at hand ({note}): Taylor's rule decides instead"
 
     def _nation(self, row: int, name: str) -> EconLLMAgent | RuleAgent:
         settings = self.params.economy
@@ -167,7 +167,7 @@ class EconomyModel(RoundModel):
     def nations(self) -> list[EconLLMAgent | RuleAgent]:
         """The agents that were not removed, in the order of their rows."""
         agents = self.agents
-        return [nation for nation in self._seats if nation in agents]
+        return [nation for nation in self._all_nations if nation in agents]
 
     @property
     def label(self) -> str:
@@ -181,7 +181,7 @@ class EconomyModel(RoundModel):
 
     @property
     def quarter(self) -> str:
-        """The name of the last quarter that is over; before the first step that of the quarter before."""
+        """The name of the last finished quarter; before the first step, of the one before `first_quarter`."""
         return self._quarter_name(self.world.quarter - 1)
 
     def _quarter_name(self, quarter: int) -> str:
@@ -204,8 +204,8 @@ class EconomyModel(RoundModel):
         """Run one quarter.
 
         Raises:
-            LLMFailureException: If an LLM gave no usable answer; the model has not changed then.
-            OracleError: If a replayed ledger does not hold a question; the model has not changed then.
+            LLMFailureException: If an LLM gave no usable answer; the model is unchanged.
+            OracleError: If a replayed ledger does not hold a question; the model is unchanged.
         """
         quarter = self._quarter_name(self.world.quarter)
         state = self._next_state(quarter)
@@ -226,14 +226,14 @@ class EconomyModel(RoundModel):
         decided = self._decide()
         policies = {d.row: d.reading.policy for d in decided if d.action.validated and d.reading.policy}
         world = self.macro.next_quarter(with_policies(self.world, policies, self.macro.names), self._shocks())
-        return self.state.after(decided, world, self.macro, quarter, [nation.memory for nation in self._seats])
+        return self.state.after(decided, world, self.macro, quarter, [nation.memory for nation in self._all_nations])
 
     @property
     def rounds_done(self) -> int:
         """Quarters that are over."""
         return self.world.quarter
 
-    def say(self, text: str) -> None:
+    def warn(self, text: str) -> None:
         """Warn, and keep the text in `notes`."""
         self.notes += (text,)
         warnings.warn(f"EconomyModel: {text}", NotedWarning, stacklevel=2)
@@ -249,7 +249,7 @@ class EconomyModel(RoundModel):
         proposals = self._proposals([nation for nation in nations if isinstance(nation, EconLLMAgent)])
         context = RuleContext(self.world, self.macro, self.params.economy.limits, self.streams)
         decided = []
-        for nation in self._seats:
+        for nation in self._all_nations:
             proposal = proposals.get(nation.row)
             if proposal is None:
                 rule = nation.rule if isinstance(nation, RuleAgent) and nation in nations else "nothing"
@@ -291,8 +291,8 @@ class EconomyModel(RoundModel):
         return judge(policy, self.world, row, self.macro.names, self.params.economy.limits)
 
     def _shocks(self) -> Shocks:
-        """Return the quarter's shocks; nations share a part of those of demand and inflation."""
-        params, rows, quarter = self.params.economy.macro, np.arange(len(self._seats)), self.world.quarter
+        """Return the quarter's shocks. Those of demand and supply have a part that all nations share."""
+        params, rows, quarter = self.params.economy.macro, np.arange(len(self._all_nations)), self.world.quarter
 
         def draw(name: str, sd: float, common: float = 0.0) -> Floats:
             national = self.streams.normal(f"shock/{name}", rows, index=quarter)

@@ -1,7 +1,7 @@
 """Reads policies in plain words into typed measures, and refuses words that it does not know.
 
 A sentence becomes a string of letters, one for each term, and patterns match its clauses: "Cut taxes by 1% of GDP" is
-"DxbZ". An LLM reads sentences that are not plain (see `reading`).
+"DxbZ". An LLM reads sentences that no pattern matches (see `reading`).
 """
 
 import re
@@ -84,21 +84,24 @@ Lower case: instruments (rate, taxes, y: one tax, spending, q: part of it, k: st
 trade) and words (by, to, o: of, g: on, and, more, unchanged). Upper case: nations (N, A: all), sizes (Z) and acts
 (up, down, set, impose, remove, ban, hold, W: borrow, P: repay, V: spend, E: embargo, K: hold all).
 """
-_OWN: Final = "[rsxd](?:a[rsxd])*"
-_ON: Final = "g+(?:N(?:a+N)*|A)"
-_BY: Final = (
-    f"[UD](?:{_OWN}|[qy])b?Z|S?{_OWN}bZ",
-    f"[SI]?m?Z[rsxy][UD]|I?[rsxy][UD][ob]Z|I?[UD]o{_OWN}[ob]Z|I?Z[UD]o{_OWN}",
-    f"[UD][fc](?:{_ON}bZ|bZ{_ON})|[fc]{_ON}bZ|I?mZ[fc]{_ON}",
+_DOMESTIC: Final = "[rsxd](?:a[rsxd])*"
+_TARGETS: Final = "g+(?:N(?:a+N)*|A)"
+_BY_CLAUSES: Final = (
+    f"[UD](?:{_DOMESTIC}|[qy])b?Z|S?{_DOMESTIC}bZ",
+    f"[SI]?m?Z[rsxy][UD]|I?[rsxy][UD][ob]Z|I?[UD]o{_DOMESTIC}[ob]Z|I?Z[UD]o{_DOMESTIC}",
+    f"[UD][fc](?:{_TARGETS}bZ|bZ{_TARGETS})|[fc]{_TARGETS}bZ|I?mZ[fc]{_TARGETS}",
     r"W(?:do)?Z|Pdb?Z|VmZ|Vm?Z[go](?:\?{1,3}|[qk])|I?m?Z[qk]|I?koZ",
 )
-_TO: Final = (f"[UDSH]?{_OWN}u?t[Zn]", f"[ISUD]?[fc]{_ON}[to][Zn]|I?fo[Zn]{_ON}|I?Z[fc]{_ON}|cZoe{_ON}|BZoe{_ON}")
+_TO_CLAUSES: Final = (
+    f"[UDSH]?{_DOMESTIC}u?t[Zn]",
+    f"[ISUD]?[fc]{_TARGETS}[to][Zn]|I?fo[Zn]{_TARGETS}|I?Z[fc]{_TARGETS}|cZoe{_TARGETS}|BZoe{_TARGETS}",
+)
 _PATTERNS: Final = {
-    "by": "|".join(_BY),
-    "to": "|".join(_TO),
-    "all": f"I?E{_ON}|Be{_ON}",
-    "none": f"R[fc](?:{_ON})?",
-    "hold": f"H(?:{_OWN})?u?|L{_OWN}|(?:{_OWN})u|K",
+    "by": "|".join(_BY_CLAUSES),
+    "to": "|".join(_TO_CLAUSES),
+    "all": f"I?E{_TARGETS}|Be{_TARGETS}",
+    "none": f"R[fc](?:{_TARGETS})?",
+    "hold": f"H(?:{_DOMESTIC})?u?|L{_DOMESTIC}|(?:{_DOMESTIC})u|K",
 }
 _FORMS: Final = {form: re.compile(f"(?:{pattern})(?=a|$)") for form, pattern in _PATTERNS.items()}
 """Forms of clauses: move by a size, set to a size, stop all trade, lift a barrier, or hold."""
@@ -157,19 +160,19 @@ def parse_policy(text: str, nation: str, nations: Sequence[str]) -> Policy:
     policy rate by +0.5 points, taxes by -1 % of GDP
 
     Args:
-        text: At most `MAX_LENGTH` characters. The text of a `Policy` is plain, too.
+        text: At most `MAX_LENGTH` characters; the text of a `Policy` can be parsed, too.
         nation: The nation that acts.
         nations: All nations, `nation` included.
 
     Raises:
-        UnclearPolicyError: (a ValueError) If anything in the text is not plain.
+        UnclearPolicyError: (a ValueError) If any word is unknown or no pattern matches.
     """
     measures: list[Measure] = []
     held: set[Lever] = set()
     sentences = [part.strip() for part in re.split(r"[.;!](?=\s|$)", _cleaned(text)) if part.strip()]
     for sentence in sentences:
         tail = _TAIL.search(sentence)
-        if tail and _does_something(tail[0], nations):
+        if tail and _may_set_policy(tail[0], nations):
             raise UnclearPolicyError(f"not plain: {tail[0].strip(', ')[:80]!r}")
         terms = _terms(sentence[: tail.start()] + sentence[tail.end() :] if tail else sentence, nations)
         is_subject = bool(terms) and (terms[0].letter, terms[0].text) == ("N", nation)
@@ -197,8 +200,8 @@ def _cleaned(text: str) -> str:
     return re.sub(r"\b(?:minus|negative) (?=\d)", "-", text, flags=re.IGNORECASE)
 
 
-def _does_something(text: str, nations: Sequence[str]) -> bool:
-    """Return whether a reason may act itself: it has a size, moves an instrument, or takes something back."""
+def _may_set_policy(text: str, nations: Sequence[str]) -> bool:
+    """Return whether the text of a reason may itself set policy: a size, a moved instrument, or a reversal."""
     letters = "".join(term.letter for term in _terms(_OUTCOME.sub("", text), nations))
     return bool(_DOUBT.search(text) or re.search("[ZN]|[UDSIRBHPWV][rsqkxydfc]", letters))
 
@@ -208,27 +211,27 @@ def _scanner(nations: tuple[str, ...]) -> tuple[re.Pattern[str], dict[str, str]]
     """Return the pattern of a term, and the nations by their names and their unique initials."""
     initials = ["".join(word[0] for word in name.split() if word[0].isupper()) for name in nations]
     short = {letters: name for letters, name in zip(initials, nations, strict=True) if initials.count(letters) == 1}
-    called = {letters: name for letters, name in short.items() if len(letters) > 1} | {name: name for name in nations}
+    by_name = {letters: name for letters, name in short.items() if len(letters) > 1} | {name: name for name in nations}
     names = [
-        re.escape(name) if len(name) > 3 else f"(?-i:{re.escape(name)})"  # "us" is no nation, "US" is
-        for name in sorted(called, key=len, reverse=True)
+        re.escape(name) if len(name) > 3 else f"(?-i:{re.escape(name)})"  # "US" is a nation, "us" is not
+        for name in sorted(by_name, key=len, reverse=True)
     ]
     terms = _TERMS | {"N": rf"(?:{'|'.join(names) or '(?!)'})(?:'s)?"}
     last = terms.pop("??")
     groups = [rf"(?P<_{place}>(?:{pattern})(?!\w))" for place, pattern in enumerate(terms.values())]
-    return re.compile("|".join([*groups, last]), re.IGNORECASE), {name.lower(): called[name] for name in called}
+    return re.compile("|".join([*groups, last]), re.IGNORECASE), {name.lower(): by_name[name] for name in by_name}
 
 
 def _terms(text: str, nations: Sequence[str]) -> list[_Term]:
     """Return the terms of a text in order, without filler words."""
-    scanner, called = _scanner(tuple(nations))
+    scanner, by_name = _scanner(tuple(nations))
     letters = list(_TERMS)
     terms = []
     for match in scanner.finditer(text):
         letter = letters[int(match.lastgroup[1:])] if match.lastgroup else "?"
         if letter == "N":
-            letter = "?" if match[0].endswith("'s") else "N"  # "Canada's taxes" are Canada's affair
-            terms.append(_Term(letter, called.get(match[0].lower(), match[0])))
+            letter = "?" if match[0].endswith("'s") else "N"  # "Canada's taxes" are not the nation's own
+            terms.append(_Term(letter, by_name.get(match[0].lower(), match[0])))
         elif letter == "Z":
             unit = "gdp" if match["gdp"] else "percent" if _PERCENT.fullmatch(match["unit"]) else "points"
             hundredths = match["unit"][0] in "bB"
@@ -251,8 +254,8 @@ def _clauses(terms: Sequence[_Term], sentence: str) -> Iterator[tuple[str, Seque
         start = end + len(letters[end:]) - len(letters[end:].lstrip("a"))
 
 
-def _measures(form: str, clause: Sequence[_Term], before: Sequence[Measure], others: Sequence[str]) -> list[Measure]:
-    """Return the measures of a clause; `others` are the nations that a barrier without a target is against."""
+def _measures(form: str, clause: Sequence[_Term], earlier: Sequence[Measure], others: Sequence[str]) -> list[Measure]:
+    """Return the measures of a clause; a barrier without a target applies to all `others`."""
     letters = "".join(term.letter for term in clause)
     size = next(
         (term for term in clause if term.letter in "Zn"), _Term("Z", "", 100.0 if form == "all" else 0.0, "points")
@@ -262,24 +265,24 @@ def _measures(form: str, clause: Sequence[_Term], before: Sequence[Measure], oth
     targets: Sequence[str | None] = [term.text for term in clause if term.letter == "N"] or others
     measures = []
     for lever in levers:
-        number, unit = _size(lever, form, letters, size, before)
+        number, unit = _size(lever, form, letters, size, earlier)
         for target in targets if lever in AGAINST_NATIONS else [None]:
             how: Literal["by", "to"] = "by" if form == "by" else "to"
             measures.append(Measure(lever=lever, how=how, size=number, unit=unit, target=target))
-    if len({measure.unit for measure in measures}) > 1:  # 1% more of a rate is a point, of taxes a hundredth of them
+    if len({measure.unit for measure in measures}) > 1:  # 1% is a point of a rate, but a hundredth of taxes
         raise UnclearPolicyError("gives one size for instruments with different units: give each its own")
     return measures
 
 
-def _size(lever: Lever, form: str, letters: str, size: _Term, before: Sequence[Measure]) -> tuple[float, Unit]:
+def _size(lever: Lever, form: str, letters: str, size: _Term, earlier: Sequence[Measure]) -> tuple[float, Unit]:
     """Return the size of a measure, with its sign, and its unit."""
     number, by, is_part = size.size, form == "by", bool(set("qkyVW") & set(letters))
-    way = -1 if set("DP") & set(letters) else 1 if set("UmWVkq") & set(letters) else 0
+    direction = -1 if set("DP") & set(letters) else 1 if set("UmWVkq") & set(letters) else 0
     signed = size.text[:1] in ("+", "-")
     if by and not signed:
-        follows = before[-1].size if before and before[-1].how == "by" and "S" not in letters else 0.0
-        number *= way or (follows > 0) - (follows < 0)
-    if by and (not number or (signed and way)):
+        follows = earlier[-1].size if earlier and earlier[-1].how == "by" and "S" not in letters else 0.0
+        number *= direction or (follows > 0) - (follows < 0)
+    if by and (not number or (signed and direction)):
         raise UnclearPolicyError(f"does not say which way, or says it twice: {size.text!r}")
     if size.letter == "n" and number:
         raise UnclearPolicyError(f"gives no unit: {size.text!r}")

@@ -93,7 +93,7 @@ def _looking(observer: str, state: SimulationState) -> Tool:
         between = "" if nation == observer else barriers(observer, nation, state)
         return f"{shown}: {_indicators(state.agents[nation])}{between}."
 
-    tool = Tool.of(look_at_nation, timeout_s=None)
+    tool = Tool.wrap(look_at_nation, timeout_s=None)
     if len(names) > _MOST_NAMED:
         return tool
     parameter = tool.parameters["properties"]["name"] | {"enum": sorted(names)}

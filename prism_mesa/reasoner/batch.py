@@ -17,8 +17,8 @@ type Ints = npt.NDArray[np.int64]
 class Decider:
     """Decides for one agent as it answers questions."""
 
-    async def answer_all(self, asks: Sequence[PlacedQuestion]) -> list[Answer]:
-        """Return the answers to some questions, in the order of `asks`."""
+    async def answer_all(self, questions: Sequence[PlacedQuestion]) -> list[Answer]:
+        """Return the answers to some questions, in the order of `questions`."""
         raise NotImplementedError
 
     async def decide(
@@ -67,7 +67,7 @@ class BatchReasoner[C: OpenChoices](Decider):
         """Return the source of answers to a set of options."""
         raise NotImplementedError
 
-    def columns(self, options: tuple[AgentState, ...], asks: Sequence[PlacedQuestion]) -> C:
+    def columns(self, options: tuple[AgentState, ...], questions: Sequence[PlacedQuestion]) -> C:
         """Return questions with the same options as columns."""
         raise NotImplementedError
 
@@ -84,21 +84,21 @@ class BatchReasoner[C: OpenChoices](Decider):
         [row] = self.probabilities(self.columns(question.options, [PlacedQuestion(question)])).tolist()
         return tuple(row)
 
-    async def answer_all(self, asks: Sequence[PlacedQuestion]) -> list[Answer]:
+    async def answer_all(self, questions: Sequence[PlacedQuestion]) -> list[Answer]:
         """Return what `answer` returns."""
-        return self.answer(asks)
+        return self.answer(questions)
 
-    def answer(self, asks: Sequence[PlacedQuestion]) -> list[Answer]:
-        """Return the answers to some questions, in the order of `asks`."""
+    def answer(self, questions: Sequence[PlacedQuestion]) -> list[Answer]:
+        """Return the answers to some questions, in the order of `questions`."""
         answers: dict[int, Answer] = {}
-        for options in dict.fromkeys(ask.question.options for ask in asks):
-            indices = [i for i, ask in enumerate(asks) if ask.question.options == options]
-            choices = self.columns(options, [asks[i] for i in indices])
+        for options in dict.fromkeys(ask.question.options for ask in questions):
+            indices = [i for i, ask in enumerate(questions) if ask.question.options == options]
+            choices = self.columns(options, [questions[i] for i in indices])
             chances = self.probabilities(choices)
             chosen = drawn(chances, choices.draws).tolist()
             for i, option, row in zip(indices, chosen, chances.tolist(), strict=True):
                 answers[i] = Answer(options[option], self.source_for(options), probabilities=tuple(row))
-        return [answers[i] for i in range(len(asks))]
+        return [answers[i] for i in range(len(questions))]
 
     def close(self) -> None:
         """Do nothing: only reasoners that ask an LLM have something to close."""

@@ -198,9 +198,9 @@ class DistilledReasoner(BatchReasoner[DetailedChoices]):
         """Return the source under which answers to a set of options count."""
         return "distilled" if options in self.model.by_options else "rule"
 
-    def columns(self, options: tuple[AgentState, ...], asks: Sequence[PlacedQuestion]) -> DetailedChoices:
+    def columns(self, options: tuple[AgentState, ...], questions: Sequence[PlacedQuestion]) -> DetailedChoices:
         """Return questions as columns."""
-        return detailed_columns(options, asks)
+        return detailed_columns(options, questions)
 
     def probabilities(self, choices: DetailedChoices) -> Floats:
         """Return the probability of each option, shape ``(n, len(options))``; rows sum to 1."""

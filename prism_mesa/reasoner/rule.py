@@ -11,8 +11,8 @@ limited to -3..3, and 0 if the band has no width.
 BIAS and TRAIT_WEIGHTS are a logistic regression of "liked, reshared or replied" in a 30-minute window of use on the
 five traits: 1,608 windows of 233 US Twitter users, computed from the data of Oldemburgo de Mello, Cheung and Inzlicht
 2024, Communications Psychology 2:15, doi:10.1038/s44271-024-00062-z. Standard errors, clustered by person: .12; .14,
-.13, .13, .15, .13. That a weight for half an hour holds for one decision, and `slope` and `velocity_weight`
-(`RuleParams`), are assumptions.
+.13, .13, .15, .13. We assume that a weight for half an hour also holds for one decision. `slope` and
+`velocity_weight` (`RuleParams`) are assumed, too.
 
 `media_weight` (`RuleParams.media`) is the logarithm of a ratio: tweets with a photo had 1.35 times, with a video
 1.28 times the retweets of their accounts' average tweet (2 million tweets of verified accounts in the US; S. Rogers,
@@ -86,14 +86,14 @@ class RuleReasoner(BatchReasoner[OpenChoices]):
         """Return `rule`."""
         return "rule"
 
-    def in_walks(self, key: np.uint64) -> Rule:
-        """Return its numbers for kernels that answer as it does; `key` is the key of the draws and the round."""
+    def kernel_rule(self, key: np.uint64) -> Rule:
+        """Return the rule's constants, with which kernels compute its answers; `key` keys the draws of the round."""
         weights = float(self.params.slope), float(self.params.velocity), float(self.params.media)
         return Rule(True, key, BIAS, *weights, *_TRAITS, _LOGISTIC, LOG1P, STEPS, MAX_POSITION)
 
-    def columns(self, options: tuple[AgentState, ...], asks: Sequence[PlacedQuestion]) -> OpenChoices:
+    def columns(self, options: tuple[AgentState, ...], questions: Sequence[PlacedQuestion]) -> OpenChoices:
         """Return questions as columns."""
-        return question_columns(options, asks)
+        return question_columns(options, questions)
 
     def engage_probability(self, choices: OpenChoices, positions: Floats | None = None) -> Floats:
         """Return P(engage) of each row; for `positions` see `probabilities`."""
@@ -109,7 +109,7 @@ class RuleReasoner(BatchReasoner[OpenChoices]):
         """Return the probability of each option, shape ``(n, len(options))``; rows sum to 1.
 
         Active options share P(engage) by the agent's propensities (COMPOSING stands for the actions that
-        are not offered), passive ones share the rest equally. If only one kind is offered it has all.
+        are not offered), passive ones share the rest equally. If all options are of one kind, they share all of it.
 
         Args:
             choices: The open choices, n rows.
@@ -131,7 +131,7 @@ class RuleReasoner(BatchReasoner[OpenChoices]):
         position = band_positions(choices)[0] if position is None else min(max(position, -MAX_POSITION), MAX_POSITION)
         standard = (choices.traits[0] - TRAIT_MEANS) / TRAIT_SDS
         return {
-            "to begin with": BIAS,
+            "the bias": BIAS,
             "the post": self.params.slope * float(position),
             "its velocity": self.params.velocity * float(LOG1P[min(int(choices.velocity[0]), MAX_VELOCITY)]),
             "its media": self.params.media * bool(choices.media[0]),
@@ -142,35 +142,35 @@ class RuleReasoner(BatchReasoner[OpenChoices]):
 def _active_weights(choices: OpenChoices) -> list[Floats]:
     """Return each option's share of P(engage), one column per option; 0 for passive options."""
     offered = [_ENGAGING[option] for option in choices.options if option in _ENGAGING]
-    nothing = np.zeros(len(choices.draws))
-    composing = nothing if offered else nothing + 1.0
+    zeros = np.zeros(len(choices.draws))
+    composing = zeros if offered else zeros + 1.0
     for column in range(len(ACTIONS)):
         if offered and column not in offered:
             composing = composing + choices.propensities[:, column]
     shares = {option: choices.propensities[:, column] for option, column in _ENGAGING.items()}
     shares[AgentState.COMPOSING] = composing
-    raw = [shares.get(option, nothing) for option in choices.options]
-    total = nothing
+    raw = [shares.get(option, zeros) for option in choices.options]
+    total = zeros
     for weights in raw:
         total = total + weights
-    some = total > 0
+    has_weight = total > 0
     actives = [option in _ACTIVE for option in choices.options]
     return [
-        np.where(some, weights / np.where(some, total, 1.0), active / max(sum(actives), 1))
+        np.where(has_weight, weights / np.where(has_weight, total, 1.0), active / max(sum(actives), 1))
         for weights, active in zip(raw, actives, strict=True)
     ]
 
 
-def question_columns(options: tuple[AgentState, ...], asks: Sequence[PlacedQuestion]) -> OpenChoices:
+def question_columns(options: tuple[AgentState, ...], questions: Sequence[PlacedQuestion]) -> OpenChoices:
     """Return questions as columns; without a post the position is the middle of the band."""
-    personas = [ask.question.persona for ask in asks]
-    posts = [ask.question.post for ask in asks]
+    personas = [ask.question.persona for ask in questions]
+    posts = [ask.question.post for ask in questions]
     low = np.array([persona.low for persona in personas], np.float64)
     high = np.array([persona.high for persona in personas], np.float64)
     middle = (low + high) / 2
     pairs = zip(middle, posts, strict=True)
-    seen = [(centre, centre) if post is None else (post.relevance, post.utility) for centre, post in pairs]
-    relevance, utility = np.array(seen, np.float64).reshape(-1, 2).T
+    values = [(centre, centre) if post is None else (post.relevance, post.utility) for centre, post in pairs]
+    relevance, utility = np.array(values, np.float64).reshape(-1, 2).T
     return OpenChoices(
         options=options,
         relevance=relevance,
@@ -181,17 +181,17 @@ def question_columns(options: tuple[AgentState, ...], asks: Sequence[PlacedQuest
         media=np.array([post is not None and post.has_media for post in posts], np.bool_),
         traits=np.array([persona.traits for persona in personas], np.float64).reshape(-1, len(BIG_FIVE)),
         propensities=np.array([persona.propensities for persona in personas], np.float64).reshape(-1, len(ACTIONS)),
-        draws=np.array([ask.draw for ask in asks], np.float64),
+        draws=np.array([ask.draw for ask in questions], np.float64),
     )
 
 
-def detailed_columns(options: tuple[AgentState, ...], asks: Sequence[PlacedQuestion]) -> DetailedChoices:
+def detailed_columns(options: tuple[AgentState, ...], questions: Sequence[PlacedQuestion]) -> DetailedChoices:
     """Return questions as columns, with the details that distilled models need."""
-    posts = [ask.question.post for ask in asks]
+    posts = [ask.question.post for ask in questions]
 
     def column(name: str) -> Ints:
         values = (getattr(post, name, 0) for post in posts)
         return np.array([POST_KINDS.index(value) if name == "kind" and value else value for value in values], np.int64)
 
-    match = np.array([ask.question.match for ask in asks], np.float64)
-    return DetailedChoices.of(question_columns(options, asks), match, column)
+    match = np.array([ask.question.match for ask in questions], np.float64)
+    return DetailedChoices.of(question_columns(options, questions), match, column)

@@ -1,4 +1,4 @@
-"""A ledger in numbers, and as tables."""
+"""Summarise a ledger, and export it as tables."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -27,30 +27,30 @@ def _opened(file: Path) -> Ledger:
 def ledger_stats(file: str | Path) -> dict[str, Any]:
     """Count a ledger's answers, LLMs, tokens, questions, fallbacks and runs; raises DataError if there is none."""
     with _opened(Path(file)) as ledger:
-        answers, asked = ledger.answers(), ledger.asked()
+        answers, questions = ledger.answers(), ledger.asked()
     latencies = pd.Series([answer.latency_ms for answer in answers], dtype=float)
     return {
         "answers": len(answers),
         "llms": dict(Counter(answer.llm for answer in answers)),
         "choices": dict(Counter(map(_choice, answers))),
-        "tokens": tokens_spent(answers, asked),
+        "tokens": tokens_spent(answers, questions),
         "median_ms": round(float(latencies.median()), 1) if answers else 0.0,
-        "questions": len(asked),
-        "sources": dict(Counter(row.source for row in asked)),
-        "fallbacks": dict(Counter(row.reason for row in asked if row.source == "fallback")),
-        "runs": len({row.run for row in asked}),
+        "questions": len(questions),
+        "sources": dict(Counter(row.source for row in questions)),
+        "fallbacks": dict(Counter(row.reason for row in questions if row.source == "fallback")),
+        "runs": len({row.run for row in questions}),
     }
 
 
-def tokens_spent(answers: Iterable[StoredAnswer], asked: Iterable[AskedRow]) -> int:
+def tokens_spent(answers: Iterable[StoredAnswer], questions: Iterable[AskedRow]) -> int:
     """Return the tokens of all answers, useless ones included; an older ledger has only the useful ones."""
     useful = sum(answer.prompt_tokens + answer.completion_tokens for answer in answers)
-    return max(useful, sum((row.prompt_tokens or 0) + (row.completion_tokens or 0) for row in asked))
+    return max(useful, sum((row.prompt_tokens or 0) + (row.completion_tokens or 0) for row in questions))
 
 
 def _choice(answer: StoredAnswer) -> str:
-    """Return the chosen option, or what else the answer holds."""
-    return answer.choice or ("probabilities" if answer.probabilities else "in a form")
+    """Return the chosen option, or the kind of an answer without one."""
+    return answer.choice or ("probabilities" if answer.probabilities else "structured")
 
 
 def export_ledger(file: str | Path, out: str | Path | None = None) -> dict[str, tuple[Path, int]]:
@@ -61,14 +61,14 @@ def export_ledger(file: str | Path, out: str | Path | None = None) -> dict[str, 
     """
     with _opened(Path(file)) as ledger:
         answers = pd.DataFrame(map(asdict, ledger.answers()), columns=[field.name for field in fields(StoredAnswer)])
-        asked = pd.DataFrame(map(asdict, ledger.asked()), columns=[field.name for field in fields(AskedRow)])
+        questions = pd.DataFrame(map(asdict, ledger.asked()), columns=[field.name for field in fields(AskedRow)])
     out = out if out is not None else Path(file) if Path(file).is_dir() else Path(file).parent
     make_folder(Path(out))
     written = {}
-    for name, table in (("answers", answers), ("asked", asked)):
+    for name, table in (("answers", answers), ("asked", questions)):
         path = Path(out) / f"{name}.parquet"
-        if path.is_symlink():  # the folder may come from anybody, and choose what is overwritten
-            raise DataError(f"{path}: is a link, and would be written through: name another folder with --out")
+        if path.is_symlink():  # the folder may be somebody else's, and the link may point to a file of yours
+            raise DataError(f"{path}: is a link, so another file would be overwritten: name another folder with --out")
         table.to_parquet(path, index=False)
         written[name] = (path, len(table))
     return written

@@ -98,7 +98,7 @@ class SocialModel(ModelCard, PopulationModel):
         if scenario is not None:
             self.scenario = scenario
         self.platform = start_platform(merged, chart=chart, reasoner=reasoner, recorder=recorder, world=world)
-        self.guard_warnings = GuardWarnings(self.say)
+        self.guard_warnings = GuardWarnings(self.warn)
         self._warned_of_shortfall = False
         self._broken_off = ""
         self.round_row: dict[str, float] = {}
@@ -160,7 +160,7 @@ class SocialModel(ModelCard, PopulationModel):
         """Rounds that have opened so far."""
         return self.round + 1
 
-    def say(self, text: str) -> None:
+    def warn(self, text: str) -> None:
         """Warn of something, and add it to `notes`."""
         self.platform.notes += (text,)
         warn(text)
@@ -263,7 +263,7 @@ class SocialModel(ModelCard, PopulationModel):
         text = "" if self._warned_of_shortfall else shortfall(self.platform)
         if text:
             self._warned_of_shortfall = True
-            self.say(text)
+            self.warn(text)
 
 
 def _make_datacollector() -> RoundCollector:

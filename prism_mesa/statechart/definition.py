@@ -77,7 +77,7 @@ class ChartDefinition(Restorable):
         for state in (*transition.sources, transition.target):
             if state is not None:
                 self._state(state, transition)
-        singles = transition.singles(self.states)
+        singles = transition.from_each_source(self.states)
         if not singles:
             raise ChartError(f"{self.name}: {transition}: the chart has no state but the target")
         return singles

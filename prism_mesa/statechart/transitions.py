@@ -33,13 +33,13 @@ ANY: Final = AnyState.ANY
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Transition:
-    """A transition of a chart, or one from each of several states; immutable.
+    """A transition of a chart from one state, or the same transition from several states; immutable.
 
     Args:
         trigger: The name of the event, not empty.
-        source: The state that it leaves (an `AgentState` or its value); or several; or `ANY`. A chart turns several
-            into one transition from each, at its place in the list, so those in `Statechart.transitions` have one
-            source.
+        source: The state that it leaves (an `AgentState` or its value); or several; or `ANY`. A chart
+            replaces a transition from several states by one from each, so all in `Statechart.transitions` have a
+            single source.
         target: The state that it enters; None leaves the choice among the declared targets to the oracle.
         guard: Expression over `F`, or callable ``(agent, context) -> bool | NEEDS_ORACLE``, which must only read. None
             means *else*.
@@ -84,8 +84,8 @@ class Transition:
             return ()
         return self.source if isinstance(self.source, tuple) else (self.source,)
 
-    def singles(self, states: Set[AgentState]) -> "list[Transition]":
-        """Return its transitions with a single source, in a chart of these states."""
+    def from_each_source(self, states: Set[AgentState]) -> "list[Transition]":
+        """Return a transition from each source; `states` are those of the chart, for `ANY`."""
         if len(self.sources) == 1:
             return [self]
         sources = self.sources or [state for state in STATES if state in states and state is not self.target]
@@ -135,7 +135,7 @@ def _sources(declared: list[Any]) -> tuple[AgentState, ...]:
 
 
 class _Unchecked:
-    """A `StateTransition` while `recorded` fills it in: not yet frozen, so plain assignments work."""
+    """A `StateTransition` while `history_entry` fills it in: not yet frozen, so plain assignments work."""
 
     from_state: AgentState
     to_state: AgentState | None
@@ -176,11 +176,11 @@ class StateTransition(_Unchecked):
         }
 
 
-def recorded(transition: Transition, timestamp: datetime, context: Any) -> StateTransition:
+def history_entry(transition: Transition, timestamp: datetime, context: Any) -> StateTransition:
     """Return the entry for a transition that was taken, without the checks that its chart has made.
 
-    It keeps a copy of a mapping, or the `post_id` of another context. The constructor of a frozen dataclass would take
-    three times as long.
+    The entry keeps a copy of a context that is a mapping, and only the `post_id` of another one. The constructor of a
+    frozen dataclass would take three times as long.
 
     Raises:
         ChartError: If `timestamp` is not in UTC.

@@ -10,7 +10,7 @@ from traceback import walk_tb
 from typing import Any, Final
 
 from prism_mesa.errors import ChartError, OwnCodeError
-from prism_mesa.statechart.transitions import Transition, recorded
+from prism_mesa.statechart.transitions import Transition, history_entry
 
 _MAY_PASS: Final = (OSError, MemoryError)
 _PACKAGE: Final = str(Path(__file__).parents[1])
@@ -64,7 +64,7 @@ def take(transition: Transition, agent: Any, context: Any, now: datetime | None)
         raise ChartError(f"{transition}: max_history_depth is {depth!r}; give whole numbers from 0, which keeps none")
     history, entry = agent.state_history, None
     if depth and target is not transition.source:
-        entry = recorded(transition, now or getattr(agent, "now", None) or datetime.now(UTC), context)
+        entry = history_entry(transition, now or getattr(agent, "now", None) or datetime.now(UTC), context)
     if transition.action is not None:
         if entry is not None and hasattr(history, "check"):
             history.check(entry)

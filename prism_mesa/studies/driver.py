@@ -24,19 +24,19 @@ from prism_mesa.studies.journal import Entry, Journal
 from prism_mesa.studies.measures.catalogue import measure_version
 
 _WAITING: Final = 4
-"""Jobs in the queue that keep workers busy (a quarter of the workers if that is more); so memory stays bounded."""
+"""Jobs to queue so that no worker idles (a quarter of the workers if that is more). More would only take memory."""
 
 type _Todo = tuple[PlannedRun, Entry | None]
 
 
 @dataclass(frozen=True)
 class Engine:
-    """What runs the runs.
+    """Where and how runs are executed.
 
     Attributes:
         kind: `local`: processes on this machine; `dask`: a Dask scheduler; `slurm`: jobs of a cluster.
-        workers: Runs at the same time; None: the cores over the threads of a run, or what the workers of the scheduler
-            take. `slurm` needs a number.
+        workers: Runs at the same time; None: the number of cores divided by the threads of a run, or as many as the
+            scheduler's workers can take. `slurm` needs a number.
         scheduler: Address of a running Dask scheduler.
         attempts: How often a failing run is tried.
     """
@@ -57,8 +57,8 @@ class Engine:
 class Progress:
     """Progress of a study: runs planned, done, failed and skipped, and LLM calls.
 
-    Calls are those of all attempts in the folder's journals. They lack what other shards ask meanwhile, and what a
-    killed run asked that keeps no ledger of its own (``keep: measures``).
+    Calls are those of all attempts in the folder's journals. Two kinds are missing: those that other shards make
+    meanwhile, and those of killed runs without a ledger of their own (``keep: measures``).
 
     Attributes:
         held_back: Runs that were not begun because the limit of calls was reached.
@@ -94,12 +94,12 @@ def run_missing(
     retry: bool = True,
     on_run: Callable[[Progress], object] = lambda progress: None,
 ) -> Progress:
-    """Run what is missing of a study, whose folder exists and is locked, and return the progress.
+    """Execute the missing runs of a study, whose folder exists and is locked, and return the progress.
 
     Args:
         design: The study.
         folder: Its folder.
-        engine: What runs the runs.
+        engine: Where the runs are executed.
         shard: The part that is run here.
         runs: The runs to consider; None: all.
         retry: Whether to run failed runs again.
@@ -108,13 +108,13 @@ def run_missing(
     versions, progress = measure_versions(design), Progress(0)
     todo: dict[str, _Todo] = {}
     skipped: list[PlannedRun] = []
-    with folder.journals() as known:
-        progress.calls = known.calls()
-        for place, planned in enumerate(design.runs_by_seed() if runs is None else runs):
-            if not shard.has(place, design):
+    with folder.journals() as journals:
+        progress.calls = journals.calls()
+        for number, planned in enumerate(design.runs_by_seed() if runs is None else runs):
+            if not shard.has(number, design):
                 continue
             progress.planned += 1
-            entry = known.entry(planned.run)
+            entry = journals.entry(planned.run)
             if is_complete(entry, design, versions):
                 progress.done += 1
             elif planned.condition.number in design.skipped:
@@ -159,7 +159,7 @@ def _run_all(
 
 
 def default_workers(config: Config) -> int:
-    """Return how many runs go on at the same time: so many that their threads fill the cores."""
+    """Return the number of simultaneous runs whose threads fill the cores."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return max(1, cores // config.threads)
 
@@ -174,14 +174,14 @@ def _outcomes(
 ) -> Iterator[tuple[PlannedRun, Job, Outcome, bool]]:
     """Yield the outcome of each attempt at a run, and whether another attempt follows.
 
-    A few more runs than workers are in the queue; with a limit of calls none, as runs in the queue may exceed it.
+    A few more runs than workers are queued. With a limit of calls none are, because they might exceed it.
     """
     waiting: dict[Future[Outcome], tuple[PlannedRun, Job, int]] = {}
     rest = iter(todo)
-    most = inf if design.params.limits.calls is None else design.params.limits.calls
+    max_calls = inf if design.params.limits.calls is None else design.params.limits.calls
     try:
         while True:
-            room = 0 if progress.calls >= most else _at_once(pool, engine, design) - len(waiting)
+            room = 0 if progress.calls >= max_calls else _max_submitted(pool, engine, design) - len(waiting)
             for planned, entry in islice(rest, max(0, room)):
                 job = _job(planned, entry, design, folder)
                 waiting[pool.submit(run_supervised, job)] = planned, job, 1
@@ -192,7 +192,7 @@ def _outcomes(
                 planned, job, tried = waiting.pop(future)
                 outcome = _with_calls(future_outcome(future, job), job, folder)
                 progress.calls += outcome.facts.get("calls") or 0
-                again = outcome.ending != "done" and tried < engine.attempts and progress.calls < most
+                again = outcome.ending != "done" and tried < engine.attempts and progress.calls < max_calls
                 yield planned, job, outcome, again
                 if again:
                     job = replace(job, spent=_spent(job.spent, outcome.facts))
@@ -202,7 +202,7 @@ def _outcomes(
             future.cancel()
 
 
-def _at_once(pool: Executor, engine: Engine, design: StudyDesign) -> int:
+def _max_submitted(pool: Executor, engine: Engine, design: StudyDesign) -> int:
     workers = engine.workers or runs_at_a_time(pool, default_workers(design.base))
     waiting = max(_WAITING, workers // 4) if design.params.limits.calls is None else 0
     return max(1, workers + waiting)
@@ -228,7 +228,7 @@ def _spent(*attempts: Mapping[str, Any]) -> dict[str, int]:
 def _job(planned: PlannedRun, entry: Entry | None, design: StudyDesign, folder: StudyFolder) -> Job:
     params = design.params
     config = _with_ledger(design.config(planned), design, folder)
-    has_folder = entry is not None and entry.done and entry.kept  # then only measures or rows are taken again
+    has_folder = entry is not None and entry.done and entry.kept  # then only measures or rows are missing
     return Job(
         run=planned.run,
         config=config.model_dump(mode="json"),

@@ -30,7 +30,7 @@ ROOT = Path(__file__).parents[2]
         ("intro: Hello", "questions: Field required"),
         ("questions: yes", "questions: "),
         ("questions: [why]", "questions.0: "),
-        ("questions: [{id: a, ask: b}, {id: a, ask: c}]", "questions: id 'a' is there twice"),
+        ("questions: [{id: a, ask: b}, {id: a, ask: c}]", "questions: id 'a' appears twice"),
         ("questions: [{id: a, ask: b, options: [x]}]", "questions.0.options: must be a list of 2 to 20 different"),
         ("questions: [{id: a, ask: b, options: [x, ' X ']}]", "questions.0.options: "),
         (f"questions: [{{id: a, ask: b, options: {list(map(str, range(21)))}}}]", "questions.0.options: "),

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, Field
 
-from prism_mesa.deliberation.text import as_text, error_text, shown
+from prism_mesa.deliberation.text import as_text, error_text, quoted_value
 from prism_mesa.deliberation.tools import ToolRegistry
 
 TOPICS = frozenset({"jazz", "tea", "chess", "rain", "Oslo"})
@@ -58,7 +58,7 @@ VALUES = {
 def lines() -> list[str]:
     """Return what this process tells of all values, and of tools that return or raise them."""
     found = [f"{name}: {as_text(value)}" for name, value in VALUES.items()]
-    found += [error_text(ValueError(f"no {Plain()}")), shown(Plain())]
+    found += [error_text(ValueError(f"no {Plain()}")), quoted_value(Plain())]
 
     def tag(post: int, tags: set[str] = set(TOPICS)) -> object:  # noqa: B006
         """Tag a post."""

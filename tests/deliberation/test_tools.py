@@ -105,7 +105,7 @@ def test_tools_are_added_by_call_and_by_decorator(wall):
     assert registry.names == ("wait", "rest", "answer")
     assert [tool.timeout_s for tool in registry] == [3.0, None, 1]
     assert ("rest" in registry, "sleep" in registry, 7 in registry, len(registry)) == (True, False, False, 3)
-    assert list(ToolRegistry([added])) == [added] == [Tool.of(wall.reply, name="answer", timeout_s=1)]
+    assert list(ToolRegistry([added])) == [added] == [Tool.wrap(wall.reply, name="answer", timeout_s=1)]
 
 
 def untyped(post) -> None:

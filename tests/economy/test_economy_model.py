@@ -114,7 +114,7 @@ def test_batches_run_with_mesa_and_every_seed_is_another_run():
         ({"economy_macro_demand_lag_1": 1.9}, "demand_lag_1=1.9"),
         ({"economy_first_quarter": "2009Q5"}, r"economy\.first_quarter"),
         ({"rng": "seven"}, "rng: 'seven'"),
-        ({"llm": lambda prompt: ""}, "llm: no nation asks it"),
+        ({"llm": lambda prompt: ""}, "llm: no nation uses it"),
     ],
 )
 def test_bad_input_is_one_line_that_says_where_and_what(params, says):

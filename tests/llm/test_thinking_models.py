@@ -11,7 +11,7 @@ from stand_in import Said, StandIn, Token
 from prism_mesa.errors import ConfigError, OracleError
 from prism_mesa.llm import Ledger, OllamaChatClient
 from prism_mesa.llm.clients.base import Completion
-from prism_mesa.llm.clients.completions import completed
+from prism_mesa.llm.clients.completions import strip_thought
 from prism_mesa.llm.ledger import answer_key
 from prism_mesa.llm.multiple_choice import recordable
 from prism_mesa.reasoner import Persona, PlacedQuestion, Question, Reasoner, ReasonerParams, make_reasoner
@@ -111,7 +111,7 @@ def test_log_probabilities_are_those_of_the_answer_or_none(thought, answer, end,
     said = ["<think>", *thought, "</think>", *answer, *([end] if end else [])] if inline else said
     reply = Completion(content, 9, len(said), 1.0, tuple(((token, -0.1),) for token in said))
     own = {"label": "x", "thought": "hm", "tokens": said, "decoding": {"max_tokens": 9}}
-    kept = completed(reply=reply, **own)
+    kept = strip_thought(reply=reply, **own)
     assert kept.text.strip() == answer.strip()
     assert "B" in [token for ((token, _),) in kept.top_logprobs]
     assert "".join(token for ((token, _),) in kept.top_logprobs).strip() in (answer.strip(), f"{answer}{end}".strip())
@@ -119,8 +119,8 @@ def test_log_probabilities_are_those_of_the_answer_or_none(thought, answer, end,
 
 def test_log_probabilities_of_something_else_are_refused():
     reply = Completion("B", top_logprobs=((("A", -0.1),),))
-    with pytest.raises(OracleError, match="not those of its answer") as caught:
-        completed("x", reply, thought=None, tokens=["A"], decoding={"max_tokens": 9})
+    with pytest.raises(OracleError, match="may be those of its thought") as caught:
+        strip_thought("x", reply, thought=None, tokens=["A"], decoding={"max_tokens": 9})
     assert caught.value.reason == "unmatched"
 
 

@@ -27,7 +27,7 @@ def tables_of(sets):
 @pytest.mark.parametrize("params", [RuleParams(), RuleParams(slope=4.0, velocity=0.0, media=-2.0)])
 def test_the_rule_in_a_walk_chooses_as_over_columns(params):
     rule, tables = RuleReasoner(params), tables_of(SETS)
-    numbers = rule.in_walks(np.uint64(0))
+    numbers = rule.kernel_rule(np.uint64(0))
     assert len(tables.option_sets) == len(SETS)
     for place, options in enumerate(tables.option_sets):
         asked = some_choices(40, place, options)

@@ -167,7 +167,7 @@ def test_runs_of_other_lengths_are_compared_as_far_as_both_go(runs, tmp_path):
     found = compare(runs["chronological", 1], longer)
     assert found.rounds["round"].max() == 2
     assert (found.first_divergence, len(found.measures)) == (None, 0)
-    assert "they have 3 to 5 rounds: the first 3 are compared, and no whole runs" in found.notes
+    assert "they have 3 to 5 rounds: only the first 3 and no measures are compared" in found.notes
 
 
 def test_a_run_that_was_broken_off_is_compared_as_far_as_it_came(base):
@@ -182,7 +182,7 @@ def test_a_run_that_was_broken_off_is_compared_as_far_as_it_came(base):
     found = compare(base, other)
     assert found.rounds["round"].max() == 1
     assert found.first_divergence is None
-    assert "not come to an end: other (running, 2 of 3)" in found.notes
+    assert "unfinished: other (running, 2 of 3)" in found.notes
     assert {one.table: one.told for one in found.divergences[0].tables}["agents"] == "other has none"
 
 
@@ -190,9 +190,9 @@ def test_a_branch_says_where_it_parted_and_what_differs_before(base):
     other = with_facts(copied(base, "other"), branched_from={"run": str(base), "round": 2})
     with_cell(other, "transitions", 57, to_state="resting")
     found = quick(base, other, why=False)
-    assert found.free_from == 2
+    assert found.can_differ_from == 2
     assert found.branched["other"].run == "base"
-    assert any("they branched in round 2, and differ before it" in note for note in found.notes)
+    assert any("they branched in round 2, but differ before it" in note for note in found.notes)
 
 
 def test_nations_are_compared_by_quarter(tmp_path):
@@ -288,7 +288,7 @@ def test_what_was_posted_in_a_round_that_was_broken_off_is_no_difference(base):
             None,
             "is of whole runs, and one has other rounds, or a part of one",
         )
-        assert "broken off within a round, so that no whole runs are compared: broken" in found.notes
+        assert "stopped within a round, so measures of whole runs are left out: broken" in found.notes
 
 
 def test_input_files_and_code_that_differ_are_settings_that_do(base):

@@ -272,5 +272,5 @@ def test_a_few_more_runs_than_workers_wait_unless_calls_are_limited(designed):
         (cluster, Engine("dask")),
         (cluster, Engine("dask", 2)),
     )
-    assert [driver._at_once(pool, engine, design) for pool, engine in asked] == [5, 30, 30, 6]
-    assert driver._at_once(alone, Engine(workers=3), limited) == 3
+    assert [driver._max_submitted(pool, engine, design) for pool, engine in asked] == [5, 30, 30, 6]
+    assert driver._max_submitted(alone, Engine(workers=3), limited) == 3

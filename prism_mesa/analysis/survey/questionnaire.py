@@ -12,7 +12,7 @@ from prism_mesa.params import Params, validated
 from prism_mesa.runs.yaml_text import Loader, read_yaml
 
 MOST_OPTIONS: Final = TOP_LOGPROBS
-"""Options of a question: servers return the log-probabilities of so many letters."""
+"""Maximum number of options of a question: servers return log-probabilities of this many letters."""
 
 
 class SurveyQuestion(Params):
@@ -46,7 +46,7 @@ class SurveyQuestion(Params):
         texts = tuple(" ".join(text.split()) for text in options) if is_list else ()
         different = {text.casefold() for text in texts} - {""}
         if not 2 <= len(texts) <= MOST_OPTIONS or len(different) < len(texts):
-            raise ValueError(f"must be a list of 2 to {MOST_OPTIONS} different texts (leave it out if it is open)")
+            raise ValueError(f"must be a list of 2 to {MOST_OPTIONS} different texts; an open question has no options")
         return texts
 
     @model_validator(mode="after")
@@ -76,11 +76,11 @@ class Questionnaire(Params):
         ids = [question.id for question in self.questions]
         for name in ids:
             if ids.count(name) > 1:
-                raise ValueError(f"questions: id {name!r} is there twice; give each question an id of its own")
+                raise ValueError(f"questions: id {name!r} appears twice; give each question its own id")
         return self
 
 
-class _Words(Loader):
+class _TextLoader(Loader):
     """YAML in which every bare word is text: ``yes`` and ``5`` are options, not a truth value and a number."""
 
     yaml_implicit_resolvers: dict[str, Any] = {}  # noqa: RUF012
@@ -93,7 +93,7 @@ def read_questionnaire(path: str | Path) -> Questionnaire:
         ConfigError: The first fault: the file, the question (from 0), and what is allowed.
     """
     file = Path(path)
-    return make_questionnaire(read_yaml(file, _Words, what="questions file", hint=": questions"), str(file))
+    return make_questionnaire(read_yaml(file, _TextLoader, what="questions file", hint=": questions"), str(file))
 
 
 def make_questionnaire(values: Mapping[str, Any], where: str = "questions") -> Questionnaire:

@@ -13,14 +13,14 @@ from prism_mesa.tables import Column, TableSchema, by_name
 
 type Floats = npt.NDArray[np.float64]
 
-LEAST: Final = 10
-"""The fewest agents with an interval: shares of fewer are too far from normal."""
+MIN_AGENTS: Final = 10
+"""Fewer agents get no interval, because the distribution of their mean is too far from normal."""
 WAVES: Final = ("before", "after")
 
 _QUESTION = Column("question", "text", "id of the question")
 ANSWERS: Final = TableSchema(
     "answers",
-    "an option of a closed question, or an answer to an open one, as an agent gave it; who gave none has no row",
+    "an option of a closed question, or an answer to an open one, as an agent gave it; no row without an answer",
     (
         _QUESTION,
         Column("wave", "text", "when it was asked: as it was before the run, or after it", one_of=WAVES),
@@ -36,18 +36,18 @@ MEANS: Final = TableSchema(
     (
         _QUESTION,
         Column("option", "text", "the option"),
-        Column("wave", "text", "change: after less before, of who answered both times", one_of=(*WAVES, "change")),
+        Column("wave", "text", "change: after minus before, if answered both times", one_of=(*WAVES, "change")),
         Column("n", "int", "agents that answered"),
         Column("failed", "int", "agents of the sample that did not"),
         Column("mean", "float64", "mean over agents", "probability", finite=False),
         Column(
             "low",
             "float64",
-            f"where the 95 % interval begins; none of fewer than {LEAST} agents",
+            f"lower end of the 95 % interval; missing for fewer than {MIN_AGENTS} agents",
             "probability",
             finite=False,
         ),
-        Column("high", "float64", "where it ends", "probability", finite=False),
+        Column("high", "float64", "its upper end", "probability", finite=False),
     ),
 )
 SURVEY_TABLES: Final = by_name(ANSWERS, MEANS)
@@ -57,14 +57,14 @@ def mean_interval(values: npt.ArrayLike) -> tuple[Floats, Floats, Floats]:
     """Return the mean of each column of `values` over agents, and the ends of its Student's 95 % interval.
 
     The interval is about another sample of agents, not about another LLM or wording. `values` has shape (n, k). Means
-    are NaN without rows, the ends with fewer than `LEAST`.
+    are NaN if there are no rows; the ends are NaN if there are fewer than `MIN_AGENTS` rows.
     """
     from scipy.stats import t  # importing it takes as long as a small run
 
     rows = np.asarray(values, np.float64)
     n, k = rows.shape
     mean = rows.mean(axis=0) if n else np.full(k, np.nan)
-    half = t.ppf(0.975, n - 1) * rows.std(axis=0, ddof=1) / np.sqrt(n) if n >= LEAST else np.full(k, np.nan)
+    half = t.ppf(0.975, n - 1) * rows.std(axis=0, ddof=1) / np.sqrt(n) if n >= MIN_AGENTS else np.full(k, np.nan)
     return mean, mean - half, mean + half
 
 
@@ -74,7 +74,7 @@ class Replies:
 
     Attributes:
         n: The number of agents.
-        firsts: For each agent the option that was lettered A; None without letters.
+        first_options: For each agent, the index of the option that was lettered A; None without letters.
         probabilities: Shape (2, agents, options), NaN without an answer. An open question has no options.
         texts: The answers to an open question by wave; None without an answer.
         failures: Why there is no answer: (wave, place of the agent) -> reason.
@@ -82,7 +82,7 @@ class Replies:
 
     question: SurveyQuestion
     n: int
-    firsts: npt.NDArray[np.int64] | None = None
+    first_options: npt.NDArray[np.int64] | None = None
     probabilities: Floats = field(init=False)
     texts: tuple[list[str | None], list[str | None]] = field(init=False)
     failures: dict[tuple[int, int], str] = field(default_factory=dict)
@@ -107,9 +107,9 @@ class Replies:
     def by_letter(self) -> dict[str, float]:
         """Return the mean probability of each letter in both waves, about equal if the LLM reads the options."""
         k = len(self.question.options)
-        if self.firsts is None or not any(self.answered(wave).any() for wave in (0, 1)):
+        if self.first_options is None or not any(self.answered(wave).any() for wave in (0, 1)):
             return {}
-        turned = (np.arange(k)[None, :] + self.firsts[:, None]) % k
+        turned = (np.arange(k)[None, :] + self.first_options[:, None]) % k
         letters = np.concatenate([np.take_along_axis(self.probabilities[wave], turned, axis=1) for wave in (0, 1)])
         return {chr(ord("A") + place): float(mean) for place, mean in enumerate(np.nanmean(letters, axis=0))}
 
@@ -123,11 +123,11 @@ def means_table(replies: Sequence[Replies]) -> pd.DataFrame:
             continue
         both = reply.answered(0) & reply.answered(1)
         waves = [(name, values[wave][reply.answered(wave)]) for wave, name in enumerate(WAVES)]
-        for wave, known in (*waves, ("change", (values[1] - values[0])[both])):
-            interval = mean_interval(known)
+        for wave, answers in (*waves, ("change", (values[1] - values[0])[both])):
+            interval = mean_interval(answers)
             for option, mean, low, high in zip(question.options, *(part.tolist() for part in interval), strict=True):
-                failed = len(values[0]) - len(known)
-                rows.append((question.id, option, wave, len(known), failed, mean, low, high))
+                failed = len(values[0]) - len(answers)
+                rows.append((question.id, option, wave, len(answers), failed, mean, low, high))
     return pd.DataFrame(rows, columns=MEANS.names).astype(
         {"n": int, "failed": int, "mean": float, "low": float, "high": float}
     )

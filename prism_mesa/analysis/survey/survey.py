@@ -244,10 +244,10 @@ class _Survey:
             return LLMRequest(survey_prompt(agent, question, intro, None), str, bool, component="survey", place=at)
         if self.orders:
             return LLMRequest(*decision(agent, question, intro, self.orders), component="survey", place=at)
-        if reply.firsts is None:
+        if reply.first_options is None:
             likelier = AssociationScore(question.options, association(None, question, intro))
             return LLMRequest(association(agent, question, intro), likelier, component="survey", place=at)
-        form = MultipleChoice(question.options, int(reply.firsts[place]))
+        form = MultipleChoice(question.options, int(reply.first_options[place]))
         return LLMRequest(survey_prompt(agent, question, intro, form), form, component="survey", place=at)
 
     def where(self) -> str:
@@ -317,7 +317,7 @@ class _Survey:
         facts: dict[str, Any] = {"id": question.id, "ask": question.ask, "options": list(question.options)}
         facts["answered"] = {name: int(reply.answered(wave).sum()) for wave, name in enumerate(WAVES)}
         if question.options:
-            form = "decision" if self.orders else "association" if reply.firsts is None else "letters"
+            form = "decision" if self.orders else "association" if reply.first_options is None else "letters"
             return facts | {"asked_by": form, "by_letter": reply.by_letter()}
         both = np.flatnonzero(reply.answered(0) & reply.answered(1))[:3].tolist()
         return facts | {

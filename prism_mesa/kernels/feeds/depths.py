@@ -12,10 +12,10 @@ import numpy.typing as npt
 from prism_mesa.kernels.commit.seen import Lists
 from prism_mesa.kernels.compiling import lean_kernel, part_of_kernels, step_of_kernels
 from prism_mesa.kernels.feeds.gathering import without_hidden
-from prism_mesa.kernels.feeds.outbox import Audience, Outbox, place_of_root, writer_of
+from prism_mesa.kernels.feeds.outbox import Audience, Outbox, place_of_root, writer_index
 from prism_mesa.kernels.feeds.ranking import is_noted, note, note_known
 from prism_mesa.kernels.feeds.scoring import RankScratch
-from prism_mesa.kernels.lanes import last_one, ones, prefetch
+from prism_mesa.kernels.lanes import count_bits, highest_bit, prefetch
 from prism_mesa.kernels.ordering import is_among
 
 type Int32 = npt.NDArray[np.int32]
@@ -30,15 +30,15 @@ class Rounds(NamedTuple):
     Attributes:
         first: Id of the first post of each round.
         n: Number of posts of each round. A post's local number is its position among them.
-        wrote: A bit for each agent: whether it has posts; shape (rows, words).
-        writers: Number of agents with posts in all earlier words of `wrote`, shape (rows, words).
+        has_posts: A bit for each agent: whether it has posts; shape (rows, words).
+        writers: Number of agents with posts in all earlier words of `has_posts`, shape (rows, words).
         start: The w-th agent with posts has items ``start[row, w]`` .. ``start[row, w + 1] - 1``.
         item: Local numbers, ascending for each agent.
     """
 
     first: Int32
     n: Int32
-    wrote: npt.NDArray[np.uint64]
+    has_posts: npt.NDArray[np.uint64]
     writers: Int32
     start: Int32
     item: Int32
@@ -50,7 +50,7 @@ def room_for_rounds(rows: int, n_agents: int, most: int) -> Rounds:
     return Rounds(
         first=np.zeros(rows, integers),
         n=np.zeros(rows, integers),
-        wrote=np.zeros((rows, words), np.uint64),
+        has_posts=np.zeros((rows, words), np.uint64),
         writers=np.zeros((rows, words), integers),
         start=np.zeros((rows, most + 2), integers),
         item=np.zeros((rows, most), integers),
@@ -60,22 +60,22 @@ def room_for_rounds(rows: int, n_agents: int, most: int) -> Rounds:
 @lean_kernel
 def add_round(author: Int32, first: int, row: int, rounds: Rounds) -> None:
     """Write the posts of a round, given their authors, into a row."""
-    wrote, writers, start, item = rounds.wrote[row], rounds.writers[row], rounds.start[row], rounds.item[row]
+    has_posts, writers, start, item = rounds.has_posts[row], rounds.writers[row], rounds.start[row], rounds.item[row]
     rounds.first[row], rounds.n[row] = first, len(author)
-    wrote[:] = 0
+    has_posts[:] = 0
     start[: len(author) + 2] = 0  # unwritten memory behind this is never taken
     for i in range(len(author)):
-        note(author[i], wrote)
+        note(author[i], has_posts)
     n = np.int64(0)
-    for word in range(len(wrote)):
+    for word in range(len(has_posts)):
         writers[word] = n
-        n += ones(wrote[word])
+        n += count_bits(has_posts[word])
     for i in range(len(author)):
-        start[writer_of(wrote, writers, author[i]) + 2] += 1
+        start[writer_index(has_posts, writers, author[i]) + 2] += 1
     for w in range(n):
         start[w + 2] += start[w + 1]
     for i in range(len(author)):  # while filling, `start[w + 1]` is the position of w's next post
-        w = writer_of(wrote, writers, author[i])
+        w = writer_index(has_posts, writers, author[i])
         item[start[w + 1]] = i
         start[w + 1] += 1
 
@@ -126,7 +126,7 @@ def _fetch(reader: Any, audience: Audience) -> None:
     """Prefetch what the next reader needs first."""
     for k in range(audience.indptr[reader], min(audience.indptr[reader + 1], audience.indptr[reader] + 256), 16):
         prefetch(audience.indices, k)
-    prefetch(audience.known, audience.known_start[reader + 1] - 1)
+    prefetch(audience.seen_roots, audience.seen_start[reader + 1] - 1)
 
 
 @step_of_kernels
@@ -144,7 +144,7 @@ def _read_on(
     feed: Int32,
 ) -> Any:
     rows, shown, old_end, recent_old_end = len(rounds.n), np.int64(0), np.int64(-1), np.int64(-1)
-    begin, recent_begin = audience.known_start[reader], recent.start[reader]
+    begin, recent_begin = audience.seen_start[reader], recent.start[reader]
     for back in range(min(rows, now + 1)):
         row = (now - back) % rows
         passed = np.int64(depth[reader, row]) * _unit(rounds.n[row])
@@ -154,21 +154,21 @@ def _read_on(
         if highest < 0:
             continue
         if old_end < 0:
-            old_end = note_known(audience.known, begin, audience.known_start[reader + 1], outbox, scratch)
+            old_end = note_known(audience.seen_roots, begin, audience.seen_start[reader + 1], outbox, scratch)
             recent_old_end = note_known(recent.roots, recent_begin, recent.start[reader + 1], outbox, scratch)
         base = np.int64(rounds.first[row]) - outbox.first
         for word in range(highest, -1, -1):
             bits = scratch.listed[np.uint64(word)]
             scratch.listed[np.uint64(word)] = 0
             while bits and shown < most:
-                lane = last_one(bits)
+                lane = highest_bit(bits)
                 bits ^= np.uint64(1) << np.uint64(lane)
                 local = base + word * 64 + lane
                 root = outbox.root[np.uint64(local)]
                 place = place_of_root(root, outbox.first, outbox.n, outbox.old_roots)
                 is_known = is_noted(place, scratch.met)
                 if root < outbox.first and not is_known:
-                    is_known += author[root] == reader or is_among(audience.known, begin, old_end, root)
+                    is_known += author[root] == reader or is_among(audience.seen_roots, begin, old_end, root)
                     is_known |= is_among(recent.roots, recent_begin, recent_old_end, root)
                 note(place, scratch.met)
                 feed[reader, shown] = outbox.first + local  # a known post is overwritten, or lies after the last
@@ -181,19 +181,19 @@ def _read_on(
 @part_of_kernels
 def _list_round(reader: Any, row: Any, passed: Any, rounds: Rounds, audience: Audience, scratch: RankScratch) -> Any:
     """Mark the posts of a round below `passed` in `RankScratch.listed`; return the last word with any, or -1."""
-    wrote, writers, start, item = rounds.wrote[row], rounds.writers[row], rounds.start[row], rounds.item[row]
+    has_posts, writers, start, item = rounds.has_posts[row], rounds.writers[row], rounds.start[row], rounds.item[row]
     n = np.int64(0)
     for edge in range(audience.indptr[reader], audience.indptr[reader + 1]):
         agent = np.uint64(audience.indices[np.uint64(edge)])
         scratch.author[np.uint64(n)] = agent
-        n += np.int64(wrote[agent >> np.uint64(6)] >> (agent & np.uint64(63)) & np.uint64(1))
+        n += np.int64(has_posts[agent >> np.uint64(6)] >> (agent & np.uint64(63)) & np.uint64(1))
     if len(audience.hidden_start) > 0:
         n = without_hidden(reader, 0, n, audience, scratch)
     if n == 0:
         return np.int64(-1)
     for k in range(n):
         at = np.uint64(k)
-        w = np.uint64(writer_of(wrote, writers, scratch.author[at]))
+        w = np.uint64(writer_index(has_posts, writers, scratch.author[at]))
         scratch.begin[at] = start[w]
         scratch.n_items[at] = start[w + np.uint64(1)]
     for k in range(n):

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from prism_mesa.kernels.compiling import lean_kernel, part_of_kernels, step_of_kernels
 from prism_mesa.kernels.draws import mixed, unit
-from prism_mesa.kernels.feeds.outbox import BITS_32, BITS_33, LOWER, Audience, Outbox, writer_of
+from prism_mesa.kernels.feeds.outbox import BITS_32, BITS_33, LOWER, Audience, Outbox, writer_index
 from prism_mesa.kernels.feeds.scoring import READERS, RankScratch, Scoring
 from prism_mesa.kernels.lanes import LANES, prefetch
 from prism_mesa.kernels.ordering import is_among
@@ -63,9 +63,9 @@ def _of_two_hops(draw: Any, reader: Any, outbox: Outbox, scoring: Scoring, audie
         if n == 0:
             return np.int64(NOBODY)
         at = np.int64(audience.indices[audience.indptr[at] + np.int64(unit(mixed(key, np.uint64(hop))) * n)])
-    if not outbox.wrote[at >> 6] >> np.uint64(at & 63) & np.uint64(1):
+    if not outbox.has_posts[at >> 6] >> np.uint64(at & 63) & np.uint64(1):
         return np.int64(NOBODY)
-    w = writer_of(outbox.wrote, outbox.writers, at)
+    w = writer_index(outbox.has_posts, outbox.writers, at)
     n = np.int64(outbox.start[w + 1]) - np.int64(outbox.start[w])
     place = outbox.start[w] + np.int64(unit(mixed(key, np.uint64(2))) * n)
     return np.int64(outbox.item[place] >> BITS_33)
@@ -137,7 +137,7 @@ def find_authors(readers: Int32, first: Any, n: Any, audience: Audience, outbox:
         for edge in range(audience.indptr[reader], audience.indptr[reader + 1]):
             author = np.uint64(audience.indices[np.uint64(edge)])
             scratch.author[np.uint64(k)] = author
-            k += np.int64(outbox.wrote[author >> np.uint64(6)] >> (author & np.uint64(63)) & np.uint64(1))
+            k += np.int64(outbox.has_posts[author >> np.uint64(6)] >> (author & np.uint64(63)) & np.uint64(1))
         if has_hidden:
             k = without_hidden(reader, begin, k, audience, scratch)
         scratch.author_ends[j] = k
@@ -163,7 +163,7 @@ def find_items(n: Any, outbox: Outbox, scratch: RankScratch) -> None:
     """Find the items of the first `n` authors."""
     for place in range(n):
         i = np.uint64(place)
-        writer = writer_of(outbox.wrote, outbox.writers, scratch.author[i])
+        writer = writer_index(outbox.has_posts, outbox.writers, scratch.author[i])
         scratch.n_items[i] = writer
         prefetch(outbox.start, writer)
     for place in range(n):

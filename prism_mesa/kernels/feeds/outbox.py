@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from prism_mesa.kernels.compiling import lean_kernel, part_of_kernels
-from prism_mesa.kernels.lanes import ones
+from prism_mesa.kernels.lanes import count_bits
 
 type Int32 = npt.NDArray[np.int32]
 type Int64 = npt.NDArray[np.int64]
@@ -15,7 +15,7 @@ type Keys = npt.NDArray[np.uint64]
 BITS_32: Final = np.uint64(32)
 BITS_33: Final = np.uint64(33)
 LOWER: Final = np.uint64(0xFFFFFFFF)
-"""The lower 32 bits: of an item its root."""
+"""Mask of the lower 32 bits, which hold the root of an item."""
 
 
 class Outbox(NamedTuple):
@@ -26,18 +26,18 @@ class Outbox(NamedTuple):
     Attributes:
         first: Id of local number 0.
         n: Number of visible posts.
-        wrote: A bit for each agent: whether it has visible posts.
-        writers: Number of agents with posts in all earlier words of `wrote`, int32.
+        has_posts: A bit for each agent: whether it has visible posts.
+        writers: Number of agents with posts in all earlier words of `has_posts`, int32.
         start: The w-th agent with posts has items ``start[w]`` .. ``start[w + 1] - 1``, oldest first.
-        item: Each a number: ``local number << 33 | whether several visible posts have its root << 32 | root's id``;
-            and one more, which counts for nothing.
+        item: Posts as numbers: ``local number << 33 | whether several visible posts have its root << 32 | root's id``.
+            One extra entry at the end is unused.
         old_roots: Roots of visible posts that are no longer visible themselves, ascending, with repetitions.
         root: Root of each visible post.
     """
 
     first: int
     n: int
-    wrote: Keys
+    has_posts: Keys
     writers: Int32
     start: Int32
     item: Keys
@@ -50,40 +50,40 @@ class Audience(NamedTuple):
 
     Attributes:
         indptr, indices: The agents that each agent follows.
-        known_start, known: The roots that each agent has seen.
+        seen_start, seen_roots: The roots that each agent has seen.
         hidden_start, hidden: The agents whose posts are hidden from each agent; empty if there are none.
-        shown_start, shown: With `feed.repeats`, the posts that each agent has read.
+        read_start, read_posts: With `feed.repeats`, the posts that each agent has read.
     """
 
     indptr: Int64
     indices: Int32
-    known_start: Int64
-    known: Int32
+    seen_start: Int64
+    seen_roots: Int32
     hidden_start: Int64
     hidden: Int32
-    shown_start: Int64
-    shown: Int32
+    read_start: Int64
+    read_posts: Int32
 
 
 @lean_kernel
-def count_copies(root: Int32, least: int, copies: npt.NDArray[np.uint8]) -> None:
-    """Count in `copies` the visible posts of each root from `least` on: 1, or 2 for more."""
+def count_copies(root: Int32, first_root: int, copies: npt.NDArray[np.uint8]) -> None:
+    """Write into `copies` the number of visible posts of each root from `first_root` on; 2 means 2 or more."""
     for i in range(len(root)):
-        copies[root[i] - least] = min(2, copies[root[i] - least] + 1)
+        copies[root[i] - first_root] = min(2, copies[root[i] - first_root] + 1)
 
 
 @lean_kernel
-def note_writers(author: Int32, first: int, last: int, wrote: Keys, posts: Int32) -> Any:
-    """List in `posts` the posts of the authors from `first` up to `last`, and return how many these are.
+def note_writers(author: Int32, first: int, last: int, has_posts: Keys, posts: Int32) -> Any:
+    """Write the posts of authors `first` .. `last` - 1 into `posts`, set the authors' bits, and return how many posts.
 
-    This sets the bits of their authors, which have words of their own.
+    Ranges of authors that run in different threads must not share a word of bits.
     """
     n = np.int64(0)
     for i in range(len(author)):  # always write, overwriting the last entry, to avoid a mispredicted branch
         posts[n] = i
         n += first <= author[i] < last
     for i in posts[:n]:
-        wrote[author[i] >> 6] |= np.uint64(1) << np.uint64(author[i] & 63)
+        has_posts[author[i] >> 6] |= np.uint64(1) << np.uint64(author[i] & 63)
     return n
 
 
@@ -91,7 +91,7 @@ def note_writers(author: Int32, first: int, last: int, wrote: Keys, posts: Int32
 def fill_outbox(
     author: Int32,
     root: Int32,
-    least: int,
+    first_root: int,
     copies: npt.NDArray[np.uint8],
     posts: tuple[Int32, Int32],
     items_before: int,
@@ -99,50 +99,50 @@ def fill_outbox(
 ) -> None:
     """Fill in the posts of some authors, whose bits are set.
 
-    `author` and `root` are those of each visible post; `copies` counts roots from `least` on (`count_copies`). `posts`
-    are the posts of these authors (`note_writers`), with space for the place of each one's author, and `items_before`
-    the posts of authors before them.
+    `author` and `root` are those of each visible post; `copies` counts roots from `first_root` on (`count_copies`).
+    `posts` has the posts of these authors (`note_writers`) and space for the index of each post's author.
+    `items_before` is the number of posts by earlier authors.
     """
-    wrote, writers, start, item = outbox.wrote, outbox.writers, outbox.start, outbox.item
+    has_posts, writers, start, item = outbox.has_posts, outbox.writers, outbox.start, outbox.item
     post, writer = posts
     lowest, highest = np.int64(len(start)), np.int64(-1)
     for k in range(len(post)):
-        w = writer_of(wrote, writers, author[post[k]])
+        w = writer_index(has_posts, writers, author[post[k]])
         start[w + 1] += 1
         writer[k] = w
         lowest, highest = min(lowest, w), max(highest, w)
-    here = np.int64(items_before)
+    next_start = np.int64(items_before)
     for w in range(lowest, highest + 1):  # start of each author's posts; while filling, the position of the next one
         count = start[w + 1]
-        start[w + 1] = here
-        here += count
+        start[w + 1] = next_start
+        next_start += count
     for k in range(len(post)):
         w, i = writer[k], post[k]
-        copied = np.uint64(copies[root[i] - least] >> 1)
+        copied = np.uint64(copies[root[i] - first_root] >> 1)
         item[start[w + 1]] = np.uint64(i) << BITS_33 | copied << BITS_32 | np.uint64(root[i])
         start[w + 1] += 1
 
 
 @lean_kernel
-def number_writers(wrote: Keys, writers: Int32) -> None:
+def number_writers(has_posts: Keys, writers: Int32) -> None:
     """Write the number of set bits in all words before each one."""
     n = np.int64(0)
-    for word in range(len(wrote)):
+    for word in range(len(has_posts)):
         writers[word] = n
-        n += ones(wrote[word])
+        n += count_bits(has_posts[word])
 
 
 @part_of_kernels
-def writer_of(wrote: Keys, writers: Int32, author: Any) -> Any:
+def writer_index(has_posts: Keys, writers: Int32, author: Any) -> Any:
     """Return the index of an agent among those with a visible post."""
-    at = np.uint64(author)
-    word, below = at >> np.uint64(6), (np.uint64(1) << (at & np.uint64(63))) - np.uint64(1)
-    return np.int64(writers[word]) + ones(wrote[word] & below)
+    row = np.uint64(author)
+    word, below = row >> np.uint64(6), (np.uint64(1) << (row & np.uint64(63))) - np.uint64(1)
+    return np.int64(writers[word]) + count_bits(has_posts[word] & below)
 
 
 @part_of_kernels
 def place_of_root(root: Any, first: Any, n: Any, old_roots: Int32) -> Any:
-    """Return the index of a root below ``n + len(old_roots)``, or -1 if no visible post has it.
+    """Return the index of a root, in 0 .. ``n + len(old_roots)`` - 1, or -1 if no visible post has it.
 
     A visible root has its local number; old ones come after these.
     """

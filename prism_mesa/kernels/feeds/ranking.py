@@ -7,9 +7,9 @@ import numpy.typing as npt
 
 from prism_mesa.kernels.compiling import lean_kernel, part_of_kernels, step_of_kernels
 from prism_mesa.kernels.feeds.gathering import NOBODY, gather, is_hidden
-from prism_mesa.kernels.feeds.outbox import Audience, Outbox, place_of_root, writer_of
+from prism_mesa.kernels.feeds.outbox import Audience, Outbox, place_of_root, writer_index
 from prism_mesa.kernels.feeds.scoring import DIVERSE, X_ALGO, RankScratch, Scoring, lowered, score_fresh, sort_key
-from prism_mesa.kernels.lanes import LANES, among, below, first_one
+from prism_mesa.kernels.lanes import LANES, among, below, lowest_bit
 from prism_mesa.kernels.ordering import is_among, put_in_order
 
 type Int32 = npt.NDArray[np.int32]
@@ -34,16 +34,18 @@ def find_fresh(
 
     A bit of a word stands for a candidate. Few remain to be looked at one by one once known roots are out.
     """
-    begin, end, n = audience.known_start[reader], audience.known_start[reader + 1], np.int64(0)
-    repeats = len(audience.shown_start) > 1
+    begin, end, n = audience.seen_start[reader], audience.seen_start[reader + 1], np.int64(0)
+    repeats = len(audience.read_start) > 1
     if repeats:
         list_read(1, reader, outbox, audience, scratch)
     is_long, old_end = end - begin > MANY, end
     if is_long:
-        old_end = note_known(audience.known, begin, end, outbox, scratch)
+        old_end = note_known(audience.seen_roots, begin, end, outbox, scratch)
     for at in range(first, last, LANES):
         known = (
-            _noted(at, outbox, scratch) if is_long else among(scratch.root, np.int64(at), audience.known, begin, end)
+            _noted(at, outbox, scratch)
+            if is_long
+            else among(scratch.root, np.int64(at), audience.seen_roots, begin, end)
         )
         if repeats:
             known |= _listed(at, outbox, scratch)
@@ -53,14 +55,14 @@ def find_fresh(
             looked_at |= ~_up_to(inside_end - at)
         rest = fresh & np.uint64(looked_at)
         while rest:
-            candidate, lowest = at + first_one(rest), rest & (~rest + np.uint64(1))
+            candidate, lowest = at + lowest_bit(rest), rest & (~rest + np.uint64(1))
             if _drops(
                 candidate, reader, candidate >= inside_end, begin, old_end, is_long, outbox, scoring, audience, scratch
             ):
                 fresh ^= lowest
             rest ^= lowest
         while fresh:
-            scratch.fresh[np.uint64(n)] = at + first_one(fresh)
+            scratch.fresh[np.uint64(n)] = at + lowest_bit(fresh)
             fresh &= fresh - np.uint64(1)
             n += 1
     if repeats:
@@ -95,7 +97,7 @@ def _drops(
     drops = root == NOBODY
     if not drops and root < outbox.first:
         drops = scoring.author[root] == reader  # its author may no longer have it in its list
-        drops |= is_long and is_among(audience.known, begin, old_end, root)
+        drops |= is_long and is_among(audience.seen_roots, begin, old_end, root)
     if not drops and is_outsider and len(audience.hidden_start) > 0:
         drops = is_hidden(
             scoring.author[outbox.first + np.int64(scratch.tag[candidate] >> np.uint32(1))], reader, audience
@@ -106,9 +108,9 @@ def _drops(
 @step_of_kernels
 def list_read(bit: Any, reader: Any, outbox: Outbox, audience: Audience, scratch: RankScratch) -> None:
     """Set the bits in `RankScratch.listed` of the copies that a reader has read to 0 or 1 (`feed.repeats`)."""
-    k = audience.shown_start[reader + 1] - 1
-    while k >= audience.shown_start[reader] and audience.shown[k] >= outbox.first:
-        place = np.uint64(audience.shown[k] - outbox.first)
+    k = audience.read_start[reader + 1] - 1
+    while k >= audience.read_start[reader] and audience.read_posts[k] >= outbox.first:
+        place = np.uint64(audience.read_posts[k] - outbox.first)
         word, mask = place >> np.uint64(6), np.uint64(1) << (place & np.uint64(63))
         scratch.listed[word] = scratch.listed[word] & ~mask | mask * np.uint64(bit)
         k -= 1
@@ -128,8 +130,8 @@ def note_known(known: Int32, begin: Any, end: Any, outbox: Outbox, scratch: Rank
 def forget(begin: Any, end: Any, kept: Any, outbox: Outbox, audience: Audience, scratch: RankScratch) -> None:
     """Clear what known roots, and the first of `RankScratch.best`, have left in `RankScratch.met`."""
     k = end - 1
-    while k >= begin and audience.known[k] >= outbox.first:
-        scratch.met[(audience.known[k] - outbox.first) >> 6] = 0
+    while k >= begin and audience.seen_roots[k] >= outbox.first:
+        scratch.met[(audience.seen_roots[k] - outbox.first) >> 6] = 0
         k -= 1
     for k in range(kept):
         scratch.met[place_of_root(scratch.root[scratch.best[k]], outbox.first, outbox.n, outbox.old_roots) >> 6] = 0
@@ -230,7 +232,7 @@ def _lower_authors(n: Any, outbox: Outbox, scoring: Scoring, scratch: RankScratc
 @part_of_kernels
 def _writer(candidate: Any, outbox: Outbox, scoring: Scoring, scratch: RankScratch) -> Any:
     author = scoring.author[outbox.first + np.int64(scratch.tag[candidate] >> np.uint32(1))]
-    return writer_of(outbox.wrote, outbox.writers, author)
+    return writer_index(outbox.has_posts, outbox.writers, author)
 
 
 @part_of_kernels
@@ -296,7 +298,7 @@ def _show_best(
     reader: Any, n: Any, audience: Audience, outbox: Outbox, scoring: Scoring, scratch: RankScratch, feed: Int32
 ) -> Any:
     """Write the best of `n` fresh candidates into the feed of a reader; return their number."""
-    begin, end = audience.known_start[reader], audience.known_start[reader + 1]
+    begin, end = audience.seen_start[reader], audience.seen_start[reader + 1]
     is_diverse = scoring.mode == X_ALGO or scoring.mode == DIVERSE
     put_in_order(scratch.key, n, scratch.order, scratch.places, scratch.counts)
     is_many = n > MANY or end - begin > MANY

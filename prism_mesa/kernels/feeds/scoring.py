@@ -8,7 +8,7 @@ import numpy.typing as npt
 from prism_mesa.kernels.compiling import part_of_kernels
 from prism_mesa.kernels.draws import mixed, unit
 from prism_mesa.kernels.feeds.outbox import BITS_32, LOWER
-from prism_mesa.kernels.lanes import LANES, own_lines
+from prism_mesa.kernels.lanes import LANES, aligned_zeros
 from prism_mesa.kernels.matching import match_of, relevance_at
 from prism_mesa.kernels.ordering import DIGITS
 
@@ -66,25 +66,25 @@ def make_scratch(candidates: int, roots: int, writers: int, groups: int) -> Rank
     """Return memory for so many candidates, roots of visible posts, authors of these, and groups of authors."""
     n = candidates + LANES
     return RankScratch(
-        author_ends=own_lines(READERS, np.int64),
-        author=own_lines(n, np.int32),
-        begin=own_lines(n, np.int32),
-        n_items=own_lines(n, np.int32),
-        inside_ends=own_lines(READERS, np.int64),
-        ends=own_lines(READERS, np.int64),
-        root=own_lines(n, np.int32),
-        tag=own_lines(n, np.uint32),
-        score=own_lines(n, np.float64),
-        fresh=own_lines(n, np.int32),
-        key=own_lines(n, np.uint64),
-        order=own_lines(n, np.int64),
-        best=own_lines(n, np.int32),
-        places=own_lines(n, np.int64),
-        counts=own_lines(DIGITS, np.int64),
-        met=own_lines(roots // 64 + 1, np.uint64),
-        listed=own_lines(roots // 64 + 1, np.uint64),
-        better=own_lines(writers, np.int32),
-        of_group=own_lines(groups, np.int32),
+        author_ends=aligned_zeros(READERS, np.int64),
+        author=aligned_zeros(n, np.int32),
+        begin=aligned_zeros(n, np.int32),
+        n_items=aligned_zeros(n, np.int32),
+        inside_ends=aligned_zeros(READERS, np.int64),
+        ends=aligned_zeros(READERS, np.int64),
+        root=aligned_zeros(n, np.int32),
+        tag=aligned_zeros(n, np.uint32),
+        score=aligned_zeros(n, np.float64),
+        fresh=aligned_zeros(n, np.int32),
+        key=aligned_zeros(n, np.uint64),
+        order=aligned_zeros(n, np.int64),
+        best=aligned_zeros(n, np.int32),
+        places=aligned_zeros(n, np.int64),
+        counts=aligned_zeros(DIGITS, np.int64),
+        met=aligned_zeros(roots // 64 + 1, np.uint64),
+        listed=aligned_zeros(roots // 64 + 1, np.uint64),
+        better=aligned_zeros(writers, np.int32),
+        of_group=aligned_zeros(groups, np.int32),
     )
 
 

@@ -87,10 +87,10 @@ def _is_new(post: Any, reader: Any, audience: Audience, scoring: Scoring) -> Any
     author = scoring.author[post]
     if author == reader or (len(audience.hidden_start) > 0 and is_hidden(author, reader, audience)):
         return False
-    begin, end, is_read = audience.known_start[reader], audience.known_start[reader + 1], False
-    if len(audience.shown_start) > 1:
-        is_read = is_among(audience.shown, audience.shown_start[reader], audience.shown_start[reader + 1], post)
-    return not (is_read or is_among(audience.known, begin, end, post))
+    begin, end, is_read = audience.seen_start[reader], audience.seen_start[reader + 1], False
+    if len(audience.read_start) > 1:
+        is_read = is_among(audience.read_posts, audience.read_start[reader], audience.read_start[reader + 1], post)
+    return not (is_read or is_among(audience.seen_roots, begin, end, post))
 
 
 @part_of_kernels

@@ -12,7 +12,7 @@ from prism_mesa.errors import OracleError
 from prism_mesa.llm.text import parse_json
 
 type PromptFunction = Callable[[str], str | Awaitable[str]]
-type TokenPlaces = tuple[tuple[tuple[str, float], ...], ...]
+type TokenLogprobs = tuple[tuple[tuple[str, float], ...], ...]
 
 
 @dataclass(frozen=True)
@@ -23,14 +23,14 @@ class Completion:
         top_logprobs: For each token of the answer, if requested, the likeliest tokens at its position with their
             log-probabilities, best first.
         calls: The number of requests that it took.
-        cut: Whether the LLM ran out of tokens, so that it may have gone on.
+        cut: Whether the LLM ran out of tokens, so the answer may be incomplete.
     """
 
     text: str
     prompt_tokens: int = 0
     completion_tokens: int = 0
     latency_ms: float = 0.0
-    top_logprobs: TokenPlaces = ()
+    top_logprobs: TokenLogprobs = ()
     calls: int = 1
     cut: bool = False
 
@@ -78,7 +78,7 @@ def client_label(client: ChatClient) -> str:
 
 
 def timed[**P](ask: Callable[P, Awaitable[Completion]]) -> Callable[P, Coroutine[Any, Any, Completion]]:
-    """Decorate a coroutine that asks an LLM: its completion has the milliseconds that it took."""
+    """Decorate a coroutine that asks an LLM, to set `latency_ms` of its completion."""
 
     @wraps(ask)
     async def timed_ask(*args: P.args, **kwargs: P.kwargs) -> Completion:

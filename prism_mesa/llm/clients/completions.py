@@ -1,4 +1,4 @@
-"""The LLM's answer in a server's reply: without the thought before it, and refused if the prompt was cut."""
+"""Extract the LLM's answer from a server's reply, without its thought, and detect cut prompts."""
 
 import math
 import re
@@ -7,19 +7,19 @@ from dataclasses import replace
 from typing import Any, Final
 
 from prism_mesa.errors import OracleError
-from prism_mesa.llm.clients.base import Completion, TokenPlaces
+from prism_mesa.llm.clients.base import Completion, TokenLogprobs
 from prism_mesa.llm.text import LETTERS, without_thought
 
-_ENOUGH: Final = 1000
-"""Tokens that most LLMs do not exceed with a thought and an answer."""
+_USUAL_TOKENS: Final = 1000
+"""Tokens that suffice most LLMs for a thought and an answer."""
 _ROUNDING: Final = 0.2
 """Nats by which rounding can make the likeliest token look less likely than another."""
-_AROUND: Final = " \n\"'().:*"
+_PUNCTUATION: Final = " \n\"'().:*"
 _REPEATED: Final = re.compile(r"(.)\1{2,}", re.DOTALL)
 _WIDE: Final = re.compile("[\u2e80-\U0003ffff]")
 
 
-def likeliest_tokens(places: Iterable[Mapping[str, Any]]) -> TokenPlaces:
+def likeliest_tokens(places: Iterable[Mapping[str, Any]]) -> TokenLogprobs:
     """Return the likeliest tokens at each position, as servers list them; the chosen token if they list no others."""
     return tuple(
         tuple((str(top["token"]), float(top["logprob"])) for top in place.get("top_logprobs") or [place])
@@ -27,7 +27,7 @@ def likeliest_tokens(places: Iterable[Mapping[str, Any]]) -> TokenPlaces:
     )
 
 
-def completed(
+def strip_thought(
     label: str, reply: Completion, *, thought: Any, tokens: Sequence[str], decoding: Mapping[str, Any]
 ) -> Completion:
     """Return a reply without its thought, and with the log-probabilities of its answer only.
@@ -51,34 +51,34 @@ def completed(
     after_thought = bool(thought) or text != reply.text
     first = _answer_start(text, tokens, after_thought=after_thought) if tokens else 0
     if first is None or (decoding.get("temperature") == 0 and _contradicts(reply, tokens, first)):
-        fault = "the log-probabilities are not those of its answer (but of its thought?)"
-        raise OracleError("unmatched", f"{label}: {fault}: reasoner.answer=choice does without them", tokens=spent)
+        fault = "the log-probabilities may be those of its thought"
+        raise OracleError("unmatched", f"{label}: {fault}: set reasoner.answer=choice, which needs none", tokens=spent)
     return replace(reply, text=text, top_logprobs=reply.top_logprobs[first:])
 
 
 def _thought_fault(reply: Completion, decoding: Mapping[str, Any]) -> str:
-    most, n = int(decoding["max_tokens"]), reply.completion_tokens
+    max_tokens, n = int(decoding["max_tokens"]), reply.completion_tokens
     thinks = decoding.get("think", False) is not False
     remedies = ["reasoner.think=false"] if thinks else []
     if reply.cut:
-        remedies.append(suggest_more_tokens(most))
-        fault = f"it thought for {n or most} tokens and had none left"
+        remedies.append(suggest_more_tokens(max_tokens))
+        fault = f"it thought for {n or max_tokens} tokens and had none left"
     else:
         remedies.append("another LLM (reasoner.model)")
         fault = f"all of its {n} tokens are a thought"
     return f"{fault}{'' if thinks else ' (reasoner.think=false does not stop it)'}: {' or '.join(remedies)}"
 
 
-def suggest_more_tokens(most: int) -> str:
-    """Return which keys to change if `most` tokens do not suffice."""
-    n = _ENOUGH if most < _ENOUGH else 4 * most
-    return f"reasoner.max_answer_tokens={n} (of texts and surveys: deliberation.max_answer_tokens)"
+def suggest_more_tokens(max_tokens: int) -> str:
+    """Return which keys to change if `max_tokens` tokens do not suffice."""
+    n = _USUAL_TOKENS if max_tokens < _USUAL_TOKENS else 4 * max_tokens
+    return f"reasoner.max_answer_tokens={n} (for texts and surveys: deliberation.max_answer_tokens)"
 
 
 def _contradicts(reply: Completion, tokens: Sequence[str], first: int) -> bool:
     """Return whether a letter of the answer is less likely than another token, although the likeliest was taken."""
     places = zip(tokens[first:], map(dict, reply.top_logprobs[first:]), strict=False)
-    letters = [(token, top) for token, top in places if top and token.strip(_AROUND) in {*LETTERS}]
+    letters = [(token, top) for token, top in places if top and token.strip(_PUNCTUATION) in {*LETTERS}]
     return any(top.get(token, -math.inf) < max(top.values()) - _ROUNDING for token, top in letters)
 
 
@@ -88,7 +88,7 @@ def _answer_start(text: str, tokens: Sequence[str], *, after_thought: bool) -> i
     if not after_thought and _ascii("".join(tokens)) == wanted:
         return 0
     for first in range(len(tokens) - 1, -1, -1):
-        if tail or not tokens[first].startswith("<"):  # which ends a turn
+        if tail or not tokens[first].startswith("<"):  # a last token such as <|im_end|>
             tail = _ascii(tokens[first]) + tail
         if tail == wanted:
             return first
@@ -98,14 +98,14 @@ def _answer_start(text: str, tokens: Sequence[str], *, after_thought: bool) -> i
 
 
 def _ascii(text: str) -> str:
-    """Return the ASCII characters without white space: a token may be a part of any other character."""
+    """Return the ASCII characters without white space; tokens may split other characters."""
     return "".join(text.encode("ascii", "ignore").decode().split())
 
 
 def was_cut(prompt: str, n_read: int, context: int) -> bool:
     """Return whether a server that read `n_read` tokens (0: unknown) cannot have read the whole prompt.
 
-    Either `n_read` is below the fewest tokens of any tokenizer, or it is what Ollama leaves of a cut prompt: all of its
+    Either `n_read` is below the fewest tokens of any tokenizer, or it is the length to which Ollama cuts a prompt: its
     `context` (older versions; 0: unknown), or half of it plus 2. Other cuts that leave a token per word are missed.
 
     >>> was_cut("word " * 300, 102, 0), was_cut("word " * 300, 301, 0), was_cut("word " * 300, 0, 0)

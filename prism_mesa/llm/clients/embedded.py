@@ -25,7 +25,7 @@ from typing import Any, Final, Self
 from prism_mesa.errors import ConfigError, MissingLLMError, OracleError
 from prism_mesa.extras import how_to_install
 from prism_mesa.llm.clients.base import Completion, timed
-from prism_mesa.llm.clients.completions import completed, likeliest_tokens
+from prism_mesa.llm.clients.completions import likeliest_tokens, strip_thought
 from prism_mesa.llm.clients.decisions import check_capability, read_decision
 from prism_mesa.llm.clients.event_loop import run_now
 from prism_mesa.llm.params import LLMParams, gguf_file
@@ -237,7 +237,7 @@ class EmbeddedChatClient:
         text = (choice.get("text") if self.continues else choice["message"].get("content")) or ""
         counts = usage["prompt_tokens"], usage["completion_tokens"]
         is_cut = choice.get("finish_reason") == "length"
-        return completed(
+        return strip_thought(
             self.label,
             Completion(text, *counts, top_logprobs=likeliest_tokens(places), cut=is_cut),
             thought=choice.get("message", {}).get("reasoning_content"),

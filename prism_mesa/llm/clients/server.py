@@ -33,7 +33,7 @@ from urllib.parse import SplitResult, parse_qsl, quote, unquote, urlsplit
 
 from prism_mesa.errors import ConfigError, OracleError, one_line, redact_credentials
 from prism_mesa.llm.clients.base import Completion, timed
-from prism_mesa.llm.clients.completions import completed, likeliest_tokens, was_cut
+from prism_mesa.llm.clients.completions import likeliest_tokens, strip_thought, was_cut
 from prism_mesa.llm.clients.decisions import listed_question, read_decision
 from prism_mesa.llm.clients.event_loop import Connections
 from prism_mesa.llm.text import plain
@@ -220,7 +220,7 @@ class ServerClient:
             text.strip()
         except (LookupError, TypeError, AttributeError, ValueError):
             raise self._unshaped() from None
-        return completed(self.label, completion, thought=thought, tokens=tokens, decoding=self.decoding)
+        return strip_thought(self.label, completion, thought=thought, tokens=tokens, decoding=self.decoding)
 
     @timed
     async def decide(self, state: str, question: Mapping[str, Any]) -> Completion:

@@ -13,7 +13,7 @@ from prism_mesa.llm.text import plain
 from prism_mesa.reasoner import AnyReasoner
 from prism_mesa.social.params import SocialParams
 from prism_mesa.social.platform import Platform, Writer
-from prism_mesa.social.round.engagements import counted
+from prism_mesa.social.round.engagements import counted_engagements
 from prism_mesa.social.state.events import TemplateTexts, engagement_keys
 from prism_mesa.social.state.population import Rows
 from prism_mesa.social.state.posts import WORDS_CAP
@@ -83,7 +83,7 @@ def write(platform: Platform) -> None:
     """Give words to the replies and reshares of the round that have none from a script."""
     if platform.params.content == "none":
         return
-    left = platform.events.unwritten(*counted(platform))
+    left = platform.events.unwritten(*counted_engagements(platform))
     if platform.writer is None:
         platform.events.template_texts = _from_templates(platform, *left)
         return

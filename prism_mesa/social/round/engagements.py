@@ -28,28 +28,28 @@ def has_engaged(platform: Platform, row: int, post: int, action: int) -> bool:
     if key in platform.events.beside:
         return True
     for _, agents, posts, actions in platform.events.engagements:  # each is sorted by agent
-        of_row = slice(*np.searchsorted(agents, np.array([row, row + 1], np.int32)).tolist())
-        if (_keys(platform, agents[of_row], posts[of_row], actions[of_row]) == key).any():
+        rows = slice(*np.searchsorted(agents, np.array([row, row + 1], np.int32)).tolist())
+        if (_keys(platform, agents[rows], posts[rows], actions[rows]) == key).any():
             return True
     return action != REPLY and bool(platform.engagements.holds(np.array([key]))[0])
 
 
 def engagement_key(platform: Platform, row: int, post: int, action: int) -> int:
-    """Return a number that is the same for engagements that count once together."""
+    """Return the key of an engagement; of several with the same key, only one counts."""
     return int(_keys(platform, *(np.full(1, value, np.int32) for value in (row, post, action)))[0])
 
 
-def counted(platform: Platform) -> Columns:
+def counted_engagements(platform: Platform) -> Columns:
     """Return the engagements since the last commit that count, by tick and agent.
 
-    Of several that count once, that with the lowest tick does, and of these the first one noted; what was noted before
-    the round opened comes before all of it.
+    Of several with the same key, the one with the lowest tick counts, and at equal ticks the one noted first. Those
+    noted before the round opened come before all ticks of the round.
     """
     return _counted(platform)[0]
 
 
 def commit_engagements(platform: Platform) -> Columns:
-    """Return the same, remember them, and forget all that was noted. Repeats in the columns go to `totals`."""
+    """Return `counted_engagements`, remember them, and clear the noted ones; add repeats in columns to `totals`."""
     columns, keys, n_repeated = _counted(platform)
     platform.totals["repeated"] += n_repeated
     platform.engagements.add(keys[keys & 3 != REPLY])
@@ -84,14 +84,14 @@ def _keys(platform: Platform, agent: Int32, post: Int32, action: Int32) -> Keys:
 def _drop_known(platform: Platform, keys: Keys, counts: Mask) -> None:
     """Mark likes and reshares that repeat one of an earlier round as not counting.
 
-    Most cannot repeat any, and are not looked up: feeds leave out roots that an agent has read. The exceptions are
-    agents that have engaged beside the columns or still have their post at hand, and roots too old for feeds.
+    Feeds leave out roots that an agent has read, so most engagements cannot repeat one and are not looked up. The
+    exceptions are agents that engaged by a script or tool or still have a post at hand, and roots too old for feeds.
     """
     engaged, population = platform.engagements, platform.population
     oldest = platform.posts.first_visible(max(platform.round, 0), platform.params.feed.window)
     suspects = np.zeros(len(population), np.bool_)
     suspects[list(engaged.beside)] = True
     suspects[engaged.carried] = True
-    which = may_repeat(keys, oldest, suspects)
-    if len(which):
-        counts[which[engaged.holds(keys[which])]] = False
+    suspicious = may_repeat(keys, oldest, suspects)
+    if len(suspicious):
+        counts[suspicious[engaged.holds(keys[suspicious])]] = False

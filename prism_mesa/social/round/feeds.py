@@ -391,15 +391,15 @@ def _unsorted_outbox(posts: Posts, params: FeedParams, n_agents: int, now: int) 
 def _sorted_outbox(outbox: Outbox, posts: Posts, threads: int) -> Outbox:
     if not outbox.n:
         return outbox
-    author, root, words = posts.author[outbox.first :], outbox.root, len(outbox.wrote)
+    author, root, words = posts.author[outbox.first :], outbox.root, len(outbox.has_posts)
     least, parts = int(root.min()), threads if len(outbox.start) > BLOCK else 1
     copies = np.zeros(int(root.max()) - least + 1, np.uint8)
     cuts = [words * part // parts * 64 for part in range(parts + 1)]
     rows = [np.empty((2, outbox.n), np.int32) for _ in range(parts)]
     ranges = zip(pairwise(cuts), rows, strict=True)
-    noted = [partial(note_writers, author, *authors, outbox.wrote, part[0]) for authors, part in ranges]
+    noted = [partial(note_writers, author, *authors, outbox.has_posts, part[0]) for authors, part in ranges]
     _, *counts = side_by_side([partial(count_copies, root, least, copies), *noted], parts)
-    number_writers(outbox.wrote, outbox.writers)
+    number_writers(outbox.has_posts, outbox.writers)
     places = [(post[:n], writer[:n]) for (post, writer), n in zip(rows, counts, strict=True)]
     starts = accumulate(counts[:-1], initial=0)
     side_by_side(

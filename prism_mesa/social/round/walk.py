@@ -131,7 +131,7 @@ def make_world(platform: Platform) -> World:
     tables, reasoner = platform.tables, platform.reasoner.batch_reasoner
     key = platform.streams.key("choice", platform.round)
     posts, (tastes, taste_tables), population = platform.posts.table, platform.tastes, platform.population
-    rule = (reasoner if isinstance(reasoner, RuleReasoner) else RuleReasoner()).in_walks(key)
+    rule = (reasoner if isinstance(reasoner, RuleReasoner) else RuleReasoner()).kernel_rule(key)
     first = len(platform.posts)
     if platform.glances > 1:
         first = platform.posts.first_visible(max(platform.round, 0), platform.feeds.longest_window)

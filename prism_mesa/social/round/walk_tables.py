@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from prism_mesa.domain import ACTIONS
-from prism_mesa.kernels.lanes import own_lines
+from prism_mesa.kernels.lanes import aligned_zeros
 from prism_mesa.kernels.programs import Programs
 from prism_mesa.kernels.walking.arrays import FIRST_SET, GUARDED, NOTHING, UNDECIDED, ChartTables
 from prism_mesa.kernels.walking.steps import COMPOSES, PASSIVE, STOPPED
@@ -222,15 +222,15 @@ class WalkBuffers:
 
     def __init__(self, ticks: int, n_sets: int, programs: Programs) -> None:
         self.out = WalkOutput(
-            size=own_lines(4, np.int64),
-            counts=own_lines((ticks, len(STATES)), np.int64),
-            answered=own_lines(n_sets, np.int64),
+            size=aligned_zeros(4, np.int64),
+            counts=aligned_zeros((ticks, len(STATES)), np.int64),
+            answered=aligned_zeros(n_sets, np.int64),
             stopped=np.empty((4, 0), np.int32),
             impressions=np.empty((3, 0), np.int32),
             engagements=np.empty((4, 0), np.int32),
             moves=np.empty((5, 0), np.int32),
-            gave_value=own_lines(len(programs.reads_post), np.uint8),
-            register=own_lines(programs.registers.shape, np.float64),
+            gave_value=aligned_zeros(len(programs.reads_post), np.uint8),
+            register=aligned_zeros(programs.registers.shape, np.float64),
         )
         self.out.register[:] = programs.registers
 

@@ -19,10 +19,10 @@ from prism_mesa.analysis.compare.settings import (
     settings_that_differ,
 )
 from prism_mesa.errors import DataError, counted
-from prism_mesa.studies.comparison.pairs import ComparedRun, Pairs, Runs, listed, pair_runs
+from prism_mesa.studies.comparison.pairs import ComparedRun, Pairs, Runs, join_names, pair_runs
 from prism_mesa.studies.comparison.values import measure_differences, per_round, round_differences, run_measures
 
-_MOST_NAMED: Final = 6
+_MAX_NAMED: Final = 6
 
 
 @dataclass(frozen=True, repr=False)
@@ -40,11 +40,11 @@ class RunComparison:
         rounds: A row for each column (and `nation`) and `round`, with the same, and intervals of each side's mean.
         divergences: For each pair, how its tables differ.
         first_divergence: The earliest of all pairs; None if no table diverges.
-        diverged: The index of its pair.
+        diverged_pair: The index of its pair.
         reasons: Why each side did what it did there; None if `why` was off, or nothing diverged.
         branched: By side, where the run of the first pair branched from.
-        free_from: The first round in which the first pair can differ.
-        notes: What you should know besides.
+        can_differ_from: The first round in which the first pair can differ.
+        notes: Other remarks, such as runs and measures that were left out.
     """
 
     pairs: Pairs
@@ -53,10 +53,10 @@ class RunComparison:
     rounds: pd.DataFrame
     divergences: tuple[Divergences, ...]
     first_divergence: Divergence | None
-    diverged: int
+    diverged_pair: int
     reasons: Reasons | None
     branched: dict[str, Branching]
-    free_from: int
+    can_differ_from: int
     notes: tuple[str, ...]
 
     @property
@@ -92,13 +92,13 @@ def compare_runs(
     settings = _settings(pairs, notes)
     rounds = _rounds(pairs, notes)
     by_pair = tuple(
-        divergences(one.folder, two.folder, pairs.rounds, whole=pairs.is_whole(one) and pairs.is_whole(two))
-        for one, two in zip(pairs.base, pairs.other, strict=True)
+        divergences(left.folder, right.folder, pairs.rounds, whole=pairs.is_whole(left) and pairs.is_whole(right))
+        for left, right in zip(pairs.base, pairs.other, strict=True)
     )
     diverged, first = _earliest(by_pair)
-    free_from = first_free_round(left.facts, right.facts, (left.name, right.name))
-    if free_from and first is not None and first.round < free_from:
-        notes.append(f"they branched in round {free_from}, and differ before it: one was changed, or made otherwise")
+    can_differ_from = first_free_round(left.facts, right.facts, (left.name, right.name))
+    if can_differ_from and first is not None and first.round < can_differ_from:
+        notes.append(f"they branched in round {can_differ_from}, but differ before it: one of them was changed")
     explained = None
     if why and first is not None:
         explained = reasons(pairs.base[diverged].folder, pairs.other[diverged].folder, first, trust=trust)
@@ -110,10 +110,10 @@ def compare_runs(
         rounds=rounds,
         divergences=by_pair,
         first_divergence=first,
-        diverged=diverged,
+        diverged_pair=diverged,
         reasons=explained,
         branched={side: branching for side, branching in branched.items() if branching},
-        free_from=free_from,
+        can_differ_from=can_differ_from,
         notes=tuple(notes),
     )
 
@@ -122,9 +122,9 @@ def _settings(pairs: Pairs, notes: list[str]) -> list[Setting]:
     """Return where the first pair's settings differ; notes say if runs of one side differ."""
     for side in (pairs.base, pairs.other):
         first = _config(side[0])
-        apart = {setting.key for run in side[1:] for setting in settings_that_differ(first, _config(run))}
-        if apart:
-            notes.append(f"runs of one side, {side[0].name} and others, differ among themselves in {_some(apart)}")
+        different = {setting.key for run in side[1:] for setting in settings_that_differ(first, _config(run))}
+        if different:
+            notes.append(f"runs of one side, {side[0].name} and others, differ in {_name_some(different)}")
     left, right = pairs.base[0], pairs.other[0]
     return [*settings_that_differ(_config(left), _config(right)), *facts_that_differ(left.facts, right.facts)]
 
@@ -133,39 +133,39 @@ def _config(run: ComparedRun) -> dict[str, Any]:
     return dict(run.manifest.config or {})
 
 
-def _some(names: Iterable[str]) -> str:
-    return listed(sorted(names), _MOST_NAMED)
+def _name_some(names: Iterable[str]) -> str:
+    return join_names(sorted(names), _MAX_NAMED)
 
 
 def _earliest(by_pair: Sequence[Divergences]) -> tuple[int, Divergence | None]:
     """Return which pair diverged first, and in what; 0 and None if no pair did."""
-    firsts = [(pair.first, place) for place, pair in enumerate(by_pair)]
-    known = [(first.moment, place, first) for first, place in firsts if first is not None]
-    if not known:
+    firsts = [(pair.first, index) for index, pair in enumerate(by_pair)]
+    earliest = [(first.moment, index, first) for first, index in firsts if first is not None]
+    if not earliest:
         return 0, None
-    _, place, first = min(known, key=lambda item: item[:2])
-    return place, first
+    _, index, first = min(earliest, key=lambda item: item[:2])
+    return index, first
 
 
 def _measures(pairs: Pairs, names: Sequence[str] | None, notes: list[str], trust: bool) -> pd.DataFrame:
-    """Return the differences of measures; there are none of runs that differ in length."""
+    """Return the differences of measures; an empty table if runs differ in length."""
     runs, n = (*pairs.base, *pairs.other), len(pairs.base)
     if not pairs.whole or not all(isinstance(run.facts.get("summary"), dict) for run in runs):
         if pairs.whole:
-            notes.append("measures are left out: a run that has not come to an end has none")
+            notes.append("measures are left out, because unfinished runs have none")
         return measure_differences([], np.zeros((n, 0)), np.zeros((n, 0)))
     by_run, failures = zip(*(run_measures(run, names, pairs.rounds, trust=trust) for run in runs), strict=True)
     failed = {name: why for failure in failures for name, why in failure.items()}
     if failed:
         reason = next(iter(failed.values()))
-        notes.append(f"{counted(len(failed), 'measure')} left out ({_some(failed)}): {reason}")
+        notes.append(f"{counted(len(failed), 'measure')} left out ({_name_some(failed)}): {reason}")
     common = [name for name in by_run[0] if all(name in values for values in by_run)]
     numbers = np.array([[values[name] for name in common] for values in by_run], np.float64)
     table = measure_differences(common, *numbers.reshape(2, n, len(common)))
     undefined = set(table["measure"][table["n"] == 0])
-    if some := {name for name in undefined if names or any(isfinite(values[name]) for values in by_run)}:
-        where = "for no pair" if names else "for one side only"
-        notes.append(f"{counted(len(some), 'measure')} left out, as defined {where} ({_some(some)})")
+    if left_out := {name for name in undefined if names or any(isfinite(values[name]) for values in by_run)}:
+        where = "undefined in all pairs" if names else "defined on one side only"
+        notes.append(f"{counted(len(left_out), 'measure')} left out, because they are {where} ({_name_some(left_out)})")
     return table[~table["measure"].isin(undefined)].reset_index(drop=True)
 
 
@@ -174,11 +174,11 @@ def _rounds(pairs: Pairs, notes: list[str]) -> pd.DataFrame:
     by_run = [per_round(run, pairs.rounds) for run in (*pairs.base, *pairs.other)]
     common = [series for series in by_run[0][0] if all(series in columns for columns, _ in by_run)]
     if pairs.of_nations:
-        alone = {nation for columns, _ in by_run for _, nation in columns} - {nation for _, nation in common}
+        unshared = {nation for columns, _ in by_run for _, nation in columns} - {nation for _, nation in common}
         if not common:
-            raise DataError(f"{pairs.base[0].folder} and others have no nation in common ({_some(alone)})")
-        if alone:
-            notes.append(f"nations that not all runs have are left out: {_some(alone)}")
+            raise DataError(f"{pairs.base[0].folder} and others have no nation in common ({_name_some(unshared)})")
+        if unshared:
+            notes.append(f"nations that not all runs have are left out: {_name_some(unshared)}")
     values = np.array([numbers[:, [columns.index(series) for series in common]] for columns, numbers in by_run])
     n = len(pairs.base)
     table = round_differences(common, values[:n], values[n:])
@@ -188,7 +188,7 @@ def _rounds(pairs: Pairs, notes: list[str]) -> pd.DataFrame:
 def as_json(comparison: RunComparison) -> dict[str, Any]:
     """Return a comparison as plain values, as ``prism compare --json`` prints it; None for what is not a number."""
     first, pairs = comparison.first_divergence, comparison.pairs
-    diverged = comparison.divergences[comparison.diverged]
+    diverged = comparison.divergences[comparison.diverged_pair]
     return {
         "base": [str(run.folder) for run in pairs.base],
         "other": [str(run.folder) for run in pairs.other],
@@ -200,7 +200,7 @@ def as_json(comparison: RunComparison) -> dict[str, Any]:
             row["key"]: {"base": row["base"], "other": row["other"]} for row in comparison.settings.to_dict("records")
         },
         "branched": {side: vars(branching) for side, branching in comparison.branched.items()},
-        "can_differ_from": comparison.free_from,
+        "can_differ_from": comparison.can_differ_from,
         "first_divergence": None if first is None else _divergence(comparison, first),
         "start": diverged.start or None,
         "tables": {
@@ -216,7 +216,7 @@ def _divergence(comparison: RunComparison, first: Divergence) -> dict[str, Any]:
     explained = comparison.reasons
     base, other = first.sides
     return {
-        "seed": comparison.pairs.seeds[comparison.diverged],
+        "seed": comparison.pairs.seeds[comparison.diverged_pair],
         "where": first.where,
         "table": first.table,
         "round": first.round,

@@ -15,7 +15,7 @@ from prism_mesa.runs.run_files import MANIFEST, folder_of, has_table, read_manif
 type Runs = RunResult | str | os.PathLike[str] | Sequence[RunResult | str | os.PathLike[str]]
 """A run (a result or its folder), a folder that holds runs, or several of these."""
 
-MOST_PAIRS: Final = 10_000
+MAX_PAIRS: Final = 10_000
 _RUN_KEYS: Final = ("seed", "name", "threads", "checkpoint_every")  # keys in which runs of one side may differ
 _BEFORE_ROUNDS: Final = {"posts": "written", "decisions": "round"}
 """Tables (of a platform, of nations) that get rows before their round is done, and the column of the round."""
@@ -89,12 +89,12 @@ def pair_runs(base: Runs, other: Runs) -> Pairs:
     left, right = _side(base, notes), _side(other, notes)
     _check_sides([*left, *right])
     pairs = [(left[0], right[0])] if len(left) == len(right) == 1 else _by_seed(left, right, notes)
-    if len(pairs) > MOST_PAIRS:
-        raise DataError(f"{len(pairs):,} pairs of runs: at most {MOST_PAIRS:,} are compared")
+    if len(pairs) > MAX_PAIRS:
+        raise DataError(f"{len(pairs):,} pairs of runs: at most {MAX_PAIRS:,} are compared")
     bases, others = zip(*pairs, strict=True)
     seeds = bases[0].manifest.seed, others[0].manifest.seed
     if seeds[0] != seeds[1]:
-        notes.append(f"their seeds differ ({seeds[0]} and {seeds[1]}): so do all draws, whatever else differs")
+        notes.append(f"their seeds differ ({seeds[0]} and {seeds[1]}): so all their random draws differ too")
     runs = (*bases, *others)
     rounds = min(run.rounds for run in runs)
     if not rounds:
@@ -119,7 +119,7 @@ def sides_by_settings(runs: Sequence[RunResult | str | os.PathLike[str]]) -> tup
     if len(by_settings) != 2:
         raise DataError(
             f"{counted(len(folders), 'run')} of {counted(len(by_settings), 'configuration')} that differ in more than "
-            "the seed: two are compared; say which: prism compare BASE... --with OTHER..."
+            "the seed, instead of two: name the two sides: prism compare BASE... --with OTHER..."
         )
     left, right = by_settings.values()
     return left, right
@@ -151,7 +151,7 @@ def _side(items: Runs, notes: list[str]) -> list[ComparedRun]:
     filled = [run for run in runs if run.rounds]
     if filled and len(filled) < len(runs):
         left_out = [f"{run.name} ({run.manifest.status})" for run in runs if not run.rounds]
-        notes.append(f"left out, for want of a round: {listed(left_out)}")
+        notes.append(f"left out, because they have no rounds: {join_names(left_out)}")
     return filled or runs
 
 
@@ -165,7 +165,7 @@ def _open_run(folder: Path) -> ComparedRun:
         column = read_table(folder, table, ["round"])["round"]
         rounds = int(column.max()) + 1 if len(column) else 0
         if rounds > len(column):
-            raise DataError(f"{folder}: table {table!r} is damaged: round {rounds - 1:,} in {len(column):,} rows")
+            raise DataError(f"{folder}: table {table!r} is damaged: round {rounds - 1:,}, but {len(column):,} rows")
     broken = manifest.status != "done" and any(
         has_table(folder, name) and bool((read_table(folder, name, [column])[column] >= rounds).any())
         for name, column in _BEFORE_ROUNDS.items()
@@ -177,7 +177,7 @@ def _check_sides(runs: Sequence[ComparedRun]) -> None:
     first, known = runs[0], set[Path]()
     for run in runs:
         if run.folder.resolve() in known:
-            raise DataError(f"{run.folder}: is given twice: a run is compared with another one")
+            raise DataError(f"{run.folder}: is given twice: give different runs")
         known.add(run.folder.resolve())
         if run.manifest.of_nations != first.manifest.of_nations:
             kinds = ["nations" if item.manifest.of_nations else "a platform" for item in (first, run)]
@@ -191,11 +191,11 @@ def _by_seed(
     lefts, rights = by_seed
     shared = [seed for seed in lefts if seed in rights and seed is not None]
     if not shared:
-        seeds = "; and ".join(listed(list(map(str, side))) for side in by_seed)
-        raise DataError(f"no seed is on both sides, by which runs are paired (seeds: {seeds})")
-    alone = [run.name for side in by_seed for seed, run in side.items() if seed not in shared]
-    if alone:
-        notes.append(f"left out, their seeds being on one side only: {listed(alone)}")
+        seeds = "; and ".join(join_names(list(map(str, side))) for side in by_seed)
+        raise DataError(f"no seed is on both sides, so no runs can be paired (seeds: {seeds})")
+    unpaired = [run.name for side in by_seed for seed, run in side.items() if seed not in shared]
+    if unpaired:
+        notes.append(f"left out, because their seeds are on one side only: {join_names(unpaired)}")
     return [(lefts[seed], rights[seed]) for seed in shared]
 
 
@@ -204,7 +204,7 @@ def _runs_by_seed(side: Iterable[ComparedRun]) -> dict[int | None, ComparedRun]:
     for run in side:
         first = runs.setdefault(run.manifest.seed, run)
         if first is not run:
-            raise DataError(f"seed {run.manifest.seed}: {first.folder} and {run.folder}, both on one side: give one")
+            raise DataError(f"seed {run.manifest.seed}: {first.folder} and {run.folder} are both on one side: drop one")
     return runs
 
 
@@ -215,13 +215,13 @@ def _notes_on_length(runs: Sequence[ComparedRun], rounds: int) -> list[str]:
         for run in runs
         if run.manifest.planned is not None and run.rounds < run.manifest.planned
     ]
-    notes = [f"not come to an end: {listed(early)}"] if early else []
+    notes = [f"unfinished: {join_names(early)}"] if early else []
     if broken := [run.name for run in runs if run.broken]:
-        notes.append(f"broken off within a round, so that no whole runs are compared: {listed(broken)}")
-    most = max(run.rounds for run in runs)
-    if most != rounds:
+        notes.append(f"stopped within a round, so measures of whole runs are left out: {join_names(broken)}")
+    longest = max(run.rounds for run in runs)
+    if longest != rounds:
         unit = f"{_unit(runs[0])}s"
-        notes.append(f"they have {rounds} to {most} {unit}: the first {rounds} are compared, and no whole runs")
+        notes.append(f"they have {rounds} to {longest} {unit}: only the first {rounds} and no measures are compared")
     return notes
 
 
@@ -229,7 +229,7 @@ def _unit(run: ComparedRun) -> str:
     return "quarter" if run.manifest.of_nations else "round"
 
 
-def listed(names: Sequence[str], most: int = 4) -> str:
+def join_names(names: Sequence[str], limit: int = 4) -> str:
     """Return the first names, and how many more there are."""
-    more = len(names) - most
-    return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
+    more = len(names) - limit
+    return ", ".join(names[:limit]) + (f" and {more} more" if more > 0 else "")

@@ -15,7 +15,7 @@ from prism_mesa.params import Params, leaves
 from prism_mesa.runs.config import Config
 from prism_mesa.studies.params import SAMPLED, SampledDesign, StudyParams, flat, parse_value
 
-_MOST: Final = 1_000_000
+_MAX_POINTS: Final = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -24,8 +24,8 @@ class Points:
 
     Attributes:
         values: The values of each point, in the order of `factors`.
-        sampling: What `sampling.points_again` needs; None if the points are not sampled.
-        notes: Changes made when it was read.
+        sampling: The arguments of `sampling.points_again`; None if the points are not sampled.
+        notes: Changes made when the design was read.
     """
 
     kind: str
@@ -44,8 +44,8 @@ def make_points(params: StudyParams, where: str) -> Points:
     check_keys(params.vary, f"{where}: vary")
     if params.design is None:
         n = prod(map(len, params.vary.values()))
-        if n > _MOST:
-            raise ConfigError(f"{where}: vary: these are {n:,} points, more than {_MOST:,}: draw some (design)")
+        if n > _MAX_POINTS:
+            raise ConfigError(f"{where}: vary: has {n:,} points, more than {_MAX_POINTS:,}: sample them (design)")
         return Points("factorial", tuple(params.vary), list(product(*params.vary.values())))
     if isinstance(params.design, str):
         return _from_file(params, params.design, where)
@@ -83,12 +83,12 @@ def _sampled(params: StudyParams, design: Mapping[str, Any], where: str) -> Poin
     if not params.vary:
         raise ConfigError(f"{where}: design: {kind} needs 'vary': each key with its lowest and highest value")
     ranges = {key: _range(key, values, f"{where}: vary") for key, values in params.vary.items()}
-    whole = [key for key in ranges if is_whole(key)]
+    integers = [key for key in ranges if is_whole(key)]
     try:
-        frame, sampling = sample_points(kind, n, ranges, seed, whole=whole)
+        frame, sampling = sample_points(kind, n, ranges, seed, whole=integers)
     except ConfigError as error:
         raise ConfigError(f"{where}: design: {error}") from None
-    notes = (f"{', '.join(whole)}: only whole numbers are drawn",) if whole else ()
+    notes = (f"{', '.join(integers)}: only whole numbers are drawn",) if integers else ()
     values = list(zip(*(frame[key].tolist() for key in ranges), strict=True))
     return Points(kind, tuple(ranges), values, sampling, notes)
 
@@ -108,11 +108,11 @@ def is_whole(key: str) -> bool:
     return kind is int or (int in get_args(kind) and float not in get_args(kind))
 
 
-def find_file(path: str, where: str | Path, working: str | Path = "") -> Path:
+def find_file(path: str, where: str | Path, working_dir: str | Path = "") -> Path:
     """Return the path of a file that a study names: in the working directory, or else beside the study file."""
     file = Path(os.path.expanduser(path))
     beside = Path(where).parent / file
-    return beside if beside.exists() and not (working / file).exists() else working / file
+    return beside if beside.exists() and not (working_dir / file).exists() else working_dir / file
 
 
 def _from_file(params: StudyParams, file: str, where: str) -> Points:
@@ -133,7 +133,7 @@ def _from_file(params: StudyParams, file: str, where: str) -> Points:
         if both := dict(flat(values)).keys() & set(table.columns):
             raise ConfigError(f"{where}: {min(both)}: is in {group} too; leave it out of one of them")
     if table.empty:
-        raise ConfigError(f"{where}: holds no point: a row for each, below the row of keys")
+        raise ConfigError(f"{where}: holds no point: write one per row, below the row of keys")
     for line, row in enumerate(table.to_dict("records"), start=2):
         for key, text in row.items():
             if not text.strip():

@@ -13,7 +13,7 @@ from typing import Any, Final, Literal, get_args
 from prism_mesa.errors import ConfigError, did_you_mean, printable, shortened
 from prism_mesa.extras import how_to_install
 from prism_mesa.studies.engines.job import Job, Outcome
-from prism_mesa.studies.engines.supervise import kill_runs, main_left_alone
+from prism_mesa.studies.engines.supervise import kill_runs, without_main_import
 
 _TIMEOUT_S: Final = 10
 _SETTINGS: Final = {
@@ -43,7 +43,7 @@ def open_dask(scheduler: str | None, workers: int) -> Iterator[Executor]:
         here |= {"processes": True, "dashboard_address": ":0", "silence_logs": logging.ERROR}
         with (
             _restored_environment(),
-            main_left_alone(),  # applies to restarted workers too
+            without_main_import(),  # applies to restarted workers too
             distributed.LocalCluster(**here) as cluster,
             distributed.Client(cluster) as client,
         ):

@@ -14,7 +14,7 @@ class Limits:
 
 @dataclass(frozen=True)
 class Job:
-    """A run of a study to run.
+    """The data that a process needs to do one run of a study.
 
     Attributes:
         keep: Whether to keep its tables in a folder, as ``prism run`` does, or only its measures.

@@ -37,12 +37,13 @@ class RunProcess:
 
     Attributes:
         process: The process; it leads a process group, except on Windows.
-        printed: The file that receives its output.
+        results: The connection on which it sends its outcome.
+        output: The file that receives what it prints.
     """
 
     process: BaseProcess
-    outcome: "Connection[Any, Any]"
-    printed: BinaryIO
+    results: "Connection[Any, Any]"
+    output: BinaryIO
 
     @property
     def pid(self) -> int:
@@ -61,14 +62,14 @@ class RunProcess:
 
     def last_lines(self) -> str:
         """Return the last lines that it printed, or Python's report of a crash."""
-        self.printed.seek(max(0, self.printed.seek(0, os.SEEK_END) - _LAST_BYTES))
-        text = self.printed.read().decode("utf-8", errors="replace")
+        self.output.seek(max(0, self.output.seek(0, os.SEEK_END) - _LAST_BYTES))
+        text = self.output.read().decode("utf-8", errors="replace")
         lines = [line.strip() for line in text.splitlines() if line.strip()]
         fatal = next((i for i, line in enumerate(lines) if line.startswith("Fatal Python error:")), None)
         if fatal is None:
             return " / ".join(lines[-2:])
-        at = next((line for line in lines[fatal:] if line.startswith("File ")), "")
-        return " ".join((lines[fatal], at)).strip()
+        place = next((line for line in lines[fatal:] if line.startswith("File ")), "")
+        return " ".join((lines[fatal], place)).strip()
 
     def kill(self) -> None:
         """Kill it and all its children."""
@@ -83,39 +84,39 @@ class RunProcess:
         """Kill it, wait, and close its files; doing it twice does no harm."""
         self.kill()
         self.wait_for_exit_code()
-        self.outcome.close()
-        self.printed.close()
-        Path(self.printed.name).unlink(missing_ok=True)  # a process that ended at once has not unlinked it
+        self.results.close()
+        self.output.close()
+        Path(self.output.name).unlink(missing_ok=True)  # a process that ended at once has not unlinked it
 
 
 def start(job: Job) -> RunProcess:
-    """Start the process of a run, forked from one that has imported everything; on Windows it imports for itself.
+    """Start a run's process: a fork of one that has imported everything, or on Windows a new interpreter.
 
     Raises:
         OSError, EOFError: If no process can be started.
     """
     me = multiprocessing.current_process()
-    if me.daemon:  # as Dask's workers are, which then may have no children
+    if me.daemon:  # as Dask's workers are; daemonic processes may have no children
         me.daemon = False
     context: Any = _context()
     receiver, sender = context.Pipe(duplex=False)
-    number, file = mkstemp(prefix="prism-run-", suffix=".txt")
-    os.close(number)
-    printed = open(file, "rb")  # noqa: SIM115 - it is open for as long as the process is watched
+    descriptor, file = mkstemp(prefix="prism-run-", suffix=".txt")
+    os.close(descriptor)
+    output = open(file, "rb")  # noqa: SIM115 - it is open for as long as the process is watched
     process = context.Process(
         target=begin, args=(job, sender, file, dict(os.environ)), name=f"run {job.run}", daemon=True
     )
     try:
-        with _one_at_a_time, main_left_alone():
+        with _one_at_a_time, without_main_import():
             process.start()
     except BaseException:
         receiver.close()
-        printed.close()
+        output.close()
         Path(file).unlink(missing_ok=True)
         raise
     finally:
         sender.close()
-    return RunProcess(process, receiver, printed)
+    return RunProcess(process, receiver, output)
 
 
 def _context() -> multiprocessing.context.BaseContext:
@@ -127,7 +128,7 @@ def _context() -> multiprocessing.context.BaseContext:
 
 
 @contextmanager
-def main_left_alone() -> Iterator[None]:
+def without_main_import() -> Iterator[None]:
     """Keep processes that start in the block from importing the user's script again, so it needs no guard.
 
     multiprocessing does not import a main module that was started as ``python -m package``.
@@ -141,8 +142,8 @@ def main_left_alone() -> Iterator[None]:
         main.__spec__ = spec
 
 
-_LOOK_S: Final = 0.25
-_LOOK_AT_MEMORY_S: Final = 0.1
+_POLL_S: Final = 0.25
+_POLL_MEMORY_S: Final = 0.1
 
 _running: Final[set[RunProcess]] = set()
 _lock: Final = threading.Lock()
@@ -157,14 +158,14 @@ def run_supervised(job: Job) -> Outcome:
         return Outcome(job.run, "killed", printable(reason))
     with _lock:
         _running.add(running)
-    at = time.monotonic()
+    started = time.monotonic()
     try:
-        outcome = _Watch(job, running, at).outcome()
+        outcome = _Watch(job, running, started).outcome()
     finally:
         with _lock:
             _running.discard(running)
         running.end()
-    outcome.facts["wall_s"] = time.monotonic() - at
+    outcome.facts["wall_s"] = time.monotonic() - started
     return outcome
 
 
@@ -193,10 +194,10 @@ class _Watch:
     def outcome(self) -> Outcome:
         """Wait for the outcome; kill the run if it exceeds its limits."""
         seconds, memory_gb = self.job.limits.seconds, self.job.limits.memory_gb
-        ends: list[Any] = [self.running.outcome, self.running.process.sentinel]
+        ends: list[Any] = [self.running.results, self.running.process.sentinel]
         if memory_gb is not None and not HAS_PROC:
-            _warn_of_memory()
-        pause = _LOOK_S if memory_gb is None else _LOOK_AT_MEMORY_S
+            _warn_that_memory_is_not_watched()
+        pause = _POLL_S if memory_gb is None else _POLL_MEMORY_S
         deadline = inf if seconds is None else self.began + seconds
         self._measure()
         while not wait(ends, min(pause, max(0.0, deadline - time.monotonic()))):
@@ -206,7 +207,7 @@ class _Watch:
             if memory_gb is not None and (used := memory_bytes(self.running.pid) / 1e9) > memory_gb:
                 return self._killed("memory", f"took {used:.2f} GB, more than limits.memory_gb = {memory_gb:g}")
         with suppress(EOFError, OSError):
-            outcome: Outcome = self.running.outcome.recv()
+            outcome: Outcome = self.running.results.recv()
             return outcome
         return self._vanished()
 
@@ -224,12 +225,12 @@ class _Watch:
         name = signal.Signals(-code).name if code is not None and code < 0 else None
         reason = f"its process was killed by {name}" if name else f"its process ended with exit code {code}"
         last = self.running.last_lines()
-        reason = shortened(printable(f"{reason}; last it said: {last}" if last else reason))
+        reason = shortened(printable(f"{reason}; its last output: {last}" if last else reason))
         return Outcome(self.job.run, "killed", reason, facts={**self.facts, "signal": name})
 
 
 @cache
-def _warn_of_memory() -> None:
+def _warn_that_memory_is_not_watched() -> None:
     warnings.warn("limits.memory_gb: has no effect here: memory is watched on Linux only", PrismWarning, stacklevel=2)
 
 

@@ -1,4 +1,4 @@
-"""Runs and measures a job in the process of a run."""
+"""Carries out a job: runs the model, and computes the measures."""
 
 import sys
 import sysconfig
@@ -40,25 +40,25 @@ def carry_out(job: Job) -> Outcome:
     It raises nothing: an error becomes the reason of the outcome, and warnings become notes in its facts.
     """
     sys.path.extend(folder for folder in job.path if folder not in sys.path)
-    at = time.process_time()
+    started = time.process_time()
     with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("default")
         for category in _FOR_DEVELOPERS:
             warnings.simplefilter("ignore", category)
         facts: dict[str, Any] = {}
         try:
-            outcome = _done(job, facts)
+            outcome = _run_and_measure(job, facts)
         except BaseException as error:  # also SystemExit, which a chart or a measure may raise
             outcome = Outcome(job.run, "raised", _reason(error), facts=facts)
     has_notes = "notes" in outcome.facts
     warnings_ = [str(w.message) for w in warned if not (has_notes and issubclass(w.category, NotedWarning))]
     notes = map(printable, (*outcome.facts.get("notes", ()), *warnings_))
-    outcome.facts.update(cpu_s=time.process_time() - at, peak_memory_mb=peak_memory_mb(), signal=None)
+    outcome.facts.update(cpu_s=time.process_time() - started, peak_memory_mb=peak_memory_mb(), signal=None)
     outcome.facts["notes"] = list(dict.fromkeys(notes))
     return outcome
 
 
-def _done(job: Job, facts: dict[str, Any]) -> Outcome:
+def _run_and_measure(job: Job, facts: dict[str, Any]) -> Outcome:
     """Run and measure. `facts` gets what is known about the run, even if it ends in an error."""
     config, runner = make_config(job.config, job.run), _Runner()
     try:
@@ -67,50 +67,50 @@ def _done(job: Job, facts: dict[str, Any]) -> Outcome:
         )
     finally:
         facts |= runner.costs()
-    work = runner.work
+    run = runner.run
     facts |= {name: summary["decisions"][name] for name in ("decided_by", "open", "by_source")}
     facts |= {"fallback": facts["by_source"].get("fallback", 0), "notes": list(summary["notes"])}
     if summary["status"] != "done":
         return Outcome(job.run, "raised", printable(str(summary["error"])), facts=facts)
-    edges = work.model.network.edges
-    run = FinishedRun(
-        work.config, summary, cache(table), lambda: pd.DataFrame(dict(zip(("src", "dst"), edges(), strict=True)))
+    edges = run.model.network.edges
+    finished = FinishedRun(
+        run.config, summary, cache(table), lambda: pd.DataFrame(dict(zip(("src", "dst"), edges(), strict=True)))
     )
-    measures = measured(run, job.measures)
-    return Outcome(job.run, "done", "", measures, facts, _collected(job, run, facts["notes"]))
+    measures = measured(finished, job.measures)
+    return Outcome(job.run, "done", "", measures, facts, _collected(job, finished, facts["notes"]))
 
 
 class _Runner:
     """Starts the run of a job: once, and again if it cannot resume from a checkpoint.
 
     Attributes:
-        work: The run that was started last.
+        run: The run that was started last.
         cpu_s: CPU seconds of building it.
         reported: LLM calls and tokens that earlier attempts have reported.
     """
 
     def __init__(self) -> None:
-        self.work: PlatformRun
+        self.run: PlatformRun
         self.cpu_s = 0.0
         self.reported: Mapping[str, int] = {}
 
     def __call__(self, config: Config, world: KeptWorld | None = None) -> PlatformRun:
         """Start the run."""
-        at = time.process_time()
-        self.work = start_run(config, world=world)
-        self.cpu_s += time.process_time() - at
-        return self.work
+        started = time.process_time()
+        self.run = start_run(config, world=world)
+        self.cpu_s += time.process_time() - started
+        return self.run
 
     def costs(self) -> dict[str, float]:
         """Return calls and tokens of the LLMs that decide and write, and CPU seconds, even of a failed run."""
-        work: PlatformRun | None = getattr(self, "work", None)
-        llms = [] if work is None else [llm for llm in (work.asked, work.model.writer) if llm is not None]
+        run: PlatformRun | None = getattr(self, "run", None)
+        llms = [] if run is None else [llm for llm in (run.asked, run.model.writer) if llm is not None]
         calls = sum(llm.usage["calls"] for llm in llms)
         tokens = sum(llm.usage["prompt_tokens"] + llm.usage["completion_tokens"] for llm in llms)
         return {
             "calls": max(0, calls - self.reported.get("calls", 0)),
             "tokens": max(0, tokens - self.reported.get("tokens", 0)),
-            "model_cpu_s": self.cpu_s + (0.0 if work is None else sum(work.watch.rounds)),
+            "model_cpu_s": self.cpu_s + (0.0 if run is None else sum(run.watch.rounds)),
         }
 
 
@@ -143,12 +143,12 @@ def _reported(folder: Path, spent: Mapping[str, int]) -> dict[str, int]:
     return {name: min(spent.get(name, 0), n) for name, n in (("calls", calls), ("tokens", tokens))}
 
 
-def _run_in_memory(job: Job, work: PlatformRun) -> tuple[Mapping[str, Any], _Tables]:
+def _run_in_memory(job: Job, run: PlatformRun) -> tuple[Mapping[str, Any], _Tables]:
     """Run, keep no files, and return the summary and a reader of tables."""
-    read = [find_measure(name).tables for name in job.measures]
-    wanted = {*job.collect, *(READ if CURVES in job.collect else ()), *(t for tables in read for t in tables or ())}
-    records = RowsInMemory(work.tables, None if None in read else wanted)
-    return work.run_in_memory(records, job.run), records.table
+    inputs = [find_measure(name).tables for name in job.measures]
+    wanted = {*job.collect, *(READ if CURVES in job.collect else ()), *(t for names in inputs for t in names or ())}
+    records = RowsInMemory(run.tables, None if None in inputs else wanted)
+    return run.run_in_memory(records, job.run), records.table
 
 
 def _collected(job: Job, run: FinishedRun, notes: list[str]) -> dict[str, bytes]:
@@ -172,14 +172,14 @@ _PACKED: Final = pa.ipc.IpcWriteOptions(compression="zstd")
 
 
 def _reason(error: BaseException) -> str:
-    """Describe an error in one line, with its place: of an error of PRISM only a place in a user's code."""
+    """Describe an error in one line, with its place. For PRISM's errors, only a place in the user's code is named."""
     message, fault = str(error), error
     if isinstance(error, RunBrokenError):
         message, fault = error.reason, error.__cause__ or error
     elif not isinstance(error, PrismError):
         message = f"{type(error).__name__}: {error}"
     if getattr(fault, "__notes__", ()):
-        place = ""  # they name it
+        place = ""  # the notes name the place
     elif isinstance(fault, PrismError):
         place = "" if fault.__cause__ is None else _place(fault.__cause__, only_users=True)
     else:
@@ -190,9 +190,9 @@ def _reason(error: BaseException) -> str:
 def _place(error: BaseException, *, only_users: bool = False) -> str:
     """Return where an error was raised: the last place in a user's code, else in PRISM's, else in any code."""
     frames = traceback.extract_tb(error.__traceback__)
-    written = [frame for frame in frames if not frame.filename.startswith((*_INSTALLED, "<"))]
-    users = [frame for frame in written if not frame.filename.startswith(_PRISM)]
-    if not users and (only_users or not frames):
+    own_frames = [frame for frame in frames if not frame.filename.startswith((*_INSTALLED, "<"))]
+    user_frames = [frame for frame in own_frames if not frame.filename.startswith(_PRISM)]
+    if not user_frames and (only_users or not frames):
         return ""
-    frame = (users or written or frames)[-1]
+    frame = (user_frames or own_frames or frames)[-1]
     return f" ({Path(frame.filename).name}, line {frame.lineno}, in {frame.name})"

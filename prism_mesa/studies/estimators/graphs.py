@@ -14,20 +14,20 @@ type Ints = npt.NDArray[np.integer[Any]]
 type Floats = npt.NDArray[np.float64]
 
 SIZE_CLASSES: Final = (2, 3, 5, 10, 20, 50, 100, 200, 500, 1000)
-"""First sizes of the classes of cascades in `shapes_by_size`."""
+"""Lower bounds of the size classes in `shapes_by_size`."""
 _CLASSES: Final = np.unique(np.rint(1.1 ** np.arange(200)).astype(np.int64))
-"""First sizes of classes of cascades that count as equally large: single sizes up to 13, then a tenth apart."""
+"""Lower bounds of classes of about equal size: one size each up to 13; above that each bound is 10 % larger."""
 _PAIRS: Final = 100_000  # sampled pairs of followees: the standard error of clustering is at most .0016
 
 
 def hops(parent: Ints, joins: npt.NDArray[np.bool_]) -> Ints:
-    """Return the number of reshares between each node and its root; `joins`: whether it hangs under its parent."""
+    """Return the number of reshares between each node and its root; `joins`: whether a node reshares its parent."""
     hop = joins.astype(np.int32)
     below = np.flatnonzero(joins)
     above = parent[below]
     while len(below):  # each pass goes one node up; nodes that have reached a root leave
-        on = joins[above]
-        below, above = below[on], above[on]
+        continues = joins[above]
+        below, above = below[continues], above[continues]
         hop[below] += 1
         above = parent[above]
     return hop
@@ -100,7 +100,7 @@ def _degrees(src: Ints, dst: Ints, n: int) -> tuple[Floats, Floats]:
 
 
 def friendship_paradox(src: Ints, dst: Ints, n: int) -> float:
-    """Return the share of followers whose followees have on average more followers than they have.
+    """Return the share of followers whose followees have on average more followers than the followers themselves.
 
     Feld 1991, doi:10.1086/229693; on Twitter Hodas, Kooti and Lerman 2013 (ICWSM). NaN without any follow.
     """
@@ -108,14 +108,14 @@ def friendship_paradox(src: Ints, dst: Ints, n: int) -> float:
     follows = followees > 0
     if not follows.any():
         return float("nan")
-    theirs = np.bincount(dst, followers[src], n)[follows] / followees[follows]
-    return float((theirs > followers[follows]).mean())
+    followees_followers = np.bincount(dst, followers[src], n)[follows] / followees[follows]
+    return float((followees_followers > followers[follows]).mean())
 
 
 def mutual_follows(network: FollowNetwork) -> tuple[float, float]:
-    """Return mutual follows as a share of all follows, and of the most that are possible; NaN without any.
+    """Return mutual follows as shares of all follows and of the possible ones; NaN if there are none.
 
-    The most is the sum over agents of the smaller of followers and followees.
+    The possible number is the sum over agents of the smaller of followers and followees.
     """
     ends = np.empty((2, network.n_edges // 2), np.int32)
     returned = 2.0 * mutual_pairs(network.indptr, network.indices, ends[0], ends[1])
@@ -131,7 +131,7 @@ def degree_correlation(network: FollowNetwork) -> float:
 
 
 def clustering(network: FollowNetwork) -> float:
-    """Return the share of pairs of an agent's followees of which one follows the other, as a mean over agents.
+    """Return how often one of two followees of an agent follows the other, as a mean over agents.
 
     It is estimated from a sample of pairs, the same for the same network; NaN if no agent has two followees.
     """

@@ -37,8 +37,8 @@ def holm(p: npt.ArrayLike) -> Floats:
 def constant_p(*sizes: int) -> float:
     """Return the exact two-sided p of a nonzero difference that does not vary, where a t-test would return 0.
 
-    Of all ways to assign signs to the differences (one size), or runs to the sides (two sizes), two are as extreme.
-    So up to five equal differences are not significant at .05.
+    This is a permutation test: over the signs of the differences (one size), or over which side each run is on (two
+    sizes). Exactly two permutations are as extreme, so up to five equal differences are not significant at .05.
 
     >>> constant_p(2), constant_p(6), constant_p(3, 3)
     (0.5, 0.03125, 0.1)
@@ -117,8 +117,8 @@ class Equivalence:
     """Two one-sided tests (Schuirmann 1987, doi:10.1007/BF01068419), and a test that the difference is larger.
 
     Attributes:
-        margin: The largest difference from 0 of equals.
-        low: Lower end of the 90 % interval of the difference, which lies within the margin where `p` is below .05.
+        margin: The largest absolute difference that counts as equal.
+        low: Lower end of the 90 % interval of the difference. The interval is within the margin if `p` is below .05.
         high: Its upper end.
         p_low: p of the hypothesis that the difference is at most minus the margin.
         p_high: p of the hypothesis that it is at least the margin.
@@ -141,14 +141,14 @@ class Equivalence:
 
 
 def tost(samples: tuple[Floats, ...], margin: float, *, scale: float = 0.0, identical: bool = False) -> Equivalence:
-    """Return whether a mean, or the means of two samples, differ by less than a margin, or by more.
+    """Test whether a mean, or the difference of two means, is within a margin, and whether it is beyond.
 
     A difference that does not vary has the p-values of `constant_p`; only runs that are identical seed by seed are
     certain to be equivalent (p = 0).
 
     Args:
-        samples: One of paired differences, or two (Welch); NaN is left out. With fewer than two numbers in one,
-            the result is NaN.
+        samples: A sample of paired differences, or two samples (Welch). NaN is left out. The result is NaN if a sample
+            has fewer than two numbers.
         margin: 0 or above.
         scale: As in `cells.constant`.
         identical: Whether all pairs of runs are identical.

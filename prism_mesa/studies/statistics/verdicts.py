@@ -21,14 +21,14 @@ class _Case:
     Attributes:
         verdict: Open, without a sentence and without Holm's correction.
         equivalence: The test of an equality; None with > and <.
-        seeds: Numbers that were tested: seeds, or runs of the smaller side.
+        sample_size: Number of tested values: one for each seed, or for each run of the smaller side.
         equal: Whether all pairs are the same.
     """
 
     expected: Expectation
     verdict: Verdict
     equivalence: Equivalence | None
-    seeds: int
+    sample_size: int
     equal: bool
     paired: bool
 
@@ -36,21 +36,21 @@ class _Case:
 def verdicts(cells: Cells, expected: Sequence[Expectation]) -> tuple[tuple[Verdict, ...], pd.DataFrame]:
     """Return a verdict on each expectation, and the table `equivalence` (see `analysis.Analysis`)."""
     by_sides: dict[tuple[str, str], list[int]] = {}
-    for place, expectation in enumerate(expected):
-        by_sides.setdefault((expectation.left.text, expectation.right.text), []).append(place)
-    cases_by_place = {}
-    for places in by_sides.values():
-        left, right = expected[places[0]].left, expected[places[0]].right
+    for index, expectation in enumerate(expected):
+        by_sides.setdefault((expectation.left.text, expectation.right.text), []).append(index)
+    cases_by_index = {}
+    for indices in by_sides.values():
+        left, right = expected[indices[0]].left, expected[indices[0]].right
         named = {term for term, _ in (*left.named, *right.named)}
-        over = [term for term in cells.terms if term not in named]
-        measured = cells.select([expected[place].measure for place in places])
-        compared = compare(measured, _conditions(cells, left), _conditions(cells, right), over)
-        for column, place in enumerate(places):
-            cases_by_place[place] = _case(expected[place], compared, column, cells.paired)
-    cases = [cases_by_place[place] for place in range(len(expected))]
+        averaged = [term for term in cells.terms if term not in named]
+        measured = cells.select([expected[index].measure for index in indices])
+        compared = compare(measured, _conditions(cells, left), _conditions(cells, right), averaged)
+        for column, index in enumerate(indices):
+            cases_by_index[index] = _case(expected[index], compared, column, cells.paired)
+    cases = [cases_by_index[index] for index in range(len(expected))]
     corrected = holm([case.verdict.p for case in cases])
-    family = int(np.isfinite(corrected).sum())
-    decided = tuple(_decide(case, float(p), family) for case, p in zip(cases, corrected, strict=True))
+    n_tests = int(np.isfinite(corrected).sum())
+    decided = tuple(_decide(case, float(p), n_tests) for case, p in zip(cases, corrected, strict=True))
     rows = [
         _equivalence_row(case.expected, verdict, case.equivalence)
         for case, verdict in zip(cases, decided, strict=True)
@@ -71,12 +71,8 @@ def _conditions(cells: Cells, side: Side) -> Bools:
 def _case(expected: Expectation, compared: Comparison, column: int, paired: bool) -> _Case:
     samples = tuple(sample[:, column] for sample in compared.samples)
     equal, right_mean = bool(compared.equal[column]), float(compared.right_mean[column])
-    difference, p, test, equivalence = (
-        float(compared.difference[column]),
-        float(compared.p[column]),
-        compared.test,
-        None,
-    )
+    difference, p = float(compared.difference[column]), float(compared.p[column])
+    test, equivalence = compared.test, None
     if expected.relation == "=":
         margin = (expected.margin or 0.0) * (abs(right_mean) / 100 if expected.percent else 1)
         equivalence = tost(samples, margin, scale=float(compared.scale[column]), identical=paired and equal)
@@ -95,12 +91,12 @@ def _case(expected: Expectation, compared: Comparison, column: int, paired: bool
         sentence="",
         means=(right_mean + difference, right_mean),
     )
-    seeds = min(int(np.isfinite(sample).sum()) for sample in samples)
-    return _Case(expected, verdict, equivalence, seeds, equal, paired)
+    sample_size = min(int(np.isfinite(sample).sum()) for sample in samples)
+    return _Case(expected, verdict, equivalence, sample_size, equal, paired)
 
 
-def _decide(case: _Case, p_holm: float, family: int) -> Verdict:
-    """Return the verdict after Holm's correction over `family` expectations."""
+def _decide(case: _Case, p_holm: float, n_tests: int) -> Verdict:
+    """Return the verdict after Holm's correction over `n_tests` expectations."""
     relation, verdict = case.expected.relation, replace(case.verdict, p_holm=p_holm)
     if case.equal and relation != "=":
         verdict = replace(verdict, verdict="fails")
@@ -108,7 +104,7 @@ def _decide(case: _Case, p_holm: float, family: int) -> Verdict:
         is_larger = verdict.difference > 0
         holds = not case.equivalence.beyond if case.equivalence else is_larger == (relation == ">")
         verdict = replace(verdict, verdict="holds" if holds else "fails")
-    return replace(verdict, sentence=f"{verdict.verdict.capitalize()}: {_finding(case, verdict, family)}{_gaps(case)}")
+    return replace(verdict, sentence=f"{verdict.verdict.capitalize()}: {_finding(case, verdict, n_tests)}{_gaps(case)}")
 
 
 def _equivalence_row(expected: Expectation, verdict: Verdict, test: Equivalence) -> dict[str, Any]:
@@ -125,38 +121,38 @@ def _equivalence_row(expected: Expectation, verdict: Verdict, test: Equivalence)
     }
 
 
-def _finding(case: _Case, verdict: Verdict, family: int) -> str:
-    """Return what the runs say, without gaps, as a sentence."""
+def _finding(case: _Case, verdict: Verdict, n_tests: int) -> str:
+    """Return the finding as a sentence, without the note on missing runs."""
     measure, left, right = case.expected.measure, _where(case.expected.left), _where(case.expected.right)
     difference, (low, high) = verdict.difference, verdict.interval
     if not verdict.n:
-        return f"no run is there that tells {measure} {left} from {right}."
+        return f"no runs are available to compare {measure} {left} and {right}."
     if case.equivalence:
         percent = f" ({number(case.expected.margin or 0.0)} % of the mean {right})" if case.expected.percent else ""
         unsure = "the runs cannot tell whether " if verdict.verdict == "open" else ""
-        is_same = "is not the same" if verdict.verdict == "fails" else "is the same"
-        figures = f"the difference is {number(difference)} ({_figures(case, verdict, low, high, family)})"
+        comparison = "is not the same" if verdict.verdict == "fails" else "is the same"
+        figures = f"the difference is {number(difference)} ({_figures(case, verdict, low, high, n_tests)})"
         margin = f"{number(case.equivalence.margin)}{percent}"
-        return f"{unsure}{measure} {left} {is_same} as {right} within {margin}: {figures}."
+        return f"{unsure}{measure} {left} {comparison} as {right} within {margin}: {figures}."
     if case.equal:
         return f"{measure} is exactly the same {left} and {right}, in all {_sample(case)}."
     if verdict.verdict == "open":
-        why = "which the runs cannot tell from none"
-        if case.seeds < 2:
-            why = f"and one {'seed' if case.paired else 'run'} cannot tell"
-        figures = _figures(case, verdict, low, high, family)
+        why = "which may be chance"
+        if case.sample_size < 2:
+            why = f"and one {'seed' if case.paired else 'run'} is too few to tell"
+        figures = _figures(case, verdict, low, high, n_tests)
         return f"the difference of {measure} {left} from that {right} is {number(difference)} ({figures}), {why}."
     larger, smaller = ("larger", "smaller") if difference > 0 else ("smaller", "larger")
     low, high = (low, high) if difference > 0 else (-high, -low)
     size = f"not {smaller} but {larger}" if verdict.verdict == "fails" else larger
-    figures = _figures(case, verdict, low, high, family)
+    figures = _figures(case, verdict, low, high, n_tests)
     return f"{measure} is {size} {left} than {right} by {number(abs(difference))} ({figures})."
 
 
-def _figures(case: _Case, verdict: Verdict, low: float, high: float, family: int) -> str:
+def _figures(case: _Case, verdict: Verdict, low: float, high: float, n_tests: int) -> str:
     interval = f"95 % interval {number(low)} to {number(high)}; " if np.isfinite([low, high]).all() else ""
-    over = f" over {family:,} expectations" if family > 1 else ""
-    p = f"; Holm p {p_value(verdict.p_holm)}{over}" if np.isfinite(verdict.p_holm) else ""
+    correction = f" over {n_tests:,} expectations" if n_tests > 1 else ""
+    p = f"; Holm p {p_value(verdict.p_holm)}{correction}" if np.isfinite(verdict.p_holm) else ""
     return f"{interval}{_sample(case)}{p}"
 
 
@@ -164,7 +160,7 @@ def _sample(case: _Case) -> str:
     n = case.verdict.n
     if not case.paired:
         return f"{counted(n, 'run')} a side"
-    return counted(n, "pair") + (f" of {counted(case.seeds, 'seed')}" if case.seeds != n else "")
+    return counted(n, "pair") + (f" of {counted(case.sample_size, 'seed')}" if case.sample_size != n else "")
 
 
 def _gaps(case: _Case) -> str:
@@ -172,8 +168,8 @@ def _gaps(case: _Case) -> str:
     if not missing:
         return ""
     of_pairs = f"{missing:,} of {counted(case.verdict.n + missing, 'pair')}"
-    what = of_pairs if case.paired else counted(missing, "run")
-    return f" {what} {'is' if missing == 1 else 'are'} missing, and failed runs are not random."
+    amount = of_pairs if case.paired else counted(missing, "run")
+    return f" {amount} {'is' if missing == 1 else 'are'} missing, and failed runs are not random."
 
 
 def _where(side: Side) -> str:

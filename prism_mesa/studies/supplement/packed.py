@@ -23,8 +23,6 @@ from prism_mesa.studies.design.study_design import Worlds
 from prism_mesa.studies.folder import MANIFEST as STUDY_MANIFEST
 from prism_mesa.studies.folder import read_json
 from prism_mesa.studies.supplement.crate import crate_metadata
-from prism_mesa.studies.supplement.of_run import IN_PYTHON, INPUTS, LACKS, pack_run
-from prism_mesa.studies.supplement.of_study import pack_study
 from prism_mesa.studies.supplement.packing import (
     CHECKSUMS,
     CRATE,
@@ -38,6 +36,8 @@ from prism_mesa.studies.supplement.packing import (
     Contents,
     checksums,
 )
+from prism_mesa.studies.supplement.run_contents import IN_PYTHON, INPUTS, LACKS, pack_run
+from prism_mesa.studies.supplement.study_contents import pack_study
 from prism_mesa.studies.supplement.zip_files import open_archive, write_zip
 
 _VERSIONS: Final = ("packages", "python", "machine", "git", "code")

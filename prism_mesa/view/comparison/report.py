@@ -243,8 +243,8 @@ def _band(axes: Axes, rounds: pd.DataFrame, low: str, high: str, color: str) -> 
 def _mark(comparison: RunComparison) -> tuple[int, str] | None:
     """Return the round in which the sides part and why (a branch or a divergence), or None if they never do."""
     unit = "quarter" if comparison.pairs.of_nations else "round"
-    if comparison.free_from:
-        return comparison.free_from, f"they branch in {unit} {comparison.free_from}"
+    if comparison.can_differ_from:
+        return comparison.can_differ_from, f"they branch in {unit} {comparison.can_differ_from}"
     if comparison.first_divergence is None or (at := comparison.first_divergence.round) is None:
         return None
     return at, f"they diverge in {unit} {at}"

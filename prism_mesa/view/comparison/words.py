@@ -52,13 +52,13 @@ def settings_lines(comparison: RunComparison) -> list[str]:
 
 def divergence_lines(comparison: RunComparison) -> list[str]:
     """Return lines that say what diverged first, with the value on each side."""
-    first, tables = comparison.first_divergence, comparison.divergences[comparison.diverged]
+    first, tables = comparison.first_divergence, comparison.divergences[comparison.diverged_pair]
     start = [f"from the start: {tables.start}"] if tables.start else []
     if first is None:
         if comparison.equal:
             return [*start, "nothing: equal in every table that both have"]
         return [*start, "nothing that happens at a time; but tables of whole runs differ"]
-    of = f" (seed {comparison.pairs.seeds[comparison.diverged]})" if len(comparison.pairs.base) > 1 else ""
+    of = f" (seed {comparison.pairs.seeds[comparison.diverged_pair]})" if len(comparison.pairs.base) > 1 else ""
     base, other = first.sides
     return [*start, f"{first.where}{of}", f"base:  {base}", f"other: {other}"]
 
@@ -75,7 +75,7 @@ def reason_lines(comparison: RunComparison) -> list[str]:
 
 def table_lines(comparison: RunComparison) -> list[str]:
     """Return which tables of the first diverging pair are equal, and where the others differ."""
-    tables = comparison.divergences[comparison.diverged].tables
+    tables = comparison.divergences[comparison.diverged_pair].tables
     equal = [table.table for table in tables if table.equal]
     lines = [f"equal: {', '.join(equal)}"] if equal else []
     lines += [f"{table.table}: {plain(table.told)}" for table in tables if not table.equal]

@@ -9,7 +9,7 @@ from prism_mesa.runs.config import make_config
 from prism_mesa.runs.run_files import read_table
 from prism_mesa.runs.social import run
 from prism_mesa.social.content.writer import SENTENCES
-from prism_mesa.social.round.engagements import counted
+from prism_mesa.social.round.engagements import counted_engagements
 from prism_mesa.social.state.posts import POST, REPLY, RESHARE, Posts
 from prism_mesa.social.state.topics import Topics
 from prism_mesa.social.world.corpus import Corpus
@@ -109,7 +109,7 @@ def test_what_nobody_worded_is_listed_once_by_tick_agent_and_post():
         events.engagements.append(tuple(np.array([value], np.int32) for value in entry))
     events.engagements.append(tuple(np.array([value] * 2, np.int32) for value in (1, 9, 3, REPLIES)))
     events.texts[4, 8, REPLIES] = "mine"
-    tick, agent, post, action = counted(model.platform)
+    tick, agent, post, action = counted_engagements(model.platform)
     left = np.stack(events.unwritten(tick, agent, post, action)).T.tolist()
     assert left == [[1, 9, 3, REPLIES], [1, 9, 8, RESHARES], [2, 5, 7, REPLIES]]
     assert len(tick) == 5

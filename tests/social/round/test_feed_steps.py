@@ -10,7 +10,7 @@ from test_feed_differential import MODES, Platform
 
 from prism_mesa.kernels.compiling import lean_kernel
 from prism_mesa.kernels.feeds.ranking import MANY
-from prism_mesa.kernels.lanes import LANES, among, count_greater, last_one, ones
+from prism_mesa.kernels.lanes import LANES, among, count_bits, count_greater, highest_bit
 from prism_mesa.kernels.ordering import DIGITS, FEW, put_in_order
 from prism_mesa.social.params import CandidateParams, FeedParams, XAlgoParams
 from prism_mesa.social.round import feeds as ranking
@@ -28,7 +28,7 @@ def count_above(keys, at, n, counts):
 
 @lean_kernel
 def bits_of(word):
-    return ones(np.uint64(word)), last_one(np.uint64(word))
+    return count_bits(np.uint64(word)), highest_bit(np.uint64(word))
 
 
 @lean_kernel

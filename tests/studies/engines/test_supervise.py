@@ -54,9 +54,9 @@ def test_a_run_that_breaks_in_any_way_is_told_with_its_reason_and_takes_nobody_w
     assert found["raises"].reason.endswith("chart_that_raises.py:6 in engages)")
     assert found["hangs"].reason == "took more than limits.seconds = 3"
     assert found["is_killed"].reason == "its process was killed by SIGKILL"
-    assert found["exits"].reason == "its process ended with exit code 7; last it said: bye now"
+    assert found["exits"].reason == "its process ended with exit code 7; its last output: bye now"
     assert found["crashes"].reason.startswith(
-        "its process was killed by SIGSEGV; last it said: Fatal Python error: Segmentation fault File "
+        "its process was killed by SIGSEGV; its last output: Fatal Python error: Segmentation fault File "
     )
     assert found["eats"].reason.endswith("GB, more than limits.memory_gb = 0.9")
     assert are_gone(pids_in(tmp_path))

@@ -54,10 +54,10 @@ def test_arms_without_any_difference_do_not_hold(paired, seeds):
 def test_one_seed_or_no_run_leaves_it_open():
     single = judged(study({"gini": [[1.0], [2.0]]}, ARMS), "gini: ranked > plain")[0]
     assert (single.verdict, single.difference, single.n) == ("open", 1, 1)
-    assert single.sentence.endswith("is 1 (1 pair), and one seed cannot tell.")
+    assert single.sentence.endswith("is 1 (1 pair), and one seed is too few to tell.")
     none = judged(failed(study({"gini": noise(4, 2, 2)}, ARMS), 0, 1), "gini: ranked > plain")[0]
     assert (none.verdict, none.n, none.missing) == ("open", 0, 2)
-    assert "no run is there that tells gini in ranked from in plain" in none.sentence
+    assert "no runs are available to compare gini in ranked and in plain" in none.sentence
 
 
 def test_p_is_corrected_over_all_expectations_those_of_equality_too():

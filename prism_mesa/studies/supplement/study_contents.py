@@ -22,7 +22,8 @@ from prism_mesa.studies.design.points import find_file
 from prism_mesa.studies.design.study_design import Worlds, condition_configs
 from prism_mesa.studies.folder import LEDGER, MANIFEST, StudyFolder
 from prism_mesa.studies.params import StudyParams, flat, settings, study_params
-from prism_mesa.studies.supplement.of_run import (
+from prism_mesa.studies.supplement.packing import Action, Contents
+from prism_mesa.studies.supplement.run_contents import (
     ENDED,
     INPUTS,
     LACKS,
@@ -33,9 +34,8 @@ from prism_mesa.studies.supplement.of_run import (
     pack_run,
     put_module,
 )
-from prism_mesa.studies.supplement.packing import Action, Contents
 
-_VALUES: Final = ("calibration.json", "trials.json", "validation.json")
+_VALUE_FILES: Final = ("calibration.json", "trials.json", "validation.json")
 _TEXTS: Final = ("study.yaml", "calibration.yaml", "fitted.yaml")
 _REPORTS: Final = ("report.html", "report.md")
 _LARGEST: Final = 50 * 2**20
@@ -64,16 +64,16 @@ def pack_study(
     except ConfigError as error:
         raise DataError(f"{error} (another version wrote it)") from None
     inputs = _inputs(params, facts, base, contents)
-    own = _pack_runs(folder, contents, data=data)
+    has_own_runs = _pack_runs(folder, contents, data=data)
     for (key, path), name in inputs.items():
         if name not in contents.files:
             contents.leave_out(f"{key}: {Path(path).name}: is not packed; a run {LACKS} as {name}")
     contents.put_values(MANIFEST, facts)
     _put_files(study_dir, contents)
     measures = [("measures", measure) for measure in params.measures if ":" in measure]
-    for key, where in (*objects_named(base).items(), *measures):
-        if not where.startswith(OWN_PACKAGE):
-            put_module(key, where, contents, "", own=own)
+    for key, object_name in (*objects_named(base).items(), *measures):
+        if not object_name.startswith(OWN_PACKAGE):
+            put_module(key, object_name, contents, "", own=has_own_runs)
     values = contents.cleaner.value(base.model_dump(mode="json"))
     hide_host(base.reasoner, values, contents)
     contents.put_yaml("base.yaml", values)
@@ -90,8 +90,8 @@ def pack_study(
 def _inputs(
     params: StudyParams, facts: Mapping[str, Any], base: Config, contents: Contents
 ) -> dict[tuple[str, str], str]:
-    """Return the names in the archive of the files that base and conditions name, by key and path."""
-    working, where = Path(str(facts["made"].get("working_directory", "."))), str(facts.get("file", ""))
+    """Return the archive's names for the files of the base and the conditions, by key and original path."""
+    working_dir, study_file = Path(str(facts["made"].get("working_directory", "."))), str(facts.get("file", ""))
     levels = {key: list(values) for key, values in params.vary.items()}
     for arm in params.arms.values():
         for key, value in flat(settings(arm)):
@@ -100,7 +100,7 @@ def _inputs(
     for group, key in INPUT_FILES:
         for path in (getattr(getattr(base, group), key), *levels.get(f"{group}.{key}", ())):
             if isinstance(path, str):
-                name = input_name(find_file(path, where, working), group, contents, "")
+                name = input_name(find_file(path, study_file, working_dir), group, contents, "")
                 names[f"{group}.{key}", path] = name
                 contents.cleaner.replace_path(path, name)
     for part in (params.base, params.set):
@@ -112,11 +112,11 @@ def _inputs(
 
 
 def _put_files(study_dir: Path, contents: Contents) -> None:
-    for name in (*_VALUES, *_TEXTS):
+    for name in (*_VALUE_FILES, *_TEXTS):
         file = study_dir / name
         if not file.is_file():
             continue
-        if name in _VALUES:
+        if name in _VALUE_FILES:
             contents.put_values(name, _values(file))
         else:
             _put_yaml_text(file, contents)
@@ -126,7 +126,7 @@ def _put_files(study_dir: Path, contents: Contents) -> None:
 
 
 def _put_yaml_text(file: Path, contents: Contents) -> None:
-    """Put a YAML file as it was written, if it means the same without the paths of this machine."""
+    """Add the text of a YAML file, or its values if replacing this machine's paths in the text changes more."""
     values = contents.cleaner.value(_values(file))
     text = str(contents.cleaner.value(_read(file)))
     try:
@@ -141,7 +141,7 @@ def _put_yaml_text(file: Path, contents: Contents) -> None:
 
 def _read(file: Path) -> str:
     if file.stat().st_size > _LARGEST:
-        raise DataError(f"{file}: has more than {_LARGEST // 2**20} MB")
+        raise DataError(f"{file}: is larger than {_LARGEST // 2**20} MB")
     return file.read_text("utf-8", errors="replace")
 
 
@@ -153,8 +153,8 @@ def _values(file: Path) -> Any:
 
 
 def _pack_runs(folder: StudyFolder, contents: Contents, *, data: bool) -> bool:
-    """Add the runs with their own folders; return whether one of them was made here."""
-    own, unfinished = False, 0
+    """Add the runs that have folders; return whether one of them is the user's own run."""
+    has_own_runs, unfinished = False, 0
     for run_dir in sorted(folder.runs.iterdir()) if folder.runs.is_dir() else ():
         if run_dir.is_symlink() or not (run_dir / RUN_MANIFEST).is_file():
             continue
@@ -162,10 +162,10 @@ def _pack_runs(folder: StudyFolder, contents: Contents, *, data: bool) -> bool:
             unfinished += 1
             continue
         run = pack_run(run_dir, contents, data=data, within=f"runs/{run_dir.name}/", shared=UP)
-        own = own or run.whose == "own"
+        has_own_runs = has_own_runs or run.whose == "own"
     if unfinished:
-        contents.leave_out(f"{counted(unfinished, 'run')} that did not come to an end")
-    return own
+        contents.leave_out(f"{counted(unfinished, 'run')} that did not finish")
+    return has_own_runs
 
 
 def _pack_tables(folder: StudyFolder, contents: Contents) -> None:
@@ -182,20 +182,20 @@ def _pack_tables(folder: StudyFolder, contents: Contents) -> None:
 def _cleaned(file: Path, contents: Contents) -> bytes:
     with naming_file(file):
         table = pq.read_table(file)
-    for place, column in enumerate(table.schema):
+    for index, column in enumerate(table.schema):
         if pa.types.is_string(column.type):
-            texts = [contents.cleaner.value(text) for text in table.column(place).to_pylist()]
-            table = table.set_column(place, column, pa.array(texts, column.type))
-    written = io.BytesIO()
-    pq.write_table(table, written, compression="zstd", compression_level=1)
-    return written.getvalue()
+            texts = [contents.cleaner.value(text) for text in table.column(index).to_pylist()]
+            table = table.set_column(index, column, pa.array(texts, column.type))
+    buffer = io.BytesIO()
+    pq.write_table(table, buffer, compression="zstd", compression_level=1)
+    return buffer.getvalue()
 
 
 def _action(facts: Mapping[str, Any], contents: Contents) -> Action:
     names = contents.files
-    read: list[str] = [name for name in ("study.yaml", "base.yaml") if name in names]
-    read += [name for name in names if name.startswith((INPUTS, "modules/"))]
-    made = [name for name in names if not name.startswith("runs/") and name not in read]
+    inputs: list[str] = [name for name in ("study.yaml", "base.yaml") if name in names]
+    inputs += [name for name in names if name.startswith((INPUTS, "modules/"))]
+    outputs = [name for name in names if not name.startswith("runs/") and name not in inputs]
     runs = dict.fromkeys(f"runs/{name.split('/')[1]}/" for name in names if name.startswith("runs/"))
     return Action(
         id="#study",
@@ -205,6 +205,6 @@ def _action(facts: Mapping[str, Any], contents: Contents) -> Action:
         ended=None,
         failed="",
         unended="",
-        read=tuple(read),
-        made=(*made, *runs),
+        read=tuple(inputs),
+        made=(*outputs, *runs),
     )

@@ -123,7 +123,7 @@ def test_of_a_round_of_very_many_posts_no_unread_one_is_left_out():
     reader, most, read = np.array([1], np.int32), np.full(1, 10, np.int32), []
     for _ in range(3):
         known = np.sort(np.array(read, np.int32))
-        audience = audience._replace(known_start=np.array([0, 0, len(read)]), known=known)
+        audience = audience._replace(seen_start=np.array([0, 0, len(read)]), seen_roots=known)
         room = ranking.make_scratch(1 << 13, n, 0, 0)
         kernels.rank_by_depth(
             reader, 0, most, 0, depth, rounds, audience, Lists(*nothing), outbox, author, room, feed, n_feed

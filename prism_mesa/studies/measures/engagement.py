@@ -94,45 +94,41 @@ def _reshared(run: FinishedRun) -> npt.NDArray[np.float64]:
 
 
 def _pair(
-    what: str,
-    meaning: str,
+    name: str,
+    amount: str,
+    owners: str,
     measures: tuple[Callable[[FinishedRun], float], Callable[[FinishedRun], float]],
-    owners: str = "agents",
     tables: tuple[str, ...] = (),
 ) -> tuple[Measure, Measure]:
     """Return two measures of inequality: the Gini coefficient, and the share of the top tenth."""
-    gini_source = "Gini 1912; as in Dorfman 1979, doi:10.2307/1924845"
-    top = f"what the tenth of {owners} with most of it has of {meaning}"
+    source, spread = "Gini 1912; as in Dorfman 1979, doi:10.2307/1924845", f"Gini coefficient of {amount} over {owners}"
     return (
-        index(f"gini_{what}", measures[0], f"Gini coefficient of {meaning}", source=gini_source, tables=tables, low=0),
-        share(f"top_10_{what}", measures[1], top, tables=tables),
+        index(f"gini_{name}", measures[0], spread, source=source, tables=tables, low=0),
+        share(f"top_10_{name}", measures[1], f"{amount}: share of the top tenth of {owners}", tables=tables),
     )
 
 
-def _summary_pair(what: str, meaning: str, group: str, suffix: str = "") -> tuple[Measure, Measure]:
+def _summary_pair(name: str, amount: str, owners: str, group: str, suffix: str = "") -> tuple[Measure, Measure]:
     measures = summary(f"{group}.gini{suffix}"), summary(f"{group}.top_10_share{suffix}")
-    return _pair(what, meaning, measures, "such" if suffix else "agents")
+    return _pair(name, amount, owners, measures)
 
 
-def _amount_pair(
-    what: str, meaning: str, amounts: Callable[[FinishedRun], npt.NDArray[Any]]
-) -> tuple[Measure, Measure]:
+def _amount_pair(name: str, amount: str, amounts: Callable[[FinishedRun], npt.NDArray[Any]]) -> tuple[Measure, Measure]:
     measures = (lambda run: gini(amounts(run))), (lambda run: top_share(amounts(run), 0.1))
-    return _pair(what, meaning, measures, tables=("churn",))
+    return _pair(name, amount, "all agents", measures, tables=("churn",))
 
 
-_ATTENTION: Final = "attention, impressions of what each wrote,"
-_ACTIVITY: Final = "activity, posts, likes, replies and reshares of each,"
-_SEEN: Final = f"{_ATTENTION} between agents of whom anything was seen"
+_ATTENTION: Final = "impressions of an agent's posts"
+_ACTIVITY: Final = "posts, likes, replies and reshares by an agent"
 
 INEQUALITY: Final = (
-    *_summary_pair("impressions", f"{_ATTENTION} between all agents", "attention"),
-    *_summary_pair("impressions_seen", _SEEN, "attention", "_seen"),
-    *_summary_pair("activity", f"{_ACTIVITY} between all agents", "activity"),
-    *_summary_pair("activity_active", f"{_ACTIVITY} between agents that did anything", "activity", "_active"),
+    *_summary_pair("impressions", _ATTENTION, "all agents", "attention"),
+    *_summary_pair("impressions_seen", _ATTENTION, "agents whose posts were read", "attention", "_seen"),
+    *_summary_pair("activity", _ACTIVITY, "all agents", "activity"),
+    *_summary_pair("activity_active", _ACTIVITY, "agents that did anything", "activity", "_active"),
     share("share_active", summary("activity.share_active"), "agents that did anything"),
-    *_amount_pair("followers", "followers between all agents", _followers),
-    *_amount_pair("reshares", "reshares of what each wrote between all agents", _reshared),
+    *_amount_pair("followers", "followers", _followers),
+    *_amount_pair("reshares", "reshares of an agent's posts", _reshared),
 )
 
 

@@ -1,6 +1,6 @@
 """Runs a scenario with several shares of the LLM, with a distilled model answering the rest.
 
-The runs have the same keyed draws: whoever asks the LLM with a small share also does with a larger one. They share
+The runs have the same keyed draws: an agent that asks the LLM at a small share also asks it at a larger one. They share
 answers, and begin with those in the ledger of the run, whose folder is not changed.
 """
 

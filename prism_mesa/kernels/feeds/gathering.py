@@ -27,7 +27,7 @@ def n_extras(scoring: Scoring) -> Any:
 
 
 @part_of_kernels
-def extra_of(number: Any, reader: Any, outbox: Outbox, scoring: Scoring, audience: Audience) -> Any:
+def extra_candidate(number: Any, reader: Any, outbox: Outbox, scoring: Scoring, audience: Audience) -> Any:
     """Return the local number of one of these candidates, or `NOBODY`.
 
     First come posts drawn from the whole platform, then those of two hops, trending posts, and search results. Posts of
@@ -238,7 +238,7 @@ def _add_extras(
 ) -> Any:
     """Write a reader's other candidates from `end` on; return their end."""
     for number in range(n_extras(scoring)):
-        local = extra_of(number, reader, outbox, scoring, audience)
+        local = extra_candidate(number, reader, outbox, scoring, audience)
         scratch.root[end], scratch.tag[end] = NOBODY, 0
         if local != NOBODY:
             scratch.root[end], scratch.tag[end] = outbox.root[local], local << 1 | 1  # as if it had copies

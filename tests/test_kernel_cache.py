@@ -94,7 +94,7 @@ def test_a_terminal_shows_the_kernel_that_is_compiled(monkeypatch, capsys, is_te
 
 
 def test_annotations_of_the_largest_kernels_give_the_types_of_their_arguments():
-    SocialModel(agents_n=20, rounds=2).step()
+    SocialModel(agents_n=50, rounds=10).run_model()
     for kernel in (walk, rank):
         assert kernel.signatures == [compiling.argument_types(kernel.py_func)]
 

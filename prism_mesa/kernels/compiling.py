@@ -160,7 +160,8 @@ def compile_kernel(name: str) -> None:
 def argument_types(function: Callable[..., Any]) -> tuple[Any, ...]:
     """Return Numba's types of the annotated arguments of a function."""
     hints = get_type_hints(function, include_extras=True)
-    return tuple(numba.typeof(_example(hint)) for name, hint in hints.items() if name != "return")
+    examples = [_example(hint) for name, hint in hints.items() if name != "return"]
+    return tuple(map(numba.typeof, examples))
 
 
 def _example(hint: Any) -> Any:

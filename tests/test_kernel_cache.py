@@ -1,13 +1,17 @@
 """Where compiled kernels are kept."""
 
+import os
 import runpy
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from prism_mesa.cli.console import say_compiling
 from prism_mesa.kernels import compiling
+from prism_mesa.kernels.feeds.ranking import rank
+from prism_mesa.kernels.walking.walk import walk
+from prism_mesa.social.model import SocialModel
 
 
 @pytest.fixture(autouse=True)
@@ -63,12 +67,36 @@ def test_equal_kernels_in_another_place_are_not_compiled_again(monkeypatch, tmp_
     assert len(list(Path(tmp_path, "cache").rglob("*.nbc"))) == 2
 
 
-@pytest.mark.parametrize(("is_terminal", "kept", "says"), [(True, 0, True), (True, 9, False), (False, 0, False)])
-def test_whoever_waits_for_the_first_round_is_told_why(monkeypatch, capsys, is_terminal, kept, says):
-    monkeypatch.setattr(compiling, "n_kept", lambda: kept)
+def test_another_process_waits_for_a_kernel_that_is_compiled(tmp_path):
+    file = tmp_path / "slow.py"
+    file.write_text(
+        "import numba, time\n"
+        "from prism_mesa.kernels import compiling\n"
+        "save = compiling._LockedCache.save_overload\n"
+        "compiling._LockedCache.save_overload = lambda *of: (time.sleep(0.5), save(*of))\n"
+        "@compiling.kernel\n"
+        "def twice(x):\n    return 2 * x\n"
+        "twice(4)\n"
+        "print(sum(twice.stats.cache_misses.values()))\n"
+    )
+    env = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    command = [sys.executable, str(file)]
+    both = [subprocess.Popen(command, env=env, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    assert sorted(process.communicate()[0].strip() for process in both) == ["0", "1"]
+
+
+@pytest.mark.parametrize("is_terminal", [True, False])
+def test_a_terminal_shows_the_kernel_that_is_compiled(monkeypatch, capsys, is_terminal):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: is_terminal, raising=False)
-    say_compiling()
-    assert ("compiling what a round needs" in capsys.readouterr().err) == says
+    compiling._show("rank")
+    assert ("rank" in capsys.readouterr().err) == is_terminal
+    compiling._show()
+
+
+def test_annotations_of_the_largest_kernels_give_the_types_of_their_arguments():
+    SocialModel(agents_n=50, rounds=10).run_model()
+    for kernel in (walk, rank):
+        assert kernel.signatures == [compiling.argument_types(kernel.py_func)]
 
 
 def test_kept_kernels_are_counted(tmp_path):

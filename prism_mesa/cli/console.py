@@ -72,15 +72,6 @@ def say(text: str) -> None:
     show_line(shortened(redact_credentials(text)), to=sys.stderr)
 
 
-def say_compiling() -> None:
-    """Say at a terminal that kernels are compiled, if none is kept."""
-    from prism_mesa.kernels import compiling
-
-    if sys.stderr.isatty() and not compiling.n_kept():
-        how_often = "once after an installation" if compiling.FOLDER else "in each process, as it cannot be kept"
-        say(f"compiling what a round needs, {how_often}: up to two minutes ...")
-
-
 class FirstWarnings(logging.Handler):
     """Shows the first log record of each kind; the summary and the ledger count them all."""
 

@@ -20,7 +20,7 @@ from prism_mesa.cli.arguments import (
     each_once,
     file_and_overrides,
 )
-from prism_mesa.cli.console import progress_bar, run_failure, say, say_compiling, show_run, summary_on_interrupt
+from prism_mesa.cli.console import progress_bar, run_failure, say, show_run, summary_on_interrupt
 from prism_mesa.errors import BadInputError, PrismError
 from prism_mesa.terminal import show, show_json, show_line
 from prism_mesa.view.summaries import economy_lines, run_lines
@@ -47,7 +47,6 @@ def run(arguments: Configured = None, out: OutOption = Path("results"), as_json:
 
     config = configured(arguments)
     say_building(config)
-    say_compiling()
     show_result = partial(show_run, lines=run_lines, as_json=as_json)
     with (
         summary_on_interrupt(show_result),

@@ -2,17 +2,23 @@
 
 Numba's own cache does not notice when a function in another file changes, so the name of the cache folder contains a
 digest of all kernels and Numba's version: an edit starts a new folder. The location of the kernels does not matter;
-equal kernels in another environment or clone are not compiled again.
+equal kernels in another environment or clone are not compiled again. A kernel is compiled by one process at a time:
+another one that needs it waits, and reads it.
 """
 
+import importlib
 import os
+import subprocess
+import sys
 from collections.abc import Callable
 from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import IO, Annotated, Any, Final, TypeAliasType, cast, get_args, get_origin, get_type_hints
 
 import numba
+import numpy as np
+import numpy.typing as npt
 from numba.core.caching import FunctionCache, UserProvidedCacheLocator
 
 
@@ -66,18 +72,110 @@ class Locator(UserProvidedCacheLocator):
         return ""
 
 
+type Table[T: np.generic] = np.ndarray[tuple[int, int], np.dtype[T]]
+"""An array of two dimensions; an `NDArray` among the arguments of a kernel has one."""
+
+LARGEST: Final = "walking.walk:walk", "feeds.ranking:rank"
+"""Kernels that take two thirds of the time to compile. Their annotations give the types of all arguments."""
+
+_AHEAD: Final[list[subprocess.Popen[bytes]]] = []  # a process that is still referred to is not warned of
+_SHOWN: Final[list[str]] = []
+
+
+def _show(*names: str) -> None:
+    """Show at a terminal what is being compiled."""
+    _SHOWN[:] = names
+    if sys.stderr.isatty():
+        text = f"compiling once after an installation, for about a minute: {names[-1]}" if names else ""
+        print(f"\r\x1b[2K{text}", end="", file=sys.stderr, flush=True)
+
+
 class _LockedCache(FunctionCache):
-    """Let one process at a time save a kernel: two that save it for different types at once could swap them."""
+    """Let one process at a time compile a kernel; Numba would compile in each, and could swap what two save at once."""
+
+    def __init__(self, function: Any) -> None:
+        super().__init__(function)  # type: ignore[no-untyped-call]
+        self.name = function.__qualname__
+        self._file = Path(self.cache_path, f"{function.__module__}.{self.name}.lock")
+        self._lock: IO[str] | None = None
+
+    def lock(self, *, wait: bool = True) -> bool:
+        """Lock the kernel until it is saved; return whether no other process holds the lock."""
+        with suppress(ImportError, OSError):  # Windows, or a file system without locks
+            import fcntl
+
+            self._file.parent.mkdir(parents=True, exist_ok=True)
+            lock = self._file.open("w")
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+            except BlockingIOError:
+                lock.close()
+                return False
+            self._lock = lock
+        return True
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """Return what is kept for the types `sig`; if nothing is, lock the kernel and return None."""
+        kept = super().load_overload(sig, target_context)  # type: ignore[no-untyped-call]
+        if kept is None:
+            _show(*_SHOWN, self.name)
+            if self._lock is None and self.lock():
+                kept = super().load_overload(sig, target_context)  # type: ignore[no-untyped-call]
+            if kept is not None:
+                self.unlock()
+        return kept
 
     def save_overload(self, sig: Any, data: Any) -> None:
-        """Save what was compiled for the types `sig`, as Numba does."""
-        Path(self.cache_path).mkdir(parents=True, exist_ok=True)
-        with Path(self.cache_path, ".lock").open("w") as lock:
-            with suppress(ImportError):  # Windows
-                import fcntl
+        """Save what was compiled for the types `sig`, and unlock the kernel."""
+        super().save_overload(sig, data)  # type: ignore[no-untyped-call]
+        self.unlock()
 
-                fcntl.flock(lock, fcntl.LOCK_EX)
-            super().save_overload(sig, data)  # type: ignore[no-untyped-call]
+    def unlock(self) -> None:
+        """Let other processes read or compile the kernel."""
+        if self._lock is not None:
+            self._lock.close()
+            self._lock = None
+        _show(*_SHOWN[:-1])
+
+
+def compile_ahead() -> None:
+    """Compile the `LARGEST` kernels in other processes, if there are cores for them, while this one does the rest."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
+    if FOLDER and not n_kept():
+        for name in LARGEST[: cores - 1]:
+            command = [sys.executable, "-P", "-c", f"import {__name__} as c; c.compile_kernel({name!r})"]
+            with suppress(OSError):  # this process then compiles it when it is needed
+                quiet = subprocess.DEVNULL
+                _AHEAD.append(subprocess.Popen(command, stdin=quiet, stdout=quiet, stderr=quiet))  # noqa: S603 - fixed
+
+
+def compile_kernel(name: str) -> None:
+    """Compile a kernel for the types of its annotations, unless another process does."""
+    module, function = name.split(":")
+    dispatcher = getattr(importlib.import_module(f"{__package__}.{module}"), function)
+    if dispatcher._cache.lock(wait=False):
+        dispatcher.compile(argument_types(dispatcher.py_func))
+
+
+def argument_types(function: Callable[..., Any]) -> tuple[Any, ...]:
+    """Return Numba's types of the annotated arguments of a function."""
+    hints = get_type_hints(function, include_extras=True)
+    examples = [_example(hint) for name, hint in hints.items() if name != "return"]
+    return tuple(map(numba.typeof, examples))
+
+
+def _example(hint: Any) -> Any:
+    """Return a value of an annotated type; an array of records names their dtype: ``Annotated[NDArray, dtype]``."""
+    kind, arguments = get_origin(hint), get_args(hint)
+    if kind is Annotated:
+        return np.empty(_example(arguments[0]).shape, arguments[1])
+    if kind in (npt.NDArray, Table):
+        return np.empty((1, 1) if kind is Table else 1, arguments[0])
+    if isinstance(hint, TypeAliasType):
+        return _example(hint.__value__)
+    if issubclass(hint, tuple):
+        return hint(*map(_example, get_type_hints(hint, include_extras=True).values()))
+    return hint(0)
 
 
 def _njit(function: Any, **options: Any) -> Any:
@@ -87,7 +185,7 @@ def _njit(function: Any, **options: Any) -> Any:
     try:
         dispatcher = numba.njit(function, nogil=True, error_model="numpy", **options)
         if options.get("cache"):
-            dispatcher._cache = _LockedCache(function)  # type: ignore[no-untyped-call]
+            dispatcher._cache = _LockedCache(function)
         return dispatcher
     finally:
         config.CACHE_DIR, config.CACHE_LOCATOR_CLASSES = before

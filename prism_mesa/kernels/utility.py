@@ -5,7 +5,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from prism_mesa.kernels.compiling import kernel, lean_kernel, part_of_kernels
+from prism_mesa.kernels.compiling import Table, kernel, lean_kernel, part_of_kernels
 from prism_mesa.kernels.draws import mixed
 from prism_mesa.kernels.matching import relevance_at
 from prism_mesa.kernels.ordering import is_among, n_among
@@ -73,7 +73,7 @@ class TasteTables(NamedTuple):
     indices: Int32
     close_indptr: Int64
     close_indices: Int32
-    attributes: Floats
+    attributes: Table[np.float64]
     met_start: Int64
     met: Int32
 

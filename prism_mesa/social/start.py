@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from prism_mesa.errors import ChartError, ConfigError, NotedWarning
+from prism_mesa.kernels.compiling import compile_ahead
 from prism_mesa.reasoner import AnyReasoner, asks_llm, make_reasoner
 from prism_mesa.social.behavior import chosen_chart
 from prism_mesa.social.chart_checks import check_chart, require_free_names
@@ -65,6 +66,7 @@ def start_platform(
         ChartError: If the check of the chart finds an error.
         DataError: If a file cannot be used.
     """
+    compile_ahead()
     streams = Streams(params.seed)
     made_world = make_world(params, streams, world)
     attributes = made_world.attributes.known

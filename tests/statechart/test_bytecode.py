@@ -90,6 +90,22 @@ def test_all_fields_that_columns_hold_as_numbers_or_categories_can_be_read():
     assert FIELDS - set(REGISTERS) == texts | {"post.words", "post.about", "post.parent"}
 
 
+@pytest.mark.parametrize(
+    "expression",
+    [
+        F.post.likes + F.post.replies == 5,
+        F.post.likes - F.post.replies == 1,
+        F.post.likes * F.agent.activity == 0.75,
+        F.post.likes / F.post.replies == 1.5,
+        (F.post.likes < 3) | (F.post.likes <= 3),
+        ~(F.post.likes > 3) & (F.post.likes >= 3),
+    ],
+)
+def test_each_operator_gives_its_value(expression):
+    values = SOMEBODY | {"post.likes": 3, "post.replies": 2, "agent.activity": 0.25}
+    assert by_program(expression, values) == by_row(expression, values) == 1
+
+
 @pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(expressions, st.lists(rows, min_size=1, max_size=3))

@@ -5,7 +5,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from prism_mesa.kernels.compiling import lean_kernel, part_of_kernels, step_of_kernels
+from prism_mesa.kernels.compiling import Table, lean_kernel, part_of_kernels, step_of_kernels
 from prism_mesa.kernels.feeds.gathering import NOBODY, gather, is_hidden
 from prism_mesa.kernels.feeds.outbox import Audience, Outbox, place_of_root, writer_index
 from prism_mesa.kernels.feeds.scoring import DIVERSE, X_ALGO, RankScratch, Scoring, lowered, score_fresh, sort_key
@@ -261,13 +261,13 @@ def _lower_groups(n: Any, scoring: Scoring, scratch: RankScratch) -> None:
 @lean_kernel
 def rank(
     readers: Int32,
-    ranked: Any,
-    given_at: Any,
+    ranked: int,
+    given_at: int,
     audience: Audience,
     outbox: Outbox,
     scoring: Scoring,
     scratch: RankScratch,
-    feed: Int32,
+    feed: Table[np.int32],
     n_feed: npt.NDArray[np.uint16],
 ) -> Any:
     """Write the feeds of `readers` (each once), best first, into `feed`, shape (agents, `feed.size`), and `n_feed`.
@@ -277,20 +277,20 @@ def rank(
     Returns:
         How many readers have their feeds, `ranked` included, and how many candidates these had.
     """
-    ranked, given_at = np.int64(ranked), np.int64(given_at)
-    while ranked < len(readers):
-        n, first = gather(readers, ranked, audience, outbox, scoring, scratch), np.int64(0)
+    done, at = np.int64(ranked), np.int64(given_at)
+    while done < len(readers):
+        n, first = gather(readers, done, audience, outbox, scoring, scratch), np.int64(0)
         if n == 0:
             break
         for j in range(n):
-            reader, last = readers[ranked + j], scratch.ends[j]
+            reader, last = readers[done + j], scratch.ends[j]
             fresh = find_fresh(reader, first, last, scratch.inside_ends[j], outbox, scoring, audience, scratch)
-            score_fresh(reader, fresh, scratch.inside_ends[j], given_at, outbox.first, scoring, scratch)
+            score_fresh(reader, fresh, scratch.inside_ends[j], at, outbox.first, scoring, scratch)
             n_feed[reader] = _show_best(reader, fresh, audience, outbox, scoring, scratch, feed)
             first = last
-        given_at += first
-        ranked += n
-    return ranked, given_at
+        at += first
+        done += n
+    return done, at
 
 
 @part_of_kernels

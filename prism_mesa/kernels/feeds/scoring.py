@@ -5,7 +5,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from prism_mesa.kernels.compiling import part_of_kernels
+from prism_mesa.kernels.compiling import Table, part_of_kernels
 from prism_mesa.kernels.draws import mixed, unit
 from prism_mesa.kernels.feeds.outbox import BITS_32, LOWER
 from prism_mesa.kernels.lanes import LANES, aligned_zeros
@@ -123,9 +123,9 @@ class Scoring(NamedTuple):
     mode: int
     key: np.uint64
     post_key: Keys
-    interests: npt.NDArray[np.int8]
+    interests: Table[np.int8]
     text_id: Int32
-    vectors: npt.NDArray[np.int8]
+    vectors: Table[np.int8]
     unit_length: float
     followed: int
     outsiders: int
@@ -133,7 +133,7 @@ class Scoring(NamedTuple):
     two_hops: int
     two_hops_key: np.uint64
     trending: Int32
-    found: Int32
+    found: Table[np.int32]
     query: npt.NDArray[np.int16]
     good: Floats
     bad: float

@@ -1,9 +1,11 @@
 """Arrays that a walk reads and writes, by name, and the codes in them."""
 
-from typing import Any, Final, NamedTuple
+from typing import Annotated, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+
+from prism_mesa.kernels.compiling import Table
 
 type Int32 = npt.NDArray[np.int32]
 type UInt32 = npt.NDArray[np.uint32]
@@ -46,16 +48,16 @@ class People(NamedTuple):
     pending_action: UInt8
     current_post: Int32
     current_match: npt.NDArray[np.int16]
-    feed: Int32
+    feed: Table[np.int32]
     n_feed: npt.NDArray[np.uint16]
     n_read: npt.NDArray[np.uint16]
-    interests: npt.NDArray[np.int8]
-    numbers: Floats
-    traits: npt.NDArray[np.float32]
-    propensities: npt.NDArray[np.float32]
+    interests: Table[np.int8]
+    numbers: Table[np.float64]
+    traits: Table[np.float32]
+    propensities: Table[np.float32]
     scripted: npt.NDArray[np.bool_]
     present: npt.NDArray[np.bool_]
-    attributes: Floats
+    attributes: Table[np.float64]
 
 
 class PostTable(NamedTuple):
@@ -73,8 +75,8 @@ class PostTable(NamedTuple):
     velocity: Int32
     key: npt.NDArray[np.uint64]
     appeal: npt.NDArray[np.float32]
-    attributes: Floats
-    vectors: npt.NDArray[np.int8]
+    attributes: Table[np.float64]
+    vectors: Table[np.int8]
     with_media: npt.NDArray[np.bool_]
 
 
@@ -108,12 +110,12 @@ class ChartTables(NamedTuple):
     rule_program: Int32
     rule_trigger: Int32
     claims: int
-    cell: Int32
+    cell: Table[np.int32]
     arm_start: UInt32
     arm_program: UInt32
     outcome_start: UInt32
     outcome: Int32
-    fixed: Int32
+    fixed: Table[np.int32]
     composes: UInt8
     engages: Int32
     releases_post: UInt8
@@ -142,8 +144,11 @@ class RoundConstants(NamedTuple):
     depth: int
 
 
+HISTORY_ENTRY: Final = np.dtype([("move", np.uint16), ("clock", np.int32), ("post", np.int32)])
+
+
 class HistoryRing(NamedTuple):
     """Histories as rings (`social.state.population.History`): packed move, clock and post, with counts."""
 
-    ring: npt.NDArray[Any]
+    ring: Annotated[Table[np.void], HISTORY_ENTRY]
     total: npt.NDArray[np.int64]

@@ -1,12 +1,13 @@
 """The inputs of a walk by name, and its outputs."""
 
-from typing import Any, NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from prism_mesa.kernels.compiling import Table
 from prism_mesa.kernels.programs import Programs
-from prism_mesa.kernels.utility import Tastes, TasteTables
+from prism_mesa.kernels.utility import PREVIEW, Tastes, TasteTables
 from prism_mesa.kernels.walking.arrays import ChartTables, HistoryRing, People, PostTable, RoundConstants
 
 type Int32 = npt.NDArray[np.int32]
@@ -29,7 +30,7 @@ class Options(NamedTuple):
     start: UInt32
     target: UInt32
     does: Int32
-    left: Floats
+    left: Table[np.float64]
     trigger: npt.NDArray[np.uint64]
 
 
@@ -92,7 +93,7 @@ class Ahead(NamedTuple):
     """
 
     first: int
-    previews: npt.NDArray[Any]
+    previews: Annotated[npt.NDArray[np.void], PREVIEW]
     are_followed: bool
 
 
@@ -137,11 +138,11 @@ class WalkOutput(NamedTuple):
     """
 
     size: npt.NDArray[np.int64]
-    counts: npt.NDArray[np.int64]
+    counts: Table[np.int64]
     answered: npt.NDArray[np.int64]
-    stopped: Int32
-    impressions: Int32
-    engagements: Int32
-    moves: Int32
+    stopped: Table[np.int32]
+    impressions: Table[np.int32]
+    engagements: Table[np.int32]
+    moves: Table[np.int32]
     gave_value: UInt8
     register: Floats

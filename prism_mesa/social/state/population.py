@@ -20,6 +20,7 @@ type Rows = npt.NDArray[np.integer[Any]]
 
 NO_POST: Final = arrays.NO_POST
 NO_ACTION: Final = arrays.NO_ACTION
+HISTORY_ENTRY: Final = arrays.HISTORY_ENTRY
 
 WHO_THEY_ARE: Final = "interests traits numbers propensities attributes".split()
 """Columns that are drawn or read as a run starts."""
@@ -172,11 +173,9 @@ class History(Restorable):
         limits: Agents that keep fewer changes than `depth`: row -> their number.
     """
 
-    ENTRY: Final = np.dtype([("move", np.uint16), ("clock", np.int32), ("post", np.int32)])
-
     def __init__(self, n: int, depth: int) -> None:
         self.depth = depth
-        self.ring = np.zeros((n, depth), self.ENTRY)
+        self.ring = np.zeros((n, depth), HISTORY_ENTRY)
         self.count = np.zeros(n, np.int64)
         self.limits: dict[int, int] = {}
 
@@ -207,19 +206,19 @@ class History(Restorable):
         if ring.ndim == 2:
             self.ring = ring
         else:
-            self.ring = np.zeros((len(self.count), self.depth), self.ENTRY)
+            self.ring = np.zeros((len(self.count), self.depth), HISTORY_ENTRY)
             unpack_rows(ring, np.minimum(self.count, self.depth), self.ring)
 
     def grow(self, more: int) -> None:
         """Make room for `more` agents."""
-        self.ring = np.concatenate([self.ring, np.zeros((more, self.depth), self.ENTRY)])
+        self.ring = np.concatenate([self.ring, np.zeros((more, self.depth), HISTORY_ENTRY)])
         self.count = np.concatenate([self.count, np.zeros(more, np.int64)])
 
     def record(self, rows: Rows, moves: npt.NDArray[np.uint16], clock: npt.NDArray[np.int32], posts: Rows) -> None:
         """Append one entry to each of `rows` (each once)."""
         if not self.depth:
             return
-        entries = np.empty(len(rows), self.ENTRY)
+        entries = np.empty(len(rows), HISTORY_ENTRY)
         entries["move"], entries["clock"], entries["post"] = moves, clock, posts
         count = self.count[rows]
         self.ring.reshape(-1)[rows * self.depth + count % self.depth] = entries  # one index is faster than two

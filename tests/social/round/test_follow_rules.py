@@ -190,3 +190,15 @@ def test_an_agent_that_engages_with_a_post_does_not_unfollow_mute_or_block_its_a
     assert len(engaged["likes all"]) > 30
     assert not decided["likes all"]
     assert len(decided["likes some"]) > 30  # of the same posts, ignored
+
+
+def test_followees_of_followees_who_are_unlike_are_followed_less():
+    own = {"network_rates_triad": 1.0, "agents_n": 60, **ALL_ONLINE}
+    own |= {"attributes": {"party": {"of": "agent", "values": ["left", "right"]}}, "agents_homophily_by": "party"}
+    model, expected = live([], (9, 0), **own, agents_homophily_following=5.0)
+    rows = [tuple(row.values()) for row in model.recorder.tables["follows"]]
+    assert rows == expected
+    party = model.population.attributes[:, 0]
+    alike = [party[row[1]] == party[row[2]] for row in rows if row[5] == "triad"]
+    assert len(alike) > 20
+    assert sum(alike) > 0.9 * len(alike)

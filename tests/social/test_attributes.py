@@ -10,7 +10,7 @@ from prism_mesa.runs.social import run
 from prism_mesa.social.agent import SocialAgent
 from prism_mesa.social.behavior import build_chart
 from prism_mesa.social.model import SocialModel
-from prism_mesa.social.state.posts import RESHARE
+from prism_mesa.social.state.posts import POST, RESHARE
 from prism_mesa.statechart import F
 
 WORLD = {"agents.n": 80, "rounds": 6, "network.mean_degree": 10, "agents.band": 0.02, "agents.activity": 0.6}
@@ -34,7 +34,7 @@ def twice(columns):
 
 
 def by_party(columns):
-    return columns["author.party"] == "left"
+    return (columns["author.party"] == "left") & (columns["kind"] == "post") & (columns["round"] > 0)
 
 
 def too_short(columns):
@@ -138,7 +138,9 @@ def test_a_function_of_ones_own_gives_them():
     assert (strong == np.clip(2 * leaning, -1, 1)).all()
     own = model.posts.kind != RESHARE
     party = people.attributes[model.posts.author[own], known.of_agents("party")[0]]
-    assert (model.posts.attributes[own, known.of_posts("mine")[0]] == (party == 0)).all()
+    expected = (party == 0) & (model.posts.kind[own] == POST) & (model.posts.round[own] > 0)
+    assert (model.posts.attributes[own, known.of_posts("mine")[0]] == expected).all()
+    assert 0 < expected.sum() < len(expected)
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from prism_mesa.studies.design.study_design import condition_configs
 from prism_mesa.studies.statistics.analysis import RunTable
 from prism_mesa.view.study.blocks import Report, all_pictures
 from prism_mesa.view.study.odd.sections import odd_section, odd_sections, odd_text
-from prism_mesa.view.study.page import to_html
+from prism_mesa.view.study.report import to_html
 
 ELEMENTS = [
     "1. Purpose and patterns",

@@ -1,4 +1,4 @@
-"""The figures of a report and their captions."""
+"""The report's section of figures, with captions."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -32,12 +32,12 @@ from prism_mesa.view.study.comparisons import SHARES
 from prism_mesa.view.study.numbers import level
 
 MOST_MEASURES: Final = 6
-_MOST_NAMED: Final = 12
 MOST_CONDITIONS: Final = 24
 """Conditions that have a row of their own in a figure."""
 MOST_FACTORS: Final = 6
 MOST_PAIRS: Final = 6
 """Lines in a panel of the interval against the number of seeds."""
+_MOST_NAMED: Final = 12
 _MOST_LEVELS: Final = 12
 _MOST_LINES: Final = 7
 _MOST_MARKS: Final = 25
@@ -48,6 +48,7 @@ _LINE_NAME: Final = 28
 """Letters of a line's name in a legend."""
 
 type DifferenceRow = tuple[str, float, float, float, float]
+"""A name, the difference, both ends of its interval, and the margin of an equality (NaN without one)."""
 
 
 def figures_section(result: StudyResult) -> Section:
@@ -57,8 +58,9 @@ def figures_section(result: StudyResult) -> Section:
     if not known:
         return Section("figures", "Figures", (Paragraph("There is nothing to draw yet."),))
     shown, left_out = known[:MOST_MEASURES], known[MOST_MEASURES:]
-    makers = (_differences, _distributions, _interactions, _precision, _sensitivity)
-    blocks: list[Block] = [picture for make in makers for picture in make(result, shown)]
+    blocks: list[Block] = [*_differences(result, shown)]
+    blocks += [distribution_picture(result, measure) for measure in shown]
+    blocks += [picture for make in (_interactions, _precision, _sensitivity) for picture in make(result, shown)]
     if left_out:
         more = len(left_out) - _MOST_NAMED
         end = f" and {more:,} more." if more > 0 else "."
@@ -66,69 +68,34 @@ def figures_section(result: StudyResult) -> Section:
     return Section("figures", "Figures", tuple(blocks))
 
 
-def _with_rows(measures: Sequence[str], having: Sequence[str]) -> list[str]:
-    known = set(having)
-    return [name for name in measures if name in known]
-
-
-def _distributions(result: StudyResult, measures: Sequence[str]) -> list[Picture]:
-    terms = [contents.short_key(name) for name in contents.condition_columns(result.table)]
-    terms = terms if len(terms) < 3 else [*terms[:2], "others"]
-    by = f"by {contents.listed(terms)}" if terms else "in all runs"
-    return [
-        Picture(
-            f"distribution-{measure}",
-            (Code(measure), f" {by}. ", distribution_caption(result, measure)),
-            partial(distribution_figure, result, measure),
-        )
-        for measure in measures
-    ]
-
-
-def distribution_figure(result: StudyResult, measure: str) -> Figure:
+def distribution_picture(result: StudyResult, measure: str) -> Picture:
     """Return the values of a measure in all runs: by condition or, for sampled points, against each factor."""
-    if contents.is_sampled(result.table):
-        return _scatter(result, measure)
-    if len(contents.conditions(result.table)) > MOST_CONDITIONS:
-        return _by_arm(result, measure)
-    return _by_condition(result, measure)
-
-
-def distribution_caption(result: StudyResult, measure: str) -> str:
-    """Return the caption for a measure's figure, with the number of runs."""
+    terms = [contents.short_key(name) for name in contents.condition_columns(result.table)]
+    by = f"by {contents.format_list(terms if len(terms) < 3 else [*terms[:2], 'others'])}" if terms else "in all runs"
     n, n_factors = int(result.table.runs[measure].notna().sum()), len(result.table.factors)
-    thin = ""
     if contents.is_sampled(result.table):
-        more = f", the first {MOST_FACTORS} of {n_factors} factors" if n_factors > MOST_FACTORS else ""
-        text = f", against each factor{more}"
+        draw, text = _scatter, ", against each factor"
+        text += f", the first {MOST_FACTORS} of {n_factors}" if n_factors > MOST_FACTORS else ""
     elif len(contents.conditions(result.table)) > MOST_CONDITIONS:
-        text = ", whatever its other factors; boxes hold the middle half"
+        draw, text = _by_arm, ", whatever its other factors; boxes hold the middle half"
     else:
-        thin = " Thin lines join runs with the same seed." if result.table.paired and _row_term(result.table) else ""
-        text = f".{thin} Diamonds are means with their 95 % intervals"
-    return f"Each point is a run{text} (n = {n:,} runs)."
-
-
-def _row_term(table: RunTable) -> str:
-    """Return the term that changes from row to row within a block of conditions."""
-    return next(iter(contents.condition_columns(table)), "")
-
-
-def _condition_blocks(table: RunTable) -> dict[str, list[dict[str, Any]]]:
-    """Return blocks of conditions that differ in one term only, by the terms that they share."""
-    shared = [name for name in contents.condition_columns(table) if name != _row_term(table)]
-    blocks: dict[str, list[dict[str, Any]]] = {}
-    for condition in contents.conditions(table):
-        blocks.setdefault(contents.condition_label(table, condition, shared) if shared else "", []).append(condition)
-    return blocks
+        draw, text = _by_condition, ". Thin lines join runs with the same seed" if result.table.paired and terms else ""
+        text += ". Diamonds are means with their 95 % intervals"
+    caption = (Code(measure), f" {by}. Each point is a run{text} (n = {n:,} runs).")
+    return Picture(f"distribution-{measure}", caption, partial(draw, result, measure))
 
 
 def _by_condition(result: StudyResult, measure: str) -> Figure:
-    blocks, term = _condition_blocks(result.table), _row_term(result.table)
+    """Draw a row for each condition, in blocks of conditions that differ in the first term only."""
+    term, *shared_terms = contents.condition_columns(result.table) or ("",)
+    blocks: dict[str, list[dict[str, Any]]] = {}
+    for condition in contents.conditions(result.table):
+        name = contents.condition_label(result.table, condition, shared_terms) if shared_terms else ""
+        blocks.setdefault(name, []).append(condition)
     levels = list(dict.fromkeys(level(row[term]) if term else "" for block in blocks.values() for row in block))
     figure, axes = _figure_of_rows(sum(map(len, blocks.values())) + sum(map(bool, blocks)))
-    ticks: list[tuple[float, str, bool]] = []
-    place = 0.0
+    ticks: list[tuple[int, str, bool]] = []
+    place = 0
     for shared, block in blocks.items():
         if shared:
             ticks.append((place, shared, True))
@@ -153,7 +120,7 @@ def _figure_of_rows(n: int) -> tuple[Figure, Axes]:
     return figure, figure.add_subplot()
 
 
-def _finish_rows(axes: Axes, ticks: Sequence[tuple[float, str, bool]], bottom: float, measure: str) -> None:
+def _finish_rows(axes: Axes, ticks: Sequence[tuple[int, str, bool]], bottom: int, measure: str) -> None:
     """Label the rows from the top, with names of blocks in bold, and the axis of the measure."""
     names = list(dict.fromkeys(name for _, name, _ in ticks))
     short = dict(zip(names, short_labels(names, _ROW_NAME, 2), strict=True))
@@ -166,31 +133,31 @@ def _finish_rows(axes: Axes, ticks: Sequence[tuple[float, str, bool]], bottom: f
     axes.set_xlabel(contents.axis_label(measure), parse_math=False)
 
 
-def _offsets(n: int) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """Return vertical offsets of points from their row, the same in every drawing."""
-    return -0.16 + 0.09 * np.sin(2.4 * np.arange(n))
-
-
-def _join_seeds(axes: Axes, runs: Sequence[pd.DataFrame], first_row: float, measure: str) -> None:
+def _join_seeds(axes: Axes, runs: Sequence[pd.DataFrame], first_row: int, measure: str) -> None:
     """Join the runs of each seed across rows."""
     lines: dict[Any, list[tuple[float, float]]] = {}
-    for row, rows in enumerate(runs):
+    for row, rows in enumerate(runs, first_row):
         known = rows.dropna(subset=measure)
-        for seed, value, offset in zip(known["seed"], known[measure], _offsets(len(known)), strict=True):
-            lines.setdefault(seed, []).append((value, first_row + row + offset))
+        for seed, value, y in zip(known["seed"], known[measure], _jittered(row, len(known)), strict=True):
+            lines.setdefault(seed, []).append((value, y))
     joined = [points for points in lines.values() if len(points) > 1]
     style: dict[str, Any] = {"colors": GREY, "linewidths": 0.6, "alpha": 0.4, "zorder": 1}
     axes.add_collection(LineCollection(joined, rasterized=is_many(len(joined) * 2), **style))
 
 
-def _draw_runs(axes: Axes, values: pd.Series, row: float, place: int) -> None:
+def _jittered(row: int, n: int) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """Return vertical positions of `n` points of a row, the same in every drawing."""
+    return row - 0.16 + 0.09 * np.sin(2.4 * np.arange(n))
+
+
+def _draw_runs(axes: Axes, values: pd.Series, row: int, series: int) -> None:
     known = values.dropna()
-    style: dict[str, Any] = {"s": 16, "alpha": 0.65, "linewidths": 0, "zorder": 2, "color": series_color(place)}
-    at, many = row + _offsets(len(known)), is_many(8 * len(known))
-    axes.scatter(known, at, marker=series_marker(place), rasterized=many, **style)
+    style: dict[str, Any] = {"s": 16, "alpha": 0.65, "linewidths": 0, "zorder": 2}
+    y, many = _jittered(row, len(known)), is_many(8 * len(known))
+    axes.scatter(known, y, rasterized=many, **_mark(series), **style)
 
 
-def _draw_mean(axes: Axes, result: StudyResult, measure: str, condition: Mapping[str, Any], row: float) -> None:
+def _draw_mean(axes: Axes, result: StudyResult, measure: str, condition: Mapping[str, Any], row: int) -> None:
     answers = result.analysis.answers
     rows = contents.rows_of_condition(answers[answers["measure"] == measure], result.table, condition)
     for answer in rows.dropna(subset="mean").to_dict("records"):
@@ -200,8 +167,8 @@ def _draw_mean(axes: Axes, result: StudyResult, measure: str, condition: Mapping
 
 
 def _by_arm(result: StudyResult, measure: str) -> Figure:
-    """Return the runs of each arm, or of each level of the first factor if there is one arm, as points and boxes."""
-    by_term = result.table.runs.groupby(_row_term(result.table), sort=False, dropna=False)
+    """Draw the runs of each arm, or of each level of the first factor if there is one arm, as points and boxes."""
+    by_term = result.table.runs.groupby(contents.condition_columns(result.table)[0], sort=False, dropna=False)
     groups = [(level(name), rows[measure]) for name, rows in by_term][:MOST_CONDITIONS]
     figure, axes = _figure_of_rows(len(groups))
     style: dict[str, Any] = {"orientation": "horizontal", "showfliers": False, "manage_ticks": False, "widths": 0.26}
@@ -214,7 +181,7 @@ def _by_arm(result: StudyResult, measure: str) -> Figure:
 
 
 def _scatter(result: StudyResult, measure: str) -> Figure:
-    """Return a measure against the first few factors."""
+    """Draw a measure against the first factors."""
     factors = result.table.factors[:MOST_FACTORS]
     figure, grid = new_panels(len(factors), height=2.3, columns=3)
     many = is_many(len(result.table.runs) * len(factors))
@@ -223,9 +190,7 @@ def _scatter(result: StudyResult, measure: str) -> Figure:
     for place, (axes, factor) in enumerate(zip(grid, factors, strict=True)):
         for n, (arm, label) in enumerate(zip(result.table.arms, names, strict=True)):
             rows = result.table.runs[result.table.runs["arm"] == arm].dropna(subset=measure)
-            axes.scatter(
-                rows[factor], rows[measure], color=series_color(n), marker=series_marker(n), label=label, **style
-            )
+            axes.scatter(rows[factor], rows[measure], label=label, **_mark(n), **style)
         tidy(axes)
         axes.set_xlabel(shortened(factor, 28), parse_math=False)
         axes.xaxis.set_major_locator(MaxNLocator(4))
@@ -243,13 +208,14 @@ def _interactions(result: StudyResult, measures: Sequence[str]) -> list[Picture]
     axis, lines, *panel = map(contents.short_key, terms)
     answers = result.analysis.answers
     n_panels = answers[terms[2]].nunique(dropna=False) if panel else 1
-    shown = _with_rows(measures, answers.loc[answers["mean"].notna(), "measure"])[: MOST_MEASURES // n_panels]
+    known = set(answers.loc[answers["mean"].notna(), "measure"])
+    shown = [name for name in measures if name in known][: MOST_MEASURES // n_panels]
     each = f", a panel for each {panel[0]}" if panel else ""
     n = answers.loc[answers["measure"].isin(shown), "n"]
     counts = " to ".join(dict.fromkeys([f"{n.min():,.0f}", f"{n.max():,.0f}"]))
     caption = (
-        f"Means by {axis}, a line for each {lines}{each}, with 95 % intervals. Lines that are not parallel are an "
-        f"interaction (n = {counts} runs a point)."
+        f"Means by {axis}, a line for each {lines}{each}, with 95 % intervals. Lines that are not parallel "
+        f"indicate an interaction (n = {counts} runs a point)."
     )
     return [Picture("interaction", caption, partial(interaction_figure, result, shown, terms))] if shown else []
 
@@ -266,9 +232,9 @@ def interaction_terms(table: RunTable) -> tuple[str, ...]:
 
 
 def interaction_figure(result: StudyResult, measures: Sequence[str], terms: Sequence[str]) -> Figure:
-    """Return the means of measures along the levels of one term, with a line for each level of another.
+    """Draw the means of measures along one term, with a line or a panel for each level of the others.
 
-    A third term has a panel for each level. `terms` are those of `interaction_terms`.
+    `terms` are those of `interaction_terms`.
     """
     axis, lines, *panel = terms
     answers = result.analysis.answers
@@ -296,18 +262,18 @@ def _draw_interaction(axes: Axes, answers: pd.DataFrame, axis: str, lines: str) 
     for n, (label, (_, line)) in enumerate(zip(labels, by_line, strict=True)):
         places = line["axis_level"].map(names.index) + 0.05 * n
         reach = [line["mean"] - line["low"], line["high"] - line["mean"]]
-        axes.errorbar(places, line["mean"], yerr=reach, fmt="-", **_line_style(n), capsize=3).set_label(label)
+        axes.errorbar(places, line["mean"], yerr=reach, fmt="-", ms=4.5, lw=1.4, capsize=3, **_mark(n)).set_label(label)
     axes.set_xticks(range(len(names)), labels=short_labels(names, 14, 2), parse_math=False)
     axes.set_xlim(-0.3, len(names) - 0.5)
     axes.set_xlabel(axis, parse_math=False)
 
 
-def _line_style(place: int) -> dict[str, Any]:
-    return {"color": series_color(place), "marker": series_marker(place), "ms": 4.5, "lw": 1.4}
+def _mark(series: int) -> dict[str, Any]:
+    return {"color": series_color(series), "marker": series_marker(series)}
 
 
 def _differences(result: StudyResult, measures: Sequence[str]) -> list[Picture]:
-    shown = [name for name in measures if any(row[1] == row[1] for row in difference_rows(result, name))]
+    shown = [name for name in measures if any(pd.notna(row[1]) for row in difference_rows(result, name))]
     caption = (
         "Differences with Student's 95 % intervals: for expectations, the left side minus the right; for other "
         "measures, each arm or level minus the first."
@@ -317,17 +283,14 @@ def _differences(result: StudyResult, measures: Sequence[str]) -> list[Picture]:
 
 
 def difference_rows(result: StudyResult, measure: str) -> list[DifferenceRow]:
-    """Return the comparisons of a measure: its expectations, or else each arm or level against the first.
-
-    Each row has a name, the difference, both ends of its interval, and the margin of an equality (or NaN).
-    """
+    """Return the comparisons of a measure: its expectations, or else each arm or level against the first."""
     margins = result.analysis.equivalence.set_index("text")["margin"].to_dict()
     rows: list[DifferenceRow] = []
-    for expectation in result.analysis.expectations:
-        of_measure, _, text = expectation.text.strip().partition(": ")
-        if of_measure == measure:
-            margin = margins.get(expectation.text, np.nan)
-            rows.append((f"{text} ({expectation.verdict})", expectation.difference, *expectation.interval, margin))
+    for verdict in result.analysis.expectations:
+        measured, _, text = verdict.text.strip().rpartition(": ")
+        if measured == measure:
+            name, margin = f"{text} ({verdict.verdict})", margins.get(verdict.text, np.nan)
+            rows.append((name, verdict.difference, *verdict.interval, margin))
     if rows:
         return rows
     table = result.analysis.differences
@@ -340,7 +303,7 @@ def difference_rows(result: StudyResult, measure: str) -> list[DifferenceRow]:
 
 
 def difference_figure(result: StudyResult, measures: Sequence[str]) -> Figure:
-    """Return differences with 95 % intervals, a panel for each measure; margins of equality are shaded."""
+    """Draw differences with 95 % intervals, a panel for each measure; margins of equality are shaded."""
     tables = {measure: difference_rows(result, measure) for measure in measures}
     ratios = [len(rows) + 1.6 for rows in tables.values()]
     figure = Figure(figsize=(WIDTH, 0.36 * sum(ratios)), layout="constrained")
@@ -367,20 +330,20 @@ def _pair_name(term: object, left: object, right: object) -> str:
 
 def _precision(result: StudyResult, measures: Sequence[str]) -> list[Picture]:
     table = result.analysis.precision
-    shown = _with_rows(measures, table["measure"])
+    shown = [name for name in measures if name in set(table["measure"])]
     if not shown:
         return []
     n_pairs = table.groupby(["term", "left", "right"], dropna=False).ngroups
     cut = f"; the first {MOST_PAIRS} of {n_pairs} comparisons" if n_pairs > MOST_PAIRS else ""
     caption = (
         f"Half the width of the 95 % interval of a difference, had the study had fewer seeds{cut} "
-        f"(up to {table['seeds'].max():,} seeds). Where a line is flat, more seeds tell little more."
+        f"(up to {table['seeds'].max():,} seeds). Where a line is flat, more seeds add little."
     )
     return [Picture("precision", caption, partial(precision_figure, result, shown))]
 
 
 def precision_figure(result: StudyResult, measures: Sequence[str]) -> Figure:
-    """Return the half width of a difference's interval against the number of seeds."""
+    """Draw the half width of a difference's interval against the number of seeds."""
     columns = 3 if len(measures) == 3 or len(measures) > 4 else 2
     figure, grid = new_panels(len(measures), height=2.4, columns=columns)
     table = result.analysis.precision
@@ -390,7 +353,7 @@ def precision_figure(result: StudyResult, measures: Sequence[str]) -> Figure:
         names = short_labels([_pair_name(*key) for key, _ in pairs], 2 * _LINE_NAME)
         for n, (name, (_, rows)) in enumerate(zip(names, pairs, strict=True)):
             every = -(-len(rows) // _MOST_MARKS)
-            axes.plot(rows["seeds"], rows["half_width"], **_line_style(n), label=name, markevery=every)
+            axes.plot(rows["seeds"], rows["half_width"], ms=4.5, lw=1.4, label=name, markevery=every, **_mark(n))
         tidy(axes, shortened(measure, 80 // columns))
         axes.set_ylim(bottom=0)
         axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))
@@ -417,13 +380,14 @@ def _sensitivity(result: StudyResult, measures: Sequence[str]) -> list[Picture]:
         ),
         "mu_star": (
             "morris",
-            "Elementary effects (Morris): right, factors that matter; high, factors whose effect depends on the "
-            f"others or is not linear; bars are 95 % intervals of \u03bc* (n = {n:,} runs).",
+            "Elementary effects (Morris): factors to the right matter; the effect of factors at the top depends on "
+            f"other factors or is not linear; bars are 95 % intervals of \u03bc* (n = {n:,} runs).",
             morris_figure,
         ),
     }
     for index, (name, caption, draw) in kinds.items():
-        if shown := _with_rows(measures, table.loc[table["index"] == index, "measure"]):
+        known = set(table.loc[table["index"] == index, "measure"])
+        if shown := [measure for measure in measures if measure in known]:
             return [Picture(name, caption, partial(draw, result, shown))]
     return []
 
@@ -432,7 +396,7 @@ _SHARES: Final = {"s1": "S1, alone", "st": "ST, with interactions", "share": ""}
 
 
 def share_figure(result: StudyResult, measures: Sequence[str]) -> Figure:
-    """Return bars of variance shares with intervals; for a Sobol design, first-order and total indices."""
+    """Draw bars of variance shares with intervals; for a Sobol design, first-order and total indices."""
     table = result.analysis.sensitivity
     factors, indices = list(table["factor"].unique()), [index for index in _SHARES if index in set(table["index"])]
     height = 0.76 / len(indices)
@@ -455,27 +419,22 @@ def share_figure(result: StudyResult, measures: Sequence[str]) -> Figure:
 
 
 def morris_figure(result: StudyResult, measures: Sequence[str]) -> Figure:
-    """Return the mean absolute effect of each factor against the standard deviation of its effects."""
+    """Draw the mean absolute effect of each factor against the standard deviation of its effects."""
     figure, grid = new_panels(len(measures), height=2.7)
     table = result.analysis.sensitivity
     for axes, measure in zip(grid, measures, strict=True):
         rows = table[table["measure"] == measure]
         wide = rows.pivot(index="factor", columns="index", values="value")
-        reach = rows[rows["index"] == "mu_star"].set_index("factor")
+        ends = rows[rows["index"] == "mu_star"].set_index("factor")[["low", "high"]]
         for n, factor in enumerate(name for name in result.table.factors if name in wide.index):
-            _morris_point(axes, wide.loc[factor], reach.loc[factor], n, shortened(factor, _LINE_NAME))
+            x, y, (low, high) = wide.loc[factor, "mu_star"], wide.loc[factor, "sigma"], ends.loc[factor]
+            if pd.notna(low):
+                reach = np.abs([[x - low], [high - x]])
+                axes.errorbar(x, y, xerr=reach, fmt="none", color=GREY, lw=1.2, capsize=2)
+            axes.plot(x, y, ls="none", ms=6, **_mark(n), label=shortened(factor, _LINE_NAME))
         tidy(axes, shortened(measure, 40))
         axes.set_xlim(left=0)
         axes.set_ylim(bottom=0)
         axes.set(xlabel="\u03bc* (mean absolute effect)", ylabel="\u03c3 (spread)")
     figure_legend(figure, grid[0], ncols=3)
     return figure
-
-
-def _morris_point(axes: Axes, at: pd.Series, reach: pd.Series, place: int, name: str) -> None:
-    if pd.notna(reach["low"]):
-        width = [[at["mu_star"] - reach["low"]], [reach["high"] - at["mu_star"]]]
-        axes.errorbar(at["mu_star"], at["sigma"], xerr=np.abs(width), fmt="none", color=GREY, lw=1.2, capsize=2)
-    axes.plot(
-        at["mu_star"], at["sigma"], ls="none", color=series_color(place), marker=series_marker(place), ms=6, label=name
-    )

@@ -1,4 +1,4 @@
-"""Lines about a study, which the commands on studies print."""
+"""Lines that the commands on studies print."""
 
 from typing import Any
 
@@ -16,10 +16,11 @@ _MOST_LINES = 12
 
 
 def study_lines(result: StudyResult) -> Lines:
-    """Return the closing lines of a study: question, runs, verdicts on expectations, and the report's path."""
-    failed = result.table.runs[result.table.runs["status"] == "failed"]
+    """Return the closing lines of a study: question, runs, verdicts, notes, and the report's path."""
+    runs = result.table.runs
+    failed = runs[runs["status"] == "failed"]
     rows = failed.head(_MOST_FAILURES).to_dict("records")
-    lines = [("question", brief(result.question, 400)), ("runs", status_counts(result.table.runs))]
+    lines = [("question", brief(result.question, 400)), ("runs", status_counts(runs))]
     lines += _failures([(row["run"], f"{row['arm']}, seed {row['seed']}", row["reason"]) for row in rows], len(failed))
     for verdict in result.analysis.expectations:
         lines += [(verdict.verdict, brief(verdict.text)), ("", brief(verdict.sentence, 600))]
@@ -33,13 +34,12 @@ def study_lines(result: StudyResult) -> Lines:
 def _failures(failures: list[tuple[str, str, str]], n: int) -> Lines:
     """Return the first of `n` failed runs, with their reasons."""
     lines = [("failed", f"{brief(run, 60)} ({brief(text, 120)}): {brief(why)}") for run, text, why in failures]
-    return (
-        [*lines, ("", f"and {n - len(failures):,} more: runs.parquet has their reasons")] if n > len(lines) else lines
-    )
+    more = [("", f"and {n - len(lines):,} more: runs.parquet has their reasons")] if n > len(lines) else []
+    return lines + more
 
 
 def _indices(result: StudyResult) -> Lines:
-    """Return each factor's share of each measure's variance, or its effect; empty if there are none."""
+    """Return the total Sobol index, or Morris's mu*, of each factor for each measure; empty for other designs."""
     table = result.analysis.sensitivity
     table = table[table["index"].isin(["st", "mu_star"])]
     lines = []
@@ -70,7 +70,7 @@ def _more(n: int) -> Lines:
 
 
 def status_lines(name: str, status: StudyStatus) -> Lines:
-    """Return the progress of a study: its runs, failures and stale runs."""
+    """Return the progress of a study: its runs by status, and its first failures."""
     counts = f"{status.done:,} done, {status.failed:,} failed, {status.missing:,} missing"
     counts += f", {status.skipped:,} skipped" if status.skipped else ""
     lines = [("study", f"{printable(name)} ({status.status})"), ("runs", f"{status.planned:,} planned: {counts}")]
@@ -79,31 +79,33 @@ def status_lines(name: str, status: StudyStatus) -> Lines:
 
 
 def plan_lines(plan: StudyPlan) -> Lines:
-    """Return the cost of a study: runs, CPU hours and LLM calls, with the width of its intervals."""
+    """Return the expected costs of a study (runs, CPU time, LLM calls) and the width of its intervals."""
     size = f"{counted(plan.conditions, 'condition')} x {counted(plan.seeds, 'seed')}"
     lines = [
         ("runs", f"{counted(plan.runs, 'run')} ({size}); {plan.done:,} are done, {plan.pilot:,} of them as a pilot")
     ]
     if plan.cpu_hours is not None and plan.wall_hours is not None:
-        left = f"{_hours(plan.wall_hours)} of wall time are left with {counted(plan.workers, 'worker')}"
-        lines.append(("time", f"{_hours(plan.cpu_hours)} of CPU in all; {left}"))
+        wall = f"{_duration(plan.wall_hours)} of wall time are left with {counted(plan.workers, 'worker')}"
+        lines.append(("time", f"{_duration(plan.cpu_hours)} of CPU in all; {wall}"))
     if plan.calls is not None:
         lines.append(("LLM", counted(round(plan.calls), "call")))
     widest = plan.widths.groupby(["measure", "term"], sort=False)["half_width"].max().reset_index()
     for place, row in enumerate(widest.head(_MOST_LINES).to_dict("records")):
-        of = "between arms" if row["term"] == "arm" else f"between levels of {row['term']}"
-        text = f"{row['measure']}: differences {of} to within \u00b1 {significant(row['half_width'])} (95 %)"
+        groups = "arms" if row["term"] == "arm" else f"levels of {row['term']}"
+        text = (
+            f"{row['measure']}: differences between {groups} to within \u00b1 {significant(row['half_width'])} (95 %)"
+        )
         lines.append(("precision" if place == 0 else "", printable(text)))
     if len(widest):
-        so_far = f"estimated from the {counted(plan.done, 'run')} done so far"
-        lines.append(("", f"{so_far}: in the end each may be half or twice as wide; --json has each pair"))
+        basis = f"estimated from the {counted(plan.done, 'run')} done so far"
+        lines.append(("", f"{basis}: the final intervals may be half or twice as wide; --json lists every pair"))
     return lines + [("note", brief(note, 600)) for note in plan.notes]
 
 
-def _hours(hours: float) -> str:
-    """Format a duration in hours for readers.
+def _duration(hours: float) -> str:
+    """Format a number of hours.
 
-    >>> _hours(2.5), _hours(0.05), _hours(0.001)
+    >>> _duration(2.5), _duration(0.05), _duration(0.001)
     ('2.5 h', '3.0 min', '4 s')
     """
     if hours >= 1:

@@ -101,7 +101,7 @@ def test_what_a_study_changes_is_named_and_marked(tmp_path):
         ({}, "Nothing from outside enters while rounds are run."),
         (
             {"reasoner": {"kind": "ollama", "model": "llama3.2"}},
-            "an LLM served by Ollama (llama3.2); rule replaces missing",
+            "an LLM served by Ollama (llama3.2); fast replaces missing",
         ),
         ({"reasoner": {"kind": "ollama", "model": "llama3.2"}}, "which makes no draw of its own"),
         (
@@ -165,7 +165,7 @@ def test_who_is_there_when_and_close_ties_are_told_as_they_are_configured():
         "correlated 0.55 with the rank by followers",
         "depends on the hour of the day",
         "lasts into the next round with probability 0.4",
-        "sessions of 320 posts in the mean",
+        "sessions of 320 posts on average",
         "mean 20 followed; close ties: up to 4 mutual follows of each",
     ):
         assert part in text

@@ -13,7 +13,7 @@ from prism_mesa.view.page.source import Floats, PostColumns
 type Int64 = npt.NDArray[np.int64]
 
 MOST_POSTS: Final = 2000
-"""Posts of a tree that are drawn: the first ones."""
+"""Posts of a tree that are drawn, from the first on."""
 _RESHARE: Final = POST_KINDS.index("reshare")
 
 
@@ -50,14 +50,14 @@ def cascade_tree(posts: PostColumns, root: int) -> Tree:
     """Return the tree of reshares under a post."""
     members = np.flatnonzero((posts.root == root) & (posts.kind == _RESHARE))
     ids = np.concatenate([[root], members])[:MOST_POSTS].astype(np.int64)
-    depth, row, parent = laid_out(ids.tolist(), posts.parent[ids].tolist())
+    depth, row, parent = tree_layout(ids.tolist(), posts.parent[ids].tolist())
     return Tree(ids, parent, depth, row)
 
 
-def laid_out(ids: Sequence[int], above: Sequence[int]) -> tuple[Int64, Floats, Int64]:
-    """Return depths, rows and parents' positions of a tree's posts (see `Tree`), root first; `above` holds parents."""
+def tree_layout(ids: Sequence[int], parents: Sequence[int]) -> tuple[Int64, Floats, Int64]:
+    """Return the depth, row and parent position of each post of a tree (see `Tree`), given ids and parents."""
     place = {post: at for at, post in enumerate(ids)}
-    parent = np.array([-1, *(place.get(post, 0) for post in above[1:])], np.int64)
+    parent = np.array([-1, *(place.get(post, 0) for post in parents[1:])], np.int64)
     children: list[list[int]] = [[] for _ in ids]
     depth = np.zeros(len(ids), np.int64)
     for at in range(1, len(ids)):  # parents precede their children

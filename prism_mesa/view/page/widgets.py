@@ -1,6 +1,6 @@
-"""The frame of the page, and its parts that draw in the browser: small Vue components beside this file.
+"""The frame of the page, and its Vue components (the files beside this one), which draw in the browser.
 
-They take plain JSON; columns of numbers are base64 (`packed`). They show text, never markup.
+They take plain JSON, and columns of numbers as base64 (`packed`). They show text, never markup.
 """
 
 # mypy: disable-error-code="no-untyped-call, no-untyped-def, empty-body"
@@ -22,20 +22,19 @@ from solara.lab import theme, use_dark_effective
 
 type Json = Mapping[str, Any]
 type OnEvent = Callable[[Any], None]
-type OnAgent = Callable[[int], None]
 
 SCALE: Final = ("#fde725", "#b5de2b", "#6ece58", "#35b779", "#1f9e89", "#26828e", "#31688e", "#3e4989", "#482878")
-"""Of numbers, from low to high: viridis in nine steps."""
+"""Colours of numbers, from low to high: viridis in nine steps."""
 OTHER: Final = "#8a8a8a"
 
 
 def packed(column: npt.NDArray[Any], kind: type[np.generic]) -> str:
-    """Return a column of numbers for the components: base64 of its little-endian bytes."""
+    """Return the little-endian bytes of a column as base64."""
     return b64encode(np.ascontiguousarray(column, np.dtype(kind).newbyteorder("<"))).decode("ascii")
 
 
 def view_card(title: str, kind: str) -> Any:
-    """Return a card with a heading, as a context manager for its content."""
+    """Return a card with a heading; use it as a context manager around its content."""
     return Html(tag="section", class_=f"prism-card {kind}", children=[Html(tag="h2", children=[title])])
 
 
@@ -49,7 +48,7 @@ def draw_head(
     notes: Sequence[str],
     event_theme: OnEvent,
 ) -> None:
-    """Show what the page displays, its progress, its settings and its errors."""
+    """Show the head of a page; see `page_head`."""
 
 
 @component_vue("inputs.vue")
@@ -65,10 +64,9 @@ def show_series(
     series: Sequence[Json],
     span: int,
     stacked: bool,
-    percent: bool,
     least: float,
 ) -> None:
-    """Show lines or stacked areas over rounds 0 .. `span`; the vertical axis reaches at least `least`."""
+    """Show lines, or shares as stacked areas, over rounds 0 .. `span`; the vertical axis reaches at least `least`."""
 
 
 @component_vue("graph.vue")
@@ -83,13 +81,12 @@ def show_graph(
     note: str,
     selected: int,
     axis: Json | None,
-    square: bool,
     curved: bool,
     event_pick: OnEvent,
 ) -> None:
-    """Show points and lines between them; a click sends the point's `id` and its index, `node`.
+    """Show points and lines, curved or on a square; a click sends the point's `id` and its index, `node`.
 
-    The first `faint` colours of the palette are light; they are faint on a dark page.
+    The first `faint` colours of the palette are light, so they are drawn faintly on a dark page.
     """
 
 
@@ -105,10 +102,7 @@ def show_card(
     event_ask: OnEvent,
     event_follow: OnEvent,
 ) -> None:
-    """Show one agent; a search sends its text, and a click on "why" sends the agent's row.
-
-    `aside` says that the card shows another round than the other views; a click on its button sends `follow`.
-    """
+    """Show one agent; a search sends its text, a click on "why" the agent's row, and one beside `aside` `follow`."""
 
 
 @component_vue("oracle.vue")
@@ -119,20 +113,11 @@ def show_answers(
 
 
 @component_vue("transport.vue")
-def transport(
-    at: int, least: int, rounds: int, unit: str, names: Sequence[str], event_choose: Callable[[int], None]
-) -> None:
-    """Show the current round, and let the user choose another.
+def transport(at: int, least: int, rounds: int, unit: str, names: Sequence[str], event_choose: OnEvent) -> None:
+    """Show the current round, and let the user choose another: from `least` (-1 for before the first) to the last.
 
-    The bar asks for no further round while the page draws one, so playing never runs ahead.
-
-    Args:
-        at: The displayed round.
-        least: The first round to choose; -1 stands for before the first round.
-        rounds: Number of rounds.
-        unit: Name of one round.
-        names: A name for each round beside its number; may be empty.
-        event_choose: Called with the round that the user wants.
+    Playing never runs ahead: the bar asks for no further round while the page draws one. `names` of rounds stand
+    beside their numbers; it may be empty.
     """
 
 
@@ -157,19 +142,10 @@ def page_head(
     fault: str = "",
     notes: Sequence[str] = (),
 ) -> None:
-    """Show the head of a page: its title, its progress, facts, and errors.
-
-    Args:
-        title: The title, on one line.
-        rounds: Number of rounds; 0 hides the progress.
-        done: Number of completed rounds.
-        facts: Pairs of label and value.
-        fault: The error; empty if there is none.
-        notes: Remarks, a line each.
-    """
+    """Show the head of a page: its title, its progress (unless `rounds` is 0), facts, an error, and notes."""
     dark = use_dark_effective()
 
-    def turn(_: object) -> None:
+    def switch_theme(_: object) -> None:
         theme.dark = not dark
 
     draw_head(
@@ -179,11 +155,11 @@ def page_head(
         facts=[list(fact) for fact in facts],
         fault=fault,
         notes=list(notes),
-        event_theme=turn,
+        event_theme=switch_theme,
     )
 
 
 @component
 def fault_page(fault: str) -> None:
-    """Show a page that only says why it has nothing to show."""
+    """Show a page that only says why there is nothing to show."""
     page_frame("nothing to show", [page_head("Nothing to show", fault=fault)])

@@ -33,7 +33,7 @@ _INDICATORS: Final = {
     "debt": ("debt", "% of GDP"),
     "trade_balance": ("trade balance", "% of GDP"),
 }
-"""Indicators that stand beside each policy: what they are called, and their unit."""
+"""Indicators beside each policy: name and unit."""
 _DRAWN: Final = ("output_gap", "inflation", "unemployment", "policy_rate")
 _NEEDED: Final = {
     "nations": ("name", "inflation_target", "natural_unemployment"),
@@ -42,7 +42,7 @@ _NEEDED: Final = {
     "decisions": ("round", "nation", "action", "outcome"),
     "verdicts": ("round", "nation", "passed", "check", "of", "reason"),
 }
-"""Columns without which there is no page."""
+"""Columns that the page needs."""
 _OUTCOMES: Final = {
     "accepted": "carried out",
     "no_change": "nothing was to be changed",
@@ -77,13 +77,10 @@ def read_nations(run_dir: str | Path) -> NationTables:
     run = read_run(run_dir)
     if not run.manifest.of_nations:
         raise DataError(f"{run_dir}: is a run of a platform, not of nations")
-    if not has_table(run_dir, "indicators"):
+    if not has_table(run_dir, "indicators") or read_with(run_dir, "indicators", _NEEDED["indicators"]).empty:
         raise DataError(f"{run_dir}: no quarter of it was completed (status {run.state}){run.way_on}")
-    tables = {name: read_with(run_dir, name, _NEEDED[name]) for name in ("indicators", "nations")}
+    tables = {name: read_with(run_dir, name, columns) for name, columns in _NEEDED.items()}
     quarters = tuple(plain(name, 20) for name in tables["indicators"].drop_duplicates("round")["quarter"].astype(str))
-    if not quarters:
-        raise DataError(f"{run_dir}: no quarter of it was completed (status {run.state}){run.way_on}")
-    tables |= {name: read_with(run_dir, name, _NEEDED[name]) for name in ("baselines", "decisions", "verdicts")}
     if tables["nations"].empty:
         raise DataError(f"{run_dir}: table 'nations' is damaged: there are none")
     return NationTables(Path(run_dir), plain(run.manifest.decided_by, 200), run.manifest.seed, quarters, **tables)
@@ -96,14 +93,15 @@ def quarter_policies(tables: NationTables, quarter: int) -> list[dict[str, Any]]
         decision = _row(tables.decisions, name, quarter)
         before, after = (_row(tables.indicators, name, round_) for round_ in (quarter - 1, quarter))
         outcome = str(decision.get("outcome", ""))
-        texts = {key: plain(decision.get(column, ""), _LONGEST) for key, column in _TEXTS.items()}
-        indicators = [
+        entry: dict[str, Any] = {"nation": plain(name, 80), "outcome": outcome, "verdict": _OUTCOMES.get(outcome, "")}
+        entry |= {"wanted": plain(decision.get("action", "nothing is recorded"), _LONGEST)}
+        entry |= {key: plain(decision.get(column, ""), _LONGEST) for key, column in _TEXTS.items()}
+        entry["checks"] = _checks(tables.verdicts, name, quarter)
+        entry["indicators"] = [
             {"name": label, "unit": unit, "before": _number(before, key), "after": _number(after, key)}
             for key, (label, unit) in _INDICATORS.items()
         ]
-        entry: dict[str, Any] = {"nation": plain(name, 80), "outcome": outcome, "told": _OUTCOMES.get(outcome, "")}
-        entry |= {"wanted": plain(decision.get("action", "nothing is recorded"), _LONGEST), **texts}
-        entries.append(entry | {"checks": _checks(tables.verdicts, name, quarter), "indicators": indicators})
+        entries.append(entry)
     return entries
 
 
@@ -127,9 +125,9 @@ def _checks(verdicts: pd.DataFrame, name: str, round_: int) -> list[dict[str, An
 
 def _picture(tables: NationTables) -> str:
     """Return a figure of the indicators over time as a data URL."""
-    made = BytesIO()
-    figure_of_indicators(tables.indicators, tables.baselines, tables.nations).savefig(made, format="png", dpi=100)
-    return "data:image/png;base64," + base64.b64encode(made.getvalue()).decode()
+    png = BytesIO()
+    figure_of_indicators(tables.indicators, tables.baselines, tables.nations).savefig(png, format="png", dpi=100)
+    return "data:image/png;base64," + base64.b64encode(png.getvalue()).decode()
 
 
 @component_vue("policies.vue")
@@ -143,13 +141,12 @@ def nations_page(tables: NationTables) -> None:
     at, choose = use_state(len(tables.quarters) - 1)
     figure = use_memo(lambda: _picture(tables), [tables])
     entries = use_memo(lambda: quarter_policies(tables, at), [tables, at])
-    names = list(tables.quarters)
-    bar = transport(at=at, least=0, rounds=len(names), unit="quarter", names=names, event_choose=choose)
-    shown = policies(quarter=names[at], nations=entries)
-    about = "Output gap, inflation, unemployment and policy rate of each nation by quarter; numbers: above"
-    picture = Html(tag="img", attributes={"src": figure, "alt": about}, style_="max-width: 100%")
+    names, title = list(tables.quarters), plain(tables.run_dir.resolve().name, 120)
     facts = [("nations", str(len(tables.nations))), ("decided by", tables.decided_by), ("seed", str(tables.seed))]
-    title = plain(tables.run_dir.resolve().name, 120)
-    bars = Html(tag="section", class_="prism-card prism-moment", attributes={"aria-label": "Quarter"}, children=[bar])
+    alt = "Output gap, inflation, unemployment and policy rate of each nation by quarter; numbers: above"
+    bar = transport(at=at, least=0, rounds=len(names), unit="quarter", names=names, event_choose=choose)
+    picture = Html(tag="img", attributes={"src": figure, "alt": alt}, style_="max-width: 100%")
+    moment = Html(tag="section", class_="prism-card prism-moment", attributes={"aria-label": "Quarter"}, children=[bar])
+    shown = policies(quarter=names[at], nations=entries)
     drawn = Html(tag="section", class_="prism-card", attributes={"aria-label": "Indicators"}, children=[picture])
-    page_frame(title, [page_head(title, facts=facts), bars, shown, drawn])
+    page_frame(title, [page_head(title, facts=facts), moment, shown, drawn])

@@ -101,7 +101,7 @@ def test_what_a_study_changes_is_named_and_marked(tmp_path):
         ({}, "Nothing from outside enters while rounds are run."),
         (
             {"reasoner": {"kind": "ollama", "model": "llama3.2"}},
-            "an LLM served by Ollama (llama3.2); fast replaces missing",
+            "an LLM served by Ollama (llama3.2); ",
         ),
         ({"reasoner": {"kind": "ollama", "model": "llama3.2"}}, "which makes no draw of its own"),
         (

@@ -10,7 +10,7 @@ from typing import Any
 
 from mesa.visualization.solara_viz import ModelController
 from mesa.visualization.utils import update_counter
-from reacton.core import use_effect, use_memo
+from reacton.core import Element, use_effect, use_memo
 from reacton.ipyvuetify import Html
 from solara.core import component
 from solara.hooks.use_reactive import use_reactive
@@ -21,7 +21,7 @@ from prism_mesa.view.page.inputs import INPUT, Input, changed_keys, input_values
 from prism_mesa.view.page.live import LiveSource
 from prism_mesa.view.page.live_model import PageModel
 from prism_mesa.view.page.views import show_views
-from prism_mesa.view.page.widgets import Json, fault_page, page_frame, page_head, show_inputs
+from prism_mesa.view.page.widgets import Json, page_frame, show_inputs
 
 _INTERVAL = "interval"
 
@@ -42,20 +42,23 @@ def make_page(config: SocialParams | None = None) -> None:
 
     model = use_memo(first_model, [])
     if isinstance(model, str):
-        fault_page(model)
+        page_frame("Nothing to show", [], fault=model)
     else:
         _live_page(params, model)
 
 
 @component
 def _live_page(config: SocialParams, first: PageModel) -> None:
-    model: Any = use_reactive(first)
+    update_counter.get()
+    reactive: Any = use_reactive(first)
+    model: PageModel = reactive.value
     work = use_reactive("")
     first.on_work = work.set
     values = use_reactive(input_values(config))
     parameters = use_reactive({"config": config, "inputs": values.value, "on_work": work.set})
     interval, every, threads = use_reactive(100), use_reactive(1), use_reactive(False)
-    use_effect(lambda: model.value.close, [id(model.value)])  # showing another model closes the previous one
+    use_effect(lambda: model.close, [id(model)])  # showing another model closes the previous one
+    source = use_memo(lambda: LiveSource(model), [id(model)])
 
     def change(item: Json) -> None:
         if item["key"] == _INTERVAL:
@@ -65,54 +68,43 @@ def _live_page(config: SocialParams, first: PageModel) -> None:
             parameters.value = {**parameters.value, "inputs": values.value}
 
     buttons = ModelController(
-        model, model_parameters=parameters, play_interval=interval, render_interval=every, use_threads=threads
+        reactive, model_parameters=parameters, play_interval=interval, render_interval=every, use_threads=threads
     )
-    controls = [buttons, _controls(config, model.value, values.value, interval.value, change)]
+    controls = [buttons, *_controls(config, model, values.value, interval.value, change)]
     label = {"aria-label": "Controls"}
     column = Html(tag="section", class_="prism-card prism-controls", attributes=label, children=controls)
-    page_frame("a live model", [_head(model.value, work.value), column, _views(model.value)], controls=True)
-
-
-@component
-def _head(model: PageModel, work: str) -> None:
-    update_counter.get()
-    source = use_memo(lambda: LiveSource(model), [id(model)])
     faults = [f"Stopped: {model.fault}."] if model.fault else []
     faults += [f"Left out: {text.removeprefix(INPUT)}." for text in dict.fromkeys(model.faults.values())]
-    page_head(
-        work or "a live model",
+    page_frame(
+        "a live model",
+        [column, show_views(source, source.at)],
+        heading=work.value,
         rounds=source.rounds,
         done=source.at + 1,
         facts=source.facts,
         fault=" ".join(faults),
         notes=model.notes,
+        controls=True,
     )
 
 
-@component
 def _controls(
     config: SocialParams, model: PageModel, values: dict[str, Any], interval: int, change: Callable[[Json], None]
-) -> None:
+) -> list[Element[Any]]:
+    """Return hints and the inputs of a model."""
     changed = set(changed_keys(values, model.inputs))
-    with Html(tag="div"):
-        if model.round < 0 and not model.fault:
-            Html(tag="p", class_="prism-hint", children=["Press play (▶), or Step, to run the first round."])
-        if changed:
-            changes = "1 changed input takes" if len(changed) == 1 else f"{len(changed)} changed inputs take"
-            text = f"{changes} effect at the next Reset."
-            Html(tag="p", class_="prism-changed", attributes={"role": "status"}, children=[text])
-        faults = {key: text.removeprefix(INPUT) for key, text in model.faults.items() if key not in changed}
-        items = []
-        for field in make_inputs(config):
-            state = {"value": values[field.key], "changed": field.key in changed, "fault": faults.get(field.key, "")}
-            items.append({**vars(field), "choices": list(field.choices), **state})
-        pause = Input("Speed", _INTERVAL, "Pause between rounds, ms", "slider", (), 0, 2000, 50)
-        items.append({**vars(pause), "choices": [], "value": interval, "changed": False, "fault": ""})
-        show_inputs(name="model", items=items, inline=False, event_change=change)
-
-
-@component
-def _views(model: PageModel) -> None:
-    update_counter.get()
-    source = use_memo(lambda: LiveSource(model), [id(model)])
-    show_views(source, source.at)
+    faults = {key: text.removeprefix(INPUT) for key, text in model.faults.items() if key not in changed}
+    parts = []
+    if model.round < 0 and not model.fault:
+        parts.append(Html(tag="p", class_="prism-hint", children=["Press play (▶), or Step, to run the first round."]))
+    if changed:
+        changes = "1 changed input takes" if len(changed) == 1 else f"{len(changed)} changed inputs take"
+        text = f"{changes} effect at the next Reset."
+        parts.append(Html(tag="p", class_="prism-changed", attributes={"role": "status"}, children=[text]))
+    items = []
+    for field in make_inputs(config):
+        state = {"value": values[field.key], "changed": field.key in changed, "fault": faults.get(field.key, "")}
+        items.append({**vars(field), "choices": list(field.choices), **state})
+    pause = Input("Speed", _INTERVAL, "Pause between rounds, ms", "slider", (), 0, 2000, 50)
+    items.append({**vars(pause), "choices": [], "value": interval, "changed": False, "fault": ""})
+    return [*parts, show_inputs(name="model", items=items, inline=False, event_change=change)]

@@ -48,7 +48,7 @@ def draw_head(
     notes: Sequence[str],
     event_theme: OnEvent,
 ) -> None:
-    """Show the head of a page; see `page_head`."""
+    """Show the head of a page; see `page_frame`."""
 
 
 @component_vue("inputs.vue")
@@ -125,31 +125,29 @@ STYLE: Final = Path(__file__).parent / "page.css"
 
 
 @component
-def page_frame(title: str, children: Sequence[Element], *, controls: bool = False) -> None:  # type: ignore[type-arg]
-    """Show a page; with `controls`, its second child is a column beside the others where there is room."""
-    Title(f"PRISM: {title}")
-    Style(STYLE)
-    Html(tag="div", class_=f"prism-page{' with-controls' if controls else ''}", children=list(children))
-
-
-@component
-def page_head(
+def page_frame(
     title: str,
+    children: Sequence[Element[Any]],
     *,
+    heading: str = "",
     rounds: int = 0,
     done: int = 0,
     facts: Sequence[tuple[str, str]] = (),
     fault: str = "",
     notes: Sequence[str] = (),
+    controls: bool = False,
 ) -> None:
-    """Show the head of a page: its title, its progress (unless `rounds` is 0), facts, an error, and notes."""
+    """Show a page: a head with its progress (unless `rounds` is 0), facts, an error and notes; then the children.
+
+    With `controls`, the first child is a column beside the others if there is room. The heading defaults to the title.
+    """
     dark = use_dark_effective()
 
     def switch_theme(_: object) -> None:
         theme.dark = not dark
 
-    draw_head(
-        title=title,
+    head = draw_head(
+        title=heading or title,
         rounds=rounds,
         done=done,
         facts=[list(fact) for fact in facts],
@@ -157,9 +155,6 @@ def page_head(
         notes=list(notes),
         event_theme=switch_theme,
     )
-
-
-@component
-def fault_page(fault: str) -> None:
-    """Show a page that only says why there is nothing to show."""
-    page_frame("nothing to show", [page_head("Nothing to show", fault=fault)])
+    Title(f"PRISM: {title}")
+    Style(STYLE)
+    Html(tag="div", class_=f"prism-page{' with-controls' if controls else ''}", children=[head, *children])

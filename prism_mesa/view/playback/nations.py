@@ -18,7 +18,7 @@ from prism_mesa.errors import DataError
 from prism_mesa.llm.text import plain
 from prism_mesa.runs.manifest import read_run
 from prism_mesa.runs.run_files import has_table
-from prism_mesa.view.page.widgets import page_frame, page_head, transport
+from prism_mesa.view.page.widgets import page_frame, transport
 from prism_mesa.view.playback.tables import read_with
 from prism_mesa.view.plots.economy import figure_of_indicators
 
@@ -149,4 +149,4 @@ def nations_page(tables: NationTables) -> None:
     moment = Html(tag="section", class_="prism-card prism-moment", attributes={"aria-label": "Quarter"}, children=[bar])
     shown = policies(quarter=names[at], nations=entries)
     drawn = Html(tag="section", class_="prism-card", attributes={"aria-label": "Indicators"}, children=[picture])
-    page_frame(title, [page_head(title, facts=facts), moment, shown, drawn])
+    page_frame(title, [moment, shown, drawn], facts=facts)

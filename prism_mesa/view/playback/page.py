@@ -18,7 +18,7 @@ from prism_mesa.runs.recorded import is_economy
 from prism_mesa.view.page.source import Source
 from prism_mesa.view.page.trees import largest_cascades
 from prism_mesa.view.page.views import show_views
-from prism_mesa.view.page.widgets import page_frame, page_head, transport
+from prism_mesa.view.page.widgets import page_frame, transport
 from prism_mesa.view.playback.nations import nations_page, read_nations
 from prism_mesa.view.playback.recorded import RecordedSource, open_recorded
 
@@ -48,25 +48,23 @@ def playback(sources: Sequence[RecordedSource]) -> None:
     bar = transport(at=at.value, least=-1, rounds=rounds, unit="round", names=[], event_choose=at.set)
     parts = [bar, "Press play (▶) to see the run round by round."] if at.value < 0 else [bar]
     bars = Html(tag="section", class_="prism-card prism-moment", attributes={"aria-label": "Round"}, children=parts)
-    if len(shown) == 1:
-        [only] = shown
-        head = page_head(only.title, rounds=only.rounds, done=only.at + 1, facts=only.facts)
-        page_frame(only.title, [head, bars, show_views(only, only.at, "run", at.set)])
-        return
     titles = [item.title for item in shown]
-    if len(set(titles)) < len(titles):
-        titles = [f"{title} ({n})" for n, title in enumerate(titles, 1)]
-    head = page_head(" and ".join(titles), rounds=rounds, done=at.value + 1, facts=differing_settings(sources))
-    columns = [
-        Html(
-            tag="section",
-            attributes={"aria-label": title},
-            children=[_facts(title, item.facts), show_views(item, item.at, f"run{place}", at.set, shown)],
-        )
-        for place, (title, item) in enumerate(zip(titles, shown, strict=True))
-    ]
-    pair = Html(tag="div", class_="prism-pair", children=columns)
-    page_frame(" and ".join(titles), [head, bars, differences(titles, shown), pair])
+    if len(shown) == 1:
+        facts, views = shown[0].facts, [show_views(shown[0], shown[0].at, "run", at.set)]
+    else:
+        if len(set(titles)) < len(titles):
+            titles = [f"{title} ({n})" for n, title in enumerate(titles, 1)]
+        columns = [
+            Html(
+                tag="section",
+                attributes={"aria-label": title},
+                children=[_facts(title, item.facts), show_views(item, item.at, f"run{place}", at.set, shown)],
+            )
+            for place, (title, item) in enumerate(zip(titles, shown, strict=True))
+        ]
+        pair = Html(tag="div", class_="prism-pair", children=columns)
+        facts, views = differing_settings(sources), [differences(titles, shown), pair]
+    page_frame(" and ".join(titles), [bars, *views], rounds=rounds, done=at.value + 1, facts=facts)
 
 
 def differing_settings(sources: Sequence[RecordedSource]) -> list[tuple[str, str]]:

@@ -42,10 +42,8 @@ _MOST_LEVELS: Final = 12
 _MOST_LINES: Final = 7
 _MOST_MARKS: Final = 25
 _MOST_PANELS: Final = 4
-_ROW_NAME: Final = 34
-"""Letters of a line of a row's name."""
-_LINE_NAME: Final = 28
-"""Letters of a line's name in a legend."""
+_ROW_NAME: Final = 34  # letters in a line of a row's name
+_LINE_NAME: Final = 28  # letters of a name in a legend
 
 type DifferenceRow = tuple[str, float, float, float, float]
 """A name, the difference, both ends of its interval, and the margin of an equality (NaN without one)."""
@@ -366,26 +364,17 @@ def precision_figure(result: StudyResult, measures: Sequence[str]) -> Figure:
 
 
 def _sensitivity(result: StudyResult, measures: Sequence[str]) -> list[Picture]:
-    table, n = result.analysis.sensitivity, int((result.table.runs["status"] == "done").sum())
+    table, n = result.analysis.sensitivity, f"(n = {int((result.table.runs['status'] == 'done').sum()):,} runs)"
+    morris = (
+        "Elementary effects (Morris): factors to the right matter; the effect of factors at the top depends on other "
+        f"factors or is not linear; bars are 95 % intervals of \u03bc* {n}."
+    )
     kinds = {
-        "share": (
-            "variance",
-            f"Where the variance between runs comes from, with 95 % intervals (n = {n:,} runs). {SHARES}",
-            share_figure,
-        ),
-        "st": (
-            "sobol",
-            f"Sobol indices with 95 % intervals: the share of a measure's variance (n = {n:,} runs).",
-            share_figure,
-        ),
-        "mu_star": (
-            "morris",
-            "Elementary effects (Morris): factors to the right matter; the effect of factors at the top depends on "
-            f"other factors or is not linear; bars are 95 % intervals of \u03bc* (n = {n:,} runs).",
-            morris_figure,
-        ),
+        "share": ("variance", share_figure, f"Sources of the variance between runs, with 95 % intervals {n}. {SHARES}"),
+        "st": ("sobol", share_figure, f"Sobol indices, shares of a measure's variance, with 95 % intervals {n}."),
+        "mu_star": ("morris", morris_figure, morris),
     }
-    for index, (name, caption, draw) in kinds.items():
+    for index, (name, draw, caption) in kinds.items():
         known = set(table.loc[table["index"] == index, "measure"])
         if shown := [measure for measure in measures if measure in known]:
             return [Picture(name, caption, partial(draw, result, shown))]

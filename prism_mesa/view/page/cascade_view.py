@@ -14,7 +14,7 @@ from prism_mesa.domain import POST_KINDS
 from prism_mesa.errors import counted, shortened
 from prism_mesa.view.page.source import Source
 from prism_mesa.view.page.trees import Tree, cascade_tree, largest_cascades
-from prism_mesa.view.page.widgets import SCALE, Json, packed, show_graph, show_inputs, view_card
+from prism_mesa.view.page.widgets import SCALE, Json, pack_nodes, packed, show_graph, show_inputs, view_card
 
 _LARGEST: Final = "the largest so far"
 _CHOICES: Final = 6
@@ -92,14 +92,8 @@ def _tree_nodes(source: Source, tree: Tree, x: Any, authors: Any, rounds: Any) -
     y = 1 - 2 * tree.row / high if len(tree.posts) > 1 else np.zeros(len(tree.posts))
     size = np.full(len(tree.posts), np.clip(150 / high, 1.6, 4.5))
     size[0] = 7.5
-    return {
-        "key": f"cascade {int(tree.posts[0])}",
-        "x": packed(x, np.float32),
-        "y": packed(y, np.float32),
-        "size": packed(size, np.float32),
-        "ids": packed(authors, np.int32),
-        "names": [
-            f"{source.agent_name(row)} ({row}), round {round_}"
-            for row, round_ in zip(authors.tolist(), rounds.tolist(), strict=True)
-        ],
-    }
+    names = [
+        f"{source.agent_name(row)} ({row}), round {round_}"
+        for row, round_ in zip(authors.tolist(), rounds.tolist(), strict=True)
+    ]
+    return pack_nodes(f"cascade {int(tree.posts[0])}", x, y, size, authors, names)

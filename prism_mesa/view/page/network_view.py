@@ -18,7 +18,7 @@ from prism_mesa.errors import counted, shortened
 from prism_mesa.statechart import STATE_COLORS
 from prism_mesa.streams import Streams
 from prism_mesa.view.page.source import ABSENT, AgentAttribute, Follows, Ints, Source
-from prism_mesa.view.page.widgets import OTHER, SCALE, Json, packed, show_graph, show_inputs, view_card
+from prism_mesa.view.page.widgets import OTHER, SCALE, Json, pack_nodes, packed, show_graph, show_inputs, view_card
 
 type Points = npt.NDArray[np.float64]
 
@@ -183,17 +183,11 @@ def _network_nodes(source: Source, drawn: NetworkLayout, follows: Follows) -> Js
     followers = follows.followers[drawn.agents]
     least = 1.6 if len(drawn.agents) > 1000 else 2.4
     size = least + 9 * np.sqrt(followers / max(1, int(followers.max(initial=0))))
-    return {
-        "key": f"network {id(source.run)}",
-        "x": packed(drawn.where[:, 0], np.float32),
-        "y": packed(drawn.where[:, 1], np.float32),
-        "size": packed(size, np.float32),
-        "ids": packed(drawn.agents, np.int32),
-        "names": [
-            f"{source.agent_name(row)} ({row}), {n:,} followers"
-            for row, n in zip(drawn.agents.tolist(), followers.tolist(), strict=True)
-        ],
-    }
+    names = [
+        f"{source.agent_name(row)} ({row}), {n:,} followers"
+        for row, n in zip(drawn.agents.tolist(), followers.tolist(), strict=True)
+    ]
+    return pack_nodes(f"network {id(source.run)}", *drawn.where.T, size, drawn.agents, names)
 
 
 def _network_colors(

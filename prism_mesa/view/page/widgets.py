@@ -20,6 +20,8 @@ from solara.components.title import Title
 from solara.core import component
 from solara.lab import theme, use_dark_effective
 
+from prism_mesa.view.page.source import Floats, Ints
+
 type Json = Mapping[str, Any]
 type OnEvent = Callable[[Any], None]
 
@@ -31,6 +33,12 @@ OTHER: Final = "#8a8a8a"
 def packed(column: npt.NDArray[Any], kind: type[np.generic]) -> str:
     """Return the little-endian bytes of a column as base64."""
     return b64encode(np.ascontiguousarray(column, np.dtype(kind).newbyteorder("<"))).decode("ascii")
+
+
+def pack_nodes(key: str, x: Floats, y: Floats, size: Floats, ids: Ints, names: Sequence[str]) -> Json:
+    """Return the points of a graph: positions in -1..1, radii, the agents that they stand for, and names."""
+    columns = {name: packed(column, np.float32) for name, column in (("x", x), ("y", y), ("size", size))}
+    return {"key": key, **columns, "ids": packed(ids, np.int32), "names": list(names)}
 
 
 def view_card(title: str, kind: str) -> Any:

@@ -20,7 +20,7 @@ from prism_mesa.llm.text import plain
 from prism_mesa.runs.config import Config
 from prism_mesa.statechart import STATES, AgentState
 from prism_mesa.view.page import source as page_source
-from prism_mesa.view.playback.tables import PlaybackTables
+from prism_mesa.view.playback.tables import PlaybackTables, RoundRows
 
 _NUMBERS: Final = {
     "followers": "followers",
@@ -31,6 +31,7 @@ _NUMBERS: Final = {
 }
 """Columns of `agents` by which agents can be coloured, and their units."""
 _LONGEST_TEXT: Final = 2_000
+_NO_ROWS: Final = pd.DataFrame(columns=["tick", "agent", "post", "action"])
 _UPDATE_S: Final = 0.5
 """Seconds between updates on the progress of a repeated run."""
 _FROM_TABLES: Final = (
@@ -88,7 +89,7 @@ class RecordedSource(page_source.Source):
         transitions = self.tables.transitions
         if transitions is not None:
             rows = transitions.in_round(self._at)
-            states = page_source.most_active(states, rows["agent"], rows["to_state"])
+            states = page_source.most_active(states, rows["agent"].to_numpy(), rows["to_state"].to_numpy())
         states[~self._known] = page_source.ABSENT
         return states
 
@@ -101,9 +102,9 @@ class RecordedSource(page_source.Source):
         known = tables.users.copy()
         if "recorded_transitions" in tables.agents:
             known &= tables.agents["recorded_transitions"].to_numpy(np.bool_)
-        if tables.comings is None:
+        if tables.churn is None:
             return known
-        rows = tables.comings
+        rows = tables.churn
         agents, arrives = rows["agent"].to_numpy(), rows["event"].isin(("join", "back")).to_numpy()
         first, first_row = np.unique(agents, return_index=True)
         present = np.ones(self.n_agents, np.bool_)
@@ -230,37 +231,24 @@ class RecordedSource(page_source.Source):
         yield "engages", f"from a utility of {agent['engagement_threshold']:.3g}"
 
     def _moves(self, row: int) -> Iterator[page_source.AgentMove]:
-        if self.tables.transitions is None:
-            return
-        rows = _agent_rows(self.tables.transitions.in_round(self._at), row)
-        for place in np.argsort(rows["tick"], kind="stable"):
-            source, target = (STATES[rows[name][place]] for name in ("from_state", "to_state"))
-            trigger = plain(str(rows["trigger"][place]), 80)
-            tick, post, is_open = int(rows["tick"][place]), int(rows["post"][place]), bool(rows["open"][place])
-            yield page_source.AgentMove(tick, trigger, source, target, post, is_open)
+        for move in self._agent_rows(self.tables.transitions, row).sort_values("tick", kind="stable").itertuples():
+            states, trigger = (STATES[move.from_state], STATES[move.to_state]), plain(str(move.trigger), 80)
+            yield page_source.AgentMove(int(move.tick), trigger, *states, int(move.post), bool(move.open))
 
     def _read(self, row: int) -> Iterator[page_source.FeedPost]:
         """Yield the posts that an agent read in the round, in the order of reading."""
-        if self.tables.impressions is None:
-            return
-        read = _agent_rows(self.tables.impressions.in_round(self._at), row)
-        done = self._engagements(row)
-        for place, post in enumerate(read["post"][np.argsort(read["tick"], kind="stable")].tolist(), start=1):
-            author = self.agent_name(int(self.tables.posts.author[post]))
-            kind = str(self.tables.posts.kind[post])
-            acts = ", ".join(done.get(post, ()))
-            yield page_source.FeedPost(place, post, author, self.post_text(post), kind, was_read=True, did=acts)
+        engagements = self._agent_rows(self.tables.engagements, row)
+        read = self._agent_rows(self.tables.impressions, row).sort_values("tick", kind="stable")
+        for place, post in enumerate(read["post"].tolist(), start=1):
+            author, kind = self.agent_name(int(self.tables.posts.author[post])), str(self.tables.posts.kind[post])
+            actions = engagements.loc[engagements["post"] == post, "action"]
+            did = ", ".join(action for action in actions if action in ACTIONS)
+            yield page_source.FeedPost(place, post, author, self.post_text(post), kind, was_read=True, did=did)
 
-    def _engagements(self, row: int) -> dict[int, list[str]]:
-        """Return the agent's actions in the round, by post."""
-        done: dict[int, list[str]] = {}
-        if self.tables.engagements is None:
-            return done
-        rows = _agent_rows(self.tables.engagements.in_round(self._at), row)
-        for post, action in zip(rows["post"].tolist(), rows["action"].tolist(), strict=True):
-            if action in ACTIONS:
-                done.setdefault(post, []).append(action)
-        return done
+    def _agent_rows(self, table: RoundRows | None, row: int) -> pd.DataFrame:
+        """Return an agent's rows of the round; none if the table was not recorded."""
+        rows = _NO_ROWS if table is None else table.in_round(self._at)
+        return rows[rows["agent"] == row]
 
     def oracle(self) -> page_source.OracleDetails:
         columns, asked = self.round_columns(), self.tables.asked
@@ -276,11 +264,6 @@ class RecordedSource(page_source.Source):
         if tokens := int(asked["tokens"].sum()):
             spent |= {"calls of the LLM": (sources.get("llm", 0), None), "tokens": (tokens, None)}
         return page_source.OracleDetails(label, sources, spent, _counts(asked.loc[asked["reason"] != "", "reason"]))
-
-
-def _agent_rows(rows: Mapping[str, npt.NDArray[Any]], row: int) -> dict[str, npt.NDArray[Any]]:
-    is_agent = rows["agent"] == row
-    return {name: column[is_agent] for name, column in rows.items()}
 
 
 def _coded(cells: Sequence[object]) -> page_source.AgentAttribute:
@@ -302,5 +285,4 @@ def open_recorded(run_dir: Any) -> RecordedSource:
         DataError: If there is no such run, it simulates nations, or it is damaged.
     """
     tables = PlaybackTables(run_dir)
-    tables.check()
     return RecordedSource(tables, tables.rounds - 1)

@@ -33,15 +33,14 @@ _TRANSITION_COLUMNS: Final = ("round", "tick", "agent", "post", "from_state", "t
 
 @dataclass(frozen=True)
 class RoundRows:
-    """Columns of a table, by name; the rows of round r are ``starts[r]`` to ``starts[r + 1]``."""
+    """Rows of a table, sorted by round; those of round r are ``starts[r]`` to ``starts[r + 1]``."""
 
     starts: Ints
-    columns: Mapping[str, npt.NDArray[Any]]
+    rows: pd.DataFrame
 
-    def in_round(self, round_: int) -> dict[str, npt.NDArray[Any]]:
-        """Return the columns of one round; empty before the first."""
-        here = slice(self.starts[round_], self.starts[round_ + 1]) if round_ >= 0 else slice(0)
-        return {name: column[here] for name, column in self.columns.items()}
+    def in_round(self, round_: int) -> pd.DataFrame:
+        """Return the rows of one round; none before the first."""
+        return self.rows.iloc[self.starts[round_] : self.starts[round_ + 1]] if round_ >= 0 else self.rows.iloc[:0]
 
 
 def read_with(run_dir: str | Path, table: str, needed: Sequence[str]) -> pd.DataFrame:
@@ -59,30 +58,35 @@ class PlaybackTables(RunRecords):
     If the run's folder is trusted (see `runs.trust`), the network and the chart are made from its configuration.
 
     Attributes:
+        agents: The table `agents`.
+        round_columns: The columns of the table `rounds`.
+        transitions: The table `transitions`, with states as codes; this table and the next two are None if they were
+            not recorded.
+        impressions: The table `impressions`.
+        engagements: The table `engagements`.
+        churn: The table `churn`; None if no agent joined or left.
         explanations: Explanations that the user asked for, by the agent's row and the round.
         explanation_notes: The progress of an explanation, or why there is none.
         explaining: The row and the round that are being explained, or None.
+
+    Raises:
+        DataError: If a table is damaged.
     """
 
     def __init__(self, run_dir: str | Path) -> None:
         super().__init__(run_dir)
+        self.round_columns = self._read_rounds()
+        self.agents = read_with(run_dir, "agents", _AGENT_COLUMNS)
+        self.transitions = self._read_by_round("transitions", _TRANSITION_COLUMNS)
+        self.impressions = self._read_by_round("impressions", ("round", "tick", "agent", "post"))
+        self.engagements = self._read_by_round("engagements", ("round", "agent", "post", "action"))
+        has_churn = has_table(run_dir, "churn")
+        self.churn = read_table(run_dir, "churn", ["round", "agent", "event"]) if has_churn else None
+        self._events = self._read_events()
         self._networks: dict[tuple[int, int], Follows] = {}
         self.explanations: dict[tuple[int, int], tuple[str, ...]] = {}
         self.explanation_notes: dict[tuple[int, int], str] = {}
         self.explaining: tuple[int, int] | None = None
-
-    def check(self) -> None:
-        """Read all tables of the page, so that damage is reported before anything is drawn.
-
-        Raises:
-            DataError: If a table is damaged.
-        """
-        columns = self.round_columns["round"]
-        if len(columns) < self.rounds:
-            counts = f"{len(columns)} rows of {counted(self.rounds, 'completed round')}"
-            raise DataError(f"{self.run_dir}: table 'rounds' is damaged: {counts}")
-        self.agents, self.users, self.post_columns  # noqa: B018 - each is read once, and kept
-        self.transitions, self.impressions, self.engagements, self.comings, self._events  # noqa: B018
 
     @cached_property
     def config(self) -> Config | str:
@@ -100,35 +104,16 @@ class PlaybackTables(RunRecords):
             return build_chart()
         return chosen_chart(config.statechart, asks_action=config.reasoner.asks_action)
 
-    @cached_property
-    def agents(self) -> pd.DataFrame:
-        """The table `agents`."""
-        return read_with(self.run_dir, "agents", _AGENT_COLUMNS)
-
-    @cached_property
-    def round_columns(self) -> dict[str, Floats]:
-        """The columns of the table `rounds`."""
+    def _read_rounds(self) -> dict[str, Floats]:
         have, needed = columns_of(self.run_dir, "rounds"), ("round", "open", "fallback")
         names = [column.name for column in ROUNDS.columns if column.name in (*have, *needed)]
         rows = read_table(self.run_dir, "rounds", names)
+        if len(rows) < self.rounds:
+            counts = f"{len(rows)} rows of {counted(self.rounds, 'completed round')}"
+            raise DataError(f"{self.run_dir}: table 'rounds' is damaged: {counts}")
         return {name: rows[name].to_numpy(np.float64)[: self.rounds] for name in names}
 
-    @cached_property
-    def transitions(self) -> RoundRows | None:
-        """The table `transitions`, with states as codes; None if it was not recorded."""
-        return self._by_round("transitions", _TRANSITION_COLUMNS)
-
-    @cached_property
-    def impressions(self) -> RoundRows | None:
-        """The table `impressions`; None if it was not recorded."""
-        return self._by_round("impressions", ("round", "tick", "agent", "post"))
-
-    @cached_property
-    def engagements(self) -> RoundRows | None:
-        """The table `engagements`; None if it was not recorded."""
-        return self._by_round("engagements", ("round", "agent", "post", "action"))
-
-    def _by_round(self, table: str, columns: Sequence[str]) -> RoundRows | None:
+    def _read_by_round(self, table: str, columns: Sequence[str]) -> RoundRows | None:
         if not has_table(self.run_dir, table):
             return None
         rows = read_table(self.run_dir, table, columns)
@@ -136,15 +121,9 @@ class PlaybackTables(RunRecords):
             values = rows[column].to_numpy()
             self._must_be_below(table, column, np.maximum(values, 0) if column == "post" else values, most)
         rows = rows[rows["round"] < self.rounds].sort_values("round", kind="stable")
-        arrays: dict[str, npt.NDArray[Any]] = {}
-        for name in rows:
-            if name in ("from_state", "to_state"):
-                arrays[name] = rows[name].astype(object).map(STATE_CODES).fillna(0).to_numpy(np.uint8)
-            elif rows[name].dtype == "category":
-                arrays[name] = np.array(rows[name].cat.categories.astype(str))[rows[name].cat.codes]
-            else:
-                arrays[name] = rows[name].to_numpy()
-        return RoundRows(np.searchsorted(arrays["round"], np.arange(self.rounds + 1)), arrays)
+        for name in rows.columns.intersection(["from_state", "to_state"]):
+            rows[name] = rows[name].astype(object).map(STATE_CODES).fillna(0).astype(np.uint8)
+        return RoundRows(np.searchsorted(rows["round"], np.arange(self.rounds + 1)), rows)
 
     @cached_property
     def post_columns(self) -> PostColumns:
@@ -227,9 +206,8 @@ class PlaybackTables(RunRecords):
         src, dst = network.edges()
         return Follows(src.copy(), dst, network.n_followers)
 
-    @cached_property
-    def _events(self) -> dict[str, npt.NDArray[Any]]:
-        """Events that began or ended follows, in order: the round, ``agent << 32 | followed``, and whether it began."""
+    def _read_events(self) -> dict[str, npt.NDArray[Any]]:
+        """Return the beginnings and ends of follows, in order: the round, ``agent << 32 | followed``, which of both."""
         if not has_table(self.run_dir, "follows"):
             return {"round": np.zeros(0, np.int64), "key": np.zeros(0, np.int64), "begins": np.zeros(0, np.bool_)}
         rows = read_table(self.run_dir, "follows", ["round", "agent", "other", "event"])
@@ -246,17 +224,10 @@ class PlaybackTables(RunRecords):
         return {"round": round_[order], "key": key[order], "begins": (event == "follow")[place][order]}
 
     @cached_property
-    def comings(self) -> pd.DataFrame | None:
-        """The table `churn`; None if no agent joined or left."""
-        if not has_table(self.run_dir, "churn"):
-            return None
-        return read_table(self.run_dir, "churn", ["round", "agent", "event"])
-
-    @cached_property
     def _first_round(self) -> Ints:
         """The first round in which each agent follows and is followed: -1, or when a waiting agent joined."""
         first = np.where(self.users, -1, self.rounds)
-        if self.comings is not None:
-            joins = self.comings[self.comings["event"] == "join"]
+        if self.churn is not None:
+            joins = self.churn[self.churn["event"] == "join"]
             first[joins["agent"].to_numpy()] = joins["round"].to_numpy()
         return first

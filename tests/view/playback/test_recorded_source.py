@@ -124,7 +124,7 @@ def test_a_run_that_cannot_be_repeated_says_so_whatever_was_raised_and_can_be_as
         raise error
 
     source, changes = open_recorded(churny), []
-    row = int(source.tables.transitions.in_round(source.at)["agent"][0])
+    row = int(source.tables.transitions.in_round(source.at)["agent"].iloc[0])
     at_first = source.agent(row)
     with monkeypatch.context() as patched:
         patched.setattr(recorded, "why", fail)

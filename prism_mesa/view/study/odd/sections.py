@@ -10,11 +10,12 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
+from pydantic import TypeAdapter
 from pydantic.fields import FieldInfo
 
 from prism_mesa.errors import ConfigError, PrismError
 from prism_mesa.params import Params
-from prism_mesa.runs.config import Config
+from prism_mesa.runs.config import INPUT_FILES, Config
 from prism_mesa.runs.recorded import OWN_PACKAGE
 from prism_mesa.social.behavior import chosen_chart
 from prism_mesa.social.round import run_round
@@ -39,6 +40,7 @@ _PURPOSE: Final = (
     "rules and its users' decisions affect what spreads."
 )
 _MOST_MEASURES: Final = 12
+_ANY: Final = TypeAdapter(Any)
 
 
 def odd_section(result: StudyResult) -> Section:
@@ -221,8 +223,8 @@ def _initialization(config: Config) -> Section:
 
 
 def _input(config: Config) -> Block:
-    rows = [(Code(key), Code(path), content) for key, path, content in words.input_files(config)]
-    if rows:
+    paths = {f"{group}.{name}": getattr(getattr(config, group), name, None) for group, name in INPUT_FILES}
+    if rows := [(Code(key), Code(str(path)), words.FILES.get(key, "input")) for key, path in paths.items() if path]:
         return table((Column("key"), Column("file"), Column("content")), rows)
     return Paragraph(
         "No files: the network and the agents are drawn, and the texts come with PRISM. Nothing from outside enters "
@@ -309,12 +311,6 @@ def _leaves(params: Params, prefix: str = "") -> Iterator[tuple[Words, str, Fiel
 
 def _as_configured(value: Any) -> str:
     """Return a value as in a configuration file; groups omit keys with default values."""
-    return b.brief(_without_defaults(value) if isinstance(value, Mapping | list | tuple) else level(value), 80)
-
-
-def _without_defaults(value: Any) -> Any:
-    if isinstance(value, Params):
-        return value.model_dump(mode="json", exclude_defaults=True)
-    if isinstance(value, Mapping):
-        return {key: _without_defaults(part) for key, part in value.items()}
-    return [_without_defaults(part) for part in value] if isinstance(value, list | tuple) else value
+    if isinstance(value, Mapping | list | tuple):
+        return b.brief(_ANY.dump_python(value, mode="json", exclude_defaults=True), 80)
+    return b.brief(level(value), 80)

@@ -5,7 +5,7 @@ from typing import Final
 
 from prism_mesa.errors import PrismError
 from prism_mesa.llm.kinds import KINDS
-from prism_mesa.runs.config import INPUT_FILES, Config
+from prism_mesa.runs.config import Config
 from prism_mesa.social.params import FEED_MODES
 from prism_mesa.social.user_objects import load_object
 from prism_mesa.statechart import Expression
@@ -34,7 +34,7 @@ _DECIDERS: Final = {
     "distilled": "a small model distilled from an LLM's choices",
 }
 
-_FILES: Final = {
+FILES: Final = {
     "network.edges": "who follows whom",
     "posts.file": "the texts that are posted",
     "agents.profiles": "agents' own profiles",
@@ -221,12 +221,6 @@ def opinions(config: Config) -> str:
     effect = rules.get(p.rule, f"changes its reader as {p.rule} says")
     text = f"{p.of}: each post that an agent {posts} {effect}; the position of a post is {position}"
     return f"{text}; all opinions move at once when the round is committed"
-
-
-def input_files(config: Config) -> list[tuple[str, str, str]]:
-    """Return the input files as (key, path, content)."""
-    paths = {f"{group}.{name}": getattr(getattr(config, group), name, None) for group, name in INPUT_FILES}
-    return [(key, str(path), _FILES.get(key, "input")) for key, path in paths.items() if path is not None]
 
 
 def design_concepts(config: Config) -> tuple[tuple[str, Words], ...]:

@@ -4,10 +4,9 @@
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from functools import wraps
 from pathlib import Path
 from threading import Timer
-from typing import Any, Concatenate, Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -31,21 +30,8 @@ _LATER: Final = "The reasons follow as soon as no new round comes."
 _NO_AGENTS: Final = np.zeros(0, np.int64)
 
 
-def _between_rounds[**P, R](
-    read: Callable[Concatenate["LiveSource", P], R],
-) -> Callable[Concatenate["LiveSource", P], R]:
-    """Make a method wait for a round that runs in another thread, and delay the next round until it returns."""
-
-    @wraps(read)
-    def locked(self: "LiveSource", /, *values: P.args, **named: P.kwargs) -> R:
-        with self.model.lock:
-            return read(self, *values, **named)
-
-    return locked
-
-
 class LiveSource(page_source.Source):
-    """A running model at its last round (see `source.Source`)."""
+    """A running model at its last round. Methods wait for a round that runs in another thread, and delay the next."""
 
     def __init__(self, model: PageModel) -> None:
         self.run = self.model = model
@@ -75,61 +61,63 @@ class LiveSource(page_source.Source):
     def n_agents(self) -> int:
         return len(self.model.population)
 
-    @_between_rounds
     def round_columns(self) -> Mapping[str, page_source.Floats]:
-        collected = self.model.prism_datacollector.model_vars
-        names = [*ROUND_FIELDS, *SHARE_FIELDS]
-        n = min(len(collected[name]) for name in names)  # a round that failed may lack some
-        columns = {name: np.array(collected[name][:n], np.float64) for name in names}
-        return {"round": np.arange(n, dtype=np.float64), **columns}
+        with self.model.lock:
+            collected = self.model.prism_datacollector.model_vars
+            names = [*ROUND_FIELDS, *SHARE_FIELDS]
+            n = min(len(collected[name]) for name in names)  # a round that failed may lack some
+            columns = {name: np.array(collected[name][:n], np.float64) for name in names}
+            return {"round": np.arange(n, dtype=np.float64), **columns}
 
-    @_between_rounds
     def states(self) -> npt.NDArray[np.uint8]:
-        people, agents, codes = self.model.population, _NO_AGENTS, _NO_AGENTS
-        moved = self.model.last_round.rows.get("transitions")
-        if moved is not None and len(moved["agent"]):
-            categories = np.array([AgentState(name).code for name in moved["to_state"].categories], np.uint8)
-            agents, codes = moved["agent"], categories[moved["to_state"].codes]
-        states = page_source.most_active(people.state, agents, codes)
-        return np.where(people.present, states, np.uint8(page_source.ABSENT)).astype(np.uint8)
+        with self.model.lock:
+            people, agents, codes = self.model.population, _NO_AGENTS, _NO_AGENTS
+            moved = self.model.last_round.rows.get("transitions")
+            if moved is not None and len(moved["agent"]):
+                categories = np.array([AgentState(name).code for name in moved["to_state"].categories], np.uint8)
+                agents, codes = moved["agent"], categories[moved["to_state"].codes]
+            states = page_source.most_active(people.state, agents, codes)
+            return np.where(people.present, states, np.uint8(page_source.ABSENT)).astype(np.uint8)
 
-    @_between_rounds
     def follows(self) -> page_source.Follows:
-        network = self.model.network
-        if self._follows is None or self._follows[0] is not network:
-            src, dst = network.edges()
-            followers = np.bincount(src, minlength=self.n_agents)
-            self._follows = network, page_source.Follows(src.copy(), dst.copy(), followers)
-        return self._follows[1]
+        with self.model.lock:
+            network = self.model.network
+            if self._follows is None or self._follows[0] is not network:
+                src, dst = network.edges()
+                followers = np.bincount(src, minlength=self.n_agents)
+                self._follows = network, page_source.Follows(src.copy(), dst.copy(), followers)
+            return self._follows[1]
 
-    @_between_rounds
     def attributes(self) -> Mapping[str, page_source.AgentAttribute]:
-        people = self.model.population
-        columns = {}
-        for place, (name, attribute) in enumerate(self.model.attributes.known.agents.items()):
-            names = attribute.texts or (("false", "true") if attribute.is_truth else ())
-            columns[name] = page_source.AgentAttribute(people.attributes[:, place].copy(), names)
-        return columns | {
-            "engagement threshold": page_source.AgentAttribute(people.engagement_threshold.copy(), unit="relevance"),
-            "activity": page_source.AgentAttribute(people.activity.copy(), unit="probability per round"),
-        }
+        with self.model.lock:
+            people = self.model.population
+            columns = {}
+            for place, (name, attribute) in enumerate(self.model.attributes.known.agents.items()):
+                names = attribute.texts or (("false", "true") if attribute.is_truth else ())
+                columns[name] = page_source.AgentAttribute(people.attributes[:, place].copy(), names)
+            return columns | {
+                "engagement threshold": page_source.AgentAttribute(
+                    people.engagement_threshold.copy(), unit="relevance"
+                ),
+                "activity": page_source.AgentAttribute(people.activity.copy(), unit="probability per round"),
+            }
 
-    @_between_rounds
     def posts(self) -> page_source.PostColumns:
-        posts = self.model.posts
-        columns = (posts.author, posts.kind, posts.parent, posts.root, posts.written)
-        return page_source.PostColumns(*(column.copy() for column in columns))
+        with self.model.lock:
+            posts = self.model.posts
+            columns = (posts.author, posts.kind, posts.parent, posts.root, posts.written)
+            return page_source.PostColumns(*(column.copy() for column in columns))
 
-    @_between_rounds
     def post_text(self, post: int) -> str:
-        posts = self.model.posts
-        if not 0 <= post < len(posts):
-            return ""
-        kind, words = POST_KINDS[int(posts.kind[post])], int(posts.words[post])
-        if kind == "post":
-            return printable(posts.said(post))
-        writer, text = author_and_text(self.model.platform, int(posts.parent[post]))
-        return printable(page_source.with_quote("" if words == NO_TEXT else posts.texts[words], kind, writer, text))
+        with self.model.lock:
+            posts = self.model.posts
+            if not 0 <= post < len(posts):
+                return ""
+            kind, words = POST_KINDS[int(posts.kind[post])], int(posts.words[post])
+            if kind == "post":
+                return printable(posts.said(post))
+            writer, text = author_and_text(self.model.platform, int(posts.parent[post]))
+            return printable(page_source.with_quote("" if words == NO_TEXT else posts.texts[words], kind, writer, text))
 
     def agent_name(self, row: int) -> str:
         return printable(self.model.population.names[row])
@@ -138,36 +126,36 @@ class LiveSource(page_source.Source):
         people = self.model.population
         return row_of(text.strip(), [*people.ids], [*people.names], Path("this model"))
 
-    @_between_rounds
     def agent(self, row: int) -> page_source.AgentDetails:
-        agent = PlatformAgent(self.model.platform, row)
-        moves = self._moves(row)
-        if self._explained is not None and self._explained[:2] == (self.at, row):
-            explanation = self._explained[2]
-        elif note := self.model.why_not_explained():
-            explanation = RoundExplanation(note=note)
-        else:
-            explanation = RoundExplanation(tuple(page_source.move_lines(moves, self.post_text)), note=_LATER)
-        before_end = [move for move in moves if move.trigger != "round_ends"]
-        feed, note = self._feed(row, explanation, moves)
-        return page_source.AgentDetails(
-            row=row,
-            name=self.agent_name(row),
-            agent_id=printable(agent.agent_id),
-            profile=self._profile(agent),
-            state=before_end[-1].target if before_end else agent.state,
-            feed=feed,
-            feed_note=note,
-            moves=moves,
-            why=explanation.lines,
-            why_note=explanation.note,
-        )
+        with self.model.lock:
+            agent = PlatformAgent(self.model.platform, row)
+            moves = self._moves(row)
+            if self._explained is not None and self._explained[:2] == (self.at, row):
+                explanation = self._explained[2]
+            elif note := self.model.why_not_explained():
+                explanation = RoundExplanation(note=note)
+            else:
+                explanation = RoundExplanation(tuple(page_source.move_lines(moves, self.post_text)), note=_LATER)
+            before_end = [move for move in moves if move.trigger != "round_ends"]
+            feed, note = self._feed(row, explanation, moves)
+            return page_source.AgentDetails(
+                row=row,
+                name=self.agent_name(row),
+                agent_id=printable(agent.agent_id),
+                profile=self._profile(agent),
+                state=before_end[-1].target if before_end else agent.state,
+                feed=feed,
+                feed_note=note,
+                moves=moves,
+                why=explanation.lines,
+                why_note=explanation.note,
+            )
 
-    @_between_rounds
     def explain(self, row: int) -> None:
         """Explain what an agent did in the last round, for `agent` to show."""
-        if self._explained is None or self._explained[:2] != (self.at, row):
-            self._explained = self.at, row, explain_round(self.model, row)
+        with self.model.lock:
+            if self._explained is None or self._explained[:2] != (self.at, row):
+                self._explained = self.at, row, explain_round(self.model, row)
 
     def explain_soon(self, row: int, on_change: Callable[[], None]) -> Callable[[], None]:
         """Explain an agent in another thread, once no new round comes; return a function that cancels this."""
@@ -252,9 +240,9 @@ class LiveSource(page_source.Source):
             note = "The round failed, so its feed is unknown." if self.model.fault else note
         return feed, note
 
-    @_between_rounds
     def oracle(self) -> page_source.OracleDetails:
-        return oracle_details(self.model)
+        with self.model.lock:
+            return oracle_details(self.model)
 
 
 def oracle_details(model: PageModel) -> page_source.OracleDetails:

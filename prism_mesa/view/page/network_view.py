@@ -33,21 +33,10 @@ _GOLDEN: Final = np.pi * (3 - np.sqrt(5))
 
 @dataclass(frozen=True)
 class NetworkLayout:
-    """The agents to draw, and their positions.
-
-    Attributes:
-        agents: Their rows, ascending.
-        where: Shape (len(agents), 2), each coordinate in -1..1.
-    """
+    """The rows of the agents to draw, ascending, and their positions, shape (len(agents), 2), each in -1..1."""
 
     agents: npt.NDArray[np.int64]
     where: Points
-
-    def places(self, rows: Ints, n: int) -> npt.NDArray[np.int64]:
-        """Return the position in `agents` of each of `n` agents; -1 if it is not drawn."""
-        place = np.full(n, -1, np.int64)
-        place[self.agents] = np.arange(len(self.agents))
-        return place[rows]
 
 
 def lay_out(follows: Follows) -> NetworkLayout:
@@ -57,23 +46,23 @@ def lay_out(follows: Follows) -> NetworkLayout:
     doi:10.1002/spe.4380211102). The repulsion is read from a grid, so the time grows linearly with the number of
     agents. The same network gives the same picture.
     """
-    n = len(follows.followers)
-    drawn = np.arange(n)
-    if n > MOST_AGENTS:
-        drawn = np.sort(np.argsort(Streams(0).uniform("agents drawn", drawn), kind="stable")[:MOST_AGENTS])
-    src, dst = sample_follows(NetworkLayout(drawn, np.zeros((len(drawn), 2))), follows, 4 * MOST_FOLLOWS)
-    return NetworkLayout(drawn, _find_equilibrium(src, dst, follows.followers[drawn]))
+    agents = np.arange(len(follows.followers))
+    if len(agents) > MOST_AGENTS:
+        agents = np.sort(np.argsort(Streams(0).uniform("agents drawn", agents), kind="stable")[:MOST_AGENTS])
+    src, dst = sample_follows(agents, follows, 4 * MOST_FOLLOWS)
+    return NetworkLayout(agents, _find_equilibrium(src, dst, follows.followers[agents]))
 
 
-def sample_follows(drawn: NetworkLayout, follows: Follows, most: int = MOST_FOLLOWS) -> tuple[Ints, Ints]:
+def sample_follows(agents: Ints, follows: Follows, most: int = MOST_FOLLOWS) -> tuple[Ints, Ints]:
     """Return follows between drawn agents, as positions among them; too many are thinned evenly."""
-    n = len(follows.followers)
-    src, dst = drawn.places(follows.src, n), drawn.places(follows.dst, n)
-    both = (src >= 0) & (dst >= 0)
-    src, dst = src[both], dst[both]
+    place = np.full(len(follows.followers), -1, np.int64)
+    place[agents] = np.arange(len(agents))
+    src, dst = place[follows.src], place[follows.dst]
+    drawn = (src >= 0) & (dst >= 0)
+    src, dst = src[drawn], dst[drawn]
     if len(src) > most:
-        agents = drawn.agents
-        kept = Streams(0).uniform("follows drawn", agents[dst], index=agents[src].astype(np.uint64)) < most / len(src)
+        draws = Streams(0).uniform("follows drawn", agents[dst], index=agents[src].astype(np.uint64))
+        kept = draws < most / len(src)
         src, dst = src[kept], dst[kept]
     return src, dst
 
@@ -145,7 +134,7 @@ def network_view(source: Source, at: int, chosen: int, choose: Callable[[int], N
     follows = source.follows()
     drawn = use_memo(lambda: lay_out(follows), [id(source.run), source.n_agents])
     nodes = use_memo(lambda: _network_nodes(source, drawn, follows), [drawn, follows])
-    pairs = use_memo(lambda: sample_follows(drawn, follows), [drawn, follows])
+    pairs = use_memo(lambda: sample_follows(drawn.agents, follows), [drawn, follows])
     links = use_memo(lambda: packed(np.stack(pairs, axis=1), np.int32), [pairs])
     colour = by.value if by.value in attributes else _STATE
     codes, legend = _network_colors(source, attributes, colour)

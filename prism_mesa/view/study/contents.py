@@ -103,11 +103,10 @@ def axis_label(measure: str) -> str:
 def condition_heads(table: RunTable) -> tuple[Column, ...]:
     """Return the columns of a report's table that hold a condition."""
     sampled = is_sampled(table)
-    heads = [
-        Column("arm") if name == "arm" else Column(Code(name), number=sampled and is_numeric_dtype(table.runs[name]))
+    return tuple(
+        Column("arm" if name == "arm" else Code(name), number=sampled and is_numeric_dtype(table.runs[name]))
         for name in condition_columns(table)
-    ]
-    return tuple(heads) or (Column(""),)
+    ) or (Column(""),)
 
 
 def condition_cells(table: RunTable, row: Mapping[str, Any]) -> tuple[Words, ...]:

@@ -34,7 +34,7 @@ def test_of_too_many_agents_and_follows_an_even_sample_is_drawn():
     drawn = lay_out(follows)
     assert len(drawn.agents) == MOST_AGENTS
     assert 0.4 < (drawn.agents < n / 2).mean() < 0.6
-    few_src, few_dst = sample_follows(drawn, follows, most=200)
+    few_src, few_dst = sample_follows(drawn.agents, follows, most=200)
     assert 120 < len(few_src) < 280
     assert (drawn.agents[few_dst] == (drawn.agents[few_src] + 1) % n).all()
 

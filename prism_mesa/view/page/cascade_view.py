@@ -52,6 +52,7 @@ def cascade_view(source: Source, at: int, chosen: int, choose: Callable[[int, in
         first, last = int(rounds[0]), max(int(rounds[0]) + 1, int(rounds.max()))
         x = _along(rounds, first, last)
         depth = np.minimum(tree.depth, len(SCALE) - 1)
+        ticks = [{"at": float(_along(round_, first, last)), "text": str(round_)} for round_ in range(first, last + 1)]
         new = int((rounds == at).sum())
         note = (
             f"{counted(len(tree.posts) - 1, 'reshare')}, {int(tree.depth.max())} deep, {new:,} new in round {at}; each "
@@ -62,8 +63,7 @@ def cascade_view(source: Source, at: int, chosen: int, choose: Callable[[int, in
                 label=f"A cascade of {counted(len(tree.posts), 'post')} as a tree, from round {first} to {at}",
                 nodes=_tree_nodes(source, tree, x, posts.author[tree.posts], rounds),
                 links=packed(np.stack([tree.parent[1:], np.arange(1, len(tree.posts))], axis=1), np.int32),
-                colors=packed(len(SCALE) - 1 - depth, np.uint8),
-                palette=list(SCALE),
+                colors=packed(depth, np.uint8),
                 faint=0,
                 legend=[
                     {"name": f"depth {d}{' or more' if d == len(SCALE) - 1 else ''}", "color": SCALE[-1 - d]}
@@ -71,7 +71,7 @@ def cascade_view(source: Source, at: int, chosen: int, choose: Callable[[int, in
                 ],
                 note=note,
                 selected=chosen,
-                axis=_axis(first, last),
+                axis={"name": "round in which it was written (square-root scale)", "ticks": ticks},
                 curved=True,
                 event_pick=lambda picked: choose(int(picked["id"]), int(tree.posts[int(picked["node"])])),
             )
@@ -80,11 +80,6 @@ def cascade_view(source: Source, at: int, chosen: int, choose: Callable[[int, in
 def _along(rounds: Any, first: int, last: int) -> Any:
     """Return the horizontal position of each round, -1 to 1, on a square-root scale: most of a cascade comes early."""
     return 2 * np.sqrt((rounds - first) / (last - first)) - 1
-
-
-def _axis(first: int, last: int) -> Json:
-    ticks = [{"at": float(_along(round_, first, last)), "text": str(round_)} for round_ in range(first, last + 1)]
-    return {"name": "round in which it was written (square-root scale)", "ticks": ticks}
 
 
 def _tree_nodes(source: Source, tree: Tree, x: Any, authors: Any, rounds: Any) -> Json:

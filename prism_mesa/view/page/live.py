@@ -95,12 +95,10 @@ class LiveSource(page_source.Source):
             for place, (name, attribute) in enumerate(self.model.attributes.known.agents.items()):
                 names = attribute.texts or (("false", "true") if attribute.is_truth else ())
                 columns[name] = page_source.AgentAttribute(people.attributes[:, place].copy(), names)
-            return columns | {
-                "engagement threshold": page_source.AgentAttribute(
-                    people.engagement_threshold.copy(), unit="relevance"
-                ),
-                "activity": page_source.AgentAttribute(people.activity.copy(), unit="probability per round"),
-            }
+            threshold, activity = people.engagement_threshold.copy(), people.activity.copy()
+            columns["engagement threshold"] = page_source.AgentAttribute(threshold, unit="relevance")
+            columns["activity"] = page_source.AgentAttribute(activity, unit="probability per round")
+            return columns
 
     def posts(self) -> page_source.PostColumns:
         with self.model.lock:

@@ -4,7 +4,6 @@ import warnings
 from collections.abc import Callable, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, replace
-from math import inf
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import RLock
@@ -34,10 +33,6 @@ MOST_COPIED: Final = 20_000
 _ROUNDS_PER_TRIM: Final = 10
 _SLOW_S: Final = 1.0
 """Seconds of a round from which on the page says that the next one is running."""
-_PLAYING_S: Final = 1.0
-"""A model that plays ends its rounds fewer seconds apart; one that is stepped does not."""
-_REST_S: Final = 0.4
-"""Seconds within which a model that plays begins its next round."""
 
 
 class LastRound:
@@ -80,6 +75,7 @@ class PageModel(SocialModel):
         on_work: Called with a text when something slow begins, and with an empty one when it ends.
 
     Attributes:
+        rest_s: Seconds without a new round after which the page explains the last one.
         inputs: Values of all inputs, by key.
         faults: The reason why an input was left out, by key.
         fault: Why the run ended, if a round failed; else empty.
@@ -92,6 +88,8 @@ class PageModel(SocialModel):
     Raises:
         PrismError: If no model can be made from `config` itself.
     """
+
+    rest_s = 0.4
 
     def __init__(
         self,
@@ -124,7 +122,6 @@ class PageModel(SocialModel):
         self.fault = self.copy_fault = ""
         self.lock = RLock()
         self._before: Platform | None = None
-        self._round_ends = -inf, -inf  # of the last two rounds
         self._keep_answers()
 
     def _start(self, params: SocialParams) -> None:
@@ -161,8 +158,7 @@ class PageModel(SocialModel):
                 self.fault, self.running = format_error(error), False
         if is_slow:
             self.on_work("")
-        self._round_ends = self._round_ends[1], monotonic()
-        self._round_s = self._round_ends[1] - began
+        self._round_s = monotonic() - began
 
     def _free_copy(self) -> None:
         """Free the copy of the platform before the last round."""
@@ -180,13 +176,6 @@ class PageModel(SocialModel):
         except Exception as error:  # a user's agent may not be copyable; the round runs anyway
             self.copy_fault = format_error(error)
             return None
-
-    @property
-    def rest_s(self) -> float:
-        """Seconds without a new round after which none is expected; 0 if rounds are run one by one."""
-        before, last = self._round_ends
-        is_playing = last - before < _PLAYING_S and monotonic() - last < _REST_S
-        return _REST_S if is_playing else 0.0
 
     def copy_before_round(self) -> SocialModel:
         """Return a copy of the model before the last round, without LLM and records; its platform must be copied."""

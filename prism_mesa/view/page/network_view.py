@@ -157,7 +157,6 @@ def network_view(source: Source, at: int, chosen: int, choose: Callable[[int], N
                 nodes=nodes,
                 links=links,
                 colors=packed(codes[drawn.agents], np.uint8),
-                palette=[color for _, color in legend],
                 faint=2 if colour == _STATE else 0,  # idle and resting
                 legend=[{"name": name, "color": color} for name, color in legend],
                 note=note,

@@ -19,13 +19,9 @@ _RESHARE: Final = POST_KINDS.index("reshare")
 
 @dataclass(frozen=True)
 class Tree:
-    """The posts of a cascade, by id: the root first.
+    """The ids of a cascade's posts, ascending, the positions of their parents (-1 for the root), and their depths.
 
-    Attributes:
-        posts: Post ids.
-        parent: Position of each parent among them; -1 for the root.
-        depth: Number of reshares between each post and the root.
-        row: Vertical position from the top: leaves have whole numbers, other posts lie between their children.
+    `row` is the vertical position from the top: leaves have whole numbers, other posts lie between their children.
     """
 
     posts: Int64

@@ -66,13 +66,7 @@ def show_inputs(name: str, items: Sequence[Json], inline: bool, event_change: On
 
 @component_vue("series.vue")
 def show_series(
-    label: str,
-    unit: str,
-    rounds: Sequence[int],
-    series: Sequence[Json],
-    span: int,
-    stacked: bool,
-    least: float,
+    label: str, unit: str, rounds: Sequence[int], series: Sequence[Json], span: int, stacked: bool, least: float
 ) -> None:
     """Show lines, or shares as stacked areas, over rounds 0 .. `span`; the vertical axis reaches at least `least`."""
 
@@ -83,7 +77,6 @@ def show_graph(
     nodes: Json,
     links: str,
     colors: str,
-    palette: Sequence[str],
     faint: int,
     legend: Sequence[Json],
     note: str,
@@ -94,7 +87,7 @@ def show_graph(
 ) -> None:
     """Show points and lines, curved or on a square; a click sends the point's `id` and its index, `node`.
 
-    The first `faint` colours of the palette are light, so they are drawn faintly on a dark page.
+    `colors` are codes into the legend, whose first `faint` colours are drawn faintly on a dark page.
     """
 
 

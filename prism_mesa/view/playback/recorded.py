@@ -69,8 +69,8 @@ class RecordedSource(page_source.Source):
             facts.append(("status", f"{manifest.status} after {tables.rounds} of {planned} rounds"))
         if isinstance(config, str):
             facts.append(("configuration", f"not used: {config}"))
-        elif tables.network_note:
-            facts.append(("network", tables.network_note))
+        elif note := tables.first_network[1]:
+            facts.append(("network", note))
         return tuple(facts)
 
     @property

@@ -155,7 +155,7 @@ class PlaybackTables(RunRecords):
         return pd.DataFrame(cells, columns=["round", "source", "reason", "tokens"])
 
     @cached_property
-    def _first_network(self) -> tuple[FollowNetwork | None, str]:
+    def first_network(self) -> tuple[FollowNetwork | None, str]:
         """The network before the first round, or None, and a note."""
         config = self.config
         if isinstance(config, str):
@@ -176,11 +176,6 @@ class PlaybackTables(RunRecords):
         note = f"{counts} {network.n_agents:,}: the first follows of the other agents are unknown"
         return replace(network, indptr=indptr, close_indptr=close), note
 
-    @property
-    def network_note(self) -> str:
-        """A note on the network; may be empty."""
-        return self._first_network[1]
-
     def follows(self, round_: int) -> Follows:
         """Return who follows whom in a round; the same object until follows change."""
         n_events = int(np.searchsorted(self._events["round"], round_, side="left")) if len(self._events["round"]) else 0
@@ -194,7 +189,7 @@ class PlaybackTables(RunRecords):
 
     def _follows_after(self, n_events: int, joined: npt.NDArray[np.bool_]) -> Follows:
         """Return the first network among agents that have joined, changed by the first events."""
-        network = self._first_network[0]
+        network = self.first_network[0]
         if network is None:
             return Follows(np.zeros(0, np.int32), np.zeros(0, np.int32), self.agents["followers"].to_numpy())
         network = network if joined.all() else network.among(joined)

@@ -36,12 +36,7 @@ _SLOW_S: Final = 1.0
 
 
 class LastRound:
-    """A recorder of one round, for the tables that the page shows.
-
-    Attributes:
-        rows: Table -> columns.
-        answers: The answer to each question to an LLM, by tick and agent.
-    """
+    """A recorder of one round: `rows` by table, and the LLM's `answers` by tick and agent."""
 
     def __init__(self) -> None:
         self.begin()
@@ -77,13 +72,11 @@ class PageModel(SocialModel):
     Attributes:
         rest_s: Seconds without a new round after which the page explains the last one.
         inputs: Values of all inputs, by key.
-        faults: The reason why an input was left out, by key.
-        fault: Why the run ended, if a round failed; else empty.
+        faults: Why inputs were left out, by key.
+        fault: Why a round failed; else empty.
         copy_fault: Why the platform before a round could not be copied; else empty.
-        last_round: The rows and answers of the last round.
         lock: Held while a round runs. Hold it to read the model from another thread.
         ledger: Answers of the LLM; None if no LLM is asked.
-        on_work: As the argument; you can replace it.
 
     Raises:
         PrismError: If no model can be made from `config` itself.

@@ -76,12 +76,7 @@ class PostColumns:
 class FeedPost:
     """A post in an agent's feed.
 
-    Attributes:
-        place: Rank, from 1.
-        author: Name of the author.
-        reason: Why it has this rank; empty if unknown.
-        was_read: Whether the agent read it in the round; None if unknown.
-        did: The agent's engagements, joined by `, `: `like`, `reply`, `reshare`.
+    `place` is its rank from 1, `reason` explains that rank, and `did` lists the agent's engagements, joined by `, `.
     """
 
     place: int
@@ -111,11 +106,8 @@ class AgentDetails:
     """One agent in the displayed round.
 
     Attributes:
-        profile: Its attributes, as (label, value).
         state: Its last state before the round closed.
         feed: Posts, best first or in the order of reading.
-        feed_note: What is unknown about the feed.
-        moves: Transitions by tick.
         why: Its actions and their reasons as lines, indented with blanks.
         why_note: A note that replaces or limits `why`.
         ask: Label of the button that asks for `why`; empty without a button.

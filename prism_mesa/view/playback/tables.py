@@ -58,13 +58,8 @@ class PlaybackTables(RunRecords):
     If the run's folder is trusted (see `runs.trust`), the network and the chart are made from its configuration.
 
     Attributes:
-        agents: The table `agents`.
-        round_columns: The columns of the table `rounds`.
-        transitions: The table `transitions`, with states as codes; this table and the next two are None if they were
-            not recorded.
-        impressions: The table `impressions`.
-        engagements: The table `engagements`.
-        churn: The table `churn`; None if no agent joined or left.
+        transitions: With states as codes; this and the next two tables are None if they were not recorded.
+        churn: None if no agent joined or left.
         explanations: Explanations that the user asked for, by the agent's row and the round.
         explanation_notes: The progress of an explanation, or why there is none.
         explaining: The row and the round that are being explained, or None.

@@ -26,12 +26,8 @@ def design_section(result: StudyResult) -> b.Section:
     """Return the section on the design."""
     blocks: list[b.Block] = [b.Facts(tuple(_facts(result)))]
     if len(result.table.arms) > 1:
-        arms = _arms(result)
-        blocks.append(
-            b.table(
-                (b.Column("arm"), b.Column("changes")), [(arm, _changes(arms.get(arm))) for arm in result.table.arms]
-            )
-        )
+        arms = [(arm, _changes(_arms(result).get(arm))) for arm in result.table.arms]
+        blocks.append(b.table((b.Column("arm"), b.Column("changes")), arms))
     if result.table.factors:
         blocks.append(_factors_table(result.table))
     meanings = {name: b.marked(measure_meaning(name)) for name in measures_in_order(result)}

@@ -56,14 +56,14 @@ def figures_section(result: StudyResult) -> Section:
     if not known:
         return Section("figures", "Figures", (Paragraph("There is nothing to draw yet."),))
     shown, left_out = known[:MOST_MEASURES], known[MOST_MEASURES:]
-    blocks: list[Block] = [*_differences(result, shown)]
+    blocks: list[Block | None] = [_differences(result, shown)]
     blocks += [distribution_picture(result, measure) for measure in shown]
-    blocks += [picture for make in (_interactions, _precision, _sensitivity) for picture in make(result, shown)]
+    blocks += [make(result, shown) for make in (_interactions, _precision, _sensitivity)]
     if left_out:
         more = len(left_out) - _MOST_NAMED
         end = f" and {more:,} more." if more > 0 else "."
         blocks.append(Paragraph(("Not drawn: ", *code_list(left_out[:_MOST_NAMED]), end)))
-    return Section("figures", "Figures", tuple(blocks))
+    return Section("figures", "Figures", tuple(block for block in blocks if block is not None))
 
 
 def distribution_picture(result: StudyResult, measure: str) -> Picture:
@@ -133,12 +133,9 @@ def _finish_rows(axes: Axes, ticks: Sequence[tuple[int, str, bool]], bottom: int
 
 def _join_seeds(axes: Axes, runs: Sequence[pd.DataFrame], first_row: int, measure: str) -> None:
     """Join the runs of each seed across rows."""
-    lines: dict[Any, list[tuple[float, float]]] = {}
-    for row, rows in enumerate(runs, first_row):
-        known = rows.dropna(subset=measure)
-        for seed, value, y in zip(known["seed"], known[measure], _jittered(row, len(known)), strict=True):
-            lines.setdefault(seed, []).append((value, y))
-    joined = [points for points in lines.values() if len(points) > 1]
+    known = (rows.dropna(subset=measure) for rows in runs)
+    points = pd.concat([rows.assign(y=_jittered(row, len(rows))) for row, rows in enumerate(known, first_row)])
+    joined = [group[[measure, "y"]].to_numpy() for _, group in points.groupby("seed") if len(group) > 1]
     style: dict[str, Any] = {"colors": GREY, "linewidths": 0.6, "alpha": 0.4, "zorder": 1}
     axes.add_collection(LineCollection(joined, rasterized=is_many(len(joined) * 2), **style))
 
@@ -199,10 +196,10 @@ def _scatter(result: StudyResult, measure: str) -> Figure:
     return figure
 
 
-def _interactions(result: StudyResult, measures: Sequence[str]) -> list[Picture]:
+def _interactions(result: StudyResult, measures: Sequence[str]) -> Picture | None:
     terms = interaction_terms(result.table)
     if not terms:
-        return []
+        return None
     axis, lines, *panel = map(contents.short_key, terms)
     answers = result.analysis.answers
     n_panels = answers[terms[2]].nunique(dropna=False) if panel else 1
@@ -215,7 +212,7 @@ def _interactions(result: StudyResult, measures: Sequence[str]) -> list[Picture]
         f"Means by {axis}, a line for each {lines}{each}, with 95 % intervals. Lines that are not parallel "
         f"indicate an interaction (n = {counts} runs a point)."
     )
-    return [Picture("interaction", caption, partial(interaction_figure, result, shown, terms))] if shown else []
+    return Picture("interaction", caption, partial(interaction_figure, result, shown, terms)) if shown else None
 
 
 def interaction_terms(table: RunTable) -> tuple[str, ...]:
@@ -270,14 +267,14 @@ def _mark(series: int) -> dict[str, Any]:
     return {"color": series_color(series), "marker": series_marker(series)}
 
 
-def _differences(result: StudyResult, measures: Sequence[str]) -> list[Picture]:
+def _differences(result: StudyResult, measures: Sequence[str]) -> Picture | None:
     shown = [name for name in measures if any(pd.notna(row[1]) for row in difference_rows(result, name))]
     caption = (
         "Differences with Student's 95 % intervals: for expectations, the left side minus the right; for other "
         "measures, each arm or level minus the first."
     )
     caption += " The shaded bands are the margins of equalities." if len(result.analysis.equivalence) else ""
-    return [Picture("differences", caption, partial(difference_figure, result, shown))] if shown else []
+    return Picture("differences", caption, partial(difference_figure, result, shown)) if shown else None
 
 
 def difference_rows(result: StudyResult, measure: str) -> list[DifferenceRow]:
@@ -326,18 +323,18 @@ def _pair_name(term: object, left: object, right: object) -> str:
     return name if term in ("arm", "condition") else f"{contents.short_key(str(term))}: {name}"
 
 
-def _precision(result: StudyResult, measures: Sequence[str]) -> list[Picture]:
+def _precision(result: StudyResult, measures: Sequence[str]) -> Picture | None:
     table = result.analysis.precision
     shown = [name for name in measures if name in set(table["measure"])]
     if not shown:
-        return []
+        return None
     n_pairs = table.groupby(["term", "left", "right"], dropna=False).ngroups
     cut = f"; the first {MOST_PAIRS} of {n_pairs} comparisons" if n_pairs > MOST_PAIRS else ""
     caption = (
         f"Half the width of the 95 % interval of a difference, had the study had fewer seeds{cut} "
         f"(up to {table['seeds'].max():,} seeds). Where a line is flat, more seeds add little."
     )
-    return [Picture("precision", caption, partial(precision_figure, result, shown))]
+    return Picture("precision", caption, partial(precision_figure, result, shown))
 
 
 def precision_figure(result: StudyResult, measures: Sequence[str]) -> Figure:
@@ -363,7 +360,7 @@ def precision_figure(result: StudyResult, measures: Sequence[str]) -> Figure:
     return figure
 
 
-def _sensitivity(result: StudyResult, measures: Sequence[str]) -> list[Picture]:
+def _sensitivity(result: StudyResult, measures: Sequence[str]) -> Picture | None:
     table, n = result.analysis.sensitivity, f"(n = {int((result.table.runs['status'] == 'done').sum()):,} runs)"
     morris = (
         "Elementary effects (Morris): factors to the right matter; the effect of factors at the top depends on other "
@@ -377,8 +374,8 @@ def _sensitivity(result: StudyResult, measures: Sequence[str]) -> list[Picture]:
     for index, (name, draw, caption) in kinds.items():
         known = set(table.loc[table["index"] == index, "measure"])
         if shown := [measure for measure in measures if measure in known]:
-            return [Picture(name, caption, partial(draw, result, shown))]
-    return []
+            return Picture(name, caption, partial(draw, result, shown))
+    return None
 
 
 _SHARES: Final = {"s1": "S1, alone", "st": "ST, with interactions", "share": ""}

@@ -1,7 +1,5 @@
 """Lines that the commands on studies print."""
 
-from typing import Any
-
 from prism_mesa.errors import counted, printable
 from prism_mesa.studies.result import StudyResult
 from prism_mesa.studies.study import StudyPlan, StudyStatus
@@ -25,7 +23,7 @@ def study_lines(result: StudyResult) -> Lines:
     for verdict in result.analysis.expectations:
         lines += [(verdict.verdict, brief(verdict.text)), ("", brief(verdict.sentence, 600))]
     if not result.analysis.expectations:
-        lines += _indices(result) or _means(result)
+        lines += _result_lines(result)
     lines += [("note", brief(note, 600)) for note in (*result.notes, *result.analysis.notes)]
     report = result.study_dir / "report.html"
     return [*lines, ("report", printable(str(report)))] if report.is_file() else lines
@@ -38,35 +36,25 @@ def _failures(failures: list[tuple[str, str, str]], n: int) -> Lines:
     return lines + more
 
 
-def _indices(result: StudyResult) -> Lines:
-    """Return the total Sobol index, or Morris's mu*, of each factor for each measure; empty for other designs."""
-    table = result.analysis.sensitivity
-    table = table[table["index"].isin(["st", "mu_star"])]
+def _result_lines(result: StudyResult) -> Lines:
+    """Return the total Sobol indices, or Morris's mu*, of a sampled design; for other designs the means."""
+    indices = result.analysis.sensitivity
+    indices = indices[indices["index"].isin(["st", "mu_star"])]
+    table = indices if len(indices) else result.analysis.answers
+    arm = ["arm"] if len(result.table.arms) > 1 else []
     lines = []
     for row in table.head(_MOST_LINES).to_dict("records"):
-        text = f"{printable(row['measure'])}: {printable(row['factor'])}: {significant(row['value'])}"
-        lines.append(("total" if row["index"] == "st" else "mu*", f"{text} ({_interval(row)})"))
-    return [*lines, *_more(len(table))]
-
-
-def _means(result: StudyResult) -> Lines:
-    """Return the means of the first conditions."""
-    table = result.analysis.answers
-    lines = []
-    for row in table.head(_MOST_LINES).to_dict("records"):
-        where = [row["arm"]] if len(result.table.arms) > 1 else []
-        where += [", ".join(f"{factor}={row[factor]}" for factor in result.table.factors)]
-        name = f"{row['measure']}: {', '.join(filter(None, where)) or 'all'}"
-        lines.append(("mean", printable(f"{name}: {significant(row['mean'])} ({_interval(row)}; n = {row['n']})")))
-    return [*lines, *_more(len(table))]
-
-
-def _interval(row: dict[str, Any]) -> str:
-    return f"95 % interval {significant(row['low'])} to {significant(row['high'])}"
-
-
-def _more(n: int) -> Lines:
-    return [("", f"and {n - _MOST_LINES:,} more in the report")] if n > _MOST_LINES else []
+        interval = f"95 % interval {significant(row['low'])} to {significant(row['high'])}"
+        if len(indices):
+            label = "total" if row["index"] == "st" else "mu*"
+            text = f"{row['measure']}: {row['factor']}: {significant(row['value'])} ({interval})"
+        else:
+            condition = [*(row[name] for name in arm), *(f"{name}={row[name]}" for name in result.table.factors)]
+            label, mean = "mean", f"{significant(row['mean'])} ({interval}; n = {row['n']})"
+            text = f"{row['measure']}: {', '.join(condition) or 'all'}: {mean}"
+        lines.append((label, printable(text)))
+    more = [("", f"and {len(table) - _MOST_LINES:,} more in the report")] if len(table) > _MOST_LINES else []
+    return lines + more
 
 
 def status_lines(name: str, status: StudyStatus) -> Lines:

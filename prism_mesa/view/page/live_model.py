@@ -246,8 +246,8 @@ def explain_round(model: PageModel, row: int) -> RoundExplanation:
         return RoundExplanation(note=f"No explanation: {format_error(error)}.")
     finally:
         if twin is not None:
-            if (reasoner := twin.platform.reasoner) is not asked and asks_llm(reasoner):
-                reasoner.store.shared = None  # the model closes its ledger
+            if (copied := twin.platform.reasoner) is not asked and asks_llm(copied):
+                copied.store.shared = None  # the model closes its ledger
             twin.close()
             vars(twin.platform).clear()  # frees it at once
 

@@ -175,7 +175,8 @@ def _network_nodes(source: Source, drawn: NetworkLayout, follows: Follows) -> Js
         f"{source.agent_name(row)} ({row}), {n:,} followers"
         for row, n in zip(drawn.agents.tolist(), followers.tolist(), strict=True)
     ]
-    return pack_nodes(f"network {id(source.run)}", *drawn.where.T, size, drawn.agents, names)
+    x, y = drawn.where[:, 0], drawn.where[:, 1]
+    return pack_nodes(f"network {id(source.run)}", x, y, size, drawn.agents, names)
 
 
 def _network_colors(

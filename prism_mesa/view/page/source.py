@@ -156,11 +156,9 @@ class OracleDetails:
     """Who has decided the open choices up to the displayed round.
 
     Attributes:
-        label: Name of the decider.
         sources: Number of open choices by who answered (`llm.params.Source`); None if unknown up to this round.
         spent: Calls, tokens and seconds, as name -> (amount, limit or None).
         reasons: Number of missing answers by reason.
-        notes: Remarks, a line each.
     """
 
     label: str
@@ -240,6 +238,7 @@ class Source(Protocol):
 
     def explain_now(self, row: int, on_change: Callable[[], None]) -> None:
         """Explain an agent in the background because the user asked (see `AgentDetails.ask`)."""
+        return
 
     def oracle(self) -> OracleDetails:
         """Return who has decided the open choices so far."""

@@ -33,8 +33,8 @@ def runs_view(paths: Sequence[Path]) -> Callable[[], Element[Any]]:
     if economies and len(paths) > 1:
         raise BadInputError(f"{in_command(economies[0])}: is a run of nations; two runs must be of platforms")
     if economies:
-        tables = read_nations(paths[0])
-        return lambda: nations_page(tables)
+        run = read_nations(paths[0])
+        return lambda: nations_page(run)
     sources = [open_recorded(path) for path in paths]
     return lambda: playback(sources)
 
@@ -50,7 +50,7 @@ def playback(sources: Sequence[RecordedSource]) -> None:
     bars = Html(tag="section", class_="prism-card prism-moment", attributes={"aria-label": "Round"}, children=parts)
     titles = [item.title for item in shown]
     if len(shown) == 1:
-        facts, views = shown[0].facts, [show_views(shown[0], shown[0].at, "run", at.set)]
+        facts, views = [*shown[0].facts], [show_views(shown[0], shown[0].at, "run", at.set)]
     else:
         if len(set(titles)) < len(titles):
             titles = [f"{title} ({n})" for n, title in enumerate(titles, 1)]
@@ -83,22 +83,14 @@ def _facts(title: str, facts: Sequence[tuple[str, str]]) -> Element[Any]:
     return Html(tag="div", class_="prism-card", children=[Html(tag="h2", children=[title]), line])
 
 
-_SUMS: Final = {
-    "online": "came online",
-    "posts": "posts",
-    "impressions": "impressions",
-    "likes": "likes",
-    "replies": "replies",
-    "reshares": "reshares",
-    "open": "open choices",
-    "fallback": "fallbacks",
-}
+_COUNTED: Final = ("online", "posts", "impressions", "likes", "replies", "reshares", "open", "fallback")
+_LABELS: Final = {"online": "came online", "open": "open choices", "fallback": "fallbacks"}
 
 
 def counts_so_far(source: Source) -> dict[str, float]:
     """Return a run's counts up to the displayed round, by label."""
     columns, posts = source.round_columns(), source.posts()
-    counts = {text: float(columns[name].sum()) for name, text in _SUMS.items() if name in columns}
+    counts = {_LABELS.get(name, name): float(columns[name].sum()) for name in _COUNTED if name in columns}
     largest = largest_cascades(posts, 1)
     counts["largest cascade, posts"] = float(largest[0][1] if largest else len(posts) > 0)
     return counts

@@ -154,6 +154,7 @@ class RecordedSource(page_source.Source):
     def agent(self, row: int) -> page_source.AgentDetails:
         moves, tables = tuple(self._moves(row)), self.tables
         note = "The posts that it read, in that order. The explanation names the rest of its feed."
+        why_note, ask = self._why_note_and_button(row, moves)
         return page_source.AgentDetails(
             row=row,
             name=self.agent_name(row),
@@ -164,25 +165,23 @@ class RecordedSource(page_source.Source):
             feed_note="The posts that it read were not recorded." if tables.impressions is None else note,
             moves=moves,
             why=tables.explanations.get((row, self._at)) or tuple(page_source.move_lines(moves, self.post_text)),
-            why_note=self._why_note(row, moves),
-            ask=self._ask(row, moves),
+            why_note=why_note,
+            ask=ask,
         )
 
-    def _why_note(self, row: int, moves: Sequence[page_source.AgentMove]) -> str:
+    def _why_note_and_button(self, row: int, moves: Sequence[page_source.AgentMove]) -> tuple[str, str]:
+        """Return a note on the explanation of the agent's round, and the label of the button that asks for it."""
+        tables, key = self.tables, (row, self._at)
         if self._at < 0:
-            return "Nothing has happened yet."
+            return "Nothing has happened yet.", ""
         if not self._known[row]:
-            return "It is not on the platform in this round, or its transitions were not recorded."
+            return "It is not on the platform in this round, or its transitions were not recorded.", ""
         if not moves:
-            return f"It did not come online in round {self._at}."
-        tables, key = self.tables, (row, self._at)
-        return tables.explanation_notes.get(key, "" if key in tables.explanations else _FROM_TABLES)
-
-    def _ask(self, row: int, moves: Sequence[page_source.AgentMove]) -> str:
-        tables, key = self.tables, (row, self._at)
-        if not moves or key in tables.explanations or key == tables.explaining:
-            return ""
-        return f"Why? Repeat the run to round {self._at}{' once more' if key in tables.explanation_notes else ''}"
+            return f"It did not come online in round {self._at}.", ""
+        note = tables.explanation_notes.get(key)
+        if key in tables.explanations or key == tables.explaining:
+            return note or "", ""
+        return note or _FROM_TABLES, f"Why? Repeat the run to round {self._at}{' once more' if note else ''}"
 
     def explain_now(self, row: int, on_change: Callable[[], None]) -> None:
         """Explain an agent in another thread; one at a time, because it keeps a core busy."""

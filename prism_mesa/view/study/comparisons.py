@@ -111,15 +111,13 @@ def effect_size(result: StudyResult) -> tuple[str, str]:
     return ("d_z", "d_z") if result.table.paired else ("rank_biserial", "r")
 
 
-_TERMS: Final = {"arm": "arms", "condition": "all conditions"}
-
-
 def _groups(result: StudyResult) -> b.Section | None:
     frame = result.analysis.groups
     explained = set(result.analysis.effects[["measure", "effect"]].itertuples(index=False, name=None))
     frame = frame.loc[[pair not in explained for pair in zip(frame["measure"], frame["term"], strict=True)]]
+    names = {"arm": "arms", "condition": "all conditions"}
     columns: list[Column] = [
-        ("between", lambda row, _: _TERMS.get(row["term"]) or b.Code(str(row["term"]))),
+        ("between", lambda row, _: names.get(row["term"]) or b.Code(str(row["term"]))),
         ("H", lambda row, _: number(row["h"], 2)),
         ("df", lambda row, _: number(row["df"])),
         _P_HOLM,

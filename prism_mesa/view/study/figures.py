@@ -14,18 +14,7 @@ from matplotlib.ticker import MaxNLocator
 from prism_mesa.errors import shortened
 from prism_mesa.studies.result import StudyResult
 from prism_mesa.studies.statistics.analysis import RunTable
-from prism_mesa.view.plots.style import (
-    GREY,
-    INK,
-    WIDTH,
-    figure_legend,
-    is_many,
-    series_color,
-    series_marker,
-    short_labels,
-    tidy,
-)
-from prism_mesa.view.plots.style import panels as new_panels
+from prism_mesa.view.plots import style
 from prism_mesa.view.study import contents
 from prism_mesa.view.study.blocks import Block, Code, Paragraph, Picture, Section, code_list
 from prism_mesa.view.study.comparisons import SHARES
@@ -114,20 +103,20 @@ def _by_condition(result: StudyResult, measure: str) -> Figure:
 def _figure_of_rows(n: int) -> tuple[Figure, Axes]:
     """Return a figure with `n` rows, which are taller if there are few."""
     height = (0.8 if n <= 3 else 0.5 if n <= 8 else 0.42) * n + 0.6
-    figure = Figure(figsize=(WIDTH, height), layout="constrained")
+    figure = Figure(figsize=(style.WIDTH, height), layout="constrained")
     return figure, figure.add_subplot()
 
 
 def _finish_rows(axes: Axes, ticks: Sequence[tuple[int, str, bool]], bottom: int, measure: str) -> None:
     """Label the rows from the top, with names of blocks in bold, and the axis of the measure."""
     names = list(dict.fromkeys(name for _, name, _ in ticks))
-    short = dict(zip(names, short_labels(names, _ROW_NAME, 2), strict=True))
+    short = dict(zip(names, style.short_labels(names, _ROW_NAME, 2), strict=True))
     axes.set_yticks([place for place, _, _ in ticks], labels=[short[name] for _, name, _ in ticks], parse_math=False)
     for text, (_, _, bold) in zip(axes.get_yticklabels(), ticks, strict=True):
         text.set_fontweight("bold" if bold else "normal")
     axes.tick_params(axis="y", length=0)
     axes.set_ylim(bottom - 0.4, -0.6)
-    tidy(axes, grid="x")
+    style.tidy(axes, grid="x")
     axes.set_xlabel(contents.axis_label(measure), parse_math=False)
 
 
@@ -136,8 +125,8 @@ def _join_seeds(axes: Axes, runs: Sequence[pd.DataFrame], first_row: int, measur
     known = (rows.dropna(subset=measure) for rows in runs)
     points = pd.concat([rows.assign(y=_jittered(row, len(rows))) for row, rows in enumerate(known, first_row)])
     joined = [group[[measure, "y"]].to_numpy() for _, group in points.groupby("seed") if len(group) > 1]
-    style: dict[str, Any] = {"colors": GREY, "linewidths": 0.6, "alpha": 0.4, "zorder": 1}
-    axes.add_collection(LineCollection(joined, rasterized=is_many(len(joined) * 2), **style))
+    options: dict[str, Any] = {"colors": style.GREY, "linewidths": 0.6, "alpha": 0.4, "zorder": 1}
+    axes.add_collection(LineCollection(joined, rasterized=style.is_many(len(joined) * 2), **options))
 
 
 def _jittered(row: int, n: int) -> np.ndarray[Any, np.dtype[np.float64]]:
@@ -147,9 +136,9 @@ def _jittered(row: int, n: int) -> np.ndarray[Any, np.dtype[np.float64]]:
 
 def _draw_runs(axes: Axes, values: pd.Series, row: int, series: int) -> None:
     known = values.dropna()
-    style: dict[str, Any] = {"s": 16, "alpha": 0.65, "linewidths": 0, "zorder": 2}
-    y, many = _jittered(row, len(known)), is_many(8 * len(known))
-    axes.scatter(known, y, rasterized=many, **_mark(series), **style)
+    options: dict[str, Any] = {"s": 16, "alpha": 0.65, "linewidths": 0, "zorder": 2}
+    y, many = _jittered(row, len(known)), style.is_many(8 * len(known))
+    axes.scatter(known, y, rasterized=many, **_mark(series), **options)
 
 
 def _draw_mean(axes: Axes, result: StudyResult, measure: str, condition: Mapping[str, Any], row: int) -> None:
@@ -157,8 +146,8 @@ def _draw_mean(axes: Axes, result: StudyResult, measure: str, condition: Mapping
     rows = contents.rows_of_condition(answers[answers["measure"] == measure], result.table, condition)
     for answer in rows.dropna(subset="mean").to_dict("records"):
         at = row + 0.2
-        axes.plot([answer["low"], answer["high"]], [at, at], color=INK, lw=1.6, zorder=3, solid_capstyle="butt")
-        axes.plot([answer["mean"]], [at], "D", color=INK, ms=4.5, zorder=4)
+        axes.plot([answer["low"], answer["high"]], [at, at], color=style.INK, lw=1.6, zorder=3, solid_capstyle="butt")
+        axes.plot([answer["mean"]], [at], "D", color=style.INK, ms=4.5, zorder=4)
 
 
 def _by_arm(result: StudyResult, measure: str) -> Figure:
@@ -166,11 +155,13 @@ def _by_arm(result: StudyResult, measure: str) -> Figure:
     by_term = result.table.runs.groupby(contents.condition_columns(result.table)[0], sort=False, dropna=False)
     groups = [(level(name), rows[measure]) for name, rows in by_term][:MOST_CONDITIONS]
     figure, axes = _figure_of_rows(len(groups))
-    style: dict[str, Any] = {"orientation": "horizontal", "showfliers": False, "manage_ticks": False, "widths": 0.26}
+    options: dict[str, Any] = {"orientation": "horizontal", "showfliers": False, "manage_ticks": False, "widths": 0.26}
     for row, (_, values) in enumerate(groups):
         _draw_runs(axes, values, row, row)
         if values.notna().any():
-            axes.boxplot([values.dropna()], positions=[row + 0.2], medianprops={"color": INK, "lw": 1.6}, **style)
+            axes.boxplot(
+                [values.dropna()], positions=[row + 0.2], medianprops={"color": style.INK, "lw": 1.6}, **options
+            )
     _finish_rows(axes, [(row, name, False) for row, (name, _) in enumerate(groups)], len(groups), measure)
     return figure
 
@@ -178,21 +169,21 @@ def _by_arm(result: StudyResult, measure: str) -> Figure:
 def _scatter(result: StudyResult, measure: str) -> Figure:
     """Draw a measure against the first factors."""
     factors = result.table.factors[:MOST_FACTORS]
-    figure, grid = new_panels(len(factors), height=2.3, columns=3)
-    many = is_many(len(result.table.runs) * len(factors))
-    style: dict[str, Any] = {"s": 9, "alpha": 0.8 if many else 0.55, "linewidths": 0, "rasterized": many}
-    names = short_labels(result.table.arms, _ROW_NAME)
+    figure, grid = style.panels(len(factors), height=2.3, columns=3)
+    many = style.is_many(len(result.table.runs) * len(factors))
+    options: dict[str, Any] = {"s": 9, "alpha": 0.8 if many else 0.55, "linewidths": 0, "rasterized": many}
+    names = style.short_labels(result.table.arms, _ROW_NAME)
     for place, (axes, factor) in enumerate(zip(grid, factors, strict=True)):
         for n, (arm, label) in enumerate(zip(result.table.arms, names, strict=True)):
             rows = result.table.runs[result.table.runs["arm"] == arm].dropna(subset=measure)
-            axes.scatter(rows[factor], rows[measure], label=label, **_mark(n), **style)
-        tidy(axes)
+            axes.scatter(rows[factor], rows[measure], label=label, **_mark(n), **options)
+        style.tidy(axes)
         axes.set_xlabel(shortened(factor, 28), parse_math=False)
         axes.xaxis.set_major_locator(MaxNLocator(4))
         if place % 3 == 0:
             axes.set_ylabel(contents.axis_label(measure), parse_math=False)
     if len(result.table.arms) > 1:
-        figure_legend(figure, grid[0], ncols=3)
+        style.figure_legend(figure, grid[0], ncols=3)
     return figure
 
 
@@ -241,11 +232,11 @@ def interaction_figure(result: StudyResult, measures: Sequence[str], terms: Sequ
             shown += [(f"{title}, {contents.short_key(panel[0])} {level(at)}", part) for at, part in by_panel]
         else:
             shown.append((title, rows))
-    figure, grid = new_panels(len(shown), height=2.6)
+    figure, grid = style.panels(len(shown), height=2.6)
     for axes, (title, rows) in zip(grid, shown, strict=True):
         _draw_interaction(axes, rows, axis, lines)
-        tidy(axes, title, grid="y")
-    figure_legend(figure, grid[0], title=None if lines == "arm" else lines, ncols=3)
+        style.tidy(axes, title, grid="y")
+    style.figure_legend(figure, grid[0], title=None if lines == "arm" else lines, ncols=3)
     return figure
 
 
@@ -253,18 +244,18 @@ def _draw_interaction(axes: Axes, answers: pd.DataFrame, axis: str, lines: str) 
     rows = answers.assign(axis_level=answers[axis].map(level), line_level=answers[lines].map(level))
     names = list(rows["axis_level"].drop_duplicates())
     by_line = list(rows.groupby("line_level", sort=False))
-    labels = short_labels([str(name) for name, _ in by_line], _LINE_NAME)
+    labels = style.short_labels([str(name) for name, _ in by_line], _LINE_NAME)
     for n, (label, (_, line)) in enumerate(zip(labels, by_line, strict=True)):
         places = line["axis_level"].map(names.index) + 0.05 * n
         reach = [line["mean"] - line["low"], line["high"] - line["mean"]]
         axes.errorbar(places, line["mean"], yerr=reach, fmt="-", ms=4.5, lw=1.4, capsize=3, **_mark(n)).set_label(label)
-    axes.set_xticks(range(len(names)), labels=short_labels(names, 14, 2), parse_math=False)
+    axes.set_xticks(range(len(names)), labels=style.short_labels(names, 14, 2), parse_math=False)
     axes.set_xlim(-0.3, len(names) - 0.5)
     axes.set_xlabel(axis, parse_math=False)
 
 
 def _mark(series: int) -> dict[str, Any]:
-    return {"color": series_color(series), "marker": series_marker(series)}
+    return {"color": style.series_color(series), "marker": style.series_marker(series)}
 
 
 def _differences(result: StudyResult, measures: Sequence[str]) -> Picture | None:
@@ -301,17 +292,19 @@ def difference_figure(result: StudyResult, measures: Sequence[str]) -> Figure:
     """Draw differences with 95 % intervals, a panel for each measure; margins of equality are shaded."""
     tables = {measure: difference_rows(result, measure) for measure in measures}
     ratios = [len(rows) + 1.6 for rows in tables.values()]
-    figure = Figure(figsize=(WIDTH, 0.36 * sum(ratios)), layout="constrained")
+    figure = Figure(figsize=(style.WIDTH, 0.36 * sum(ratios)), layout="constrained")
     grid = figure.subplots(len(tables), 1, squeeze=False, height_ratios=ratios)[:, 0]
     for axes, (measure, rows) in zip(grid, tables.items(), strict=True):
         for place, (_, difference, low, high, margin) in enumerate(rows):
             if np.isfinite(margin):
-                axes.fill_betweenx([place - 0.4, place + 0.4], -margin, margin, color=GREY, alpha=0.18, lw=0)
-            axes.plot([low, high], [place, place], color=series_color(0), lw=1.8, solid_capstyle="butt")
-            axes.plot([difference], [place], color=series_color(0), marker="D", ms=5)
-        axes.axvline(0, color=INK, lw=0.8, ls="--")
-        tidy(axes, grid="x")
-        axes.set_yticks(range(len(rows)), short_labels([row[0] for row in rows], 2 * _LINE_NAME), parse_math=False)
+                axes.fill_betweenx([place - 0.4, place + 0.4], -margin, margin, color=style.GREY, alpha=0.18, lw=0)
+            axes.plot([low, high], [place, place], color=style.series_color(0), lw=1.8, solid_capstyle="butt")
+            axes.plot([difference], [place], color=style.series_color(0), marker="D", ms=5)
+        axes.axvline(0, color=style.INK, lw=0.8, ls="--")
+        style.tidy(axes, grid="x")
+        axes.set_yticks(
+            range(len(rows)), style.short_labels([row[0] for row in rows], 2 * _LINE_NAME), parse_math=False
+        )
         axes.set_ylim(len(rows) - 0.5, -0.5)
         axes.set_xlabel(f"difference: {contents.axis_label(measure)}", parse_math=False)
     return figure
@@ -340,23 +333,23 @@ def _precision(result: StudyResult, measures: Sequence[str]) -> Picture | None:
 def precision_figure(result: StudyResult, measures: Sequence[str]) -> Figure:
     """Draw the half width of a difference's interval against the number of seeds."""
     columns = 3 if len(measures) == 3 or len(measures) > 4 else 2
-    figure, grid = new_panels(len(measures), height=2.4, columns=columns)
+    figure, grid = style.panels(len(measures), height=2.4, columns=columns)
     table = result.analysis.precision
     for place, (axes, measure) in enumerate(zip(grid, measures, strict=True)):
         by_pair = table[table["measure"] == measure].groupby(["term", "left", "right"], sort=False, dropna=False)
         pairs = list(by_pair)[:MOST_PAIRS]
-        names = short_labels([_pair_name(*key) for key, _ in pairs], 2 * _LINE_NAME)
+        names = style.short_labels([_pair_name(*key) for key, _ in pairs], 2 * _LINE_NAME)
         for n, (name, (_, rows)) in enumerate(zip(names, pairs, strict=True)):
             every = -(-len(rows) // _MOST_MARKS)
             axes.plot(rows["seeds"], rows["half_width"], ms=4.5, lw=1.4, label=name, markevery=every, **_mark(n))
-        tidy(axes, shortened(measure, 80 // columns))
+        style.tidy(axes, shortened(measure, 80 // columns))
         axes.set_ylim(bottom=0)
         axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))
         axes.set_xlabel("seeds")
         if place % columns == 0:
             axes.set_ylabel("half width")
     longest = max((len(label) for label in grid[0].get_legend_handles_labels()[1]), default=0)
-    figure_legend(figure, grid[0], ncols=1 if longest > _LINE_NAME + 8 else 2)
+    style.figure_legend(figure, grid[0], ncols=1 if longest > _LINE_NAME + 8 else 2)
     return figure
 
 
@@ -386,27 +379,29 @@ def share_figure(result: StudyResult, measures: Sequence[str]) -> Figure:
     table = result.analysis.sensitivity
     factors, indices = list(table["factor"].unique()), [index for index in _SHARES if index in set(table["index"])]
     height = 0.76 / len(indices)
-    figure, grid = new_panels(len(measures), height=0.36 * len(factors) + 1.1)
+    figure, grid = style.panels(len(measures), height=0.36 * len(factors) + 1.1)
     for place, (axes, measure) in enumerate(zip(grid, measures, strict=True)):
         for n, index in enumerate(indices):
             rows = table[(table["measure"] == measure) & (table["index"] == index)]
             at = rows["factor"].map(factors.index) + height * (n - (len(indices) - 1) / 2)
-            axes.barh(at, rows["value"], height=height - 0.02, color=series_color(n), alpha=0.85, label=_SHARES[index])
+            axes.barh(
+                at, rows["value"], height=height - 0.02, color=style.series_color(n), alpha=0.85, label=_SHARES[index]
+            )
             reach = [rows["value"] - rows["low"], rows["high"] - rows["value"]]
-            axes.errorbar(rows["value"], at, xerr=np.abs(reach), fmt="none", color=INK, lw=1.2, capsize=2)
-        tidy(axes, shortened(measure, 40), grid="x")
+            axes.errorbar(rows["value"], at, xerr=np.abs(reach), fmt="none", color=style.INK, lw=1.2, capsize=2)
+        style.tidy(axes, shortened(measure, 40), grid="x")
         names = [shortened(name, _LINE_NAME) if place % 2 == 0 else "" for name in factors]
         axes.set_yticks(range(len(factors)), labels=names, parse_math=False)
         axes.set_ylim(len(factors) - 0.5, -0.5)
         axes.set_xlabel("share of the variance")
     if len(indices) > 1:
-        figure_legend(figure, grid[0], ncols=2)
+        style.figure_legend(figure, grid[0], ncols=2)
     return figure
 
 
 def morris_figure(result: StudyResult, measures: Sequence[str]) -> Figure:
     """Draw the mean absolute effect of each factor against the standard deviation of its effects."""
-    figure, grid = new_panels(len(measures), height=2.7)
+    figure, grid = style.panels(len(measures), height=2.7)
     table = result.analysis.sensitivity
     for axes, measure in zip(grid, measures, strict=True):
         rows = table[table["measure"] == measure]
@@ -416,11 +411,11 @@ def morris_figure(result: StudyResult, measures: Sequence[str]) -> Figure:
             x, y, (low, high) = wide.loc[factor, "mu_star"], wide.loc[factor, "sigma"], ends.loc[factor]
             if pd.notna(low):
                 reach = np.abs([[x - low], [high - x]])
-                axes.errorbar(x, y, xerr=reach, fmt="none", color=GREY, lw=1.2, capsize=2)
+                axes.errorbar(x, y, xerr=reach, fmt="none", color=style.GREY, lw=1.2, capsize=2)
             axes.plot(x, y, ls="none", ms=6, **_mark(n), label=shortened(factor, _LINE_NAME))
-        tidy(axes, shortened(measure, 40))
+        style.tidy(axes, shortened(measure, 40))
         axes.set_xlim(left=0)
         axes.set_ylim(bottom=0)
         axes.set(xlabel="\u03bc* (mean absolute effect)", ylabel="\u03c3 (spread)")
-    figure_legend(figure, grid[0], ncols=3)
+    style.figure_legend(figure, grid[0], ncols=3)
     return figure

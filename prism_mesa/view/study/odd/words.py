@@ -60,10 +60,6 @@ POST_VARIABLES: Final = {
     "`likes`, `replies`, `reshares`, `impressions`": "counts so far",
     "`velocity`": "engagements of the last rounds",
 }
-_ANSWERS: Final = {
-    "probabilities": "probabilities, from which agents draw",
-    "decision": "probabilities (a decision model), from which agents draw",
-}
 
 
 def decided_by(config: Config) -> str:
@@ -82,7 +78,12 @@ def decided_by(config: Config) -> str:
     ]
     name = ", ".join(names) or r.model
     text = decider + (f" ({name})" if name else "")
-    text += f", which gives {_ANSWERS[r.answer]}" if r.answer in _ANSWERS else ""
+    model = " (a decision model)" if r.answer == "decision" else ""
+    text += (
+        f", which gives probabilities{model}, from which agents draw"
+        if r.answer in ("probabilities", "decision")
+        else ""
+    )
     text += f", asked for a share of {r.llm_share:g}" if r.llm_share < 1 else ""
     return f"{text}; {r.fallback} replaces missing answers"
 

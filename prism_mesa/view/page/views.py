@@ -27,14 +27,8 @@ def show_views(
 ) -> None:
     """Show all views of a source at its round `at`.
 
-    An agent that the user chooses by a post is shown in the round in which it wrote the post.
-
-    Args:
-        source: The source to show.
-        at: Its round.
-        name: Distinguishes two sets of views on one page.
-        go: Moves the page to another round.
-        beside: Other runs on the page, which share the axes.
+    An agent that the user chooses by a post is shown in the round in which it wrote the post. `name` distinguishes
+    two sets of views on one page, `go` moves the page to another round, and runs `beside` share the axes.
     """
     chosen, fault = use_reactive(most_followed(source)), use_reactive("")
     written = use_reactive((at, -1))  # the page's round at the click, and the round of the clicked post

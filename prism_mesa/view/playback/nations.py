@@ -87,7 +87,8 @@ def quarter_policies(run: NationRun, quarter: int) -> list[dict[str, Any]]:
         entry |= {key: plain(decision.get(column, ""), _LONGEST) for key, column in _TEXTS.items()}
         entry["checks"] = _checks(run.tables["verdicts"], name, quarter)
         entry["indicators"] = [
-            {"name": key.replace("_", " "), "unit": unit, "before": _number(before, key), "after": _number(after, key)}
+            {"name": key.replace("_", " "), "unit": unit}
+            | {when: f"{row[key]:.2f}" if key in row else "-" for when, row in (("before", before), ("after", after))}
             for key, unit in _INDICATORS.items()
         ]
         entries.append(entry)
@@ -97,10 +98,6 @@ def quarter_policies(run: NationRun, quarter: int) -> list[dict[str, Any]]:
 def _row(table: pd.DataFrame, name: str, round_: int) -> dict[str, Any]:
     rows = table[(table["nation"].astype(str) == name) & (table["round"] == round_)]
     return {} if rows.empty else dict(rows.iloc[0])
-
-
-def _number(row: dict[str, Any], key: str) -> str:
-    return f"{row[key]:.2f}" if key in row else "-"
 
 
 def _checks(verdicts: pd.DataFrame, name: str, round_: int) -> list[dict[str, Any]]:

@@ -267,10 +267,9 @@ class RecordedSource(page_source.Source):
 
 def _coded(cells: Sequence[object]) -> page_source.AgentAttribute:
     """Return a column of strings as an attribute, with names in alphabetical order; blank means unknown."""
-    texts = ["" if cell is None or cell != cell else plain(str(cell), 80) for cell in cells]
-    names = sorted({text for text in texts if text})
-    codes = {name: float(code) for code, name in enumerate(names)}
-    return page_source.AgentAttribute(np.array([codes.get(text, np.nan) for text in texts]), tuple(names))
+    texts = [None if cell is None or cell != cell else plain(str(cell), 80) or None for cell in cells]
+    codes, names = pd.factorize(np.array(texts, object), sort=True)
+    return page_source.AgentAttribute(np.where(codes < 0, np.nan, codes), tuple(names))
 
 
 def _counts(cells: pd.Series) -> dict[str, int]:

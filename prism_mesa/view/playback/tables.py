@@ -21,7 +21,7 @@ from prism_mesa.social.behavior import build_chart, chosen_chart
 from prism_mesa.social.state.network import FollowNetwork
 from prism_mesa.social.tables import ROUNDS
 from prism_mesa.social.world.build import make_network
-from prism_mesa.statechart import STATES, Statechart
+from prism_mesa.statechart import STATES
 from prism_mesa.streams import Streams
 from prism_mesa.view.page.source import Floats, Follows, Ints, PostColumns
 
@@ -44,11 +44,7 @@ class RoundRows:
 
 
 def read_with(run_dir: str | Path, table: str, needed: Sequence[str]) -> pd.DataFrame:
-    """Return a table with all its columns.
-
-    Raises:
-        DataError: If it cannot be read, or lacks a needed column.
-    """
+    """Return a table with all its columns; raise a DataError if it cannot be read, or lacks a needed column."""
     return read_table(run_dir, table, [*needed, *(name for name in columns_of(run_dir, table) if name not in needed)])
 
 
@@ -70,6 +66,9 @@ class PlaybackTables(RunRecords):
 
     def __init__(self, run_dir: str | Path) -> None:
         super().__init__(run_dir)
+        self.chart = build_chart()  # PRISM's, unless the configuration may be used
+        if not isinstance(self.config, str):
+            self.chart = chosen_chart(self.config.statechart, asks_action=self.config.reasoner.asks_action)
         self.round_columns = self._read_rounds()
         self.agents = read_with(run_dir, "agents", _AGENT_COLUMNS)
         self.transitions = self._read_by_round("transitions", _TRANSITION_COLUMNS)
@@ -90,14 +89,6 @@ class PlaybackTables(RunRecords):
             return recorded_config(self.run_dir)
         except PrismError as error:
             return format_error(error)
-
-    @cached_property
-    def chart(self) -> Statechart:
-        """The chart of the run, or PRISM's if it is unknown."""
-        config = self.config
-        if isinstance(config, str):
-            return build_chart()
-        return chosen_chart(config.statechart, asks_action=config.reasoner.asks_action)
 
     def _read_rounds(self) -> dict[str, Floats]:
         have, needed = columns_of(self.run_dir, "rounds"), ("round", "open", "fallback")

@@ -68,12 +68,7 @@ def answers_table(result: StudyResult, measures: list[str], conditions: list[dic
 
 
 _MOST_LISTED: Final = 5
-_RULINGS: Final[dict[b.Ruling, tuple[str, str]]] = {
-    "holds": ("holds", "hold"),
-    "fails": ("fails", "fail"),
-    "open": ("stays open", "stay open"),
-}
-"""Verdicts as verbs, singular and plural."""
+_VERBS: Final = {"holds": ("holds", "hold"), "fails": ("fails", "fail"), "open": ("stays open", "stay open")}
 
 
 def short_answer(result: StudyResult) -> b.Section:
@@ -85,8 +80,8 @@ def short_answer(result: StudyResult) -> b.Section:
     elif result.status == "incomplete":
         blocks.append(b.Paragraph("Some runs are still missing, so this answer is preliminary.", note=True))
     if len(verdicts) > 1:
-        counts = Counter(verdict.verdict for verdict in verdicts)
-        parts = [f"{counts[name]:,} {verbs[counts[name] > 1]}" for name, verbs in _RULINGS.items() if counts[name]]
+        counts: Counter[str] = Counter(verdict.verdict for verdict in verdicts)
+        parts = [f"{counts[name]:,} {verbs[counts[name] > 1]}" for name, verbs in _VERBS.items() if counts[name]]
         blocks.append(b.Paragraph(f"Of {len(verdicts):,} expectations, {contents.format_list(parts)}."))
     for verdict in verdicts:
         numbers = _verdict_numbers(verdict, paired=result.table.paired)
@@ -136,7 +131,7 @@ def _difference(row: dict[str, Any], sign: str, size: object) -> b.Words:
 
 
 def _influence(row: dict[str, Any]) -> b.Words:
-    sign = {"st": "total Sobol index", "mu_star": "Morris \u03bc*"}[row["index"]]
+    index = "total Sobol index" if row["index"] == "st" else "Morris \u03bc*"
     within = f"[{significant(row['low'])}, {significant(row['high'])}]"
-    value = f"{sign} {significant(row['value'])}, 95 % interval {within}"
-    return (b.Code(str(row["measure"])), ": ", b.Code(str(row["factor"])), " (", value, ")")
+    value = f" ({index} {significant(row['value'])}, 95 % interval {within})"
+    return b.Code(str(row["measure"])), ": ", b.Code(str(row["factor"])), value

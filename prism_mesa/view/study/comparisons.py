@@ -11,7 +11,7 @@ from prism_mesa.errors import counted
 from prism_mesa.studies.result import StudyResult
 from prism_mesa.studies.statistics.cells import MARGINS, OTHERS
 from prism_mesa.view.study import blocks as b
-from prism_mesa.view.study.contents import measure_title, measures_in_order, pair, side_name
+from prism_mesa.view.study.contents import measure_title, measures_in_order, pair, sides
 from prism_mesa.view.study.numbers import decimals_for, interval, number, p_value, significant
 
 type Record = Mapping[str, Any]
@@ -83,9 +83,12 @@ def _differences(result: StudyResult) -> b.Section | None:
         *([family] if len(families) > 1 or MARGINS in families else []),
         *_COUNTS,
     ]
+    sizes = "r is the rank-biserial correlation: 1 if every run on the left lies above every run on the right."
+    if paired:
+        sizes = "d_z is Cohen's effect size for pairs: the mean difference in standard deviations of these differences."
     caption = (
         f"Mean differences, left minus right, {'paired by seed' if paired else 'of independent runs'}, with Student's "
-        f"95 % intervals. {_SIZES[paired]}{_correction(result, families)}"
+        f"95 % intervals. {sizes}{_correction(result, families)}"
     )
     caption += " With a margin, p is that of Equivalence below." if MARGINS in families else ""
     return _part("differences", "Differences", result, frame, columns, caption)
@@ -98,12 +101,6 @@ def _correction(result: StudyResult, families: set[str]) -> str:
     others = int(table.loc[table["family"] == OTHERS, "p"].count())
     tests = [counted(n, what) for n, what in ((expected, "expectation"), (others, "other difference")) if n]
     return f" p is after Holm's correction over {', and separately over '.join(tests)}." if tests else ""
-
-
-_SIZES: Final = {
-    True: "d_z is Cohen's effect size for pairs: the mean difference in standard deviations of the pairs' differences.",
-    False: "r is the rank-biserial correlation: 1 if every run on the left lies above every run on the right.",
-}
 
 
 def effect_size(result: StudyResult) -> tuple[str, str]:
@@ -133,7 +130,7 @@ def _groups(result: StudyResult) -> b.Section | None:
 
 def _equivalence(result: StudyResult) -> b.Section | None:
     columns: list[Column] = [
-        ("compared", lambda row, _: f"{side_name(row, 'left')} \u2212 {side_name(row, 'right')}"),
+        ("compared", lambda row, _: sides(row["left"], row["right"])),
         ("margin", lambda row, _: f"\u00b1 {significant(row['margin'])}"),
         ("90 % interval", lambda row, decimals: interval(row["low"], row["high"], decimals)),
         _P_HOLM,

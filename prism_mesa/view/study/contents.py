@@ -14,7 +14,7 @@ from prism_mesa.studies.measures.exposure import measures_by_attribute
 from prism_mesa.studies.measures.measure import Measure
 from prism_mesa.studies.result import StudyResult
 from prism_mesa.studies.statistics.analysis import RunTable
-from prism_mesa.view.study.blocks import Code, Column, Part, Quiet, Words
+from prism_mesa.view.study.blocks import Code, Column, Quiet, Words
 from prism_mesa.view.study.numbers import level
 
 
@@ -116,18 +116,18 @@ def condition_cells(table: RunTable, row: Mapping[str, Any]) -> tuple[Words, ...
 
 def pair(row: Mapping[str, Any]) -> Words:
     """Return the two sides of a comparison: ``ranked - chronological``, or ``band: 0.1 - 0.02``."""
-    sides: tuple[Part, ...] = (side_name(row, "left"), " \u2212 ", side_name(row, "right"))
-    return sides if row["term"] in ("arm", "condition") else (Code(str(row["term"])), ": ", *sides)
+    text = sides(row["left"], row["right"])
+    return text if row["term"] in ("arm", "condition") else (Code(str(row["term"])), f": {text}")
 
 
-def side_name(row: Mapping[str, Any], side: str) -> str:
-    """Return the name of one side of a comparison, with the last parts of its keys.
+def sides(*values: Any) -> str:
+    """Return the sides of a comparison, with the last parts of their keys.
 
-    >>> side_name({"left": "posts.media_share=0.1, feed.mode=x_algo"}, "left")
-    'media_share=0.1, mode=x_algo'
+    >>> sides("posts.media_share=0.1, feed.mode=x_algo", 0.5)
+    'media_share=0.1, mode=x_algo \u2212 0.5'
     """
-    value = row[side]
-    return re.sub(r"(?:\w+\.)+(?=\w+=)", "", value) if isinstance(value, str) else level(value)
+    names = (re.sub(r"(?:\w+\.)+(?=\w+=)", "", side) if isinstance(side, str) else level(side) for side in values)
+    return " \u2212 ".join(names)
 
 
 def run_counts(runs: pd.DataFrame) -> dict[str, int]:

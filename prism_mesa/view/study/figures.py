@@ -311,8 +311,7 @@ def difference_figure(result: StudyResult, measures: Sequence[str]) -> Figure:
 
 
 def _pair_name(term: object, left: object, right: object) -> str:
-    sides = {"left": left, "right": right}
-    name = f"{contents.side_name(sides, 'left')} \u2212 {contents.side_name(sides, 'right')}"
+    name = contents.sides(left, right)
     return name if term in ("arm", "condition") else f"{contents.short_key(str(term))}: {name}"
 
 

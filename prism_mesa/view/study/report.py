@@ -58,9 +58,7 @@ def study_report(result: StudyResult, written: datetime) -> b.Report:
 def write_report(
     result: StudyResult, *, written: datetime | None = None, figures: FigureKind = "png"
 ) -> tuple[Path, Path]:
-    """Write report.html and report.md into the study's folder, with figures in `figures`; return both paths.
-
-    An existing report is replaced.
+    """Write report.html and report.md into the study's folder, replacing an existing report; return both paths.
 
     Args:
         result: The study with its runs.

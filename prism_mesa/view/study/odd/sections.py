@@ -67,7 +67,7 @@ def odd_section(result: StudyResult) -> Section:
         Paragraph("The measures of the study are the patterns by which the model is judged:"),
         b.Bullets((*map(measure_title, names[:_MOST_MEASURES]), *more)),
     )
-    parts = (_purpose_section(*purpose), *_merged_elements(worlds, varied, load=True))
+    parts = _elements(worlds, varied, purpose, load=True)
     return Section("odd", "The model (ODD protocol)", (Paragraph(intro),), parts)
 
 
@@ -80,20 +80,18 @@ def odd_text(worlds: Worlds, varied: Collection[str] = (), question: str = "", *
         question: The study's question; empty for a single run.
         load: Whether to import the user's modules, which hold charts and feeds.
     """
-    purpose = _purpose_section(Paragraph(f"{_PURPOSE} This study asks: {question}" if question else _PURPOSE))
-    text = sections_as_markdown((purpose, *_merged_elements(worlds, varied, load=load)))
+    purpose = Paragraph(f"{_PURPOSE} This study asks: {question}" if question else _PURPOSE)
+    text = sections_as_markdown(_elements(worlds, varied, (purpose,), load=load))
     intro = "The model as it is configured, by the ODD protocol (Grimm et al. 2020, doi:10.18564/jasss.4259)."
     return f"# The model (ODD protocol)\n\n{intro}\n\n{text}\n"
 
 
-def _purpose_section(*blocks: Block) -> Section:
-    return Section("odd-purpose", "1. Purpose and patterns", blocks)
-
-
-def _merged_elements(worlds: Worlds, varied: Collection[str], *, load: bool) -> tuple[Section, ...]:
-    """Return the elements of the protocol from the second on, for all configurations of a study."""
-    charts = {arm: _chart(config, load=load) for arm, config in worlds.items()}
-    return merged_sections({arm: odd_sections(worlds[arm], charts[arm], varied, load=load) for arm in worlds})
+def _elements(
+    worlds: Worlds, varied: Collection[str], purpose: tuple[Block, ...], *, load: bool
+) -> tuple[Section, ...]:
+    """Return the elements of the protocol for all configurations of a study; the first has the blocks of `purpose`."""
+    by_arm = {arm: odd_sections(config, _chart(config, load=load), varied, load=load) for arm, config in worlds.items()}
+    return Section("odd-purpose", "1. Purpose and patterns", purpose), *merged_sections(by_arm)
 
 
 def _chart(config: Config, *, load: bool) -> Statechart | str:
@@ -268,9 +266,6 @@ def _submodels(config: Config, varied: Collection[str], *, load: bool) -> Sectio
     return Section("odd-submodels", "7. Submodels and parameters", blocks)
 
 
-_NOT_OF_THE_MODEL: Final = frozenset({"name", "seed", "threads"})
-
-
 def _parameters(config: Config, varied: Collection[str]) -> tuple[Block, ...]:
     """Return the parameters that differ from their defaults or that the study changes, then all of them, folded."""
     columns = (Column("key"), Column("value"), Column("meaning", long=True))
@@ -284,7 +279,7 @@ def _parameters(config: Config, varied: Collection[str]) -> tuple[Block, ...]:
         shown += (b.Quiet("  varies"),) if key in varied else ()
         row = (Code(key), shown, info.description or "")
         groups.setdefault(title, []).append(row)
-        if key not in _NOT_OF_THE_MODEL and (value != default or key in varied):
+        if key not in ("name", "seed", "threads") and (value != default or key in varied):
             changed.append(row)
     first: tuple[Block, ...] = (Paragraph("All parameters have their default values."),)
     if changed:

@@ -24,8 +24,7 @@ from prism_mesa.statechart import AgentState
 from prism_mesa.view.page import source as page_source
 from prism_mesa.view.page.live_model import PageModel, RoundExplanation, explain_round
 
-MOST_OF_FEED: Final = 100
-"""Posts of a feed that are shown."""
+MOST_OF_FEED: Final = 100  # posts of a feed that are shown
 _LATER: Final = "The reasons follow as soon as no new round comes."
 _NO_AGENTS: Final = np.zeros(0, np.int64)
 

@@ -31,8 +31,7 @@ from prism_mesa.view.page.inputs import apply_inputs, changed_keys, input_values
 MOST_COPIED: Final = 20_000
 """The most agents for which the platform before each round is copied, so that an agent's round can be explained."""
 _ROUNDS_PER_TRIM: Final = 10
-_SLOW_S: Final = 1.0
-"""Seconds of a round from which on the page says that the next one is running."""
+_SLOW_S: Final = 1.0  # seconds of a round from which on the page says that the next one is running
 
 
 class LastRound:

@@ -22,10 +22,8 @@ from prism_mesa.view.page.widgets import OTHER, SCALE, Json, pack_nodes, packed,
 
 type Points = npt.NDArray[np.float64]
 
-MOST_AGENTS: Final = 5000
-"""Agents that are drawn; of more, an even sample."""
-MOST_FOLLOWS: Final = 12_000
-"""Follows that are drawn; of more, an even sample."""
+MOST_AGENTS: Final = 5000  # agents that are drawn; of more, an even sample
+MOST_FOLLOWS: Final = 12_000  # follows that are drawn; of more, an even sample
 _STEPS: Final = 120
 _CELLS: Final = 64
 _GOLDEN: Final = np.pi * (3 - np.sqrt(5))

@@ -14,8 +14,7 @@ from prism_mesa.statechart import STATE_COLORS, AgentState
 from prism_mesa.view.page.source import Source
 from prism_mesa.view.page.widgets import OTHER, Json, show_answers, show_series, view_card
 
-MAX_POINTS: Final = 300
-"""Points in a line; a longer run is drawn as means over several rounds."""
+MAX_POINTS: Final = 300  # points in a line; a longer run is drawn as means over several rounds
 _ACTIVE: Final = tuple(state for state in STATE_COLORS if state is not AgentState.IDLE)
 _ENGAGEMENT: Final = {
     "likes": STATE_COLORS[AgentState.ENGAGING_LIKE],

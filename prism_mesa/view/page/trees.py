@@ -12,8 +12,7 @@ from prism_mesa.view.page.source import Floats, PostColumns
 
 type Int64 = npt.NDArray[np.int64]
 
-MOST_POSTS: Final = 2000
-"""Posts of a tree that are drawn, from the first on."""
+MOST_POSTS: Final = 2000  # posts of a tree that are drawn, from the first on
 _RESHARE: Final = POST_KINDS.index("reshare")
 
 

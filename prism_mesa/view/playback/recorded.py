@@ -32,8 +32,7 @@ _NUMBERS: Final = {
 """Columns of `agents` by which agents can be coloured, and their units."""
 _LONGEST_TEXT: Final = 2_000
 _NO_ROWS: Final = pd.DataFrame(columns=["tick", "agent", "post", "action"])
-_UPDATE_S: Final = 0.5
-"""Seconds between updates on the progress of a repeated run."""
+_UPDATE_S: Final = 0.5  # seconds between updates on the progress of a repeated run
 _FROM_TABLES: Final = (
     "Its actions come from the tables, which do not hold its reasons. To explain them, the run can be repeated from "
     "its ledger up to this round, without an LLM."

@@ -14,10 +14,8 @@ from prism_mesa.view.study.comparisons import effect_size
 from prism_mesa.view.study.numbers import decimals_for, interval, number, p_value, significant
 
 _MOST_CONDITIONS: Final = 24
-_MOST_POINTS: Final = 8
-"""Conditions of a sampled design in the table."""
-_MOST_ROWS: Final = 60
-"""Rows outside of the fold."""
+_MOST_POINTS: Final = 8  # conditions of a sampled design in the table
+_MOST_ROWS: Final = 60  # rows outside of the fold
 
 
 def answers_section(result: StudyResult) -> b.Section:

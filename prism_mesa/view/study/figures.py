@@ -21,11 +21,9 @@ from prism_mesa.view.study.comparisons import SHARES
 from prism_mesa.view.study.numbers import level
 
 MOST_MEASURES: Final = 6
-MOST_CONDITIONS: Final = 24
-"""Conditions that have a row of their own in a figure."""
+MOST_CONDITIONS: Final = 24  # conditions that have a row of their own in a figure
 MOST_FACTORS: Final = 6
-MOST_PAIRS: Final = 6
-"""Lines in a panel of the interval against the number of seeds."""
+MOST_PAIRS: Final = 6  # lines in a panel of the interval against the number of seeds
 _MOST_NAMED: Final = 12
 _MOST_LEVELS: Final = 12
 _MOST_LINES: Final = 7

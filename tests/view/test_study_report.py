@@ -183,7 +183,7 @@ def check_written(folder, page, text):
 @pytest.mark.usefixtures("coarse_pictures")
 def test_the_same_study_gives_the_same_report_with_its_figures(tmp_path, monkeypatch):
     monkeypatch.setattr(machine, "wall_clock", lambda: "2026-01-02T03:04:05+00:00")  # the minute may change in between
-    monkeypatch.setattr(figures, "MOST_MEASURES", 1)
+    monkeypatch.setattr(figures, "MAX_MEASURES", 1)
     written = write_report(two_arms(tmp_path), written=WHEN)
     check_written(tmp_path, *written)
     html, markdown = [file.read_text("utf-8") for file in written]

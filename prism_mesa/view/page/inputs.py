@@ -32,8 +32,7 @@ class Input:
     unset: str = "none"
 
 
-INPUT: Final = "input: "
-"""The prefix of errors of inputs."""
+INPUT: Final = "input: "  # begins errors of inputs
 INTERVENTION: Final = ("intervention.at", "intervention.until", "intervention.key", "intervention.value")
 """Inputs that together add an intervention."""
 NO_KEY: Final = "(none)"

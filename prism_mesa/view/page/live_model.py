@@ -28,10 +28,10 @@ from prism_mesa.social.platform import Platform
 from prism_mesa.social.state.chunks import trim_heap
 from prism_mesa.view.page.inputs import apply_inputs, changed_keys, input_values
 
-MOST_COPIED: Final = 20_000
+MAX_COPIED: Final = 20_000
 """The most agents for which the platform before each round is copied, so that an agent's round can be explained."""
 _ROUNDS_PER_TRIM: Final = 10
-_SLOW_S: Final = 1.0  # seconds of a round from which on the page says that the next one is running
+_SLOW_S: Final = 1.0  # after a round of so many seconds, the page says when the next round runs
 
 
 class LastRound:
@@ -142,7 +142,7 @@ class PageModel(SocialModel):
         with self.lock:
             try:
                 self._free_copy()
-                self._before = self._copied_platform() if len(self.population) <= MOST_COPIED else None
+                self._before = self._copied_platform() if len(self.population) <= MAX_COPIED else None
                 self.last_round.begin()
                 super().step()
             except Exception as error:  # a user's guard or action may raise anything; the page must survive it

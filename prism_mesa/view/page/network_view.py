@@ -22,8 +22,8 @@ from prism_mesa.view.page.widgets import OTHER, SCALE, Json, pack_nodes, packed,
 
 type Points = npt.NDArray[np.float64]
 
-MOST_AGENTS: Final = 5000  # agents that are drawn; of more, an even sample
-MOST_FOLLOWS: Final = 12_000  # follows that are drawn; of more, an even sample
+MAX_AGENTS: Final = 5000  # agents that are drawn; of more, an even sample
+MAX_FOLLOWS: Final = 12_000  # follows that are drawn; of more, an even sample
 _STEPS: Final = 120
 _CELLS: Final = 64
 _GOLDEN: Final = np.pi * (3 - np.sqrt(5))
@@ -45,22 +45,22 @@ def lay_out(follows: Follows) -> NetworkLayout:
     agents. The same network gives the same picture.
     """
     agents = np.arange(len(follows.followers))
-    if len(agents) > MOST_AGENTS:
-        agents = np.sort(np.argsort(Streams(0).uniform("agents drawn", agents), kind="stable")[:MOST_AGENTS])
-    src, dst = sample_follows(agents, follows, 4 * MOST_FOLLOWS)
+    if len(agents) > MAX_AGENTS:
+        agents = np.sort(np.argsort(Streams(0).uniform("agents drawn", agents), kind="stable")[:MAX_AGENTS])
+    src, dst = sample_follows(agents, follows, 4 * MAX_FOLLOWS)
     return NetworkLayout(agents, _find_equilibrium(src, dst, follows.followers[agents]))
 
 
-def sample_follows(agents: Ints, follows: Follows, most: int = MOST_FOLLOWS) -> tuple[Ints, Ints]:
+def sample_follows(agents: Ints, follows: Follows, limit: int = MAX_FOLLOWS) -> tuple[Ints, Ints]:
     """Return follows between drawn agents, as positions among them; too many are thinned evenly."""
     place = np.full(len(follows.followers), -1, np.int64)
     place[agents] = np.arange(len(agents))
     src, dst = place[follows.src], place[follows.dst]
     drawn = (src >= 0) & (dst >= 0)
     src, dst = src[drawn], dst[drawn]
-    if len(src) > most:
+    if len(src) > limit:
         draws = Streams(0).uniform("follows drawn", agents[dst], index=agents[src].astype(np.uint64))
-        kept = draws < most / len(src)
+        kept = draws < limit / len(src)
         src, dst = src[kept], dst[kept]
     return src, dst
 
@@ -83,8 +83,8 @@ def _find_equilibrium(src: Ints, dst: Ints, followers: Ints) -> Points:
             pull[:, axis] = np.bincount(src, force, n) - np.bincount(dst, force, n)
         move = 0.9 * pull + _push(where, mass) - 0.04 * where
         length = np.maximum(np.hypot(*move.T), 1e-12)[:, None]
-        most = 0.12 * (1 - step / _STEPS) + 0.004
-        where += move / length * np.minimum(length, most)
+        max_step = 0.12 * (1 - step / _STEPS) + 0.004
+        where += move / length * np.minimum(length, max_step)
     return _scale_points(where)
 
 

@@ -12,7 +12,7 @@ from prism_mesa.view.page.source import Floats, PostColumns
 
 type Int64 = npt.NDArray[np.int64]
 
-MOST_POSTS: Final = 2000  # posts of a tree that are drawn, from the first on
+MAX_POSTS: Final = 2000  # posts of a tree that are drawn, from the first on
 _RESHARE: Final = POST_KINDS.index("reshare")
 
 
@@ -29,7 +29,7 @@ class Tree:
     row: Floats
 
 
-def largest_cascades(posts: PostColumns, most: int, *, kind: PostKind = "post") -> list[tuple[int, int]]:
+def largest_cascades(posts: PostColumns, limit: int, *, kind: PostKind = "post") -> list[tuple[int, int]]:
     """Return (root, size) of the largest cascades with a reshare, largest first, ties by id.
 
     Roots are posts, as in a run's summary; with `kind` "reply", they are replies.
@@ -37,14 +37,14 @@ def largest_cascades(posts: PostColumns, most: int, *, kind: PostKind = "post") 
     sizes = np.bincount(posts.root[posts.kind == _RESHARE], minlength=0)
     roots = np.flatnonzero(sizes)
     roots = roots[posts.kind[roots] == POST_KINDS.index(kind)]
-    best = roots[np.argsort(-sizes[roots], kind="stable")][:most]
+    best = roots[np.argsort(-sizes[roots], kind="stable")][:limit]
     return [(int(root), int(sizes[root]) + 1) for root in best]
 
 
 def cascade_tree(posts: PostColumns, root: int) -> Tree:
     """Return the tree of reshares under a post."""
     members = np.flatnonzero((posts.root == root) & (posts.kind == _RESHARE))
-    ids = np.concatenate([[root], members])[:MOST_POSTS].astype(np.int64)
+    ids = np.concatenate([[root], members])[:MAX_POSTS].astype(np.int64)
     depth, row, parent = tree_layout(ids.tolist(), posts.parent[ids].tolist())
     return Tree(ids, parent, depth, row)
 

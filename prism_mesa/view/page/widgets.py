@@ -122,9 +122,6 @@ def transport(at: int, least: int, rounds: int, unit: str, names: Sequence[str],
     """
 
 
-STYLE: Final = Path(__file__).parent / "page.css"
-
-
 @component
 def page_frame(
     title: str,
@@ -157,5 +154,5 @@ def page_frame(
         event_theme=switch_theme,
     )
     Title(f"PRISM: {title}")
-    Style(STYLE)
+    Style(Path(__file__).parent / "page.css")
     Html(tag="div", class_=f"prism-page{' with-controls' if controls else ''}", children=[head, *children])

@@ -25,17 +25,15 @@ from prism_mesa.view.plots.economy import figure_of_indicators
 
 _PERCENT: Final = dict.fromkeys(("gdp_growth", "output_gap", "unemployment", "policy_rate"), "%")
 _OF_GDP: Final = dict.fromkeys(("spending", "taxes", "debt", "trade_balance"), "% of GDP")
-_INDICATORS: Final = _PERCENT | {"inflation": "% a year"} | _OF_GDP
-"""Indicators beside each policy, and their units."""
+_INDICATORS: Final = _PERCENT | {"inflation": "% a year"} | _OF_GDP  # and their units
 _DRAWN: Final = ("output_gap", "inflation", "unemployment", "policy_rate")
-_NEEDED: Final = {
+_NEEDED: Final = {  # columns that the page needs
     "nations": ("name", "inflation_target", "natural_unemployment"),
     "indicators": ("round", "quarter", "nation", *_DRAWN),
     "baselines": ("round", "nation", "policy", *_DRAWN),
     "decisions": ("round", "nation", "action", "outcome"),
     "verdicts": ("round", "nation", "passed", "check", "of", "reason"),
 }
-"""Columns that the page needs."""
 _OUTCOMES: Final = {
     "accepted": "carried out",
     "no_change": "nothing was to be changed",
@@ -71,7 +69,7 @@ def read_nations(run_dir: str | Path) -> NationRun:
     tables = {name: read_with(run_dir, name, columns) for name, columns in _NEEDED.items()}
     quarters = tuple(plain(name, 20) for name in tables["indicators"].drop_duplicates("round")["quarter"].astype(str))
     if tables["nations"].empty:
-        raise DataError(f"{run_dir}: table 'nations' is damaged: there are none")
+        raise DataError(f"{run_dir}: table 'nations' is damaged: it has no rows")
     return NationRun(Path(run_dir), plain(run.manifest.decided_by, 200), run.manifest.seed, quarters, tables)
 
 
@@ -87,7 +85,7 @@ def quarter_policies(run: NationRun, quarter: int) -> list[dict[str, Any]]:
         entry |= {key: plain(decision.get(column, ""), _LONGEST) for key, column in _TEXTS.items()}
         entry["checks"] = _checks(run.tables["verdicts"], name, quarter)
         entry["indicators"] = [
-            {"name": key.replace("_", " "), "unit": unit}
+            {"name": key.replace("_", " ").replace("gdp", "GDP"), "unit": unit}
             | {when: f"{row[key]:.2f}" if key in row else "-" for when, row in (("before", before), ("after", after))}
             for key, unit in _INDICATORS.items()
         ]
@@ -104,7 +102,7 @@ def _checks(verdicts: pd.DataFrame, name: str, round_: int) -> list[dict[str, An
     rows = verdicts[(verdicts["nation"].astype(str) == name) & (verdicts["round"] == round_)]
     lengths = {"check": 80, "of": 300, "reason": 600}
     return [
-        {"passed": bool(check["passed"])} | {key: plain(check[key], most) for key, most in lengths.items()}
+        {"passed": bool(check["passed"])} | {key: plain(check[key], limit) for key, limit in lengths.items()}
         for check in rows.to_dict("records")
     ]
 

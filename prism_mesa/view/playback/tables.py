@@ -1,4 +1,4 @@
-"""The tables of a finished run, read when first needed, as arrays in which each round is a slice."""
+"""The tables of a finished run, read once, in which each round is a slice."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -103,9 +103,9 @@ class PlaybackTables(RunRecords):
         if not has_table(self.run_dir, table):
             return None
         rows = read_table(self.run_dir, table, columns)
-        for column, most in (("agent", self.n_agents), ("post", len(self.posts))):
+        for column, limit in (("agent", self.n_agents), ("post", len(self.posts))):
             values = rows[column].to_numpy()
-            self._must_be_below(table, column, np.maximum(values, 0) if column == "post" else values, most)
+            self._must_be_below(table, column, np.maximum(values, 0) if column == "post" else values, limit)
         rows = rows[rows["round"] < self.rounds].sort_values("round", kind="stable")
         for name in rows.columns.intersection(["from_state", "to_state"]):
             rows[name] = rows[name].astype(object).map(STATE_CODES).fillna(0).astype(np.uint8)
@@ -124,7 +124,7 @@ class PlaybackTables(RunRecords):
 
     @cached_property
     def asked(self) -> pd.DataFrame | str:
-        """The rows of the ledger's table `asked` (who answered the choices meant for an LLM), or why there are none.
+        """The rows of the ledger's table `asked` (who answered the choices meant for an LLM), or why they are missing.
 
         Columns are `round`, `source`, `reason` (why the LLM did not answer) and `tokens`.
         """

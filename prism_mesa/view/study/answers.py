@@ -13,9 +13,9 @@ from prism_mesa.view.study import contents
 from prism_mesa.view.study.comparisons import effect_size
 from prism_mesa.view.study.numbers import decimals_for, interval, number, p_value, significant
 
-_MOST_CONDITIONS: Final = 24
-_MOST_POINTS: Final = 8  # conditions of a sampled design in the table
-_MOST_ROWS: Final = 60  # rows outside of the fold
+_MAX_CONDITIONS: Final = 24
+_MAX_POINTS: Final = 8  # conditions of a sampled design in the table
+_MAX_ROWS: Final = 60  # rows outside of the fold
 
 
 def answers_section(result: StudyResult) -> b.Section:
@@ -23,13 +23,13 @@ def answers_section(result: StudyResult) -> b.Section:
     if result.analysis.answers.empty:
         return b.Section("answers", "Answers by condition", (b.Paragraph("No run has been measured yet."),))
     conditions, measures = contents.conditions(result.table), contents.measures_in_order(result)
-    most = _MOST_POINTS if contents.is_sampled(result.table) else _MOST_CONDITIONS
+    limit = _MAX_POINTS if contents.is_sampled(result.table) else _MAX_CONDITIONS
     blocks: list[b.Block] = []
-    if len(conditions) > most:
-        text = f"The first {most} of {len(conditions):,} conditions; all are in `runs.parquet`."
+    if len(conditions) > limit:
+        text = f"The first {limit} of {len(conditions):,} conditions; all are in `runs.parquet`."
         blocks.append(b.Paragraph(b.marked(text)))
-    shown = conditions[:most]
-    n_unfolded = max(_MOST_ROWS // max(len(shown), 1), 1)
+    shown = conditions[:limit]
+    n_unfolded = max(_MAX_ROWS // max(len(shown), 1), 1)
     blocks.append(answers_table(result, measures[:n_unfolded], shown))
     if rest := measures[n_unfolded:]:
         blocks.append(b.Fold(counted(len(rest), "further measure"), (answers_table(result, rest, shown),)))
@@ -65,7 +65,7 @@ def answers_table(result: StudyResult, measures: list[str], conditions: list[dic
     return b.Table((*contents.condition_heads(result.table), *b.numeric(*titles)), tuple(groups), caption)
 
 
-_MOST_LISTED: Final = 5
+_MAX_LISTED: Final = 5
 _VERBS: Final = {"holds": ("holds", "hold"), "fails": ("fails", "fail"), "open": ("stays open", "stay open")}
 
 
@@ -106,7 +106,7 @@ def _without_expectations(result: StudyResult) -> list[b.Block]:
     table = table[table["n"] > 0]
     if len(table):
         size, sign = effect_size(result)
-        largest = table.loc[table[size].abs().sort_values(ascending=False, kind="stable").index[:_MOST_LISTED]]
+        largest = table.loc[table[size].abs().sort_values(ascending=False, kind="stable").index[:_MAX_LISTED]]
         intro = f"The largest of {counted(len(table), 'difference')}, by effect size {sign}, with 95 % intervals"
         intro += f" and p after Holm's correction over all {table['p'].count():,}:"
         items = tuple(_difference(row, sign, row[size]) for row in largest.to_dict("records"))
@@ -115,7 +115,7 @@ def _without_expectations(result: StudyResult) -> list[b.Block]:
     indices = indices[indices["index"].isin(("st", "mu_star"))]
     if len(indices):
         first = indices.sort_values("value", ascending=False, kind="stable").drop_duplicates("measure")
-        items = tuple(map(_influence, first.head(_MOST_LISTED).to_dict("records")))
+        items = tuple(map(_influence, first.head(_MAX_LISTED).to_dict("records")))
         return [b.Paragraph(f"{lead}The strongest factor of each measure:"), b.Bullets(items)]
     return [b.Paragraph(f"{lead}All results are below.")]
 

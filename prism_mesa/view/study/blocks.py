@@ -186,9 +186,9 @@ def plain(text: object) -> str:
     return printable(redact_credentials(str(text)))
 
 
-def brief(text: object, most: int = 240) -> str:
-    """Return text on one line, shortened to `most` characters."""
-    return shortened(" ".join(plain(text).split()), most)
+def brief(text: object, limit: int = 240) -> str:
+    """Return text on one line, shortened to `limit` characters."""
+    return shortened(" ".join(plain(text).split()), limit)
 
 
 def all_pictures(sections: Sequence[Section]) -> list[Picture]:

@@ -18,8 +18,8 @@ type Record = Mapping[str, Any]
 type Column = tuple[str, Callable[[Record, int], b.Words]]
 """The title of a column, and a function that formats its cell in a row with a number of decimals."""
 
-_MOST_ROWS: Final = 40
-_MOST_IN_ALL: Final = 400
+_MAX_ROWS: Final = 40
+_MAX_IN_ALL: Final = 400
 _TEXT_COLUMNS: Final = {"compared", "family", "between", "equivalent", "effect", "factor", "index"}
 _P_HOLM: Final[Column] = ("p (Holm)", lambda row, _: p_value(row["p_holm"]))
 _COUNTS: Final[tuple[Column, ...]] = (
@@ -44,7 +44,7 @@ def _part(
 ) -> b.Section | None:
     """Return a table with a group for each measure, or None if no row has runs.
 
-    Rows beyond `_MOST_ROWS` are folded, and those beyond `_MOST_IN_ALL` are left out.
+    Rows beyond `_MAX_ROWS` are folded, and those beyond `_MAX_IN_ALL` are left out.
     """
     frame = frame[frame["n"] > 0] if "n" in frame else frame
     rows: list[tuple[str, b.Row]] = []
@@ -61,10 +61,10 @@ def _part(
             heads, tuple(b.Group(measure_title(m), tuple(row for _, row in same)) for m, same in groups), caption
         )
 
-    blocks: list[b.Block] = [table(rows[:_MOST_ROWS])]
-    if folded := rows[_MOST_ROWS:_MOST_IN_ALL]:
+    blocks: list[b.Block] = [table(rows[:_MAX_ROWS])]
+    if folded := rows[_MAX_ROWS:_MAX_IN_ALL]:
         blocks.append(b.Fold(counted(len(folded), "further row"), (table(folded),)))
-    if left_out := len(rows[_MOST_IN_ALL:]):
+    if left_out := len(rows[_MAX_IN_ALL:]):
         blocks.append(b.Paragraph(f"{counted(left_out, 'row')} more: the study's analysis in Python has all of them."))
     return b.Section(name, title, tuple(blocks)) if rows else None
 

@@ -20,15 +20,15 @@ from prism_mesa.view.study.blocks import Block, Code, Paragraph, Picture, Sectio
 from prism_mesa.view.study.comparisons import SHARES
 from prism_mesa.view.study.numbers import level
 
-MOST_MEASURES: Final = 6
-MOST_CONDITIONS: Final = 24  # conditions that have a row of their own in a figure
-MOST_FACTORS: Final = 6
-MOST_PAIRS: Final = 6  # lines in a panel of the interval against the number of seeds
-_MOST_NAMED: Final = 12
-_MOST_LEVELS: Final = 12
-_MOST_LINES: Final = 7
-_MOST_MARKS: Final = 25
-_MOST_PANELS: Final = 4
+MAX_MEASURES: Final = 6
+MAX_CONDITIONS: Final = 24  # conditions that have a row of their own in a figure
+MAX_FACTORS: Final = 6
+MAX_PAIRS: Final = 6  # lines in a panel of the interval against the number of seeds
+_MAX_NAMED: Final = 12
+_MAX_LEVELS: Final = 12
+_MAX_LINES: Final = 7
+_MAX_MARKS: Final = 25
+_MAX_PANELS: Final = 4
 _ROW_NAME: Final = 34  # letters in a line of a row's name
 _LINE_NAME: Final = 28  # letters of a name in a legend
 
@@ -42,14 +42,14 @@ def figures_section(result: StudyResult) -> Section:
     known = [name for name in contents.measures_in_order(result) if runs[name].notna().any()]
     if not known:
         return Section("figures", "Figures", (Paragraph("There is nothing to draw yet."),))
-    shown, left_out = known[:MOST_MEASURES], known[MOST_MEASURES:]
+    shown, left_out = known[:MAX_MEASURES], known[MAX_MEASURES:]
     blocks: list[Block | None] = [_differences(result, shown)]
     blocks += [distribution_picture(result, measure) for measure in shown]
     blocks += [make(result, shown) for make in (_interactions, _precision, _sensitivity)]
     if left_out:
-        more = len(left_out) - _MOST_NAMED
+        more = len(left_out) - _MAX_NAMED
         end = f" and {more:,} more." if more > 0 else "."
-        blocks.append(Paragraph(("Not drawn: ", *code_list(left_out[:_MOST_NAMED]), end)))
+        blocks.append(Paragraph(("Not drawn: ", *code_list(left_out[:_MAX_NAMED]), end)))
     return Section("figures", "Figures", tuple(block for block in blocks if block is not None))
 
 
@@ -60,8 +60,8 @@ def distribution_picture(result: StudyResult, measure: str) -> Picture:
     n, n_factors = int(result.table.runs[measure].notna().sum()), len(result.table.factors)
     if contents.is_sampled(result.table):
         draw, text = _scatter, ", against each factor"
-        text += f", the first {MOST_FACTORS} of {n_factors}" if n_factors > MOST_FACTORS else ""
-    elif len(contents.conditions(result.table)) > MOST_CONDITIONS:
+        text += f", the first {MAX_FACTORS} of {n_factors}" if n_factors > MAX_FACTORS else ""
+    elif len(contents.conditions(result.table)) > MAX_CONDITIONS:
         draw, text = _by_arm, ", whatever its other factors; boxes hold the middle half"
     else:
         draw, text = _by_condition, ". Thin lines join runs with the same seed" if result.table.paired and terms else ""
@@ -151,7 +151,7 @@ def _draw_mean(axes: Axes, result: StudyResult, measure: str, condition: Mapping
 def _by_arm(result: StudyResult, measure: str) -> Figure:
     """Draw the runs of each arm, or of each level of the first factor if there is one arm, as points and boxes."""
     by_term = result.table.runs.groupby(contents.condition_columns(result.table)[0], sort=False, dropna=False)
-    groups = [(level(name), rows[measure]) for name, rows in by_term][:MOST_CONDITIONS]
+    groups = [(level(name), rows[measure]) for name, rows in by_term][:MAX_CONDITIONS]
     figure, axes = _figure_of_rows(len(groups))
     options: dict[str, Any] = {"orientation": "horizontal", "showfliers": False, "manage_ticks": False, "widths": 0.26}
     for row, (_, values) in enumerate(groups):
@@ -166,7 +166,7 @@ def _by_arm(result: StudyResult, measure: str) -> Figure:
 
 def _scatter(result: StudyResult, measure: str) -> Figure:
     """Draw a measure against the first factors."""
-    factors = result.table.factors[:MOST_FACTORS]
+    factors = result.table.factors[:MAX_FACTORS]
     figure, grid = style.panels(len(factors), height=2.3, columns=3)
     many = style.is_many(len(result.table.runs) * len(factors))
     options: dict[str, Any] = {"s": 9, "alpha": 0.8 if many else 0.55, "linewidths": 0, "rasterized": many}
@@ -193,12 +193,12 @@ def _interactions(result: StudyResult, measures: Sequence[str]) -> Picture | Non
     answers = result.analysis.answers
     n_panels = answers[terms[2]].nunique(dropna=False) if panel else 1
     known = set(answers.loc[answers["mean"].notna(), "measure"])
-    shown = [name for name in measures if name in known][: MOST_MEASURES // n_panels]
-    each = f", a panel for each {panel[0]}" if panel else ""
+    shown = [name for name in measures if name in known][: MAX_MEASURES // n_panels]
+    panels = f", a panel for each {panel[0]}" if panel else ""
     n = answers.loc[answers["measure"].isin(shown), "n"]
     counts = " to ".join(dict.fromkeys([f"{n.min():,.0f}", f"{n.max():,.0f}"]))
     caption = (
-        f"Means by {axis}, a line for each {lines}{each}, with 95 % intervals. Lines that are not parallel "
+        f"Means by {axis}, a line for each {lines}{panels}, with 95 % intervals. Lines that are not parallel "
         f"indicate an interaction (n = {counts} runs a point)."
     )
     return Picture("interaction", caption, partial(interaction_figure, result, shown, terms)) if shown else None
@@ -210,9 +210,9 @@ def interaction_terms(table: RunTable) -> tuple[str, ...]:
     if len(terms) not in (2, 3) or contents.is_sampled(table):
         return ()
     lines, axis, *panel = terms
-    most = {lines: _MOST_LINES, axis: _MOST_LEVELS} | dict.fromkeys(panel, _MOST_PANELS)
-    few = all(table.runs[term].nunique(dropna=False) <= n for term, n in most.items())
-    return (axis, lines, *panel) if few else ()
+    limits = {lines: _MAX_LINES, axis: _MAX_LEVELS} | dict.fromkeys(panel, _MAX_PANELS)
+    is_small = all(table.runs[term].nunique(dropna=False) <= n for term, n in limits.items())
+    return (axis, lines, *panel) if is_small else ()
 
 
 def interaction_figure(result: StudyResult, measures: Sequence[str], terms: Sequence[str]) -> Figure:
@@ -282,7 +282,7 @@ def difference_rows(result: StudyResult, measure: str) -> list[DifferenceRow]:
     with_first = table["right"] == table.groupby("term")["right"].transform("first")
     return [
         (_pair_name(row["term"], row["left"], row["right"]), row["difference"], row["low"], row["high"], np.nan)
-        for row in table[with_first].head(_MOST_LEVELS).to_dict("records")
+        for row in table[with_first].head(_MAX_LEVELS).to_dict("records")
     ]
 
 
@@ -319,7 +319,7 @@ def _precision(result: StudyResult, measures: Sequence[str]) -> Picture | None:
     if not shown:
         return None
     n_pairs = table.groupby(["term", "left", "right"], dropna=False).ngroups
-    cut = f"; the first {MOST_PAIRS} of {n_pairs} comparisons" if n_pairs > MOST_PAIRS else ""
+    cut = f"; the first {MAX_PAIRS} of {n_pairs} comparisons" if n_pairs > MAX_PAIRS else ""
     caption = (
         f"Half the width of the 95 % interval of a difference, had the study had fewer seeds{cut} "
         f"(up to {table['seeds'].max():,} seeds). Where a line is flat, more seeds add little."
@@ -334,10 +334,10 @@ def precision_figure(result: StudyResult, measures: Sequence[str]) -> Figure:
     table = result.analysis.precision
     for place, (axes, measure) in enumerate(zip(grid, measures, strict=True)):
         by_pair = table[table["measure"] == measure].groupby(["term", "left", "right"], sort=False, dropna=False)
-        pairs = list(by_pair)[:MOST_PAIRS]
+        pairs = list(by_pair)[:MAX_PAIRS]
         names = style.short_labels([_pair_name(*key) for key, _ in pairs], 2 * _LINE_NAME)
         for n, (name, (_, rows)) in enumerate(zip(names, pairs, strict=True)):
-            every = -(-len(rows) // _MOST_MARKS)
+            every = -(-len(rows) // _MAX_MARKS)
             axes.plot(rows["seeds"], rows["half_width"], ms=4.5, lw=1.4, label=name, markevery=every, **_mark(n))
         style.tidy(axes, shortened(measure, 80 // columns))
         axes.set_ylim(bottom=0)

@@ -8,7 +8,7 @@ import pandas as pd
 
 NOTHING: Final = "\u2014"
 """Stands for a missing number."""
-_MOST_DECIMALS: Final = 6
+_MAX_DECIMALS: Final = 6
 
 
 def decimals_for(low: Iterable[float], high: Iterable[float], values: Iterable[float] = ()) -> int:
@@ -22,7 +22,7 @@ def decimals_for(low: Iterable[float], high: Iterable[float], values: Iterable[f
         decimals = 0
     else:
         decimals = 3 - floor(log10(max(sizes)))
-    return min(max(decimals, 0), _MOST_DECIMALS)
+    return min(max(decimals, 0), _MAX_DECIMALS)
 
 
 def number(value: Any, decimals: int = 0) -> str:
@@ -45,7 +45,7 @@ def interval(low: Any, high: Any, decimals: int) -> str:
     """
     if any(end is None or pd.isna(end) for end in (low, high)):
         return NOTHING
-    while decimals < _MOST_DECIMALS and any(end and not round(end, decimals) for end in (low, high)):
+    while decimals < _MAX_DECIMALS and any(end and not round(end, decimals) for end in (low, high)):
         decimals += 1
     return f"[{number(low, decimals)}, {number(high, decimals)}]"
 

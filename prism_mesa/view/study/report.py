@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Literal
 
 import yaml
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -28,9 +28,6 @@ from prism_mesa.view.study.odd.sections import odd_section
 from prism_mesa.view.study.runs import deciders_section, failures_section, runs_section
 
 type FigureKind = Literal["png", "svg", "pdf"]
-
-_MOST_MEASURES: Final = 4
-_MOST_CONDITIONS: Final = 8
 
 
 def study_report(result: StudyResult, written: datetime) -> b.Report:
@@ -121,7 +118,7 @@ def study_html(result: StudyResult) -> str:
     """Return a summary of a study as HTML: its question, its verdicts, and the first rows of its answers."""
     blocks: list[b.Block] = [b.Paragraph(f"{status_counts(result.table.runs)}."), *short_answer(result).blocks]
     if len(result.analysis.answers):
-        measures, first = measures_in_order(result)[:_MOST_MEASURES], conditions(result.table)[:_MOST_CONDITIONS]
+        measures, first = measures_in_order(result)[:4], conditions(result.table)[:8]
         blocks.append(answers_table(result, measures, first))
     blocks.append(b.Paragraph(("The whole report is ", b.Code(str(result.study_dir / "report.html")), ".")))
     return _templates().get_template("snippet.html").render(title=result.question, blocks=blocks)

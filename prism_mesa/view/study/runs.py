@@ -15,8 +15,8 @@ from prism_mesa.view.study.blocks import Block, Code, Column, Paragraph, Section
 from prism_mesa.view.study.contents import condition_cells, condition_heads, run_counts, status_counts
 from prism_mesa.view.study.numbers import NOTHING, number
 
-_MOST_FAILURES: Final = 100
-_MOST_RUNS: Final = 300
+_MAX_FAILURES: Final = 100
+_MAX_RUNS: Final = 300
 
 
 def failures_section(result: StudyResult) -> Section:
@@ -54,13 +54,13 @@ def _failed(result: StudyResult) -> list[Block]:
     failed = result.table.runs[result.table.runs["status"] == "failed"]
     endings = dict(zip(result.facts["run"], result.facts["ending"], strict=True))
     rows: list[b.Row] = []
-    for row in failed.head(_MOST_FAILURES).to_dict("records"):
+    for row in failed.head(_MAX_FAILURES).to_dict("records"):
         ending = (str(endings.get(row["run"], NOTHING)), brief(row["reason"]))
         rows.append((Code(row["run"]), *condition_cells(result.table, row), f"{row['seed']:,}", *ending))
     heads = (Column("run"), *condition_heads(result.table), *b.numeric("seed"))
     blocks: list[Block] = [table((*heads, Column("ending"), Column("reason", long=True)), rows)]
-    if len(failed) > _MOST_FAILURES:
-        text = f"The first {_MOST_FAILURES} of {len(failed):,} failed runs; all are in `runs.parquet`."
+    if len(failed) > _MAX_FAILURES:
+        text = f"The first {_MAX_FAILURES} of {len(failed):,} failed runs; all are in `runs.parquet`."
         blocks.append(Paragraph(marked(text)))
     return blocks
 
@@ -111,12 +111,12 @@ def runs_section(result: StudyResult) -> Section:
     is_kept = bool((facts["folder"].fillna("") != "").any())
     blocks: list[Block] = [Paragraph(marked(_KEPT if is_kept else _NOT_KEPT.format(command=result.command)))]
     order = runs["status"].map({"failed": 0, "done": 1, "skipped": 2, "missing": 3}).sort_values(kind="stable").index
-    rows = [_run_row(result, row, facts) for row in runs.loc[order].head(_MOST_RUNS).to_dict("records")]
+    rows = [_run_row(result, row, facts) for row in runs.loc[order].head(_MAX_RUNS).to_dict("records")]
     heads = (Column("run"), *condition_heads(result.table), *b.numeric("seed"), Column("status"))
     columns = (*heads, *b.numeric("CPU s", "memory, MB"), Column("command"))
     title = counted(len(runs), "run")
-    if len(runs) > _MOST_RUNS:
-        title = f"{_MOST_RUNS} of {title}, failed ones first"
+    if len(runs) > _MAX_RUNS:
+        title = f"{_MAX_RUNS} of {title}, failed ones first"
         blocks.append(Paragraph(marked(f"All {len(runs):,} runs are in `runs.parquet`, with every measure.")))
     blocks.append(b.Fold(title, (table(columns, rows),)))
     return Section("runs", "Single runs", tuple(blocks))

@@ -9,15 +9,15 @@ from prism_mesa.view.study.numbers import significant
 
 type Lines = list[tuple[str, str]]
 
-_MOST_FAILURES = 5
-_MOST_LINES = 12
+_MAX_FAILURES = 5
+_MAX_LINES = 12
 
 
 def study_lines(result: StudyResult) -> Lines:
     """Return the closing lines of a study: question, runs, verdicts, notes, and the report's path."""
     runs = result.table.runs
     failed = runs[runs["status"] == "failed"]
-    rows = failed.head(_MOST_FAILURES).to_dict("records")
+    rows = failed.head(_MAX_FAILURES).to_dict("records")
     lines = [("question", brief(result.question, 400)), ("runs", status_counts(runs))]
     lines += _failures([(row["run"], f"{row['arm']}, seed {row['seed']}", row["reason"]) for row in rows], len(failed))
     for verdict in result.analysis.expectations:
@@ -43,7 +43,7 @@ def _result_lines(result: StudyResult) -> Lines:
     table = indices if len(indices) else result.analysis.answers
     arm = ["arm"] if len(result.table.arms) > 1 else []
     lines = []
-    for row in table.head(_MOST_LINES).to_dict("records"):
+    for row in table.head(_MAX_LINES).to_dict("records"):
         interval = f"95 % interval {significant(row['low'])} to {significant(row['high'])}"
         if len(indices):
             label = "total" if row["index"] == "st" else "mu*"
@@ -53,7 +53,7 @@ def _result_lines(result: StudyResult) -> Lines:
             label, mean = "mean", f"{significant(row['mean'])} ({interval}; n = {row['n']})"
             text = f"{row['measure']}: {', '.join(condition) or 'all'}: {mean}"
         lines.append((label, printable(text)))
-    more = [("", f"and {len(table) - _MOST_LINES:,} more in the report")] if len(table) > _MOST_LINES else []
+    more = [("", f"and {len(table) - _MAX_LINES:,} more in the report")] if len(table) > _MAX_LINES else []
     return lines + more
 
 
@@ -62,7 +62,7 @@ def status_lines(name: str, status: StudyStatus) -> Lines:
     counts = f"{status.done:,} done, {status.failed:,} failed, {status.missing:,} missing"
     counts += f", {status.skipped:,} skipped" if status.skipped else ""
     lines = [("study", f"{printable(name)} ({status.status})"), ("runs", f"{status.planned:,} planned: {counts}")]
-    lines += _failures(list(status.failures[:_MOST_FAILURES]), status.failed)
+    lines += _failures(list(status.failures[:_MAX_FAILURES]), status.failed)
     return lines + [("note", brief(note, 600)) for note in status.notes]
 
 
@@ -78,7 +78,7 @@ def plan_lines(plan: StudyPlan) -> Lines:
     if plan.calls is not None:
         lines.append(("LLM", counted(round(plan.calls), "call")))
     widest = plan.widths.groupby(["measure", "term"], sort=False)["half_width"].max().reset_index()
-    for place, row in enumerate(widest.head(_MOST_LINES).to_dict("records")):
+    for place, row in enumerate(widest.head(_MAX_LINES).to_dict("records")):
         groups = "arms" if row["term"] == "arm" else f"levels of {row['term']}"
         text = (
             f"{row['measure']}: differences between {groups} to within \u00b1 {significant(row['half_width'])} (95 %)"

@@ -39,7 +39,7 @@ _PURPOSE: Final = (
     "The model simulates how people on a social platform see, judge and pass on posts, to learn how a platform's "
     "rules and its users' decisions affect what spreads."
 )
-_MOST_MEASURES: Final = 12
+_MAX_MEASURES: Final = 12
 _ANY: Final = TypeAdapter(Any)
 
 
@@ -61,11 +61,11 @@ def odd_section(result: StudyResult) -> Section:
     else:
         intro += ("All runs have this configuration; only their seeds differ.",)
     names = measures_in_order(result)
-    more = (f"and {len(names) - _MOST_MEASURES:,} more",) if len(names) > _MOST_MEASURES else ()
+    more = (f"and {len(names) - _MAX_MEASURES:,} more",) if len(names) > _MAX_MEASURES else ()
     purpose = (
         Paragraph(f"{_PURPOSE} This study asks: {result.question}"),
         Paragraph("The measures of the study are the patterns by which the model is judged:"),
-        b.Bullets((*map(measure_title, names[:_MOST_MEASURES]), *more)),
+        b.Bullets((*map(measure_title, names[:_MAX_MEASURES]), *more)),
     )
     parts = _elements(worlds, varied, purpose, load=True)
     return Section("odd", "The model (ODD protocol)", (Paragraph(intro),), parts)

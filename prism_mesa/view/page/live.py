@@ -24,7 +24,7 @@ from prism_mesa.statechart import AgentState
 from prism_mesa.view.page import source as page_source
 from prism_mesa.view.page.live_model import PageModel, RoundExplanation, explain_round
 
-MAX_OF_FEED: Final = 100  # posts of a feed that are shown
+MAX_FEED_POSTS: Final = 100  # posts of a feed that are shown
 _LATER: Final = "The reasons follow as soon as no new round comes."
 _NO_AGENTS: Final = np.zeros(0, np.int64)
 
@@ -212,7 +212,7 @@ class LiveSource(page_source.Source):
         """Return the posts of an agent's feed in the last round, and a note on what is missing."""
         people, posts, shown = self.model.population, self.model.posts, explanation.shown
         n, n_read = int(people.n_feed[row]), int(people.n_read[row])
-        ids = people.feed[row, : min(n, MAX_OF_FEED)].tolist() if self.at >= 0 else []
+        ids = people.feed[row, : min(n, MAX_FEED_POSTS)].tolist() if self.at >= 0 else []
         did: dict[int, dict[str, None]] = {}  # each action once, in order
         for move in moves:
             if move.post >= 0 and move.target.value.startswith("engaging_"):

@@ -76,7 +76,7 @@ class Page:
 
     def wait_told(self) -> None:
         """Wait until the page tells why the agent on show did what it did, which another thread finds out."""
-        while self.card["whyNote"].startswith("Why it did so is told"):
+        while self.card["why_note"].startswith("The reasons follow"):
             time.sleep(0.005)
 
     def widgets(self) -> Iterator[Any]:

@@ -40,7 +40,7 @@ def draw_network(ax: Axes, result: RunResult, root: int) -> None:
     src, dst = ends["src"].to_numpy(), ends["dst"].to_numpy()
     follows = Follows(src, dst, np.bincount(src, minlength=AGENTS))
     drawn = lay_out(follows)
-    src, dst = sample_follows(drawn, follows)
+    src, dst = sample_follows(drawn.agents, follows)
     at = drawn.where
     lines = np.stack([at[src], at[dst]], axis=1)
     ax.add_collection(LineCollection(list(lines), colors="#9fb3c8", linewidths=0.25, alpha=0.16, rasterized=True))

@@ -35,7 +35,7 @@ class AnsweredStudy(StudyResult):
         return StudyPlots(self)
 
     def _repr_html_(self) -> str:
-        from prism_mesa.view.study.page import study_html
+        from prism_mesa.view.study.report import study_html
 
         return study_html(self)
 

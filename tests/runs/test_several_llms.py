@@ -15,8 +15,8 @@ from prism_mesa.api.runs import branch, resume, run
 from prism_mesa.errors import NotedWarning, PrismError
 from prism_mesa.runs.config import Config
 from prism_mesa.runs.run_files import LEDGER
-from prism_mesa.view.page.live import oracle_on_show
-from prism_mesa.view.page.live_model import PageModel, tell_round
+from prism_mesa.view.page.live import oracle_details
+from prism_mesa.view.page.live_model import PageModel, explain_round
 
 TWO = {"gemma3": 0.5, "llama3.2": 0.5}
 QUIET = {"pictures": False}
@@ -181,9 +181,9 @@ def test_the_page_counts_each_llm_and_tells_which_one_decided():
         model = PageModel(Config.model_validate(asking(server)))
         model.step()
         asked = Counter(body["model"] for body in server.requests)
-        told = {row: "\n".join(tell_round(model, row).lines) for row in range(len(model.population))}
+        told = {row: "\n".join(explain_round(model, row).lines) for row in range(len(model.population))}
         llms = model.llms.of(np.arange(len(told)), model.population)
-        notes = oracle_on_show(model).notes
+        notes = oracle_details(model).notes
         model.close()
     assert [note for note in notes if "calls" in note] == [
         f"{llm}: {n} calls, {n} answers, 0 fallbacks." for llm, n in sorted(asked.items())

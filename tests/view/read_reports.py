@@ -8,8 +8,7 @@ from markdown_it import MarkdownIt
 
 from prism_mesa.view.study.blocks import all_pictures
 from prism_mesa.view.study.markdown import to_markdown
-from prism_mesa.view.study.page import to_html
-from prism_mesa.view.study.report import study_report
+from prism_mesa.view.study.report import study_report, to_html
 
 WHEN = datetime(2026, 11, 23, 4, 5, tzinfo=UTC)
 _VOID = {"meta", "br", "hr", "img", "input", "link"}

@@ -14,8 +14,7 @@ from prism_mesa.view.study.comparisons import comparisons_section
 from prism_mesa.view.study.figures import (
     difference_figure,
     difference_rows,
-    distribution_caption,
-    distribution_figure,
+    distribution_picture,
     figures_section,
     interaction_figure,
     interaction_terms,
@@ -27,7 +26,7 @@ from prism_mesa.view.study.report import write_report
 
 def test_each_run_is_a_point_and_paired_runs_are_joined(tmp_path):
     result = two_arms(tmp_path)
-    [axes] = distribution_figure(result, "reshares").axes
+    [axes] = distribution_picture(result, "reshares").draw().axes
     [joined, first, second] = axes.collections
     runs = result.table.runs
     for drawn, arm in ((first, "chronological"), (second, "ranked")):
@@ -36,15 +35,15 @@ def test_each_run_is_a_point_and_paired_runs_are_joined(tmp_path):
     ends = [tuple(points[:, 0]) for points in joined.get_segments()]
     assert sorted(ends) == sorted(zip(pairs["chronological"], pairs["ranked"], strict=True))
     assert [text.get_text() for text in axes.get_yticklabels()] == ["chronological", "ranked"]
-    assert "Thin lines join runs with the same seed." in distribution_caption(result, "reshares")
+    assert "Thin lines join runs with the same seed." in distribution_picture(result, "reshares").caption[1]
     result = dataclasses.replace(result, table=dataclasses.replace(result.table, paired=False))
-    assert len(distribution_figure(result, "reshares").axes[0].collections) == 2
-    assert "Thin lines" not in distribution_caption(result, "reshares")
+    assert len(distribution_picture(result, "reshares").draw().axes[0].collections) == 2
+    assert "Thin lines" not in distribution_picture(result, "reshares").caption[1]
 
 
 def test_means_are_drawn_with_the_intervals_of_the_analysis(tmp_path):
     result = two_arms(tmp_path)
-    [axes] = distribution_figure(result, "reshares").axes
+    [axes] = distribution_picture(result, "reshares").draw().axes
     expected = result.analysis.answers[result.analysis.answers["measure"] == "reshares"]
     bars, means = axes.lines[::2], axes.lines[1::2]
     assert [tuple(bar.get_xdata()) for bar in bars] == list(zip(expected["low"], expected["high"], strict=True))
@@ -53,13 +52,13 @@ def test_means_are_drawn_with_the_intervals_of_the_analysis(tmp_path):
 
 def test_conditions_are_grouped_by_what_they_share_and_failed_runs_are_no_points(tmp_path):
     result = factorial(tmp_path)
-    [axes] = distribution_figure(result, "cascade_mean").axes
+    [axes] = distribution_picture(result, "cascade_mean").draw().axes
     labels = [(text.get_text(), text.get_fontweight()) for text in axes.get_yticklabels()]
     levels = [("media_share 0.1", "normal"), ("media_share 0.6", "normal")]
     assert labels == [("mode chronological", "bold"), *levels, ("mode x_algo", "bold"), *levels]
     points = [drawn for drawn in axes.collections if len(drawn.get_offsets()) > 1]
     assert sum(len(drawn.get_offsets()) for drawn in points) == 95
-    assert "(n = 95 runs)" in distribution_caption(result, "cascade_mean")
+    assert "(n = 95 runs)" in distribution_picture(result, "cascade_mean").caption[1]
 
 
 def test_an_interaction_has_a_line_for_each_level_with_the_means_of_the_analysis(tmp_path):

@@ -13,7 +13,7 @@ from prism_mesa.studies.design.study_design import condition_configs
 from prism_mesa.studies.statistics.analysis import RunTable
 from prism_mesa.view.study.blocks import Report, all_pictures
 from prism_mesa.view.study.odd.sections import odd_section, odd_sections, odd_text
-from prism_mesa.view.study.page import to_html
+from prism_mesa.view.study.report import to_html
 
 ELEMENTS = [
     "1. Purpose and patterns",
@@ -99,8 +99,11 @@ def test_what_a_study_changes_is_named_and_marked(tmp_path):
     [
         ({}, "the rule below, by a keyed draw of each agent"),
         ({}, "Nothing from outside enters while rounds are run."),
-        ({"reasoner": {"kind": "ollama", "model": "llama3.2"}}, "an LLM served by Ollama (llama3.2); an answer that"),
-        ({"reasoner": {"kind": "ollama", "model": "llama3.2"}}, "has no draw of its own"),
+        (
+            {"reasoner": {"kind": "ollama", "model": "llama3.2"}},
+            "an LLM served by Ollama (llama3.2); ",
+        ),
+        ({"reasoner": {"kind": "ollama", "model": "llama3.2"}}, "which makes no draw of its own"),
         (
             {"reasoner": {"kind": "ollama", "model": "d1-omni:600m", "answer": "decision"}},
             "an LLM served by Ollama (d1-omni:600m), which gives probabilities",
@@ -151,7 +154,7 @@ def test_a_chart_that_cannot_be_loaded_is_named_and_the_rest_is_there(tmp_path):
 def test_who_is_there_when_and_close_ties_are_told_as_they_are_configured():
     calm = describe(**nested(plain())).text
     assert "mean probability 0.5 of coming online and 0.15 of posting in a round; lognormal between agents" in calm
-    assert not any(word in calm for word in ("sessions of", "goes with the hour", "its draw lasts"))
+    assert not any(word in calm for word in ("sessions of", "depends on the hour", "its draw lasts"))
     agents = {"post_sigma": 1.7, "posting": "online", "popularity": 0.55, "hours": range(24), "persistence": 0.4}
     settings = {"agents": {**agents, "session": 320}, "network": {"close_ties": 4}}
     assert "up to 4 mutual" not in describe(**nested(plain(settings))).text  # utility is relevance: they do not count
@@ -160,9 +163,9 @@ def test_who_is_there_when_and_close_ties_are_told_as_they_are_configured():
         "mean probability 0.5 of coming online in a round and 0.15 of posting then",
         "sigma 1.6 and of posting 1.7",
         "correlated 0.55 with the rank by followers",
-        "goes with the hour of the day",
+        "depends on the hour of the day",
         "lasts into the next round with probability 0.4",
-        "sessions of 320 posts in the mean",
+        "sessions of 320 posts on average",
         "mean 20 followed; close ties: up to 4 mutual follows of each",
     ):
         assert part in text
@@ -210,7 +213,7 @@ def test_each_arm_has_the_figure_and_the_transitions_of_its_own_chart(odd_of_arm
     assert ["evaluating", "decides", guard, "composing", "picky"] in rows
     assert ["evaluating", "decides", "post.utility > agent.high_threshold", "composing", "plain, ranked"] in rows
     assert ["evaluating", "decides", "else", "open: the oracle chooses"] in rows
-    assert "picky: as the transitions of own_parts:picky from evaluating have it" in shown(section).text
+    assert "picky: as the transitions of own_parts:picky from evaluating define it" in shown(section).text
 
 
 @pytest.mark.parametrize(

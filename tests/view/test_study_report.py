@@ -15,8 +15,7 @@ from prism_mesa.studies.statistics.significance import holm
 from prism_mesa.view.study import figures, report
 from prism_mesa.view.study.contents import measure_meaning
 from prism_mesa.view.study.numbers import p_value
-from prism_mesa.view.study.page import study_html
-from prism_mesa.view.study.report import write_report
+from prism_mesa.view.study.report import study_html, write_report
 
 WRITTEN = " ".join(HOSTILE.split())
 
@@ -47,7 +46,7 @@ def test_page_and_markdown_have_the_same_tables_and_whole_rows(forms, make):
 @pytest.mark.parametrize("form", [0, 1])
 def test_each_expectation_stands_with_its_verdict_its_sentence_and_its_figures(forms, form):
     text = (read_page, read_markdown)[form](forms(two_arms)[form]).text
-    assert "Of 3 expectations that the study states, 1 holds, 1 fails and 1 stays open." in text
+    assert "Of 3 expectations, 1 holds, 1 fails and 1 stays open." in text
     for shown in (
         "✓ holds gini_impressions: ranked > chronological Holds: gini_impressions is larger",
         "✗ fails reshares: ranked > chronological Fails: reshares is not larger but smaller",
@@ -95,10 +94,10 @@ def test_what_is_missing_is_counted_beside_every_mean(forms):
 
 def test_without_expectations_the_largest_differences_or_indices_are_listed(forms):
     text = read_page(forms(factorial)[0]).text
-    assert "The study states no expectation. The largest of 4 differences, by effect size d_z" in text
+    assert "The study states no expectations. The largest of 4 differences, by effect size d_z" in text
     assert text.index("cascade_mean 0.398") < text.index("engagement_per_impression 0.00015")
     text = read_page(forms(sobol)[0]).text
-    assert "What each measure depends on most: reshares: agents.activity (total Sobol index 0.490" in text
+    assert "The strongest factor of each measure: reshares: agents.activity (total Sobol index 0.490" in text
     assert "The first 8 of 512 conditions; all are in runs.parquet." in text
     assert "300 of 512 runs, failed ones first" in text
 
@@ -184,7 +183,7 @@ def check_written(folder, page, text):
 @pytest.mark.usefixtures("coarse_pictures")
 def test_the_same_study_gives_the_same_report_with_its_figures(tmp_path, monkeypatch):
     monkeypatch.setattr(machine, "wall_clock", lambda: "2026-01-02T03:04:05+00:00")  # the minute may change in between
-    monkeypatch.setattr(figures, "MOST_MEASURES", 1)
+    monkeypatch.setattr(figures, "MAX_MEASURES", 1)
     written = write_report(two_arms(tmp_path), written=WHEN)
     check_written(tmp_path, *written)
     html, markdown = [file.read_text("utf-8") for file in written]

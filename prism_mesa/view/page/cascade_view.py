@@ -2,7 +2,7 @@
 
 # mypy: disable-error-code=no-untyped-call
 # (solara's components are only partly annotated)
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
@@ -14,7 +14,7 @@ from prism_mesa.domain import POST_KINDS
 from prism_mesa.errors import counted, shortened
 from prism_mesa.view.page.source import Source
 from prism_mesa.view.page.trees import Tree, cascade_tree, largest_cascades
-from prism_mesa.view.page.widgets import SCALE, Json, packed, show_graph, show_inputs, view_card
+from prism_mesa.view.page.widgets import SCALE, Json, pack_nodes, packed, show_graph, show_inputs, view_card
 
 _LARGEST: Final = "the largest so far"
 _CHOICES: Final = 6
@@ -34,7 +34,15 @@ def cascade_view(source: Source, at: int, chosen: int, choose: Callable[[int, in
         if root < 0:
             Html(tag="p", class_="prism-hint", children=["Nobody has reshared a post yet."])
             return
-        _cascade_choice(choices, root if wanted.value in roots else -1, wanted.set, name)
+        names = [_LARGEST, *choices]
+        value = names[1 + roots.index(root)] if wanted.value == root else _LARGEST
+        item = {"group": "", "key": "cascade", "label": "cascade", "kind": "select", "choices": names, "value": value}
+        show_inputs(
+            name=f"{name}-cascade",
+            items=[item],
+            inline=True,
+            event_change=lambda change: wanted.set(choices.get(change["value"], -1)),
+        )
         tree = cascade_tree(posts, root)
         rounds = posts.round[tree.posts]
         wrote = "replied" if POST_KINDS[posts.kind[root]] == "reply" else "wrote"
@@ -44,48 +52,34 @@ def cascade_view(source: Source, at: int, chosen: int, choose: Callable[[int, in
         first, last = int(rounds[0]), max(int(rounds[0]) + 1, int(rounds.max()))
         x = _along(rounds, first, last)
         depth = np.minimum(tree.depth, len(SCALE) - 1)
+        ticks = [{"at": float(_along(round_, first, last)), "text": str(round_)} for round_ in range(first, last + 1)]
+        new = int((rounds == at).sum())
+        note = (
+            f"{counted(len(tree.posts) - 1, 'reshare')}, {int(tree.depth.max())} deep, {new:,} new in round {at}; each "
+            "dot is a post at its round, below the post that it reshares. Click it for its author."
+        )
         with Html(tag="div", class_="prism-grow"):
             show_graph(
                 label=f"A cascade of {counted(len(tree.posts), 'post')} as a tree, from round {first} to {at}",
                 nodes=_tree_nodes(source, tree, x, posts.author[tree.posts], rounds),
                 links=packed(np.stack([tree.parent[1:], np.arange(1, len(tree.posts))], axis=1), np.int32),
-                colors=packed(len(SCALE) - 1 - depth, np.uint8),
-                palette=list(SCALE),
+                colors=packed(depth, np.uint8),
                 faint=0,
                 legend=[
                     {"name": f"depth {d}{' or more' if d == len(SCALE) - 1 else ''}", "color": SCALE[-1 - d]}
                     for d in range(int(depth.max()) + 1)
                 ],
-                note=_tree_note(tree, rounds, at),
+                note=note,
                 selected=chosen,
-                axis=_axis(first, last),
-                square=False,
+                axis={"name": "round in which it was written (square-root scale)", "ticks": ticks},
                 curved=True,
                 event_pick=lambda picked: choose(int(picked["id"]), int(tree.posts[int(picked["node"])])),
             )
 
 
-def _cascade_choice(choices: Mapping[str, int], root: int, choose: Callable[[int], None], name: str) -> None:
-    """Show a menu of cascades; -1 stands for the largest."""
-    item = {"group": "", "key": "cascade", "label": "cascade", "kind": "select", "choices": [_LARGEST, *choices]}
-    show_inputs(
-        name=f"{name}-cascade",
-        items=[{**item, "value": next((text for text, post in choices.items() if post == root), _LARGEST)}],
-        inline=True,
-        event_change=lambda change: choose(choices.get(change["value"], -1)),
-    )
-
-
 def _along(rounds: Any, first: int, last: int) -> Any:
-    """Return the horizontal position of each round, -1 to 1, by square roots, because most of a cascade comes early."""
+    """Return the horizontal position of each round, -1 to 1, on a square-root scale: most of a cascade comes early."""
     return 2 * np.sqrt((rounds - first) / (last - first)) - 1
-
-
-def _axis(first: int, last: int) -> Json:
-    numbers = np.arange(first, last + 1)
-    places = _along(numbers, first, last).tolist()
-    ticks = [{"at": place, "text": str(number)} for place, number in zip(places, numbers.tolist(), strict=True)]
-    return {"name": "round in which it was written (square-root scale)", "ticks": ticks}
 
 
 def _tree_nodes(source: Source, tree: Tree, x: Any, authors: Any, rounds: Any) -> Json:
@@ -93,22 +87,8 @@ def _tree_nodes(source: Source, tree: Tree, x: Any, authors: Any, rounds: Any) -
     y = 1 - 2 * tree.row / high if len(tree.posts) > 1 else np.zeros(len(tree.posts))
     size = np.full(len(tree.posts), np.clip(150 / high, 1.6, 4.5))
     size[0] = 7.5
-    return {
-        "key": f"cascade {int(tree.posts[0])}",
-        "x": packed(x, np.float32),
-        "y": packed(y, np.float32),
-        "size": packed(size, np.float32),
-        "ids": packed(authors, np.int32),
-        "names": [
-            f"{source.agent_name(row)} ({row}), round {round_}"
-            for row, round_ in zip(authors.tolist(), rounds.tolist(), strict=True)
-        ],
-    }
-
-
-def _tree_note(tree: Tree, rounds: Any, at: int) -> str:
-    new = int((rounds == at).sum())
-    return (
-        f"{counted(len(tree.posts) - 1, 'reshare')}, {int(tree.depth.max())} deep, {new:,} new in round {at}; "
-        "each dot is a post at its round, under the one that it passes on. Click it for its author."
-    )
+    names = [
+        f"{source.agent_name(row)} ({row}), round {round_}"
+        for row, round_ in zip(authors.tolist(), rounds.tolist(), strict=True)
+    ]
+    return pack_nodes(f"cascade {int(tree.posts[0])}", x, y, size, authors, names)

@@ -4,25 +4,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, get_args
 
+import yaml
+
 from prism_mesa.errors import ConfigError
 from prism_mesa.params import leaf_values, leaves, merged, nested, validated
 from prism_mesa.social.params import CHANGEABLE, FEED_MODES, SocialParams
 
 type Values = Mapping[str, Any]
-"""Changed inputs: dotted key of a parameter, or one of `INTERVENTION`, to what was put in."""
+"""Values of inputs, by the dotted key of a parameter or one of `INTERVENTION`."""
 
 
 @dataclass(frozen=True)
 class Input:
-    """One input of the page.
+    """One input of the page: a `slider`, a `select` of `choices`, a `check` or a `text`.
 
-    Attributes:
-        key: Dotted key of a parameter, or one of `INTERVENTION`.
-        kind: `slider`, `select`, `check`, `number` or `text`.
-        choices: Of a select.
-        low: Lower end of a slider; `high` the upper one, `step` between its values.
-        is_whole: Whether it takes whole numbers only.
-        unset: Label of a select's `null` choice.
+    A slider goes from `low` to `high` in steps; `unset` is the label of a select's `null` choice.
     """
 
     group: str
@@ -33,19 +29,15 @@ class Input:
     low: float = 0.0
     high: float = 1.0
     step: float = 0.001
-    is_whole: bool = False
     unset: str = "none"
 
 
-INPUT: Final = "input: "
-"""What errors of inputs begin with."""
+INPUT: Final = "input: "  # begins errors of inputs
 INTERVENTION: Final = ("intervention.at", "intervention.until", "intervention.key", "intervention.value")
-"""Inputs that together make one more intervention."""
+"""Inputs that together add an intervention."""
 NO_KEY: Final = "(none)"
-_BY_ORACLE: Final = "by the oracle"
-_WORLD, _FEED, _WHO, _TIES, _ORACLE, _CHANGE = (
-    *("Run", "Feed", "Agents", "Network", "Oracle and content", "Intervention"),
-)
+_RUN, _FEED, _AGENTS, _NETWORK = "Run", "Feed", "Agents", "Network"
+_ORACLE, _INTERVENTION = "Oracle and content", "Intervention"
 
 
 def _choices(key: str) -> tuple[str, ...]:
@@ -53,59 +45,58 @@ def _choices(key: str) -> tuple[str, ...]:
     kind: Any = SocialParams
     for name in key.split("."):
         kind = kind.model_fields[name].annotation
-    return tuple(_values(kind))
+    return tuple(_literals(kind))
 
 
-def _values(kind: Any) -> Iterator[str]:
+def _literals(kind: Any) -> Iterator[str]:
     """Yield the strings that a type allows, and null if it allows None."""
-    kind = getattr(kind, "__value__", kind)  # what a name of a type stands for
-    for part in get_args(kind):
+    for part in get_args(getattr(kind, "__value__", kind)):  # or of the type that a name stands for
         if isinstance(part, str):
             yield part
         else:
-            yield from ["null"] if part is type(None) else _values(part)
+            yield from ["null"] if part is type(None) else _literals(part)
 
 
 def make_inputs(config: SocialParams) -> tuple[Input, ...]:
     """Return the inputs of a configuration; values from a file, such as the agents of an edge list, have none."""
     kinds = tuple(kind for kind in _choices("network.kind") if kind != "edges")
     drawn = (
-        Input(_TIES, "network.kind", "Kind", "select", kinds),
-        Input(_TIES, "network.mean_degree", "Follows per agent", "slider", (), 1, 200, 1),
+        Input(_NETWORK, "network.kind", "Kind", "select", kinds),
+        Input(_NETWORK, "network.mean_degree", "Follows per agent", "slider", (), 1, 200, 1),
     )
     is_drawn = config.network.edges is None
     modes = tuple(dict.fromkeys([*(name for name in FEED_MODES if name != "x_algo"), config.feed.mode]))
     groups = ("null", *(name for name, params in config.attributes.items() if params.of == "agent"))
     return (
-        Input(_WORLD, "seed", "Seed", "text"),
-        _count(_WORLD, "rounds", "Rounds", 1, max(500, config.rounds)),
-        *([_count(_WORLD, "agents.n", "Agents", 10, max(5000, config.agents.n), 10)] if is_drawn else []),
+        Input(_RUN, "seed", "Seed", "text"),
+        _count(_RUN, "rounds", "Rounds", 1, max(500, config.rounds)),
+        *([_count(_RUN, "agents.n", "Agents", 10, max(5000, config.agents.n), 10)] if is_drawn else []),
         Input(_FEED, "feed.mode", "Ranking", "select", modes),
         Input(_FEED, "feed.attribute", "Groups by attribute", "select", groups),
         _count(_FEED, "feed.candidates.out_of_network", "Posts from outside the network", 0, 100),
         _count(_FEED, "feed.size", "Posts in a feed", 1, 500),
-        Input(_WHO, "agents.threshold_mean", "Engagement threshold, mean", "slider", (), 0, 1, 0.001),
-        Input(_WHO, "agents.threshold_sd", "Engagement threshold, sd", "slider", (), 0, 0.5, 0.001),
-        Input(_WHO, "agents.band", "Band in which the choice is open", "slider", (), 0, 0.2, 0.001),
-        Input(_WHO, "agents.activity", "Activity (online in a round)", "slider", (), 0, 1, 0.005),
-        Input(_WHO, "agents.post_rate", "Post rate", "slider", (), 0, 1, 0.005),
+        Input(_AGENTS, "agents.threshold_mean", "Engagement threshold, mean", "slider", (), 0, 1, 0.001),
+        Input(_AGENTS, "agents.threshold_sd", "Engagement threshold, sd", "slider", (), 0, 0.5, 0.001),
+        Input(_AGENTS, "agents.band", "Band in which the choice is open", "slider", (), 0, 0.2, 0.001),
+        Input(_AGENTS, "agents.activity", "Activity (online in a round)", "slider", (), 0, 1, 0.005),
+        Input(_AGENTS, "agents.post_rate", "Post rate", "slider", (), 0, 1, 0.005),
         *(drawn if is_drawn else ()),
-        _select(_TIES, "network.dynamics", "Dynamics"),
+        _select(_NETWORK, "network.dynamics", "Dynamics"),
         Input(_ORACLE, "statechart.oracle_enabled", "Ask about open choices", "check"),
         _select(_ORACLE, "reasoner.kind", "Oracle"),
-        _select(_ORACLE, "reasoner.answer", "Form of its answer", unset=_BY_ORACLE),
+        _select(_ORACLE, "reasoner.answer", "Form of the answer", unset="by the oracle"),
         _select(_ORACLE, "reasoner.fallback", "Fallback"),
         Input(_ORACLE, "reasoner.max_calls", "Most calls (empty: no limit)", "text"),
-        _select(_ORACLE, "content", "Words of replies and reshares"),
-        Input(_CHANGE, "intervention.key", "Setting that changes", "select", (NO_KEY, *CHANGEABLE)),
-        Input(_CHANGE, "intervention.value", "New value", "text"),
-        Input(_CHANGE, "intervention.at", "From round", "text"),
-        Input(_CHANGE, "intervention.until", "Until before round (empty: to the end)", "text"),
+        _select(_ORACLE, "content", "Texts of replies and reshares"),
+        Input(_INTERVENTION, "intervention.key", "Setting that changes", "select", (NO_KEY, *CHANGEABLE)),
+        Input(_INTERVENTION, "intervention.value", "New value", "text"),
+        Input(_INTERVENTION, "intervention.at", "From round", "text"),
+        Input(_INTERVENTION, "intervention.until", "Until before round (empty: to the end)", "text"),
     )
 
 
 def _count(group: str, key: str, label: str, low: int, high: int, step: int = 1) -> Input:
-    return Input(group, key, label, "slider", (), low, high, step, is_whole=True)
+    return Input(group, key, label, "slider", (), low, high, step)
 
 
 def _select(group: str, key: str, label: str, unset: str = "none") -> Input:
@@ -114,48 +105,48 @@ def _select(group: str, key: str, label: str, unset: str = "none") -> Input:
 
 
 def input_values(config: SocialParams) -> dict[str, Any]:
-    """Return the first values of the inputs of a configuration, in the form that `Input.kind` takes."""
-    leaves_of_config = leaf_values(config)
+    """Return the values of the inputs for a configuration."""
+    parameters = leaf_values(config)
     values: dict[str, Any] = dict.fromkeys(INTERVENTION, "") | {"intervention.key": NO_KEY}
     for field in make_inputs(config):
         if field.key not in values:
-            value = leaves_of_config[field.key]
+            value = parameters[field.key]
             empty = "null" if field.kind == "select" else ""
             values[field.key] = empty if value is None else str(value) if field.kind in ("text", "select") else value
     return values
 
 
-def with_inputs(config: SocialParams, values: Values) -> tuple[SocialParams, dict[str, str]]:
+def apply_inputs(config: SocialParams, values: Values) -> tuple[SocialParams, dict[str, str]]:
     """Return a configuration with changed inputs, and by key the reason why an input was left out.
 
-    Invalid inputs are left out. If inputs are invalid only together (a ranking that needs groups, without an
-    attribute), the last of them are left out.
+    If inputs are invalid only together (a ranking that needs groups, without an attribute), the last are left out.
     """
-    at_first = input_values(config)
-    changed = {key: value for key, value in values.items() if value != at_first.get(key)}
+    changed = {key: values[key] for key in changed_keys(values, input_values(config))}
     intervention = _intervention(values) if changed.get("intervention.key", NO_KEY) != NO_KEY else None
     faults: dict[str, str] = {}
     waiting: dict[str, Any] = {}
     for key in (key for key in changed if key not in INTERVENTION):
         try:
-            waiting[key] = _read(key, changed[key])
+            waiting[key] = _parse(key, changed[key])
         except ConfigError as error:
             faults[key] = str(error)
-    made = _made(config, waiting, intervention)
+    made = _with_values(config, waiting, intervention)
     if isinstance(made, SocialParams):
         return made, faults
     kept: dict[str, Any] = {}
-    while fits := [key for key in waiting if isinstance(_made(config, {**kept, key: waiting[key]}), SocialParams)]:
-        kept[fits[0]] = waiting.pop(fits[0])  # another one may only be right after it
-    faults |= {key: str(_made(config, {**kept, key: value})) for key, value in waiting.items()}
-    made = _made(config, kept, intervention)
+    while valid := [
+        key for key in waiting if isinstance(_with_values(config, {**kept, key: waiting[key]}), SocialParams)
+    ]:
+        kept[valid[0]] = waiting.pop(valid[0])  # which may make another one valid
+    faults |= {key: str(_with_values(config, {**kept, key: value})) for key, value in waiting.items()}
+    made = _with_values(config, kept, intervention)
     if isinstance(made, ConfigError):
         faults["intervention.key"] = str(made)
-        made = _made(config, kept)
+        made = _with_values(config, kept)
     return (made if isinstance(made, SocialParams) else config), faults
 
 
-def _made(
+def _with_values(
     config: SocialParams, values: Values, intervention: Mapping[str, Any] | None = None
 ) -> SocialParams | ConfigError:
     """Return a configuration with other values and one more intervention, or the reason why it is invalid."""
@@ -168,34 +159,32 @@ def _made(
         return error
 
 
-def _read(key: str, value: Any) -> Any:
-    """Convert the value of an input to the type of its parameter."""
-    if key == "seed":
-        try:
-            return int(str(value).strip())
-        except ValueError:
-            raise ConfigError(f"{INPUT}seed: {str(value)[:60]!r} is no whole number") from None
-    if isinstance(value, str):
-        return None if value.strip() in ("", "null") and key in _NULLABLE else value.strip()
-    return value
-
-
 _NULLABLE: Final = {key for key, default in leaves(SocialParams) if default is None}
+
+
+def _parse(key: str, value: Any) -> Any:
+    """Convert the value of an input to the type of its parameter."""
+    if not isinstance(value, str):
+        return value
+    text = value.strip()
+    if key != "seed":
+        return None if text in ("", "null") and key in _NULLABLE else text
+    try:
+        return int(text)
+    except ValueError:
+        raise ConfigError(f"{INPUT}seed: {text[:60]!r} is no whole number") from None
 
 
 def _intervention(values: Values) -> dict[str, Any]:
     """Return the intervention that the inputs describe, as an entry of the configuration."""
-    import yaml
-
-    text = {key: str(values.get(key, "")) for key in INTERVENTION}
+    key, value, at, until = (str(values.get(f"intervention.{part}", "")) for part in ("key", "value", "at", "until"))
     try:
-        value = yaml.safe_load(text["intervention.value"])
+        new_value = yaml.safe_load(value)
     except yaml.YAMLError:
-        value = text["intervention.value"]
-    at, until = (text[f"intervention.{end}"].strip() for end in ("at", "until"))
-    return {"at": at, "until": until or None, "set": {values["intervention.key"]: value}}
+        new_value = value
+    return {"at": at.strip(), "until": until.strip() or None, "set": {key: new_value}}
 
 
-def changed_keys(now: Values, then: Values) -> Sequence[str]:
-    """Return the inputs that have changed since the current model was made."""
-    return [key for key, value in now.items() if value != then.get(key)]
+def changed_keys(values: Values, earlier: Values) -> Sequence[str]:
+    """Return the inputs whose values differ from earlier ones."""
+    return [key for key, value in values.items() if value != earlier.get(key)]

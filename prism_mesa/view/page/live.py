@@ -4,10 +4,9 @@
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from functools import wraps
 from pathlib import Path
 from threading import Timer
-from typing import Any, Concatenate, Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -21,48 +20,29 @@ from prism_mesa.social.platform_agent import PlatformAgent
 from prism_mesa.social.round.collect import ROUND_FIELDS, SHARE_FIELDS
 from prism_mesa.social.state.network import FollowNetwork
 from prism_mesa.social.state.texts import NO_TEXT
-from prism_mesa.statechart import AgentState, Statechart
-from prism_mesa.view.page import source as on_show
-from prism_mesa.view.page.live_model import PageModel, ToldRound, tell_round, why_untold
+from prism_mesa.statechart import AgentState
+from prism_mesa.view.page import source as page_source
+from prism_mesa.view.page.live_model import PageModel, RoundExplanation, explain_round
 
-MOST_OF_FEED: Final = 100
-"""Posts of a feed that are shown."""
-_TOLD_LATER: Final = "Why it did so is told as soon as no new round comes."
-_NOBODY: Final = np.zeros(0, np.int64)
-
-
-def _while_no_round_runs[**P, R](
-    read: Callable[Concatenate["LiveSource", P], R],
-) -> Callable[Concatenate["LiveSource", P], R]:
-    """Make a method wait until no round runs in another thread, and delay the next round until it returns."""
-
-    @wraps(read)
-    def locked(self: "LiveSource", /, *values: P.args, **named: P.kwargs) -> R:
-        with self.model.lock:
-            return read(self, *values, **named)
-
-    return locked
+MAX_FEED_POSTS: Final = 100  # posts of a feed that are shown
+_LATER: Final = "The reasons follow as soon as no new round comes."
+_NO_AGENTS: Final = np.zeros(0, np.int64)
 
 
-class LiveSource(on_show.Source):
-    """A running model at its last round (see `source.Source`)."""
-
-    title = "Live model"
+class LiveSource(page_source.Source):
+    """A running model at its last round. Methods wait for a round that runs in another thread, and delay the next."""
 
     def __init__(self, model: PageModel) -> None:
-        self.model = model
-        self._follows: tuple[FollowNetwork, on_show.Follows] | None = None
-        self._told: tuple[int, int, ToldRound] | None = None
-
-    @property
-    def run(self) -> object:
-        return self.model
+        self.run = self.model = model
+        self.title, self.rounds, self.chart = "Live model", model.params.rounds, model.chart
+        self._follows: tuple[FollowNetwork, page_source.Follows] | None = None
+        self._explained: tuple[int, int, RoundExplanation] | None = None  # the round, the agent, its explanation
 
     @property
     def facts(self) -> Sequence[tuple[str, str]]:
         p = self.model.params
         return (
-            ("agents", f"{len(self.model.population):,}"),
+            ("agents", f"{self.n_agents:,}"),
             ("feed", p.feed.ranking),
             ("threshold", f"{p.agents.threshold_mean:g} (sd {p.agents.threshold_sd:g})"),
             ("band", f"{p.agents.band:g}"),
@@ -73,10 +53,6 @@ class LiveSource(on_show.Source):
         )
 
     @property
-    def rounds(self) -> int:
-        return self.model.params.rounds
-
-    @property
     def at(self) -> int:
         return self.model.round
 
@@ -84,65 +60,61 @@ class LiveSource(on_show.Source):
     def n_agents(self) -> int:
         return len(self.model.population)
 
-    @property
-    def chart(self) -> Statechart:
-        return self.model.chart
+    def round_columns(self) -> Mapping[str, page_source.Floats]:
+        with self.model.lock:
+            collected = self.model.prism_datacollector.model_vars
+            names = [*ROUND_FIELDS, *SHARE_FIELDS]
+            n = min(len(collected[name]) for name in names)  # a round that failed may lack some
+            columns = {name: np.array(collected[name][:n], np.float64) for name in names}
+            return {"round": np.arange(n, dtype=np.float64), **columns}
 
-    @_while_no_round_runs
-    def round_columns(self) -> Mapping[str, on_show.Floats]:
-        collected = self.model.prism_datacollector.model_vars
-        names = [*ROUND_FIELDS, *SHARE_FIELDS]
-        n = min(len(collected[name]) for name in names)  # of a round that failed some may be missing
-        columns = {name: np.array(collected[name][:n], np.float64) for name in names}
-        return {"round": np.arange(n, dtype=np.float64), **columns}
-
-    @_while_no_round_runs
     def states(self) -> npt.NDArray[np.uint8]:
-        people = self.model.population
-        most = on_show.most_done(people.state, _NOBODY, _NOBODY)
-        moved = self.model.kept.rows.get("transitions")
-        if moved is not None and len(moved["agent"]):
-            codes = np.array([AgentState(name).code for name in moved["to_state"].categories], np.uint8)
-            most = on_show.most_done(people.state, moved["agent"], codes[moved["to_state"].codes])
-        return np.where(people.present, most, np.uint8(on_show.NOT_THERE)).astype(np.uint8)
+        with self.model.lock:
+            people, agents, codes = self.model.population, _NO_AGENTS, _NO_AGENTS
+            moved = self.model.last_round.rows.get("transitions")
+            if moved is not None and len(moved["agent"]):
+                categories = np.array([AgentState(name).code for name in moved["to_state"].categories], np.uint8)
+                agents, codes = moved["agent"], categories[moved["to_state"].codes]
+            states = page_source.most_active(people.state, agents, codes)
+            return np.where(people.present, states, np.uint8(page_source.ABSENT)).astype(np.uint8)
 
-    @_while_no_round_runs
-    def follows(self) -> on_show.Follows:
-        network = self.model.network
-        if self._follows is None or self._follows[0] is not network:
-            src, dst = network.edges()
-            followers = np.bincount(src, minlength=len(self.model.population))
-            self._follows = network, on_show.Follows(src.copy(), dst.copy(), followers)
-        return self._follows[1]
+    def follows(self) -> page_source.Follows:
+        with self.model.lock:
+            network = self.model.network
+            if self._follows is None or self._follows[0] is not network:
+                src, dst = network.edges()
+                followers = np.bincount(src, minlength=self.n_agents)
+                self._follows = network, page_source.Follows(src.copy(), dst.copy(), followers)
+            return self._follows[1]
 
-    @_while_no_round_runs
-    def attributes(self) -> Mapping[str, on_show.AgentAttribute]:
-        people = self.model.population
-        columns = {}
-        for place, (name, attribute) in enumerate(self.model.attributes.known.agents.items()):
-            names = attribute.texts or (("false", "true") if attribute.is_truth else ())
-            columns[name] = on_show.AgentAttribute(people.attributes[:, place].copy(), names)
-        return columns | {
-            "engagement threshold": on_show.AgentAttribute(people.engagement_threshold.copy(), unit="relevance"),
-            "activity": on_show.AgentAttribute(people.activity.copy(), unit="probability per round"),
-        }
+    def attributes(self) -> Mapping[str, page_source.AgentAttribute]:
+        with self.model.lock:
+            people = self.model.population
+            columns = {}
+            for place, (name, attribute) in enumerate(self.model.attributes.known.agents.items()):
+                names = attribute.texts or (("false", "true") if attribute.is_truth else ())
+                columns[name] = page_source.AgentAttribute(people.attributes[:, place].copy(), names)
+            threshold, activity = people.engagement_threshold.copy(), people.activity.copy()
+            columns["engagement threshold"] = page_source.AgentAttribute(threshold, unit="relevance")
+            columns["activity"] = page_source.AgentAttribute(activity, unit="probability per round")
+            return columns
 
-    @_while_no_round_runs
-    def posts(self) -> on_show.PostColumns:
-        posts = self.model.posts
-        columns = (posts.author, posts.kind, posts.parent, posts.root, posts.written)
-        return on_show.PostColumns(*(column.copy() for column in columns))
+    def posts(self) -> page_source.PostColumns:
+        with self.model.lock:
+            posts = self.model.posts
+            columns = (posts.author, posts.kind, posts.parent, posts.root, posts.written)
+            return page_source.PostColumns(*(column.copy() for column in columns))
 
-    @_while_no_round_runs
     def post_text(self, post: int) -> str:
-        posts = self.model.posts
-        if not 0 <= post < len(posts):
-            return ""
-        kind, words = POST_KINDS[int(posts.kind[post])], int(posts.words[post])
-        if kind == "post":
-            return printable(posts.said(post))
-        writer, text = author_and_text(self.model.platform, int(posts.parent[post]))
-        return printable(on_show.with_quote("" if words == NO_TEXT else posts.texts[words], kind, writer, text))
+        with self.model.lock:
+            posts = self.model.posts
+            if not 0 <= post < len(posts):
+                return ""
+            kind, words = POST_KINDS[int(posts.kind[post])], int(posts.words[post])
+            if kind == "post":
+                return printable(posts.said(post))
+            writer, text = author_and_text(self.model.platform, int(posts.parent[post]))
+            return printable(page_source.with_quote("" if words == NO_TEXT else posts.texts[words], kind, writer, text))
 
     def agent_name(self, row: int) -> str:
         return printable(self.model.population.names[row])
@@ -151,55 +123,52 @@ class LiveSource(on_show.Source):
         people = self.model.population
         return row_of(text.strip(), [*people.ids], [*people.names], Path("this model"))
 
-    @_while_no_round_runs
-    def agent(self, row: int) -> on_show.AgentOnShow:
-        agent = PlatformAgent(self.model.platform, row)
-        moves = self._moves(row)
-        told_round = self._explained(row, moves)
-        last = [move for move in moves if move.trigger != "round_ends"]
-        feed, note = self._feed(row, told_round, moves)
-        return on_show.AgentOnShow(
-            row=row,
-            name=self.agent_name(row),
-            agent_id=printable(agent.agent_id),
-            profile=self._profile(agent),
-            state=last[-1].target if last else agent.state,
-            feed=feed,
-            feed_note=note,
-            moves=moves,
-            why=told_round.lines,
-            why_note=told_round.note,
-        )
+    def agent(self, row: int) -> page_source.AgentDetails:
+        with self.model.lock:
+            agent = PlatformAgent(self.model.platform, row)
+            moves = self._moves(row)
+            if self._explained is not None and self._explained[:2] == (self.at, row):
+                explanation = self._explained[2]
+            elif note := self.model.why_not_explained():
+                explanation = RoundExplanation(note=note)
+            else:
+                explanation = RoundExplanation(tuple(page_source.move_lines(moves, self.post_text)), note=_LATER)
+            before_end = [move for move in moves if move.trigger != "round_ends"]
+            feed, note = self._feed(row, explanation, moves)
+            return page_source.AgentDetails(
+                row=row,
+                name=self.agent_name(row),
+                agent_id=printable(agent.agent_id),
+                profile=self._profile(agent),
+                state=before_end[-1].target if before_end else agent.state,
+                feed=feed,
+                feed_note=note,
+                moves=moves,
+                why=explanation.lines,
+                why_note=explanation.note,
+            )
 
-    def _explained(self, row: int, moves: Sequence[on_show.AgentMove]) -> ToldRound:
-        """Return the explanation of an agent's last round, or only its actions if it has not been explained yet."""
-        if self._told is not None and self._told[:2] == (self.at, row):
-            return self._told[2]
-        if why_not := why_untold(self.model):
-            return ToldRound(note=why_not)
-        return ToldRound(tuple(on_show.moves_lines(moves, self.post_text)), note=_TOLD_LATER)
-
-    @_while_no_round_runs
-    def tell(self, row: int) -> None:
+    def explain(self, row: int) -> None:
         """Explain what an agent did in the last round, for `agent` to show."""
-        if self._told is None or self._told[:2] != (self.at, row):
-            self._told = self.at, row, tell_round(self.model, row)
+        with self.model.lock:
+            if self._explained is None or self._explained[:2] != (self.at, row):
+                self._explained = self.at, row, explain_round(self.model, row)
 
-    def tell_soon(self, row: int, on_told: Callable[[], None]) -> Callable[[], None]:
+    def explain_soon(self, row: int, on_change: Callable[[], None]) -> Callable[[], None]:
         """Explain an agent in another thread, once no new round comes; return a function that cancels this."""
-        if why_untold(self.model):
+        if self.model.why_not_explained():
             return lambda: None
         at = self.at
 
-        def tell() -> None:
-            with self.model.lock:  # while it waits another round may come, or another agent be chosen
+        def explain() -> None:
+            with self.model.lock:  # meanwhile, another round may come, or the user may choose another agent
                 if timer.finished.is_set() or self.at != at:
                     return
-                self.tell(row)
+                self.explain(row)
             if not timer.finished.is_set():
-                on_told()
+                on_change()
 
-        timer = Timer(self.model.rest_s, tell)
+        timer = Timer(self.model.rest_s, explain)
         timer.daemon = True
         timer.start()
         return timer.cancel
@@ -209,8 +178,7 @@ class LiveSource(on_show.Source):
         written = int(((posts.author == row) & (posts.kind == 0) & (posts.round <= self.at)).sum())
         declared = self.model.attributes.known.agents
         kept = self.model.population.attributes[row].tolist()
-        declared_values = self.model.attributes.known.values(declared, kept).items()
-        acts = ", ".join(f"{name} {share:.0%}" for name, share in agent.propensities.items())
+        values = self.model.attributes.known.values(declared, kept).items()
         return (
             ("interests", printable(", ".join(agent.interests)) or "none in particular"),
             ("character", printable(agent.personality)),
@@ -220,79 +188,78 @@ class LiveSource(on_show.Source):
             ("activity", f"{agent.activity:.3f} per round"),
             ("post rate", f"{agent.post_rate:.3f} per round"),
             ("band", f"{agent.low_threshold:.3f} to {agent.high_threshold:.3f}"),
-            ("habits", acts),
-            *((name, f"{value:.3g}" if isinstance(value, float) else str(value)) for name, value in declared_values),
+            ("habits", ", ".join(f"{name} {share:.0%}" for name, share in agent.propensities.items())),
+            *((name, f"{value:.3g}" if isinstance(value, float) else str(value)) for name, value in values),
         )
 
-    def _moves(self, row: int) -> tuple[on_show.AgentMove, ...]:
-        rows = self.model.kept.rows.get("transitions")
+    def _moves(self, row: int) -> tuple[page_source.AgentMove, ...]:
+        rows = self.model.last_round.rows.get("transitions")
         if rows is None:
             return ()
-        places = np.flatnonzero(rows["agent"] == row)
-        names = ("trigger", "from_state", "to_state")
-        texts = {name: [str(rows[name].categories[code]) for code in rows[name].codes[places]] for name in names}
-        numbers = {name: rows[name][places].tolist() for name in ("tick", "post", "open")}
-        return tuple(
-            on_show.AgentMove(tick, trigger, AgentState(source), AgentState(target), post, bool(is_open))
-            for tick, trigger, source, target, post, is_open in zip(
-                numbers["tick"], *(texts[name] for name in names), numbers["post"], numbers["open"], strict=True
+        moves = []
+        for place in np.flatnonzero(rows["agent"] == row).tolist():
+            trigger, source, target = (
+                str(rows[name].categories[rows[name].codes[place]]) for name in ("trigger", "from_state", "to_state")
             )
-        )
+            tick, post, is_open = int(rows["tick"][place]), int(rows["post"][place]), bool(rows["open"][place])
+            states = AgentState(source), AgentState(target)
+            moves.append(page_source.AgentMove(tick, trigger, *states, post, is_open))
+        return tuple(moves)
 
     def _feed(
-        self, row: int, explained: ToldRound, moves: Sequence[on_show.AgentMove]
-    ) -> tuple[tuple[on_show.FeedPost, ...], str]:
+        self, row: int, explanation: RoundExplanation, moves: Sequence[page_source.AgentMove]
+    ) -> tuple[tuple[page_source.FeedPost, ...], str]:
         """Return the posts of an agent's feed in the last round, and a note on what is missing."""
-        people, posts, shown = self.model.population, self.model.posts, explained.shown
+        people, posts, shown = self.model.population, self.model.posts, explanation.shown
         n, n_read = int(people.n_feed[row]), int(people.n_read[row])
-        ids = people.feed[row, : min(n, MOST_OF_FEED)].tolist() if self.at >= 0 else []
-        did: dict[int, list[str]] = {}
+        ids = people.feed[row, : min(n, MAX_FEED_POSTS)].tolist() if self.at >= 0 else []
+        did: dict[int, dict[str, None]] = {}  # each action once, in order
         for move in moves:
             if move.post >= 0 and move.target.value.startswith("engaging_"):
-                did.setdefault(move.post, []).append(move.target.value.removeprefix("engaging_"))
-        why = {} if shown is None or shown.reasons is None else shown.reasons.posts
+                did.setdefault(move.post, {})[move.target.value.removeprefix("engaging_")] = None
+        reasons = {} if shown is None or shown.reasons is None else shown.reasons.posts
         feed = tuple(
-            on_show.FeedPost(
+            page_source.FeedPost(
                 place=place,
                 post=post,
                 author=self.agent_name(int(posts.author[post])),
                 text=self.post_text(post),
                 kind=POST_KINDS[int(posts.kind[post])],
-                told=why.get(post, "").partition(", ")[2],
+                reason=reasons.get(post, "").partition(", ")[2],
                 was_read=place <= n_read,
-                did=", ".join(dict.fromkeys(did.get(post, []))),
+                did=", ".join(did.get(post, ())),
             )
             for place, post in enumerate(ids, 1)
         )
+        note = f"{n_read:,} of {n:,} posts were read." + (f" The first {len(feed)} are shown." * (n > len(feed)))
         if not n:
-            none = "No feed in this round: it did not come online, or there was nothing new for it."
-            return feed, "The round failed: what it was shown is not known." if self.model.fault else none
-        return feed, f"{n_read:,} of {n:,} posts were read." + (f" The first {len(feed)} are shown." * (n > len(feed)))
+            note = "No feed in this round: it did not come online, or there was nothing new for it."
+            note = "The round failed, so its feed is unknown." if self.model.fault else note
+        return feed, note
 
-    @_while_no_round_runs
-    def oracle(self) -> on_show.OracleOnShow:
-        return oracle_on_show(self.model)
-
-
-_LIMITS: Final = {"calls": "max_calls", "tokens": "max_tokens", "seconds": "max_seconds"}
+    def oracle(self) -> page_source.OracleDetails:
+        with self.model.lock:
+            return oracle_details(self.model)
 
 
-def oracle_on_show(model: PageModel) -> on_show.OracleOnShow:
+def oracle_details(model: PageModel) -> page_source.OracleDetails:
     """Return who has decided the open choices so far."""
     reasoner = model.reasoner
     note = [reasoner.note] if reasoner.note else []
     if not asks_llm(reasoner):
-        return on_show.OracleOnShow(reasoner.label, dict(model.sources), notes=note)
+        return page_source.OracleDetails(reasoner.label, dict(model.sources), notes=note)
     usage = reasoner.usage + (model.writer.usage if model.writer is not None else Counter())
-    limits = {what: getattr(reasoner.params, key) for what, key in _LIMITS.items()}
-    counts: dict[str, float] = {"calls": usage["calls"], "tokens": usage["prompt_tokens"] + usage["completion_tokens"]}
-    left: Any = reasoner.budget.snapshot()["run"]
-    if limits["seconds"] is not None:
-        counts["seconds"] = limits["seconds"] - float(left[2])
-    spent = [on_show.Spent(what, n, limits[what]) for what, n in counts.items()]
+    p, n_tokens = reasoner.params, usage["prompt_tokens"] + usage["completion_tokens"]
+    spent: dict[str, tuple[float, float | None]] = {
+        "calls": (usage["calls"], p.max_calls),
+        "tokens": (n_tokens, p.max_tokens),
+    }
+    if p.max_seconds is not None:
+        left: Any = reasoner.budget.snapshot()["run"]
+        spent["seconds"] = p.max_seconds - float(left[2]), p.max_seconds
     notes = [
         f"{usage['prompt_tokens']:,} tokens of prompts, {usage['completion_tokens']:,} of answers.",
-        f"If no answer comes: {reasoner.params.fallback}.",
+        f"If no answer comes: {p.fallback}.",
         *note,
     ]
     for llm, n in sorted(reasoner.by_llm.items()):
@@ -300,5 +267,5 @@ def oracle_on_show(model: PageModel) -> on_show.OracleOnShow:
             answers = f"{n['llm'] + n['cache']:,} answers, {n['fallback']:,} fallbacks"
             notes.append(f"{llm}: {n['calls']:,} calls, {answers}.")
     if model.written:
-        notes.append("Texts: " + ", ".join(f"{n:,} {what}" for what, n in model.written.items()) + ".")
-    return on_show.OracleOnShow(reasoner.label, dict(model.sources), spent, dict(reasoner.reasons), notes)
+        notes.append("Texts: " + ", ".join(f"{n:,} {kind}" for kind, n in model.written.items()) + ".")
+    return page_source.OracleDetails(reasoner.label, dict(model.sources), spent, dict(reasoner.reasons), notes)

@@ -4,7 +4,6 @@ import warnings
 from collections.abc import Callable, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, replace
-from math import inf
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import RLock
@@ -27,39 +26,24 @@ from prism_mesa.social.model import SocialModel
 from prism_mesa.social.params import SocialParams
 from prism_mesa.social.platform import Platform
 from prism_mesa.social.state.chunks import trim_heap
-from prism_mesa.view.page.inputs import changed_keys, input_values, with_inputs
+from prism_mesa.view.page.inputs import apply_inputs, changed_keys, input_values
 
-MOST_REPEATED: Final = 20_000
-"""The most agents for which the state before each round is kept, so that an agent's round can be explained."""
-_ROUNDS_A_TRIM: Final = 10
-_SLOW_S: Final = 1.0
-"""If a round took so many seconds, the page says that the next one is running."""
-_TOGETHER_S: Final = 1.0
-"""A model plays, and is not stepped, if its rounds end fewer seconds apart."""
-_REST_S: Final = 0.4
-"""Seconds within which the next round of a model that plays is expected."""
-
-
-def forget(platform: Platform) -> None:
-    """Free a copy of a platform at once: its reference cycles would keep it until the next garbage collection."""
-    vars(platform).clear()
+MAX_COPIED: Final = 20_000
+"""The most agents for which the platform before each round is copied, so that an agent's round can be explained."""
+_ROUNDS_PER_TRIM: Final = 10
+_SLOW_S: Final = 1.0  # after a round of so many seconds, the page says when the next round runs
 
 
 class LastRound:
-    """A recorder that keeps the rows of one round, of the tables that the page shows.
-
-    Attributes:
-        rows: Table -> columns.
-        answers: The answer to each question to an LLM, by tick and agent.
-    """
+    """A recorder of one round: `rows` by table, and the LLM's `answers` by tick and agent."""
 
     def __init__(self) -> None:
-        self.rows: dict[str, Mapping[str, Any]] = {}
-        self.answers: dict[tuple[int, int], Answer] = {}
+        self.begin()
 
     def begin(self) -> None:
         """Forget the previous round."""
-        self.rows, self.answers = {}, {}
+        self.rows: dict[str, Mapping[str, Any]] = {}
+        self.answers: dict[tuple[int, int], Answer] = {}
 
     def wants(self, table: str) -> bool:
         """Return whether rows of a table are kept."""
@@ -69,7 +53,7 @@ class LastRound:
         """Keep rows of the round."""
         self.rows[table] = columns
 
-    def hear(self, question: PlacedQuestion, answer: Answer) -> None:
+    def keep_answer(self, question: PlacedQuestion, answer: Answer) -> None:
         """Keep an LLM's answer."""
         self.answers[question.tick, question.agent] = answer
 
@@ -77,8 +61,7 @@ class LastRound:
 class PageModel(SocialModel):
     """A social model that keeps its errors for the page to show; an exception would replace the page.
 
-    Invalid inputs, and inputs with which no model can be made, are left out. A round that fails ends the run; the page
-    stays.
+    Inputs that are invalid, or with which no model can be made, are left out. A round that fails ends the run.
 
     Args:
         config: The configuration that the inputs change.
@@ -86,18 +69,19 @@ class PageModel(SocialModel):
         on_work: Called with a text when something slow begins, and with an empty one when it ends.
 
     Attributes:
+        rest_s: Seconds without a new round after which the page explains the last one.
         inputs: Values of all inputs, by key.
-        faults: The reason why an input was left out, by key.
-        fault: Why the run ended, if a round failed; else empty.
-        uncopied: Why the state before a round could not be kept; else empty.
-        kept: The last round, in rows.
+        faults: Why inputs were left out, by key.
+        fault: Why a round failed; else empty.
+        copy_fault: Why the platform before a round could not be copied; else empty.
         lock: Held while a round runs. Hold it to read the model from another thread.
-        ledger: Answers of the LLM; None if none is asked.
-        on_work: As the argument; you can replace it.
+        ledger: Answers of the LLM; None if no LLM is asked.
 
     Raises:
         PrismError: If no model can be made from `config` itself.
     """
+
+    rest_s = 0.4
 
     def __init__(
         self,
@@ -113,33 +97,32 @@ class PageModel(SocialModel):
         self.on_work, self._round_s = on_work, _SLOW_S if asks_llm(self.reasoner) else 0.0
 
     def _begin(self, config: SocialParams, inputs: Mapping[str, Any] | None) -> None:
-        at_first = input_values(config)
-        values = {key: (inputs or {})[key] for key in changed_keys(inputs or {}, at_first)}
-        why = ""
-        for without in ((), *((key,) for key in values), tuple(values)):
-            params, faults = with_inputs(config, {key: values[key] for key in values if key not in without})
+        defaults = input_values(config)
+        values = {key: (inputs or {})[key] for key in changed_keys(inputs or {}, defaults)}
+        reason = ""
+        for left_out in ((), *((key,) for key in values), tuple(values)):
+            params, faults = apply_inputs(config, {key: values[key] for key in values if key not in left_out})
             try:
                 self._start(params)
                 break
             except (PrismError, MemoryError) as error:
-                if without == tuple(values):
+                if left_out == tuple(values):
                     raise
-                why = why or format_error(error)
-        self.inputs = {**at_first, **values}
-        self.faults = faults | dict.fromkeys(without, why)
-        self.fault = self.uncopied = ""
+                reason = reason or format_error(error)
+        self.inputs = {**defaults, **values}
+        self.faults = faults | dict.fromkeys(left_out, reason)
+        self.fault = self.copy_fault = ""
         self.lock = RLock()
         self._before: Platform | None = None
-        self._ended = -inf, -inf
         self._keep_answers()
 
     def _start(self, params: SocialParams) -> None:
-        """Start again with these parameters."""
+        """Make the model anew with these parameters."""
         self.__dict__.clear()  # a half-made model
-        self.kept = LastRound()
+        self.last_round = LastRound()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the page shows `notes` itself
-            super().__init__(params, recorder=self.kept)
+            super().__init__(params, recorder=self.last_round)
 
     def _keep_answers(self) -> None:
         """Keep the LLM's answers, which the page shows, in a temporary ledger until the model is closed."""
@@ -149,69 +132,65 @@ class PageModel(SocialModel):
             self._folder = TemporaryDirectory(prefix="prism-page-", suffix=".temporary")
             self.ledger = Ledger(Path(self._folder.name) / "ledger.sqlite")
             self.reasoner.record(self.ledger, "page/page")
-            self.reasoner.on_answer = self.kept.hear
+            self.reasoner.on_answer = self.last_round.keep_answer
 
     def step(self) -> None:
         """Run one round. If it fails, the run ends, and `fault` says why."""
-        began = monotonic()
-        if self._round_s >= _SLOW_S:
+        began, is_slow = monotonic(), self._round_s >= _SLOW_S
+        if is_slow:
             self.on_work("a round is being run ...")
-        self._step()
-        if self._round_s >= _SLOW_S:
-            self.on_work("")
-        self._ended = self._ended[1], monotonic()
-        self._round_s = self._ended[1] - began
-
-    def _step(self) -> None:
         with self.lock:
             try:
-                self._forget_before()
-                self._before = self._copied_platform() if len(self.population) <= MOST_REPEATED else None
-                self.kept.begin()
+                self._free_copy()
+                self._before = self._copied_platform() if len(self.population) <= MAX_COPIED else None
+                self.last_round.begin()
                 super().step()
             except Exception as error:  # a user's guard or action may raise anything; the page must survive it
-                self._forget_before()
+                self._free_copy()
                 self.fault, self.running = format_error(error), False
+        if is_slow:
+            self.on_work("")
+        self._round_s = monotonic() - began
 
-    def _forget_before(self) -> None:
+    def _free_copy(self) -> None:
+        """Free the copy of the platform before the last round."""
         if self._before is not None:
-            forget(self._before)
+            vars(self._before).clear()  # its reference cycles would keep it until the next garbage collection
             self._before = None
-        if self.round % _ROUNDS_A_TRIM == 0:
+        if self.round % _ROUNDS_PER_TRIM == 0:
             trim_heap()
 
     def _copied_platform(self) -> Platform | None:
-        """Return a copy of the platform, sharing what never changes; if that fails, set `uncopied` and return None."""
+        """Return a copy of the platform that shares constant parts; if that fails, set `copy_fault`."""
         shared = (self.reasoner, self.writer, self.platform.network, self.first_network, self.drawn_network)
         try:
             return deepcopy(self.platform, {id(part): part for part in shared if part is not None})
         except Exception as error:  # a user's agent may not be copyable; the round runs anyway
-            self.uncopied = format_error(error)
+            self.copy_fault = format_error(error)
             return None
 
-    @property
-    def can_be_told(self) -> bool:
-        """Whether the state before the last round was kept."""
-        return self._before is not None
-
-    @property
-    def rest_s(self) -> float:
-        """Seconds without a new round after which none is expected; 0 if rounds are run one by one."""
-        before, last = self._ended
-        is_playing = last - before < _TOGETHER_S and monotonic() - last < _REST_S
-        return _REST_S if is_playing else 0.0
-
-    def as_the_round_opened(self) -> SocialModel | None:
-        """Return a copy of the model before the last round, without LLM and records; None if it was not kept."""
-        if self._before is None:
-            return None
+    def copy_before_round(self) -> SocialModel:
+        """Return a copy of the model before the last round, without LLM and records; its platform must be copied."""
         before = deepcopy(self._before, {id(part): part for part in (self.reasoner, self.writer) if part is not None})
         collector = RoundCollector(tables={name: list(rows) for name, rows in self.datacollector.tables.items()})
-        left_out = (self.kept, self.ledger, self._folder, self._before, self.lock, self.on_work)
+        left_out = (self.last_round, self.ledger, self._folder, self._before, self.lock, self.on_work)
         replaced = {id(self.platform): before, id(self.datacollector): collector}
         twin = deepcopy(self, {id(part): None for part in left_out if part is not None} | replaced)
-        twin.platform = before
+        twin.platform = cast("Platform", before)
         return twin
+
+    def why_not_explained(self) -> str:
+        """Return why the last round cannot be explained; empty if it can."""
+        if self._before is not None:
+            return ""
+        if self.round < 0:
+            return "No round has been run yet: press play (▶), or Step."
+        if self.fault:
+            return "The round failed and cannot be explained."
+        if self.copy_fault:
+            return f"No explanation: the state before the round could not be kept ({self.copy_fault})."
+        n = len(self.population)
+        return f"With {n:,} agents, the state before each round is not kept: use prism run, then prism why."
 
     def close(self) -> None:
         """Close the LLM's threads and connections, and delete its answers."""
@@ -223,7 +202,7 @@ class PageModel(SocialModel):
 
 
 @dataclass(frozen=True)
-class ToldRound:
+class RoundExplanation:
     """An explanation of an agent's last round; `shown` is None if it did nothing, `note` says why it is missing."""
 
     lines: tuple[str, ...] = ()
@@ -232,8 +211,8 @@ class ToldRound:
 
 
 @dataclass(frozen=True)
-class _RecalledChoice:
-    """Answers questions from those of the last round (see `gateway.Questions`)."""
+class _KnownAnswers:
+    """Answers questions with the answers of the last round (see `gateway.Questions`)."""
 
     answers: Mapping[tuple[int, int], Answer]
 
@@ -244,84 +223,58 @@ class _RecalledChoice:
         return PendingQuestion(question, "", options, place, (0.0, 0, 0), done=True, answer=answer)
 
 
-def _recalling(asked: Reasoner, model: PageModel) -> Reasoner:
-    """Return a reasoner that repeats the answers of an LLM in the last round."""
-    store = AnswerStore(shared=model.ledger)
-    reasoner = Reasoner(asked.oracles, params=asked.params, store=store, rule=asked.rule, kind=asked.kind)
-    reasoner.batch_reasoner = asked.batch_reasoner
-    reasoner.questions = cast("Any", _RecalledChoice(model.kept.answers))
-    return reasoner
-
-
-def tell_round(model: PageModel, row: int) -> ToldRound:
-    """Explain what an agent did in the last round of a model. The model is not changed."""
+def explain_round(model: PageModel, row: int) -> RoundExplanation:
+    """Explain what an agent did in the last round of a model, by running it again in a copy of the model."""
+    if note := model.why_not_explained():
+        return RoundExplanation(note=note)
+    twin: SocialModel | None = None
+    asked = model.reasoner
     try:
-        twin = model.as_the_round_opened()
-    except Exception as error:  # a user's model may not be copyable
-        return ToldRound(note=f"It cannot be told why: {format_error(error)}.")
-    if twin is None:
-        return ToldRound(note=why_untold(model))
-    asked, before = model.reasoner, twin.platform
-    if asks_llm(asked):
-        before.reasoner = _recalling(asked, model)
-    before.writer = None
-    try:
+        twin = model.copy_before_round()
+        twin.platform.writer = None
+        if asks_llm(asked):  # the copy repeats the LLM's answers
+            store = AnswerStore(shared=model.ledger)
+            reasoner = Reasoner(asked.oracles, params=asked.params, store=store, rule=asked.rule, kind=asked.kind)
+            reasoner.batch_reasoner = asked.batch_reasoner
+            reasoner.questions = cast("Any", _KnownAnswers(model.last_round.answers))
+            twin.platform.reasoner = reasoner
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the model has issued these warnings
-            return _explain_round(model, twin, row)
-    except Exception as error:  # a user's guard may raise anything; the page must survive it
-        return ToldRound(note=f"It cannot be told why: {format_error(error)}.")
+            return _explain_in_copy(model, twin, row)
+    except Exception as error:  # a user's agent may not be copyable, and a user's guard may raise anything
+        return RoundExplanation(note=f"No explanation: {format_error(error)}.")
     finally:
-        if before.reasoner is not asked and asks_llm(before.reasoner):
-            before.reasoner.store.shared = None  # the model closes its ledger
-        twin.close()
-        forget(before)
+        if twin is not None:
+            if (copied := twin.platform.reasoner) is not asked and asks_llm(copied):
+                copied.store.shared = None  # the model closes its ledger
+            twin.close()
+            vars(twin.platform).clear()  # frees it at once
 
 
-def _explain_round(model: PageModel, twin: SocialModel, row: int) -> ToldRound:
-    """Run the last round again in a copy of the model, and explain an agent."""
+def _explain_in_copy(model: PageModel, twin: SocialModel, row: int) -> RoundExplanation:
     traced = TracedAgent(twin, row)
     SocialModel.step(twin)
     twin.platform.posts = model.posts  # with what was written in the round
     traced.note_round()
     if not traced.rounds:
-        return ToldRound(note="It was not on the platform in this round.")
+        return RoundExplanation(note="It was not on the platform in this round.")
     shown = traced.rounds[-1]
     shown.thoughts = _thoughts(model, row)
     for move in shown.moves:
         if move.post is not None and (post := model.post(move.post.post_id, row)) is not None:
             move.post = replace(move.post, text=post.text, words=post.words)
-    keys = {move.stored.key for move in shown.moves if move.stored is not None}
-    explanation = Explanation(traced, model.reasoner.label, traced.rounds, shown, _askers(model, keys))
-    return ToldRound(tuple(round_lines(explanation, shown)), shown)
-
-
-def why_untold(model: PageModel) -> str:
-    """Return why the last round of a model cannot be explained; empty if it can."""
-    if model.can_be_told:
-        return ""
-    if model.round < 0:
-        return "No round has been run yet: press play (▶), or Step."
-    if model.fault:
-        return "The round failed; it cannot be told why."
-    if model.uncopied:
-        return f"It cannot be told why: the state before the round could not be kept ({model.uncopied})."
-    return f"With {len(model.population):,} agents the state before each round is not kept: run it, and ask prism why."
+    askers: dict[str, list[AskedRow]] = {move.stored.key: [] for move in shown.moves if move.stored is not None}
+    for asked in model.ledger.asked() if model.ledger is not None and askers else ():
+        if asked.key in askers:
+            askers[asked.key].append(asked)
+    explanation = Explanation(traced, model.reasoner.label, traced.rounds, shown, askers)
+    return RoundExplanation(tuple(round_lines(explanation, shown)), shown)
 
 
 def _thoughts(model: PageModel, row: int) -> list[Thought]:
-    columns = model.kept.rows.get("thoughts")
+    columns = model.last_round.rows.get("thoughts")
     if columns is None:
         return []
     rows = np.flatnonzero(columns["agent"] == row)
     cells = (columns[name][rows].tolist() for name in ("tick", "action", "event", "text"))
     return [Thought(*thought) for thought in zip(*cells, strict=True)]
-
-
-def _askers(model: PageModel, keys: set[str]) -> dict[str, list[AskedRow]]:
-    """Return the reasoners that received answers so far."""
-    askers: dict[str, list[AskedRow]] = {key: [] for key in keys}
-    for row in model.ledger.asked() if model.ledger is not None and keys else ():
-        if row.key in askers:
-            askers[row.key].append(row)
-    return askers

@@ -2,7 +2,7 @@
 
 # mypy: disable-error-code=no-untyped-call
 # (solara's components are only partly annotated)
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -17,69 +17,56 @@ from solara.hooks.use_reactive import use_reactive
 from prism_mesa.errors import counted, shortened
 from prism_mesa.statechart import STATE_COLORS
 from prism_mesa.streams import Streams
-from prism_mesa.view.page.source import NOT_THERE, AgentAttribute, Follows, Ints, Source
-from prism_mesa.view.page.widgets import OTHER, SCALE, Json, OnAgent, packed, show_graph, show_inputs, view_card
+from prism_mesa.view.page.source import ABSENT, AgentAttribute, Follows, Ints, Source
+from prism_mesa.view.page.widgets import OTHER, SCALE, Json, pack_nodes, packed, show_graph, show_inputs, view_card
 
 type Points = npt.NDArray[np.float64]
 
-MOST_AGENTS: Final = 5000
-"""Agents that are drawn; of more, an even sample."""
-MOST_FOLLOWS: Final = 12_000
-"""Follows that are drawn; of more, an even sample."""
+MAX_AGENTS: Final = 5000  # agents that are drawn; of more, an even sample
+MAX_FOLLOWS: Final = 12_000  # follows that are drawn; of more, an even sample
 _STEPS: Final = 120
 _CELLS: Final = 64
 _GOLDEN: Final = np.pi * (3 - np.sqrt(5))
 
 
 @dataclass(frozen=True)
-class Drawn:
-    """The agents to draw, and their positions.
-
-    Attributes:
-        agents: Their rows, ascending.
-        where: Shape (len(agents), 2), each coordinate in -1..1.
-    """
+class NetworkLayout:
+    """The rows of the agents to draw, ascending, and their positions, shape (len(agents), 2), each in -1..1."""
 
     agents: npt.NDArray[np.int64]
     where: Points
 
-    def places(self, rows: Ints, n: int) -> npt.NDArray[np.int64]:
-        """Return the position in `agents` of each of `n` agents; -1 if it is not drawn."""
-        place = np.full(n, -1, np.int64)
-        place[self.agents] = np.arange(len(self.agents))
-        return place[rows]
 
+def lay_out(follows: Follows) -> NetworkLayout:
+    """Return positions of agents: agents that follow each other are close, others apart.
 
-def lay_out(follows: Follows) -> Drawn:
-    """Return positions of agents: those who follow each other are close, all others apart.
-
-    Agents are drawn together by their follows, and pushed apart by how crowded it is: both forces of Fruchterman and
-    Reingold (1991, doi:10.1002/spe.4380211102), the second one read from a grid, so that the time grows with the
-    number of agents. The same network gives the same picture.
+    Follows attract agents, and crowded places repel them: the forces of Fruchterman and Reingold (1991,
+    doi:10.1002/spe.4380211102). The repulsion is read from a grid, so the time grows linearly with the number of
+    agents. The same network gives the same picture.
     """
-    n = len(follows.followers)
-    drawn = np.arange(n)
-    if n > MOST_AGENTS:
-        drawn = np.sort(np.argsort(Streams(0).uniform("agents drawn", drawn), kind="stable")[:MOST_AGENTS])
-    src, dst = sample_follows(Drawn(drawn, np.zeros((len(drawn), 2))), follows, 4 * MOST_FOLLOWS)
-    return Drawn(drawn, _settled(src, dst, follows.followers[drawn]))
+    agents = np.arange(len(follows.followers))
+    if len(agents) > MAX_AGENTS:
+        agents = np.sort(np.argsort(Streams(0).uniform("agents drawn", agents), kind="stable")[:MAX_AGENTS])
+    src, dst = sample_follows(agents, follows, 4 * MAX_FOLLOWS)
+    return NetworkLayout(agents, _find_equilibrium(src, dst, follows.followers[agents]))
 
 
-def sample_follows(drawn: Drawn, follows: Follows, most: int = MOST_FOLLOWS) -> tuple[Ints, Ints]:
+def sample_follows(agents: Ints, follows: Follows, limit: int = MAX_FOLLOWS) -> tuple[Ints, Ints]:
     """Return follows between drawn agents, as positions among them; too many are thinned evenly."""
-    n = len(follows.followers)
-    src, dst = drawn.places(follows.src, n), drawn.places(follows.dst, n)
-    both = (src >= 0) & (dst >= 0)
-    src, dst = src[both], dst[both]
-    if len(src) > most:
-        of = drawn.agents
-        kept = Streams(0).uniform("follows drawn", of[dst], index=of[src].astype(np.uint64)) < most / len(src)
+    place = np.full(len(follows.followers), -1, np.int64)
+    place[agents] = np.arange(len(agents))
+    src, dst = place[follows.src], place[follows.dst]
+    drawn = (src >= 0) & (dst >= 0)
+    src, dst = src[drawn], dst[drawn]
+    if len(src) > limit:
+        draws = Streams(0).uniform("follows drawn", agents[dst], index=agents[src].astype(np.uint64))
+        kept = draws < limit / len(src)
         src, dst = src[kept], dst[kept]
     return src, dst
 
 
-def _settled(src: Ints, dst: Ints, followers: Ints) -> Points:
-    """Return where agents come to rest under both forces; coordinates are in -1..1."""
+def _find_equilibrium(src: Ints, dst: Ints, followers: Ints) -> Points:
+    """Return the positions at which both forces balance, in -1..1."""
     n = len(followers)
     order = np.argsort(-followers, kind="stable")
     where = np.empty((n, 2))
@@ -96,9 +83,9 @@ def _settled(src: Ints, dst: Ints, followers: Ints) -> Points:
             pull[:, axis] = np.bincount(src, force, n) - np.bincount(dst, force, n)
         move = 0.9 * pull + _push(where, mass) - 0.04 * where
         length = np.maximum(np.hypot(*move.T), 1e-12)[:, None]
-        most = 0.12 * (1 - step / _STEPS) + 0.004
-        where += move / length * np.minimum(length, most)
-    return _within(where)
+        max_step = 0.12 * (1 - step / _STEPS) + 0.004
+        where += move / length * np.minimum(length, max_step)
+    return _scale_points(where)
 
 
 def _push(where: Points, mass: Points) -> Points:
@@ -121,17 +108,15 @@ def _push(where: Points, mass: Points) -> Points:
     return push
 
 
-def _within(where: Points) -> Points:
+def _scale_points(where: Points) -> Points:
     """Scale points into -1..1, and pull in outliers."""
     if not len(where):
         return where
     where = where - np.median(where, axis=0)
     radius = np.hypot(*where.T)
     reach = max(float(np.quantile(radius, 0.98)), 1e-9)
-    scale = np.where(
-        radius > reach, (reach + 0.3 * reach * np.tanh((radius - reach) / reach)) / np.maximum(radius, 1e-9), 1
-    )
-    where = where * scale[:, None]
+    pulled_in = reach + 0.3 * reach * np.tanh((radius - reach) / reach)
+    where = where * np.where(radius > reach, pulled_in / np.maximum(radius, 1e-9), 1)[:, None]
     return np.asarray(where / max(float(np.abs(where).max()), 1e-9), np.float64)
 
 
@@ -140,24 +125,27 @@ _STATE: Final = "state"
 
 
 @component
-def network_view(source: Source, at: int, chosen: int, choose: OnAgent, name: str) -> None:
+def network_view(source: Source, at: int, chosen: int, choose: Callable[[int], None], name: str) -> None:
     """Show who follows whom, coloured by state or an attribute."""
     by = use_reactive(_STATE)
     attributes = source.attributes()
     follows = source.follows()
     drawn = use_memo(lambda: lay_out(follows), [id(source.run), source.n_agents])
     nodes = use_memo(lambda: _network_nodes(source, drawn, follows), [drawn, follows])
-    pairs = use_memo(lambda: sample_follows(drawn, follows), [drawn, follows])
+    pairs = use_memo(lambda: sample_follows(drawn.agents, follows), [drawn, follows])
     links = use_memo(lambda: packed(np.stack(pairs, axis=1), np.int32), [pairs])
     colour = by.value if by.value in attributes else _STATE
     codes, legend = _network_colors(source, attributes, colour)
-    note = _network_note(source, drawn, len(pairs[0]), len(follows.src))
-    note += " Colour: the most that each did in the round." if colour == _STATE else ""
+    n, n_agents, n_pairs, n_follows = len(drawn.agents), source.n_agents, len(pairs[0]), len(follows.src)
+    note = f"{n:,} of {n_agents:,} agents, drawn evenly; " if n < n_agents else f"{counted(n, 'agent')}; "
+    note += f"{n_pairs:,} of {n_follows:,} follows" if n_pairs < n_follows else counted(n_follows, "follow")
+    note += " as lines; the larger a dot, the more followers."
+    note += " Colour: the most active state of each agent in the round." if colour == _STATE else ""
     with view_card("Who follows whom", "view-network tall"):
-        item = {"group": "", "key": "by", "label": "coloured by", "kind": "select", "value": colour}
+        item = {"group": "", "key": "by", "label": "coloured by", "kind": "select", "choices": [_STATE, *attributes]}
         show_inputs(
             name=f"{name}-network",
-            items=[{**item, "choices": [_STATE, *attributes]}],
+            items=[{**item, "value": colour}],
             inline=True,
             event_change=lambda change: by.set(change["value"]),
         )
@@ -167,33 +155,26 @@ def network_view(source: Source, at: int, chosen: int, choose: OnAgent, name: st
                 nodes=nodes,
                 links=links,
                 colors=packed(codes[drawn.agents], np.uint8),
-                palette=[color for _, color in legend],
                 faint=2 if colour == _STATE else 0,  # idle and resting
                 legend=[{"name": name, "color": color} for name, color in legend],
                 note=note,
                 selected=chosen,
                 axis=None,
-                square=True,
                 curved=False,
                 event_pick=lambda picked: choose(int(picked["id"])),
             )
 
 
-def _network_nodes(source: Source, drawn: Drawn, follows: Follows) -> Json:
+def _network_nodes(source: Source, drawn: NetworkLayout, follows: Follows) -> Json:
     followers = follows.followers[drawn.agents]
     least = 1.6 if len(drawn.agents) > 1000 else 2.4
     size = least + 9 * np.sqrt(followers / max(1, int(followers.max(initial=0))))
-    return {
-        "key": f"network {id(source.run)}",
-        "x": packed(drawn.where[:, 0], np.float32),
-        "y": packed(drawn.where[:, 1], np.float32),
-        "size": packed(size, np.float32),
-        "ids": packed(drawn.agents, np.int32),
-        "names": [
-            f"{source.agent_name(row)} ({row}), {n:,} followers"
-            for row, n in zip(drawn.agents.tolist(), followers.tolist(), strict=True)
-        ],
-    }
+    names = [
+        f"{source.agent_name(row)} ({row}), {n:,} followers"
+        for row, n in zip(drawn.agents.tolist(), followers.tolist(), strict=True)
+    ]
+    x, y = drawn.where[:, 0], drawn.where[:, 1]
+    return pack_nodes(f"network {id(source.run)}", x, y, size, drawn.agents, names)
 
 
 def _network_colors(
@@ -202,14 +183,14 @@ def _network_colors(
     """Return a code for each agent, and the name and colour of each code."""
     states = source.states()
     if by == _STATE:
-        place = np.full(256, NOT_THERE, np.uint8)
+        place = np.full(256, ABSENT, np.uint8)
         for rank, state in enumerate(STATE_COLORS):
             place[state.code] = rank
         return place[states], [(state.value, color) for state, color in STATE_COLORS.items()]
     attribute = attributes[by]
     values = attribute.values
-    known = np.isfinite(values) & (states != NOT_THERE)
-    codes = np.full(len(values), NOT_THERE, np.uint8)
+    known = np.isfinite(values) & (states != ABSENT)
+    codes = np.full(len(values), ABSENT, np.uint8)
     if attribute.names:
         common = np.argsort(-np.bincount(values[known].astype(np.int64), minlength=len(attribute.names)), kind="stable")
         few = np.sort(common[: len(_GROUP_COLORS)])
@@ -223,10 +204,3 @@ def _network_colors(
     codes[known] = np.clip(part, 0, len(SCALE) - 1).astype(np.uint8)
     ends = [f"{low:.3g}", *[""] * (len(SCALE) - 2), f"{high:.3g} {attribute.unit}".strip()]
     return codes, list(zip(ends, SCALE, strict=True))
-
-
-def _network_note(source: Source, drawn: Drawn, n_pairs: int, n_follows: int) -> str:
-    n = len(drawn.agents)
-    agents = f"{n:,} of {source.n_agents:,} agents, drawn evenly" if n < source.n_agents else counted(n, "agent")
-    share = f"{n_pairs:,} of {n_follows:,} follows" if n_pairs < n_follows else counted(n_follows, "follow")
-    return f"{agents}; {share} as lines; the larger a dot, the more followers."

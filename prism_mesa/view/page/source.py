@@ -17,13 +17,13 @@ from prism_mesa.statechart import STATE_COLORS, STATES, AgentState, Statechart
 type Ints = npt.NDArray[np.integer[Any]]
 type Floats = npt.NDArray[np.float64]
 
-NOT_THERE = 255
-"""In `Source.states`: not on the platform, or nothing of it was recorded."""
+ABSENT = 255
+"""In `Source.states`: not on the platform, or not recorded."""
 _RANK: Final = np.array([list(STATE_COLORS).index(state) for state in STATES], np.uint8)
 _BY_RANK: Final = np.array([state.code for state in STATE_COLORS], np.uint8)
 
 
-def most_done(before: Ints, agents: Ints, entered: Ints) -> npt.NDArray[np.uint8]:
+def most_active(before: Ints, agents: Ints, entered: Ints) -> npt.NDArray[np.uint8]:
     """Return each agent's most active state as a code, shape (n,): the last of its states in `STATE_COLORS`.
 
     Args:
@@ -31,9 +31,9 @@ def most_done(before: Ints, agents: Ints, entered: Ints) -> npt.NDArray[np.uint8
         agents: Rows of the agents that entered another state.
         entered: Codes of the states that they entered.
     """
-    most = _RANK[before]
-    np.maximum.at(most, agents, _RANK[entered])
-    return np.asarray(_BY_RANK[most])
+    ranks = _RANK[before]
+    np.maximum.at(ranks, agents, _RANK[entered])
+    return np.asarray(_BY_RANK[ranks])
 
 
 @dataclass(frozen=True)
@@ -47,13 +47,7 @@ class Follows:
 
 @dataclass(frozen=True)
 class AgentAttribute:
-    """A column by which agents can be coloured.
-
-    Attributes:
-        values: Numbers, or codes into `names` if there are any, shape (n,); NaN if unknown.
-        names: Names of the codes.
-        unit: Unit of the numbers.
-    """
+    """A column by which agents can be coloured: numbers, or codes into `names`, shape (n,); NaN if unknown."""
 
     values: Floats
     names: tuple[str, ...] = ()
@@ -62,11 +56,10 @@ class AgentAttribute:
 
 @dataclass(frozen=True)
 class PostColumns:
-    """Posts written so far, by id; `kind` holds codes of `domain.POST_KINDS`, `parent` is -1 if there is none.
+    """Posts written so far, by id.
 
-    Attributes:
-        round: The round in which it was written; readers see replies and reshares from the next round on.
-        root: The post at the root of its cascade.
+    `kind` holds codes of `domain.POST_KINDS`, `parent` is -1 without one, `root` starts the cascade, and `round` is
+    when the post was written.
     """
 
     author: Ints
@@ -83,12 +76,7 @@ class PostColumns:
 class FeedPost:
     """A post in an agent's feed.
 
-    Attributes:
-        place: Rank, from 1.
-        author: Name of the author.
-        told: Why it has this rank; empty if unknown.
-        was_read: Whether the agent read it in the round; None if unknown.
-        did: The agent's engagements: empty, `like`, `reply`, `reshare`, or several joined by `, `.
+    `place` is its rank from 1, `reason` explains that rank, and `did` lists the agent's engagements, joined by `, `.
     """
 
     place: int
@@ -96,7 +84,7 @@ class FeedPost:
     author: str
     text: str
     kind: str = "post"
-    told: str = ""
+    reason: str = ""
     was_read: bool | None = None
     did: str = ""
 
@@ -114,18 +102,15 @@ class AgentMove:
 
 
 @dataclass(frozen=True)
-class AgentOnShow:
+class AgentDetails:
     """One agent in the displayed round.
 
     Attributes:
-        profile: Its attributes, as (label, value).
         state: Its last state before the round closed.
         feed: Posts, best first or in the order of reading.
-        feed_note: What is unknown about the feed.
-        moves: Transitions by tick.
         why: Its actions and their reasons as lines, indented with blanks.
         why_note: A note that replaces or limits `why`.
-        ask: Label of the button that asks for `why`; empty if there is nothing to ask.
+        ask: Label of the button that asks for `why`; empty without a button.
     """
 
     row: int
@@ -147,75 +132,62 @@ def with_quote(words: str, kind: str, writer: str, text: str) -> str:
     return f"{words} {quote}" if words else quote
 
 
-def moves_lines(moves: Iterable[AgentMove], text_of: Callable[[int], str]) -> Iterator[str]:
-    """Yield a line for each transition; `text_of` returns the text of a post."""
-    for ticks, part, times in folded_moves(moves):
-        move, states = part[0], " -> ".join(state.value for state in (part[0].source, *(move.target for move in part)))
-        choice = ", a choice that was left open" if move.is_open else ""
-        post = f": post {move.post}, “{shortened(text_of(move.post), 100)}”" if move.post >= 0 else ""
+def move_lines(moves: Iterable[AgentMove], post_text: Callable[[int], str]) -> Iterator[str]:
+    """Yield a line for each transition, or repeated cycle of transitions."""
+    for ticks, cycle, times in fold_moves(moves):
+        move, states = cycle[0], " -> ".join(state.value for state in (cycle[0].source, *(m.target for m in cycle)))
+        choice = ", an open choice" if move.is_open else ""
+        post = f": post {move.post}, “{shortened(post_text(move.post), 100)}”" if move.post >= 0 else ""
         rest = f", on '{move.trigger}'{choice}{post}" if times == 1 else f", {times} times{choice}"
         yield f"tick{'s' if times > 1 else ''} {ticks}: {states}{rest}"
 
 
-def folded_moves(moves: Iterable[AgentMove]) -> Iterator[tuple[str, list[AgentMove], int]]:
-    """Yield moves with their ticks; a repeated cycle of states is yielded once, with the number of repeats."""
-    listed, at = list(moves), 0
-    for part, times in folded(listed, lambda move: (move.source, move.target, move.is_open)):
-        last = at + len(part) * times - 1
-        ticks = f"{listed[at].tick}" if times == 1 else f"{listed[at].tick} to {listed[last].tick}"
-        yield ticks, part, times
-        at = last + 1
+def fold_moves(moves: Iterable[AgentMove]) -> Iterator[tuple[str, list[AgentMove], int]]:
+    """Yield the ticks, the moves and the number of repeats of each cycle of states."""
+    remaining = list(moves)
+    for cycle, times in folded(list(remaining), lambda move: (move.source, move.target, move.is_open)):
+        last = len(cycle) * times - 1
+        yield f"{cycle[0].tick}" if times == 1 else f"{cycle[0].tick} to {remaining[last].tick}", cycle, times
+        remaining = remaining[last + 1 :]
 
 
 @dataclass(frozen=True)
-class Spent:
-    """An amount with its limit; `limit` is None if there is none."""
-
-    what: str
-    spent: float
-    limit: float | None = None
-
-
-@dataclass(frozen=True)
-class OracleOnShow:
+class OracleDetails:
     """Who has decided the open choices up to the displayed round.
 
     Attributes:
-        label: Name of the decider.
-        sources: Number of open choices by who answered (`llm.params.Source`); None if known only for whole runs.
-        spent: Calls, tokens and seconds, with their limits.
+        sources: Number of open choices by who answered (`llm.params.Source`); None if unknown up to this round.
+        spent: Calls, tokens and seconds, as name -> (amount, limit or None).
         reasons: Number of missing answers by reason.
-        notes: Remarks, a line each.
     """
 
     label: str
     sources: Mapping[str, int] | None = None
-    spent: Sequence[Spent] = ()
+    spent: Mapping[str, tuple[float, float | None]] = field(default_factory=dict)
     reasons: Mapping[str, int] = field(default_factory=dict)
     notes: Sequence[str] = ()
 
 
 class Source(Protocol):
-    """One moment of a run of a platform.
+    """One moment of a run of a platform: the round `at`, to which all values belong.
 
-    A live source follows its model; a recorded one is set to a round. All values belong to the round `at`.
+    A live source follows its model; a recorded one stays at its round.
+
+    Attributes:
+        run: The run, the same object at every moment; views cache layouts by it.
+        title: Name of the run, on one line.
+        rounds: Number of rounds that the run has or will have.
+        chart: The chart of the agents.
     """
 
-    @property
-    def run(self) -> object:
-        """The run, the same object at every moment; views cache layouts by it."""
-
-    @property
-    def title(self) -> str:
-        """Name of the run, on one line."""
+    run: object
+    title: str
+    rounds: int
+    chart: Statechart
 
     @property
     def facts(self) -> Sequence[tuple[str, str]]:
         """Facts about the run: (label, value), the most important first."""
-
-    @property
-    def rounds(self) -> int:
-        """Number of rounds that the run has or will have."""
 
     @property
     def at(self) -> int:
@@ -225,18 +197,15 @@ class Source(Protocol):
     def n_agents(self) -> int:
         """Number of agents, present or not."""
 
-    @property
-    def chart(self) -> Statechart:
-        """The chart of the agents."""
+    def at_round(self, round_: int) -> "Source":
+        """Return another moment of the run; a live source returns itself."""
+        return self
 
     def round_columns(self) -> Mapping[str, Floats]:
-        """Return the columns of the table `rounds` (`social.tables.ROUNDS`) for rounds 0 .. `at`; empty before."""
+        """Return the columns of the table `rounds` (`social.tables.ROUNDS`) for rounds 0 .. `at`."""
 
     def states(self) -> npt.NDArray[np.uint8]:
-        """Return the code of each agent's most active state in the round (in the order of `STATE_COLORS`).
-
-        `NOT_THERE` if it is not on the platform, or not recorded.
-        """
+        """Return the code of each agent's most active state in the round (see `most_active`), or `ABSENT`."""
 
     def follows(self) -> Follows:
         """Return who follows whom in the round; the same object until follows change."""
@@ -260,8 +229,16 @@ class Source(Protocol):
             DataError: If there is no such agent, or several have that name.
         """
 
-    def agent(self, row: int) -> AgentOnShow:
+    def agent(self, row: int) -> AgentDetails:
         """Return one agent in the displayed round."""
 
-    def oracle(self) -> OracleOnShow:
+    def explain_soon(self, row: int, on_change: Callable[[], None]) -> Callable[[], None]:
+        """Explain the displayed agent in the background if that is fast; return a function that cancels this."""
+        return lambda: None
+
+    def explain_now(self, row: int, on_change: Callable[[], None]) -> None:
+        """Explain an agent in the background because the user asked (see `AgentDetails.ask`)."""
+        return
+
+    def oracle(self) -> OracleDetails:
         """Return who has decided the open choices so far."""

@@ -12,20 +12,15 @@ from prism_mesa.view.page.source import Floats, PostColumns
 
 type Int64 = npt.NDArray[np.int64]
 
-MOST_POSTS: Final = 2000
-"""Posts of a tree that are drawn: the first ones."""
+MAX_POSTS: Final = 2000  # posts of a tree that are drawn, from the first on
 _RESHARE: Final = POST_KINDS.index("reshare")
 
 
 @dataclass(frozen=True)
 class Tree:
-    """The posts of a cascade, by id: the root first.
+    """The ids of a cascade's posts, ascending, the positions of their parents (-1 for the root), and their depths.
 
-    Attributes:
-        posts: Post ids.
-        parent: Position of each parent among them; -1 for the root.
-        depth: Number of reshares between each post and the root.
-        row: Vertical position from the top: leaves have whole numbers, other posts lie between their children.
+    `row` is the vertical position from the top: leaves have whole numbers, other posts lie between their children.
     """
 
     posts: Int64
@@ -34,7 +29,7 @@ class Tree:
     row: Floats
 
 
-def largest_cascades(posts: PostColumns, most: int, *, kind: PostKind = "post") -> list[tuple[int, int]]:
+def largest_cascades(posts: PostColumns, limit: int, *, kind: PostKind = "post") -> list[tuple[int, int]]:
     """Return (root, size) of the largest cascades with a reshare, largest first, ties by id.
 
     Roots are posts, as in a run's summary; with `kind` "reply", they are replies.
@@ -42,22 +37,22 @@ def largest_cascades(posts: PostColumns, most: int, *, kind: PostKind = "post") 
     sizes = np.bincount(posts.root[posts.kind == _RESHARE], minlength=0)
     roots = np.flatnonzero(sizes)
     roots = roots[posts.kind[roots] == POST_KINDS.index(kind)]
-    best = roots[np.argsort(-sizes[roots], kind="stable")][:most]
+    best = roots[np.argsort(-sizes[roots], kind="stable")][:limit]
     return [(int(root), int(sizes[root]) + 1) for root in best]
 
 
 def cascade_tree(posts: PostColumns, root: int) -> Tree:
     """Return the tree of reshares under a post."""
     members = np.flatnonzero((posts.root == root) & (posts.kind == _RESHARE))
-    ids = np.concatenate([[root], members])[:MOST_POSTS].astype(np.int64)
-    depth, row, parent = laid_out(ids.tolist(), posts.parent[ids].tolist())
+    ids = np.concatenate([[root], members])[:MAX_POSTS].astype(np.int64)
+    depth, row, parent = tree_layout(ids.tolist(), posts.parent[ids].tolist())
     return Tree(ids, parent, depth, row)
 
 
-def laid_out(ids: Sequence[int], above: Sequence[int]) -> tuple[Int64, Floats, Int64]:
-    """Return depths, rows and parents' positions of a tree's posts (see `Tree`), root first; `above` holds parents."""
+def tree_layout(ids: Sequence[int], parents: Sequence[int]) -> tuple[Int64, Floats, Int64]:
+    """Return the depth, row and parent position of each post of a tree (see `Tree`), given ids and parents."""
     place = {post: at for at, post in enumerate(ids)}
-    parent = np.array([-1, *(place.get(post, 0) for post in above[1:])], np.int64)
+    parent = np.array([-1, *(place.get(post, 0) for post in parents[1:])], np.int64)
     children: list[list[int]] = [[] for _ in ids]
     depth = np.zeros(len(ids), np.int64)
     for at in range(1, len(ids)):  # parents precede their children

@@ -4,12 +4,13 @@
 # (solara's components are only partly annotated)
 from collections.abc import Callable, Sequence
 
+from reacton.core import use_memo
 from reacton.ipyvuetify import Html
 from solara.core import component
 from solara.hooks.use_reactive import use_reactive
 
 from prism_mesa.errors import PrismError
-from prism_mesa.view.page.agent_view import TellSoon, agent_view, most_followed
+from prism_mesa.view.page.agent_view import agent_view, most_followed
 from prism_mesa.view.page.cascade_view import cascade_view
 from prism_mesa.view.page.network_view import network_view
 from prism_mesa.view.page.rounds_views import engagement_view, oracle_view, states_view
@@ -21,33 +22,22 @@ def show_views(
     source: Source,
     at: int,
     name: str = "page",
-    *,
-    of_agent: Source | None = None,
-    on_choose: Callable[[int], None] = lambda post: None,
-    on_ask: Callable[[int], None] = lambda row: None,
-    on_go: Callable[[int], None] = lambda round_: None,
-    tell_soon: TellSoon = lambda row, on_told: lambda: None,
+    go: Callable[[int], None] = lambda round_: None,
     beside: Sequence[Source] = (),
 ) -> None:
     """Show all views of a source at its round `at`.
 
-    Args:
-        source: The source to show.
-        at: Its round.
-        name: Distinguishes two sets of views on one page.
-        of_agent: The moment at which to show the chosen agent, if it differs.
-        on_choose: Called when the user chooses an agent, with the clicked post of a cascade or -1.
-        on_ask: Called with the agent that the user wants explained (see `AgentOnShow.ask`).
-        on_go: Called with the agent's round when the user moves all views there.
-        tell_soon: Called with the displayed agent; see `agent_view`.
-        beside: Other runs on the page, which share the axes.
+    An agent that the user chooses by a post is shown in the round in which it wrote the post. `name` distinguishes
+    two sets of views on one page, `go` moves the page to another round, and runs `beside` share the axes.
     """
-    chosen = use_reactive(most_followed(source))
-    fault = use_reactive("")
+    chosen, fault = use_reactive(most_followed(source)), use_reactive("")
+    written = use_reactive((at, -1))  # the page's round at the click, and the round of the clicked post
+    round_ = written.value[1] if written.value[0] == at and written.value[1] >= 0 else at
+    agent_source = use_memo(lambda: source.at_round(round_), [id(source), at, round_])
 
     def choose(row: int, post: int = -1) -> None:
         fault.value, chosen.value = "", row
-        on_choose(post)
+        written.value = at, int(source.posts().round[post]) if post >= 0 else -1
 
     def find(text: str) -> None:
         try:
@@ -61,5 +51,4 @@ def show_views(
         oracle_view(source, at, beside)
         network_view(source, at, chosen.value, choose, name)
         cascade_view(source, at, chosen.value, choose, name)
-        shown = of_agent or source
-        agent_view(shown, shown.at, chosen.value, find, fault.value, name, on_ask, at, on_go, tell_soon)
+        agent_view(agent_source, at, chosen.value, find, fault.value, name, go)

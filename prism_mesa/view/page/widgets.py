@@ -1,6 +1,6 @@
-"""The frame of the page, and its parts that draw in the browser: small Vue components beside this file.
+"""The frame of the page, and its Vue components (the files beside this one), which draw in the browser.
 
-They take plain JSON; columns of numbers are base64 (`packed`). They show text, never markup.
+They take plain JSON, and columns of numbers as base64 (`packed`). They show text, never markup.
 """
 
 # mypy: disable-error-code="no-untyped-call, no-untyped-def, empty-body"
@@ -20,22 +20,29 @@ from solara.components.title import Title
 from solara.core import component
 from solara.lab import theme, use_dark_effective
 
+from prism_mesa.view.page.source import Floats, Ints
+
 type Json = Mapping[str, Any]
 type OnEvent = Callable[[Any], None]
-type OnAgent = Callable[[int], None]
 
 SCALE: Final = ("#fde725", "#b5de2b", "#6ece58", "#35b779", "#1f9e89", "#26828e", "#31688e", "#3e4989", "#482878")
-"""Of numbers, from low to high: viridis in nine steps."""
+"""Colours of numbers, from low to high: viridis in nine steps."""
 OTHER: Final = "#8a8a8a"
 
 
 def packed(column: npt.NDArray[Any], kind: type[np.generic]) -> str:
-    """Return a column of numbers for the components: base64 of its little-endian bytes."""
+    """Return the little-endian bytes of a column as base64."""
     return b64encode(np.ascontiguousarray(column, np.dtype(kind).newbyteorder("<"))).decode("ascii")
 
 
+def pack_nodes(key: str, x: Floats, y: Floats, size: Floats, ids: Ints, names: Sequence[str]) -> Json:
+    """Return the points of a graph: positions in -1..1, radii, the agents that they stand for, and names."""
+    columns = {name: packed(column, np.float32) for name, column in (("x", x), ("y", y), ("size", size))}
+    return {"key": key, **columns, "ids": packed(ids, np.int32), "names": list(names)}
+
+
 def view_card(title: str, kind: str) -> Any:
-    """Return a card with a heading, as a context manager for its content."""
+    """Return a card with a heading; use it as a context manager around its content."""
     return Html(tag="section", class_=f"prism-card {kind}", children=[Html(tag="h2", children=[title])])
 
 
@@ -49,7 +56,7 @@ def draw_head(
     notes: Sequence[str],
     event_theme: OnEvent,
 ) -> None:
-    """Show what the page displays, its progress, its settings and its errors."""
+    """Show the head of a page; see `page_frame`."""
 
 
 @component_vue("inputs.vue")
@@ -59,16 +66,9 @@ def show_inputs(name: str, items: Sequence[Json], inline: bool, event_change: On
 
 @component_vue("series.vue")
 def show_series(
-    label: str,
-    unit: str,
-    rounds: Sequence[int],
-    series: Sequence[Json],
-    span: int,
-    stacked: bool,
-    percent: bool,
-    least: float,
+    label: str, unit: str, rounds: Sequence[int], series: Sequence[Json], span: int, stacked: bool, least: float
 ) -> None:
-    """Show lines or stacked areas over rounds 0 .. `span`; the vertical axis reaches at least `least`."""
+    """Show lines, or shares as stacked areas, over rounds 0 .. `span`; the vertical axis reaches at least `least`."""
 
 
 @component_vue("graph.vue")
@@ -77,19 +77,17 @@ def show_graph(
     nodes: Json,
     links: str,
     colors: str,
-    palette: Sequence[str],
     faint: int,
     legend: Sequence[Json],
     note: str,
     selected: int,
     axis: Json | None,
-    square: bool,
     curved: bool,
     event_pick: OnEvent,
 ) -> None:
-    """Show points and lines between them; a click sends the point's `id` and its index, `node`.
+    """Show points and lines, curved or on a square; a click sends the point's `id` and its index, `node`.
 
-    The first `faint` colours of the palette are light; they are faint on a dark page.
+    `colors` are codes into the legend, whose first `faint` colours are drawn faintly on a dark page.
     """
 
 
@@ -105,10 +103,7 @@ def show_card(
     event_ask: OnEvent,
     event_follow: OnEvent,
 ) -> None:
-    """Show one agent; a search sends its text, and a click on "why" sends the agent's row.
-
-    `aside` says that the card shows another round than the other views; a click on its button sends `follow`.
-    """
+    """Show one agent; a search sends its text, a click on "why" the agent's row, and one beside `aside` `follow`."""
 
 
 @component_vue("oracle.vue")
@@ -119,71 +114,45 @@ def show_answers(
 
 
 @component_vue("transport.vue")
-def transport(
-    at: int, least: int, rounds: int, unit: str, names: Sequence[str], event_choose: Callable[[int], None]
-) -> None:
-    """Show the current round, and let the user choose another.
+def transport(at: int, least: int, rounds: int, unit: str, names: Sequence[str], event_choose: OnEvent) -> None:
+    """Show the current round, and let the user choose another: from `least` (-1 for before the first) to the last.
 
-    The bar asks for no further round while the page draws one, so playing never runs ahead.
-
-    Args:
-        at: The displayed round.
-        least: The first round to choose; -1 stands for before the first round.
-        rounds: Number of rounds.
-        unit: Name of one round.
-        names: A name for each round beside its number; may be empty.
-        event_choose: Called with the round that the user wants.
+    Playing never runs ahead: the bar asks for no further round while the page draws one. `names` of rounds stand
+    beside their numbers; it may be empty.
     """
 
 
-STYLE: Final = Path(__file__).parent / "page.css"
-
-
 @component
-def page_frame(title: str, children: Sequence[Element], *, controls: bool = False) -> None:  # type: ignore[type-arg]
-    """Show a page; with `controls`, its second child is a column beside the others where there is room."""
-    Title(f"PRISM: {title}")
-    Style(STYLE)
-    Html(tag="div", class_=f"prism-page{' with-controls' if controls else ''}", children=list(children))
-
-
-@component
-def page_head(
+def page_frame(
     title: str,
+    children: Sequence[Element[Any]],
     *,
+    heading: str = "",
     rounds: int = 0,
     done: int = 0,
     facts: Sequence[tuple[str, str]] = (),
     fault: str = "",
     notes: Sequence[str] = (),
+    controls: bool = False,
 ) -> None:
-    """Show the head of a page: its title, its progress, facts, and errors.
+    """Show a page: a head with its progress (unless `rounds` is 0), facts, an error and notes; then the children.
 
-    Args:
-        title: The title, on one line.
-        rounds: Number of rounds; 0 hides the progress.
-        done: Number of completed rounds.
-        facts: Pairs of label and value.
-        fault: The error; empty if there is none.
-        notes: Remarks, a line each.
+    With `controls`, the first child is a column beside the others if there is room. The heading defaults to the title.
     """
     dark = use_dark_effective()
 
-    def turn(_: object) -> None:
+    def switch_theme(_: object) -> None:
         theme.dark = not dark
 
-    draw_head(
-        title=title,
+    head = draw_head(
+        title=heading or title,
         rounds=rounds,
         done=done,
         facts=[list(fact) for fact in facts],
         fault=fault,
         notes=list(notes),
-        event_theme=turn,
+        event_theme=switch_theme,
     )
-
-
-@component
-def fault_page(fault: str) -> None:
-    """Show a page that only says why it has nothing to show."""
-    page_frame("nothing to show", [page_head("Nothing to show", fault=fault)])
+    Title(f"PRISM: {title}")
+    Style(Path(__file__).parent / "page.css")
+    Html(tag="div", class_=f"prism-page{' with-controls' if controls else ''}", children=[head, *children])

@@ -3,6 +3,7 @@
 # mypy: disable-error-code=no-untyped-call
 # (solara's components are only partly annotated)
 import base64
+from collections.abc import Mapping
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
@@ -18,31 +19,21 @@ from prism_mesa.errors import DataError
 from prism_mesa.llm.text import plain
 from prism_mesa.runs.manifest import read_run
 from prism_mesa.runs.run_files import has_table
-from prism_mesa.view.page.widgets import page_frame, page_head, transport
+from prism_mesa.view.page.widgets import page_frame, transport
 from prism_mesa.view.playback.tables import read_with
 from prism_mesa.view.plots.economy import figure_of_indicators
 
-_INDICATORS: Final = {
-    "gdp_growth": ("growth", "%"),
-    "output_gap": ("output gap", "%"),
-    "inflation": ("inflation", "% a year"),
-    "unemployment": ("unemployment", "%"),
-    "policy_rate": ("policy rate", "%"),
-    "spending": ("spending", "% of GDP"),
-    "taxes": ("taxes", "% of GDP"),
-    "debt": ("debt", "% of GDP"),
-    "trade_balance": ("trade balance", "% of GDP"),
-}
-"""Indicators that stand beside each policy: what they are called, and their unit."""
+_PERCENT: Final = dict.fromkeys(("gdp_growth", "output_gap", "unemployment", "policy_rate"), "%")
+_OF_GDP: Final = dict.fromkeys(("spending", "taxes", "debt", "trade_balance"), "% of GDP")
+_INDICATORS: Final = _PERCENT | {"inflation": "% a year"} | _OF_GDP  # and their units
 _DRAWN: Final = ("output_gap", "inflation", "unemployment", "policy_rate")
-_NEEDED: Final = {
+_NEEDED: Final = {  # columns that the page needs
     "nations": ("name", "inflation_target", "natural_unemployment"),
     "indicators": ("round", "quarter", "nation", *_DRAWN),
     "baselines": ("round", "nation", "policy", *_DRAWN),
     "decisions": ("round", "nation", "action", "outcome"),
     "verdicts": ("round", "nation", "passed", "check", "of", "reason"),
 }
-"""Columns without which there is no page."""
 _OUTCOMES: Final = {
     "accepted": "carried out",
     "no_change": "nothing was to be changed",
@@ -54,21 +45,17 @@ _LONGEST: Final = 4_000
 
 
 @dataclass(frozen=True)
-class NationTables:
-    """The tables of a run of nations for its page, and the number of completed quarters."""
+class NationRun:
+    """A run of nations: its completed quarters, and its tables by name."""
 
     run_dir: Path
     decided_by: str
     seed: int | None
     quarters: tuple[str, ...]
-    nations: pd.DataFrame
-    indicators: pd.DataFrame
-    baselines: pd.DataFrame
-    decisions: pd.DataFrame
-    verdicts: pd.DataFrame
+    tables: Mapping[str, pd.DataFrame]
 
 
-def read_nations(run_dir: str | Path) -> NationTables:
+def read_nations(run_dir: str | Path) -> NationRun:
     """Return the tables of a run of nations.
 
     Raises:
@@ -77,33 +64,32 @@ def read_nations(run_dir: str | Path) -> NationTables:
     run = read_run(run_dir)
     if not run.manifest.of_nations:
         raise DataError(f"{run_dir}: is a run of a platform, not of nations")
-    if not has_table(run_dir, "indicators"):
+    if not has_table(run_dir, "indicators") or read_with(run_dir, "indicators", _NEEDED["indicators"]).empty:
         raise DataError(f"{run_dir}: no quarter of it was completed (status {run.state}){run.way_on}")
-    tables = {name: read_with(run_dir, name, _NEEDED[name]) for name in ("indicators", "nations")}
+    tables = {name: read_with(run_dir, name, columns) for name, columns in _NEEDED.items()}
     quarters = tuple(plain(name, 20) for name in tables["indicators"].drop_duplicates("round")["quarter"].astype(str))
-    if not quarters:
-        raise DataError(f"{run_dir}: no quarter of it was completed (status {run.state}){run.way_on}")
-    tables |= {name: read_with(run_dir, name, _NEEDED[name]) for name in ("baselines", "decisions", "verdicts")}
     if tables["nations"].empty:
-        raise DataError(f"{run_dir}: table 'nations' is damaged: there are none")
-    return NationTables(Path(run_dir), plain(run.manifest.decided_by, 200), run.manifest.seed, quarters, **tables)
+        raise DataError(f"{run_dir}: table 'nations' is damaged: it has no rows")
+    return NationRun(Path(run_dir), plain(run.manifest.decided_by, 200), run.manifest.seed, quarters, tables)
 
 
-def quarter_policies(tables: NationTables, quarter: int) -> list[dict[str, Any]]:
+def quarter_policies(run: NationRun, quarter: int) -> list[dict[str, Any]]:
     """Return each nation's policy in a quarter, its reasons, its outcome, and the indicators before and after."""
     entries: list[dict[str, Any]] = []
-    for name in tables.nations["name"].astype(str):
-        decision = _row(tables.decisions, name, quarter)
-        before, after = (_row(tables.indicators, name, round_) for round_ in (quarter - 1, quarter))
+    for name in run.tables["nations"]["name"].astype(str):
+        decision = _row(run.tables["decisions"], name, quarter)
+        before, after = (_row(run.tables["indicators"], name, round_) for round_ in (quarter - 1, quarter))
         outcome = str(decision.get("outcome", ""))
-        texts = {key: plain(decision.get(column, ""), _LONGEST) for key, column in _TEXTS.items()}
-        indicators = [
-            {"name": label, "unit": unit, "before": _number(before, key), "after": _number(after, key)}
-            for key, (label, unit) in _INDICATORS.items()
+        entry: dict[str, Any] = {"nation": plain(name, 80), "outcome": outcome, "verdict": _OUTCOMES.get(outcome, "")}
+        entry |= {"wanted": plain(decision.get("action", "nothing is recorded"), _LONGEST)}
+        entry |= {key: plain(decision.get(column, ""), _LONGEST) for key, column in _TEXTS.items()}
+        entry["checks"] = _checks(run.tables["verdicts"], name, quarter)
+        entry["indicators"] = [
+            {"name": key.replace("_", " ").replace("gdp", "GDP"), "unit": unit}
+            | {when: f"{row[key]:.2f}" if key in row else "-" for when, row in (("before", before), ("after", after))}
+            for key, unit in _INDICATORS.items()
         ]
-        entry: dict[str, Any] = {"nation": plain(name, 80), "outcome": outcome, "told": _OUTCOMES.get(outcome, "")}
-        entry |= {"wanted": plain(decision.get("action", "nothing is recorded"), _LONGEST), **texts}
-        entries.append(entry | {"checks": _checks(tables.verdicts, name, quarter), "indicators": indicators})
+        entries.append(entry)
     return entries
 
 
@@ -112,24 +98,22 @@ def _row(table: pd.DataFrame, name: str, round_: int) -> dict[str, Any]:
     return {} if rows.empty else dict(rows.iloc[0])
 
 
-def _number(row: dict[str, Any], key: str) -> str:
-    return f"{row[key]:.2f}" if key in row else "-"
-
-
 def _checks(verdicts: pd.DataFrame, name: str, round_: int) -> list[dict[str, Any]]:
     rows = verdicts[(verdicts["nation"].astype(str) == name) & (verdicts["round"] == round_)]
     lengths = {"check": 80, "of": 300, "reason": 600}
     return [
-        {"passed": bool(check["passed"])} | {key: plain(check[key], most) for key, most in lengths.items()}
+        {"passed": bool(check["passed"])} | {key: plain(check[key], limit) for key, limit in lengths.items()}
         for check in rows.to_dict("records")
     ]
 
 
-def _picture(tables: NationTables) -> str:
+def _picture(run: NationRun) -> str:
     """Return a figure of the indicators over time as a data URL."""
-    made = BytesIO()
-    figure_of_indicators(tables.indicators, tables.baselines, tables.nations).savefig(made, format="png", dpi=100)
-    return "data:image/png;base64," + base64.b64encode(made.getvalue()).decode()
+    png = BytesIO()
+    figure_of_indicators(run.tables["indicators"], run.tables["baselines"], run.tables["nations"]).savefig(
+        png, format="png", dpi=100
+    )
+    return "data:image/png;base64," + base64.b64encode(png.getvalue()).decode()
 
 
 @component_vue("policies.vue")
@@ -138,18 +122,17 @@ def policies(quarter: str, nations: list[dict[str, Any]]) -> None:
 
 
 @component
-def nations_page(tables: NationTables) -> None:
+def nations_page(run: NationRun) -> None:
     """Show a run of nations: indicators over time, and the policies of the chosen quarter."""
-    at, choose = use_state(len(tables.quarters) - 1)
-    figure = use_memo(lambda: _picture(tables), [tables])
-    entries = use_memo(lambda: quarter_policies(tables, at), [tables, at])
-    names = list(tables.quarters)
+    at, choose = use_state(len(run.quarters) - 1)
+    figure = use_memo(lambda: _picture(run), [run])
+    entries = use_memo(lambda: quarter_policies(run, at), [run, at])
+    names, title = list(run.quarters), plain(run.run_dir.resolve().name, 120)
+    facts = [("nations", str(len(run.tables["nations"]))), ("decided by", run.decided_by), ("seed", str(run.seed))]
+    alt = "Output gap, inflation, unemployment and policy rate of each nation by quarter; numbers: above"
     bar = transport(at=at, least=0, rounds=len(names), unit="quarter", names=names, event_choose=choose)
+    picture = Html(tag="img", attributes={"src": figure, "alt": alt}, style_="max-width: 100%")
+    moment = Html(tag="section", class_="prism-card prism-moment", attributes={"aria-label": "Quarter"}, children=[bar])
     shown = policies(quarter=names[at], nations=entries)
-    about = "Output gap, inflation, unemployment and policy rate of each nation by quarter; numbers: above"
-    picture = Html(tag="img", attributes={"src": figure, "alt": about}, style_="max-width: 100%")
-    facts = [("nations", str(len(tables.nations))), ("decided by", tables.decided_by), ("seed", str(tables.seed))]
-    title = plain(tables.run_dir.resolve().name, 120)
-    bars = Html(tag="section", class_="prism-card prism-moment", attributes={"aria-label": "Quarter"}, children=[bar])
     drawn = Html(tag="section", class_="prism-card", attributes={"aria-label": "Indicators"}, children=[picture])
-    page_frame(title, [page_head(title, facts=facts), bars, shown, drawn])
+    page_frame(title, [moment, shown, drawn], facts=facts)

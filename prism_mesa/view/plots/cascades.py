@@ -15,7 +15,7 @@ from matplotlib.ticker import LogFormatter
 from prism_mesa.errors import ConfigError, DataError, counted, shortened
 from prism_mesa.params import shown
 from prism_mesa.runs.measures import ccdf
-from prism_mesa.view.page.trees import laid_out
+from prism_mesa.view.page.trees import tree_layout
 from prism_mesa.view.plots import style as look
 from prism_mesa.view.plots.rounds import Band, draw_band, of_agents, range_band, rounds_axis, seeds_note
 from prism_mesa.view.plots.sources import Drawable, Group, RunTables, one_run, to_groups
@@ -222,7 +222,7 @@ def cascade_tree(posts: pd.DataFrame, root: int) -> pd.DataFrame:
     """
     rows = posts[(posts["post"] == root) | ((posts["root"] == root) & (posts["kind"] == "reshare"))]
     rows = rows.sort_values("post")
-    depth, row, above = laid_out(rows["post"].tolist(), rows["parent"].fillna(-1).astype(int).tolist())
+    depth, row, above = tree_layout(rows["post"].tolist(), rows["parent"].fillna(-1).astype(int).tolist())
     columns = {name: rows[name].to_numpy() for name in ("post", "round", "author", "parent")}
     return pd.DataFrame({**columns, "above": np.maximum(above, 0), "depth": depth, "row": row})
 

@@ -16,7 +16,7 @@ from prism_mesa.runs.config import load_config
 from prism_mesa.social.model import SocialModel
 from prism_mesa.social.params import SocialParams
 from prism_mesa.view.page.live_page import make_page
-from prism_mesa.view.page.widgets import fault_page
+from prism_mesa.view.page.widgets import page_frame
 from prism_mesa.view.playback.page import runs_view
 
 MOST_RUNS: Final = 2
@@ -54,7 +54,7 @@ def page() -> None:
     """Show what was opened, or one line that says why it cannot be shown."""
     shown = use_memo(lambda: opened_view(_shown), [])
     if isinstance(shown, str):
-        fault_page(shown)
+        page_frame("Nothing to show", [], fault=shown)
     else:
         shown()
 

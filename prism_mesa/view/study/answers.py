@@ -1,6 +1,6 @@
-"""The answers of a study: the first part of a report, and a table of measures by condition."""
+"""The report's sections on answers: the short answer, and the table of measures by condition."""
 
-from collections.abc import Iterator
+from collections import Counter
 from typing import Any, Final
 
 import pandas as pd
@@ -11,101 +11,86 @@ from prism_mesa.studies.statistics.analysis import Verdict
 from prism_mesa.view.study import blocks as b
 from prism_mesa.view.study import contents
 from prism_mesa.view.study.comparisons import effect_size
-from prism_mesa.view.study.numbers import count, decimals_for, interval, number, p_value, significant
+from prism_mesa.view.study.numbers import decimals_for, interval, number, p_value, significant
 
-_MOST_CONDITIONS: Final = 24
-_OF_A_SAMPLE: Final = 8
-_MOST_ROWS: Final = 60
-"""Rows of the table that stand open; the measures beyond them are in a fold."""
+_MAX_CONDITIONS: Final = 24
+_MAX_POINTS: Final = 8  # conditions of a sampled design in the table
+_MAX_ROWS: Final = 60  # rows outside of the fold
 
 
 def answers_section(result: StudyResult) -> b.Section:
-    """Return the table of answers; with many conditions only the first, and where to find the rest."""
+    """Return the table of answers for the first conditions."""
     if result.analysis.answers.empty:
-        return b.Section("answers", "Answers by condition", (b.Paragraph("Nothing has been measured yet."),))
+        return b.Section("answers", "Answers by condition", (b.Paragraph("No run has been measured yet."),))
     conditions, measures = contents.conditions(result.table), contents.measures_in_order(result)
-    most = _OF_A_SAMPLE if contents.is_sampled(result.table) else _MOST_CONDITIONS
+    limit = _MAX_POINTS if contents.is_sampled(result.table) else _MAX_CONDITIONS
     blocks: list[b.Block] = []
-    if len(conditions) > most:
-        text = f"The first {most} of {len(conditions):,} conditions; all are in `runs.parquet`."
+    if len(conditions) > limit:
+        text = f"The first {limit} of {len(conditions):,} conditions; all are in `runs.parquet`."
         blocks.append(b.Paragraph(b.marked(text)))
-    shown = conditions[:most]
-    n_unfolded = max(_MOST_ROWS // max(len(shown), 1), 1)
+    shown = conditions[:limit]
+    n_unfolded = max(_MAX_ROWS // max(len(shown), 1), 1)
     blocks.append(answers_table(result, measures[:n_unfolded], shown))
     if rest := measures[n_unfolded:]:
-        blocks.append(b.Fold(f"{counted(len(rest), 'further measure')}", (answers_table(result, rest, shown),)))
+        blocks.append(b.Fold(counted(len(rest), "further measure"), (answers_table(result, rest, shown),)))
     return b.Section("answers", "Answers by condition", tuple(blocks))
 
 
-def answers_table(result: StudyResult, measures: list[str], conditions: list[dict[str, object]]) -> b.Table:
+def answers_table(result: StudyResult, measures: list[str], conditions: list[dict[str, Any]]) -> b.Table:
     """Return the answers as a table, with a group of rows for each measure and a row for each condition."""
-    single = (result.analysis.answers["n"] + result.analysis.answers["missing"]).max() <= 1
+    answers = result.analysis.answers
+    single = (answers["n"] + answers["missing"]).max() <= 1
     titles = ("value", "n", "missing") if single else ("mean", "95 % interval", "median", "sd", "n", "missing")
-    columns = (*contents.condition_heads(result.table), *b.numeric(*titles))
     groups = []
     for measure in measures:
-        rows = tuple(_rows(result, measure, conditions, single=single))
-        groups.append(b.Group(contents.measure_title(measure), rows))
-    varies = contents.listed(contents.condition_columns(result.table))
-    caption = (
-        f"By {varies}: what was measured in the one run of a condition, if it is there."
+        of_measure = answers[answers["measure"] == measure]
+        decimals = decimals_for(of_measure["low"], of_measure["high"], of_measure["mean"])
+        rows: list[b.Row] = []
+        for condition in conditions:
+            for row in contents.rows_of_condition(of_measure, result.table, condition).to_dict("records"):
+                cells = [number(row["mean"], decimals)]
+                if not single:
+                    cells.append(interval(row["low"], row["high"], decimals))
+                    cells += [number(row[name], decimals) for name in ("median", "sd")]
+                counts = (number(row["n"]), number(row["missing"]))
+                rows.append((*contents.condition_cells(result.table, row), *cells, *counts))
+        groups.append(b.Group(contents.measure_title(measure), tuple(rows)))
+    caption = f"By {contents.format_list(contents.condition_columns(result.table))}: "
+    caption += (
+        "the value of the only run of a condition."
         if single
-        else f"By {varies}: mean with Student's 95 % interval, median, standard deviation between runs, runs counted, "
-        "and runs that are not there."
+        else "mean with Student's 95 % interval, median, standard deviation between runs, number of runs, and number "
+        "of missing runs."
     )
-    return b.Table(columns, tuple(groups), caption)
+    return b.Table((*contents.condition_heads(result.table), *b.numeric(*titles)), tuple(groups), caption)
 
 
-def _rows(result: StudyResult, measure: str, conditions: list[dict[str, object]], *, single: bool) -> Iterator[b.Row]:
-    answers = result.analysis.answers
-    answers = answers[answers["measure"] == measure]
-    decimals = decimals_for(answers["low"], answers["high"], answers["mean"])
-    for condition in conditions:
-        for row in contents.rows_of_condition(answers, result.table, condition).to_dict("records"):
-            figures = [number(row["mean"], decimals)]
-            if not single:
-                figures.append(interval(row["low"], row["high"], decimals))
-                figures += [number(row[name], decimals) for name in ("median", "sd")]
-            yield *contents.condition_cells(result.table, row), *figures, count(row["n"]), count(row["missing"])
-
-
-_MOST_LISTED: Final = 5
-_RULINGS: Final[dict[b.Ruling, tuple[str, str]]] = {
-    "holds": ("holds", "hold"),
-    "fails": ("fails", "fail"),
-    "open": ("stays open", "stay open"),
-}
-"""Verdicts as verbs, singular and plural."""
+_MAX_LISTED: Final = 5
+_VERBS: Final = {"holds": ("holds", "hold"), "fails": ("fails", "fail"), "open": ("stays open", "stay open")}
 
 
 def short_answer(result: StudyResult) -> b.Section:
     """Return each expectation with its verdict; without expectations, the largest differences."""
-    done = contents.run_counts(result.table.runs)["done"]
+    done, verdicts = contents.run_counts(result.table.runs)["done"], result.analysis.expectations
     blocks: list[b.Block] = []
     if not done:
         blocks.append(b.Paragraph("No run has been finished yet, so there is no answer.", note=True))
     elif result.status == "incomplete":
-        blocks.append(b.Paragraph("Not all runs have been run yet: what follows is an answer so far.", note=True))
-    if result.analysis.expectations:
-        paired = result.table.paired
-        blocks += [_overview(result)] if len(result.analysis.expectations) > 1 else []
-        for verdict in result.analysis.expectations:
-            figures = verdict_figures(verdict, paired=paired)
-            blocks.append(b.Answer(verdict.verdict, verdict.text, verdict.sentence, figures))
-    elif done:
+        blocks.append(b.Paragraph("Some runs are still missing, so this answer is preliminary.", note=True))
+    if len(verdicts) > 1:
+        counts: Counter[str] = Counter(verdict.verdict for verdict in verdicts)
+        parts = [f"{counts[name]:,} {verbs[counts[name] > 1]}" for name, verbs in _VERBS.items() if counts[name]]
+        blocks.append(b.Paragraph(f"Of {len(verdicts):,} expectations, {contents.format_list(parts)}."))
+    for verdict in verdicts:
+        numbers = _verdict_numbers(verdict, paired=result.table.paired)
+        blocks.append(b.Answer(verdict.verdict, verdict.text, verdict.sentence, numbers))
+    if done and not verdicts:
         blocks += _without_expectations(result)
     return b.Section("answer", "The short answer", tuple(blocks))
 
 
-def _overview(result: StudyResult) -> b.Paragraph:
-    verdicts = [verdict.verdict for verdict in result.analysis.expectations]
-    counts = {verbs: verdicts.count(name) for name, verbs in _RULINGS.items()}
-    parts = [f"{n:,} {verbs[n > 1]}" for verbs, n in counts.items() if n]
-    return b.Paragraph(f"Of {len(verdicts):,} expectations that the study states, {contents.listed(parts)}.")
-
-
-def verdict_figures(verdict: Verdict, *, paired: bool) -> str:
-    """Return the figures behind a verdict, on one line."""
+def _verdict_numbers(verdict: Verdict, *, paired: bool) -> str:
+    """Return the numbers behind a verdict, on one line."""
     text = f"{counted(verdict.n, 'pair' if paired else 'run')}, {verdict.missing:,} missing"
     if not pd.isna(verdict.means[0]):
         decimals = decimals_for([verdict.interval[0]], [verdict.interval[1]], list(verdict.means))
@@ -115,13 +100,13 @@ def verdict_figures(verdict: Verdict, *, paired: bool) -> str:
 
 
 def _without_expectations(result: StudyResult) -> list[b.Block]:
-    """Return the largest differences between arms or levels; in a design without these, the strongest factors."""
-    lead = "The study states no expectation. "
+    """Return the largest differences between arms or levels; for a sampled design, the strongest factors."""
+    lead = "The study states no expectations. "
     table = result.analysis.differences
     table = table[table["n"] > 0]
     if len(table):
         size, sign = effect_size(result)
-        largest = table.loc[table[size].abs().sort_values(ascending=False, kind="stable").index[:_MOST_LISTED]]
+        largest = table.loc[table[size].abs().sort_values(ascending=False, kind="stable").index[:_MAX_LISTED]]
         intro = f"The largest of {counted(len(table), 'difference')}, by effect size {sign}, with 95 % intervals"
         intro += f" and p after Holm's correction over all {table['p'].count():,}:"
         items = tuple(_difference(row, sign, row[size]) for row in largest.to_dict("records"))
@@ -130,9 +115,9 @@ def _without_expectations(result: StudyResult) -> list[b.Block]:
     indices = indices[indices["index"].isin(("st", "mu_star"))]
     if len(indices):
         first = indices.sort_values("value", ascending=False, kind="stable").drop_duplicates("measure")
-        items = tuple(map(_influence, first.head(_MOST_LISTED).to_dict("records")))
-        return [b.Paragraph(f"{lead}What each measure depends on most:"), b.Bullets(items)]
-    return [b.Paragraph(f"{lead}What was measured is below.")]
+        items = tuple(map(_influence, first.head(_MAX_LISTED).to_dict("records")))
+        return [b.Paragraph(f"{lead}The strongest factor of each measure:"), b.Bullets(items)]
+    return [b.Paragraph(f"{lead}All results are below.")]
 
 
 def _difference(row: dict[str, Any], sign: str, size: object) -> b.Words:
@@ -144,7 +129,7 @@ def _difference(row: dict[str, Any], sign: str, size: object) -> b.Words:
 
 
 def _influence(row: dict[str, Any]) -> b.Words:
-    sign = {"st": "total Sobol index", "mu_star": "Morris \u03bc*"}[row["index"]]
+    index = "total Sobol index" if row["index"] == "st" else "Morris \u03bc*"
     within = f"[{significant(row['low'])}, {significant(row['high'])}]"
-    value = f"{sign} {significant(row['value'])}, 95 % interval {within}"
-    return (b.Code(str(row["measure"])), ": ", b.Code(str(row["factor"])), " (", value, ")")
+    value = f" ({index} {significant(row['value'])}, 95 % interval {within})"
+    return b.Code(str(row["measure"])), ": ", b.Code(str(row["factor"])), value

@@ -1,4 +1,4 @@
-"""The parts of a report as data; `page` writes them as HTML, `markdown` as Markdown."""
+"""The parts of a report as data; `report` writes them as HTML, `markdown` as Markdown."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -12,12 +12,11 @@ if TYPE_CHECKING:
 type Ruling = Literal["holds", "fails", "open"]
 
 RULINGS: Final[dict[Ruling, str]] = {"holds": "\u2713", "fails": "\u2717", "open": "?"}
-"""The signs of verdicts."""
 
 
 @dataclass(frozen=True)
 class Code:
-    """A name, key, value or command, shown as code."""
+    """A name, key, value or command in a monospaced font."""
 
     text: str
 
@@ -46,11 +45,8 @@ class Link:
 
 type Part = str | Code | Strong | Quiet | Link
 type Words = Part | tuple[Part, ...]
-"""Text with names and links in it; a line break in it is a space."""
-
-
+"""Text with code, emphasis and links; a line break counts as a space."""
 type Row = tuple[Words, ...]
-"""The cells of a row of a table."""
 
 
 @dataclass(frozen=True)
@@ -96,7 +92,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Group:
-    """Rows of a table that belong together, under a heading if there is one."""
+    """Rows of a table under a common heading, which may be empty."""
 
     title: Words
     rows: tuple[Row, ...]
@@ -104,7 +100,7 @@ class Group:
 
 @dataclass(frozen=True)
 class Table:
-    """A table; `caption` explains its numbers."""
+    """A table and its caption."""
 
     columns: tuple[Column, ...]
     groups: tuple[Group, ...]
@@ -113,7 +109,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Picture:
-    """A figure, drawn when needed; `name` is unique in the report."""
+    """A figure, drawn when the report is written; `name` is unique in the report."""
 
     name: str
     caption: Words
@@ -150,16 +146,7 @@ class Section:
 
 @dataclass(frozen=True)
 class Report:
-    """A report, before it is written as HTML or Markdown.
-
-    Attributes:
-        kicker: The line above the question.
-        question: The heading.
-        status: The study's status: `done`, `failed` or `incomplete`.
-        summary: Numbers of completed and missing runs.
-        sections: Sections, in order.
-        footer: The last line.
-    """
+    """A report: `kicker` stands above the `question`, its heading; `status` is `done`, `failed` or `incomplete`."""
 
     kicker: str
     question: str
@@ -190,7 +177,7 @@ def split_parts(words: Words) -> tuple[Part, ...]:
 
 
 def marked(text: str) -> tuple[Part, ...]:
-    """Return text in which parts between backticks are code."""
+    """Return text whose parts between backticks are code."""
     return tuple(Code(part) if place % 2 else part for place, part in enumerate(text.split("`")) if part)
 
 
@@ -199,20 +186,15 @@ def plain(text: object) -> str:
     return printable(redact_credentials(str(text)))
 
 
-def brief(text: object, most: int = 240) -> str:
-    """Return text on one line with at most `most` characters."""
-    return shortened(" ".join(plain(text).split()), most)
+def brief(text: object, limit: int = 240) -> str:
+    """Return text on one line, shortened to `limit` characters."""
+    return shortened(" ".join(plain(text).split()), limit)
 
 
 def all_pictures(sections: Sequence[Section]) -> list[Picture]:
     """Return the figures of sections and their parts, in the order of the page."""
     pictures: list[Picture] = []
     for section in sections:
-        pictures += [*_pictures(section.blocks), *all_pictures(section.parts)]
+        pictures += [block for block in section.blocks if isinstance(block, Picture)]
+        pictures += all_pictures(section.parts)
     return pictures
-
-
-def _pictures(blocks: Sequence[Block]) -> list[Picture]:
-    """Return the figures among blocks, folded ones too."""
-    pictures = [_pictures(block.blocks) if isinstance(block, Fold) else [block] for block in blocks]
-    return [picture for group in pictures for picture in group if isinstance(picture, Picture)]

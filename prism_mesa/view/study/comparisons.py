@@ -1,6 +1,8 @@
-"""What differs from what: differences, groups, equivalence, effects, indices. Only what the study has."""
+"""The report's section on comparisons: differences, groups, equivalence, effects and indices."""
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import groupby
+from operator import itemgetter
 from typing import Any, Final
 
 import pandas as pd
@@ -9,107 +11,91 @@ from prism_mesa.errors import counted
 from prism_mesa.studies.result import StudyResult
 from prism_mesa.studies.statistics.cells import MARGINS, OTHERS
 from prism_mesa.view.study import blocks as b
-from prism_mesa.view.study.contents import measure_title, measures_in_order, pair, side_name
-from prism_mesa.view.study.numbers import count, decimals_for, interval, number, p_value, significant
+from prism_mesa.view.study.contents import measure_title, measures_in_order, pair, sides
+from prism_mesa.view.study.numbers import decimals_for, interval, number, p_value, significant
 
 type Record = Mapping[str, Any]
+type Column = tuple[str, Callable[[Record, int], b.Words]]
+"""The title of a column, and a function that formats its cell in a row with a number of decimals."""
 
-_MOST_ROWS: Final = 40
-_MOST_IN_ALL: Final = 400
+_MAX_ROWS: Final = 40
+_MAX_IN_ALL: Final = 400
+_TEXT_COLUMNS: Final = {"compared", "family", "between", "equivalent", "effect", "factor", "index"}
+_P_HOLM: Final[Column] = ("p (Holm)", lambda row, _: p_value(row["p_holm"]))
+_COUNTS: Final[tuple[Column, ...]] = (
+    ("n", lambda row, _: number(row["n"])),
+    ("missing", lambda row, _: number(row["missing"])),
+)
 
 
 def comparisons_section(result: StudyResult) -> b.Section:
-    """Return the comparisons that the study has; a section without parts if it has none."""
-    parts = tuple(
-        part for make in (_differences, _groups, _equivalence, _effects, _indices) if (part := make(result)) is not None
-    )
+    """Return the comparisons of a study, a part for each kind that it has."""
+    made = (make(result) for make in (_differences, _groups, _equivalence, _effects, _indices))
+    parts = tuple(part for part in made if part is not None)
     texts = result.analysis.notes
-    notes: tuple[b.Block, ...] = (
-        (b.Bullets(texts),) if len(texts) > 1 else tuple(b.Paragraph(t, note=True) for t in texts)
-    )
-    nothing = () if parts or notes else (b.Paragraph("There is nothing to compare yet."),)
-    return b.Section("comparisons", "Comparisons", (*notes, *nothing), parts)
+    blocks: list[b.Block] = [b.Bullets(texts)] if len(texts) > 1 else [b.Paragraph(text, note=True) for text in texts]
+    if not parts and not blocks:
+        blocks.append(b.Paragraph("There is nothing to compare yet."))
+    return b.Section("comparisons", "Comparisons", tuple(blocks), parts)
 
 
-def _section(
-    name: str,
-    title: str,
-    result: StudyResult,
-    frame: pd.DataFrame,
-    columns: Sequence[b.Column],
-    cells: Callable[[Record, int], b.Row],
-    caption: str,
+def _part(
+    name: str, title: str, result: StudyResult, frame: pd.DataFrame, columns: Sequence[Column], caption: str
 ) -> b.Section | None:
-    """Return a table with a group for each measure; beyond some rows the rest is in a fold, and beyond many left out.
+    """Return a table with a group for each measure, or None if no row has runs.
 
-    A frame without rows gives None. `cells` makes the cells of a row, with so many decimals as its measure bears.
+    Rows beyond `_MAX_ROWS` are folded, and those beyond `_MAX_IN_ALL` are left out.
     """
-    groups: list[b.Group] = []
+    frame = frame[frame["n"] > 0] if "n" in frame else frame
+    rows: list[tuple[str, b.Row]] = []
     for measure in measures_in_order(result):
-        rows = frame[frame["measure"] == measure]
-        if len(rows):
-            decimals = decimals_for(rows.get("low", ()), rows.get("high", ()))
-            groups.append(
-                b.Group(measure_title(measure), tuple(cells(row, decimals) for row in rows.to_dict("records")))
-            )
-    shown, left_out = _cut(groups, _MOST_IN_ALL)
-    first, rest = _cut(shown, _MOST_ROWS)
-    blocks: list[b.Block] = [b.Table(tuple(columns), tuple(first), caption)]
-    n_rest, n_left_out = (sum(len(group.rows) for group in part) for part in (rest, left_out))
-    if rest:
-        blocks.append(b.Fold(counted(n_rest, "further row"), (b.Table(tuple(columns), tuple(rest), caption),)))
-    if left_out:
-        blocks.append(b.Paragraph(f"{counted(n_left_out, 'row')} more: in Python, the study's analysis has them all."))
-    return b.Section(name, title, tuple(blocks)) if groups else None
+        of_measure = frame[frame["measure"] == measure]
+        decimals = decimals_for(of_measure.get("low", ()), of_measure.get("high", ()))
+        for row in of_measure.to_dict("records"):
+            rows.append((measure, tuple(cell(row, decimals) for _, cell in columns)))
+    heads = tuple(b.Column(head, number=head not in _TEXT_COLUMNS) for head, _ in columns)
 
+    def table(part: Sequence[tuple[str, b.Row]]) -> b.Table:
+        groups = groupby(part, key=itemgetter(0))
+        return b.Table(
+            heads, tuple(b.Group(measure_title(m), tuple(row for _, row in same)) for m, same in groups), caption
+        )
 
-def _cut(groups: Sequence[b.Group], most: int) -> tuple[list[b.Group], list[b.Group]]:
-    """Return the first rows of some groups, at most so many, and the others."""
-    first: list[b.Group] = []
-    rest: list[b.Group] = []
-    for group in groups:
-        room = most - sum(len(earlier.rows) for earlier in first)
-        first.append(b.Group(group.title, group.rows[:room]))
-        rest.append(b.Group(group.title, group.rows[room:]))
-    return [group for group in first if group.rows], [group for group in rest if group.rows]
-
-
-def _with_runs(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows that any run stands behind."""
-    return frame[frame["n"] > 0]
+    blocks: list[b.Block] = [table(rows[:_MAX_ROWS])]
+    if folded := rows[_MAX_ROWS:_MAX_IN_ALL]:
+        blocks.append(b.Fold(counted(len(folded), "further row"), (table(folded),)))
+    if left_out := len(rows[_MAX_IN_ALL:]):
+        blocks.append(b.Paragraph(f"{counted(left_out, 'row')} more: the study's analysis in Python has all of them."))
+    return b.Section(name, title, tuple(blocks)) if rows else None
 
 
 def _differences(result: StudyResult) -> b.Section | None:
-    frame = _with_runs(result.analysis.differences)
+    frame, paired = result.analysis.differences, result.table.paired
     size, sign = effect_size(result)
-    families = set(frame["family"])
-    is_named = len(families) > 1 or MARGINS in families
-
-    def cells(row: Record, decimals: int) -> b.Row:
-        return (
-            pair(row),
-            number(row["difference"], decimals),
-            interval(row["low"], row["high"], decimals),
-            number(row[size], 2),
-            p_value(row["p_holm"]),
-            *([str(row["family"])] if is_named else []),
-            count(row["n"]),
-            count(row["missing"]),
-        )
-
-    paired = result.table.paired
+    families = set(frame.loc[frame["n"] > 0, "family"])
+    family: Column = ("family", lambda row, _: str(row["family"]))
+    columns: list[Column] = [
+        ("compared", lambda row, _: pair(row)),
+        ("difference", lambda row, decimals: number(row["difference"], decimals)),
+        ("95 % interval", lambda row, decimals: interval(row["low"], row["high"], decimals)),
+        (sign, lambda row, _: number(row[size], 2)),
+        _P_HOLM,
+        *([family] if len(families) > 1 or MARGINS in families else []),
+        *_COUNTS,
+    ]
+    sizes = "r is the rank-biserial correlation: 1 if every run on the left lies above every run on the right."
+    if paired:
+        sizes = "d_z is Cohen's effect size for pairs: the mean difference in standard deviations of these differences."
     caption = (
         f"Mean differences, left minus right, {'paired by seed' if paired else 'of independent runs'}, with Student's "
-        f"95 % intervals. {_SIZES[paired]}{_corrected_over(result, families)}"
+        f"95 % intervals. {sizes}{_correction(result, families)}"
     )
     caption += " With a margin, p is that of Equivalence below." if MARGINS in families else ""
-    columns = (b.Column("compared"), *b.numeric("difference", "95 % interval", sign, "p (Holm)"))
-    columns += ((b.Column("family"),) if is_named else ()) + b.numeric("n", "missing")
-    return _section("differences", "Differences", result, frame, columns, cells, caption)
+    return _part("differences", "Differences", result, frame, columns, caption)
 
 
-def _corrected_over(result: StudyResult, families: set[str]) -> str:
-    """Return what Holm's correction of differences is over; nothing if they have no p."""
+def _correction(result: StudyResult, families: set[str]) -> str:
+    """Return a sentence about the tests that Holm's correction covers; empty without tests."""
     table = result.analysis.differences
     expected = sum(pd.notna(verdict.p_holm) for verdict in result.analysis.expectations) if families != {OTHERS} else 0
     others = int(table.loc[table["family"] == OTHERS, "p"].count())
@@ -117,77 +103,64 @@ def _corrected_over(result: StudyResult, families: set[str]) -> str:
     return f" p is after Holm's correction over {', and separately over '.join(tests)}." if tests else ""
 
 
-_SIZES: Final = {
-    True: "d_z is Cohen's effect size for pairs: the mean difference in standard deviations of the pairs' differences.",
-    False: "r is the rank-biserial correlation: 1 where every run on the left lies above every run on the right.",
-}
-
-
 def effect_size(result: StudyResult) -> tuple[str, str]:
     """Return the column of `differences` with the effect size that fits the study, and its name in a report."""
     return ("d_z", "d_z") if result.table.paired else ("rank_biserial", "r")
 
 
-_TERMS: Final = {"arm": "arms", "condition": "all conditions"}
-
-
 def _groups(result: StudyResult) -> b.Section | None:
-    frame = _with_runs(result.analysis.groups)
+    frame = result.analysis.groups
     explained = set(result.analysis.effects[["measure", "effect"]].itertuples(index=False, name=None))
     frame = frame.loc[[pair not in explained for pair in zip(frame["measure"], frame["term"], strict=True)]]
-
-    def cells(row: Record, _: int) -> b.Row:
-        figures = (number(row["h"], 2), count(row["df"]), p_value(row["p_holm"]))
-        return (_TERMS.get(row["term"]) or b.Code(str(row["term"])), *figures, count(row["n"]), count(row["missing"]))
-
+    names = {"arm": "arms", "condition": "all conditions"}
+    columns: list[Column] = [
+        ("between", lambda row, _: names.get(row["term"]) or b.Code(str(row["term"]))),
+        ("H", lambda row, _: number(row["h"], 2)),
+        ("df", lambda row, _: number(row["df"])),
+        _P_HOLM,
+        *_COUNTS,
+    ]
     n_tests = counted(int(result.analysis.groups["p"].count()), "such test")
-    columns = (b.Column("between"), *b.numeric("H", "df", "p (Holm)", "n", "missing"))
     caption = (
-        "Kruskal-Wallis: whether any level differs from the others. It ignores pairs: with paired seeds it "
-        f"finds too little. p is after Holm's correction over {n_tests}."
+        "Kruskal-Wallis: whether any level differs from the others. The test ignores pairs, so with paired seeds it "
+        f"misses differences. p is after Holm's correction over {n_tests}."
     )
-    return _section("groups", "Groups", result, frame, columns, cells, caption)
+    return _part("groups", "Groups", result, frame, columns, caption)
 
 
 def _equivalence(result: StudyResult) -> b.Section | None:
-    frame = _with_runs(result.analysis.equivalence)
-
-    def cells(row: Record, decimals: int) -> b.Row:
-        return (
-            f"{side_name(row, 'left')} \u2212 {side_name(row, 'right')}",
-            f"\u00b1 {significant(row['margin'])}",
-            interval(row["low"], row["high"], decimals),
-            p_value(row["p_holm"]),
-            count(row["n"]),
-            count(row["missing"]),
-            "yes" if row["equivalent"] else "not shown",
-        )
-
-    numbers = b.numeric("margin", "90 % interval", "p (Holm)", "n", "missing")
-    columns = (b.Column("compared"), *numbers, b.Column("equivalent"))
+    columns: list[Column] = [
+        ("compared", lambda row, _: sides(row["left"], row["right"])),
+        ("margin", lambda row, _: f"\u00b1 {significant(row['margin'])}"),
+        ("90 % interval", lambda row, decimals: interval(row["low"], row["high"], decimals)),
+        _P_HOLM,
+        *_COUNTS,
+        ("equivalent", lambda row, _: "yes" if row["equivalent"] else "not shown"),
+    ]
     caption = (
-        "Two one-sided tests (TOST): equivalent where both ends of the margin are excluded, after Holm's correction "
-        "over all expectations; before it, where the 90 % interval of the difference lies within the margin."
+        "Two one-sided tests (TOST): sides are equivalent if both ends of the margin are excluded, after Holm's "
+        "correction over all expectations. Before the correction: if the 90 % interval lies within the margin."
     )
-    return _section("equivalence", "Equivalence", result, frame, columns, cells, caption)
+    return _part("equivalence", "Equivalence", result, result.analysis.equivalence, columns, caption)
 
 
 def _effects(result: StudyResult) -> b.Section | None:
-    frame = _with_runs(result.analysis.effects)
+    frame = result.analysis.effects
     frame = frame[(frame["df"] > 1) | frame["effect"].str.contains(" x ")]
-
-    def cells(row: Record, _: int) -> b.Row:
-        figures = (count(row["df"]), number(row["f"], 2), p_value(row["p_holm"]))
-        size = number(row["partial_eta_squared"], 3)
-        return (b.Code(str(row["effect"])), *figures, size, count(row["n"]), count(row["missing"]))
-
+    columns: list[Column] = [
+        ("effect", lambda row, _: b.Code(str(row["effect"]))),
+        ("df", lambda row, _: number(row["df"])),
+        ("F", lambda row, _: number(row["f"], 2)),
+        _P_HOLM,
+        ("partial \u03b7\u00b2", lambda row, _: number(row["partial_eta_squared"], 3)),
+        *_COUNTS,
+    ]
     n_tests = counted(int(result.analysis.effects["p"].count()), "effect")
-    columns = (b.Column("effect"), *b.numeric("df", "F", "p (Holm)", "partial \u03b7\u00b2", "n", "missing"))
     caption = (
-        "Main effects and interactions (analysis of variance over all runs); factors with two levels are under "
+        "Main effects and interactions (analysis of variance over all runs). Factors with two levels are under "
         f"Differences. p is after Holm's correction over {n_tests}."
     )
-    return _section("effects", "Effects", result, frame, columns, cells, caption)
+    return _part("effects", "Effects", result, frame, columns, caption)
 
 
 SHARES: Final = "Seed: variance between runs of one condition. Interactions: further variance between conditions."
@@ -202,21 +175,20 @@ _INDICES: Final = {
 
 
 def _indices(result: StudyResult) -> b.Section | None:
-    frame = result.analysis.sensitivity
-
-    def cells(row: Record, _: int) -> b.Row:
-        return b.Code(str(row["factor"])), _INDICES[str(row["index"])], significant(row["value"]), index_interval(row)
-
-    columns = (b.Column("factor"), b.Column("index"), *b.numeric("value", "95 % interval"))
+    columns: list[Column] = [
+        ("factor", lambda row, _: b.Code(str(row["factor"]))),
+        ("index", lambda row, _: _INDICES[row["index"]]),
+        ("value", lambda row, _: significant(row["value"])),
+        ("95 % interval", _index_interval),
+    ]
     caption = "How much of a measure's variation each factor accounts for."
     if result.table.design == "morris":
-        caption = "How much a measure moves when one factor moves."
-    title, more = "Sensitivity", "Intervals are SALib's: the normal interval of a bootstrap."
+        caption = "How much a measure changes when one factor changes."
+    title, more = "Sensitivity", "Intervals are SALib's: normal intervals of a bootstrap."
     if result.table.design == "factorial":
         title, more = "Where the variance comes from", SHARES
-    return _section("indices", title, result, frame, columns, cells, f"{caption} {more}")
+    return _part("indices", title, result, result.analysis.sensitivity, columns, f"{caption} {more}")
 
 
-def index_interval(row: Record) -> str:
-    """Return the interval of an index; of one without, nothing."""
+def _index_interval(row: Record, _: int) -> str:
     return interval(row["low"], row["high"], decimals_for([row["low"]], [row["high"]], [row["value"]]))

@@ -1,9 +1,9 @@
-"""The conditions, measures, pairs and counts of runs of a study, as its report names them."""
+"""Conditions, measures, comparisons and counts of runs, as the report of a study names them."""
 
 import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any
 
 import pandas as pd
 from pandas.api.types import is_numeric_dtype
@@ -14,28 +14,26 @@ from prism_mesa.studies.measures.exposure import measures_by_attribute
 from prism_mesa.studies.measures.measure import Measure
 from prism_mesa.studies.result import StudyResult
 from prism_mesa.studies.statistics.analysis import RunTable
-from prism_mesa.view.study.blocks import Code, Column, Part, Quiet, Words
+from prism_mesa.view.study.blocks import Code, Column, Quiet, Words
 from prism_mesa.view.study.numbers import level
 
 
 def condition_columns(table: RunTable) -> tuple[str, ...]:
     """Return the columns that identify conditions: the arm, if there are several, and the factors."""
-    return (*(("arm",) if len(table.arms) > 1 else ()), *table.factors)
+    return ("arm", *table.factors) if len(table.arms) > 1 else table.factors
 
 
-def listed(names: Iterable[str]) -> str:
-    """Return names as a list in a sentence: ``arm``, ``arm and agents.band``; ``all runs`` without any."""
+def format_list(names: Iterable[str]) -> str:
+    """Return names as a list in a sentence: ``arm and agents.band``; ``all runs`` without names."""
     *first, last = [*names] or ["all runs"]
     return f"{', '.join(first)} and {last}" if first else last
 
 
 def conditions(table: RunTable) -> list[dict[str, Any]]:
-    """Return the conditions as arms with levels, in the order of the study's arms, then of the plan."""
-    columns = ["arm", *table.factors]
-    order = {arm: place for place, arm in enumerate(table.arms)}
-    unique = table.runs[columns].drop_duplicates()
-    unique = unique.sort_values("arm", key=lambda arms: arms.map(lambda arm: order.get(arm, len(order))), kind="stable")
-    return [dict(zip(columns, row, strict=True)) for row in unique.values]
+    """Return the conditions (an arm and levels of factors), in the order of the study's arms, then of the plan."""
+    columns, arms = ["arm", *table.factors], [*table.arms]
+    rows = sorted(table.runs[columns].drop_duplicates().values, key=lambda row: arms.index(row[0]))
+    return [dict(zip(columns, row, strict=True)) for row in rows]
 
 
 def is_sampled(table: RunTable) -> bool:
@@ -44,12 +42,11 @@ def is_sampled(table: RunTable) -> bool:
 
 
 def rows_of_condition(frame: pd.DataFrame, table: RunTable, condition: Mapping[str, Any]) -> pd.DataFrame:
-    """Return the rows of a condition; a null factor matches missing values."""
-    kept = pd.Series(True, index=frame.index)
+    """Return the rows of a condition; a null level matches missing values."""
     for name in ("arm", *table.factors):
         value = condition[name]
-        kept &= frame[name].isna() if pd.isna(value) else frame[name] == value
-    return frame[kept]
+        frame = frame[frame[name].isna() if pd.isna(value) else frame[name] == value]
+    return frame
 
 
 def condition_label(table: RunTable, condition: Mapping[str, Any], terms: Sequence[str] = ()) -> str:
@@ -66,14 +63,13 @@ def short_key(key: str) -> str:
 
 def measures_in_order(result: StudyResult) -> list[str]:
     """Return the measures, with those of expectations first."""
-    texts = [verdict.text.strip() for verdict in result.analysis.expectations]
-    names = sorted(result.table.measures, key=len, reverse=True)
-    expected = [next((name for name in names if text.startswith(name)), "") for text in texts]
-    return [*dict.fromkeys([*filter(None, expected), *result.table.measures])]
+    expected = [verdict.text.strip().rpartition(": ")[0] for verdict in result.analysis.expectations]
+    names = result.table.measures
+    return [*dict.fromkeys([*(name for name in expected if name in names), *names])]
 
 
-def _known(name: str) -> Measure | None:
-    """Return a measure of the catalogue, of an attribute, or of the user if its module is loaded; else None."""
+def _find_known(name: str) -> Measure | None:
+    """Return a measure of the catalogue, of an attribute, or of a loaded module; else None."""
     module, _, function = name.partition(":")
     if function and hasattr(sys.modules.get(module), function):
         return find_measure(name)
@@ -82,8 +78,8 @@ def _known(name: str) -> Measure | None:
 
 
 def measure_meaning(measure: str) -> str:
-    """Return the meaning of a measure with its unit; for a user's measure its docstring, if its module is loaded."""
-    if (known := _known(measure)) is None:
+    """Return the meaning of a measure with its unit; empty for a user's measure whose module is not loaded."""
+    if (known := _find_known(measure)) is None:
         return ""
     if not known.unit or re.search(rf"\b{re.escape(known.unit)}\b", known.meaning):
         return known.meaning
@@ -98,46 +94,40 @@ def measure_title(measure: str) -> Words:
 
 def axis_label(measure: str) -> str:
     """Return the name of a measure with its unit, for an axis."""
-    known = _known(measure)
+    known = _find_known(measure)
     if known is None or not known.unit or known.unit.replace(" ", "_") in measure:
         return measure
     return f"{measure} ({known.unit})"
 
 
 def condition_heads(table: RunTable) -> tuple[Column, ...]:
-    """Return the columns of a condition."""
-    names = condition_columns(table)
+    """Return the columns of a report's table that hold a condition."""
+    sampled = is_sampled(table)
     return tuple(
-        Column("arm")
-        if name == "arm"
-        else Column(Code(name), number=is_sampled(table) and is_numeric_dtype(table.runs[name]))
-        for name in names
+        Column("arm" if name == "arm" else Code(name), number=sampled and is_numeric_dtype(table.runs[name]))
+        for name in condition_columns(table)
     ) or (Column(""),)
 
 
 def condition_cells(table: RunTable, row: Mapping[str, Any]) -> tuple[Words, ...]:
     """Return the cells of a condition."""
-    names = condition_columns(table)
-    return tuple(str(row[name]) if name == "arm" else level(row[name]) for name in names) or ("all runs",)
+    return tuple(level(row[name]) for name in condition_columns(table)) or ("all runs",)
 
 
 def pair(row: Mapping[str, Any]) -> Words:
     """Return the two sides of a comparison: ``ranked - chronological``, or ``band: 0.1 - 0.02``."""
-    sides: tuple[Part, ...] = (side_name(row, "left"), " \u2212 ", side_name(row, "right"))
-    return sides if row["term"] in ("arm", "condition") else (Code(str(row["term"])), ": ", *sides)
+    text = sides(row["left"], row["right"])
+    return text if row["term"] in ("arm", "condition") else (Code(str(row["term"])), f": {text}")
 
 
-def side_name(row: Mapping[str, Any], side: str) -> str:
-    """Return the name of one side of a comparison, with the last parts of its keys.
+def sides(*values: Any) -> str:
+    """Return the sides of a comparison, with the last parts of their keys.
 
-    >>> side_name({"left": "posts.media_share=0.1, feed.mode=x_algo"}, "left")
-    'media_share=0.1, mode=x_algo'
+    >>> sides("posts.media_share=0.1, feed.mode=x_algo", 0.5)
+    'media_share=0.1, mode=x_algo \u2212 0.5'
     """
-    value = row[side]
-    return _GROUPS.sub("", value) if isinstance(value, str) else level(value)
-
-
-_GROUPS: Final = re.compile(r"(?:\w+\.)+(?=\w+=)")
+    names = (re.sub(r"(?:\w+\.)+(?=\w+=)", "", side) if isinstance(side, str) else level(side) for side in values)
+    return " \u2212 ".join(names)
 
 
 def run_counts(runs: pd.DataFrame) -> dict[str, int]:
@@ -148,7 +138,7 @@ def run_counts(runs: pd.DataFrame) -> dict[str, int]:
 
 
 def status_counts(runs: pd.DataFrame) -> str:
-    """Return a sentence with the numbers of runs that are planned, done, failed and missing.
+    """Return the number of planned runs, and how many are done, failed and missing.
 
     >>> status_counts(pd.DataFrame({"status": ["done", "done", "failed"]}))
     '3 runs planned: 2 done, 1 failed, 0 missing'

@@ -1,4 +1,4 @@
-"""The report's section on the design of a study: arms, factors, seeds, runs and their origin."""
+"""The report's section on the design of a study: conditions, seeds, runs, arms, factors and measures."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -10,7 +10,7 @@ from prism_mesa.studies.result import StudyResult
 from prism_mesa.studies.statistics.analysis import RunTable
 from prism_mesa.view.study import blocks as b
 from prism_mesa.view.study.contents import conditions, is_sampled, measure_meaning, measures_in_order, run_counts
-from prism_mesa.view.study.numbers import count, level
+from prism_mesa.view.study.numbers import level, number
 
 _DESIGNS: Final = {
     "factorial": "full factorial: every combination of levels",
@@ -23,23 +23,25 @@ _LEVELS_SHOWN: Final = 8
 
 
 def design_section(result: StudyResult) -> b.Section:
-    """Return the section on the design, with the number of completed runs."""
+    """Return the section on the design."""
     blocks: list[b.Block] = [b.Facts(tuple(_facts(result)))]
     if len(result.table.arms) > 1:
-        blocks.append(arms_table(result))
+        arms = [(arm, _changes(_arms(result).get(arm))) for arm in result.table.arms]
+        blocks.append(b.table((b.Column("arm"), b.Column("changes")), arms))
     if result.table.factors:
         blocks.append(_factors_table(result.table))
-    if any(measure_meaning(name) for name in result.table.measures):
-        meanings = {name: b.marked(measure_meaning(name)) for name in measures_in_order(result)}
-        rows = [(b.Code(name), meaning or b.Quiet("the study's own")) for name, meaning in meanings.items()]
-        blocks.append(b.table((b.Column("measure"), b.Column("what it is of (unit)")), rows))
+    meanings = {name: b.marked(measure_meaning(name)) for name in measures_in_order(result)}
+    if any(meanings.values()):
+        rows = [(b.Code(name), meaning or b.Quiet("your own measure")) for name, meaning in meanings.items()]
+        blocks.append(b.table((b.Column("measure"), b.Column("meaning (unit)")), rows))
     return b.Section("design", "Design", tuple(blocks))
 
 
 def _facts(result: StudyResult) -> list[tuple[str, b.Words]]:
     runs, p = result.table.runs, result.base
-    paired = "paired: every condition has the same seeds, and so the same random numbers"
-    paired = paired if result.table.paired else "not paired: each condition has its own"
+    paired = "not paired: each condition has its own"
+    if result.table.paired:
+        paired = "paired: every condition has the same seeds, so the same random numbers"
     facts: list[tuple[str, b.Words]] = [
         ("Conditions", f"{len(conditions(result.table)):,} ({_DESIGNS[result.table.design]})"),
         ("Seeds", f"{runs['seed'].nunique():,}, {paired}"),
@@ -53,16 +55,8 @@ def _facts(result: StudyResult) -> list[tuple[str, b.Words]]:
     facts.append(("Each run", size + (", unless an arm or a factor says otherwise" if varies else "")))
     if len(result.facts):
         cpu, wall = result.facts["cpu_s"].sum(), result.facts["wall_s"].mean()
-        facts.append(("Time", f"{cpu:,.0f} CPU s in all runs; one took {wall:,.1f} wall s on average"))
+        facts.append(("Time", f"{cpu:,.0f} CPU s in all runs; {wall:,.1f} s a run on average"))
     return facts
-
-
-def arms_table(result: StudyResult) -> b.Table:
-    """Return a table of arms and the keys that each changes."""
-    arms = _arms(result)
-    return b.table(
-        (b.Column("arm"), b.Column("changes")), [(arm, _changes(arms.get(arm))) for arm in result.table.arms]
-    )
 
 
 def _arms(result: StudyResult) -> Mapping[str, Any]:
@@ -72,9 +66,8 @@ def _arms(result: StudyResult) -> Mapping[str, Any]:
 
 
 def _changes(keys: Any) -> b.Words:
-    """Return the settings of an arm, by dotted key."""
     if not isinstance(keys, Mapping) or not keys:
-        return b.Quiet("nothing: the base")
+        return b.Quiet("nothing")
     return b.code_list(f"{key}: {level(value)}" for key, value in flat(keys))
 
 
@@ -84,15 +77,16 @@ def changed_keys(result: StudyResult) -> tuple[str, ...]:
     return tuple(dict.fromkeys([*(key for keys in arms for key, _ in flat(settings(keys))), *result.table.factors]))
 
 
-def _factors_table(runs: RunTable) -> b.Table:
-    title = "range" if is_sampled(runs) else "levels"
-    rows = [(b.Code(name), *_levels(runs.runs[name], title)) for name in runs.factors]
-    return b.table((b.Column("factor"), b.Column(title), b.Column("values", number=True)), rows)
-
-
-def _levels(values: pd.Series, title: str) -> tuple[b.Words, b.Words]:
-    levels = list(values.drop_duplicates())
-    if title == "range" and pd.api.types.is_numeric_dtype(values):
-        return f"{level(values.min())} to {level(values.max())}", count(len(levels))
-    shown, more = ", ".join(map(level, levels[:_LEVELS_SHOWN])), len(levels) - _LEVELS_SHOWN
-    return shown + (f" and {more:,} more" if more > 0 else ""), count(len(levels))
+def _factors_table(table: RunTable) -> b.Table:
+    """Return the factors with their range, if their levels are sampled numbers, or else their first levels."""
+    sampled = is_sampled(table)
+    rows: list[b.Row] = []
+    for name in table.factors:
+        values = table.runs[name].drop_duplicates()
+        text = ", ".join(map(level, values[:_LEVELS_SHOWN]))
+        text += f" and {len(values) - _LEVELS_SHOWN:,} more" if len(values) > _LEVELS_SHOWN else ""
+        if sampled and pd.api.types.is_numeric_dtype(values):
+            text = f"{level(values.min())} to {level(values.max())}"
+        rows.append((b.Code(name), text, number(len(values))))
+    columns = (b.Column("factor"), b.Column("range" if sampled else "levels"), b.Column("values", number=True))
+    return b.table(columns, rows)

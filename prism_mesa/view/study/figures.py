@@ -1,4 +1,4 @@
-"""The figures of a report and their captions."""
+"""The report's section of figures, with captions."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -14,40 +14,26 @@ from matplotlib.ticker import MaxNLocator
 from prism_mesa.errors import shortened
 from prism_mesa.studies.result import StudyResult
 from prism_mesa.studies.statistics.analysis import RunTable
-from prism_mesa.view.plots.style import (
-    GREY,
-    INK,
-    WIDTH,
-    figure_legend,
-    is_many,
-    series_color,
-    series_marker,
-    short_labels,
-    tidy,
-)
-from prism_mesa.view.plots.style import panels as new_panels
+from prism_mesa.view.plots import style
 from prism_mesa.view.study import contents
 from prism_mesa.view.study.blocks import Block, Code, Paragraph, Picture, Section, code_list
 from prism_mesa.view.study.comparisons import SHARES
 from prism_mesa.view.study.numbers import level
 
-MOST_MEASURES: Final = 6
-_MOST_NAMED: Final = 12
-MOST_CONDITIONS: Final = 24
-"""Conditions that have a row of their own in a figure."""
-MOST_FACTORS: Final = 6
-MOST_PAIRS: Final = 6
-"""Lines in a panel of the interval against the number of seeds."""
-_MOST_LEVELS: Final = 12
-_MOST_LINES: Final = 7
-_MOST_MARKS: Final = 25
-_MOST_PANELS: Final = 4
-_ROW_NAME: Final = 34
-"""Letters of a line of a row's name."""
-_LINE_NAME: Final = 28
-"""Letters of a line's name in a legend."""
+MAX_MEASURES: Final = 6
+MAX_CONDITIONS: Final = 24  # conditions that have a row of their own in a figure
+MAX_FACTORS: Final = 6
+MAX_PAIRS: Final = 6  # lines in a panel of the interval against the number of seeds
+_MAX_NAMED: Final = 12
+_MAX_LEVELS: Final = 12
+_MAX_LINES: Final = 7
+_MAX_MARKS: Final = 25
+_MAX_PANELS: Final = 4
+_ROW_NAME: Final = 34  # letters in a line of a row's name
+_LINE_NAME: Final = 28  # letters of a name in a legend
 
 type DifferenceRow = tuple[str, float, float, float, float]
+"""A name, the difference, both ends of its interval, and the margin of an equality (NaN without one)."""
 
 
 def figures_section(result: StudyResult) -> Section:
@@ -56,79 +42,45 @@ def figures_section(result: StudyResult) -> Section:
     known = [name for name in contents.measures_in_order(result) if runs[name].notna().any()]
     if not known:
         return Section("figures", "Figures", (Paragraph("There is nothing to draw yet."),))
-    shown, left_out = known[:MOST_MEASURES], known[MOST_MEASURES:]
-    makers = (_differences, _distributions, _interactions, _precision, _sensitivity)
-    blocks: list[Block] = [picture for make in makers for picture in make(result, shown)]
+    shown, left_out = known[:MAX_MEASURES], known[MAX_MEASURES:]
+    blocks: list[Block | None] = [_differences(result, shown)]
+    blocks += [distribution_picture(result, measure) for measure in shown]
+    blocks += [make(result, shown) for make in (_interactions, _precision, _sensitivity)]
     if left_out:
-        more = len(left_out) - _MOST_NAMED
+        more = len(left_out) - _MAX_NAMED
         end = f" and {more:,} more." if more > 0 else "."
-        blocks.append(Paragraph(("Not drawn: ", *code_list(left_out[:_MOST_NAMED]), end)))
-    return Section("figures", "Figures", tuple(blocks))
+        blocks.append(Paragraph(("Not drawn: ", *code_list(left_out[:_MAX_NAMED]), end)))
+    return Section("figures", "Figures", tuple(block for block in blocks if block is not None))
 
 
-def _with_rows(measures: Sequence[str], having: Sequence[str]) -> list[str]:
-    known = set(having)
-    return [name for name in measures if name in known]
-
-
-def _distributions(result: StudyResult, measures: Sequence[str]) -> list[Picture]:
-    terms = [contents.short_key(name) for name in contents.condition_columns(result.table)]
-    terms = terms if len(terms) < 3 else [*terms[:2], "others"]
-    by = f"by {contents.listed(terms)}" if terms else "in all runs"
-    return [
-        Picture(
-            f"distribution-{measure}",
-            (Code(measure), f" {by}. ", distribution_caption(result, measure)),
-            partial(distribution_figure, result, measure),
-        )
-        for measure in measures
-    ]
-
-
-def distribution_figure(result: StudyResult, measure: str) -> Figure:
+def distribution_picture(result: StudyResult, measure: str) -> Picture:
     """Return the values of a measure in all runs: by condition or, for sampled points, against each factor."""
-    if contents.is_sampled(result.table):
-        return _scatter(result, measure)
-    if len(contents.conditions(result.table)) > MOST_CONDITIONS:
-        return _by_arm(result, measure)
-    return _by_condition(result, measure)
-
-
-def distribution_caption(result: StudyResult, measure: str) -> str:
-    """Return the caption for a measure's figure, with the number of runs."""
+    terms = [contents.short_key(name) for name in contents.condition_columns(result.table)]
+    by = f"by {contents.format_list(terms if len(terms) < 3 else [*terms[:2], 'others'])}" if terms else "in all runs"
     n, n_factors = int(result.table.runs[measure].notna().sum()), len(result.table.factors)
-    thin = ""
     if contents.is_sampled(result.table):
-        more = f", the first {MOST_FACTORS} of {n_factors} factors" if n_factors > MOST_FACTORS else ""
-        text = f", against each factor{more}"
-    elif len(contents.conditions(result.table)) > MOST_CONDITIONS:
-        text = ", whatever its other factors; boxes hold the middle half"
+        draw, text = _scatter, ", against each factor"
+        text += f", the first {MAX_FACTORS} of {n_factors}" if n_factors > MAX_FACTORS else ""
+    elif len(contents.conditions(result.table)) > MAX_CONDITIONS:
+        draw, text = _by_arm, ", whatever its other factors; boxes hold the middle half"
     else:
-        thin = " Thin lines join runs with the same seed." if result.table.paired and _row_term(result.table) else ""
-        text = f".{thin} Diamonds are means with their 95 % intervals"
-    return f"Each point is a run{text} (n = {n:,} runs)."
-
-
-def _row_term(table: RunTable) -> str:
-    """Return the term that changes from row to row within a block of conditions."""
-    return next(iter(contents.condition_columns(table)), "")
-
-
-def _condition_blocks(table: RunTable) -> dict[str, list[dict[str, Any]]]:
-    """Return blocks of conditions that differ in one term only, by the terms that they share."""
-    shared = [name for name in contents.condition_columns(table) if name != _row_term(table)]
-    blocks: dict[str, list[dict[str, Any]]] = {}
-    for condition in contents.conditions(table):
-        blocks.setdefault(contents.condition_label(table, condition, shared) if shared else "", []).append(condition)
-    return blocks
+        draw, text = _by_condition, ". Thin lines join runs with the same seed" if result.table.paired and terms else ""
+        text += ". Diamonds are means with their 95 % intervals"
+    caption = (Code(measure), f" {by}. Each point is a run{text} (n = {n:,} runs).")
+    return Picture(f"distribution-{measure}", caption, partial(draw, result, measure))
 
 
 def _by_condition(result: StudyResult, measure: str) -> Figure:
-    blocks, term = _condition_blocks(result.table), _row_term(result.table)
+    """Draw a row for each condition, in blocks of conditions that differ in the first term only."""
+    term, *shared_terms = contents.condition_columns(result.table) or ("",)
+    blocks: dict[str, list[dict[str, Any]]] = {}
+    for condition in contents.conditions(result.table):
+        name = contents.condition_label(result.table, condition, shared_terms) if shared_terms else ""
+        blocks.setdefault(name, []).append(condition)
     levels = list(dict.fromkeys(level(row[term]) if term else "" for block in blocks.values() for row in block))
     figure, axes = _figure_of_rows(sum(map(len, blocks.values())) + sum(map(bool, blocks)))
-    ticks: list[tuple[float, str, bool]] = []
-    place = 0.0
+    ticks: list[tuple[int, str, bool]] = []
+    place = 0
     for shared, block in blocks.items():
         if shared:
             ticks.append((place, shared, True))
@@ -149,109 +101,107 @@ def _by_condition(result: StudyResult, measure: str) -> Figure:
 def _figure_of_rows(n: int) -> tuple[Figure, Axes]:
     """Return a figure with `n` rows, which are taller if there are few."""
     height = (0.8 if n <= 3 else 0.5 if n <= 8 else 0.42) * n + 0.6
-    figure = Figure(figsize=(WIDTH, height), layout="constrained")
+    figure = Figure(figsize=(style.WIDTH, height), layout="constrained")
     return figure, figure.add_subplot()
 
 
-def _finish_rows(axes: Axes, ticks: Sequence[tuple[float, str, bool]], bottom: float, measure: str) -> None:
+def _finish_rows(axes: Axes, ticks: Sequence[tuple[int, str, bool]], bottom: int, measure: str) -> None:
     """Label the rows from the top, with names of blocks in bold, and the axis of the measure."""
     names = list(dict.fromkeys(name for _, name, _ in ticks))
-    short = dict(zip(names, short_labels(names, _ROW_NAME, 2), strict=True))
+    short = dict(zip(names, style.short_labels(names, _ROW_NAME, 2), strict=True))
     axes.set_yticks([place for place, _, _ in ticks], labels=[short[name] for _, name, _ in ticks], parse_math=False)
     for text, (_, _, bold) in zip(axes.get_yticklabels(), ticks, strict=True):
         text.set_fontweight("bold" if bold else "normal")
     axes.tick_params(axis="y", length=0)
     axes.set_ylim(bottom - 0.4, -0.6)
-    tidy(axes, grid="x")
+    style.tidy(axes, grid="x")
     axes.set_xlabel(contents.axis_label(measure), parse_math=False)
 
 
-def _offsets(n: int) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """Return vertical offsets of points from their row, the same in every drawing."""
-    return -0.16 + 0.09 * np.sin(2.4 * np.arange(n))
-
-
-def _join_seeds(axes: Axes, runs: Sequence[pd.DataFrame], first_row: float, measure: str) -> None:
+def _join_seeds(axes: Axes, runs: Sequence[pd.DataFrame], first_row: int, measure: str) -> None:
     """Join the runs of each seed across rows."""
-    lines: dict[Any, list[tuple[float, float]]] = {}
-    for row, rows in enumerate(runs):
-        known = rows.dropna(subset=measure)
-        for seed, value, offset in zip(known["seed"], known[measure], _offsets(len(known)), strict=True):
-            lines.setdefault(seed, []).append((value, first_row + row + offset))
-    joined = [points for points in lines.values() if len(points) > 1]
-    style: dict[str, Any] = {"colors": GREY, "linewidths": 0.6, "alpha": 0.4, "zorder": 1}
-    axes.add_collection(LineCollection(joined, rasterized=is_many(len(joined) * 2), **style))
+    known = (rows.dropna(subset=measure) for rows in runs)
+    points = pd.concat([rows.assign(y=_jittered(row, len(rows))) for row, rows in enumerate(known, first_row)])
+    joined = [group[[measure, "y"]].to_numpy() for _, group in points.groupby("seed") if len(group) > 1]
+    options: dict[str, Any] = {"colors": style.GREY, "linewidths": 0.6, "alpha": 0.4, "zorder": 1}
+    axes.add_collection(LineCollection(joined, rasterized=style.is_many(len(joined) * 2), **options))
 
 
-def _draw_runs(axes: Axes, values: pd.Series, row: float, place: int) -> None:
+def _jittered(row: int, n: int) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """Return vertical positions of `n` points of a row, the same in every drawing."""
+    return row - 0.16 + 0.09 * np.sin(2.4 * np.arange(n))
+
+
+def _draw_runs(axes: Axes, values: pd.Series, row: int, series: int) -> None:
     known = values.dropna()
-    style: dict[str, Any] = {"s": 16, "alpha": 0.65, "linewidths": 0, "zorder": 2, "color": series_color(place)}
-    at, many = row + _offsets(len(known)), is_many(8 * len(known))
-    axes.scatter(known, at, marker=series_marker(place), rasterized=many, **style)
+    options: dict[str, Any] = {"s": 16, "alpha": 0.65, "linewidths": 0, "zorder": 2}
+    y, many = _jittered(row, len(known)), style.is_many(8 * len(known))
+    axes.scatter(known, y, rasterized=many, **_mark(series), **options)
 
 
-def _draw_mean(axes: Axes, result: StudyResult, measure: str, condition: Mapping[str, Any], row: float) -> None:
+def _draw_mean(axes: Axes, result: StudyResult, measure: str, condition: Mapping[str, Any], row: int) -> None:
     answers = result.analysis.answers
     rows = contents.rows_of_condition(answers[answers["measure"] == measure], result.table, condition)
     for answer in rows.dropna(subset="mean").to_dict("records"):
         at = row + 0.2
-        axes.plot([answer["low"], answer["high"]], [at, at], color=INK, lw=1.6, zorder=3, solid_capstyle="butt")
-        axes.plot([answer["mean"]], [at], "D", color=INK, ms=4.5, zorder=4)
+        axes.plot([answer["low"], answer["high"]], [at, at], color=style.INK, lw=1.6, zorder=3, solid_capstyle="butt")
+        axes.plot([answer["mean"]], [at], "D", color=style.INK, ms=4.5, zorder=4)
 
 
 def _by_arm(result: StudyResult, measure: str) -> Figure:
-    """Return the runs of each arm, or of each level of the first factor if there is one arm, as points and boxes."""
-    by_term = result.table.runs.groupby(_row_term(result.table), sort=False, dropna=False)
-    groups = [(level(name), rows[measure]) for name, rows in by_term][:MOST_CONDITIONS]
+    """Draw the runs of each arm, or of each level of the first factor if there is one arm, as points and boxes."""
+    by_term = result.table.runs.groupby(contents.condition_columns(result.table)[0], sort=False, dropna=False)
+    groups = [(level(name), rows[measure]) for name, rows in by_term][:MAX_CONDITIONS]
     figure, axes = _figure_of_rows(len(groups))
-    style: dict[str, Any] = {"orientation": "horizontal", "showfliers": False, "manage_ticks": False, "widths": 0.26}
+    options: dict[str, Any] = {"orientation": "horizontal", "showfliers": False, "manage_ticks": False, "widths": 0.26}
     for row, (_, values) in enumerate(groups):
         _draw_runs(axes, values, row, row)
         if values.notna().any():
-            axes.boxplot([values.dropna()], positions=[row + 0.2], medianprops={"color": INK, "lw": 1.6}, **style)
+            axes.boxplot(
+                [values.dropna()], positions=[row + 0.2], medianprops={"color": style.INK, "lw": 1.6}, **options
+            )
     _finish_rows(axes, [(row, name, False) for row, (name, _) in enumerate(groups)], len(groups), measure)
     return figure
 
 
 def _scatter(result: StudyResult, measure: str) -> Figure:
-    """Return a measure against the first few factors."""
-    factors = result.table.factors[:MOST_FACTORS]
-    figure, grid = new_panels(len(factors), height=2.3, columns=3)
-    many = is_many(len(result.table.runs) * len(factors))
-    style: dict[str, Any] = {"s": 9, "alpha": 0.8 if many else 0.55, "linewidths": 0, "rasterized": many}
-    names = short_labels(result.table.arms, _ROW_NAME)
+    """Draw a measure against the first factors."""
+    factors = result.table.factors[:MAX_FACTORS]
+    figure, grid = style.panels(len(factors), height=2.3, columns=3)
+    many = style.is_many(len(result.table.runs) * len(factors))
+    options: dict[str, Any] = {"s": 9, "alpha": 0.8 if many else 0.55, "linewidths": 0, "rasterized": many}
+    names = style.short_labels(result.table.arms, _ROW_NAME)
     for place, (axes, factor) in enumerate(zip(grid, factors, strict=True)):
         for n, (arm, label) in enumerate(zip(result.table.arms, names, strict=True)):
             rows = result.table.runs[result.table.runs["arm"] == arm].dropna(subset=measure)
-            axes.scatter(
-                rows[factor], rows[measure], color=series_color(n), marker=series_marker(n), label=label, **style
-            )
-        tidy(axes)
+            axes.scatter(rows[factor], rows[measure], label=label, **_mark(n), **options)
+        style.tidy(axes)
         axes.set_xlabel(shortened(factor, 28), parse_math=False)
         axes.xaxis.set_major_locator(MaxNLocator(4))
         if place % 3 == 0:
             axes.set_ylabel(contents.axis_label(measure), parse_math=False)
     if len(result.table.arms) > 1:
-        figure_legend(figure, grid[0], ncols=3)
+        style.figure_legend(figure, grid[0], ncols=3)
     return figure
 
 
-def _interactions(result: StudyResult, measures: Sequence[str]) -> list[Picture]:
+def _interactions(result: StudyResult, measures: Sequence[str]) -> Picture | None:
     terms = interaction_terms(result.table)
     if not terms:
-        return []
+        return None
     axis, lines, *panel = map(contents.short_key, terms)
     answers = result.analysis.answers
     n_panels = answers[terms[2]].nunique(dropna=False) if panel else 1
-    shown = _with_rows(measures, answers.loc[answers["mean"].notna(), "measure"])[: MOST_MEASURES // n_panels]
-    each = f", a panel for each {panel[0]}" if panel else ""
+    known = set(answers.loc[answers["mean"].notna(), "measure"])
+    shown = [name for name in measures if name in known][: MAX_MEASURES // n_panels]
+    panels = f", a panel for each {panel[0]}" if panel else ""
     n = answers.loc[answers["measure"].isin(shown), "n"]
     counts = " to ".join(dict.fromkeys([f"{n.min():,.0f}", f"{n.max():,.0f}"]))
     caption = (
-        f"Means by {axis}, a line for each {lines}{each}, with 95 % intervals. Lines that are not parallel are an "
-        f"interaction (n = {counts} runs a point)."
+        f"Means by {axis}, a line for each {lines}{panels}, with 95 % intervals. Lines that are not parallel "
+        f"indicate an interaction (n = {counts} runs a point)."
     )
-    return [Picture("interaction", caption, partial(interaction_figure, result, shown, terms))] if shown else []
+    return Picture("interaction", caption, partial(interaction_figure, result, shown, terms)) if shown else None
 
 
 def interaction_terms(table: RunTable) -> tuple[str, ...]:
@@ -260,15 +210,15 @@ def interaction_terms(table: RunTable) -> tuple[str, ...]:
     if len(terms) not in (2, 3) or contents.is_sampled(table):
         return ()
     lines, axis, *panel = terms
-    most = {lines: _MOST_LINES, axis: _MOST_LEVELS} | dict.fromkeys(panel, _MOST_PANELS)
-    few = all(table.runs[term].nunique(dropna=False) <= n for term, n in most.items())
-    return (axis, lines, *panel) if few else ()
+    limits = {lines: _MAX_LINES, axis: _MAX_LEVELS} | dict.fromkeys(panel, _MAX_PANELS)
+    is_small = all(table.runs[term].nunique(dropna=False) <= n for term, n in limits.items())
+    return (axis, lines, *panel) if is_small else ()
 
 
 def interaction_figure(result: StudyResult, measures: Sequence[str], terms: Sequence[str]) -> Figure:
-    """Return the means of measures along the levels of one term, with a line for each level of another.
+    """Draw the means of measures along one term, with a line or a panel for each level of the others.
 
-    A third term has a panel for each level. `terms` are those of `interaction_terms`.
+    `terms` are those of `interaction_terms`.
     """
     axis, lines, *panel = terms
     answers = result.analysis.answers
@@ -280,11 +230,11 @@ def interaction_figure(result: StudyResult, measures: Sequence[str], terms: Sequ
             shown += [(f"{title}, {contents.short_key(panel[0])} {level(at)}", part) for at, part in by_panel]
         else:
             shown.append((title, rows))
-    figure, grid = new_panels(len(shown), height=2.6)
+    figure, grid = style.panels(len(shown), height=2.6)
     for axes, (title, rows) in zip(grid, shown, strict=True):
         _draw_interaction(axes, rows, axis, lines)
-        tidy(axes, title, grid="y")
-    figure_legend(figure, grid[0], title=None if lines == "arm" else lines, ncols=3)
+        style.tidy(axes, title, grid="y")
+    style.figure_legend(figure, grid[0], title=None if lines == "arm" else lines, ncols=3)
     return figure
 
 
@@ -292,42 +242,39 @@ def _draw_interaction(axes: Axes, answers: pd.DataFrame, axis: str, lines: str) 
     rows = answers.assign(axis_level=answers[axis].map(level), line_level=answers[lines].map(level))
     names = list(rows["axis_level"].drop_duplicates())
     by_line = list(rows.groupby("line_level", sort=False))
-    labels = short_labels([str(name) for name, _ in by_line], _LINE_NAME)
+    labels = style.short_labels([str(name) for name, _ in by_line], _LINE_NAME)
     for n, (label, (_, line)) in enumerate(zip(labels, by_line, strict=True)):
         places = line["axis_level"].map(names.index) + 0.05 * n
         reach = [line["mean"] - line["low"], line["high"] - line["mean"]]
-        axes.errorbar(places, line["mean"], yerr=reach, fmt="-", **_line_style(n), capsize=3).set_label(label)
-    axes.set_xticks(range(len(names)), labels=short_labels(names, 14, 2), parse_math=False)
+        axes.errorbar(places, line["mean"], yerr=reach, fmt="-", ms=4.5, lw=1.4, capsize=3, **_mark(n)).set_label(label)
+    axes.set_xticks(range(len(names)), labels=style.short_labels(names, 14, 2), parse_math=False)
     axes.set_xlim(-0.3, len(names) - 0.5)
     axes.set_xlabel(axis, parse_math=False)
 
 
-def _line_style(place: int) -> dict[str, Any]:
-    return {"color": series_color(place), "marker": series_marker(place), "ms": 4.5, "lw": 1.4}
+def _mark(series: int) -> dict[str, Any]:
+    return {"color": style.series_color(series), "marker": style.series_marker(series)}
 
 
-def _differences(result: StudyResult, measures: Sequence[str]) -> list[Picture]:
-    shown = [name for name in measures if any(row[1] == row[1] for row in difference_rows(result, name))]
+def _differences(result: StudyResult, measures: Sequence[str]) -> Picture | None:
+    shown = [name for name in measures if any(pd.notna(row[1]) for row in difference_rows(result, name))]
     caption = (
         "Differences with Student's 95 % intervals: for expectations, the left side minus the right; for other "
         "measures, each arm or level minus the first."
     )
     caption += " The shaded bands are the margins of equalities." if len(result.analysis.equivalence) else ""
-    return [Picture("differences", caption, partial(difference_figure, result, shown))] if shown else []
+    return Picture("differences", caption, partial(difference_figure, result, shown)) if shown else None
 
 
 def difference_rows(result: StudyResult, measure: str) -> list[DifferenceRow]:
-    """Return the comparisons of a measure: its expectations, or else each arm or level against the first.
-
-    Each row has a name, the difference, both ends of its interval, and the margin of an equality (or NaN).
-    """
+    """Return the comparisons of a measure: its expectations, or else each arm or level against the first."""
     margins = result.analysis.equivalence.set_index("text")["margin"].to_dict()
     rows: list[DifferenceRow] = []
-    for expectation in result.analysis.expectations:
-        of_measure, _, text = expectation.text.strip().partition(": ")
-        if of_measure == measure:
-            margin = margins.get(expectation.text, np.nan)
-            rows.append((f"{text} ({expectation.verdict})", expectation.difference, *expectation.interval, margin))
+    for verdict in result.analysis.expectations:
+        measured, _, text = verdict.text.strip().rpartition(": ")
+        if measured == measure:
+            name, margin = f"{text} ({verdict.verdict})", margins.get(verdict.text, np.nan)
+            rows.append((name, verdict.difference, *verdict.interval, margin))
     if rows:
         return rows
     table = result.analysis.differences
@@ -335,147 +282,137 @@ def difference_rows(result: StudyResult, measure: str) -> list[DifferenceRow]:
     with_first = table["right"] == table.groupby("term")["right"].transform("first")
     return [
         (_pair_name(row["term"], row["left"], row["right"]), row["difference"], row["low"], row["high"], np.nan)
-        for row in table[with_first].head(_MOST_LEVELS).to_dict("records")
+        for row in table[with_first].head(_MAX_LEVELS).to_dict("records")
     ]
 
 
 def difference_figure(result: StudyResult, measures: Sequence[str]) -> Figure:
-    """Return differences with 95 % intervals, a panel for each measure; margins of equality are shaded."""
+    """Draw differences with 95 % intervals, a panel for each measure; margins of equality are shaded."""
     tables = {measure: difference_rows(result, measure) for measure in measures}
     ratios = [len(rows) + 1.6 for rows in tables.values()]
-    figure = Figure(figsize=(WIDTH, 0.36 * sum(ratios)), layout="constrained")
+    figure = Figure(figsize=(style.WIDTH, 0.36 * sum(ratios)), layout="constrained")
     grid = figure.subplots(len(tables), 1, squeeze=False, height_ratios=ratios)[:, 0]
     for axes, (measure, rows) in zip(grid, tables.items(), strict=True):
         for place, (_, difference, low, high, margin) in enumerate(rows):
             if np.isfinite(margin):
-                axes.fill_betweenx([place - 0.4, place + 0.4], -margin, margin, color=GREY, alpha=0.18, lw=0)
-            axes.plot([low, high], [place, place], color=series_color(0), lw=1.8, solid_capstyle="butt")
-            axes.plot([difference], [place], color=series_color(0), marker="D", ms=5)
-        axes.axvline(0, color=INK, lw=0.8, ls="--")
-        tidy(axes, grid="x")
-        axes.set_yticks(range(len(rows)), short_labels([row[0] for row in rows], 2 * _LINE_NAME), parse_math=False)
+                axes.fill_betweenx([place - 0.4, place + 0.4], -margin, margin, color=style.GREY, alpha=0.18, lw=0)
+            axes.plot([low, high], [place, place], color=style.series_color(0), lw=1.8, solid_capstyle="butt")
+            axes.plot([difference], [place], color=style.series_color(0), marker="D", ms=5)
+        axes.axvline(0, color=style.INK, lw=0.8, ls="--")
+        style.tidy(axes, grid="x")
+        axes.set_yticks(
+            range(len(rows)), style.short_labels([row[0] for row in rows], 2 * _LINE_NAME), parse_math=False
+        )
         axes.set_ylim(len(rows) - 0.5, -0.5)
         axes.set_xlabel(f"difference: {contents.axis_label(measure)}", parse_math=False)
     return figure
 
 
 def _pair_name(term: object, left: object, right: object) -> str:
-    sides = {"left": left, "right": right}
-    name = f"{contents.side_name(sides, 'left')} \u2212 {contents.side_name(sides, 'right')}"
+    name = contents.sides(left, right)
     return name if term in ("arm", "condition") else f"{contents.short_key(str(term))}: {name}"
 
 
-def _precision(result: StudyResult, measures: Sequence[str]) -> list[Picture]:
+def _precision(result: StudyResult, measures: Sequence[str]) -> Picture | None:
     table = result.analysis.precision
-    shown = _with_rows(measures, table["measure"])
+    shown = [name for name in measures if name in set(table["measure"])]
     if not shown:
-        return []
+        return None
     n_pairs = table.groupby(["term", "left", "right"], dropna=False).ngroups
-    cut = f"; the first {MOST_PAIRS} of {n_pairs} comparisons" if n_pairs > MOST_PAIRS else ""
+    cut = f"; the first {MAX_PAIRS} of {n_pairs} comparisons" if n_pairs > MAX_PAIRS else ""
     caption = (
         f"Half the width of the 95 % interval of a difference, had the study had fewer seeds{cut} "
-        f"(up to {table['seeds'].max():,} seeds). Where a line is flat, more seeds tell little more."
+        f"(up to {table['seeds'].max():,} seeds). Where a line is flat, more seeds add little."
     )
-    return [Picture("precision", caption, partial(precision_figure, result, shown))]
+    return Picture("precision", caption, partial(precision_figure, result, shown))
 
 
 def precision_figure(result: StudyResult, measures: Sequence[str]) -> Figure:
-    """Return the half width of a difference's interval against the number of seeds."""
+    """Draw the half width of a difference's interval against the number of seeds."""
     columns = 3 if len(measures) == 3 or len(measures) > 4 else 2
-    figure, grid = new_panels(len(measures), height=2.4, columns=columns)
+    figure, grid = style.panels(len(measures), height=2.4, columns=columns)
     table = result.analysis.precision
     for place, (axes, measure) in enumerate(zip(grid, measures, strict=True)):
         by_pair = table[table["measure"] == measure].groupby(["term", "left", "right"], sort=False, dropna=False)
-        pairs = list(by_pair)[:MOST_PAIRS]
-        names = short_labels([_pair_name(*key) for key, _ in pairs], 2 * _LINE_NAME)
+        pairs = list(by_pair)[:MAX_PAIRS]
+        names = style.short_labels([_pair_name(*key) for key, _ in pairs], 2 * _LINE_NAME)
         for n, (name, (_, rows)) in enumerate(zip(names, pairs, strict=True)):
-            every = -(-len(rows) // _MOST_MARKS)
-            axes.plot(rows["seeds"], rows["half_width"], **_line_style(n), label=name, markevery=every)
-        tidy(axes, shortened(measure, 80 // columns))
+            every = -(-len(rows) // _MAX_MARKS)
+            axes.plot(rows["seeds"], rows["half_width"], ms=4.5, lw=1.4, label=name, markevery=every, **_mark(n))
+        style.tidy(axes, shortened(measure, 80 // columns))
         axes.set_ylim(bottom=0)
         axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))
         axes.set_xlabel("seeds")
         if place % columns == 0:
             axes.set_ylabel("half width")
     longest = max((len(label) for label in grid[0].get_legend_handles_labels()[1]), default=0)
-    figure_legend(figure, grid[0], ncols=1 if longest > _LINE_NAME + 8 else 2)
+    style.figure_legend(figure, grid[0], ncols=1 if longest > _LINE_NAME + 8 else 2)
     return figure
 
 
-def _sensitivity(result: StudyResult, measures: Sequence[str]) -> list[Picture]:
-    table, n = result.analysis.sensitivity, int((result.table.runs["status"] == "done").sum())
+def _sensitivity(result: StudyResult, measures: Sequence[str]) -> Picture | None:
+    table, n = result.analysis.sensitivity, f"(n = {int((result.table.runs['status'] == 'done').sum()):,} runs)"
+    morris = (
+        "Elementary effects (Morris): factors to the right matter; the effect of factors at the top depends on other "
+        f"factors or is not linear; bars are 95 % intervals of \u03bc* {n}."
+    )
     kinds = {
-        "share": (
-            "variance",
-            f"Where the variance between runs comes from, with 95 % intervals (n = {n:,} runs). {SHARES}",
-            share_figure,
-        ),
-        "st": (
-            "sobol",
-            f"Sobol indices with 95 % intervals: the share of a measure's variance (n = {n:,} runs).",
-            share_figure,
-        ),
-        "mu_star": (
-            "morris",
-            "Elementary effects (Morris): right, factors that matter; high, factors whose effect depends on the "
-            f"others or is not linear; bars are 95 % intervals of \u03bc* (n = {n:,} runs).",
-            morris_figure,
-        ),
+        "share": ("variance", share_figure, f"Sources of the variance between runs, with 95 % intervals {n}. {SHARES}"),
+        "st": ("sobol", share_figure, f"Sobol indices, shares of a measure's variance, with 95 % intervals {n}."),
+        "mu_star": ("morris", morris_figure, morris),
     }
-    for index, (name, caption, draw) in kinds.items():
-        if shown := _with_rows(measures, table.loc[table["index"] == index, "measure"]):
-            return [Picture(name, caption, partial(draw, result, shown))]
-    return []
+    for index, (name, draw, caption) in kinds.items():
+        known = set(table.loc[table["index"] == index, "measure"])
+        if shown := [measure for measure in measures if measure in known]:
+            return Picture(name, caption, partial(draw, result, shown))
+    return None
 
 
 _SHARES: Final = {"s1": "S1, alone", "st": "ST, with interactions", "share": ""}
 
 
 def share_figure(result: StudyResult, measures: Sequence[str]) -> Figure:
-    """Return bars of variance shares with intervals; for a Sobol design, first-order and total indices."""
+    """Draw bars of variance shares with intervals; for a Sobol design, first-order and total indices."""
     table = result.analysis.sensitivity
     factors, indices = list(table["factor"].unique()), [index for index in _SHARES if index in set(table["index"])]
     height = 0.76 / len(indices)
-    figure, grid = new_panels(len(measures), height=0.36 * len(factors) + 1.1)
+    figure, grid = style.panels(len(measures), height=0.36 * len(factors) + 1.1)
     for place, (axes, measure) in enumerate(zip(grid, measures, strict=True)):
         for n, index in enumerate(indices):
             rows = table[(table["measure"] == measure) & (table["index"] == index)]
             at = rows["factor"].map(factors.index) + height * (n - (len(indices) - 1) / 2)
-            axes.barh(at, rows["value"], height=height - 0.02, color=series_color(n), alpha=0.85, label=_SHARES[index])
+            axes.barh(
+                at, rows["value"], height=height - 0.02, color=style.series_color(n), alpha=0.85, label=_SHARES[index]
+            )
             reach = [rows["value"] - rows["low"], rows["high"] - rows["value"]]
-            axes.errorbar(rows["value"], at, xerr=np.abs(reach), fmt="none", color=INK, lw=1.2, capsize=2)
-        tidy(axes, shortened(measure, 40), grid="x")
+            axes.errorbar(rows["value"], at, xerr=np.abs(reach), fmt="none", color=style.INK, lw=1.2, capsize=2)
+        style.tidy(axes, shortened(measure, 40), grid="x")
         names = [shortened(name, _LINE_NAME) if place % 2 == 0 else "" for name in factors]
         axes.set_yticks(range(len(factors)), labels=names, parse_math=False)
         axes.set_ylim(len(factors) - 0.5, -0.5)
         axes.set_xlabel("share of the variance")
     if len(indices) > 1:
-        figure_legend(figure, grid[0], ncols=2)
+        style.figure_legend(figure, grid[0], ncols=2)
     return figure
 
 
 def morris_figure(result: StudyResult, measures: Sequence[str]) -> Figure:
-    """Return the mean absolute effect of each factor against the standard deviation of its effects."""
-    figure, grid = new_panels(len(measures), height=2.7)
+    """Draw the mean absolute effect of each factor against the standard deviation of its effects."""
+    figure, grid = style.panels(len(measures), height=2.7)
     table = result.analysis.sensitivity
     for axes, measure in zip(grid, measures, strict=True):
         rows = table[table["measure"] == measure]
         wide = rows.pivot(index="factor", columns="index", values="value")
-        reach = rows[rows["index"] == "mu_star"].set_index("factor")
+        ends = rows[rows["index"] == "mu_star"].set_index("factor")[["low", "high"]]
         for n, factor in enumerate(name for name in result.table.factors if name in wide.index):
-            _morris_point(axes, wide.loc[factor], reach.loc[factor], n, shortened(factor, _LINE_NAME))
-        tidy(axes, shortened(measure, 40))
+            x, y, (low, high) = wide.loc[factor, "mu_star"], wide.loc[factor, "sigma"], ends.loc[factor]
+            if pd.notna(low):
+                reach = np.abs([[x - low], [high - x]])
+                axes.errorbar(x, y, xerr=reach, fmt="none", color=style.GREY, lw=1.2, capsize=2)
+            axes.plot(x, y, ls="none", ms=6, **_mark(n), label=shortened(factor, _LINE_NAME))
+        style.tidy(axes, shortened(measure, 40))
         axes.set_xlim(left=0)
         axes.set_ylim(bottom=0)
         axes.set(xlabel="\u03bc* (mean absolute effect)", ylabel="\u03c3 (spread)")
-    figure_legend(figure, grid[0], ncols=3)
+    style.figure_legend(figure, grid[0], ncols=3)
     return figure
-
-
-def _morris_point(axes: Axes, at: pd.Series, reach: pd.Series, place: int, name: str) -> None:
-    if pd.notna(reach["low"]):
-        width = [[at["mu_star"] - reach["low"]], [reach["high"] - at["mu_star"]]]
-        axes.errorbar(at["mu_star"], at["sigma"], xerr=np.abs(width), fmt="none", color=GREY, lw=1.2, capsize=2)
-    axes.plot(
-        at["mu_star"], at["sigma"], ls="none", color=series_color(place), marker=series_marker(place), ms=6, label=name
-    )

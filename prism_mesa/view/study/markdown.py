@@ -1,4 +1,4 @@
-"""A report as Markdown, with the same text as the page, and figures as files."""
+"""A report as Markdown (GitHub's dialect), with the same text as the HTML page and its figures as files."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -9,18 +9,13 @@ from prism_mesa.view.study import blocks as b
 _MARKUP: Final = re.compile(
     r"[\\`*~$]|\](?=[(\[:])|<(?=[a-z/!?])|&(?=#|\w+;)|(?<![^\W_])_|_(?![^\W_])", re.IGNORECASE | re.ASCII
 )
-"""What would be read as Markdown or as HTML: no bracket but a link's, and no underscore within a name."""
+"""Characters that Markdown or HTML would interpret; brackets only of links, underscores only at the ends of words."""
 _BEGINS: Final = re.compile(r"^(\s*)([#+=>-]|\d+[.)])(?=\s|$|[#=>-])")
 _TICKS: Final = re.compile("`+")
 
 
 def to_markdown(report: b.Report, files: Mapping[str, str]) -> str:
-    """Return a report as Markdown (GitHub's, for its tables).
-
-    Args:
-        report: The report.
-        files: Paths of figures relative to the report, by name, in order.
-    """
+    """Return a report as Markdown; `files` maps the names of figures to their relative paths, in order."""
     head = (f"*{_text(report.kicker)}*", f"# {_text(report.question)}")
     status = f"**{report.status}**: {_text(report.summary)}"
     body = sections_as_markdown(report.sections, files)
@@ -28,7 +23,7 @@ def to_markdown(report: b.Report, files: Mapping[str, str]) -> str:
 
 
 def sections_as_markdown(sections: Iterable[b.Section], files: Mapping[str, str] | None = None) -> str:
-    """Return sections as Markdown; figures as in `to_markdown`, left out if they have no file."""
+    """Return sections as Markdown, without the figures that are not in `files` (see `to_markdown`)."""
     return "\n\n".join(text for section in sections for text in _section(section, 2, files or {}))
 
 
@@ -53,7 +48,7 @@ def _block(block: b.Block, files: Mapping[str, str]) -> Iterator[str]:
             yield f"- {expected}  \n  {_text(sentence)}  \n  {_text(detail)}"
         case b.Table():
             yield from _table(block)
-        case b.Picture(name, caption):
+        case b.Picture(name, caption) if name in files:
             number = 1 + list(files).index(name)
             yield f"![Figure {number}]({files[name]})"
             yield f"**Figure {number}.** {_line(caption)}"
@@ -78,16 +73,16 @@ def _table(table: b.Table) -> Iterator[str]:
 
 
 def _cell(words: b.Words) -> str:
-    return _inline(words).strip().replace("|", "\\|")  # inside tables, code needs the backslash too
+    return _inline(words).replace("|", "\\|")  # tables need the backslash even in code
 
 
 def _line(words: b.Words) -> str:
-    """Return text as a paragraph; a backslash keeps it from starting a list or a heading."""
-    return _BEGINS.sub(lambda match: f"{match[1]}{match[2][:-1]}\\{match[2][-1]}", _inline(words).strip())
+    """Return text as a paragraph, escaped where it would start a list or a heading."""
+    return _BEGINS.sub(lambda match: f"{match[1]}{match[2][:-1]}\\{match[2][-1]}", _inline(words))
 
 
 def _inline(words: b.Words) -> str:
-    return "".join(map(_part, b.split_parts(words)))
+    return "".join(map(_part, b.split_parts(words))).strip()
 
 
 def _part(part: b.Part) -> str:
@@ -110,7 +105,7 @@ def _text(text: str) -> str:
 
 
 def _code(text: str) -> str:
-    """Return code between more backticks than it contains."""
+    """Return code, fenced by more backticks than it contains."""
     shown = b.plain(text) or " "
     ticks = "`" * (1 + max(map(len, _TICKS.findall(shown)), default=0))
     room = " " if shown.startswith("`") or shown.endswith("`") else ""

@@ -7,17 +7,12 @@ from typing import Any, Final
 import pandas as pd
 
 NOTHING: Final = "\u2014"
-"""In place of a number that does not exist."""
-
-_MOST_DECIMALS: Final = 6
-_DIGITS: Final = 4
+"""Stands for a missing number."""
+_MAX_DECIMALS: Final = 6
 
 
 def decimals_for(low: Iterable[float], high: Iterable[float], values: Iterable[float] = ()) -> int:
-    """Return the decimals that show two digits of the half width of the narrowest interval.
-
-    If no interval has a width, return the decimals that show four digits of the largest value.
-    """
+    """Return the decimals for two digits of the narrowest half width, or else four digits of the largest value."""
     widths = [abs(top - bottom) / 2 for bottom, top in zip(low, high, strict=True)]
     known = [width for width in widths if isfinite(width) and width > 0]
     sizes = [abs(value) for value in values if isfinite(value) and value]
@@ -26,14 +21,14 @@ def decimals_for(low: Iterable[float], high: Iterable[float], values: Iterable[f
     elif all(float(size).is_integer() for size in sizes):
         decimals = 0
     else:
-        decimals = _DIGITS - 1 - floor(log10(max(sizes)))
-    return min(max(decimals, 0), _MOST_DECIMALS)
+        decimals = 3 - floor(log10(max(sizes)))
+    return min(max(decimals, 0), _MAX_DECIMALS)
 
 
-def number(value: Any, decimals: int) -> str:
-    """Format a number with a number of decimals.
+def number(value: Any, decimals: int = 0) -> str:
+    """Format a number with thousands separators; a missing one is a dash.
 
-    >>> number(1234.5678, 1), number(-0.0001, 2), number(float("nan"), 2)
+    >>> number(1234.5678, 1), number(-0.0001, 2), number(float("nan"))
     ('1,234.6', '0.00', '—')
     """
     if value is None or pd.isna(value):
@@ -50,13 +45,13 @@ def interval(low: Any, high: Any, decimals: int) -> str:
     """
     if any(end is None or pd.isna(end) for end in (low, high)):
         return NOTHING
-    while decimals < _MOST_DECIMALS and any(end and not round(end, decimals) for end in (low, high)):
+    while decimals < _MAX_DECIMALS and any(end and not round(end, decimals) for end in (low, high)):
         decimals += 1
     return f"[{number(low, decimals)}, {number(high, decimals)}]"
 
 
 def significant(value: Any, digits: int = 3) -> str:
-    """Format a number with a number of significant digits; whole numbers are exact.
+    """Format a number with `digits` significant digits; whole numbers are exact.
 
     >>> significant(0.00012345), significant(12), significant(1234567.0)
     ('0.000123', '12', '1,234,567')
@@ -82,17 +77,8 @@ def p_value(value: Any) -> str:
     return "< 0.001" if value < 0.001 else f"{value:.3f}"
 
 
-def count(value: Any) -> str:
-    """Format a count.
-
-    >>> count(12000), count(float("nan"))
-    ('12,000', '—')
-    """
-    return NOTHING if value is None or pd.isna(value) else f"{int(value):,}"
-
-
 def level(value: Any) -> str:
-    """Format the level of a factor as in a study file.
+    """Format the level of a factor as a study file writes it.
 
     >>> level(0.02), level(True), level("x_algo"), level(50.0), level(None)
     ('0.02', 'true', 'x_algo', '50', 'null')

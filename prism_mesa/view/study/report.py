@@ -1,27 +1,30 @@
-"""Write the report of a study as HTML and Markdown."""
+"""The report of a study, as a self-contained HTML page without scripts, as Markdown, and as a notebook's summary."""
 
 import json
 import re
+from collections.abc import Mapping
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
 import yaml
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
 
 from prism_mesa.errors import redact_credentials
 from prism_mesa.runs.process.machine import provenance
 from prism_mesa.studies.result import StudyResult
 from prism_mesa.view.plots.files import save, to_png, to_svg
 from prism_mesa.view.study import blocks as b
-from prism_mesa.view.study.answers import answers_section, short_answer
+from prism_mesa.view.study.answers import answers_section, answers_table, short_answer
 from prism_mesa.view.study.comparisons import comparisons_section
-from prism_mesa.view.study.contents import status_counts
+from prism_mesa.view.study.contents import conditions, measures_in_order, status_counts
 from prism_mesa.view.study.design import design_section
 from prism_mesa.view.study.figures import figures_section
 from prism_mesa.view.study.markdown import to_markdown
 from prism_mesa.view.study.numbers import NOTHING
 from prism_mesa.view.study.odd.sections import odd_section
-from prism_mesa.view.study.page import to_html
 from prism_mesa.view.study.runs import deciders_section, failures_section, runs_section
 
 type FigureKind = Literal["png", "svg", "pdf"]
@@ -39,19 +42,20 @@ def study_report(result: StudyResult, written: datetime) -> b.Report:
         deciders_section(result),
         runs_section(result),
         odd_section(result),
-        closing_section(result, written),
+        _notes_section(result, written),
     )
-    kicker = f"Study {result.name}"
+    footer = b.marked(
+        ". Finished runs are not repeated. `pandas.read_parquet('runs.parquet')` reads the results of all runs."
+    )
+    footer = ("To repeat or continue this study: ", b.Code(result.command), *footer)
     summary = f"{status_counts(result.table.runs)}."
-    return b.Report(kicker, result.question, result.status, summary, sections, _footer(result))
+    return b.Report(f"Study {result.name}", result.question, result.status, summary, sections, footer)
 
 
 def write_report(
     result: StudyResult, *, written: datetime | None = None, figures: FigureKind = "png"
 ) -> tuple[Path, Path]:
-    """Write report.html and report.md into the study's folder, with its figures in `figures`; return both paths.
-
-    An existing report is replaced.
+    """Write report.html and report.md into the study's folder, replacing an existing report; return both paths.
 
     Args:
         result: The study with its runs.
@@ -62,28 +66,24 @@ def write_report(
 
 
 def write_pages(report: b.Report, folder: Path, kind: FigureKind = "png") -> tuple[Path, Path]:
-    """Write a report as report.html and report.md into a folder, with its figures in `figures`; return both paths."""
-    files, drawn = {}, {}
-    before = () if (folder / "figures").is_symlink() else (folder / "figures").glob("[0-9][0-9]-*")
-    for old in before:
+    """Write a report as report.html and report.md, with figures in `figures`; return both paths."""
+    files, svgs = {}, {}
+    is_link = (folder / "figures").is_symlink()
+    for old in () if is_link else (folder / "figures").glob("[0-9][0-9]-*"):
         if old.suffix in (".png", ".svg", ".pdf") and not old.is_dir():
             old.unlink()
     for number, picture in enumerate(b.all_pictures(report.sections), 1):
         figure = picture.draw()
-        files[picture.name] = f"figures/{number:02d}-{_file_name(picture.name)}.png"
-        drawn[picture.name] = to_svg(figure)
+        name = re.sub(r"[^\w.-]+", "-", picture.name, flags=re.ASCII)[:60].strip("-.")  # valid on any system
+        files[picture.name] = f"figures/{number:02d}-{name}.png"
+        svgs[picture.name] = to_svg(figure)
         _replace(folder / files[picture.name], to_png(figure))
         if kind != "png":
             save(figure, (folder / files[picture.name]).with_suffix(f".{kind}"))
     page, text = folder / "report.html", folder / "report.md"
-    _replace(page, to_html(report, drawn).encode())
+    _replace(page, to_html(report, svgs).encode())
     _replace(text, to_markdown(report, files).encode())
     return page, text
-
-
-def _file_name(name: str) -> str:
-    """Return the name of a figure as a file name that is valid on any system."""
-    return re.sub(r"[^\w.-]+", "-", name, flags=re.ASCII)[:60].strip("-.")
 
 
 def _replace(file: Path, content: bytes) -> None:
@@ -93,47 +93,64 @@ def _replace(file: Path, content: bytes) -> None:
     file.write_bytes(content)
 
 
-def closing_section(result: StudyResult, written: datetime) -> b.Section:
+@cache
+def _templates() -> Environment:
+    """Return the environment of the templates, which escapes all values."""
+    templates = Environment(
+        loader=FileSystemLoader(Path(__file__).parent / "templates", encoding="utf-8"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    templates.filters |= {"parts": b.split_parts, "plain": b.plain, "kind": lambda block: type(block).__name__}
+    templates.globals["rulings"] = b.RULINGS
+    return templates
+
+
+def to_html(report: b.Report, svgs: Mapping[str, str]) -> str:
+    """Return a report as HTML; `svgs` maps the names of figures to their SVG elements, in order."""
+    figures = {name: Markup(svg) for name, svg in svgs.items()}  # noqa: S704 - matplotlib escapes texts
+    return _templates().get_template("page.html").render(report=report, figures=figures)
+
+
+def study_html(result: StudyResult) -> str:
+    """Return a summary of a study as HTML: its question, its verdicts, and the first rows of its answers."""
+    blocks: list[b.Block] = [b.Paragraph(f"{status_counts(result.table.runs)}."), *short_answer(result).blocks]
+    if len(result.analysis.answers):
+        measures, first = measures_in_order(result)[:4], conditions(result.table)[:8]
+        blocks.append(answers_table(result, measures, first))
+    blocks.append(b.Paragraph(("The whole report is ", b.Code(str(result.study_dir / "report.html")), ".")))
+    return _templates().get_template("snippet.html").render(title=result.question, blocks=blocks)
+
+
+def _notes_section(result: StudyResult, written: datetime) -> b.Section:
     """Return notes, versions and the study file."""
-    made = _made(result)
+    made = _provenance(result)
     packages = ", ".join(f"{name} {version}" for name, version in made.get("packages", {}).items() if version)
-    begun = str(made.get("started", NOTHING))[:16].replace("T", " ")
+    started = str(made.get("started", NOTHING))[:16].replace("T", " ")
     facts = b.Facts(
         (
-            ("Begun", f"{begun} UTC, with the versions below"),
+            ("Started", f"{started} UTC, with the versions below"),
             ("Report", f"written {written:%Y-%m-%d %H:%M} UTC"),
             ("Packages", packages or NOTHING),
             ("Python", f"{made.get('python', NOTHING)} on {made.get('machine', NOTHING)}"),
             ("Revision", b.Code(str(made["git"])) if made.get("git") else "not from a checkout"),
         )
     )
+    file = result.study_dir / "study.yaml"
+    if file.is_file():
+        text = file.read_text(encoding="utf-8")
+    else:
+        text = redact_credentials(yaml.safe_dump(result.values, sort_keys=False, allow_unicode=True, width=100))
     notes = (b.Bullets(tuple(result.notes)),) if result.notes else ()
-    study_file = b.Fold("The study file", (b.Listing(study_text(result)),))
-    return b.Section("notes", "Notes and versions", (*notes, facts, study_file))
+    return b.Section("notes", "Notes and versions", (*notes, facts, b.Fold("The study file", (b.Listing(text),))))
 
 
-def _made(result: StudyResult) -> dict[str, Any]:
+def _provenance(result: StudyResult) -> dict[str, Any]:
     """Return when and with which versions the study was started; without a record, the current versions."""
     try:
         made = json.loads((result.study_dir / "study.json").read_text(encoding="utf-8"))["made"]
     except (OSError, ValueError, KeyError, TypeError):
         made = None
     return made if isinstance(made, dict) else provenance()
-
-
-def study_text(result: StudyResult) -> str:
-    """Return the study file in the study's folder, or else its values as YAML."""
-    file = result.study_dir / "study.yaml"
-    if file.is_file():
-        return file.read_text(encoding="utf-8")
-    return redact_credentials(yaml.safe_dump(result.values, sort_keys=False, allow_unicode=True, width=100))
-
-
-def _footer(result: StudyResult) -> b.Words:
-    return (
-        *("To repeat or continue this study: ", b.Code(result.command)),
-        *b.marked(
-            ". Runs that are there are not run again. One line of pandas reads all: "
-            "`pandas.read_parquet('runs.parquet')`."
-        ),
-    )

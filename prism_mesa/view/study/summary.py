@@ -1,6 +1,4 @@
-"""Lines about a study, which the commands on studies print."""
-
-from typing import Any
+"""Lines that the commands on studies print."""
 
 from prism_mesa.errors import counted, printable
 from prism_mesa.studies.result import StudyResult
@@ -11,20 +9,21 @@ from prism_mesa.view.study.numbers import significant
 
 type Lines = list[tuple[str, str]]
 
-_MOST_FAILURES = 5
-_MOST_LINES = 12
+_MAX_FAILURES = 5
+_MAX_LINES = 12
 
 
 def study_lines(result: StudyResult) -> Lines:
-    """Return the closing lines of a study: question, runs, verdicts on expectations, and the report's path."""
-    failed = result.table.runs[result.table.runs["status"] == "failed"]
-    rows = failed.head(_MOST_FAILURES).to_dict("records")
-    lines = [("question", brief(result.question, 400)), ("runs", status_counts(result.table.runs))]
+    """Return the closing lines of a study: question, runs, verdicts, notes, and the report's path."""
+    runs = result.table.runs
+    failed = runs[runs["status"] == "failed"]
+    rows = failed.head(_MAX_FAILURES).to_dict("records")
+    lines = [("question", brief(result.question, 400)), ("runs", status_counts(runs))]
     lines += _failures([(row["run"], f"{row['arm']}, seed {row['seed']}", row["reason"]) for row in rows], len(failed))
     for verdict in result.analysis.expectations:
         lines += [(verdict.verdict, brief(verdict.text)), ("", brief(verdict.sentence, 600))]
     if not result.analysis.expectations:
-        lines += _indices(result) or _means(result)
+        lines += _result_lines(result)
     lines += [("note", brief(note, 600)) for note in (*result.notes, *result.analysis.notes)]
     report = result.study_dir / "report.html"
     return [*lines, ("report", printable(str(report)))] if report.is_file() else lines
@@ -33,77 +32,68 @@ def study_lines(result: StudyResult) -> Lines:
 def _failures(failures: list[tuple[str, str, str]], n: int) -> Lines:
     """Return the first of `n` failed runs, with their reasons."""
     lines = [("failed", f"{brief(run, 60)} ({brief(text, 120)}): {brief(why)}") for run, text, why in failures]
-    return (
-        [*lines, ("", f"and {n - len(failures):,} more: runs.parquet has their reasons")] if n > len(lines) else lines
-    )
+    more = [("", f"and {n - len(lines):,} more: runs.parquet has their reasons")] if n > len(lines) else []
+    return lines + more
 
 
-def _indices(result: StudyResult) -> Lines:
-    """Return each factor's share of each measure's variance, or its effect; empty if there are none."""
-    table = result.analysis.sensitivity
-    table = table[table["index"].isin(["st", "mu_star"])]
+def _result_lines(result: StudyResult) -> Lines:
+    """Return the total Sobol indices, or Morris's mu*, of a sampled design; for other designs the means."""
+    indices = result.analysis.sensitivity
+    indices = indices[indices["index"].isin(["st", "mu_star"])]
+    table = indices if len(indices) else result.analysis.answers
+    arm = ["arm"] if len(result.table.arms) > 1 else []
     lines = []
-    for row in table.head(_MOST_LINES).to_dict("records"):
-        text = f"{printable(row['measure'])}: {printable(row['factor'])}: {significant(row['value'])}"
-        lines.append(("total" if row["index"] == "st" else "mu*", f"{text} ({_interval(row)})"))
-    return [*lines, *_more(len(table))]
-
-
-def _means(result: StudyResult) -> Lines:
-    """Return the means of the first conditions."""
-    table = result.analysis.answers
-    lines = []
-    for row in table.head(_MOST_LINES).to_dict("records"):
-        where = [row["arm"]] if len(result.table.arms) > 1 else []
-        where += [", ".join(f"{factor}={row[factor]}" for factor in result.table.factors)]
-        name = f"{row['measure']}: {', '.join(filter(None, where)) or 'all'}"
-        lines.append(("mean", printable(f"{name}: {significant(row['mean'])} ({_interval(row)}; n = {row['n']})")))
-    return [*lines, *_more(len(table))]
-
-
-def _interval(row: dict[str, Any]) -> str:
-    return f"95 % interval {significant(row['low'])} to {significant(row['high'])}"
-
-
-def _more(n: int) -> Lines:
-    return [("", f"and {n - _MOST_LINES:,} more in the report")] if n > _MOST_LINES else []
+    for row in table.head(_MAX_LINES).to_dict("records"):
+        interval = f"95 % interval {significant(row['low'])} to {significant(row['high'])}"
+        if len(indices):
+            label = "total" if row["index"] == "st" else "mu*"
+            text = f"{row['measure']}: {row['factor']}: {significant(row['value'])} ({interval})"
+        else:
+            condition = [*(row[name] for name in arm), *(f"{name}={row[name]}" for name in result.table.factors)]
+            label, mean = "mean", f"{significant(row['mean'])} ({interval}; n = {row['n']})"
+            text = f"{row['measure']}: {', '.join(condition) or 'all'}: {mean}"
+        lines.append((label, printable(text)))
+    more = [("", f"and {len(table) - _MAX_LINES:,} more in the report")] if len(table) > _MAX_LINES else []
+    return lines + more
 
 
 def status_lines(name: str, status: StudyStatus) -> Lines:
-    """Return the progress of a study: its runs, failures and stale runs."""
+    """Return the progress of a study: its runs by status, and its first failures."""
     counts = f"{status.done:,} done, {status.failed:,} failed, {status.missing:,} missing"
     counts += f", {status.skipped:,} skipped" if status.skipped else ""
     lines = [("study", f"{printable(name)} ({status.status})"), ("runs", f"{status.planned:,} planned: {counts}")]
-    lines += _failures(list(status.failures[:_MOST_FAILURES]), status.failed)
+    lines += _failures(list(status.failures[:_MAX_FAILURES]), status.failed)
     return lines + [("note", brief(note, 600)) for note in status.notes]
 
 
 def plan_lines(plan: StudyPlan) -> Lines:
-    """Return the cost of a study: runs, CPU hours and LLM calls, with the width of its intervals."""
+    """Return the expected costs of a study (runs, CPU time, LLM calls) and the width of its intervals."""
     size = f"{counted(plan.conditions, 'condition')} x {counted(plan.seeds, 'seed')}"
     lines = [
         ("runs", f"{counted(plan.runs, 'run')} ({size}); {plan.done:,} are done, {plan.pilot:,} of them as a pilot")
     ]
     if plan.cpu_hours is not None and plan.wall_hours is not None:
-        left = f"{_hours(plan.wall_hours)} of wall time are left with {counted(plan.workers, 'worker')}"
-        lines.append(("time", f"{_hours(plan.cpu_hours)} of CPU in all; {left}"))
+        wall = f"{_duration(plan.wall_hours)} of wall time are left with {counted(plan.workers, 'worker')}"
+        lines.append(("time", f"{_duration(plan.cpu_hours)} of CPU in all; {wall}"))
     if plan.calls is not None:
         lines.append(("LLM", counted(round(plan.calls), "call")))
     widest = plan.widths.groupby(["measure", "term"], sort=False)["half_width"].max().reset_index()
-    for place, row in enumerate(widest.head(_MOST_LINES).to_dict("records")):
-        of = "between arms" if row["term"] == "arm" else f"between levels of {row['term']}"
-        text = f"{row['measure']}: differences {of} to within \u00b1 {significant(row['half_width'])} (95 %)"
+    for place, row in enumerate(widest.head(_MAX_LINES).to_dict("records")):
+        groups = "arms" if row["term"] == "arm" else f"levels of {row['term']}"
+        text = (
+            f"{row['measure']}: differences between {groups} to within \u00b1 {significant(row['half_width'])} (95 %)"
+        )
         lines.append(("precision" if place == 0 else "", printable(text)))
     if len(widest):
-        so_far = f"estimated from the {counted(plan.done, 'run')} done so far"
-        lines.append(("", f"{so_far}: in the end each may be half or twice as wide; --json has each pair"))
+        basis = f"estimated from the {counted(plan.done, 'run')} done so far"
+        lines.append(("", f"{basis}: the final intervals may be half or twice as wide; --json lists every pair"))
     return lines + [("note", brief(note, 600)) for note in plan.notes]
 
 
-def _hours(hours: float) -> str:
-    """Format a duration in hours for readers.
+def _duration(hours: float) -> str:
+    """Format a number of hours.
 
-    >>> _hours(2.5), _hours(0.05), _hours(0.001)
+    >>> _duration(2.5), _duration(0.05), _duration(0.001)
     ('2.5 h', '3.0 min', '4 s')
     """
     if hours >= 1:

@@ -74,7 +74,7 @@ class Opened:
 
     def wait_for_why(self):
         end = time.monotonic() + 60
-        while self.part("card").card["whyNote"].startswith("Why it did so is told"):
+        while self.part("card").card["why_note"].startswith("The reasons follow"):
             assert time.monotonic() < end, "why was not told"
             time.sleep(0.01)
 
@@ -121,7 +121,7 @@ def test_each_step_runs_one_round_which_all_views_show_until_the_last(opened):
     assert page.model.params == CONFIG
     assert (page.part("head").done, page.part("head").rounds, page.part("head").fault) == (0, 2, "")
     assert len(page.graph("network").nodes["names"]) == 60
-    assert "press play" in page.part("card").card["whyNote"]
+    assert "press play" in page.part("card").card["why_note"]
     page.press("Step")
     assert (page.model.round, page.part("head").done, len(page.parts("series"))) == (0, 1, 3)
     assert all(view.rounds == [0] for view in page.parts("series"))
@@ -129,7 +129,7 @@ def test_each_step_runs_one_round_which_all_views_show_until_the_last(opened):
     assert likes["values"] == [page.model.round_row["likes"]]
     page.wait_for_why()
     card = page.part("card").card
-    assert (card["why"][0][:9], card["whyNote"]) == ("Round 0: ", "")
+    assert (card["why"][0][:9], card["why_note"]) == ("Round 0: ", "")
     page.press("Step")
     assert page.is_off("Step")
     page.press("Reset")
@@ -140,7 +140,7 @@ def test_changed_inputs_count_from_the_next_reset_on_and_the_page_says_so(opened
     page = opened()
     page.press("Step")
     page.put(agents__n=80, rounds=3, feed__mode="random", statechart__oracle_enabled=False)
-    assert page.says == ["4 changed inputs count from the next Reset on."]
+    assert page.says == ["4 changed inputs take effect at the next Reset."]
     assert page.item("rounds")["changed"]
     assert page.model.params == CONFIG
     page.press("Reset")

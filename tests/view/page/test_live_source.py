@@ -37,7 +37,7 @@ def shown():
 
 def explained(source, row):
     """Return an agent whose round has been told."""
-    source.tell(row)
+    source.explain(row)
     return source.agent(row)
 
 
@@ -85,14 +85,14 @@ def test_why_tells_what_the_agent_did_in_the_round(shown):
     liked = table[table["to_state"] == "engaging_like"]
     row, post = int(liked["agent"].iloc[0]), int(liked["post"].iloc[0])
     before, agent = source.agent(row), explained(source, row)
-    assert before.why_note == "Why it did so is told as soon as no new round comes."
+    assert before.why_note == "The reasons follow as soon as no new round comes."
     assert before.why[0].startswith("tick 0: idle -> scrolling")
     assert (before.moves, before.state, agent.why_note) == (agent.moves, agent.state, "")
     assert [item.did for item in before.feed] == [item.did for item in agent.feed]
     assert agent.why[0].startswith("Round 3: ")
     assert any("engaging_like" in line and f"post {post} by" in line for line in agent.why)
     assert "like" in next(item.did for item in agent.feed if item.post == post)
-    assert all(item.told for item in agent.feed)
+    assert all(item.reason for item in agent.feed)
 
 
 @pytest.mark.parametrize("comes", ["another round", "another agent", "nothing"])
@@ -102,14 +102,14 @@ def test_why_is_not_told_of_what_is_no_longer_on_show(monkeypatch, comes):
     model.step()
     source, heard = LiveSource(model), []
     with model.lock:  # as while a round runs; the timer's thread waits for it
-        call_off = source.tell_soon(3, lambda: heard.append(source.at))
+        call_off = source.explain_soon(3, lambda: heard.append(source.at))
         [timer] = [item for item in threading.enumerate() if isinstance(item, threading.Timer)]
         if comes == "another round":
             model.step()
         elif comes == "another agent":
             call_off()
     timer.join(60)
-    is_told = source.agent(3).why_note != "Why it did so is told as soon as no new round comes."
+    is_told = source.agent(3).why_note != "The reasons follow as soon as no new round comes."
     assert (heard, is_told) == (([0], True) if comes == "nothing" else ([], False))
 
 
@@ -142,7 +142,7 @@ def test_an_llm_is_not_asked_again_to_tell_why():
     model._keep_answers()
     source = LiveSource(model)
     model.step()
-    moved = model.kept.rows["transitions"]
+    moved = model.last_round.rows["transitions"]
     row = int(moved["agent"][moved["open"]][0])
     n = len(asked)
     agent = explained(source, row)
@@ -151,7 +151,7 @@ def test_an_llm_is_not_asked_again_to_tell_why():
     assert any("It answered: composing" in line for line in agent.why)
     oracle = source.oracle()
     assert oracle.sources["llm"] + oracle.sources.get("cache", 0) == model.round_row["open"]
-    assert {item.what: item.spent for item in oracle.spent}["calls"] == n
+    assert oracle.spent["calls"][0] == n
     model.close()
 
 
@@ -170,6 +170,6 @@ def test_whatever_a_round_raises_is_kept_as_its_fault_and_all_that_is_shown_can_
     assert len(source.round_columns()["round"]) == 1
     assert len(source.states()) == len(source.follows().followers) == 60
     agent = source.agent(0)
-    assert agent.why_note == "The round failed; it cannot be told why."
-    assert agent.feed_note == "The round failed: what it was shown is not known."
+    assert agent.why_note == "The round failed and cannot be explained."
+    assert agent.feed_note == "The round failed, so its feed is unknown."
     assert source.oracle().sources is not None

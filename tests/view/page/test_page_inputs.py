@@ -4,7 +4,7 @@ import pytest
 
 from prism_mesa.params import leaves
 from prism_mesa.social.params import SocialParams
-from prism_mesa.view.page.inputs import INTERVENTION, input_values, make_inputs, with_inputs
+from prism_mesa.view.page.inputs import INTERVENTION, apply_inputs, input_values, make_inputs
 
 CONFIG = SocialParams(seed=5, rounds=20)
 
@@ -34,7 +34,7 @@ def test_every_input_is_of_a_parameter_and_holds_its_value_at_first():
     ],
 )
 def test_a_changed_input_is_a_parameter(key, value, read):
-    params, faults = with_inputs(CONFIG, {**input_values(CONFIG), key: value})
+    params, faults = apply_inputs(CONFIG, {**input_values(CONFIG), key: value})
     group, _, name = key.rpartition(".")
     assert getattr(getattr(params, group) if group else params, name) == read
     assert not faults
@@ -42,7 +42,7 @@ def test_a_changed_input_is_a_parameter(key, value, read):
 
 def test_a_wrong_input_keeps_the_others():
     values = input_values(CONFIG) | {"seed": "seven", "rounds": 3, "reasoner.max_calls": "-1"}
-    params, faults = with_inputs(CONFIG, values)
+    params, faults = apply_inputs(CONFIG, values)
     assert (params.rounds, params.seed, params.reasoner.max_calls) == (3, 5, None)
     assert faults["seed"] == "input: seed: 'seven' is no whole number"
     assert "reasoner.max_calls" in faults["reasoner.max_calls"]
@@ -50,11 +50,11 @@ def test_a_wrong_input_keeps_the_others():
 
 def test_inputs_that_are_right_only_together_both_count():
     config = SocialParams.model_validate({"attributes": {"side": {"of": "agent", "values": ["left", "right"]}}})
-    alone, faults = with_inputs(config, input_values(config) | {"feed.mode": "bridging"})
+    alone, faults = apply_inputs(config, input_values(config) | {"feed.mode": "bridging"})
     assert alone.feed.mode == "chronological"
     assert "feed.attribute" in faults["feed.mode"]
     both = input_values(config) | {"feed.mode": "bridging", "feed.attribute": "side", "seed": "x"}
-    params, faults = with_inputs(config, both)
+    params, faults = apply_inputs(config, both)
     assert (params.feed.mode, params.feed.attribute, list(faults)) == ("bridging", "side", ["seed"])
 
 
@@ -62,7 +62,7 @@ def test_an_intervention_is_added_to_those_of_the_config():
     config = CONFIG.model_copy(update={"interventions": ()})
     values = input_values(config) | {"intervention.key": "feed.mode", "intervention.value": "random"}
     values |= {"intervention.at": "4", "intervention.until": "9"}
-    params, faults = with_inputs(config, values)
+    params, faults = apply_inputs(config, values)
     assert [item.model_dump() for item in params.interventions] == [
         {"at": 4, "until": 9, "set": {"feed.mode": "random"}, "agents": None}
     ]

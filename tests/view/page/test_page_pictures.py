@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from prism_mesa.view.page.network_view import MOST_AGENTS, lay_out, sample_follows
+from prism_mesa.view.page.network_view import MAX_AGENTS, lay_out, sample_follows
 from prism_mesa.view.page.source import Follows, PostColumns
 from prism_mesa.view.page.trees import cascade_tree, largest_cascades
 
@@ -28,13 +28,13 @@ def test_who_follow_each_other_stand_together():
 
 
 def test_of_too_many_agents_and_follows_an_even_sample_is_drawn():
-    n = 2 * MOST_AGENTS
+    n = 2 * MAX_AGENTS
     src = np.arange(n)
     follows = Follows(src, (src + 1) % n, np.ones(n, np.int64))
     drawn = lay_out(follows)
-    assert len(drawn.agents) == MOST_AGENTS
+    assert len(drawn.agents) == MAX_AGENTS
     assert 0.4 < (drawn.agents < n / 2).mean() < 0.6
-    few_src, few_dst = sample_follows(drawn, follows, most=200)
+    few_src, few_dst = sample_follows(drawn.agents, follows, limit=200)
     assert 120 < len(few_src) < 280
     assert (drawn.agents[few_dst] == (drawn.agents[few_src] + 1) % n).all()
 

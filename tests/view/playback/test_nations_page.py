@@ -40,7 +40,7 @@ def test_each_nation_has_its_policy_its_verdict_and_its_indicators_before_and_af
 def test_a_nation_without_a_decision_says_so(copied):
     read_table(copied, "decisions")[:0].to_parquet(copied / "decisions.parquet")
     [first, *_] = quarter_policies(read_nations(copied), 1)
-    assert (first["wanted"], first["told"], first["outcome"]) == ("nothing is recorded", "", "")
+    assert (first["wanted"], first["verdict"], first["outcome"]) == ("nothing is recorded", "", "")
 
 
 @pytest.mark.parametrize(

@@ -15,9 +15,10 @@ from prism_mesa.runs.run_files import read_table
 from prism_mesa.statechart import AgentState
 from prism_mesa.view.page.live import LiveSource
 from prism_mesa.view.page.live_model import PageModel
-from prism_mesa.view.page.source import AgentMove, moves_lines
+from prism_mesa.view.page.source import AgentMove, move_lines
 from prism_mesa.view.page.trees import largest_cascades
-from prism_mesa.view.playback import page
+from prism_mesa.view.page.views import show_views
+from prism_mesa.view.playback import page, recorded
 from prism_mesa.view.playback.recorded import open_recorded
 from prism_mesa.view.server.opened import Opened, opened_view, opening_fault
 
@@ -52,12 +53,12 @@ def copied(churny, tmp_path):
 @pytest.mark.slow
 def test_each_moment_shows_what_the_live_model_showed_also_of_agents_who_come_and_go(tmp_path):
     settings = churn_config(churn=COMES_AND_GOES)
-    recorded, model = open_recorded(social.run(settings, out=tmp_path).run_dir), PageModel(settings)
+    playback, model = open_recorded(social.run(settings, out=tmp_path).run_dir), PageModel(settings)
     live = LiveSource(model)
     for at in range(-1, ROUNDS):
         if at >= 0:
             model.step()
-        moment = recorded.at_round(at)
+        moment = playback.at_round(at)
         assert moment.states().tolist() == live.states().tolist()
         assert follow_pairs(moment.follows()) == follow_pairs(live.follows())
         assert moment.follows().followers.tolist() == live.follows().followers.tolist()
@@ -123,25 +124,25 @@ def test_a_run_that_cannot_be_repeated_says_so_whatever_was_raised_and_can_be_as
         raise error
 
     source, changes = open_recorded(churny), []
-    row = int(source.tables.transitions.of(source.at)["agent"][0])
+    row = int(source.tables.transitions.in_round(source.at)["agent"].iloc[0])
     at_first = source.agent(row)
     with monkeypatch.context() as patched:
-        patched.setattr(type(source), "explain", fail)
-        source.tables.telling[row, source.at] = "..."
-        page._tell(source, row, lambda: changes.append(True))
+        patched.setattr(recorded, "why", fail)
+        source.explain(row, lambda: changes.append(True))
     failed = source.agent(row)
-    assert failed.why_note.startswith("Why is not known: ")
+    assert failed.why_note.startswith("No explanation: ")
     assert (failed.why, failed.ask) == (at_first.why, f"{at_first.ask} once more")
-    assert (source.tables.telling, changes) == ({}, [True])
-    monkeypatch.setattr(type(source), "explain", lambda *_: ("Round 3: it liked.",))
-    page._tell(source, row, lambda: None)
+    assert (source.tables.explaining, changes) == (None, [True])
+    monkeypatch.setattr(recorded, "why", lambda *_, **__: None)
+    monkeypatch.setattr(recorded, "report_lines", lambda _: ["Round 3: it liked."])
+    source.explain(row, lambda: None)
     again = source.agent(row)
     assert (again.why, again.why_note, again.ask) == (("Round 3: it liked.",), "", "")
 
 
 def test_a_card_of_the_round_of_a_post_says_that_other_views_are_of_another_one_and_takes_them_there(churny):
     source, went = open_recorded(churny), []
-    _, rendered = solara.render(page.moment_views(source, "run", went.append), handle_error=False)
+    _, rendered = solara.render(show_views(source, source.at, "run", went.append), handle_error=False)
     tree = next(
         widget for widget in rendered.find(v.VuetifyTemplate).widgets if widget.has_trait("curved") and widget.curved
     )
@@ -151,9 +152,7 @@ def test_a_card_of_the_round_of_a_post_says_that_other_views_are_of_another_one_
     wrote = int(source.tables.posts.written[root])
     tree.vue_pick({"id": int(source.posts().author[root]), "node": 0})
     assert wrote < source.at
-    assert card.aside == (
-        f"This is round {wrote}, in which it wrote the post; all other views are of round {source.at}."
-    )
+    assert card.aside == (f"This is round {wrote}, in which it wrote the post; the other views show round {source.at}.")
     card.vue_follow(None)
     assert went == [wrote]
     rendered.close()
@@ -198,18 +197,18 @@ def test_two_runs_share_their_axes_and_the_head_names_what_differs(churny, tmp_p
     assert (facts["seed"], facts["rounds"], facts["agents.post_rate"]) == ("3 | 4", "4 | 6", "0.4 | 0.8")
     assert "agents.n" not in facts
     rendered.close()
-    assert page.what_differs([sources[0]] * 2) == [("settings", "the same in both")]
+    assert page.differing_settings([sources[0]] * 2) == [("settings", "the same in both")]
 
 
 def test_the_list_of_an_agents_moves_folds_what_comes_again():
     kinds = [("scrolling", "evaluating"), ("evaluating", "scrolling")] * 7
     moves = [AgentMove(tick, "x", AgentState(a), AgentState(b), tick) for tick, (a, b) in enumerate(kinds, 1)]
     first = AgentMove(0, "feed_ready", AgentState.IDLE, AgentState.SCROLLING)
-    lines = list(moves_lines([first, *moves], str))
+    lines = list(move_lines([first, *moves], str))
     assert lines[0] == "tick 0: idle -> scrolling, on 'feed_ready'"
     assert lines[1:] == ["ticks 1 to 14: scrolling -> evaluating -> scrolling, 7 times"]
     opened = replace(moves[-1], is_open=True)
-    assert len(list(moves_lines([*moves[:-1], opened], str))) == 3  # an open choice is not folded away
+    assert len(list(move_lines([*moves[:-1], opened], str))) == 3  # an open choice is not folded away
 
 
 def test_what_is_wrong_only_with_the_world_of_a_config_is_said_before_the_page_opens(tmp_path):

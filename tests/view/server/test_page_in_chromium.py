@@ -89,7 +89,7 @@ def live_model(tab, served):
     tab.click_text("Step")
     tab.wait_text("2 of 56 rounds")
     tab.run(_SET_SEED)
-    tab.wait_text("1 changed input counts from the next Reset on.")
+    tab.wait_text("1 changed input takes effect at the next Reset.")
     tab.click_text("Reset")
     tab.wait_text("0 of 56 rounds")
     tab.wait("[...document.querySelectorAll('.prism-facts div')].some(one => one.innerText.match(/seed\\s*7$/))")
@@ -157,7 +157,7 @@ def wrong_input(tab, served, folder):
     wanted = {
         ("runs", "nowhere"): "nowhere: no run there: there is no such folder",
         ("model", bad): "agents.n",
-        ("runs", served.runs["nations"], served.runs["one"]): "is a run of nations: side by side",
+        ("runs", served.runs["nations"], served.runs["one"]): "is a run of nations; two runs",
     }
     for (kind, *paths), text in wanted.items():
         served.show(kind, *paths)

@@ -1,122 +1,118 @@
-"""Merge the sections about several arms: common text once, differences for each arm."""
+"""Merge the sections about several arms: shared text appears once, differences under the names of their arms."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import prod
 from os.path import commonprefix
-from typing import Any, Final
+from typing import Any
 
 from prism_mesa.view.study import blocks as b
 
 type Arm = tuple[str, ...]
-"""What leads to a configuration: an arm's name, levels of factors."""
+"""The name of a configuration: an arm's name, levels of factors."""
 type ByArm[T] = Mapping[Arm, T]
 
 
-def merged_sections(each: ByArm[Sequence[b.Section]]) -> tuple[b.Section, ...]:
+def merged_sections(by_arm: ByArm[Sequence[b.Section]]) -> tuple[b.Section, ...]:
     """Merge the sections of all arms, which have the same names in the same order."""
     return tuple(
-        replace(same[0], blocks=_blocks({arm: section.blocks for arm, section in zip(each, same, strict=True)}))
-        for same in zip(*each.values(), strict=True)
+        replace(same[0], blocks=_merge_blocks({arm: part.blocks for arm, part in zip(by_arm, same, strict=True)}))
+        for same in zip(*by_arm.values(), strict=True)
     )
 
 
-def _blocks(each: ByArm[tuple[b.Block, ...]]) -> tuple[b.Block, ...]:
+def _merge_blocks(by_arm: ByArm[tuple[b.Block, ...]]) -> tuple[b.Block, ...]:
     """Merge blocks position by position while they have one type; the rest follows for each arm."""
     merged: list[b.Block] = []
-    places = 0
-    for alike in zip(*each.values(), strict=False):
-        kinds = set(map(type, alike))
-        if len(set(alike)) == 1:
-            merged.append(alike[0])
-        elif len(kinds) == 1 and (kind := kinds.pop()) in _MERGED:
-            merged += _MERGED[kind](dict(zip(each, alike, strict=True)))
-        else:
+    n_merged = 0
+    for same in zip(*by_arm.values(), strict=False):
+        blocks = [same[0]] if len(set(same)) == 1 else _merge(dict(zip(by_arm, same, strict=True)))
+        if not blocks:
             break
-        places += 1
-    for arms, rest in _alike(each, {arm: blocks[places:] for arm, blocks in each.items()}):
-        merged += [b.Paragraph((b.Strong(arms), ":")), *rest] if rest else []
+        merged += blocks
+        n_merged += 1
+    for names, rest in _group_arms(by_arm, {arm: blocks[n_merged:] for arm, blocks in by_arm.items()}):
+        merged += [b.Paragraph((b.Strong(names), ":")), *rest] if rest else []
     return tuple(merged)
 
 
-def _fold(each: ByArm[b.Fold]) -> Iterator[b.Fold]:
-    yield b.Fold(next(iter(each.values())).title, _blocks({arm: fold.blocks for arm, fold in each.items()}))
+def _merge(by_arm: ByArm[Any]) -> list[b.Block]:
+    """Return different blocks as one, or pictures as one for each group of arms; an empty list if they do not fit."""
+    first = next(iter(by_arm.values()))
+    if len(set(map(type, by_arm.values()))) > 1:
+        return []
+    match first:
+        case b.Facts():
+            values: dict[str, dict[Arm, b.Words]] = {}
+            for arm, facts in by_arm.items():
+                for name, words in facts.rows:
+                    values.setdefault(name, {})[arm] = words
+            return [b.Facts(tuple((name, _merge_words(by_arm, words)) for name, words in values.items()))]
+        case b.Fold():
+            return [b.Fold(first.title, _merge_blocks({arm: fold.blocks for arm, fold in by_arm.items()}))]
+        case b.Table():
+            return [_merge_tables(by_arm)]
+        case b.Picture():
+            pictures: list[b.Block] = []
+            for number, (names, picture) in enumerate(_group_arms(by_arm, by_arm), 1):
+                name = picture.name if number == 1 else f"{picture.name}-{number}"
+                caption = (b.Strong(names), ": ", *b.split_parts(picture.caption))
+                pictures.append(replace(picture, name=name, caption=caption))
+            return pictures
+    return []
 
 
-def _pictures(each: ByArm[b.Picture]) -> Iterator[b.Picture]:
-    for number, (arms, picture) in enumerate(_alike(each, each), 1):
-        name = picture.name if number == 1 else f"{picture.name}-{number}"
-        yield replace(picture, name=name, caption=(b.Strong(arms), ": ", *b.split_parts(picture.caption)))
-
-
-def _facts(each: ByArm[b.Facts]) -> Iterator[b.Facts]:
-    values: dict[str, dict[Arm, b.Words]] = {}
-    for arm, facts in each.items():
-        for name, words in facts.rows:
-            values.setdefault(name, {})[arm] = words
-    yield b.Facts(tuple((name, _words(each, by_arm)) for name, by_arm in values.items()))
-
-
-def _words(each: ByArm[object], by_arm: ByArm[b.Words]) -> b.Words:
-    """Return the common beginning of texts, then the rest for each arm."""
-    groups = _alike(each, by_arm)
-    if len(groups) == 1 and len(by_arm) == len(each):
+def _merge_words(all_arms: ByArm[object], texts: ByArm[b.Words]) -> b.Words:
+    """Return the common beginning of texts, then the rest for each group of arms."""
+    groups = _group_arms(all_arms, texts)
+    if len(groups) == 1 and len(texts) == len(all_arms):
         return groups[0][1]
-    texts = [words for _, words in groups if isinstance(words, str)]
-    shared = _shared(texts) if len(texts) == len(groups) > 1 else ""
+    strings = [words for _, words in groups if isinstance(words, str)]
+    shared = _common_beginning(strings) if len(strings) == len(groups) > 1 else ""
     parts: list[b.Part] = [shared] if shared else []
-    for arms, words in groups:
+    for names, words in groups:
         rest = (words[len(shared) :].strip(),) if isinstance(words, str) else b.split_parts(words)
-        parts += ["; " if len(parts) > bool(shared) else " ", b.Strong(arms), ": ", *rest] if any(rest) else []
+        parts += ["; " if len(parts) > bool(shared) else " ", b.Strong(names), ": ", *rest] if any(rest) else []
     return tuple(parts[not shared :])
 
 
-def _shared(texts: Sequence[str]) -> str:
-    """Return the common beginning of texts, up to the end of the shortest, a full stop, a colon or a semicolon."""
+def _common_beginning(texts: Sequence[str]) -> str:
+    """Return the common beginning of texts: the shortest text, or up to a full stop, a colon or a semicolon."""
     begin = commonprefix(texts)  # noqa: RUF071 - of characters
     if begin in texts and all(text[len(begin) :][:1] in ("", " ") for text in texts):
         return begin
     return begin[: max(begin.rfind(mark) for mark in (". ", ": ", "; ")) + 1]
 
 
-def _table(each: ByArm[b.Table]) -> Iterator[b.Table]:
-    """Yield the rows of all tables, with a column that names the arms where not all have a row."""
-    first = next(iter(each.values()))
-    titles = list(dict.fromkeys(group.title for table in each.values() for group in table.groups))
+def _merge_tables(by_arm: ByArm[b.Table]) -> b.Table:
+    """Return the rows of all tables, with a column that names the arms of a row unless all have it."""
+    first = next(iter(by_arm.values()))
     groups = []
-    for title in titles:
-        having: dict[b.Row, list[Arm]] = {}
-        for arm, table in each.items():
+    for title in dict.fromkeys(group.title for table in by_arm.values() for group in table.groups):
+        arms_with: dict[b.Row, list[Arm]] = {}
+        for arm, table in by_arm.items():
             for row in (row for group in table.groups if group.title == title for row in group.rows):
-                having.setdefault(row, []).append(arm)
-        order = list(dict.fromkeys(row[0] for row in having))
-        rows = sorted(having, key=lambda row: order.index(row[0]))
-        named = {row: "" if len(arms) == len(each) else _named(each, arms) for row, arms in having.items()}
-        groups.append(b.Group(title, tuple((*row, named[row]) for row in rows)))
-    captions = {arm: table.caption for arm, table in each.items()}
-    yield b.Table((*first.columns, b.Column("only in")), tuple(groups), _words(each, captions))
+                arms_with.setdefault(row, []).append(arm)
+        order = list(dict.fromkeys(row[0] for row in arms_with))
+        rows = sorted(arms_with.items(), key=lambda row: order.index(row[0][0]))
+        named = [(*row, "" if len(arms) == len(by_arm) else _arm_names(by_arm, arms)) for row, arms in rows]
+        groups.append(b.Group(title, tuple(named)))
+    caption = _merge_words(by_arm, {arm: table.caption for arm, table in by_arm.items()})
+    return b.Table((*first.columns, b.Column("only in")), tuple(groups), caption)
 
 
-_MERGED: Final[dict[type[b.Block], Callable[[Any], Iterator[b.Block]]]] = {
-    b.Facts: _facts,
-    b.Fold: _fold,
-    b.Picture: _pictures,
-    b.Table: _table,
-}
-
-
-def _alike[T](each: ByArm[object], by_arm: ByArm[T]) -> list[tuple[str, T]]:
+def _group_arms[T](all_arms: ByArm[object], values: ByArm[T]) -> list[tuple[str, T]]:
     """Return each distinct value, with the names of its arms."""
     groups: dict[T, list[Arm]] = {}
-    for arm, value in by_arm.items():
+    for arm, value in values.items():
         groups.setdefault(value, []).append(arm)
-    return [(_named(each, arms), value) for value, arms in groups.items()]
+    return [(_arm_names(all_arms, arms), value) for value, arms in groups.items()]
 
 
-def _named(each: ByArm[object], arms: Sequence[Arm]) -> str:
+def _arm_names(all_arms: ByArm[object], arms: Sequence[Arm]) -> str:
     """Return names of arms: their distinguishing levels, else their full names."""
     levels = [list(dict.fromkeys(arm[place] for arm in arms)) for place in range(len(arms[0]))]
     if len(arms) < prod(map(len, levels)):
         return "; ".join(", ".join(arm) for arm in arms)
-    parts = [names for place, names in enumerate(levels) if len(names) < len({arm[place] for arm in each})]
+    parts = [names for place, names in enumerate(levels) if len(names) < len({arm[place] for arm in all_arms})]
     return ", ".join((", " if len(parts) == 1 else " or ").join(names) for names in parts)

@@ -1,12 +1,11 @@
 """Sentences of the ODD protocol about the settings of a configuration."""
 
-from collections.abc import Iterator
 from math import exp
 from typing import Final
 
 from prism_mesa.errors import PrismError
 from prism_mesa.llm.kinds import KINDS
-from prism_mesa.runs.config import INPUT_FILES, Config
+from prism_mesa.runs.config import Config
 from prism_mesa.social.params import FEED_MODES
 from prism_mesa.social.user_objects import load_object
 from prism_mesa.statechart import Expression
@@ -22,120 +21,115 @@ NETWORKS: Final = {
     "edges": "read from a file",
 }
 
-WRITING: Final = {
-    "none": "replies and reshares have none; agents' own posts are on subjects of the corpus, near to their interests",
+_WRITING: Final = {
+    "none": "replies and reshares have none; agents' own posts are about subjects of the corpus near their interests",
     "template": "replies and reshares get sentences about the topic from templates",
     "llm": "an LLM writes replies, reshares and agents' own posts",
 }
 
 _DECIDERS: Final = {
-    "auto": "an LLM where one is found, else the rule; the part on who decided says which it was",
+    "auto": "an LLM if one is available, else the rule; the section on who decided says which",
     **{kind.name: kind.words for kind in KINDS.values()},
     "rule": "the rule below, by a keyed draw of each agent",
     "distilled": "a small model distilled from an LLM's choices",
 }
 
-_FILES: Final = {
+FILES: Final = {
     "network.edges": "who follows whom",
     "posts.file": "the texts that are posted",
     "agents.profiles": "agents' own profiles",
 }
-POPULATION: Final = {
+AGENT_VARIABLES: Final = {
     "interests": "what the agent likes: a unit vector over topics",
     "traits": "personality: Big Five, each from 1 to 5",
     "propensities": "shares of likes, replies and reshares among its engagements",
     "present": "whether the agent is on the platform",
-    "membership": "whether one who is not there waits to join, may come back, or is gone for good",
+    "membership": "whether an absent agent waits to join, may come back, or has left for good",
     "state": "state of its chart, one of eight",
     "ticks_in_state": "ticks since it entered that state",
     "pending_action": "what its draft becomes: like, reply or reshare",
     "current_post": "the post that it is judging",
 }
-"""What the columns of `social.state.population` are, for readers who do not read code."""
-
-POST_FIELDS: Final = {
+"""Columns of `social.state.population`; the fields of `AGENT_FIELDS` describe themselves."""
+POST_VARIABLES: Final = {
     "`author`": "the agent that wrote or reshared it",
-    "`topics`": "what it is about: a unit vector over topics",
+    "`topics`": "its subject: a unit vector over topics",
     "`kind`": "post, reply or reshare",
-    "`parent`, `root`": "what it answers or reshares, and the post where its cascade began",
+    "`parent`, `root`": "the post that it answers or reshares, and the post where its cascade began",
     "`round`": "when it appeared",
     "`likes`, `replies`, `reshares`, `impressions`": "counts so far",
     "`velocity`": "engagements of the last rounds",
-}
-_GIVES: Final = {
-    "probabilities": "probabilities, from which agents draw",
-    "decision": "probabilities (a decision model), from which agents draw",
 }
 
 
 def decided_by(config: Config) -> str:
     """Return who answers open choices, and what replaces a missing answer."""
+    r = config.reasoner
     if not config.statechart.oracle_enabled:
         return "nobody is asked: the first option is taken"
-    r = config.reasoner
-    who = _DECIDERS.get(r.kind, r.kind)
+    decider = _DECIDERS.get(r.kind, r.kind)
     if r.kind in ("rule", "distilled"):
-        return who
-    share = f", asked for a share of {r.llm_share:g}" if r.llm_share < 1 else ""
+        return decider
     llms = r.model.items() if isinstance(r.model, dict) else ()
     total = sum(part for _, part in llms if not isinstance(part, str))
-    each = [
+    names = [
         f"{part} where {r.model_by} is {name}" if isinstance(part, str) else f"{name} for {part / total:.0%}"
         for name, part in llms
     ]
-    name = ", ".join(each) or r.model
-    name = f" ({name})" if name else ""
-    gives = f", which gives {_GIVES[r.answer]}" if r.answer in _GIVES else ""
-    return f"{who}{name}{gives}{share}; an answer that does not come is replaced by {r.fallback}"
+    name = ", ".join(names) or r.model
+    text = decider + (f" ({name})" if name else "")
+    model = " (a decision model)" if r.answer == "decision" else ""
+    text += (
+        f", which gives probabilities{model}, from which agents draw"
+        if r.answer in ("probabilities", "decision")
+        else ""
+    )
+    text += f", asked for a share of {r.llm_share:g}" if r.llm_share < 1 else ""
+    return f"{text}; {r.fallback} replaces missing answers"
 
 
 def activity(config: Config) -> str:
     """Return how often agents come online and post, and how long they stay."""
     p = config.agents
-    posting = (
-        f"in a round and {p.post_rate:g} of posting then"
-        if p.posting == "online"
-        else f"and {p.post_rate:g} of posting in a round"
-    )
+    posting = f"in a round and {p.post_rate:g} of posting then"
+    if p.posting != "online":
+        posting = f"and {p.post_rate:g} of posting in a round"
     spread = "" if p.post_sigma is None else f" and of posting {p.post_sigma:g}"
-    parts = [
-        f"mean probability {p.activity:g} of coming online {posting}; "
-        f"lognormal between agents, sigma {p.activity_sigma:g}{spread}"
-    ]
+    text = f"mean probability {p.activity:g} of coming online {posting}"
+    text += f"; lognormal between agents, sigma {p.activity_sigma:g}{spread}"
     if p.popularity:
-        parts.append(f"logarithms correlated {p.popularity:g} with the rank by followers")
+        text += f"; logarithms correlated {p.popularity:g} with the rank by followers"
     if p.hours is not None:
-        parts.append(f"the probability goes with the hour of the day{' by its own clock' if p.time_zone else ''}")
+        text += f"; the probability depends on the hour of the day{' by its own clock' if p.time_zone else ''}"
     if p.rhythm:
-        parts.append(f"an agent's hours differ by lognormal factors of its own, sigma {p.rhythm:g}")
+        text += f"; an agent's hours differ by its own lognormal factors, sigma {p.rhythm:g}"
     if p.persistence:
-        parts.append(f"its draw lasts into the next round with probability {p.persistence:g}")
+        text += f"; its draw lasts into the next round with probability {p.persistence:g}"
     if p.session is not None:
-        parts.append(f"sessions of {p.session:g} posts in the mean, lognormal, sigma {p.session_sigma:g}")
-    return "; ".join(parts)
+        text += f"; sessions of {p.session:g} posts on average, lognormal, sigma {p.session_sigma:g}"
+    return text
 
 
 def network(config: Config) -> str:
     """Return how the network is made."""
     p, counts = config.network, config.utility.sensitivity and config.utility.closeness is not None
-    close = f"; close ties: up to {p.close_ties} mutual follows of each" if p.close_ties and counts else ""
+    close = f"; close ties: up to {p.close_ties} mutual follows of each agent" if p.close_ties and counts else ""
     if p.edges is not None:
         return f"read from {p.edges}{close}"
     return f"{NETWORKS.get(p.kind, p.kind)}; mean {p.mean_degree:g} followed{close}"
 
 
 def network_dynamics(config: Config) -> str:
-    """Return how the network changes during a run."""
-    if config.network.dynamics == "fixed":
-        return "who follows whom stays as it is"
+    """Return how a live network changes during a run."""
     r = config.network.rates
     return (
-        f"per post read whose author the reader does not follow, it follows with probability {r.follow:g}, times "
-        f"{r.engaged:g} if it engaged with the post; a new follower is followed back with {r.follow_back:g}; in a "
-        f"round in which it reads, an agent follows one whom a followee follows with {r.triad:g}. Per post read that "
-        f"lies below the band and is not engaged with, it unfollows who brought it with {r.unfollow:g} (times "
-        f"{r.reciprocal:g} if followed back), mutes with {r.mute:g}, blocks with {r.block:g}, reports with "
-        f"{r.report:g}. All of it holds from the next round on; mutes and blocks bind every feed"
+        "for each post that an agent reads of an author whom it does not follow, it follows the author with "
+        f"probability {r.follow:g}, times {r.engaged:g} if it engaged with the post; a new follower is followed back "
+        f"with {r.follow_back:g}; in a round in which it reads, an agent follows a followee's followee with "
+        f"{r.triad:g}. For each post read that lies below the band and is not engaged with, it unfollows the agent "
+        f"that brought it with {r.unfollow:g} (times {r.reciprocal:g} if followed back), mutes with {r.mute:g}, blocks "
+        f"with {r.block:g}, reports with {r.report:g}. All changes apply from the next round on; mutes and blocks "
+        "apply to every feed"
     )
 
 
@@ -143,16 +137,32 @@ def feed_order(mode: str, *, load: bool) -> str:
     """Return the order of posts in a feed; for a user's function, the first sentence of its docstring."""
     if mode in FEED_MODES:
         return FEED_MODES[mode].order
-    ours = f"in the order of {mode}, a function of the study's own"
+    custom = f"in the order of {mode}, a function of the study's own"
     if not load:
-        return f"{ours}, which is not loaded here"
+        return f"{custom}, which is not loaded here"
     try:
         feed, _ = load_object("feed.mode", mode, "my_feeds:newest")
     except PrismError as error:
-        return f"{ours} ({error})"
+        return f"{custom} ({error})"
     if isinstance(feed, Expression):
         return f"in the order of {mode}, highest first: {feed}"
-    return f"{ours}: {first_sentence(feed)}" if first_sentence(feed) else ours
+    return f"{custom}: {first_sentence(feed)}" if first_sentence(feed) else custom
+
+
+def candidates(config: Config) -> str:
+    """Return the sources of a feed besides followed agents; empty if there are none."""
+    kinds = {
+        "out_of_network": "drawn from outside the network",
+        "two_hops": "from two hops away",
+        "trending": "trending",
+        "search": "from a search for a topic of interest",
+    }
+    counts, slots = config.feed.candidates, config.feed.slots
+    added = [f"{getattr(counts, key)} {source}" for key, source in kinds.items() if getattr(counts, key)]
+    in_slots = [f"{getattr(slots, key)} {kinds[key]}" for key in ("trending", "search") if getattr(slots, key)]
+    text = f", with up to {', '.join(added)}" if added else ""
+    text += "" if counts.followed is None else f", of followed agents the {counts.followed} newest"
+    return text + (f", each {slots.every}th place for posts in slots: {', '.join(in_slots)}" if in_slots else "")
 
 
 def interventions(config: Config, *, load: bool) -> str:
@@ -166,8 +176,8 @@ def interventions(config: Config, *, load: bool) -> str:
 
 def writing(config: Config) -> str:
     """Return the source of the texts of posts."""
-    text = WRITING.get(config.content, config.content)
-    return text.replace("on subjects of the corpus", f"texts of {config.posts.file}") if config.posts.file else text
+    text = _WRITING.get(config.content, config.content)
+    return text.replace("about subjects of the corpus", f"texts of {config.posts.file}") if config.posts.file else text
 
 
 def homophily(config: Config) -> str:
@@ -175,9 +185,11 @@ def homophily(config: Config) -> str:
     p = config.agents.homophily
     parts = []
     if p.engaging and config.utility.sensitivity:
-        parts.append(f"a post has {p.engaging:g} log-odds of engaging less if its author is unlike the reader by 1")
+        parts.append(f"a distance of 1 from the author of a post lowers the log-odds of engaging by {p.engaging:g}")
     if p.following and config.network.dynamics == "live":
-        parts.append(f"one who is unlike by 1 is followed {exp(-p.following):.3g} times as likely as one alike")
+        parts.append(
+            f"an agent at a distance of 1 is followed {exp(-p.following):.3g} times as likely as a similar one"
+        )
     return f"by {p.by}: {'; '.join(parts)}" if p.by is not None and parts else ""
 
 
@@ -185,14 +197,14 @@ def utility(config: Config) -> str:
     """Return the utility that an agent compares with its band."""
     p = config.utility
     if not p.sensitivity:
-        return "relevance alone: what the agent compares with its band"
+        return "relevance alone, which the agent compares with its band"
     odds = f"{p.gamma:g} x appeal (all of it for followers of the author of a post that is no reshare)"
     if p.closeness is not None:
         odds = f"{odds}, for posts by a close tie log(exp(that) + exp({p.closeness:g}))"
     odds += f" {p.reshared:+g} if it is a reshare" if p.reshared else ""
     odds += f" - {p.theta:g} x log(1 + hours of age) + {p.mood:g} x mood"
     odds += f" + {p.per_source:g} for each earlier showing of its root" if config.feed.repeats else ""
-    return f"what the agent compares with its band: {p.weight:g} x relevance + {p.sensitivity:g} x ({odds})"
+    return f"{p.weight:g} x relevance + {p.sensitivity:g} x ({odds}), which the agent compares with its band"
 
 
 def opinions(config: Config) -> str:
@@ -205,94 +217,50 @@ def opinions(config: Config) -> str:
         "bounded_confidence": f"{shift} if that is at most {p.confidence:g} of the range (Deffuant et al. 2000)",
         "assimilation_repulsion": f"{shift} times 1 - distance / {p.repulsion:g} of the range (Flache et al. 2017)",
     }
-    stands = f"its author's {p.of}" if p.by is None else f"its {p.by}"
+    position = f"its author's {p.of}" if p.by is None else f"its {p.by}"
     posts = "reads" if p.when == "read" else "engages with"
-    moves = rules.get(p.rule, f"gives its reader what {p.rule} says")
-    moved = f"{p.of}: each post that an agent {posts} {moves}; a post stands at {stands}"
-    return f"{moved}; all move at once, as the round is committed"
+    effect = rules.get(p.rule, f"changes its reader as {p.rule} says")
+    text = f"{p.of}: each post that an agent {posts} {effect}; the position of a post is {position}"
+    return f"{text}; all opinions move at once when the round is committed"
 
 
-def asks_llm(config: Config) -> bool:
-    """Return whether an LLM may decide open choices."""
-    return config.statechart.oracle_enabled and config.reasoner.kind not in ("rule", "distilled")
-
-
-def input_files(config: Config) -> list[tuple[str, str, str]]:
-    """Return the input files as (key, path, content)."""
-    paths = {f"{group}.{name}": getattr(getattr(config, group), name, None) for group, name in INPUT_FILES}
-    return [(key, str(path), _FILES.get(key, "input")) for key, path in paths.items() if path is not None]
-
-
-def design_concepts(config: Config) -> Iterator[tuple[str, Words]]:
-    """Yield each design concept with its place in the model."""
-    yield from _about_agents(config)
-    yield from _about_the_system(config)
-
-
-def _about_agents(config: Config) -> Iterator[tuple[str, Words]]:
-    llm = asks_llm(config)
-    yield (
-        "Basic principles",
-        "An agent's behaviour is a statechart. Guards settle what follows from utility and thresholds; only where "
-        f"the chart leaves a choice open is {'an LLM' if llm else 'somebody else'} asked, and every answer is counted.",
-    )
-    yield (
-        "Emergence",
-        "Cascades, inequality of attention, and what topics reach whom come out of feeds, the network and single "
-        "decisions; none of them is imposed.",
-    )
-    yield (
-        "Adaptation",
-        "Agents choose what to engage with by the post at hand; interests, thresholds and propensities stay as they "
-        "are during a run.",
-    )
-    yield "Objectives", "None is maximised: an agent compares a post's utility with its own band."
-    yield (
-        "Learning",
-        "None, but for notes that agents can keep and take up again when an LLM writes for them."
-        if config.content == "llm"
-        else "None: agents do not change how they decide.",
-    )
-    yield (
-        "Prediction",
-        "None by agents; a feed may rank by predicted engagement." if config.feed.mode.startswith("x_") else "None.",
-    )
-    yield (
-        "Sensing",
-        f"An agent sees its feed of up to {config.feed.size} posts, of each its topics, author, kind and counters, and "
-        "its own state and recent history; all as they stood when the round opened.",
-    )
-
-
-def _about_the_system(config: Config) -> Iterator[tuple[str, Words]]:
-    yield (
-        "Interaction",
-        "Indirect, through posts: what one agent writes or reshares can appear in the feeds of those who follow it "
-        "in later rounds. Agents do not meet within a round."
-        + (" They change whom they follow by what they read." if config.network.dynamics == "live" else ""),
-    )
-    who = (
-        "an LLM asked at temperature 0 that has no draw of its own"
-        if asks_llm(config) and config.reasoner.temperature == 0 and config.reasoner.answer in (None, "choice")
-        else "the decisions of an LLM, which are recorded"
-        if asks_llm(config)
-        else "open choices"
-    )
-    yield (
-        "Stochasticity",
-        "Profiles, network, coming online, posting, texts, order of equal posts, kind of engagement, and "
-        f"{who}: every draw is a hash of seed, purpose, round, tick and agent, so two arms with one seed share their "
-        "draws and runs repeat exactly.",
-    )
-    blocks = config.network.kind == "stochastic_block"
-    yield (
-        "Collectives",
-        f"{config.network.blocks} blocks of agents that follow each other more than others."
-        if blocks
-        else "None is imposed; groups are those that the network has.",
-    )
-    yield (
-        "Observation",
-        "After each round its counts are recorded, and at the end of a run its measures are taken from all agents and "
-        "posts; nothing in the model reads a record.",
-    )
+def design_concepts(config: Config) -> tuple[tuple[str, Words], ...]:
+    """Return each design concept with its place in the model."""
+    llm = config.statechart.oracle_enabled and config.reasoner.kind not in ("rule", "distilled")
+    draws = "open choices"
+    if llm:
+        draws = "the decisions of an LLM, which are recorded"
+        if config.reasoner.temperature == 0 and config.reasoner.answer in (None, "choice"):
+            draws = "an LLM asked at temperature 0, which makes no draw of its own"
+    learning = "None: agents do not change how they decide."
+    if config.content == "llm":
+        learning = "None, except for notes that agents can keep and use again when an LLM writes for them."
+    follows = " They change whom they follow by what they read." if config.network.dynamics == "live" else ""
+    groups = "None is imposed; groups are those that the network has."
+    if config.network.kind == "stochastic_block":
+        groups = f"{config.network.blocks} blocks of agents that follow each other more than others."
+    texts = {
+        "Basic principles": "An agent's behaviour is a statechart. Guards settle what follows from utility and "
+        f"thresholds. Only if the chart leaves a choice open is {'an LLM' if llm else 'another decider'} asked, and "
+        "every answer is counted.",
+        "Emergence": "Cascades, inequality of attention, and the topics that reach each agent emerge from feeds, the "
+        "network and single decisions; none of them is imposed.",
+        "Adaptation": "Agents choose what to engage with by the current post; interests, thresholds and propensities "
+        "stay the same during a run.",
+        "Objectives": "None is maximised: an agent compares a post's utility with its own band.",
+        "Learning": learning,
+        "Prediction": "None by agents; a feed may rank by predicted engagement."
+        if config.feed.mode.startswith("x_")
+        else "None.",
+        "Sensing": f"An agent sees its feed of up to {config.feed.size} posts, each with its topics, author, kind and "
+        "counters, and its own state and recent history, all as of the opening of the round.",
+        "Interaction": "Indirect, through posts: what an agent writes or reshares can appear in the feeds of its "
+        f"followers in later rounds. Agents do not meet within a round.{follows}",
+        "Stochasticity": "Profiles, network, coming online, posting, texts, order of equal posts, kind of engagement, "
+        f"and {draws}: every draw is a hash of seed, purpose, round, tick and agent, so two arms with the same seed "
+        "share their draws, and runs repeat exactly.",
+        "Collectives": groups,
+        "Observation": "Counts are recorded after each round. Measures are computed from all agents and posts at the "
+        "end of a run. Nothing in the model reads a record.",
+    }
+    return tuple(texts.items())

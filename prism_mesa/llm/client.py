@@ -104,7 +104,7 @@ class _Prompts:
     def hopeless(self, pending: _Pending) -> LLMFailureException:
         label = client_label(self.client(pending.place.llm))
         last = str(pending.error).removeprefix(f"{label}: ")
-        message = f"{label}: none of its first {MOST_USELESS} answers is of any use; the last one: {last}"
+        message = f"{label}: its first {MOST_USELESS} answers are all useless; the last one: {last}"
         return LLMFailureException("useless", MOST_USELESS, pending.question.component, message)
 
 

@@ -151,15 +151,15 @@ class LLMParams(Params):
         return False
 
     @property
-    def one_llm(self) -> str:
+    def single_llm(self) -> str:
         """Name of the single LLM; if none is set, of the default on an Ollama server."""
         return str(self.model or (DECISION_MODEL if self.decides else OLLAMA_MODEL))
 
     @property
     def hosts(self) -> list[str]:
         """The addresses set for the LLM, or for all of several LLMs."""
-        by_llm = self.host if isinstance(self.host, dict) else {self.one_llm: self.host}
-        entries = [by_llm.get(llm) for llm in (by_llm if isinstance(self.model, dict) else [self.one_llm])]
+        by_llm = self.host if isinstance(self.host, dict) else {self.single_llm: self.host}
+        entries = [by_llm.get(llm) for llm in (by_llm if isinstance(self.model, dict) else [self.single_llm])]
         return [host for entry in entries for host in ([entry] if isinstance(entry, str) else entry or ())]
 
     @property

@@ -201,7 +201,7 @@ def test_an_answer_that_is_no_decision_is_not_asked_again_and_ends_the_run_early
             reasoner.record(ledger, "run")
             [answer] = reasoner.answer(asks(1))
             assert (answer.source, answer.reason, answer.attempts) == ("fallback", NO_DECISION[fault], 1)
-            with pytest.raises(LLMFailureException, match=r"none of its first 20 answers .*reasoner\."):
+            with pytest.raises(LLMFailureException, match=r"its first 20 answers .*reasoner\."):
                 reasoner.answer(asks(30)[1:])
         assert ledger.answers() == []
     assert len(server.decisions.asked) == 20 + (dialect == "openai")

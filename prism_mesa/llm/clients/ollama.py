@@ -45,7 +45,7 @@ class OllamaChatClient(ServerClient):
     @classmethod
     def from_params(cls, params: LLMParams, host: str, *, continues: bool = False) -> Self:
         """Return the client of the configured LLM on a server."""
-        return cls(params.one_llm, host, params.timeout_s, keep_alive=params.keep_alive, **params.decoding)
+        return cls(params.single_llm, host, params.timeout_s, keep_alive=params.keep_alive, **params.decoding)
 
     @property
     def label(self) -> str:

@@ -61,7 +61,7 @@ class OpenAIChatClient(ServerClient):
         """Return the client of the configured LLM on a server."""
         if params.model is None:
             raise ConfigError("reasoner.model: empty; with reasoner.kind=openai name the LLM that the server has")
-        return cls(params.one_llm, host, params.timeout_s, **params.decoding)
+        return cls(params.single_llm, host, params.timeout_s, **params.decoding)
 
     @classmethod
     def doctor(cls, host: str | None, wait_s: float) -> tuple[bool, str, str]:

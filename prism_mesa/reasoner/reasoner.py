@@ -117,7 +117,7 @@ class _OpenChoice:
         who = f"agent {place.agent} ({plain(question.persona.name, NAME_CAP)})"
         return f"round {place.round}, tick {place.tick}, {who}: {question.trigger} in {question.state.value}, {options}"
 
-    def hopeless(self, pending: _Pending) -> LLMFailureException:
+    def useless_error(self, pending: _Pending) -> LLMFailureException:
         """Return the error for an LLM whose first answers are all useless; it quotes the last and names a remedy."""
         oracle = self.oracle(pending.place.llm)
         message = f"{oracle.label}: its first {MOST_USELESS} answers are all useless"

@@ -95,7 +95,7 @@ def test_an_answer_that_may_mislead_ends_the_run_with_what_to_change(reply, opti
     [
         (chat("composing", reason="length"), MORE),
         (chat("composing", reason="content_filter"), "content filter"),
-        (chat('{"next_state": "composing"}', CHOICE), "no chat answer"),
+        (chat('{"next_state": "composing"}', CHOICE), "not a chat answer"),
     ],
 )
 def test_so_does_one_of_a_server_with_openais_protocol(reply, why, tmp_path):

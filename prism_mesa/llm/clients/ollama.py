@@ -16,9 +16,9 @@ _LISTED = 8
 
 
 class OllamaChatClient(ServerClient):
-    """Asks one LLM on one Ollama server. A call takes at most `timeout_s`, however slowly the server sends.
+    """Asks one LLM on one Ollama server. A call takes at most `timeout_s`, even if the server sends slowly.
 
-    `check` sets `digest` and `server_version`. `server` lists the reasons of its errors.
+    `check` sets `digest` and `server_version`. The module `server` lists the reasons of errors.
     """
 
     key = "OLLAMA_API_KEY"
@@ -84,7 +84,7 @@ class OllamaChatClient(ServerClient):
         return self._completion(message, logprobs, spent, cut=reply.get("done_reason") == "length")
 
     async def _loaded_context(self) -> int:
-        """Return the context of the loaded LLM, else the requested context; 0 if both are unknown."""
+        """Return the loaded LLM's context, or else the requested context; 0 if both are unknown."""
         loaded: dict[str, Any] = {}
         with suppress(OracleError, LookupError, TypeError, AttributeError):
             reply = await self.request(f"{self.host}/api/ps", timeout_s=CHECK_TIMEOUT_S)
@@ -92,7 +92,7 @@ class OllamaChatClient(ServerClient):
         return loaded.get(self._full_name) or loaded.get(self.name) or int(self.decoding.get("num_ctx", 0))
 
     def check(self, *, decides: bool = False) -> None:
-        """Check that the server has the LLM and that it chats, or decides; ConfigError (MissingLLMError) if not."""
+        """Check that the server has the LLM, and that it chats or decides; ConfigError (MissingLLMError) if not."""
         try:
             models = self.models(CHECK_TIMEOUT_S)
         except OracleError as error:
@@ -124,17 +124,17 @@ class OllamaChatClient(ServerClient):
             fault = "" if error.reason == "not-json" else str(error).removeprefix(f"{self.label}: ")
         except (LookupError, TypeError, AttributeError):
             fault = ""
-        fault = fault or "something else than an Ollama server answers"
+        fault = fault or "what answers is not an Ollama server"
         raise OracleError("refused", f"{self.host} does not answer ({fault})")
 
     def deciding(self, models: Sequence[str]) -> list[str]:
-        """Return which of these LLMs are decision models (`reasoner.answer=decision`), by what the server says."""
+        """Return the decision models (`reasoner.answer=decision`) among these LLMs, according to the server."""
         capabilities = run_now(self.capabilities(*models))
         return [name for name, abilities in zip(models, capabilities, strict=True) if "decision" in abilities]
 
     @classmethod
     def doctor(cls, host: str | None, wait_s: float) -> tuple[bool, str, str]:
-        """Return whether Ollama answers and has the default LLM, what there is, and what to do."""
+        """Return whether Ollama answers and has the default LLM, its state, and a remedy."""
         try:
             client = cls(host=host or "http://127.0.0.1:11434")
             models = [printable(name) for name in client.models(wait_s)]

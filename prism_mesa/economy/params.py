@@ -1,4 +1,4 @@
-"""The parameters of the economy, with their units, ranges and sources, and when a key has no effect."""
+"""The parameters of the economy, with units, ranges and sources, and the conditions of keys without effect."""
 
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NamedTuple, Self
@@ -19,7 +19,7 @@ MOST_NATIONS = 200
 
 
 class Deciders(NamedTuple):
-    """The parameters, the kind of the LLM that decides (empty for none), and whether it was passed in Python."""
+    """The parameters, the kind of the LLM that decides (empty for none), and whether Python code passed it."""
 
     p: "EconomyParams"
     kind: str
@@ -28,16 +28,16 @@ class Deciders(NamedTuple):
 
 
 class NoEffect(NamedTuple):
-    """Stands beside a key, or a group of keys, in its annotation: when it has no effect, and why."""
+    """Annotates a key or a group of keys with a condition under which it has no effect, and why."""
 
     when: Callable[[Deciders], bool]
     why: str
     names: frozenset[str] | None = None
-    """The keys of the group that the rule is about; None: all."""
+    """The affected keys of the group; None for all."""
 
 
 def keys_without_effect(deciders: Deciders) -> tuple[str, ...]:
-    """Return a note for each reason why keys that were set have no effect; of several reasons the first counts."""
+    """Return a note for each reason why set keys have no effect; the first of several reasons counts."""
     idle: dict[str, list[str]] = {}
     for key in explicit_values(deciders.p):
         why = next((rule.why for rule in _rules(type(deciders.p), key) if rule.when(deciders)), None)
@@ -47,7 +47,7 @@ def keys_without_effect(deciders: Deciders) -> tuple[str, ...]:
 
 
 def _rules(kind: type[Params], key: str) -> Iterator[NoEffect]:
-    """Yield the rules beside a key and its groups, outermost first."""
+    """Yield the annotations of a key and its groups, outermost first."""
     fields, name = kind.model_fields, key.rpartition(".")[2]
     for part in key.split("."):
         rules = (rule for rule in fields[part].metadata if isinstance(rule, NoEffect))
@@ -69,7 +69,7 @@ _NEEDS_DEFAULT: Final = NoEffect(
 
 
 def quarter_name(first: str, quarter: int) -> str:
-    """Return the name of the quarter so many after the first.
+    """Return the name of a quarter, counted from the first.
 
     >>> quarter_name("2009Q4", 1)
     '2010Q1'
@@ -100,7 +100,7 @@ class AdvisorParams(LLMParams):
 
 
 def _llm_rule(row: tuple[str, Callable[[Any], bool], str]) -> NoEffect:
-    """Return a rule of `llm.params`, for an LLM that the parameters name."""
+    """Return a rule of `llm.params` for an LLM named by the parameters."""
     names, when, why = row
     return NoEffect(lambda d: bool(d.kind) and not d.passed and when(d), why, frozenset(names.split()))
 
@@ -129,13 +129,13 @@ class MacroParams(Params):
         0.1,
         ge=0,
         le=2,
-        description="Percent of demand lost per point of real lending rate (Rudebusch, Svensson 1999: .10)",
+        description="Percent of demand lost per point of real lending rate (Rudebusch et al. 1999: .10)",
     )
     pass_through: float = Field(
         0.6,
         gt=0,
         le=1,
-        description="Share of the gap to the policy rate that lending rates close (Cottarelli, Kourelis 1994)",
+        description="Share of the gap to the policy rate that lending rates close (Cottarelli et al. 1994)",
     )
     anchoring: float = Field(
         0.3, gt=0, le=1, description="Weight of the target in expected inflation (calibrated; OLS on macrodata: .21)"
@@ -144,7 +144,7 @@ class MacroParams(Params):
         0.2,
         ge=0,
         le=5,
-        description="Points of inflation per percent of output gap (calibrated; Rudebusch, Svensson 1999: .14)",
+        description="Points of inflation per percent of output gap (calibrated; Rudebusch et al. 1999: .14)",
     )
     okun: float = Field(0.45, ge=0, le=2, description="Points of unemployment per percent of output gap (data: .42)")
     unemployment_lag: float = Field(0.25, ge=0, lt=1, description="Share of the unemployment gap that stays (assumed)")
@@ -155,10 +155,7 @@ class MacroParams(Params):
         0.5, ge=0, le=5, description="Percent of output per percent of GDP of tax cuts or transfers (an assumption)"
     )
     adaptation: float = Field(
-        0.08,
-        gt=0,
-        le=1,
-        description="Share of a lasting change of budget or trade that demand adapts to (an assumption)",
+        0.08, gt=0, le=1, description="Share of a lasting change of budget or trade that demand adapts to (assumed)"
     )
     openness: float = Field(
         0.3, ge=0, lt=1, description="Imports of a small nation as a share of GDP (gravity: Anderson, van Wincoop 2003)"
@@ -167,10 +164,7 @@ class MacroParams(Params):
         1.5, ge=0, le=5, description="Percent of imports per percent of output gap (Houthakker and Magee 1969: 1 to 2)"
     )
     price_elasticity: float = Field(
-        1.0,
-        ge=0,
-        le=10,
-        description="Percent of imports per percent of their price (Hooper, Johnson, Marquez 2000: near 1)",
+        1.0, ge=0, le=10, description="Percent of imports per percent of their price (Hooper et al. 2000: near 1)"
     )
     exchange_effect: float = Field(
         1.5, ge=0, le=10, description="Percent of appreciation per point of real rate above the others' (an assumption)"
@@ -183,19 +177,13 @@ class MacroParams(Params):
         0.25,
         ge=0,
         le=2,
-        description="Percent of output lost per percent of GDP of trade stopped (Arkolakis et al. 2012: .2)",
+        description="Percent of output per percent of GDP of trade stopped (Arkolakis et al. 2012: .2)",
     )
     import_prices: float = Field(
-        0.3,
-        ge=0,
-        le=1,
-        description="Share of a tariff or exchange rate that import prices take on (Campa, Goldberg 2005: .25)",
+        0.3, ge=0, le=1, description="Share of tariffs and exchange rates in import prices (Campa, Goldberg 2005: .25)"
     )
     stabilizer: float = Field(
-        0.35,
-        ge=0,
-        le=1,
-        description="Points of budget balance per percent of output gap (Girouard, Andre 2005: .34, US)",
+        0.35, ge=0, le=1, description="Points of budget balance per percent of output gap (Girouard, Andre 2005: .34)"
     )
     debt_response: float = Field(
         0.05, ge=0, le=1, description="Taxes, percent of GDP, per percent of debt above target (Bohn 1998: .03 to .05)"
@@ -253,9 +241,7 @@ class EconomySettings(Params):
         f"{', '.join(NationParams.model_fields)}",
     )
     first_quarter: str = Field(
-        "2009Q4",
-        pattern=r"^[12][0-9]{3}Q[1-4]$",
-        description="The first quarter; nations start from the quarter before",
+        "2009Q4", pattern=r"^[12][0-9]{3}Q[1-4]$", description="The first quarter; nations start from the one before"
     )
     noise: Annotated[float, _NEEDS_LLM] = Field(
         0.5, ge=0, le=20, description="sd of the error with which a nation sees the others' indicators, points"
@@ -265,11 +251,11 @@ class EconomySettings(Params):
     )
     prompt_style: Annotated[PromptStyle | None, _NEEDS_LLM] = Field(
         None,
-        description="chain_of_thought: the contract's prompt; examples: with three worked examples before it; null: "
-        "chain_of_thought, with the embedded LLM examples",
+        description="chain_of_thought: the contract's prompt; examples: the same after three worked examples; null: "
+        "examples with the embedded LLM, else chain_of_thought",
     )
     typed_measures: Annotated[bool, _NEEDS_LLM] = Field(
-        True, description="Whether an LLM also gives its policy in numbers; false: only in words, which are parsed"
+        True, description="Whether an LLM also gives its policy in numbers; false: only in words, to be parsed"
     )
     memory: Annotated[int, _NEEDS_LLM] = Field(
         4, ge=0, le=40, description="Number of its own past decisions, with outcomes, in a prompt"
@@ -292,7 +278,7 @@ class EconomySettings(Params):
             raise ValueError(f"nations: {len(names)} of them; there can be 1 to {MOST_NATIONS}")
         twice = [name for name in names if names.count(name) > 1]
         if twice:
-            raise ValueError(f"nations: {twice[0]!r} stands there twice")
+            raise ValueError(f"nations: {twice[0]!r} appears twice")
         return self
 
 
@@ -303,7 +289,7 @@ class ThinkingParams(LoopParams):
 
 
 class EconomyParams(Params):
-    """Everything an `EconomyModel` is made from."""
+    """All parameters of an `EconomyModel`."""
 
     seed: Seed = Field(42, ge=0, lt=2**63, description="seed of all keyed draws; null: draw one and keep it")
     rounds: int = Field(40, ge=1, le=28_000, description="quarters of a run")

@@ -15,7 +15,7 @@ from prism_mesa.streams import Streams
 
 @dataclass(frozen=True)
 class RuleContext:
-    """The inputs of a rule: the world and its laws, the limits of a quarter, and keyed draws."""
+    """The inputs of a rule: the world, its laws, the limits of a quarter, and keyed draws."""
 
     world: World
     macro: Macro
@@ -31,7 +31,7 @@ class Rule(NamedTuple):
 
 
 def taylor_rule(context: RuleContext, row: int) -> tuple[Policy, str]:
-    """Return the policy rate of Taylor's rule (1993), as far as the limits of a quarter allow."""
+    """Return the policy rate of Taylor's rule (1993), within the limits of a quarter."""
     limits, world = context.limits, context.world
     wished, now = float(context.macro.taylor_rate(world)[row]), float(world.policy_rate[row])
     rate = float(np.clip(wished, limits.lower_bound, limits.highest_rate))
@@ -71,4 +71,4 @@ RULES: Final = {
     "nothing": Rule("nobody", no_policy),
     "random": Rule("chance", random_policy),
 }
-"""The rules by their name in `economy.policy`."""
+"""The rules by name in `economy.policy`."""

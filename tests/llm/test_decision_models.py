@@ -213,7 +213,7 @@ def test_an_answer_that_is_no_decision_is_not_asked_again_and_ends_the_run_early
 @pytest.mark.parametrize(("kind", "dialect"), [("ollama", "ollama"), ("openai", "ollama"), ("openai", "llama.cpp")])
 def test_a_model_that_does_not_decide_is_refused_before_the_run(kind, dialect):
     with serves(dialect, "not a decision model") as server:
-        with pytest.raises(ConfigError, match=r"no decision model.*Ollama.*reasoner.answer=choice"):
+        with pytest.raises(ConfigError, match=r"not a decision model.*Ollama.*reasoner.answer=choice"):
             make_reasoner(params(server, kind))
         assert server.decisions.asked == []
 

@@ -104,7 +104,11 @@ FAULTS = [
     ("wrong-shape", broken(choices=[{"message": "hi"}]), "not a chat answer"),
     ("wrong-shape", says(["a"]), "not a chat answer"),
     ("wrong-shape", says("a", logprobs={"content": [{"token": "A"}]}), "not a chat answer"),
-    ("wrong-shape", says("a", logprobs={"content": [{"top_logprobs": [{"token": "A", "logprob": "x"}]}]}), "no chat"),
+    (
+        "wrong-shape",
+        says("a", logprobs={"content": [{"top_logprobs": [{"token": "A", "logprob": "x"}]}]}),
+        "not a chat",
+    ),
     ("empty", says(None), "the answer is empty"),
 ]
 

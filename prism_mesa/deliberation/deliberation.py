@@ -166,11 +166,7 @@ class Deliberation(Closing):
 
 
 def check_text(where: str, text: object) -> None:
-    """Check a user's text.
-
-    Raises:
-        AgentError: If it is empty, or too long for a prompt.
-    """
+    """Check a user's text; AgentError if it is empty or too long for a prompt."""
     if not isinstance(text, str) or not text.strip():
         raise AgentError(f"{where}: {text!r} is no text")
     n = max(len(text), len(plain(text, 2 * len(text))))  # a prompt may insert spaces

@@ -131,11 +131,7 @@ class Notebook(Restorable):
         return sorted(notes, key=lambda note: self._score(note, about, hour), reverse=True)[: max(0, most)]
 
     def snapshot(self) -> dict[str, Plain]:
-        """Return all notes as columns, and their vectors as one array.
-
-        Raises:
-            NotRestorableError: If their vectors differ in length.
-        """
+        """Return all notes as columns, and their vectors as an array; NotRestorableError if these differ in length."""
         kept = [(agent, note) for agent, notes in self._notes.items() for note in notes]
         vectors = [tuple(note.vector) for _, note in kept if note.vector is not None]
         if len(set(map(len, vectors))) > 1:

@@ -238,11 +238,7 @@ class ToolTimeoutError(Exception):
 
 
 def run(function: Callable[..., Any], arguments: Mapping[str, Any], limit_s: float | None) -> str:
-    """Run a function and return its result as text; without a limit a plain function runs in the caller's thread.
-
-    Raises:
-        ToolTimeoutError: If there is no result in time.
-    """
+    """Run a function and return its result as text; ToolTimeoutError if that takes longer than the limit."""
 
     def finished(value: Any) -> str:
         value = asyncio.run(_within(value, limit_s)) if inspect.iscoroutine(value) else value

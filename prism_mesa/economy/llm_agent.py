@@ -25,7 +25,6 @@ from prism_mesa.deliberation import (
 from prism_mesa.errors import AgentError
 from prism_mesa.errors import LLMFailureException as LLMFailureException
 from prism_mesa.llm import LLMClient, RunPosition
-from prism_mesa.llm.clients.event_loop import run_now
 
 logger = logging.getLogger("prism_mesa.economy.llm_agent")
 
@@ -221,10 +220,6 @@ class LLMAgent[S: Observation, D: Decision](mesa.Agent, ABC):
             reasoning_chain_id=chain.chain_id,
         )
         return Reasoned(action, chain)
-
-    def decide_action_sync(self, state: S) -> Action[D]:
-        """Call `decide_action` where you cannot await, even inside a running loop."""
-        return run_now(self.decide_action(state))
 
 
 def decide_all[S: Observation, D: Decision](

@@ -65,11 +65,7 @@ class Macro:
         return values if long_run is None else np.where(np.isnan(values), long_run, values)
 
     def start(self) -> World:
-        """Return the world before the first quarter.
-
-        Raises:
-            ConfigError: If a nation's output gap would be 100 % or more.
-        """
+        """Return the world before the first quarter; ConfigError if a nation's output gap would be 100 % or more."""
         n = len(self.nations)
         unemployment = self._values("unemployment", self.natural)
         inflation = self._values("inflation", self.target)
@@ -110,11 +106,9 @@ class Macro:
         okun, slack = self.params.okun, self.natural - unemployment
         bad = np.flatnonzero(np.abs(slack) >= 100 * okun)
         if okun and len(bad):
-            raise ConfigError(
-                f"economy.nations: {self.names[bad[0]]}: unemployment starts {abs(slack[bad[0]]):g} points from its "
-                f"natural rate, an output gap of 100 % or more with economy.macro.okun={okun:g}; move it nearer, or "
-                "raise okun"
-            )
+            fault = f"unemployment starts {abs(slack[bad[0]]):g} points from its natural rate"
+            remedy = f"an output gap of 100 % or more with economy.macro.okun={okun:g}; move it nearer, or raise okun"
+            raise ConfigError(f"economy.nations: {self.names[bad[0]]}: {fault}, {remedy}")
         gap = slack / okun if okun else np.zeros(len(slack))
         past = self._values("growth", self.trend) - self.trend
         return gap[:, None] - np.outer(past, np.arange(MEMORY + 1) / MEMORY)

@@ -60,11 +60,7 @@ percent everywhere (Taylor 1993).
 
 
 def named_nation(value: Any) -> Any:
-    """Return a nation's keys from its name or from some keys; a known name supplies the others.
-
-    Raises:
-        ValueError: If it is neither a name nor keys, or if it misspells a known name.
-    """
+    """Return a nation's keys from its name or some keys; a known name supplies the others. ValueError otherwise."""
     near = get_close_matches(value, NATIONS, cutoff=0.88) if isinstance(value, str) else []  # Austria: .875
     if near and _known(value) is None:
         raise ValueError(f"no such nation (for one of your own, write {{name: {value}}}). Did you mean {near[0]!r}?")

@@ -1,6 +1,6 @@
 """The parameters of the economy, with units, ranges and sources, and the conditions of keys without effect."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NamedTuple, Self
 
 from pydantic import BeforeValidator, Field, model_validator
@@ -11,6 +11,7 @@ from prism_mesa.llm import LLMParams
 from prism_mesa.llm.kinds import KINDS
 from prism_mesa.llm.params import WITHOUT_EFFECT
 from prism_mesa.params import Params, Seed, explicit_values
+from prism_mesa.without_effect import WithoutEffect, without_effect
 
 type Domain = Literal["economic", "monetary", "fiscal", "trade"]
 type PromptStyle = Literal["chain_of_thought", "examples"]
@@ -25,47 +26,6 @@ class Deciders(NamedTuple):
     kind: str
     passed: bool
     has_params: bool
-
-
-class NoEffect(NamedTuple):
-    """Annotates a key or a group of keys with a condition under which it has no effect, and why."""
-
-    when: Callable[[Deciders], bool]
-    why: str
-    names: frozenset[str] | None = None
-    """The affected keys of the group; None for all."""
-
-
-def keys_without_effect(deciders: Deciders) -> tuple[str, ...]:
-    """Return a note for each reason why set keys have no effect; the first of several reasons counts."""
-    idle: dict[str, list[str]] = {}
-    for key in explicit_values(deciders.p):
-        why = next((rule.why for rule in _rules(type(deciders.p), key) if rule.when(deciders)), None)
-        if why is not None:
-            idle.setdefault(why, []).append(key)
-    return tuple(f"{', '.join(keys)}: no effect: {why}" for why, keys in idle.items())
-
-
-def _rules(kind: type[Params], key: str) -> Iterator[NoEffect]:
-    """Yield the annotations of a key and its groups, outermost first."""
-    fields, name = kind.model_fields, key.rpartition(".")[2]
-    for part in key.split("."):
-        rules = (rule for rule in fields[part].metadata if isinstance(rule, NoEffect))
-        yield from (rule for rule in rules if rule.names is None or name in rule.names)
-        fields = getattr(fields[part].annotation, "model_fields", {})
-
-
-_NEEDS_LLM: Final = NoEffect(lambda d: not d.kind, "no LLM decides for any nation (economy.policy=llm)")
-_NEEDS_THINKING: Final = NoEffect(
-    lambda d: not d.p.economy.deliberate, "nations decide without thinking first (economy.deliberate=true)"
-)
-_NEEDS_DEMAND: Final = NoEffect(
-    lambda d: not d.kind and set(d.p.economy.policies) <= {"taylor", "nothing", "llm"},
-    "every nation moves only its policy rate (economy.policy=llm or random also moves budgets)",
-)
-_NEEDS_DEFAULT: Final = NoEffect(
-    lambda d: all(nation.policy for nation in d.p.economy.nations), "every nation in economy.nations has its own policy"
-)
 
 
 def quarter_name(first: str, quarter: int) -> str:
@@ -97,23 +57,6 @@ class AdvisorParams(LLMParams):
     temperature: float = Field(0.7, ge=0, le=100, description="Sampling temperature; at 0 a second try is the same")
     max_answer_tokens: int = Field(512, ge=1, le=1_000_000, description="Most tokens of an answer")
     attempts: int | None = Field(None, ge=1, le=100, description="Tries at a decision; null: 2, embedded LLM 8")
-
-
-def _llm_rule(row: tuple[str, Callable[[Any], bool], str]) -> NoEffect:
-    """Return a rule of `llm.params` for an LLM named by the parameters."""
-    names, when, why = row
-    return NoEffect(lambda d: bool(d.kind) and not d.passed and when(d), why, frozenset(names.split()))
-
-
-_WITHOUT_LLM: Final = frozenset(AdvisorParams.model_fields) - {"kind", "model", "host"}
-_OF_FUNCTION: Final = frozenset({"kind", "model", "host", "temperature", "seed", "max_answer_tokens"})
-_ADVISOR_RULES: Final = (
-    NoEffect(lambda d: "llm" not in d.p.economy.policies, _NEEDS_LLM.why),
-    NoEffect(lambda d: not d.kind, "no LLM was found, so Taylor's rule decides", _WITHOUT_LLM),
-    NoEffect(lambda d: d.has_params, "the client passed in Python has its own (LLMClient(..., LLMParams(...)))"),
-    NoEffect(lambda d: d.passed, "the function passed in Python plays the LLM", _OF_FUNCTION),
-    *map(_llm_rule, WITHOUT_EFFECT),
-)
 
 
 class MacroParams(Params):
@@ -148,10 +91,10 @@ class MacroParams(Params):
     )
     okun: float = Field(0.45, ge=0, le=2, description="Points of unemployment per percent of output gap (data: .42)")
     unemployment_lag: float = Field(0.25, ge=0, lt=1, description="Share of the unemployment gap that stays (assumed)")
-    spending_effect: Annotated[float, _NEEDS_DEMAND] = Field(
+    spending_effect: float = Field(
         0.8, ge=0, le=3, description="Percent of output per percent of GDP of public spending (Ramey 2011: .8 to 1.5)"
     )
-    tax_effect: Annotated[float, _NEEDS_DEMAND] = Field(
+    tax_effect: float = Field(
         0.5, ge=0, le=5, description="Percent of output per percent of GDP of tax cuts or transfers (an assumption)"
     )
     adaptation: float = Field(
@@ -227,7 +170,7 @@ class LimitsParams(Params):
 class EconomySettings(Params):
     """Which nations there are, who decides, and what they see."""
 
-    policy: Annotated[PolicyKind, _NEEDS_DEFAULT] = Field(
+    policy: PolicyKind = Field(
         "taylor",
         description="Who sets policy: an llm (or the Taylor rule if there is none), the taylor rule (Taylor 1993), "
         "nobody, or random measures",
@@ -243,24 +186,20 @@ class EconomySettings(Params):
     first_quarter: str = Field(
         "2009Q4", pattern=r"^[12][0-9]{3}Q[1-4]$", description="The first quarter; nations start from the one before"
     )
-    noise: Annotated[float, _NEEDS_LLM] = Field(
+    noise: float = Field(
         0.5, ge=0, le=20, description="sd of the error with which a nation sees the others' indicators, points"
     )
-    domain: Annotated[Domain, _NEEDS_LLM] = Field(
-        "economic", description="What nations decide about: everything, or one field"
-    )
-    prompt_style: Annotated[PromptStyle | None, _NEEDS_LLM] = Field(
+    domain: Domain = Field("economic", description="What nations decide about: everything, or one field")
+    prompt_style: PromptStyle | None = Field(
         None,
         description="chain_of_thought: the contract's prompt; examples: the same after three worked examples; null: "
         "examples with the embedded LLM, else chain_of_thought",
     )
-    typed_measures: Annotated[bool, _NEEDS_LLM] = Field(
+    typed_measures: bool = Field(
         True, description="Whether an LLM also gives its policy in numbers; false: only in words, to be parsed"
     )
-    memory: Annotated[int, _NEEDS_LLM] = Field(
-        4, ge=0, le=40, description="Number of its own past decisions, with outcomes, in a prompt"
-    )
-    deliberate: Annotated[bool, _NEEDS_LLM] = Field(
+    memory: int = Field(4, ge=0, le=40, description="Number of its own past decisions, with outcomes, in a prompt")
+    deliberate: bool = Field(
         False, description="Whether an LLM thinks, with tools, before it decides for a nation (see deliberation)"
     )
     macro: MacroParams = Field(default_factory=MacroParams)
@@ -294,5 +233,58 @@ class EconomyParams(Params):
     seed: Seed = Field(42, ge=0, lt=2**63, description="seed of all keyed draws; null: draw one and keep it")
     rounds: int = Field(40, ge=1, le=28_000, description="quarters of a run")
     economy: EconomySettings = Field(default_factory=EconomySettings)
-    deliberation: Annotated[ThinkingParams, _NEEDS_LLM, _NEEDS_THINKING] = Field(default_factory=ThinkingParams)
-    reasoner: Annotated[AdvisorParams, *_ADVISOR_RULES] = Field(default_factory=AdvisorParams)
+    deliberation: ThinkingParams = Field(default_factory=ThinkingParams)
+    reasoner: AdvisorParams = Field(default_factory=AdvisorParams)
+
+
+def _not_passed(when: Callable[[Any], bool]) -> Callable[[Deciders], bool]:
+    """Return a condition of `llm.params` for an LLM that the parameters name."""
+    return lambda d: bool(d.kind) and not d.passed and when(d)
+
+
+def _reasoner_keys(names: Iterable[str]) -> str:
+    return " ".join(f"reasoner.{name}" for name in names)
+
+
+_NO_LLM: Final = "no LLM decides for any nation (economy.policy=llm)"
+_ADVICE: Final = "deliberation.* economy.deliberate economy.domain economy.memory economy.noise economy.prompt_style \
+economy.typed_measures"
+_NAMES_LLM: Final = ("kind", "model", "host")
+_WITHOUT_EFFECT: Final[tuple[WithoutEffect[Deciders], ...]] = (
+    WithoutEffect(
+        "economy.policy",
+        lambda d: all(nation.policy for nation in d.p.economy.nations),
+        "every nation in economy.nations has its own policy",
+    ),
+    WithoutEffect(
+        "economy.macro.spending_effect economy.macro.tax_effect",
+        lambda d: not d.kind and set(d.p.economy.policies) <= {"taylor", "nothing", "llm"},
+        "every nation moves only its policy rate (economy.policy=llm or random also moves budgets)",
+    ),
+    WithoutEffect(f"{_ADVICE} reasoner.*", lambda d: "llm" not in d.p.economy.policies, _NO_LLM),
+    WithoutEffect(_ADVICE, lambda d: not d.kind, _NO_LLM),
+    WithoutEffect(
+        "deliberation.*",
+        lambda d: not d.p.economy.deliberate,
+        "nations decide without thinking first (economy.deliberate=true)",
+    ),
+    WithoutEffect(
+        _reasoner_keys(name for name in AdvisorParams.model_fields if name not in _NAMES_LLM),
+        lambda d: not d.kind,
+        "no LLM was found, so Taylor's rule decides",
+    ),
+    WithoutEffect(
+        "reasoner.*", lambda d: d.has_params, "the client passed in Python has its own (LLMClient(..., LLMParams(...)))"
+    ),
+    WithoutEffect(
+        _reasoner_keys((*_NAMES_LLM, "temperature", "seed", "max_answer_tokens")),
+        lambda d: d.passed,
+        "the function passed in Python plays the LLM",
+    ),
+    *(WithoutEffect(_reasoner_keys(keys.split()), _not_passed(when), why) for keys, when, why in WITHOUT_EFFECT),
+)
+
+
+def keys_without_effect(deciders: Deciders) -> tuple[str, ...]:
+    """Return a note for each reason why set keys have no effect."""
+    return without_effect(_WITHOUT_EFFECT, deciders, list(explicit_values(deciders.p)))

@@ -131,9 +131,6 @@ def with_policies(world: World, policies: Mapping[int, Policy], names: Sequence[
 
     Borrowing comes in four equal instalments. Together with spending or taxes it has no further effect, because the
     government borrows what the budget lacks anyway.
-
-    Raises:
-        ValueError: If a target is not a nation.
     """
     levels = {lever: getattr(world, lever).copy() for lever in LEVERS if lever != "debt"}
     instalments = world.instalments.copy()

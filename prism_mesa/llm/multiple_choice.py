@@ -131,11 +131,7 @@ def whole(completion: Completion) -> Completion:
 
 
 def read_options(raw: str, names: Sequence[str], reason: str) -> tuple[float, ...]:
-    """Return the probability of each option in an answer that names an option or gives weights.
-
-    Raises:
-        UselessAnswerError: See `read_probabilities`.
-    """
+    """Return the probability of each option in an answer; errors as in `read_probabilities`."""
     index = named_option(raw, names)
     if index < 0:
         return read_probabilities(raw, names, reason)

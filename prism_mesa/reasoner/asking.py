@@ -66,11 +66,7 @@ def make_writer(
 
 
 def distilled_reasoner(params: ReasonerParams, persona: str | None) -> DistilledReasoner:
-    """Return the distilled reasoner that the parameters name.
-
-    Raises:
-        ConfigError: If its model was fitted to another `persona`; DataError if its file cannot be used.
-    """
+    """Return the configured distilled reasoner; ConfigError if its model was fitted to another `persona`."""
     model, text = read_distilled(params.distilled or "")
     if persona not in (None, model.persona):
         fault = f"{persona}, but {params.distilled} was fitted to persona={model.persona}"

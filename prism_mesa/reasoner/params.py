@@ -100,10 +100,12 @@ class ReasonerParams(LLMParams):
     rule: RuleParams = Field(default=RuleParams(), description="Weights of the rule-based reasoner")
 
     @model_validator(mode="after")
-    def _distilled_is_named(self) -> Self:
+    def _keys_agree(self) -> Self:
         if self.distilled is None and (self.kind == "distilled" or (self.llm_share < 1 and self.kind != "rule")):
             why = "kind=distilled" if self.kind == "distilled" else f"llm_share={self.llm_share:g}"
             raise ValueError(f"{why} needs reasoner.distilled, a model file: prism distill RUN makes one")
+        if self.reason and self.answer not in (None, "choice"):
+            raise ValueError(f"reason: answer={self.answer} cannot include a reason; set reasoner.answer=choice")
         return self
 
     @model_validator(mode="after")
@@ -133,12 +135,6 @@ class ReasonerParams(LLMParams):
         """Return the parameters of each LLM by its name; the name of a single LLM is the empty text."""
         shared = {"kind": first_kind(self.kind), "model_by": None}
         return {llm: self.model_copy(update={**shared, "model": llm}) for llm in self.llms} or {"": self}
-
-    @model_validator(mode="after")
-    def _a_choice_has_reasons(self) -> Self:
-        if self.reason and self.answer not in (None, "choice"):
-            raise ValueError(f"reason: answer={self.answer} cannot include a reason; set reasoner.answer=choice")
-        return self
 
     @property
     def decides(self) -> bool:

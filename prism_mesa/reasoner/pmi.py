@@ -113,11 +113,7 @@ def _logprob(logprobs: dict[int, float], token: int | None) -> float:
 
 
 def band_position(raw: str) -> float:
-    """Return a recorded score's position on the rule's band: 1 if an average post matches, -1 if it does not.
-
-    Raises:
-        UselessAnswerError: `unparsable` if there is no score.
-    """
+    """Return a recorded score's position on the rule's band; UselessAnswerError (`unparsable`) if there is none."""
     answer = parse_json(raw)
     score = answer.get("pmi") if isinstance(answer, dict) else None
     if not isinstance(score, float | int) or isinstance(score, bool) or not abs(score) < _MOST:

@@ -155,11 +155,7 @@ class ChartDefinition(Restorable):
         return {"transitions": list(map(str, self.transitions)), "untried": untried, "raised": kinds, "first": first}
 
     def restore(self, kept: Mapping[str, Plain]) -> None:
-        """Restore a snapshot.
-
-        Raises:
-            DataError: If it is of another chart.
-        """
+        """Restore a snapshot; DataError if it belongs to another chart."""
         if kept["transitions"] != list(map(str, self.transitions)):
             raise DataError(f"{self.name}: differs from the chart of the run")
         for (_, _, cell), untried in zip(self.all_cells(), kept["untried"], strict=True):

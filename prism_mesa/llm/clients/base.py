@@ -102,11 +102,7 @@ class FunctionClient:
     async def chat(
         self, prompt: str, schema: dict[str, Any] | None = None, seed_offset: int = 0, top_logprobs: int = 0
     ) -> Completion:
-        """Return the function's answer.
-
-        Raises:
-            OracleError: `empty` if it returns no text; the function's exceptions propagate.
-        """
+        """Return the function's answer; OracleError (`empty`) if it is not a text. Other exceptions propagate."""
         answer = self.function(prompt)
         text = await answer if inspect.isawaitable(answer) else answer
         if not isinstance(text, str) or not text.strip():

@@ -112,7 +112,7 @@ def reasoning_prompt(context: TurnContext, text: str, before: Context, *, about_
     """Return the prompt for a thought about a text, or about the agent's response, after the conversation `before`."""
     speaker = "Your response" if about_response else "They say"
     examples = [] if about_response else [(e.says, e.thought.model_dump_json()) for e in context.examples if e.thought]
-    return _joined(
+    return join_parts(
         _thinking(context, about_response=about_response),
         context.who,
         context.situation,
@@ -151,7 +151,7 @@ def response_prompt(
 ) -> str:
     """Return the prompt for a response to a text, given the agent's thought, calls and last response."""
     again = "Respond anew, better and whole: it takes the place of that."
-    return _joined(
+    return join_parts(
         f"{context.task} {_DATA}",
         context.who,
         context.situation,
@@ -169,7 +169,8 @@ def _before(context: Context) -> str:
     return text and f"What came before:\n{text}"
 
 
-def _joined(*parts: str) -> str:
+def join_parts(*parts: str) -> str:
+    """Join the parts of a prompt by blank lines, without empty parts."""
     return "\n\n".join(part for part in parts if part)
 
 

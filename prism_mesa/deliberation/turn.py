@@ -125,7 +125,9 @@ class _Turn:
         thought: ReasoningResult | None
         thought = yield from self._request(prompt, ReasoningResult, "thought", narrower=narrower)
         if thought is not None:
-            self._add(ReasoningThoughtContent(reasoning=thought, about="assistant" if about_response else "user"))
+            self.conversation.add(
+                "assistant", ReasoningThoughtContent(reasoning=thought, about="assistant" if about_response else "user")
+            )
             yield AgentTextEvent(text=thought.model_dump_json(indent=2), type="thought")
         return thought
 
@@ -137,7 +139,7 @@ class _Turn:
         answer = yield from self._request(prompt, context.form, "response", accept=accept, accepts=context.accepts)
         if answer is not None:
             self._response = text = answer.model_dump_json() if isinstance(answer, BaseModel) else str(answer)
-            self._add(TextContent(text=text))
+            self.conversation.add("assistant", TextContent(text=text))
             yield AgentTextEvent(text=text, type="text")
         return answer
 
@@ -183,11 +185,8 @@ class _Turn:
         result = self.context.tools.execute(name, parameters)
         content = ToolCallContent(tool_id=tool_id, tool_name=name, parameters=parameters, result=result)
         self._calls.append(content)
-        self._add(content)
-        yield ToolFinishedEvent(tool_name=name, tool_id=tool_id, parameters=parameters, result=result)
-
-    def _add(self, content: Content) -> None:
         self.conversation.add("assistant", content)
+        yield ToolFinishedEvent(tool_name=name, tool_id=tool_id, parameters=parameters, result=result)
 
     def _is_spent(self) -> bool:
         limits = self.context.limits

@@ -8,6 +8,7 @@ from typing import Any
 import mesa
 
 from prism_mesa.deliberation import Limits, TurnContext
+from prism_mesa.deliberation.prompts import join_parts
 from prism_mesa.deliberation.tools import RESULT_CAP
 from prism_mesa.economy import prompts
 from prism_mesa.economy.llm_agent import Action, LLMAgent, ReasoningChain
@@ -113,21 +114,23 @@ class EconLLMAgent(LLMAgent[SimulationState, PolicyDecision], Nation):
         """Return the contract's two messages, with the nation's situation between them; static text comes first."""
         examples = prompts.examples(typed=self._typed) if self.prompt_style == "examples" else ""
         head = (prompts.system(self.domain), prompts.instruments(self.domain), self._measures, examples)
-        return _joined(*head, self._situation(state), prompts.STEPS.format(domain=self.domain))
+        return join_parts(*head, self._situation(state), prompts.STEPS.format(domain=self.domain))
 
     @property
     def _measures(self) -> str:
         return prompts.measures(self.domain) if self._typed else ""
 
     def _situation(self, state: SimulationState) -> str:
-        return _joined(prompts.situation(self.name, state), prompts.others(self.name, state), prompts.memory(self.past))
+        return join_parts(
+            prompts.situation(self.name, state), prompts.others(self.name, state), prompts.memory(self.past)
+        )
 
     def _begin_turn(self, state: SimulationState) -> tuple[str, TurnContext]:
         """Return the nation's indicators, and the prompt in parts, because thoughts need no format of the answer."""
         return prompts.headline(self.name, state), TurnContext(
             who=prompts.instruments(self.domain),
             situation=self._situation(state),
-            task=_joined(prompts.system(self.domain), self._measures, prompts.STEPS.format(domain=self.domain)),
+            task=join_parts(prompts.system(self.domain), self._measures, prompts.STEPS.format(domain=self.domain)),
             tools=nation_tools(self.name, state, self.past, self.domain, self._judge, self._result_chars),
             questions=(prompts.ABOUT_SITUATION, prompts.ABOUT_PROPOSAL),
             examples=prompts.worked_examples(typed=self._typed) if self.prompt_style == "examples" else (),
@@ -148,10 +151,6 @@ class EconLLMAgent(LLMAgent[SimulationState, PolicyDecision], Nation):
         """Read the policy in the nation's decision; errors as in `read_policy`."""
         position = RunPosition(state.turn, self.row, tick=1)
         return await read_policy(action.policy_decision, self.name, list(state.agents), self.llm_client, position)
-
-
-def _joined(*parts: str) -> str:
-    return "\n\n".join(part for part in parts if part)
 
 
 class RuleAgent(Nation):

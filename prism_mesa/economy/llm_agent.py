@@ -22,6 +22,7 @@ from prism_mesa.deliberation import (
     run_turns,
     steps,
 )
+from prism_mesa.deliberation.prompts import join_parts
 from prism_mesa.errors import AgentError
 from prism_mesa.errors import LLMFailureException as LLMFailureException
 from prism_mesa.llm import LLMClient, RunPosition
@@ -181,7 +182,7 @@ class LLMAgent[S: Observation, D: Decision](mesa.Agent, ABC):
         try:
             if self.limits is not None:
                 text, context = self.turn(state)
-                prompt = _context_facts(context)
+                prompt = join_parts(context.task, context.who, context.situation)
                 decision, thoughts = await Deliberation(self.llm_client, context).respond(text)
             else:
                 prompt = self._construct_prompt(state)
@@ -235,13 +236,9 @@ def decide_all[S: Observation, D: Decision](
     turns = [steps(text, Conversation(), context) for text, context in begun]
     decisions = run_turns(llm_client, turns, lambda place, event: thoughts[place].append(event))
     return [
-        agent.reasoned(state, _context_facts(context), decision, events)
+        agent.reasoned(state, join_parts(context.task, context.who, context.situation), decision, events)
         for agent, state, (_, context), decision, events in zip(agents, states, begun, decisions, thoughts, strict=True)
     ]
-
-
-def _context_facts(context: TurnContext) -> str:
-    return "\n\n".join(part for part in (context.task, context.who, context.situation) if part)
 
 
 def thoughts_in_json(thoughts: Iterable[Event]) -> str:

@@ -172,36 +172,27 @@ class EconomySettings(Params):
 
     policy: PolicyKind = Field(
         "taylor",
-        description="Who sets policy: an llm (or the Taylor rule if there is none), the taylor rule (Taylor 1993), "
-        "nobody, or random measures",
+        description="Who sets policy: an llm (or else Taylor's rule), the taylor rule (1993), nothing, or random",
     )
     nations: Annotated[
         tuple[Annotated[NationParams, BeforeValidator(named_nation)], ...],
         BeforeValidator(lambda nations: [nations] if isinstance(nations, str | dict) else nations),
     ] = Field(
         tuple(NATIONS.values()),
-        description=f"Names of nations that are known ({', '.join(NATIONS)}), or keys of any: "
-        f"{', '.join(NationParams.model_fields)}",
+        description=f"Known nations ({', '.join(NATIONS)}), or keys of others: {', '.join(NationParams.model_fields)}",
     )
     first_quarter: str = Field(
         "2009Q4", pattern=r"^[12][0-9]{3}Q[1-4]$", description="The first quarter; nations start from the one before"
     )
-    noise: float = Field(
-        0.5, ge=0, le=20, description="sd of the error with which a nation sees the others' indicators, points"
-    )
+    noise: float = Field(0.5, ge=0, le=20, description="sd of a nation's error about the others' indicators, points")
     domain: Domain = Field("economic", description="What nations decide about: everything, or one field")
     prompt_style: PromptStyle | None = Field(
         None,
-        description="chain_of_thought: the contract's prompt; examples: the same after three worked examples; null: "
-        "examples with the embedded LLM, else chain_of_thought",
+        description="chain_of_thought: the contract's prompt; examples: plus worked examples; null: by the LLM",
     )
-    typed_measures: bool = Field(
-        True, description="Whether an LLM also gives its policy in numbers; false: only in words, to be parsed"
-    )
+    typed_measures: bool = Field(True, description="Whether an LLM also gives its policy in numbers; false: only words")
     memory: int = Field(4, ge=0, le=40, description="Number of its own past decisions, with outcomes, in a prompt")
-    deliberate: bool = Field(
-        False, description="Whether an LLM thinks, with tools, before it decides for a nation (see deliberation)"
-    )
+    deliberate: bool = Field(False, description="Whether an LLM thinks, with tools, before it decides")
     macro: MacroParams = Field(default_factory=MacroParams)
     limits: LimitsParams = Field(default_factory=LimitsParams)
 

@@ -8,7 +8,7 @@ import json
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import astuple, dataclass, field, fields
 from functools import partial
@@ -142,15 +142,12 @@ class Ledger(Closing):
         self._select_asked = _SELECT_ASKED
         if read_only and not self.path.is_file():
             raise DataError(f"ledger {self.path}: no such file")
-        self._fetch: Callable[..., list[Any]]
         with self._locked("opened"):
             if read_only:
                 self._db: Any = ReadOnlyFile(self.path)
-                self._fetch = self._db.fetch
             else:
                 self.path.parent.mkdir(parents=True, exist_ok=True)
                 self._db = sqlite3.connect(str(self.path), _WAIT_S, isolation_level=None, check_same_thread=False)
-                self._fetch = lambda query, values=(): self._db.execute(query, values).fetchall()
             try:
                 if not read_only:
                     self._prepare()
@@ -158,6 +155,10 @@ class Ledger(Closing):
             except BaseException:
                 self._db.close()
                 raise
+
+    def _fetch(self, query: str, values: tuple[Any, ...] = ()) -> list[Any]:
+        rows = self._db.fetch(query, values) if self.read_only else self._db.execute(query, values).fetchall()
+        return list(rows)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Return the constructor of a copy, which opens the file again."""

@@ -72,12 +72,8 @@ class LLMParams(Params):
         description="Address of the server, or a list of them; null: "
         f"{', '.join(f'{KINDS[kind].host} ({kind})' for kind in SERVED)}; several LLMs: {{NAME: ADDRESS, ...}}",
     )
-    timeout_s: float = Field(
-        default=30.0, gt=0, le=86_400, description="Seconds after which a question counts as unanswered"
-    )
-    temperature: float = Field(
-        default=0.0, ge=0, le=100, description="Sampling temperature of the LLM; 0 takes the likeliest"
-    )
+    timeout_s: float = Field(30.0, gt=0, le=86_400, description="Seconds after which a question counts as unanswered")
+    temperature: float = Field(0.0, ge=0, le=100, description="Sampling temperature of the LLM; 0 takes the likeliest")
     seed: int = Field(default=0, ge=0, lt=2**31, description="Sampling seed of the LLM (not the run's seed)")
     max_answer_tokens: int = Field(default=256, ge=1, le=1_000_000, description="Most tokens of an answer")
     think: Think = Field(
@@ -104,10 +100,7 @@ class LLMParams(Params):
     max_calls: int | None = Field(default=None, ge=0, le=10**12, description="Most LLM calls in a run; null: no limit")
     max_tokens: int | None = Field(default=None, ge=0, le=10**15, description="Most tokens in a run, prompts included")
     max_seconds: float | None = Field(
-        default=None,
-        ge=0,
-        le=31_536_000,
-        description="Most seconds of waiting for the LLM in a run; equal runs may then differ, but replays are exact",
+        None, ge=0, le=31_536_000, description="Most seconds of waiting in a run; runs may then differ, replays do not"
     )
     max_calls_per_round: int | None = Field(default=None, ge=0, le=10**12, description="Most calls in a round")
     max_tokens_per_round: int | None = Field(default=None, ge=0, le=10**15, description="Most tokens in a round")

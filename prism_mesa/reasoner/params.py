@@ -50,9 +50,7 @@ class ReasonerParams(LLMParams):
         "LLM if it is installed, else the rule; 'distilled' is a small model of an LLM's choices",
     )
     model_by: str | None = Field(
-        default=None,
-        description="Attribute that determines an agent's LLM (model maps each value to one); null: each agent draws "
-        "its LLM by the shares in model",
+        None, description="Attribute that selects an agent's LLM (see model); null: agents draw LLMs by shares in model"
     )
     llm_share: float = Field(
         1.0, ge=0, le=1, description="Share of open choices that the LLM answers; the distilled model answers the rest"
@@ -74,16 +72,14 @@ class ReasonerParams(LLMParams):
     )
     persona: Literal["individual", "archetype"] | None = Field(
         default=None,
-        description="Who asks: the individual agent, or its archetype, so that one answer serves many; null: "
-        "individual, or archetype with the embedded LLM",
+        description="Who asks: each individual agent, or its archetype; null: individual, archetype if embedded",
     )
     archetypes: int = Field(
         default=4, ge=1, le=1000, description="Number of archetypes into which agents are clustered"
     )
     spend_on: SpendOn = Field(
         default="open",
-        description="What a limit is spent on first: the most 'open' choices (nearest to the middle of the band) or "
-        "the most 'followed' agents",
+        description="What a limit is spent on first: 'open' choices (near the middle of the band) or 'followed' agents",
     )
     attempts: int = Field(
         3, ge=1, le=100, description="Attempts at a question after failures that may pass (or useless answers)"

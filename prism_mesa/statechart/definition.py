@@ -181,9 +181,7 @@ class ChartDefinition(Restorable):
 class StatechartParams(Params):
     """How charts run; the chart itself is Python code."""
 
-    default_timeout_ticks: int = Field(
-        5, ge=1, le=1_000_000, description="ticks after which an agent times out in a state"
-    )
+    default_timeout_ticks: int = Field(5, ge=1, le=1_000_000, description="ticks until an agent times out in a state")
     max_history_depth: int = Field(50, ge=0, le=10_000, description="transitions kept per agent; 0 keeps none")
     oracle_enabled: bool = Field(True, description="false: open choices take their first option, without asking")
     chart: str | None = Field(None, description="your own chart, as module:object; null: the default chart")

@@ -15,7 +15,6 @@ from prism_mesa.statechart.guards import Expression
 from prism_mesa.statechart.selection import Cell
 from prism_mesa.statechart.statechart import Statechart
 from prism_mesa.statechart.states import STATES, AgentState
-from prism_mesa.statechart.transitions import Transition
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -58,12 +57,6 @@ def open_choices(chart: Statechart) -> dict[tuple[str, AgentState], Choice]:
     return choices
 
 
-def arrow_label(chart: Statechart, t: Transition, default: str = "") -> tuple[str, str]:
-    """Return the trigger, and the guard in brackets; for `default` see `Statechart.label`."""
-    trigger, guard = chart.label(t, default)
-    return trigger, guard and f"[{guard}]"
-
-
 def mermaid(chart: Statechart) -> str:
     """Return the chart as a Mermaid ``stateDiagram-v2``, one arrow per transition.
 
@@ -75,12 +68,13 @@ def mermaid(chart: Statechart) -> str:
     lines += [f"state {choice.node} <<choice>>" for choice in choices.values()]
     lines.append(f"[*] --> {chart.initial.value}")
     for t in chart.transitions:
-        words = arrow_label(chart, t, " after agent.timeout_threshold")
+        trigger, guard = chart.label(t, " after agent.timeout_threshold")
+        label = f"{trigger} [{guard}]" if guard else trigger
         if t.target is not None:
-            lines.append(_line(t.source.value, t.target.value, *words))
+            lines.append(_line(t.source.value, t.target.value, label))
         else:
             choice = choices[t.trigger, t.source]
-            lines.append(_line(t.source.value, choice.node, *words, f"/ {choice.asks}"))
+            lines.append(_line(t.source.value, choice.node, label, f"/ {choice.asks}"))
     for (trigger, state), choice in choices.items():
         if choice.is_fork:
             lines.append(_line(state.value, choice.node, trigger, f"/ {choice.asks}"))
@@ -147,7 +141,8 @@ def _arrows(chart: Statechart, choices: dict[tuple[str, AgentState], Choice]) ->
     add("initial", chart.initial.value, _INK)
     for t in chart.transitions:
         choice = choices.get((t.trigger, t.source))
-        trigger, guard = arrow_label(chart, t)
+        trigger, guard = chart.label(t)
+        guard = guard and f"[{guard}]"
         if choice is not None and (choice.is_fork or t.target is None):
             add(t.source.value, choice.node, _ACCENT, trigger, "" if choice.is_fork else guard)
             if t.target is not None:

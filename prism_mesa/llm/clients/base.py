@@ -12,6 +12,7 @@ from prism_mesa.errors import OracleError
 from prism_mesa.llm.text import parse_json
 
 type PromptFunction = Callable[[str], str | Awaitable[str]]
+type Schema = dict[str, Any] | None
 type TokenLogprobs = tuple[tuple[tuple[str, float], ...], ...]
 
 
@@ -50,9 +51,7 @@ class ChatClient(Protocol):
     name: str
     decoding: dict[str, Any]
 
-    async def chat(
-        self, prompt: str, schema: dict[str, Any] | None = None, seed_offset: int = 0, top_logprobs: int = 0
-    ) -> Completion:
+    async def chat(self, prompt: str, schema: Schema = None, seed_offset: int = 0, top_logprobs: int = 0) -> Completion:
         """Return the LLM's answer.
 
         Args:
@@ -99,9 +98,7 @@ class FunctionClient:
         self.decoding: dict[str, Any] = {}
         self.label = f"function {self.name}"
 
-    async def chat(
-        self, prompt: str, schema: dict[str, Any] | None = None, seed_offset: int = 0, top_logprobs: int = 0
-    ) -> Completion:
+    async def chat(self, prompt: str, schema: Schema = None, seed_offset: int = 0, top_logprobs: int = 0) -> Completion:
         """Return the function's answer; OracleError (`empty`) if it is not a text. Other exceptions propagate."""
         answer = self.function(prompt)
         text = await answer if inspect.isawaitable(answer) else answer

@@ -23,7 +23,7 @@ from typing import Any, Final, Self
 
 from prism_mesa.errors import ConfigError, MissingLLMError, OracleError
 from prism_mesa.extras import how_to_install
-from prism_mesa.llm.clients.base import Completion, timed
+from prism_mesa.llm.clients.base import Completion, Schema, timed
 from prism_mesa.llm.clients.completions import likeliest_tokens, strip_thought
 from prism_mesa.llm.clients.decisions import check_capability, read_decision
 from prism_mesa.llm.clients.event_loop import run_now
@@ -218,9 +218,7 @@ class EmbeddedChatClient:
         return True, f"SmolLM2, {build()}: reasoner.kind=embedded", ""
 
     @timed
-    async def chat(
-        self, prompt: str, schema: dict[str, Any] | None = None, seed_offset: int = 0, top_logprobs: int = 0
-    ) -> Completion:
+    async def chat(self, prompt: str, schema: Schema = None, seed_offset: int = 0, top_logprobs: int = 0) -> Completion:
         """Return the LLM's answer to `prompt` by the chat template of its file, in the form of `schema`, if any.
 
         Log-probabilities ignore the schema. Errors are `too-long`, `empty` and `refused-request`.

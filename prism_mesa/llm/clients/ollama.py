@@ -5,7 +5,7 @@ from contextlib import suppress
 from typing import Any, Self
 
 from prism_mesa.errors import ConfigError, MissingLLMError, OracleError, did_you_mean, printable, redact_credentials
-from prism_mesa.llm.clients.base import Completion, timed
+from prism_mesa.llm.clients.base import Completion, Schema, timed
 from prism_mesa.llm.clients.decisions import check_capability, reported_count
 from prism_mesa.llm.clients.event_loop import run_now
 from prism_mesa.llm.clients.server import CHECK_TIMEOUT_S, ServerClient
@@ -60,9 +60,7 @@ class OllamaChatClient(ServerClient):
         return {} if self._keep_alive is None else {"keep_alive": self._keep_alive}
 
     @timed
-    async def chat(
-        self, prompt: str, schema: dict[str, Any] | None = None, seed_offset: int = 0, top_logprobs: int = 0
-    ) -> Completion:
+    async def chat(self, prompt: str, schema: Schema = None, seed_offset: int = 0, top_logprobs: int = 0) -> Completion:
         """Return the LLM's answer to `prompt`, constrained to `schema` if the LLM supports it."""
         decoding = self.decoding
         options = {"temperature": decoding["temperature"], "num_predict": decoding["max_tokens"]}
@@ -100,10 +98,9 @@ class OllamaChatClient(ServerClient):
             raise MissingLLMError(f"reasoner.host: {error}: {remedy}") from error
         if self.name not in models and self._full_name not in models:
             names = ", ".join(sorted(models)[:10]) or "none"
-            raise MissingLLMError(
-                f"reasoner.model: {self.name!r} is not on the server (it has: {names}): 'ollama pull {self.name}'"
-                f"{did_you_mean(self.name, [name.removesuffix(':latest') for name in models])}"
-            )
+            near = did_you_mean(self.name, [name.removesuffix(":latest") for name in models])
+            fault = f"{self.name!r} is not on the server (it has: {names}): 'ollama pull {self.name}'{near}"
+            raise MissingLLMError(f"reasoner.model: {fault}")
         [capabilities] = run_now(self.capabilities(self.name))
         check_capability(self.name, capabilities, decides=decides)
         thinks = self.decoding.get("think") not in (None, False)

@@ -9,7 +9,7 @@ import re
 from typing import Any, Final, Literal, Self
 
 from prism_mesa.errors import ConfigError, MissingLLMError, OracleError, did_you_mean
-from prism_mesa.llm.clients.base import Completion, timed
+from prism_mesa.llm.clients.base import Completion, Schema, timed
 from prism_mesa.llm.clients.decisions import check_capability, reported_count
 from prism_mesa.llm.clients.event_loop import run_now
 from prism_mesa.llm.clients.server import CHECK_TIMEOUT_S, ServerClient
@@ -76,9 +76,7 @@ class OpenAIChatClient(ServerClient):
         return {"cache_prompt": False} if self.server == "llama.cpp" else {}  # else cached tokens are not counted
 
     @timed
-    async def chat(
-        self, prompt: str, schema: dict[str, Any] | None = None, seed_offset: int = 0, top_logprobs: int = 0
-    ) -> Completion:
+    async def chat(self, prompt: str, schema: Schema = None, seed_offset: int = 0, top_logprobs: int = 0) -> Completion:
         """Return the LLM's answer to `prompt`, constrained to `schema` if the server supports it."""
         body: dict[str, Any] = {"model": self.name, "messages": [{"role": "user", "content": prompt}]}
         body |= {"logprobs": True, "top_logprobs": top_logprobs} if top_logprobs else {}

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from prism_mesa.errors import ConfigError, OracleError
-from prism_mesa.llm.clients.base import ChatClient, Completion, client_digest, client_label
+from prism_mesa.llm.clients.base import ChatClient, Completion, Schema, client_digest, client_label
 
 FIRST_REST_S = 1.0
 LEAST_REST_S = 0.01
@@ -36,9 +36,6 @@ class _Host:
     @property
     def is_down(self) -> bool:
         return self.failures >= self.most_failures
-
-    def note_success(self) -> None:
-        self.failures, self.rest_s = 0, 0.0
 
     def note_failure(self, reason: str, now: float, took_s: float) -> None:
         """Count a failure; failures of questions sent before the server went down do not lengthen its rest."""
@@ -76,17 +73,13 @@ class HostPool:
     ) -> None:
         if not clients:
             raise ConfigError("reasoner.host: no address; give at least one like http://127.0.0.1:11434")
+        self.clients = list(clients)
         self._hosts = [_Host(client, failures) for client in clients]
         self._grace_s, self._polls = grace_s, round(patience_s / _POLL_S)
         self._down_since: float | None = None
         self._clock = clock
         self.name = clients[0].name
         self.decoding: dict[str, Any] = clients[0].decoding
-
-    @property
-    def clients(self) -> list[ChatClient]:
-        """The clients, in the order given."""
-        return [host.client for host in self._hosts]
 
     @property
     def digest(self) -> str:
@@ -117,9 +110,7 @@ class HostPool:
             fault = f"the servers have different builds of {self.name} ({builds}): pull it again"
             raise ConfigError(f"reasoner.host: {fault}")
 
-    async def chat(
-        self, prompt: str, schema: dict[str, Any] | None = None, seed_offset: int = 0, top_logprobs: int = 0
-    ) -> Completion:
+    async def chat(self, prompt: str, schema: Schema = None, seed_offset: int = 0, top_logprobs: int = 0) -> Completion:
         """Return the answer of the least busy server."""
         return await self._answer(lambda client: client.chat(prompt, schema, seed_offset, top_logprobs))
 
@@ -150,8 +141,7 @@ class HostPool:
         return completion
 
     def _note_success(self, host: _Host) -> None:
-        host.note_success()
-        self._down_since = None
+        host.failures, host.rest_s, self._down_since = 0, 0.0, None
 
     @property
     def _may_come_back(self) -> bool:

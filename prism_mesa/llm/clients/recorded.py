@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from prism_mesa.errors import ConfigError, DataError, OracleError
-from prism_mesa.llm.clients.base import Completion
+from prism_mesa.llm.clients.base import Completion, Schema
 from prism_mesa.llm.ledger import Ledger
 from prism_mesa.llm.params import LLMParams
 
@@ -22,9 +22,7 @@ class RecordedClient:
         self.decoding = decoding or {}
         self.label = name
 
-    async def chat(
-        self, prompt: str, schema: dict[str, Any] | None = None, seed_offset: int = 0, top_logprobs: int = 0
-    ) -> Completion:
+    async def chat(self, prompt: str, schema: Schema = None, seed_offset: int = 0, top_logprobs: int = 0) -> Completion:
         """Raise OracleError, because a replay asks no LLM."""
         raise OracleError("not-recorded", f"{self.name} is replayed and cannot be asked")
 

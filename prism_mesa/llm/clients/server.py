@@ -169,7 +169,7 @@ class ServerClient:
     async def _read(self, response: "httpx.Response") -> "Response":
         """Return a response with its body unpacked and secrets masked."""
         if 300 <= response.status_code < 400:
-            place = self._masked(str(response.headers.get("location", "")).encode()).decode()[:_SHOWN]
+            place = self._secrets.sub(b"***", str(response.headers.get("location", "")).encode()).decode()[:_SHOWN]
             fault = f"the server redirects to {place!r}, which is not followed; give that address if you trust it"
             raise OracleError(f"http-{response.status_code}", fault)
         encoding = response.headers.get("content-encoding", "").strip().lower()
@@ -180,10 +180,7 @@ class ServerClient:
             body += block
             if len(body) > MOST_BYTES:
                 raise OracleError("too-large", f"the response has more than {MOST_BYTES // 2**20} MB")
-        return Response(response.status_code, response.headers, self._masked(bytes(body)))
-
-    def _masked(self, text: bytes) -> bytes:
-        return self._secrets.sub(b"***", text)
+        return Response(response.status_code, response.headers, self._secrets.sub(b"***", bytes(body)))
 
     def _refusal(self, response: "Response") -> OracleError:
         status = response.status_code

@@ -53,13 +53,10 @@ class Limits:
     """The limits of a turn.
 
     Attributes:
-        iterations: Most rounds of thinking, calling and responding.
+        iterations: Most rounds of thinking, calling and responding, at least 1.
         tool_calls: Most tool calls in an iteration.
         tokens: Tokens (see `count_tokens`) after which thinking and tool calls stop; None: no limit.
         seconds: Seconds of the wall clock after which they stop; not for runs, which must be repeatable.
-
-    Raises:
-        ConfigError: If `iterations` is below 1: the first one responds.
     """
 
     iterations: int = 5

@@ -130,7 +130,7 @@ def with_policies(world: World, policies: Mapping[int, Policy], names: Sequence[
     """Return the world after the policies of some nations, by row; a policy sets only its own nation's instruments.
 
     Borrowing comes in four equal instalments. Together with spending or taxes it has no further effect, because the
-    government borrows what the budget lacks anyway.
+    government borrows what the budget lacks anyway. ValueError if a target is not a nation.
     """
     levels = {lever: getattr(world, lever).copy() for lever in LEVERS if lever != "debt"}
     instalments = world.instalments.copy()

@@ -129,10 +129,7 @@ _INSERT_ASKED = _insert("asked", AskedRow)
 class Ledger(Closing):
     """A ledger file, created if missing. Any thread may use it, and any number of processes.
 
-    With `read_only` nothing is created or changed, and a missing file is an error.
-
-    Raises:
-        DataError: If the file cannot be opened or is not a ledger.
+    With `read_only` nothing is created or changed. DataError if the file cannot be opened or is not a ledger.
     """
 
     def __init__(self, path: str | Path, *, read_only: bool = False) -> None:

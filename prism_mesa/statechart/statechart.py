@@ -104,11 +104,7 @@ class Statechart(ChartDefinition):
         return self.resolve_key(agent.state, trigger, target, node.key)
 
     def resolve_key(self, state: AgentState, trigger: str, target: AgentState, key: int) -> Transition:
-        """Return the transition to `target` by the key of the guards' answers (`selected`, `Fired.keys`).
-
-        Raises:
-            ChartError: If `target` is not declared for the trigger in the state.
-        """
+        """Return the transition to `target` by a key (`selected`, `Fired.keys`); ChartError if it is not declared."""
         self._transitions_to(state, trigger, target)
         cell = self.cells[trigger][AgentState(state)]
         return cell.transition_to(AgentState(target), cell.enabled(key))

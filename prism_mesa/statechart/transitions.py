@@ -144,11 +144,7 @@ class _Unchecked:
 
 @dataclass(frozen=True)
 class StateTransition(_Unchecked):
-    """A change of state in an agent's history.
-
-    Raises:
-        ChartError: (a ValueError) if the states are equal or unknown, or the timestamp is not in UTC.
-    """
+    """A change of state in an agent's history; ChartError unless the states differ and the timestamp is in UTC."""
 
     from_state: AgentState
     to_state: AgentState

@@ -52,15 +52,12 @@ class HostPool:
     """One LLM on one or more servers; the pool is a `ChatClient`, too.
 
     Args:
-        clients: One for each server, all with the same name and decoding.
+        clients: One for each server (at least one), all with the same name and decoding.
         failures: Failures in a row after which a server counts as down; more than the concurrent questions, so a single
             hiccup does not suffice.
         grace_s: Seconds after all servers went down in which questions may be asked again later.
         patience_s: Seconds that a question waits for another one that tries the servers again.
         clock: Returns seconds, for tests.
-
-    Raises:
-        ConfigError: If there is no client.
     """
 
     def __init__(

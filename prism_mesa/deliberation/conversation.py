@@ -1,4 +1,4 @@
-"""A conversation: its messages as text for prompts, and a summary for those that are too old."""
+"""A conversation as text for prompts, with a summary of its old messages."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
@@ -17,21 +17,21 @@ from prism_mesa.deliberation.messages import (
 from prism_mesa.llm.text import plain, unframed
 
 CONTENT_CAP: Final = 1200
-"""Maximum number of characters that a prompt shows of a message's content."""
+"""Most characters of a message's content in a prompt."""
 TEXT_CAP: Final = 8000
-"""Characters of the text that a turn is about; longer ones are refused."""
+"""Most characters of the text that a turn is about; longer texts are refused."""
 RESULT_CAP: Final = 10_000
-"""Characters of a tool's result in a prompt; registries cut results earlier (`deliberation.result_chars`)."""
+"""Most characters of a tool's result in a prompt; registries cut results earlier (`deliberation.result_chars`)."""
 CALL_CAP: Final = 300
-"""Characters of a call: the tool's name and its parameters."""
+"""Most characters of a call: the tool's name and its parameters."""
 CONTEXT_CAP: Final = 6000
-"""Characters of a context that is a text."""
+"""Most characters of a context that is a text."""
 _N_RECENT: Final = 2
-"""Number of the latest messages, which are never summarised."""
+"""Number of latest messages that are never summarised."""
 
 
 def count_tokens(text: str) -> int:
-    """Return a quarter of a text's bytes: about its number of tokens, the same for every LLM and in a replay.
+    """Estimate the tokens of a text as a quarter of its bytes, the same for every LLM and in replays.
 
     >>> count_tokens("What is it?")
     3
@@ -40,12 +40,12 @@ def count_tokens(text: str) -> int:
 
 
 def quoted(text: object, cap: int = CONTENT_CAP) -> str:
-    """Cut a text to `cap` characters on one line, and put it between marks that it cannot contain."""
+    """Cut a text to `cap` characters on one line, between marks that it cannot contain."""
     return f"<<< {unframed(text, cap)} >>>"
 
 
 def context_text(context: Context) -> str:
-    """Return a context as prompts show it: messages with a line for each content, or the quoted end of a text."""
+    """Return a context for prompts: messages with a line for each content, or the quoted end of a text."""
     if isinstance(context, str):
         return quoted(context[-CONTEXT_CAP:], CONTEXT_CAP) if context.strip() else ""
     return "\n".join(_line(message.role, content) for message in context for content in message.contents)
@@ -71,7 +71,7 @@ def reasoning_text(thought: ReasoningResult) -> str:
 
 
 def call_text(name: str, parameters: Mapping[str, Any]) -> str:
-    """Return a call of a tool as Python writes it.
+    """Return a tool call in Python's notation.
 
     >>> call_text("like", {"post": 3})
     'like(post=3)'
@@ -80,17 +80,17 @@ def call_text(name: str, parameters: Mapping[str, Any]) -> str:
 
 
 def call_line(content: ToolCallContent) -> str:
-    """Return a call of a tool and its result in one line."""
+    """Return a tool call and its result in one line."""
     result = plain(content.result.text, RESULT_CAP)
     return f"You called {quoted(call_text(content.tool_name, content.parameters), CALL_CAP)}: <<< {result} >>>"
 
 
 class Conversation:
-    """The messages so far, with a summary in place of those that are too old.
+    """The messages so far, with a summary of old ones.
 
     Args:
         messages: Earlier messages.
-        max_tokens: Size beyond which all but the last two messages should be summarised.
+        max_tokens: Size beyond which all but the last two messages are old.
     """
 
     def __init__(self, messages: Iterable[Message] = (), max_tokens: int = 1500) -> None:
@@ -98,7 +98,7 @@ class Conversation:
         self.max_tokens = max_tokens
 
     def add(self, role: Role, *contents: Content) -> None:
-        """Append contents to the last message if that and they are the agent's, else add a message."""
+        """Add a message; contents by the agent join its last message."""
         if self.messages and self.messages[-1].role == role and role == "assistant":
             last = self.messages[-1]
             self.messages[-1] = last.model_copy(update={"contents": (*last.contents, *contents)})
@@ -107,7 +107,7 @@ class Conversation:
 
     @property
     def tokens(self) -> int:
-        """About how many tokens it has in a prompt."""
+        """Estimated tokens in a prompt."""
         return count_tokens(context_text(self.messages))
 
     @property
@@ -116,10 +116,9 @@ class Conversation:
         return self.messages[:-_N_RECENT] if self.tokens > self.max_tokens else []
 
     def summarise(self, summary: str) -> None:
-        """Put a summary in place of the `old` messages."""
-        n = len(self.old)
-        if n:
-            self.messages[:n] = [Message.of("system", plain(summary, CONTENT_CAP))]
+        """Replace the `old` messages with a summary."""
+        if old := self.old:
+            self.messages[: len(old)] = [Message.of("system", plain(summary, CONTENT_CAP))]
 
     def forget(self) -> None:
         """Drop the `old` messages without a summary."""

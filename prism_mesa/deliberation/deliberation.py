@@ -1,5 +1,6 @@
-"""Drivers of turns: a conversation with one agent, many agents at once, and a single thought about a text."""
+"""Runs turns: a conversation with an agent, many agents at once, or a single thought about a text."""
 
+import asyncio
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Literal, cast
@@ -23,17 +24,17 @@ def as_llm_client(llm: LLM, model: str | None = None) -> LLMClient:
 
     Args:
         llm: A client, or a function ``(prompt) -> str``, plain or async, that plays the LLM.
-        model: A name for a function in the ledger; other LLMs have a name.
+        model: The name of a function in the ledger.
 
     Raises:
-        ConfigError: If `llm` has another name than `model`.
+        ConfigError: If a client has another name than `model`.
     """
-    if isinstance(llm, LLMClient | ChatClient):
-        client = llm if isinstance(llm, LLMClient) else LLMClient(llm)
-        if model not in (None, client.client.name):
-            raise ConfigError(f"model: must be {client.client.name!r}, the LLM's name, or None, not {model!r}")
-        return client
-    return LLMClient(FunctionClient(llm, model or ""))
+    if not isinstance(llm, LLMClient | ChatClient):
+        return LLMClient(FunctionClient(llm, model or ""))
+    client = llm if isinstance(llm, LLMClient) else LLMClient(llm)
+    if model not in (None, client.client.name):
+        raise ConfigError(f"model: must be {client.client.name!r}, the LLM's name, or None, not {model!r}")
+    return client
 
 
 def reason_about_text(
@@ -53,23 +54,22 @@ def reason_about_text(
 
     Args:
         text: The text.
-        message_role: `user` for another's text, `assistant` for the agent's own response; the questions that the agent
-            asks itself differ.
+        message_role: `user` for another's text, `assistant` for the agent's own response; it determines the questions
+            that the agent asks itself.
         conversation_context: The conversation before: a text, or messages.
         tool_registry: The tools that it may propose to call; None for none.
         llm: The LLM; see `as_llm_client`, also for `model`.
         model: The LLM's name.
 
     Raises:
-        LLMFailureException: If the LLM gave no thought of that form.
+        LLMFailureException: If the LLM gave no usable thought.
         ConfigError: If `message_role` is neither, or `model` is not the LLM's name.
     """
     if message_role not in ("user", "assistant"):
         raise ConfigError(f"message_role: {message_role!r} is neither 'user' nor 'assistant'")
     tools = tool_registry if tool_registry is not None else ToolRegistry()
-    prompt = reasoning_prompt(
-        TurnContext(tools=tools), text, conversation_context, about_own=message_role == "assistant"
-    )
+    is_response = message_role == "assistant"
+    prompt = reasoning_prompt(TurnContext(tools=tools), text, conversation_context, about_response=is_response)
     request = LLMRequest(prompt, ReasoningResult, narrower=reasoning_schema(tools), component="thought")
     client = as_llm_client(llm, model)
     try:
@@ -99,7 +99,7 @@ class Deliberation(Closing):
         options: Single fields of the context by name: ``tools=registry, who="You are Ada."``; `tools` may be functions.
 
     Attributes:
-        response: The last response of the last turn, in the context's form; None if there was none.
+        response: The last response of the last turn, in the context's form; None if there is none.
     """
 
     def __init__(
@@ -123,18 +123,26 @@ class Deliberation(Closing):
     def chat_stream(self, user_input: str) -> Iterator[Event]:
         """Respond to a text, and yield events as they happen.
 
-        The turn goes on only while you ask for events: if you stop, it stops, and the conversation keeps what happened
-        until then.
+        The turn stops when you stop asking for events; the conversation keeps what happened until then.
 
         Raises:
-            AgentError: If `user_input` is empty or has more than 8,000 characters, or another turn is going on.
-            OracleError: `not-recorded`, if a replayed ledger does not hold a prompt.
+            AgentError: If `user_input` is empty or has more than 8,000 characters, or another turn is in progress.
+            OracleError: `not-recorded`, if a replayed ledger lacks a prompt.
         """
         check_text("chat_stream", user_input)
-        return self._stream(user_input)
+        return self._run(user_input, "chat_stream")
 
-    def _stream(self, user_input: str) -> Generator[Event]:
-        turn = self._begin("chat_stream", user_input)
+    async def respond(self, text: str) -> tuple[Any, list[Event]]:
+        """Return the response to a text, None if there is none, and the events; errors as in `chat_stream`."""
+        check_text("respond", text)
+        events = await asyncio.to_thread(list, self._run(text, "respond"))
+        return self.response, events
+
+    def _run(self, text: str, caller: str) -> Generator[Event]:
+        if self._turn is not None:
+            raise AgentError(f"{caller}: another turn is in progress: read it to its end, or close it")
+        self._turn = turn = steps(text, self.conversation, self.context)
+        self.response = None
         try:
             item = next(turn)
             while self._turn is turn:
@@ -146,74 +154,38 @@ class Deliberation(Closing):
         except StopIteration as end:
             self.response = end.value
         finally:
-            self._end(turn)
-
-    async def respond(self, text: str) -> tuple[Any, list[Event]]:
-        """Return the response to a text, None if there is none, and the events; errors as in `chat_stream`."""
-        check_text("respond", text)
-        turn, events = self._begin("respond", text), list[Event]()
-        try:
-            item = next(turn)
-            while self._turn is turn:
-                if isinstance(item, LLMRequest):
-                    try:
-                        answer = await self.llm.fetch(item)
-                    except LLMFailureException as failure:
-                        answer = failure
-                    item = resume(turn, answer)
-                else:
-                    events.append(item)
-                    item = next(turn)
-        except StopIteration as end:
-            self.response = end.value
-        finally:
-            self._end(turn)
-        return self.response, events
-
-    def _begin(self, where: str, text: str) -> Steps:
-        if self._turn is not None:
-            raise AgentError(f"{where}: another turn is going on: read it to its end, or close it")
-        self._turn = turn = steps(text, self.conversation, self.context)
-        self.response = None
-        return turn
-
-    def _end(self, turn: Steps) -> None:
-        turn.close()
-        if self._turn is turn:
-            self._turn = None
+            turn.close()
+            if self._turn is turn:
+                self._turn = None
 
     def close(self) -> None:
-        """End a turn that is going on, and the background thread of an LLM that was made here."""
+        """End the turn in progress, and the background thread of an LLM client made here."""
         self._turn = None
         if self._owns_llm:
             self.llm.close()
 
 
 def check_text(where: str, text: object) -> None:
-    """Check a user's text.
-
-    Raises:
-        AgentError: If it is empty, or too long for a prompt.
-    """
+    """Check a user's text; AgentError if it is empty or too long for a prompt."""
     if not isinstance(text, str) or not text.strip():
         raise AgentError(f"{where}: {text!r} is no text")
-    n = max(len(text), len(plain(text, 2 * len(text))))  # a prompt may part characters by spaces
+    n = max(len(text), len(plain(text, 2 * len(text))))  # a prompt may insert spaces
     if n > TEXT_CAP:
         raise AgentError(f"{where}: a text of {n:,} characters is too long (at most {TEXT_CAP:,})")
 
 
 def resume(turn: Steps, answer: Any) -> LLMRequest[Any] | Event:
-    """Send a turn its answer, or throw its failure, and return the next request or event."""
+    """Pass an answer or a failure to a turn, and return the next request or event."""
     return turn.throw(answer) if isinstance(answer, LLMFailureException) else turn.send(answer)
 
 
 def run_turns(
     llm: LLMClient, turns: Sequence[Steps], on_event: Callable[[int, Event], object] = lambda turn, event: None
 ) -> list[Any]:
-    """Run new turns side by side, and return their last responses, None where there is none.
+    """Run turns side by side, and return their last responses (None without a response).
 
-    All requests that are open are asked at once, in the order of the turns, so a limit is spent the same way whichever
-    answer comes first. `on_event` is called with the place of a turn and each of its events.
+    All open requests are asked at once, in the order of the turns, so how a limit is spent does not depend on the order
+    of the answers. `on_event` is called with a turn's place and each of its events.
     """
     responses: list[Any] = [None] * len(turns)
     requests: dict[int, LLMRequest[Any]] = {}

@@ -1,4 +1,4 @@
-"""The memory of agents: notes, of which the most relevant are recalled.
+"""The memory of agents: notes, and recall of the most relevant ones.
 
 >>> notebook = Notebook()
 >>> notebook.add(7, Note("Bo likes chess", hour=0, importance=5))
@@ -30,12 +30,12 @@ _UNKNOWN_RELEVANCE: Final = 0.5
 
 @dataclass(frozen=True)
 class Note:
-    """A note of an agent. Its vector does not count for equality.
+    """A note of an agent; equality ignores its vector.
 
     Attributes:
         hour: The simulated hour at which it was written.
         importance: 1..10.
-        vector: The embedding of the text, of any length above 0; None if there is none.
+        vector: The text's embedding, of any length above 0, or None.
 
     Raises:
         AgentError: If the importance is not in 1..10, or the hour is not finite.
@@ -61,12 +61,12 @@ def _direction(vector: Vector | None) -> npt.NDArray[np.float64] | None:
     top = np.abs(values).max()
     if not 0 < top < math.inf:
         return None
-    values = values / top  # so that no square is too large or too small
+    values = values / top  # avoids overflow and underflow of squares
     return np.asarray(values / math.sqrt(values @ values), np.float64)
 
 
 def _relevance(first: npt.NDArray[np.float64] | None, second: npt.NDArray[np.float64] | None) -> float:
-    """Return ``(1 + cosine) / 2`` of two vectors of length 1; 0.5 where one is missing."""
+    """Return ``(1 + cosine) / 2`` of two vectors of length 1; 0.5 if one is missing."""
     if first is None or second is None:
         return _UNKNOWN_RELEVANCE
     if first.shape != second.shape:
@@ -78,14 +78,14 @@ class Notebook(Restorable):
     """The notes of all agents of a model.
 
     The score of a note is recency x relevance x importance: ``decay ** hours since it was written``,
-    ``(1 + cosine) / 2`` of its vector and the one that you ask about (0.5 where one is missing or zero), and a tenth of
-    its importance. Park et al. (2023, doi:10.1145/3586183.3606763) add up the three, scaled over the notes at hand, and
-    count recency from the last retrieval. Here a score does not depend on other notes, and recalling changes nothing.
+    ``(1 + cosine) / 2`` of its vector and the vector that you ask about (0.5 if one is missing or zero), and a tenth of
+    its importance. Park et al. (2023, doi:10.1145/3586183.3606763) add up the three, scaled over the available notes,
+    and measure recency from the last retrieval. Here scores do not depend on other notes, and recall changes nothing.
 
     Args:
-        most: Notes that are kept for each agent, at least 1. The note with the least recency x importance is dropped
-            first, of equal ones the oldest.
-        decay: The share of a note's recency that is left after an hour, above 0 and at most 1.
+        most: Notes kept for each agent, at least 1. Notes with the least recency x importance are dropped first; ties
+            drop the oldest.
+        decay: The share of a note's recency that remains after an hour, above 0 and at most 1.
 
     Raises:
         ConfigError: If a number is not allowed.
@@ -104,7 +104,7 @@ class Notebook(Restorable):
         return sum(map(len, self._notes.values()))
 
     def add(self, agent: int, note: Note) -> None:
-        """Keep a note; if one has the same text, it gets the later hour and the higher importance."""
+        """Keep a note; a note of the same text is updated to the later hour and the higher importance."""
         notes = self._notes.setdefault(agent, [])
         for place, known in enumerate(notes):
             if known.text == note.text:
@@ -117,29 +117,25 @@ class Notebook(Restorable):
             del notes[least]
 
     def of(self, agent: int) -> tuple[Note, ...]:
-        """Return an agent's notes, oldest first; of the same hour, in the order they were added or renewed."""
+        """Return an agent's notes, oldest first; ties go by when they were added or updated."""
         return tuple(self._notes.get(agent, ()))
 
     def score(self, note: Note, about: Vector | None, hour: float) -> float:
-        """Return the score of a note, 0..1, at a simulated hour and for a vector that you ask about, or None."""
+        """Return the score of a note, 0..1, at a simulated hour, for the vector that you ask about."""
         return self._score(note, _direction(about), hour)
 
     def recalled(self, agent: int, about: Vector | None, hour: float, most: int = 3) -> list[Note]:
-        """Return the notes of an agent with the highest `score`, best first; of equal ones, the newer first."""
+        """Return an agent's notes with the highest `score`, best first; ties go to the newer note."""
         about = _direction(about)
         notes = self._notes.get(agent, [])[::-1]
         return sorted(notes, key=lambda note: self._score(note, about, hour), reverse=True)[: max(0, most)]
 
     def snapshot(self) -> dict[str, Plain]:
-        """Return all notes as columns, and their vectors as one array.
-
-        Raises:
-            NotRestorableError: If their vectors differ in length.
-        """
+        """Return all notes as columns, and their vectors as an array; NotRestorableError if these differ in length."""
         kept = [(agent, note) for agent, notes in self._notes.items() for note in notes]
         vectors = [tuple(note.vector) for _, note in kept if note.vector is not None]
         if len(set(map(len, vectors))) > 1:
-            raise NotRestorableError("Notebook: its notes have vectors of several lengths")
+            raise NotRestorableError("Notebook: the notes' vectors differ in length")
         return {
             "agent": plain([agent for agent, _ in kept]),
             "text": [note.text for _, note in kept],
@@ -158,7 +154,7 @@ class Notebook(Restorable):
             self._notes.setdefault(agent, []).append(note)
 
     def rows(self) -> dict[str, list[Any]]:
-        """Return all notes as columns of a table, by agent and then oldest first."""
+        """Return all notes as columns of a table, by agent, oldest first."""
         rows = [(agent, note) for agent in sorted(self._notes) for note in self._notes[agent]]
         return {
             "agent": [agent for agent, _ in rows],

@@ -1,4 +1,4 @@
-"""The parts of a conversation: messages with their contents, and the events of a turn."""
+"""Messages of a conversation with their contents, and events of a turn."""
 
 import json
 from collections.abc import Sequence
@@ -105,7 +105,7 @@ class Message(_Frozen):
 
     @property
     def text(self) -> str:
-        """All texts in it, a line each."""
+        """All its texts, one per line."""
         return "\n".join(content.text for content in self.contents if isinstance(content, TextContent))
 
 
@@ -121,7 +121,7 @@ class AgentTextEvent(_Frozen):
 
 
 class ToolStartedEvent(_Frozen):
-    """A tool is about to be called; `tool_id` is ``reasoning_{iteration}_{index}``, both from 1."""
+    """A tool call begins; `tool_id` is ``reasoning_{iteration}_{index}``, both from 1."""
 
     tool_name: str
     tool_id: str
@@ -129,7 +129,7 @@ class ToolStartedEvent(_Frozen):
 
 
 class ToolFinishedEvent(_Frozen):
-    """A call of a tool has ended, with or without success."""
+    """A tool call has ended, successfully or not."""
 
     tool_name: str
     tool_id: str

@@ -16,29 +16,28 @@ class LoopParams(Params):
         1,
         ge=1,
         le=20,
-        description="most rounds of thinking, tools and responding in a turn; from 2 on, an agent may revise its "
-        "response",
+        description="most rounds of thinking, tools and response in a turn; the later ones may revise it",
     )
     max_tool_calls: int = Field(3, ge=0, le=20, description="most tool calls in an iteration")
     max_tokens: int | None = Field(
         None,
         ge=1,
         le=10**9,
-        description="tokens of a turn, prompts included, after which thinking and tool calls stop (estimated as a "
-        "quarter of the bytes, so that a replay stops at the same place); null: no limit",
+        description="tokens of a turn, including prompts, after which thinking and tool calls stop (estimated as a "
+        "quarter of the bytes, so that replays stop at the same place); null: no limit",
     )
     result_chars: ResultChars = 1200
 
 
 class DeliberationParams(LoopParams):
-    """How agents think and write: with content: llm, in interviews, in surveys; reasoner.temperature does not count."""
+    """How agents think and write (content: llm, interviews, surveys), instead of reasoner.temperature."""
 
     max_seconds: float | None = Field(
         None,
         gt=0,
         le=31_536_000,
-        description="seconds of a turn in an interview after which thinking and tool calls stop; no effect in runs, "
-        "which must be repeatable; null: no limit",
+        description="seconds of a turn after which thinking and tool calls stop, only in interviews, because runs must "
+        "be repeatable; null: no limit",
     )
     temperature: float = Field(0.7, ge=0, le=100, description="sampling temperature of the LLM for thoughts and texts")
     max_answer_tokens: int = Field(200, ge=1, le=1_000_000, description="most tokens of a thought or of a text")

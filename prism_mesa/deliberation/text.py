@@ -1,4 +1,4 @@
-"""Values and errors as short text for an LLM, the same in every process."""
+"""Writes values and errors as short texts for an LLM, identically in every process."""
 
 import re
 import reprlib
@@ -14,14 +14,14 @@ from pydantic_core import to_json, to_jsonable_python
 from prism_mesa.errors import PrismError
 
 ITERATORS: Final = (GeneratorType, map, filter, zip, enumerate, reversed)
-"""Types whose parts can be read only once; reading them runs the user's code."""
+"""Types whose items can be read only once; reading them runs the user's code."""
 
 _LISTS: Final = (list, tuple, deque, KeysView, ValuesView, ItemsView, *ITERATORS)
 _ADDRESS: Final = re.compile(r"\bat 0x[0-9A-Fa-f]{6,16}\b")
 
 
 def without_addresses(text: str) -> str:
-    """Return `text` with ``at 0x…`` for addresses of objects, which differ between processes.
+    """Replace addresses of objects, which differ between processes, with ``at 0x…``.
 
     >>> without_addresses("<mesa.agent.Agent object at 0x7f2c1d0e5a90>")
     '<mesa.agent.Agent object at 0x…>'
@@ -30,10 +30,10 @@ def without_addresses(text: str) -> str:
 
 
 def jsonable(value: Any) -> Any:
-    """Return `value` in JSON types, the same in every process.
+    """Return `value` in JSON types, identically in every process.
 
-    The parts of a set are sorted: numbers, then texts, then others. A pandas table becomes a list of rows, a series
-    with an index of its own a dict, and an object that JSON does not know its `str`.
+    The items of a set are sorted: numbers, then texts, then others. A pandas DataFrame becomes a list of rows, a Series
+    with an explicit index a dict, and other objects become their `str`.
 
     Raises:
         Exception: Of many kinds, if it contains itself, is nested too deeply, or has a part that cannot be written.
@@ -66,7 +66,7 @@ def _object_text(value: Any) -> str:
 
 
 def _rows(table: Any) -> Any:
-    """Return a pandas table whole: its own text depends on the width of the terminal."""
+    """Return a pandas object in full, because its `str` depends on the width of the terminal."""
     is_counted = list(table.index) == list(range(len(table)))
     if hasattr(table, "iterrows"):
         return (table if is_counted else table.reset_index()).to_dict("records")
@@ -83,7 +83,7 @@ _repr: Final = reprlib.Repr(maxstring=60, maxother=60, maxlong=60)
 
 
 def quoted_value(value: object) -> str:
-    """Return the `repr` of a value, cut, and without addresses of objects."""
+    """Return a value's `repr`, cut and without addresses of objects."""
     try:
         return without_addresses(_repr.repr(value))
     except Exception:  # an integer with too many digits
@@ -91,7 +91,7 @@ def quoted_value(value: object) -> str:
 
 
 def as_text(value: object) -> str:
-    """Return a tool's result as text: without addresses, as JSON (see `jsonable`), or "done" for None."""
+    """Return a tool's result as text: a text without addresses, JSON (see `jsonable`), or "done" for None."""
     if value is None:
         return "done"
     if isinstance(value, str):
@@ -103,7 +103,7 @@ def as_text(value: object) -> str:
 
 
 def error_text(error: BaseException) -> str:
-    """Return an error's message, after its class unless it is one of PRISM's."""
+    """Return an error's message, after the name of its class unless PRISM raised it."""
     name = type(error).__name__
     try:
         message = without_addresses(str(error))
@@ -115,7 +115,7 @@ def error_text(error: BaseException) -> str:
 
 
 def capped(text: str, cap: int) -> str:
-    """Return `text`, mended, with at most `cap` characters, including a note on the cut.
+    """Return `text`, `mended`, with at most `cap` characters, including a note on the cut.
 
     >>> capped("x" * 100, 30)
     'xxxxxxxx… [92 characters cut]'
@@ -127,7 +127,7 @@ def capped(text: str, cap: int) -> str:
 
 
 def mended(value: Any) -> Any:
-    r"""Return JSON's `value` with a question mark for each half of a surrogate pair, which no file can hold.
+    r"""Replace half surrogate pairs in a JSON value with question marks, because files cannot store them.
 
     >>> mended("Hi \ud800!")
     'Hi ?!'

@@ -1,4 +1,4 @@
-"""Tools for an LLM: a line for the prompt, the JSON schema of a call, and the check of its parameters."""
+"""Describes tools for an LLM: a line for the prompt, the JSON schema of a call, and the check of its parameters."""
 
 import inspect
 import json
@@ -41,7 +41,7 @@ class _Tool(Protocol):
 
 
 def tool_line(tool: _Tool) -> str:
-    """Return a tool as a line of a prompt: name, parameters, description, descriptions of the parameters."""
+    """Describe a tool in a line: name, parameters, description, descriptions of the parameters."""
     needed = tool.parameters.get("required", ())
     names, sentences = [], [_sentence(tool.description)]
     for name, schema in tool.parameters.get("properties", {}).items():
@@ -58,7 +58,7 @@ def _sentence(text: str) -> str:
 
 
 def type_name(schema: Any) -> str:
-    """Return the type in a schema, as Python writes it.
+    """Return a schema's type in Python's notation.
 
     >>> type_name({"type": "array", "items": {"enum": ["up", "down"]}})
     "list['up' | 'down']"
@@ -80,7 +80,7 @@ def type_name(schema: Any) -> str:
 
 
 def call_schema(tools: Iterable[_Tool]) -> Schema:
-    """Return the schema of one call."""
+    """Return the JSON schema of one call."""
     return {
         "anyOf": [
             {
@@ -109,12 +109,12 @@ _ENTRY: Final = re.compile(r"^( +)(\w+)(?: \(.*?\))?:(.*(?:\n\1 +.*)*)", re.MULT
 
 
 class _Schemas(GenerateJsonSchema):
-    """JSON schemas without defaults that JSON cannot hold, and with sorted sets."""
+    """Generates JSON schemas, omitting defaults that JSON cannot represent and sorting sets."""
 
     ignored_warning_kinds: ClassVar[set[Any]] = {"skipped-choice", "non-serializable-default"}  # type: ignore[misc]
 
     def encode_default(self, dft: Any) -> Any:
-        super().encode_default(dft)  # raises if JSON cannot hold it
+        super().encode_default(dft)  # raises if JSON cannot represent it
         return jsonable(dft)
 
 
@@ -128,7 +128,7 @@ class ToolForm:
     model: type[BaseModel]
 
     def arguments(self, call: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
-        """Return the arguments of a call in their types, and its faults, one a line."""
+        """Return the converted arguments of a call, and its faults, one per line."""
         arguments, faults = self._checked(call)
         if arguments is None:
             return {}, faults
@@ -136,7 +136,7 @@ class ToolForm:
         return {name: getattr(arguments, field) for field, name in fields if field in arguments.model_fields_set}, ""
 
     def identity(self, call: Mapping[str, Any]) -> str:
-        """Return a text that equivalent calls share, however they are written."""
+        """Return a text that equivalent calls share."""
         arguments, _ = self._checked(call)
         return json.dumps(call if arguments is None else jsonable(arguments), sort_keys=True, default=str)
 
@@ -145,19 +145,19 @@ class ToolForm:
             return self.model.model_validate(mended(dict(call))), ""
         except ValidationError as error:
             return None, _faults(error, self.parameters["properties"])
-        except Exception as error:  # of a type's own validator, or nested too deeply
+        except Exception as error:  # from a type's validator, or nested too deeply
             return None, f"parameters: cannot be read: {error_text(error)}"
 
 
 _forms: Final[tuple[WeakKeyDictionary[FunctionType, ToolForm], ...]] = (WeakKeyDictionary(), WeakKeyDictionary())
-"""The forms of functions and of bound methods, which live as long as these."""
+"""The forms of functions and of bound methods; an entry lives as long as its function."""
 
 
 def tool_form(function: Callable[..., Any]) -> ToolForm:
-    """Return the form of a function or method, which is read once; a method's is shared by all objects.
+    """Return the form of a function or method, which is read once and, for a method, shared by all objects.
 
     Raises:
-        ConfigError: If it is neither, or has a parameter without type, or one that cannot be passed by name.
+        ConfigError: If it is neither, or a parameter has no type or cannot be passed by name.
     """
     plain = getattr(function, "__func__", function)
     if not isinstance(plain, FunctionType):
@@ -175,7 +175,7 @@ def _read(function: Callable[..., Any], plain: FunctionType) -> ToolForm:
         default = PydanticUndefined if parameter.default is parameter.empty else parameter.default
         text: Any = descriptions.get(parameter.name, PydanticUndefined)
         hint = _hint(parameter, plain, f"tool {plain.__name__}: parameter")
-        # the name is an alias, because pydantic may use it itself
+        # the name is an alias, because pydantic may reserve it
         fields[f"p{place}"] = (hint, Field(default, alias=parameter.name, description=text))
     model = create_model(plain.__name__, __config__=_STRICT, **fields)
     schema = model.model_json_schema(schema_generator=_Schemas)
@@ -184,19 +184,19 @@ def _read(function: Callable[..., Any], plain: FunctionType) -> ToolForm:
 
 
 def _hint(parameter: inspect.Parameter, plain: FunctionType, where: str) -> Any:
-    """Return a parameter's type; other annotations of the function may be unknown here."""
+    """Return a parameter's type, without evaluating the function's other annotations."""
     if parameter.kind not in _BY_NAME:
         raise ConfigError(f"{where} {parameter}: cannot be passed by name; allowed: name: type [= default]")
     if parameter.annotation is parameter.empty:
-        raise ConfigError(f"{where} {parameter.name}: has no type; it needs one that JSON can hold")
+        raise ConfigError(f"{where} {parameter.name}: has no type; give one that JSON can represent")
     annotated = SimpleNamespace(__annotations__={parameter.name: parameter.annotation})
     try:
         hint = get_type_hints(annotated, inspect.unwrap(plain).__globals__, include_extras=True)[parameter.name]
         TypeAdapter(hint).json_schema(schema_generator=_Schemas)
     except (NameError, TypeError, SyntaxError, AttributeError, PydanticUserError) as error:
         cause = error_text(error).splitlines()[0]
-        raise ConfigError(f"{where} {parameter.name}: its type must be one that JSON can hold: {cause}") from None
-    is_number = getattr(hint, "__origin__", hint) in (int, float)  # also an annotated one
+        raise ConfigError(f"{where} {parameter.name}: its type must be one that JSON can represent: {cause}") from None
+    is_number = getattr(hint, "__origin__", hint) in (int, float)  # `Annotated` has an origin
     return Annotated[hint, BeforeValidator(_not_bool)] if is_number else hint
 
 
@@ -215,7 +215,7 @@ def _parse_docstring(doc: str) -> tuple[str, dict[str, str]]:
 
 
 def _inlined(schema: Any, defs: Mapping[str, Schema], path: tuple[str, ...] = ()) -> Any:
-    """Return a schema without references and titles; a recursive type may be anything."""
+    """Return a schema without references and titles; a recursive type accepts anything."""
     match schema:
         case list():
             return [_inlined(part, defs, path) for part in schema]

@@ -42,7 +42,7 @@ type Function = Callable[..., Any]
 TIMEOUT_S: Final = 10.0
 RESULT_CAP: Final = 1000
 LEAST_CAP: Final = 80
-"""The lowest allowed cap of results, so that the note that a result was cut fits in."""
+"""The lowest allowed cap of results, which leaves room for the note on a cut."""
 
 
 class ToolResult(BaseModel):
@@ -69,8 +69,8 @@ class Tool:
         name: Its name, a Python identifier.
         description: One line for prompts.
         parameters: JSON schema of an object. Calls are checked against the function's type hints.
-        timeout_s: Seconds until a call times out. A coroutine is then cancelled; a thread goes on. Set None for a tool
-            that changes something: it runs in the caller's thread.
+        timeout_s: Seconds until a call times out. A coroutine is then cancelled; a thread continues. Use None for a
+            tool that changes something, to run it in the caller's thread.
     """
 
     name: str
@@ -86,7 +86,7 @@ class Tool:
 
     @classmethod
     def wrap(cls, function: Function, *, name: str | None = None, timeout_s: float | None = TIMEOUT_S) -> "Tool":
-        """Return a tool made from a function's signature and docstring.
+        """Make a tool from a function's signature and docstring.
 
         The first paragraph of the docstring is the description; its `Args:` (Google style) describe the parameters.
         A bound method stays bound.
@@ -97,15 +97,15 @@ class Tool:
         """
         form = tool_form(function)
         if not form.description:
-            raise ConfigError(f"tool {form.name}: docstring: there is none; the LLM needs its first paragraph")
+            raise ConfigError(f"tool {form.name}: docstring: is missing; the LLM needs its first paragraph")
         return cls(name or form.name, form.description, form.parameters, function, timeout_s)
 
 
 class ToolRegistry:
-    """The tools of an agent, in the order in which they were added.
+    """The tools of an agent, in the order of their addition.
 
-    Signatures and docstrings are read once for each function, so you can make a registry of bound methods for each
-    agent and turn.
+    Signatures and docstrings are read once per function, so registries of bound methods for each agent and turn are
+    cheap.
 
     Args:
         tools: Functions, methods, or tools.
@@ -153,7 +153,7 @@ class ToolRegistry:
         return tool
 
     def tool(self, function: Function | None = None, **options: Any) -> Any:
-        """Decorate a function to add it; with or without the arguments of `add`."""
+        """Decorate a function to add it, with or without the arguments of `add`."""
 
         def added[F: Function](function: F) -> F:
             self.add(function, **options)
@@ -176,7 +176,7 @@ class ToolRegistry:
         return iter(self._tools.values())
 
     def describe(self) -> str:
-        """Return the tools for a prompt, one line each: name, parameters, descriptions."""
+        """Describe the tools for a prompt, one per line: name, parameters, descriptions."""
         return "\n".join(map(tool_line, self))
 
     @property
@@ -194,10 +194,9 @@ class ToolRegistry:
         return f"{name} {tool_form(self._tools[name].function).identity(parameters)}"
 
     def execute(self, name: str, parameters: Mapping[str, Any]) -> ToolResult:
-        """Run a tool and return its result or its fault; only interrupts and exits are raised.
+        """Check the parameters, run the tool, and return its result or its fault; raise only interrupts and exits.
 
-        The parameters are checked first. A tool with a time-out runs in a thread (see `Tool`), and so does a coroutine,
-        in an event loop.
+        Tools with a time-out, and coroutines (in an event loop), run in a thread (see `Tool`).
         """
         try:
             if name not in self:
@@ -231,7 +230,7 @@ def _check_timeout(timeout_s: object, where: str) -> None:
 
 
 _GRACE_S: Final = 0.1
-"""How much longer to wait for a thread: a coroutine ends itself unless it blocks its loop."""
+"""Extra seconds to wait for a thread, in which a coroutine cancels itself unless it blocks its loop."""
 
 
 class ToolTimeoutError(Exception):
@@ -239,11 +238,7 @@ class ToolTimeoutError(Exception):
 
 
 def run(function: Callable[..., Any], arguments: Mapping[str, Any], limit_s: float | None) -> str:
-    """Return a function's result as text; without a limit a plain function runs in the caller's thread.
-
-    Raises:
-        ToolTimeoutError: If there is no result in time.
-    """
+    """Run a function and return its result as text; ToolTimeoutError if that takes longer than the limit."""
 
     def finished(value: Any) -> str:
         value = asyncio.run(_within(value, limit_s)) if inspect.iscoroutine(value) else value

@@ -1,6 +1,6 @@
-"""A turn as a generator: think, call tools, respond, think about the own response, and so on.
+"""A turn as a generator: think, call tools, respond, think about the response, and so on.
 
-It yields events and requests to the LLM; its driver (see `deliberation`) sends the answer or throws the failure.
+It yields events and requests to the LLM; `deliberation` sends it answers and throws failures into it.
 """
 
 import json
@@ -34,27 +34,27 @@ from prism_mesa.errors import LLMFailureException
 from prism_mesa.llm import LLMRequest
 
 type Steps = Generator["LLMRequest[Any] | Event", Any, Any]
-"""A turn; its return value is the last response, or None if there was none."""
+"""A turn; it returns the last response, or None."""
 
 
 def steps(
     text: str, conversation: Conversation, context: TurnContext, clock: Callable[[], float] = time.monotonic
 ) -> Steps:
-    """Run a turn about a text; texts, thoughts and calls go into the conversation as they happen.
+    """Run a turn about a text, and add texts, thoughts and calls to the conversation as they happen.
 
-    The first iteration always responds. From the second on, a thought that proposes no tool, or whose verdict is
-    "complete", ends the turn. A call that repeats one of this turn (same tool, same parameters) is skipped; an
-    iteration that proposes nothing else ends the turn, and so does a limit.
+    The first iteration always responds. Later, a thought that proposes no tool, or whose verdict is "complete", ends
+    the turn. A call that repeats one of this turn (same tool, same parameters) is skipped; an iteration that proposes
+    only such calls ends the turn, and so does a limit.
 
     Raises:
-        LLMFailureException: If there is no response at all, and the context says `must_respond`.
+        LLMFailureException: If there is no response, and the context has `must_respond`.
     """
     yield from _make_room(conversation, context)
     return (yield from _Turn(text, conversation, context, clock).run())
 
 
 def _make_room(conversation: Conversation, context: TurnContext) -> Steps:
-    """Summarise messages that are too old; without a summary drop them, so that prompts stay short."""
+    """Summarise old messages; drop them if the LLM gives no summary, so that prompts stay short."""
     old = conversation.old
     if not old:
         return
@@ -68,7 +68,7 @@ def _make_room(conversation: Conversation, context: TurnContext) -> Steps:
 
 
 def _failure_text(failure: LLMFailureException) -> str:
-    """Return a text that is the same in a replay, where only the failure's reason is known."""
+    """Describe a failure by its reason alone, which replays know, too."""
     return f"the LLM gave the {failure.component} no usable answer ({failure.reason})"
 
 
@@ -89,14 +89,14 @@ class _Turn:
         before = list(self.conversation.messages)
         self.conversation.add("user", TextContent(text=self.text))
         before += self._recall()
-        thought = yield from self._think(before, about_own=False)
+        thought = yield from self._think(before, about_response=False)
         response = None
         for iteration in range(1, self.context.limits.iterations + 1):
             if iteration > 1:
                 if self._is_spent():
                     yield AgentErrorEvent(reason="budget", text="the limit of this turn is used up")
                     break
-                thought = yield from self._think(before, about_own=True)
+                thought = yield from self._think(before, about_response=True)
                 if thought is None or thought.verdict == "complete" or not thought.proposed_tools:
                     break
             proposed = [] if thought is None else thought.proposed_tools
@@ -116,36 +116,35 @@ class _Turn:
             self.conversation.add("assistant", *contents)
         return [Message(role="assistant", contents=contents)] if contents else []
 
-    def _think(self, before: list[Message], *, about_own: bool) -> Generator[Any, Any, ReasoningResult | None]:
-        """Return a thought about the text or the own response; None if the LLM gave none."""
+    def _think(self, before: list[Message], *, about_response: bool) -> Generator[Any, Any, ReasoningResult | None]:
+        """Return a thought about the text or the response; None if the LLM gives none."""
         done = (Message.of("user", self.text), Message(role="assistant", contents=tuple(self._calls)))
-        text, before = (self._response, [*before, *done]) if about_own else (self.text, before)
-        prompt = reasoning_prompt(self.context, text, before, about_own=about_own)
+        text, before = (self._response, [*before, *done]) if about_response else (self.text, before)
+        prompt = reasoning_prompt(self.context, text, before, about_response=about_response)
         narrower = reasoning_schema(self.context.tools)
-        answer = yield from self._request(prompt, ReasoningResult, "thought", narrower=narrower)
-        if answer is None:
-            return None
-        thought: ReasoningResult = answer
-        self._add(ReasoningThoughtContent(reasoning=thought, about="assistant" if about_own else "user"))
-        yield AgentTextEvent(text=thought.model_dump_json(indent=2), type="thought")
+        thought: ReasoningResult | None
+        thought = yield from self._request(prompt, ReasoningResult, "thought", narrower=narrower)
+        if thought is not None:
+            self.conversation.add(
+                "assistant", ReasoningThoughtContent(reasoning=thought, about="assistant" if about_response else "user")
+            )
+            yield AgentTextEvent(text=thought.model_dump_json(indent=2), type="thought")
         return thought
 
     def _respond(self, before: list[Message], thought: ReasoningResult | None) -> Generator[Any, Any, Any]:
-        """Return a response; None if the LLM gave none."""
-        prompt = response_prompt(self.context, self.text, before, thought, self._calls, self._response)
-        accept = self.context.accept or (bool if self.context.form is str else None)
-        answer = yield from self._request(
-            prompt, self.context.form, "response", accept=accept, accepts=self.context.accepts
-        )
-        if answer is None:
-            return None
-        self._response = text = answer.model_dump_json() if isinstance(answer, BaseModel) else str(answer)
-        self._add(TextContent(text=text))
-        yield AgentTextEvent(text=text, type="text")
+        """Return a response; None if the LLM gives none."""
+        context = self.context
+        prompt = response_prompt(context, self.text, before, thought, self._calls, self._response)
+        accept = context.accept or (bool if context.form is str else None)
+        answer = yield from self._request(prompt, context.form, "response", accept=accept, accepts=context.accepts)
+        if answer is not None:
+            self._response = text = answer.model_dump_json() if isinstance(answer, BaseModel) else str(answer)
+            self.conversation.add("assistant", TextContent(text=text))
+            yield AgentTextEvent(text=text, type="text")
         return answer
 
     def _request(self, prompt: str, form: type[Any], component: str, **more: Any) -> Generator[Any, Any, Any]:
-        """Return the LLM's answer; None, after an error event, if it gave no usable one."""
+        """Return the LLM's answer; yield an error event and return None if it is not usable."""
         context = self.context
         self._tokens += count_tokens(prompt)
         try:
@@ -162,7 +161,7 @@ class _Turn:
         return answer
 
     def _call_tools(self, iteration: int, proposed: list[ProposedToolCall]) -> Generator[Any, Any, bool]:
-        """Make the proposed calls that are new, and return whether there were any, or none were proposed."""
+        """Make the new ones among the proposed calls; return False if all repeat earlier calls."""
         any_new = not proposed
         for index, call in enumerate(proposed, start=1):
             name, parameters = call.tool_name, dict(call.parameters)
@@ -186,11 +185,8 @@ class _Turn:
         result = self.context.tools.execute(name, parameters)
         content = ToolCallContent(tool_id=tool_id, tool_name=name, parameters=parameters, result=result)
         self._calls.append(content)
-        self._add(content)
-        yield ToolFinishedEvent(tool_name=name, tool_id=tool_id, parameters=parameters, result=result)
-
-    def _add(self, content: Content) -> None:
         self.conversation.add("assistant", content)
+        yield ToolFinishedEvent(tool_name=name, tool_id=tool_id, parameters=parameters, result=result)
 
     def _is_spent(self) -> bool:
         limits = self.context.limits
@@ -199,7 +195,7 @@ class _Turn:
 
 
 def reasoning_schema(tools: ToolRegistry) -> dict[str, Any]:
-    """Return the JSON schema of a thought that can only propose calls of these tools."""
+    """Return the JSON schema of a thought that may only propose calls of these tools."""
     return _reasoning_schema(json.dumps(tools.call_schema))
 
 

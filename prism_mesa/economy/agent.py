@@ -1,12 +1,14 @@
-"""Nations as Mesa agents: advised by an LLM, or following a rule."""
+"""Nations as Mesa agents that an LLM advises or that follow a rule."""
 
 import warnings
+from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
 import mesa
 
-from prism_mesa.deliberation import Limits, ToolRegistry, TurnContext
+from prism_mesa.deliberation import Limits, TurnContext
+from prism_mesa.deliberation.prompts import join_parts
 from prism_mesa.deliberation.tools import RESULT_CAP
 from prism_mesa.economy import prompts
 from prism_mesa.economy.llm_agent import Action, LLMAgent, ReasoningChain
@@ -21,7 +23,7 @@ from prism_mesa.llm import LLMClient, RunPosition
 from prism_mesa.markup import card_of, facts_of, shown_or_plain
 
 type Proposal = tuple[Action[PolicyDecision], Reading, ReasoningChain | None]
-"""A nation's action, the policy that was read from it, and the reasoning."""
+"""A nation's action, the policy in it, and the reasoning."""
 
 
 class Nation(mesa.Agent):
@@ -29,7 +31,7 @@ class Nation(mesa.Agent):
 
     Attributes:
         row: Its place in all arrays of the world.
-        memory: How many of its decisions it remembers.
+        memory: Number of past decisions that it remembers.
         past: The decisions that it remembers, oldest first.
         reasoning_chain: The reasoning of the last quarter; None if no LLM was asked.
     """
@@ -59,9 +61,9 @@ class Nation(mesa.Agent):
         return card_of("nation", self.name, facts_of(facts), about=f"decided by {self.decided_by}")
 
     @property
+    @abstractmethod
     def decided_by(self) -> str:
         """The LLM or the rule that decides, for summaries."""
-        raise NotImplementedError
 
     @property
     def state(self) -> NationState:
@@ -74,10 +76,10 @@ class EconLLMAgent(LLMAgent[SimulationState, PolicyDecision], Nation):
     """A nation whose policy an LLM proposes in words; see `LLMAgent` for the other arguments.
 
     Args:
-        memory: How many of its past decisions a prompt shows.
-        thinking: Limits on its thoughts and tool calls before it decides; None asks the LLM once, without tools.
-        judge: The validator's verdict on a policy now; without it the nation cannot try a policy.
-        typed_measures: Whether the LLM also gives its measures as numbers.
+        memory: Number of past decisions in a prompt.
+        thinking: Limits on thoughts and tool calls before a decision; None asks the LLM once, without tools.
+        judge: Returns the validator's verdict on a policy now; without it the nation cannot try policies.
+        typed_measures: Whether the LLM also gives measures in numbers.
     """
 
     def __init__(
@@ -93,18 +95,16 @@ class EconLLMAgent(LLMAgent[SimulationState, PolicyDecision], Nation):
         typed_measures: bool = True,
         **options: Any,
     ) -> None:
-        limits = None
+        limits, self._result_chars = None, RESULT_CAP
         if thinking is not None:
             limits = Limits(thinking.iterations, tool_calls=thinking.max_tool_calls, tokens=thinking.max_tokens)
+            self._result_chars = thinking.result_chars
         form = TypedPolicyDecision if typed_measures else PolicyDecision
         super().__init__(model, name, llm_client, response_model=form, domain=domain, limits=limits, **options)
-        self.memory = memory
-        self._result_chars = RESULT_CAP if thinking is None else thinking.result_chars
-        self._judge = judge
-        self._typed = typed_measures
+        self.memory, self._judge, self._typed = memory, judge, typed_measures
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
-        """Warn if a subclass overrides `decide_action` but not `decide`, which is the method that models call."""
+        """Warn if a subclass overrides `decide_action` but not `decide`, because models call `decide`."""
         super().__init_subclass__(**kwargs)
         if "decide_action" in vars(cls) and "decide" not in vars(cls):
             text = f"{cls.__name__}.decide_action: a model calls decide, which returns a Reasoned"
@@ -114,34 +114,30 @@ class EconLLMAgent(LLMAgent[SimulationState, PolicyDecision], Nation):
         """Return the contract's two messages, with the nation's situation between them; static text comes first."""
         examples = prompts.examples(typed=self._typed) if self.prompt_style == "examples" else ""
         head = (prompts.system(self.domain), prompts.instruments(self.domain), self._measures, examples)
-        return _joined(*head, self._situation(state), prompts.STEPS.format(domain=self.domain))
+        return join_parts(*head, self._situation(state), prompts.STEPS.format(domain=self.domain))
 
     @property
     def _measures(self) -> str:
         return prompts.measures(self.domain) if self._typed else ""
 
     def _situation(self, state: SimulationState) -> str:
-        return _joined(prompts.situation(self.name, state), prompts.others(self.name, state), prompts.memory(self.past))
+        return join_parts(
+            prompts.situation(self.name, state), prompts.others(self.name, state), prompts.memory(self.past)
+        )
 
-    def _turn_context(self, state: SimulationState) -> TurnContext:
-        """Return the prompt in parts, because prompts for thoughts leave out the format of the answer."""
-        return TurnContext(
+    def _begin_turn(self, state: SimulationState) -> tuple[str, TurnContext]:
+        """Return the nation's indicators, and the prompt in parts, because thoughts need no format of the answer."""
+        return prompts.headline(self.name, state), TurnContext(
             who=prompts.instruments(self.domain),
             situation=self._situation(state),
-            task=_joined(prompts.system(self.domain), self._measures, prompts.STEPS.format(domain=self.domain)),
-            tools=self._tools(state),
+            task=join_parts(prompts.system(self.domain), self._measures, prompts.STEPS.format(domain=self.domain)),
+            tools=nation_tools(self.name, state, self.past, self.domain, self._judge, self._result_chars),
             questions=(prompts.ABOUT_SITUATION, prompts.ABOUT_PROPOSAL),
             examples=prompts.worked_examples(typed=self._typed) if self.prompt_style == "examples" else (),
         )
 
-    def _opening(self, state: SimulationState) -> str:
-        return prompts.headline(self.name, state)
-
-    def _tools(self, state: SimulationState) -> ToolRegistry:
-        return nation_tools(self.name, state, self.past, self.domain, self._judge, self._result_chars)
-
     def _validate_decision(self, decision: PolicyDecision) -> bool:
-        """Return whether a measure, or a word of the action, names an instrument of the domain."""
+        """Return whether a measure or a word of the action names an instrument of the domain."""
         measures = decision.measures if isinstance(decision, TypedPolicyDecision) else ()
         named = any(measure.lever in DOMAINS[self.domain] for measure in measures)
         return named or is_about(decision.action, self.domain)
@@ -152,13 +148,9 @@ class EconLLMAgent(LLMAgent[SimulationState, PolicyDecision], Nation):
         return self.llm_client.label
 
     async def read(self, action: Action[PolicyDecision], state: SimulationState) -> Reading:
-        """Return the policy in the nation's decision; errors as in `read_policy`."""
+        """Read the policy in the nation's decision; errors as in `read_policy`."""
         position = RunPosition(state.turn, self.row, tick=1)
         return await read_policy(action.policy_decision, self.name, list(state.agents), self.llm_client, position)
-
-
-def _joined(*parts: str) -> str:
-    return "\n\n".join(part for part in parts if part)
 
 
 class RuleAgent(Nation):
@@ -166,9 +158,7 @@ class RuleAgent(Nation):
 
     def __init__(self, model: mesa.Model, name: str, rule: str, *, row: int) -> None:
         super().__init__(model)
-        self.name = name
-        self.row = row
-        self.rule = rule
+        self.name, self.rule, self.row = name, rule, row
 
     @property
     def decided_by(self) -> str:

@@ -19,7 +19,7 @@ WORLD_FIELDS: Final = ("output_gap", "inflation", "unemployment", *OUTCOMES)
 
 
 class QuarterRecorder(Protocol):
-    """A receiver of a model's records."""
+    """Receives a model's records."""
 
     def write(self, table: str, columns: Mapping[str, Any]) -> None:
         """Append rows to a table of `economy.tables`, columns in order."""
@@ -27,7 +27,7 @@ class QuarterRecorder(Protocol):
 
 
 def make_datacollector() -> RoundCollector:
-    """Return the collector of every model: indicators of nations, and the world's means and outcomes."""
+    """Return a model's collector: indicators of nations, and the world's means and outcomes."""
     return RoundCollector(
         model_reporters={name: partial(_world_value, name=name) for name in WORLD_FIELDS},
         agent_reporters={"nation": attrgetter("name")} | {name: attrgetter(f"state.{name}") for name in INDICATORS},
@@ -43,12 +43,12 @@ def _world_value(model: Any, name: str) -> float:
 
 
 def quarter_rows(state: EconomyState, names: Sequence[str], quarter: str) -> dict[str, dict[str, Any]]:
-    """Return the rows of the last quarter of a state, by table; `names` are those of the nations, `quarter` its own."""
+    """Return the rows of a state's last quarter, by table, given the nations' names and the quarter's name."""
     round_ = state.world.quarter - 1
     place = {
         "round": np.full(len(names), round_),
         "quarter": pd.Categorical.from_codes([0] * len(names), [quarter]),
-        "nation": _nations(range(len(names)), names),
+        "nation": pd.Categorical.from_codes(range(len(names)), names),
     }
     tables = {
         "indicators": {**place, **state.seen, "inflation_quarter": state.world.inflation},
@@ -63,10 +63,6 @@ def quarter_rows(state: EconomyState, names: Sequence[str], quarter: str) -> dic
         thoughts = [thoughts_in_json(chain.thoughts) for chain in chains]
         tables["reasoning"] = {"round": np.array([chain.turn for chain in chains]), **columns, "thoughts": thoughts}
     return tables
-
-
-def _nations(rows: Sequence[int], names: Sequence[str]) -> pd.Categorical:
-    return pd.Categorical.from_codes(list(rows), list(names))
 
 
 def _decisions(decided: Sequence[Decided]) -> dict[str, Any]:
@@ -91,7 +87,7 @@ def _verdicts(decided: Sequence[Decided], round_: int, names: Sequence[str]) -> 
     subjects = [str(policy.measures[place] if policy and place >= 0 else policy) for policy, place in policies]
     return {
         "round": np.full(len(verdicts), round_),
-        "nation": _nations([decision.row for decision, _ in pairs], names),
+        "nation": pd.Categorical.from_codes([decision.row for decision, _ in pairs], names),
         "measure": np.array([verdict.measure for verdict in verdicts], dtype=np.int64),
         "of": pd.Series(subjects, dtype="string"),
         "check": pd.Series([verdict.check for verdict in verdicts], dtype="string"),
@@ -104,8 +100,8 @@ def _trade(world: World, round_: int, names: Sequence[str]) -> dict[str, Any]:
     importer, exporter = np.nonzero(~np.eye(len(names), dtype=np.bool_))
     return {
         "round": np.full(len(importer), round_),
-        "importer": _nations(importer.tolist(), names),
-        "exporter": _nations(exporter.tolist(), names),
+        "importer": pd.Categorical.from_codes(importer, names),
+        "exporter": pd.Categorical.from_codes(exporter, names),
         "imports": world.imports[importer, exporter],
         "tariff": world.tariff[importer, exporter],
         "sanction": world.sanction[importer, exporter],

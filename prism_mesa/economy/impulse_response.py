@@ -34,9 +34,9 @@ def rate_response(
         params: The structure of their economies; None for the defaults.
         row: The nation whose rate rises.
         size: The rise in percentage points.
-        held: Quarters for which the rate stays up.
-        follows: With `held` all rates otherwise stay; with `taylor` the rise adds to the rates of Taylor's rule.
-        quarters: Quarters from the rise on.
+        held: Number of quarters with the higher rate.
+        follows: With `held` all other rates stay; with `taylor` the rise adds to the rates of Taylor's rule.
+        quarters: Number of quarters from the rise on.
 
     Returns:
         Columns quarter (0: the first with the higher rate), nation, and the differences in output_gap, inflation (mean

@@ -3,7 +3,7 @@
 import json
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple, Protocol
 
@@ -22,16 +22,16 @@ from prism_mesa.deliberation import (
     run_turns,
     steps,
 )
+from prism_mesa.deliberation.prompts import join_parts
 from prism_mesa.errors import AgentError
 from prism_mesa.errors import LLMFailureException as LLMFailureException
 from prism_mesa.llm import LLMClient, RunPosition
-from prism_mesa.llm.clients.event_loop import run_now
 
 logger = logging.getLogger("prism_mesa.economy.llm_agent")
 
 
 class Observation(Protocol):
-    """What an agent sees when it decides."""
+    """The state that an agent sees when it decides."""
 
     @property
     def turn(self) -> int:
@@ -56,8 +56,8 @@ class ReasoningChain(BaseModel):
     """The reasoning behind an agent's decision.
 
     Attributes:
-        prompt: The prompt; if the agent thought first, the part that all prompts of its turn share.
-        thoughts: Its thoughts, tool calls and proposals before the decision, in order; empty if it did not think first.
+        prompt: The prompt; if the agent thought first, the common part of all prompts of its turn.
+        thoughts: Thoughts, tool calls and proposals before the decision, in order; empty if it did not think first.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -74,7 +74,7 @@ class ReasoningChain(BaseModel):
 
 
 class Action[D: Decision](BaseModel):
-    """An action that an agent wants to take, in words.
+    """The action that an agent chooses, in words.
 
     Attributes:
         reasoning_chain_id: The id of the `ReasoningChain`; empty if no LLM was asked.
@@ -108,7 +108,7 @@ class LLMAgent[S: Observation, D: Decision](mesa.Agent, ABC):
         domain: The subject of its decisions.
         prompt_style: The style of its prompts, which the subclass defines.
         row: Its place among the agents of its model, in the ledger and in tables.
-        limits: How far it thinks, with tools, before it decides (see `deliberation`); None asks the LLM once.
+        limits: Limits on thinking and tool calls before a decision (see `deliberation`); None asks the LLM once.
 
     Attributes:
         reasoning_chain: The last one; None before the first decision.
@@ -134,35 +134,29 @@ class LLMAgent[S: Observation, D: Decision](mesa.Agent, ABC):
             self.model = None
         else:
             super().__init__(model)
-        self.name = name
+        self.name, self.row = name, row
         self.llm_client: LLMClient = llm_client
-        self.response_model = response_model
-        self.domain = domain
-        self.prompt_style = prompt_style
-        self.row = row
-        self.limits = limits
+        self.response_model, self.domain, self.prompt_style, self.limits = response_model, domain, prompt_style, limits
         self.reasoning_chain: ReasoningChain | None = None
 
     @abstractmethod
     def _construct_prompt(self, state: S) -> str:
-        """Return the whole prompt, system and user message, for a state."""
+        """Return the whole prompt (system and user message) for a state."""
 
     @abstractmethod
     def _validate_decision(self, decision: D) -> bool:
         """Return whether a decision is about the agent's domain; if not, the LLM is asked again."""
 
-    def _turn_context(self, state: S) -> TurnContext:
-        """Return facts, questions and tools of a turn of thinking; `turn` adds form, limits and place."""
-        return TurnContext(who=self._construct_prompt(state), task="Decide, in the form that you are told.")
-
-    def _opening(self, state: S) -> str:
-        """Return the first words of a turn of thinking."""
-        return "What do you decide?"
+    def _begin_turn(self, state: S) -> tuple[str, TurnContext]:
+        """Return the first text of a turn of thinking, and its facts, questions and tools."""
+        context = TurnContext(who=self._construct_prompt(state), task="Decide, in the form that you are told.")
+        return "What do you decide?", context
 
     def turn(self, state: S) -> tuple[str, TurnContext]:
-        """Return the first words and the context of a turn in which the agent thinks before it decides."""
-        return self._opening(state), replace(
-            self._turn_context(state),
+        """Return the first text and the context of a turn in which the agent thinks before it decides."""
+        text, context = self._begin_turn(state)
+        return text, replace(
+            context,
             form=self.response_model,
             accept=self._validate_decision,
             accepts=self.domain,
@@ -178,17 +172,17 @@ class LLMAgent[S: Observation, D: Decision](mesa.Agent, ABC):
         return reasoned.action
 
     async def decide(self, state: S) -> Reasoned[D]:
-        """Return the action that the LLM chooses, and the reasoning; the agent does not change.
+        """Return the action that the LLM chooses, and the reasoning, without changing the agent.
 
         Raises:
-            LLMFailureException: If no attempt brought a usable answer; the step then fails.
-            OracleError: If a replayed ledger does not hold the question.
+            LLMFailureException: If no attempt gives a usable answer; the step then fails.
+            OracleError: If a replayed ledger lacks the question.
         """
         thoughts: list[Event] = []
         try:
             if self.limits is not None:
                 text, context = self.turn(state)
-                prompt = _context_facts(context)
+                prompt = join_parts(context.task, context.who, context.situation)
                 decision, thoughts = await Deliberation(self.llm_client, context).respond(text)
             else:
                 prompt = self._construct_prompt(state)
@@ -206,7 +200,7 @@ class LLMAgent[S: Observation, D: Decision](mesa.Agent, ABC):
         return self.reasoned(state, prompt, decision, thoughts)
 
     def reasoned(self, state: S, prompt: str, decision: D, thoughts: Sequence[Event] = ()) -> Reasoned[D]:
-        """Return the action in an LLM's decision and its reasoning, which is logged at DEBUG."""
+        """Return the action and the reasoning in an LLM's decision, and log the reasoning at DEBUG."""
         chain = ReasoningChain(
             chain_id=f"{state.turn:04d}-{self.name}",
             turn=state.turn,
@@ -228,17 +222,13 @@ class LLMAgent[S: Observation, D: Decision](mesa.Agent, ABC):
         )
         return Reasoned(action, chain)
 
-    def decide_action_sync(self, state: S) -> Action[D]:
-        """Call `decide_action` where you cannot await; it also works inside a running loop."""
-        return run_now(self.decide_action(state))
-
 
 def decide_all[S: Observation, D: Decision](
     agents: Sequence[LLMAgent[S, D]], states: Sequence[S], llm_client: LLMClient
 ) -> list[Reasoned[D]]:
-    """Return the decisions of agents that think first and share an LLM, each by the state that it sees.
+    """Return the decisions of agents that think first and share an LLM, given the states that they see.
 
-    Questions are asked together, so a limit is spent the same way whichever answer comes first. The first agent's
+    Questions are asked together, so how a limit is spent does not depend on the order of the answers. The first agent's
     failure is raised; errors as in `LLMAgent.decide`.
     """
     begun = [agent.turn(state) for agent, state in zip(agents, states, strict=True)]
@@ -246,32 +236,25 @@ def decide_all[S: Observation, D: Decision](
     turns = [steps(text, Conversation(), context) for text, context in begun]
     decisions = run_turns(llm_client, turns, lambda place, event: thoughts[place].append(event))
     return [
-        agent.reasoned(state, _context_facts(context), decision, events)
+        agent.reasoned(state, join_parts(context.task, context.who, context.situation), decision, events)
         for agent, state, (_, context), decision, events in zip(agents, states, begun, decisions, thoughts, strict=True)
     ]
-
-
-def _context_facts(context: TurnContext) -> str:
-    return "\n\n".join(part for part in (context.task, context.who, context.situation) if part)
 
 
 def thoughts_in_json(thoughts: Iterable[Event]) -> str:
     """Return the thoughts before a decision as a JSON list, or an empty text.
 
     Each entry has a `kind`: `thought` with its parts, `tool` with the call and its result, `proposal` with the decision
-    at that moment, `error` with its reason.
+    so far, `error` with its reason.
     """
-    entries = list(_entries(thoughts))
-    return json.dumps(entries, ensure_ascii=False) if entries else ""
-
-
-def _entries(thoughts: Iterable[Event]) -> Iterator[dict[str, Any]]:
+    entries: list[dict[str, Any]] = []
     for event in thoughts:
         match event:
             case AgentTextEvent():
-                yield {"kind": "thought" if event.type == "thought" else "proposal", **json.loads(event.text)}
+                entries.append({"kind": "thought" if event.type == "thought" else "proposal", **json.loads(event.text)})
             case ToolFinishedEvent():
-                called = event.model_dump(mode="json", include={"tool_name", "parameters"})
-                yield {"kind": "tool", **called, **event.result.model_dump()}
+                call = event.model_dump(mode="json", include={"tool_name", "parameters"})
+                entries.append({"kind": "tool", **call, **event.result.model_dump()})
             case AgentErrorEvent():
-                yield {"kind": "error", **event.model_dump()}
+                entries.append({"kind": "error", **event.model_dump()})
+    return json.dumps(entries, ensure_ascii=False) if entries else ""

@@ -1,4 +1,4 @@
-"""The economy: a small open New Keynesian model of several nations, by quarters.
+"""The economy: a small open New Keynesian model of several nations, in quarters.
 
 `Macro.next_quarter` returns the next quarter's `World`, a frozen value; `policy.with_policies` sets instruments.
 
@@ -6,12 +6,11 @@ For each nation, in quarter t (gaps and budget in percent of output, rates and i
 
 1. pass-through: the lending rate closes the share `pass_through` of its distance to the policy rate.
 2. expectations: expected inflation is `anchoring` parts target; the rest is mean inflation of the last four quarters.
-   Nobody can foresee an LLM's policy, so there are no model-consistent expectations: people use the target and the past
-   (as in Rudebusch and Svensson 1999).
+   An LLM's policy is not foreseeable, so expectations are not model-consistent (as in Rudebusch and Svensson 1999).
 3. exchange rate: it moves towards `exchange_effect` times the real rate above the world's, plus `balance_effect`
    times the trade balance.
 4. IS curve: private demand = `demand_lag_1` and `_2` parts of its past, less `rate_effect` times the last quarter's
-   real lending rate above the neutral one, plus a shock.
+   real lending rate above the neutral rate, plus a shock.
 5. budget and trade: spending, taxes, transfers and net exports count as far as they differ from what demand has adapted
    to (`adaptation`). The output gap is private demand plus these.
 6. Phillips curve: inflation = expected + `phillips` times the gap + dearer imports (tariffs, exchange rate) + costs, of
@@ -40,7 +39,7 @@ from prism_mesa.errors import ConfigError
 
 
 class Macro:
-    """The laws of the economies of `nations`, whose order all arrays have; they share the structure `params`.
+    """The laws of the economies of `nations`, which share the structure `params`; all arrays have the nations' order.
 
     Attributes:
         spending: Government spending at the start, percent of GDP.
@@ -66,11 +65,7 @@ class Macro:
         return values if long_run is None else np.where(np.isnan(values), long_run, values)
 
     def start(self) -> World:
-        """Return the world before the first quarter.
-
-        Raises:
-            ConfigError: If a gap would leave a nation no output, or more than double it.
-        """
+        """Return the world before the first quarter; ConfigError if a nation's output gap would be 100 % or more."""
         n = len(self.nations)
         unemployment = self._values("unemployment", self.natural)
         inflation = self._values("inflation", self.target)
@@ -111,11 +106,9 @@ class Macro:
         okun, slack = self.params.okun, self.natural - unemployment
         bad = np.flatnonzero(np.abs(slack) >= 100 * okun)
         if okun and len(bad):
-            raise ConfigError(
-                f"economy.nations: {self.names[bad[0]]}: unemployment starts {abs(slack[bad[0]]):g} points from its "
-                f"natural rate, an output gap of 100 % or more with economy.macro.okun={okun:g}; move it nearer, or "
-                "raise okun"
-            )
+            fault = f"unemployment starts {abs(slack[bad[0]]):g} points from its natural rate"
+            remedy = f"an output gap of 100 % or more with economy.macro.okun={okun:g}; move it nearer, or raise okun"
+            raise ConfigError(f"economy.nations: {self.names[bad[0]]}: {fault}, {remedy}")
         gap = slack / okun if okun else np.zeros(len(slack))
         past = self._values("growth", self.trend) - self.trend
         return gap[:, None] - np.outer(past, np.arange(MEMORY + 1) / MEMORY)
@@ -261,5 +254,5 @@ class Macro:
 
 
 def _balance(imports: Floats, potential: Floats) -> Floats:
-    """Return net exports, percent of output without gaps."""
+    """Return net exports, percent of potential output."""
     return 100 * (imports.sum(axis=0) - imports.sum(axis=1)) / potential

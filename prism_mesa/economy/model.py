@@ -1,15 +1,15 @@
-"""`EconomyModel`: nations that set policy in an economy that responds, as a Mesa model.
+"""`EconomyModel`: a Mesa model of nations whose policies change their economies.
 
 One `step()` is a quarter:
 
 1. observe: each nation sees its own indicators exactly, and the others' with an error.
 2. decide: all nations decide at once; an LLM's answer is read into a `Policy`.
-3. validate: each policy is checked against the world; a policy that fails is recorded and has no effect.
+3. validate: each policy is checked against the world; a rejected policy is recorded but has no effect.
 4. apply: all instruments are set at once.
-5. advance: the economy moves on by a quarter.
-6. collect: the DataCollector and the recorder get the quarter's rows.
+5. advance: the economies advance by a quarter.
+6. collect: the DataCollector and the recorder receive the quarter's rows.
 
-A step computes a new `EconomyState`, writes its rows, and sets it last. If anything fails, neither the model nor Mesa's
+A step computes a new `EconomyState`, writes its rows, and then sets it. If anything fails, neither the model nor Mesa's
 clock changes, and you can call `step()` again.
 """
 
@@ -52,39 +52,39 @@ class _Read[T](Read[T]):
 
 
 class EconomyModel(RoundModel):
-    """Nations and their economies; see the module's text for the order of a quarter.
+    """Nations and their economies; the module's docstring lists the stages of a quarter.
 
     Args:
         config: All parameters, or nested values for them; by default those of `EconomyParams`.
         scenario: A Mesa scenario; its attributes are parameters.
         rng: The seed (Mesa's name for it), as in `SocialModel`. Overrides `seed`.
-        recorder: Where records go; None keeps only the DataCollector's.
-        llm: The LLM for `economy.policy=llm`: a client, or a function of the prompt. By default the one that the
+        recorder: Receives the records; None keeps only the DataCollector's.
+        llm: The LLM for `economy.policy=llm`: a client, or a function of the prompt. By default the LLM that the
             parameters name, or Taylor's rule if there is none.
         agent_reporters: As for `SocialModel`; so is `model_reporters`.
         params: Parameters by name: ``economy_policy="taylor"`` (dots written as _).
 
     Attributes:
-        state: Everything that a step changes; a new value after each.
-        nations: The agents, in the order of their rows. A nation that you remove decides nothing from then on; its
-            economy and its policies stay.
+        state: Everything that a step changes; each step sets a new value.
+        nations: The agents, in the order of their rows. A removed nation no longer decides; its economy and its
+            policies remain.
         world: The state of all economies.
         seen: The indicators of all nations without error, each of shape (n,).
         decided: The decisions of the last quarter.
-        llm: The LLM; None if there is none.
-        readings: Recorded readings of answers, by quarter and nation, for a run that is repeated.
-        note: Why no LLM decides, or another than the preferred one; else empty.
+        llm: The LLM, or None.
+        readings: Recorded readings of answers by quarter and nation, for repeating a run.
+        note: Why no LLM, or not the preferred one, decides; else empty.
         notes: `note`, keys without effect, nations with default values, and other warnings.
         totals, read_by: Decisions so far by outcome (see `tables.OUTCOMES`), and by the source of their measures.
-        prism_datacollector: As for `SocialModel`. It has the indicators of each nation and quarter
-            (`observation.INDICATORS`), the world's numbers of `accepted`, `no_change`, `rejected` and `not_understood`
-            decisions, and its means of output gap, inflation and unemployment, weighted by output.
+        prism_datacollector: As for `SocialModel`. It has each nation's indicators by quarter
+            (`observation.INDICATORS`), and of the world the counts of decisions by outcome and the means of output gap,
+            inflation and unemployment, weighted by output.
 
     Warns:
         NotedWarning: With the texts of `notes`.
 
     Raises:
-        ConfigError: If a parameter is unknown or out of range, or the named LLM is not there.
+        ConfigError: If a parameter is unknown or out of range, or the named LLM is missing.
     """
 
     seen = _Read[Mapping[str, Floats]]()
@@ -125,7 +125,7 @@ class EconomyModel(RoundModel):
         self.notes += (self.note,) if self.note else ()
 
     def _choose_llm(self, llm: Any) -> tuple[LLMClient | None, str]:
-        """Return the LLM if a nation uses one, and a note if it is missing or not the preferred one."""
+        """Return the LLM if a nation uses one, and a note if it is missing or replaced."""
         reasoner = self.params.reasoner
         if "llm" not in self.params.economy.policies:
             if llm is not None:
@@ -137,7 +137,7 @@ class EconomyModel(RoundModel):
             llm.begin()
             return llm, ""
         client, note = make_llm_client(reasoner)
-        return client, note if client is not None else f"no LLM is at hand ({note}): Taylor's rule decides instead"
+        return client, note if client is not None else f"there is no LLM ({note}): Taylor's rule decides instead"
 
     def _nation(self, row: int, name: str) -> EconLLMAgent | RuleAgent:
         settings = self.params.economy
@@ -165,7 +165,7 @@ class EconomyModel(RoundModel):
 
     @property
     def nations(self) -> list[EconLLMAgent | RuleAgent]:
-        """The agents that were not removed, in the order of their rows."""
+        """The remaining agents, in the order of their rows."""
         agents = self.agents
         return [nation for nation in self._all_nations if nation in agents]
 
@@ -181,7 +181,7 @@ class EconomyModel(RoundModel):
 
     @property
     def quarter(self) -> str:
-        """The name of the last finished quarter; before the first step, of the one before `first_quarter`."""
+        """The name of the last finished quarter; before the first step, the quarter before `first_quarter`."""
         return self._quarter_name(self.world.quarter - 1)
 
     def _quarter_name(self, quarter: int) -> str:
@@ -205,7 +205,7 @@ class EconomyModel(RoundModel):
 
         Raises:
             LLMFailureException: If an LLM gave no usable answer; the model is unchanged.
-            OracleError: If a replayed ledger does not hold a question; the model is unchanged.
+            OracleError: If a replayed ledger lacks a question; the model is unchanged.
         """
         quarter = self._quarter_name(self.world.quarter)
         state = self._next_state(quarter)
@@ -230,11 +230,11 @@ class EconomyModel(RoundModel):
 
     @property
     def rounds_done(self) -> int:
-        """Quarters that are over."""
+        """Number of finished quarters."""
         return self.world.quarter
 
     def warn(self, text: str) -> None:
-        """Warn, and keep the text in `notes`."""
+        """Warn, and add the text to `notes`."""
         self.notes += (text,)
         warnings.warn(f"EconomyModel: {text}", NotedWarning, stacklevel=2)
 
@@ -244,7 +244,7 @@ class EconomyModel(RoundModel):
         return observed(self.macro, self.world, quarter, self.streams, self.params.economy.noise)
 
     def _decide(self) -> list[Decided]:
-        """Return the decisions of all nations, with the validator's verdicts on them."""
+        """Return the decisions of all nations, with the validator's verdicts."""
         nations = self.nations
         proposals = self._proposals([nation for nation in nations if isinstance(nation, EconLLMAgent)])
         context = RuleContext(self.world, self.macro, self.params.economy.limits, self.streams)
@@ -263,7 +263,7 @@ class EconomyModel(RoundModel):
         return decided
 
     def _proposals(self, nations: Sequence[EconLLMAgent]) -> dict[int, Proposal]:
-        """Return the proposals of nations that have an LLM, by row; the first nation's failure is raised."""
+        """Return the proposals of nations with an LLM, by row; raise the first nation's failure."""
         if not nations:
             return {}
         states = self.observe()
@@ -291,7 +291,7 @@ class EconomyModel(RoundModel):
         return judge(policy, self.world, row, self.macro.names, self.params.economy.limits)
 
     def _shocks(self) -> Shocks:
-        """Return the quarter's shocks. Those of demand and supply have a part that all nations share."""
+        """Return the quarter's shocks; all nations share a part of the demand and supply shocks."""
         params, rows, quarter = self.params.economy.macro, np.arange(len(self._all_nations)), self.world.quarter
 
         def draw(name: str, sd: float, common: float = 0.0) -> Floats:

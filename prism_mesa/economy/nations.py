@@ -1,4 +1,4 @@
-"""Nations: their size, their long run, and their state when a simulation begins."""
+"""Nations: their size, their long run, and their state at the start."""
 
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
@@ -10,7 +10,7 @@ from prism_mesa.errors import did_you_mean
 from prism_mesa.params import Params
 
 type PolicyKind = Literal["llm", "taylor", "nothing", "random"]
-"""An LLM, or one of `rules.RULES`, that sets a nation's policy."""
+"""Who sets a nation's policy: an LLM, or one of `rules.RULES`."""
 
 
 class NationParams(Params):
@@ -60,11 +60,7 @@ percent everywhere (Taylor 1993).
 
 
 def named_nation(value: Any) -> Any:
-    """Return a nation's keys, from its name or from some keys; a known name fills in the others.
-
-    Raises:
-        ValueError: If it is neither a name nor keys, or if it misspells a known name.
-    """
+    """Return a nation's keys from its name or some keys; a known name supplies the others. ValueError otherwise."""
     near = get_close_matches(value, NATIONS, cutoff=0.88) if isinstance(value, str) else []  # Austria: .875
     if near and _known(value) is None:
         raise ValueError(f"no such nation (for one of your own, write {{name: {value}}}). Did you mean {near[0]!r}?")
@@ -78,7 +74,7 @@ def named_nation(value: Any) -> Any:
 
 
 def nations_by_default(nations: Iterable[NationParams]) -> tuple[str, ...]:
-    """Return a note for each unknown nation that only has default values."""
+    """Return a note for each unknown nation with only default values."""
     return tuple(
         f"economy.nations: {nation.name} is not known, and has the default values of a nation "
         f"(known: {', '.join(NATIONS)}).{did_you_mean(nation.name, NATIONS)}"

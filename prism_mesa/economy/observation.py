@@ -18,7 +18,7 @@ _PUBLIC = frozenset({"policy_rate", "lending_rate", "exports", "imports", "trade
 
 
 class NationState(BaseModel):
-    """A nation in a quarter; by default one without trade, in its long-run equilibrium.
+    """A nation in a quarter; the defaults describe a nation without trade in its long-run equilibrium.
 
     Attributes:
         gdp: Real output a year, in the unit of `NationParams.size`; also called `economic_strength`.
@@ -78,12 +78,12 @@ class GlobalState(BaseModel):
 
 
 class SimulationState(BaseModel):
-    """The world as one nation sees it when it decides.
+    """The world as a nation sees it when it decides.
 
     Attributes:
-        turn: The quarter in which it decides, from 0; all numbers are of the end of the quarter before.
-        quarter: The quarter's name, such as 2009Q4; prompts leave out an empty one.
-        agents: All nations by name; those other than the observer with an error.
+        turn: The quarter of the decision, from 0; all numbers are from the end of the quarter before.
+        quarter: The quarter's name, such as 2009Q4; prompts omit an empty name.
+        agents: All nations by name; the observer sees the others with an error.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -96,7 +96,7 @@ class SimulationState(BaseModel):
 
 @dataclass(frozen=True)
 class PastDecision:
-    """A decision of an earlier quarter; `reason` is empty if it was carried out, `before` is the nation at the time."""
+    """A past decision; `reason` is empty if it was carried out, and `before` is the nation at that time."""
 
     quarter: str
     action: str
@@ -123,9 +123,9 @@ def observed(macro: Macro, world: World, quarter: str, streams: Streams, noise: 
     Args:
         macro: The laws of the nations' economies.
         world: The world at the end of the last quarter.
-        quarter: The name of the quarter in which they decide.
-        streams: The keyed draws of the errors: by indicator, observer, observed nation and quarter.
-        noise: The sd of errors in points, of GDP in percent.
+        quarter: The name of the quarter of the decisions.
+        streams: Keyed draws of the errors by indicator, observer, observed nation and quarter.
+        noise: The sd of errors in points (for GDP in percent).
     """
     n = len(macro.names)
     seen = {}  # shape (observer, nation)
@@ -158,7 +158,7 @@ def nation_states(macro: Macro, seen: Mapping[str, np.ndarray]) -> tuple[NationS
 
 
 def _errors(indicator: str, n: int, quarter: int, streams: Streams, noise: float) -> np.ndarray:
-    """Return the errors of one indicator, shape (observers, observed); a nation sees itself without error."""
+    """Return the errors of an indicator, shape (observers, observed); a nation sees itself without error."""
     observer, nation = np.divmod(np.arange(n * n), n)
     errors = streams.normal(f"seen/{indicator}", observer, index=quarter * n + nation).reshape(n, n)
     np.fill_diagonal(errors, 0.0)

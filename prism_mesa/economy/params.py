@@ -1,6 +1,6 @@
-"""The parameters of the economy, with their units, ranges and sources, and when a key has no effect."""
+"""The parameters of the economy, with units, ranges and sources, and the conditions of keys without effect."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NamedTuple, Self
 
 from pydantic import BeforeValidator, Field, model_validator
@@ -11,6 +11,7 @@ from prism_mesa.llm import LLMParams
 from prism_mesa.llm.kinds import KINDS
 from prism_mesa.llm.params import WITHOUT_EFFECT
 from prism_mesa.params import Params, Seed, explicit_values
+from prism_mesa.without_effect import WithoutEffect, without_effect
 
 type Domain = Literal["economic", "monetary", "fiscal", "trade"]
 type PromptStyle = Literal["chain_of_thought", "examples"]
@@ -19,7 +20,7 @@ MOST_NATIONS = 200
 
 
 class Deciders(NamedTuple):
-    """The parameters, the kind of the LLM that decides (empty for none), and whether it was passed in Python."""
+    """The parameters, the kind of the LLM that decides (empty for none), and whether Python code passed it."""
 
     p: "EconomyParams"
     kind: str
@@ -27,49 +28,8 @@ class Deciders(NamedTuple):
     has_params: bool
 
 
-class NoEffect(NamedTuple):
-    """Stands beside a key, or a group of keys, in its annotation: when it has no effect, and why."""
-
-    when: Callable[[Deciders], bool]
-    why: str
-    names: frozenset[str] | None = None
-    """The keys of the group that the rule is about; None: all."""
-
-
-def keys_without_effect(deciders: Deciders) -> tuple[str, ...]:
-    """Return a note for each reason why keys that were set have no effect; of several reasons the first counts."""
-    idle: dict[str, list[str]] = {}
-    for key in explicit_values(deciders.p):
-        why = next((rule.why for rule in _rules(type(deciders.p), key) if rule.when(deciders)), None)
-        if why is not None:
-            idle.setdefault(why, []).append(key)
-    return tuple(f"{', '.join(keys)}: no effect: {why}" for why, keys in idle.items())
-
-
-def _rules(kind: type[Params], key: str) -> Iterator[NoEffect]:
-    """Yield the rules beside a key and its groups, outermost first."""
-    fields, name = kind.model_fields, key.rpartition(".")[2]
-    for part in key.split("."):
-        rules = (rule for rule in fields[part].metadata if isinstance(rule, NoEffect))
-        yield from (rule for rule in rules if rule.names is None or name in rule.names)
-        fields = getattr(fields[part].annotation, "model_fields", {})
-
-
-_NEEDS_LLM: Final = NoEffect(lambda d: not d.kind, "no LLM decides for any nation (economy.policy=llm)")
-_NEEDS_THINKING: Final = NoEffect(
-    lambda d: not d.p.economy.deliberate, "nations decide without thinking first (economy.deliberate=true)"
-)
-_NEEDS_DEMAND: Final = NoEffect(
-    lambda d: not d.kind and set(d.p.economy.policies) <= {"taylor", "nothing", "llm"},
-    "every nation moves only its policy rate (economy.policy=llm or random also moves budgets)",
-)
-_NEEDS_DEFAULT: Final = NoEffect(
-    lambda d: all(nation.policy for nation in d.p.economy.nations), "every nation in economy.nations has its own policy"
-)
-
-
 def quarter_name(first: str, quarter: int) -> str:
-    """Return the name of the quarter so many after the first.
+    """Return the name of a quarter, counted from the first.
 
     >>> quarter_name("2009Q4", 1)
     '2010Q1'
@@ -99,23 +59,6 @@ class AdvisorParams(LLMParams):
     attempts: int | None = Field(None, ge=1, le=100, description="Tries at a decision; null: 2, embedded LLM 8")
 
 
-def _llm_rule(row: tuple[str, Callable[[Any], bool], str]) -> NoEffect:
-    """Return a rule of `llm.params`, for an LLM that the parameters name."""
-    names, when, why = row
-    return NoEffect(lambda d: bool(d.kind) and not d.passed and when(d), why, frozenset(names.split()))
-
-
-_WITHOUT_LLM: Final = frozenset(AdvisorParams.model_fields) - {"kind", "model", "host"}
-_OF_FUNCTION: Final = frozenset({"kind", "model", "host", "temperature", "seed", "max_answer_tokens"})
-_ADVISOR_RULES: Final = (
-    NoEffect(lambda d: "llm" not in d.p.economy.policies, _NEEDS_LLM.why),
-    NoEffect(lambda d: not d.kind, "no LLM was found, so Taylor's rule decides", _WITHOUT_LLM),
-    NoEffect(lambda d: d.has_params, "the client passed in Python has its own (LLMClient(..., LLMParams(...)))"),
-    NoEffect(lambda d: d.passed, "the function passed in Python plays the LLM", _OF_FUNCTION),
-    *map(_llm_rule, WITHOUT_EFFECT),
-)
-
-
 class MacroParams(Params):
     """The structure of every nation's economy, by quarters; rates and inflation are percent a year.
 
@@ -129,13 +72,13 @@ class MacroParams(Params):
         0.1,
         ge=0,
         le=2,
-        description="Percent of demand lost per point of real lending rate (Rudebusch, Svensson 1999: .10)",
+        description="Percent of demand lost per point of real lending rate (Rudebusch et al. 1999: .10)",
     )
     pass_through: float = Field(
         0.6,
         gt=0,
         le=1,
-        description="Share of the gap to the policy rate that lending rates close (Cottarelli, Kourelis 1994)",
+        description="Share of the gap to the policy rate that lending rates close (Cottarelli et al. 1994)",
     )
     anchoring: float = Field(
         0.3, gt=0, le=1, description="Weight of the target in expected inflation (calibrated; OLS on macrodata: .21)"
@@ -144,21 +87,18 @@ class MacroParams(Params):
         0.2,
         ge=0,
         le=5,
-        description="Points of inflation per percent of output gap (calibrated; Rudebusch, Svensson 1999: .14)",
+        description="Points of inflation per percent of output gap (calibrated; Rudebusch et al. 1999: .14)",
     )
     okun: float = Field(0.45, ge=0, le=2, description="Points of unemployment per percent of output gap (data: .42)")
     unemployment_lag: float = Field(0.25, ge=0, lt=1, description="Share of the unemployment gap that stays (assumed)")
-    spending_effect: Annotated[float, _NEEDS_DEMAND] = Field(
+    spending_effect: float = Field(
         0.8, ge=0, le=3, description="Percent of output per percent of GDP of public spending (Ramey 2011: .8 to 1.5)"
     )
-    tax_effect: Annotated[float, _NEEDS_DEMAND] = Field(
+    tax_effect: float = Field(
         0.5, ge=0, le=5, description="Percent of output per percent of GDP of tax cuts or transfers (an assumption)"
     )
     adaptation: float = Field(
-        0.08,
-        gt=0,
-        le=1,
-        description="Share of a lasting change of budget or trade that demand adapts to (an assumption)",
+        0.08, gt=0, le=1, description="Share of a lasting change of budget or trade that demand adapts to (assumed)"
     )
     openness: float = Field(
         0.3, ge=0, lt=1, description="Imports of a small nation as a share of GDP (gravity: Anderson, van Wincoop 2003)"
@@ -167,10 +107,7 @@ class MacroParams(Params):
         1.5, ge=0, le=5, description="Percent of imports per percent of output gap (Houthakker and Magee 1969: 1 to 2)"
     )
     price_elasticity: float = Field(
-        1.0,
-        ge=0,
-        le=10,
-        description="Percent of imports per percent of their price (Hooper, Johnson, Marquez 2000: near 1)",
+        1.0, ge=0, le=10, description="Percent of imports per percent of their price (Hooper et al. 2000: near 1)"
     )
     exchange_effect: float = Field(
         1.5, ge=0, le=10, description="Percent of appreciation per point of real rate above the others' (an assumption)"
@@ -183,19 +120,13 @@ class MacroParams(Params):
         0.25,
         ge=0,
         le=2,
-        description="Percent of output lost per percent of GDP of trade stopped (Arkolakis et al. 2012: .2)",
+        description="Percent of output per percent of GDP of trade stopped (Arkolakis et al. 2012: .2)",
     )
     import_prices: float = Field(
-        0.3,
-        ge=0,
-        le=1,
-        description="Share of a tariff or exchange rate that import prices take on (Campa, Goldberg 2005: .25)",
+        0.3, ge=0, le=1, description="Share of tariffs and exchange rates in import prices (Campa, Goldberg 2005: .25)"
     )
     stabilizer: float = Field(
-        0.35,
-        ge=0,
-        le=1,
-        description="Points of budget balance per percent of output gap (Girouard, Andre 2005: .34, US)",
+        0.35, ge=0, le=1, description="Points of budget balance per percent of output gap (Girouard, Andre 2005: .34)"
     )
     debt_response: float = Field(
         0.05, ge=0, le=1, description="Taxes, percent of GDP, per percent of debt above target (Bohn 1998: .03 to .05)"
@@ -239,44 +170,29 @@ class LimitsParams(Params):
 class EconomySettings(Params):
     """Which nations there are, who decides, and what they see."""
 
-    policy: Annotated[PolicyKind, _NEEDS_DEFAULT] = Field(
+    policy: PolicyKind = Field(
         "taylor",
-        description="Who sets policy: an llm (or the Taylor rule if there is none), the taylor rule (Taylor 1993), "
-        "nobody, or random measures",
+        description="Who sets policy: an llm (or else Taylor's rule), the taylor rule (1993), nothing, or random",
     )
     nations: Annotated[
         tuple[Annotated[NationParams, BeforeValidator(named_nation)], ...],
         BeforeValidator(lambda nations: [nations] if isinstance(nations, str | dict) else nations),
     ] = Field(
         tuple(NATIONS.values()),
-        description=f"Names of nations that are known ({', '.join(NATIONS)}), or keys of any: "
-        f"{', '.join(NationParams.model_fields)}",
+        description=f"Known nations ({', '.join(NATIONS)}), or keys of others: {', '.join(NationParams.model_fields)}",
     )
     first_quarter: str = Field(
-        "2009Q4",
-        pattern=r"^[12][0-9]{3}Q[1-4]$",
-        description="The first quarter; nations start from the quarter before",
+        "2009Q4", pattern=r"^[12][0-9]{3}Q[1-4]$", description="The first quarter; nations start from the one before"
     )
-    noise: Annotated[float, _NEEDS_LLM] = Field(
-        0.5, ge=0, le=20, description="sd of the error with which a nation sees the others' indicators, points"
-    )
-    domain: Annotated[Domain, _NEEDS_LLM] = Field(
-        "economic", description="What nations decide about: everything, or one field"
-    )
-    prompt_style: Annotated[PromptStyle | None, _NEEDS_LLM] = Field(
+    noise: float = Field(0.5, ge=0, le=20, description="sd of a nation's error about the others' indicators, points")
+    domain: Domain = Field("economic", description="What nations decide about: everything, or one field")
+    prompt_style: PromptStyle | None = Field(
         None,
-        description="chain_of_thought: the contract's prompt; examples: with three worked examples before it; null: "
-        "chain_of_thought, with the embedded LLM examples",
+        description="chain_of_thought: the contract's prompt; examples: plus worked examples; null: by the LLM",
     )
-    typed_measures: Annotated[bool, _NEEDS_LLM] = Field(
-        True, description="Whether an LLM also gives its policy in numbers; false: only in words, which are parsed"
-    )
-    memory: Annotated[int, _NEEDS_LLM] = Field(
-        4, ge=0, le=40, description="Number of its own past decisions, with outcomes, in a prompt"
-    )
-    deliberate: Annotated[bool, _NEEDS_LLM] = Field(
-        False, description="Whether an LLM thinks, with tools, before it decides for a nation (see deliberation)"
-    )
+    typed_measures: bool = Field(True, description="Whether an LLM also gives its policy in numbers; false: only words")
+    memory: int = Field(4, ge=0, le=40, description="Number of its own past decisions, with outcomes, in a prompt")
+    deliberate: bool = Field(False, description="Whether an LLM thinks, with tools, before it decides")
     macro: MacroParams = Field(default_factory=MacroParams)
     limits: LimitsParams = Field(default_factory=LimitsParams)
 
@@ -292,7 +208,7 @@ class EconomySettings(Params):
             raise ValueError(f"nations: {len(names)} of them; there can be 1 to {MOST_NATIONS}")
         twice = [name for name in names if names.count(name) > 1]
         if twice:
-            raise ValueError(f"nations: {twice[0]!r} stands there twice")
+            raise ValueError(f"nations: {twice[0]!r} appears twice")
         return self
 
 
@@ -303,10 +219,63 @@ class ThinkingParams(LoopParams):
 
 
 class EconomyParams(Params):
-    """Everything an `EconomyModel` is made from."""
+    """All parameters of an `EconomyModel`."""
 
     seed: Seed = Field(42, ge=0, lt=2**63, description="seed of all keyed draws; null: draw one and keep it")
     rounds: int = Field(40, ge=1, le=28_000, description="quarters of a run")
     economy: EconomySettings = Field(default_factory=EconomySettings)
-    deliberation: Annotated[ThinkingParams, _NEEDS_LLM, _NEEDS_THINKING] = Field(default_factory=ThinkingParams)
-    reasoner: Annotated[AdvisorParams, *_ADVISOR_RULES] = Field(default_factory=AdvisorParams)
+    deliberation: ThinkingParams = Field(default_factory=ThinkingParams)
+    reasoner: AdvisorParams = Field(default_factory=AdvisorParams)
+
+
+def _not_passed(when: Callable[[Any], bool]) -> Callable[[Deciders], bool]:
+    """Return a condition of `llm.params` for an LLM that the parameters name."""
+    return lambda d: bool(d.kind) and not d.passed and when(d)
+
+
+def _reasoner_keys(names: Iterable[str]) -> str:
+    return " ".join(f"reasoner.{name}" for name in names)
+
+
+_NO_LLM: Final = "no LLM decides for any nation (economy.policy=llm)"
+_ADVICE: Final = "deliberation.* economy.deliberate economy.domain economy.memory economy.noise economy.prompt_style \
+economy.typed_measures"
+_NAMES_LLM: Final = ("kind", "model", "host")
+_WITHOUT_EFFECT: Final[tuple[WithoutEffect[Deciders], ...]] = (
+    WithoutEffect(
+        "economy.policy",
+        lambda d: all(nation.policy for nation in d.p.economy.nations),
+        "every nation in economy.nations has its own policy",
+    ),
+    WithoutEffect(
+        "economy.macro.spending_effect economy.macro.tax_effect",
+        lambda d: not d.kind and set(d.p.economy.policies) <= {"taylor", "nothing", "llm"},
+        "every nation moves only its policy rate (economy.policy=llm or random also moves budgets)",
+    ),
+    WithoutEffect(f"{_ADVICE} reasoner.*", lambda d: "llm" not in d.p.economy.policies, _NO_LLM),
+    WithoutEffect(_ADVICE, lambda d: not d.kind, _NO_LLM),
+    WithoutEffect(
+        "deliberation.*",
+        lambda d: not d.p.economy.deliberate,
+        "nations decide without thinking first (economy.deliberate=true)",
+    ),
+    WithoutEffect(
+        _reasoner_keys(name for name in AdvisorParams.model_fields if name not in _NAMES_LLM),
+        lambda d: not d.kind,
+        "no LLM was found, so Taylor's rule decides",
+    ),
+    WithoutEffect(
+        "reasoner.*", lambda d: d.has_params, "the client passed in Python has its own (LLMClient(..., LLMParams(...)))"
+    ),
+    WithoutEffect(
+        _reasoner_keys((*_NAMES_LLM, "temperature", "seed", "max_answer_tokens")),
+        lambda d: d.passed,
+        "the function passed in Python plays the LLM",
+    ),
+    *(WithoutEffect(_reasoner_keys(keys.split()), _not_passed(when), why) for keys, when, why in WITHOUT_EFFECT),
+)
+
+
+def keys_without_effect(deciders: Deciders) -> tuple[str, ...]:
+    """Return a note for each reason why set keys have no effect."""
+    return without_effect(_WITHOUT_EFFECT, deciders, list(explicit_values(deciders.p)))

@@ -17,7 +17,7 @@ type Unit = Literal["points", "percent", "percent_of_gdp"]
 
 LEVERS: Final[tuple[Lever, ...]] = get_args(Lever.__value__)
 AGAINST_NATIONS: Final[frozenset[Lever]] = frozenset({"tariff", "sanction"})
-"""Instruments that are set against one named nation each; the others have no target."""
+"""Instruments that target a named nation; the others have no target."""
 DOMAINS: Final[Mapping[str, tuple[Lever, ...]]] = {
     "economic": LEVERS,
     "monetary": ("policy_rate",),
@@ -33,13 +33,13 @@ UNITS: Final[Mapping[Lever, tuple[Unit, ...]]] = {
     "sanction": ("points",),
     "debt": ("percent_of_gdp", "percent"),
 }
-"""The units that a size can have, by instrument."""
+"""The units of sizes by instrument."""
 _DIGITS: Final = 9
 """Decimals of instruments; smaller differences are rounding errors."""
 
 
 def spelled(name: Lever | Unit) -> str:
-    """Return an instrument or a unit as a text spells it."""
+    """Return an instrument or a unit as a text."""
     return name.replace("_", " ")
 
 
@@ -105,7 +105,7 @@ class Policy(BaseModel):
 
 
 def repeated(measures: Sequence[Measure]) -> list[int]:
-    """Return the places of measures whose instrument, against the same nation, an earlier measure sets."""
+    """Return the places of measures that repeat an earlier measure's instrument and target."""
     places = [(measure.lever, measure.target) for measure in measures]
     return [i for i, place in enumerate(places) if place in places[:i]]
 
@@ -116,7 +116,7 @@ def level_before(world: World, row: int, measure: Measure, names: Sequence[str])
 
 
 def level_after(world: World, row: int, measure: Measure, names: Sequence[str]) -> float:
-    """Return an instrument's level after a measure; a percentage of a negative level is one of its absolute value."""
+    """Return an instrument's level after a measure; a percentage of a negative level refers to its absolute value."""
     level = level_before(world, row, measure, names)
     move = abs(level) * measure.size / 100 if measure.unit == "percent" else measure.size
     return round(measure.size if measure.how == "to" else level + move, _DIGITS)
@@ -127,13 +127,10 @@ def _place(row: int, measure: Measure, names: Sequence[str]) -> int | tuple[int,
 
 
 def with_policies(world: World, policies: Mapping[int, Policy], names: Sequence[str]) -> World:
-    """Return the world with the instruments of some nations set, by row; a policy reaches only its own nation.
+    """Return the world after the policies of some nations, by row; a policy sets only its own nation's instruments.
 
-    Borrowing comes in four equal instalments. Together with spending or taxes it has no effect of its own, because the
-    government borrows what the budget lacks anyway.
-
-    Raises:
-        ValueError: If a target is no nation.
+    Borrowing comes in four equal instalments. Together with spending or taxes it has no further effect, because the
+    government borrows what the budget lacks anyway. ValueError if a target is not a nation.
     """
     levels = {lever: getattr(world, lever).copy() for lever in LEVERS if lever != "debt"}
     instalments = world.instalments.copy()

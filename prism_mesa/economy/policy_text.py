@@ -1,6 +1,6 @@
-"""Reads policies in plain words into typed measures, and refuses words that it does not know.
+"""Parses policies in plain words into typed measures; unknown words are errors.
 
-A sentence becomes a string of letters, one for each term, and patterns match its clauses: "Cut taxes by 1% of GDP" is
+A sentence becomes a string of letters, one per term, and patterns match its clauses: "Cut taxes by 1% of GDP" is
 "DxbZ". An LLM reads sentences that no pattern matches (see `reading`).
 """
 
@@ -13,15 +13,15 @@ from typing import Final, Literal, NamedTuple
 from prism_mesa.economy.policy import AGAINST_NATIONS, LEVERS, Lever, Measure, Policy, Unit, repeated, spelled
 
 MAX_LENGTH: Final = 500
-"""Characters of a policy in words."""
+"""Most characters of a policy in words."""
 
 
 class UnclearPolicyError(ValueError):
-    """A text is not a plain policy."""
+    """The parser cannot read a policy in a text."""
 
 
 def _verbs(*verbs: str) -> str:
-    """Return a pattern of the present forms of verbs, given without a last e: "rais" is raise, raises, raising."""
+    """Return a pattern of verbs' present forms; omit a last e: "rais" stands for raise, raises, raising."""
     parted = (verb.partition(" ") for verb in verbs)
     return "|".join(rf"{stem}(?:{stem[-1]}?ing|e|s|es)?{space}{rest}" for stem, space, rest in parted)
 
@@ -31,7 +31,7 @@ HOLDS: Final = (
     r"|(?:keep|leave) everything (?:as it is|unchanged)|(?:do not|don't) change anything"
     r"|(?:maintain|keep|continue with) (?:our |the )?(?:current|existing) (?:economic )?polic(?:y|ies)"
 )
-"""A pattern of words that leave everything as it is."""
+"""A pattern of texts that leave everything unchanged."""
 _NUMBER: Final = r"[+-]?(?:\d{1,9}(?:\.\d{1,9})?|\.\d{1,9})(?![,.]?\d)"
 _UNIT: Final = r"basis points?|bps?|(?:percentage |percent |% ?)?(?:points?|pts?)|pp|%|percent|per cent|pct"
 _PERCENT: Final = re.compile("%|percent|per cent|pct", re.IGNORECASE)
@@ -78,7 +78,7 @@ _TERMS: Final = {
     "o": "of|worth|in",
     "??": r"\w+(?:'\w+)?|\S",
 }
-"""Patterns of terms by letter; the first match counts; `-` is left out, `?` is unknown.
+"""Patterns of terms by letter; the first match counts. `-` is skipped, `?` is unknown.
 
 Lower case: instruments (rate, taxes, y: one tax, spending, q: part of it, k: stimulus, debt, f: tariff, c: sanction, e:
 trade) and words (by, to, o: of, g: on, and, more, unchanged). Upper case: nations (N, A: all), sizes (Z) and acts
@@ -124,7 +124,7 @@ _TAIL: Final = re.compile(
     rf"|^(?:to {_AIM}[^,]*,|{_AIM} [^,\d]*? by(?= \w+ing\b)) ",
     re.IGNORECASE,
 )
-"""A part of a sentence, or a whole sentence, that gives a reason."""
+"""A part of a sentence, or a whole sentence, that states a reason."""
 _OUTCOME: Final = re.compile(
     r"\b(?:inflation|unemployment|growth)(?: (?:is|at|to|of|down|back|the|target))* [\d.]+ ?(?:%|percent)",
     re.IGNORECASE,
@@ -145,7 +145,7 @@ _MARKS: Final = str.maketrans(
 
 
 class _Term(NamedTuple):
-    """A term of a text; a size also has a number and a unit: points, percent or gdp."""
+    """A term of a text; a size has a number and a unit (points, percent or gdp), too."""
 
     letter: str
     text: str
@@ -154,7 +154,7 @@ class _Term(NamedTuple):
 
 
 def parse_policy(text: str, nation: str, nations: Sequence[str]) -> Policy:
-    """Return the policy that a text plainly states.
+    """Parse the policy in a text.
 
     >>> print(parse_policy("Raise rates by 50 basis points and cut taxes by 1% of GDP.", "Sweden", ["Sweden"]))
     policy rate by +0.5 points, taxes by -1 % of GDP
@@ -165,7 +165,7 @@ def parse_policy(text: str, nation: str, nations: Sequence[str]) -> Policy:
         nations: All nations, `nation` included.
 
     Raises:
-        UnclearPolicyError: (a ValueError) If any word is unknown or no pattern matches.
+        UnclearPolicyError: (a ValueError) If a word is unknown or no pattern matches.
     """
     measures: list[Measure] = []
     held: set[Lever] = set()
@@ -201,14 +201,14 @@ def _cleaned(text: str) -> str:
 
 
 def _may_set_policy(text: str, nations: Sequence[str]) -> bool:
-    """Return whether the text of a reason may itself set policy: a size, a moved instrument, or a reversal."""
+    """Return whether the text of a reason may set policy: by a size, a moved instrument, or a reversal."""
     letters = "".join(term.letter for term in _terms(_OUTCOME.sub("", text), nations))
     return bool(_DOUBT.search(text) or re.search("[ZN]|[UDSIRBHPWV][rsqkxydfc]", letters))
 
 
 @lru_cache(maxsize=16)
 def _scanner(nations: tuple[str, ...]) -> tuple[re.Pattern[str], dict[str, str]]:
-    """Return the pattern of a term, and the nations by their names and their unique initials."""
+    """Return the pattern of a term, and the nations by name and by unique initials."""
     initials = ["".join(word[0] for word in name.split() if word[0].isupper()) for name in nations]
     short = {letters: name for letters, name in zip(initials, nations, strict=True) if initials.count(letters) == 1}
     by_name = {letters: name for letters, name in short.items() if len(letters) > 1} | {name: name for name in nations}

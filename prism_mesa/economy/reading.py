@@ -1,4 +1,4 @@
-"""Reads an LLM's answer into a policy: its typed measures, or its sentence, which the parser or the LLM reads."""
+"""Reads the policy in an LLM's answer: its typed measures, or its sentence, which the parser or the LLM reads."""
 
 import re
 from collections.abc import Sequence
@@ -62,7 +62,7 @@ class Reading:
         policy: The policy; None if the answer is refused.
         read_by: The source of its measures: the `answer` itself, the `parser` or the `llm` that read its sentence, or a
             `rule`.
-        reason: Why it is refused; else empty.
+        reason: Why it is refused, or empty.
     """
 
     policy: Policy | None
@@ -75,12 +75,12 @@ async def read_policy(
 ) -> Reading:
     """Return the policy in an LLM's decision for a nation, or why it is refused.
 
-    Typed measures count unless the sentence plainly says something else. The LLM reads sentences that are not plain;
+    Typed measures count unless they contradict the sentence. The LLM reads sentences that the parser cannot read;
     `place` is the question's place in the run.
 
     Raises:
         LLMFailureException: If the LLM cannot be reached.
-        OracleError: If a replayed ledger does not hold the question.
+        OracleError: If a replayed ledger lacks the question.
     """
     typed = Policy(measures=decision.measures if isinstance(decision, TypedPolicyDecision) else ())
     unclear, parsed = "", None
@@ -98,7 +98,7 @@ async def read_policy(
 
 
 def _moves(policy: Policy) -> set[tuple[str, str, float, str | None]]:
-    """Return a policy's moves without units, and without by or to of barriers: sentences are loose about these."""
+    """Return a policy's moves without units, and barriers without `how`, because sentences are vague about these."""
     return {
         (measure.lever, "" if measure.lever in AGAINST_NATIONS else measure.how, round(measure.size, 6), measure.target)
         for measure in policy.measures
@@ -108,7 +108,7 @@ def _moves(policy: Policy) -> set[tuple[str, str, float, str | None]]:
 async def _read_by_llm(
     text: str, unclear: str, nation: str, nations: Sequence[str], llm: LLMClient, place: RunPosition
 ) -> Reading:
-    """Return the LLM's reading of a sentence; it is asked once more for sizes that the sentence leaves out."""
+    """Return the LLM's reading of a sentence; ask it again for sizes that the sentence omits."""
     prompt = reading_prompt(text, nation, nations)
     try:
         read = await llm.call_with_retry(prompt, PolicyReading, component="reading", place=place)
@@ -169,7 +169,7 @@ _ABOUT: Final = {
 
 
 def is_about(text: str, domain: str) -> bool:
-    """Return whether a text names an instrument of a domain (one of `DOMAINS`), or leaves everything as it is.
+    """Return whether a text names an instrument of a domain (see `DOMAINS`), or leaves everything unchanged.
 
     >>> is_about("Lower rates by half a point", "fiscal"), is_about("Maintain current policy.", "fiscal")
     (False, True)

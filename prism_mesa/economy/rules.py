@@ -2,20 +2,20 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from prism_mesa.economy.macro import Macro
 from prism_mesa.economy.params import LimitsParams
-from prism_mesa.economy.policy import Measure, Policy
+from prism_mesa.economy.policy import Lever, Measure, Policy, Unit
 from prism_mesa.economy.world import World
 from prism_mesa.streams import Streams
 
 
 @dataclass(frozen=True)
 class RuleContext:
-    """The inputs of a rule: the world and its laws, the limits of a quarter, and keyed draws."""
+    """The inputs of a rule: the world, its laws, the limits of a quarter, and keyed draws."""
 
     world: World
     macro: Macro
@@ -31,7 +31,7 @@ class Rule(NamedTuple):
 
 
 def taylor_rule(context: RuleContext, row: int) -> tuple[Policy, str]:
-    """Return the policy rate of Taylor's rule (1993), as far as the limits of a quarter allow."""
+    """Return the policy rate of Taylor's rule (1993), within the limits of a quarter."""
     limits, world = context.limits, context.world
     wished, now = float(context.macro.taylor_rate(world)[row]), float(world.policy_rate[row])
     rate = float(np.clip(wished, limits.lower_bound, limits.highest_rate))
@@ -46,7 +46,11 @@ def no_policy(context: RuleContext, row: int) -> tuple[Policy, str]:
     return Policy(), "nothing is done in this run"
 
 
-_RANDOM: Final = (("policy_rate", "points", 0.5), ("spending", "percent_of_gdp", 0.5), ("taxes", "percent_of_gdp", 0.5))
+_RANDOM: Final[tuple[tuple[Lever, Unit, float], ...]] = (
+    ("policy_rate", "points", 0.5),
+    ("spending", "percent_of_gdp", 0.5),
+    ("taxes", "percent_of_gdp", 0.5),
+)
 
 
 def random_policy(context: RuleContext, row: int) -> tuple[Policy, str]:
@@ -58,12 +62,12 @@ def random_policy(context: RuleContext, row: int) -> tuple[Policy, str]:
     size = float(streams.uniform("random/size", row, index=quarter)[0])
     if lever < len(_RANDOM):
         name, unit, most = _RANDOM[lever]
-        values: dict[str, Any] = {"lever": name, "size": round((2 * size - 1) * most, 2), "unit": unit}
+        measure = Measure(lever=name, size=round((2 * size - 1) * most, 2), unit=unit)
     else:
         other = int(streams.integers("random/target", row, n - 1, index=quarter)[0])
         target = names[other + (other >= row)]
-        values = {"lever": "tariff", "how": "to", "size": round(10 * size, 1), "unit": "points", "target": target}
-    return Policy(measures=(Measure(**values),)), "drawn at random"
+        measure = Measure(lever="tariff", how="to", size=round(10 * size, 1), unit="points", target=target)
+    return Policy(measures=(measure,)), "drawn at random"
 
 
 RULES: Final = {
@@ -71,4 +75,4 @@ RULES: Final = {
     "nothing": Rule("nobody", no_policy),
     "random": Rule("chance", random_policy),
 }
-"""The rules by their name in `economy.policy`."""
+"""The rules by name in `economy.policy`."""

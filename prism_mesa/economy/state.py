@@ -1,4 +1,4 @@
-"""The state of an economy: its world, its nations' decisions, and the outcomes of these."""
+"""The state of an economy: its world, its nations' decisions, and their outcomes."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -32,7 +32,7 @@ class Decided:
 
     @property
     def outcome(self) -> Outcome:
-        """What became of it."""
+        """The decision's outcome."""
         if self.reading.policy is None:
             return "not_understood"
         if not self.action.validated:
@@ -55,14 +55,14 @@ class Decided:
 
 @dataclass(frozen=True)
 class EconomyState:
-    """Everything of an economy that a quarter changes, except its LLM's client and the collected rows.
+    """Everything that a quarter changes, except the LLM's client and the collected rows.
 
     Attributes:
         world: The state of all economies.
         seen: The indicators of all nations without error, each of shape (n,); `nation_states` has them by nation. Both
-            follow from `world`.
+            are computed from `world`.
         past: The decisions that each nation remembers, oldest first, by row.
-        decided: The decisions of the last quarter, by row; empty before the first one.
+        decided: The decisions of the last quarter, by row; empty before the first quarter.
         totals: Decisions so far by outcome; `read_by` counts them by the source of their measures.
     """
 
@@ -90,7 +90,7 @@ class EconomyState:
     def after(
         self, decided: Sequence[Decided], world: World, macro: Macro, quarter: str, memory: Sequence[int]
     ) -> Self:
-        """Return the state at the end of a quarter; `memory` says how many decisions each nation remembers."""
+        """Return the state at the end of a quarter; `memory` is the number of decisions that each nation remembers."""
         new = (
             PastDecision(quarter, decision.action.action_string, decision.reason, before)
             for decision, before in zip(decided, self.nation_states, strict=True)

@@ -1,4 +1,4 @@
-"""Tools with which a nation looks things up and tries policies before it decides. They change nothing."""
+"""Tools that let a nation look up facts and try policies before it decides; they change nothing."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -20,18 +20,13 @@ type Judge = Callable[[Policy], Judgement]
 _ACTION_CAP: Final = 120
 _REASON_CAP: Final = 120
 _MOST_NAMED: Final = 20
-"""Most nations whose names the schema of a tool lists."""
+"""Most names of nations in a tool's schema."""
 
 
 def nation_tools(
-    name: str,
-    state: SimulationState,
-    past: Sequence[PastDecision],
-    domain: str,
-    judge: Judge | None,
-    result_chars: int,
+    name: str, state: SimulationState, past: Sequence[PastDecision], domain: str, judge: Judge | None, result_chars: int
 ) -> ToolRegistry:
-    """Return the tools of a nation in a quarter; without a `judge` it cannot try policies.
+    """Return the tools of a nation in a quarter, without `try_policy` if there is no `judge`.
 
     They run in the caller's thread; a result has at most `result_chars` characters.
     """

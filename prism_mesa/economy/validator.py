@@ -1,4 +1,4 @@
-"""The validator: computes whether a nation can do what it decided, measure by measure."""
+"""The validator: checks, measure by measure, whether a nation can carry out its decision."""
 
 from collections.abc import Iterator, Sequence
 from math import inf
@@ -29,11 +29,11 @@ _LAST_DIGIT: Final = 1e-9
 _TINY: Final = 1e-6
 """Tolerance for a deficit or a debt at its limit."""
 _ROUNDING: Final = 0.051
-"""By how much borrowing may miss the budget, percent of GDP: prompts show levels with one decimal."""
+"""Tolerance between borrowing and budget, percent of GDP, because prompts show levels with one decimal."""
 
 
 class Verdict(BaseModel):
-    """The result of a check; `measure` is its place in the policy, or -1 for the policy as a whole."""
+    """The result of a check; `measure` is a place in the policy, or -1 for the whole policy."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -71,15 +71,7 @@ class Judgement(BaseModel):
 
 
 def judge(policy: Policy, world: World, row: int, names: Sequence[str], limits: LimitsParams) -> Judgement:
-    """Return the verdicts on the policy of a row's nation.
-
-    Args:
-        policy: The policy.
-        world: The world before it.
-        row: The nation's row.
-        names: Names of all nations.
-        limits: The limits of a quarter.
-    """
+    """Return the verdicts on a policy of the nation in a row of `world`, the world before the policy."""
     verdicts: list[Verdict] = []
     for i, measure in enumerate(policy.measures):
         fault = _target_fault(measure, row, names)
@@ -95,7 +87,7 @@ def judge(policy: Policy, world: World, row: int, names: Sequence[str], limits: 
 
 
 def _target_fault(measure: Measure, row: int, names: Sequence[str]) -> str:
-    """Return why a measure has a wrong unit or target; empty if it is right."""
+    """Return why a measure's unit or target is invalid; empty if both are valid."""
     if measure.unit not in UNITS[measure.lever]:
         return f"a {spelled(measure.lever)} is not set in {spelled(measure.unit)}"
     if measure.lever not in AGAINST_NATIONS:
@@ -135,7 +127,7 @@ def _step(i: int, lever: Lever, now: float, after: float, limits: LimitsParams) 
 
 
 def _feasible(i: int, lever: Lever, now: float, after: float, limits: LimitsParams) -> Verdict:
-    """Return whether an instrument can have its new level; one outside its range may come nearer."""
+    """Return whether an instrument's new level is allowed; a level outside the range may move towards it."""
     low, high, _ = _range(lever, limits)
     passed = min(low, now) - _LAST_DIGIT <= after <= max(high, now) + _LAST_DIGIT
     reason = f"{spelled(lever)} can stand at {after:.2f}"
@@ -172,7 +164,7 @@ def _conflicts(policy: Policy, world: World, row: int, names: Sequence[str], lim
 
 
 def _budget(policy: Policy, world: World, row: int, names: Sequence[str], limits: LimitsParams) -> Iterator[Verdict]:
-    """Yield whether the budget adds up, and whether its deficit can be financed, in percent of GDP."""
+    """Yield whether the budget adds up and its deficit can be financed, in percent of GDP."""
     change = {
         measure.lever: level_after(world, row, measure, names) - level_before(world, row, measure, names)
         for measure in policy.measures

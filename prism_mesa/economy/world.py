@@ -1,4 +1,4 @@
-"""The state of all economies in a quarter, as one frozen value; `macro` moves it."""
+"""The state of all economies in a quarter, as a frozen value; `macro` computes the next one."""
 
 from dataclasses import dataclass, fields
 from typing import Self
@@ -9,7 +9,7 @@ import numpy.typing as npt
 type Floats = npt.NDArray[np.float64]
 
 MEMORY = 4
-"""Past quarters that expectations, yearly growth and instalments of borrowing use."""
+"""Number of past quarters for expectations, yearly growth and instalments of borrowing."""
 
 
 @dataclass(frozen=True)
@@ -44,13 +44,13 @@ class World:
         instalments: Borrowing of the next four quarters, percent of GDP, shape (n, 4); below 0 is paying back.
         stimulus: The budget's effect on demand, percent of output; demand has adapted to `used_stimulus`.
         balance: Net exports, percent of GDP; demand has adapted to `used_balance`.
-        deficit: The government's, percent of GDP a year; `debt` is in percent of GDP.
+        deficit: The government's deficit, percent of GDP a year; `debt` is in percent of GDP.
         potential: Output without a gap and without barriers to trade, in the unit of `NationParams.size`.
-        losses: Output that barriers to trade cost in the last quarters, percent, latest first, shape (n, 5).
-        tariff: The row's nation's on imports from the column's, percent of value, shape (n, n); `tariff_before` is the
-            quarter before.
-        sanction: The row's nation's against the column's, percent of trade both ways, shape (n, n).
-        imports: The row's nation's from the column's, in the unit of `potential` a year, shape (n, n).
+        losses: Output lost to barriers to trade in the last quarters, percent, latest first, shape (n, 5).
+        tariff: The row's nation's tariff on the column's, percent of value, shape (n, n), and `tariff_before` a quarter
+            earlier.
+        sanction: The row's nation's sanctions against the column's, percent of trade both ways, shape (n, n).
+        imports: The row's nation's imports from the column's, in the unit of `potential` a year, shape (n, n).
     """
 
     quarter: int
@@ -102,7 +102,7 @@ class World:
 
     @property
     def loss(self) -> Floats:
-        """Output that barriers to trade cost in the quarter, percent."""
+        """Output lost to barriers to trade in the quarter, percent."""
         return self.losses[:, 0]
 
     @property

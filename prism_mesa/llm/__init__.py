@@ -1,7 +1,4 @@
-"""Asking a language model anything: clients, forms of answers, limits, the ledger.
-
-`__init__.pyi` lists the names. Each is imported when it is first used.
-"""
+"""Asking a language model: clients, forms of answers, limits, the ledger. `__init__.pyi` lists the names."""
 
 import lazy_loader
 

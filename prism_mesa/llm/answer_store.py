@@ -1,6 +1,6 @@
-"""The answers that a run knows, from its own ledger and from one that it shares with other runs.
+"""The answers that a run knows, from its own ledger and from a ledger shared with other runs.
 
-A run's own ledger receives every answer that the run used, so the run can be repeated from its folder alone.
+A run's own ledger receives every answer that the run uses, so the run's folder suffices to repeat it.
 """
 
 from collections import deque
@@ -14,15 +14,15 @@ from prism_mesa.llm.params import LedgerMode
 from prism_mesa.snapshot import Plain, Restorable, plain, restored
 
 _AT_HAND = 1 << 16
-"""Answers that are kept in memory while the run's own ledger has them all."""
+"""Number of answers kept in memory while the run's own ledger has all of them."""
 
 
 class AnswerStore(Restorable):
     """Known answers by key, and the ledgers to which new ones are written.
 
     Args:
-        mode: `live` knows this run's answers; `cache` also those of the shared ledger; `replay` reads all answers from
-            the shared ledger and writes nothing to it.
+        mode: `live` knows the answers of this run; `cache` also knows the shared ledger's; `replay` reads all answers
+            from the shared ledger and writes nothing to it.
         shared: The shared ledger; `close` closes it.
 
     Attributes:
@@ -30,7 +30,7 @@ class AnswerStore(Restorable):
         run: The run's name in `asked`: ``scope/name``. Runs of one scope have the same tables.
 
     Raises:
-        ConfigError: If the mode needs a shared ledger and there is none.
+        ConfigError: If the mode needs a shared ledger but there is none.
     """
 
     def __init__(self, mode: LedgerMode = "live", shared: Ledger | None = None) -> None:
@@ -45,11 +45,11 @@ class AnswerStore(Restorable):
         self._llms: set[tuple[str, str, str]] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the state of a copy, which has no ledger of its own."""
+        """Return the state for a copy, which has no own ledger."""
         return vars(self) | {"own": None}
 
     def begin(self, own: Ledger | None, run: str) -> None:
-        """Begin a run, with or without its own ledger, and forget earlier runs."""
+        """Begin a run and forget earlier runs; `own` is the run's own ledger, if it has one."""
         self.own, self.run = own, run
         self._known.clear()
         self._again.clear()
@@ -57,10 +57,10 @@ class AnswerStore(Restorable):
         self._past = None
 
     def go_on(self, own: Ledger, run: str, round_: int) -> None:
-        """Continue a run from a round on, after `begin` in another process.
+        """Continue, from a round on, a run that began in another process.
 
-        Questions of that round or later count as not asked, but their answers are used when they are asked again (see
-        `answer_before_stop`): no call is made twice, and the counts are those of a run that was never stopped.
+        Questions from that round on are asked again and answered with the earlier answers (`answer_before_stop`), so no
+        call is repeated, and counts equal those of an uninterrupted run.
         """
         self.begin(own, run)
         self._forgot = True
@@ -76,7 +76,7 @@ class AnswerStore(Restorable):
                 self.shared.write([], own.asked(run))
 
     def answer_before_stop(self, key: str) -> tuple[StoredAnswer, int] | None:
-        """Return, once, the answer from before the stop and its number of attempts; its tokens include all of them."""
+        """Return the answer from before the stop, once, with its number of attempts; tokens include all attempts."""
         cost = self._again.pop(key, None)
         stored = None if cost is None or self.own is None else self.own.get(key)
         if stored is None or cost is None:
@@ -85,7 +85,7 @@ class AnswerStore(Restorable):
         return replace(stored, prompt_tokens=read, completion_tokens=written), max(cost[0], 1)
 
     def snapshot(self) -> dict[str, Plain]:
-        """Return the known answers; None if the run's own ledger has them all."""
+        """Return the known answers, or None if the run's own ledger has all of them."""
         return {"known": None if self.own is not None else plain(self._known)}
 
     def restore(self, kept: Mapping[str, Plain]) -> None:
@@ -94,7 +94,7 @@ class AnswerStore(Restorable):
         self._known, self._forgot = known or {}, known is None
 
     def knows(self, llm: str, digest: str, decoding: Mapping[str, Any]) -> bool:
-        """Return whether the shared ledger has answers of an LLM with these options."""
+        """Return whether the shared ledger has answers from an LLM with these options."""
         if self._llms is None:
             self._llms = set(self.shared.llms()) if self.shared is not None else set()
         return (llm, digest, decoding_text(decoding)) in self._llms
@@ -116,7 +116,7 @@ class AnswerStore(Restorable):
         return raw
 
     def _keep_known(self, key: str, raw: str) -> str:
-        """Keep an answer in memory; drop the oldest of too many, which the run's own ledger still has."""
+        """Keep an answer in memory; drop the oldest one if the run's own ledger has it and there are too many."""
         self._known[key] = raw
         if self.own is not None and len(self._known) > _AT_HAND:
             del self._known[next(iter(self._known))]
@@ -124,18 +124,18 @@ class AnswerStore(Restorable):
         return raw
 
     def past(self, round_: int, tick: int, agent: int) -> AskedRow | None:
-        """Return the outcome of the next question at a place in the replayed run, or None if there was none."""
-        if self._past is None:  # the latest run of this scope, or the ledger's only run
+        """Return the outcome of the next question at a place in the replayed run, or None if there is none."""
+        if self._past is None:  # replay the latest run of this scope, or the ledger's only run
             self._past = {}
             runs, scope = self.shared.runs() if self.shared else [], self.run.partition("/")[0]
-            same = [run for run in runs if run.partition("/")[0] == scope] or (runs if len(runs) == 1 else [])
-            for row in self.shared.asked(same[0]) if self.shared and same else ():
+            candidates = [run for run in runs if run.partition("/")[0] == scope] or (runs if len(runs) == 1 else [])
+            for row in self.shared.asked(candidates[0]) if self.shared and candidates else ():
                 self._past.setdefault((row.round, row.tick, row.agent), deque()).append(row)
         rows = self._past.get((round_, tick, agent))
         return rows.popleft() if rows else None
 
     def keep(self, answer: StoredAnswer) -> str:
-        """Store a new answer and return the text that counts: with `cache` another process may have been first."""
+        """Store a new answer and return the text to use: with `cache` another process may have stored one earlier."""
         if self.shared is not None and self.mode != "replay":
             self.shared.put(answer)
             if self.mode == "cache":

@@ -1,6 +1,6 @@
-"""A form of answer without a choice: an option's score is how much likelier a text makes it.
+"""A form of answer that scores each option by how much likelier the prompt makes it.
 
-For LLMs that choose a letter whatever it stands for, as SmolLM2 does.
+It suits LLMs that prefer a letter regardless of its option, such as SmolLM2.
 """
 
 import json
@@ -16,18 +16,18 @@ from prism_mesa.llm.errors import UselessAnswerError
 from prism_mesa.llm.request import AnswerFormat
 
 _MOST: Final = 1e6
-"""No log-probability is as far from 0 as that."""
+"""An upper bound of absolute log-probabilities."""
 
 
 @dataclass(frozen=True)
 class AssociationScore(AnswerFormat[tuple[float, ...]]):
     """A form of answer: the probability of each text, by how much likelier the prompt makes it.
 
-    The score of a text is its log-probability after the prompt, less that after `without` (pointwise mutual
-    information; Holtzman et al. 2021, Surface Form Competition, doi:10.18653/v1/2021.emnlp-main.564). So a text gains
-    nothing by being short or common. Each line of the prompt is read alone and the scores add up, because an LLM of
-    this size half forgets what it read first. The probabilities are the softmax of the scores, in nats: Bayes' rule
-    with equal priors and independent lines.
+    The score of a text is its log-probability after the prompt minus its log-probability after `without` (pointwise
+    mutual information; Holtzman et al. 2021, Surface Form Competition, doi:10.18653/v1/2021.emnlp-main.564), so short
+    or common texts have no advantage. Each line of the prompt is read alone and the scores add up, because a small LLM
+    forgets much of what it read first. The probabilities are the softmax of the scores, in nats: Bayes' rule with equal
+    priors and independent lines.
 
     >>> form = AssociationScore(("yes", "no"), without="Someone says:")
     >>> form.read('{"logprob": {"yes": [-4.0, -3.0, -5.0], "no": [-2.0, -1.5, -2.5]}}')
@@ -35,10 +35,10 @@ class AssociationScore(AnswerFormat[tuple[float, ...]]):
 
     Attributes:
         texts: At least 2 different texts.
-        without: The text that is read in place of the prompt for the baseline.
+        without: The text that replaces the prompt for the baseline.
 
     Raises:
-        ConfigError: If there are too few texts, or two are equal.
+        ConfigError: If there are fewer than 2 texts, or two are equal.
     """
 
     texts: tuple[str, ...]
@@ -56,14 +56,14 @@ class AssociationScore(AnswerFormat[tuple[float, ...]]):
 
     @timed
     async def ask(self, client: ChatClient, prompt: str, schema: Any = None, attempt: int = 0) -> Completion:
-        """Return ``{"logprob": {"yes": [-4.0, -3.0], ...}}``: without the prompt, and after each line of it.
+        """Return ``{"logprob": {"yes": [-4.0, -3.0], ...}}``: without the prompt, and after each of its lines.
 
         Raises:
-            OracleError: `no-weights` if the client cannot tell how likely texts are.
+            OracleError: `no-weights` if the client cannot weigh texts.
         """
         weigh = getattr(client, "weigh", None)  # see `embedded.EmbeddedChatClient`
         if weigh is None:
-            raise OracleError("no-weights", f"{client.name} does not tell how likely texts are")
+            raise OracleError("no-weights", f"{client.name} cannot weigh texts")
         texts = tuple(f" {text}" for text in self.texts)
         weighed = [await weigh(line, texts) for line in (self.without, *prompt.split("\n"))]
         by_text = zip(*(logprobs for logprobs, _ in weighed), strict=True)
@@ -84,12 +84,12 @@ class AssociationScore(AnswerFormat[tuple[float, ...]]):
 
 
 def _score(logprobs: Sequence[float]) -> float:
-    """Return the sum of what each log-probability but the first has above the first."""
+    """Add up the differences of the later log-probabilities from the first."""
     without, *after = logprobs
     return math.fsum(logprob - without for logprob in after)
 
 
 def _number(value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < _MOST:
-        raise ValueError(f"{value!r} is no log-probability")
+        raise ValueError(f"{value!r} is not a log-probability")
     return float(value)

@@ -13,19 +13,19 @@ type _Amounts = list[float]
 """Calls, tokens and seconds that are left; infinite without a limit."""
 
 _PROMPT_OVERHEAD: Final = 256
-"""Tokens that a server may add to a prompt (its template); a token is at least one byte of text."""
+"""Tokens that a server's template may add to a prompt; a token has at least one byte of text."""
 _OPTIONS: Final = 1024
-"""Most tokens of the options and instructions of a decision."""
+"""Most tokens of a decision's options and instructions."""
 
 
 class Budget(Restorable):
     """Calls, tokens and seconds that are left.
 
-    Before a call goes out, the most tokens that it can take are set aside; unused ones are given back afterwards. So
-    concurrent calls cannot exceed a limit together. Seconds are wall time in which at least one call is out.
+    Each call reserves the most tokens that it can take and returns unused ones afterwards, so concurrent calls cannot
+    exceed a limit together. Seconds are wall time during which at least one call is in progress.
 
     Attributes:
-        limited: Whether there is any limit at all.
+        limited: Whether there is a limit.
     """
 
     _run: _Amounts
@@ -63,7 +63,7 @@ class Budget(Restorable):
 
     @contextmanager
     def limited_to(self, round_: int, of_run: float, of_round: float) -> Iterator[None]:
-        """Limit a block to shares, 0..1, of what is left of run and round; no call may be in progress around it."""
+        """Limit a block to shares, 0..1, of the rest of run and round; no call may be in progress at either end."""
         self.at_round(round_)
         self._run, rest_of_run = _split(self._run, of_run)
         self._round, rest_of_round = _split(self._round, of_round)
@@ -79,7 +79,7 @@ class Budget(Restorable):
             self._now, self._round = round_, self._full_round()
 
     def set_aside(self, tokens: int, calls: int = 1) -> bool:
-        """Reserve calls of at most `tokens` tokens in all, if the budget allows; return whether it does."""
+        """Reserve calls of at most `tokens` tokens in total if the budget allows; return whether it does."""
         self._pass_time()
         if any(left[0] < calls or left[1] < tokens or left[2] <= 0 for left in (self._run, self._round)):
             return False
@@ -117,15 +117,15 @@ def _amounts(limits: Iterable[float | None]) -> _Amounts:
 
 
 def _split(amounts: _Amounts, share: float) -> tuple[_Amounts, _Amounts]:
-    """Return a share of some amounts, in whole calls and tokens, and the rest; without a limit the rest is 0."""
+    """Split amounts into a share, in whole calls and tokens, and the rest; the rest of an infinite amount is 0."""
     part = [floor(n * share) if n < inf else n for n in amounts[:2]] + [amounts[2] * share]
     return part, [n - kept if n < inf else 0.0 for n, kept in zip(amounts, part, strict=True)]
 
 
 def most_tokens(prompt: str, decoding: Mapping[str, Any], calls: int = 1) -> int:
-    """Return the most tokens that asking `prompt` can take: what a budget reserves for it.
+    """Return the most tokens that a prompt can take, which a budget reserves for it.
 
-    A decision model may read state and options twice, once in either order.
+    A decision model may read state and options twice, in both orders.
     """
     read = len(prompt.encode("utf-8", "replace")) + _PROMPT_OVERHEAD
     passes = 2 * calls if decoding.get("answer") == "decision" else 1

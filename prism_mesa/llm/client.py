@@ -1,7 +1,4 @@
-"""Answers in a form: a prompt and a pydantic model go in, an instance of that model or a named failure comes out.
-
-The form may be plain text as well. There is no fallback.
-"""
+"""The client for answers in a form: a pydantic model or plain text. Failures have names, and there is no fallback."""
 
 import asyncio
 import logging
@@ -32,18 +29,18 @@ from prism_mesa.llm.request import LLMRequest, RunPosition
 logger = logging.getLogger("prism_mesa.llm")
 
 ATTEMPTS: Final = 2
-"""Number of tries at a prompt if the parameters do not set it."""
+"""Default number of attempts at a prompt."""
 ATTEMPTS_EMBEDDED: Final = 8
-"""The same for the embedded LLM, whose answers are useless about once in five."""
+"""Default number of attempts with the embedded LLM, which gives a useless answer about one time in five."""
 _GRACE_S: Final = 1.0
-"""Extra seconds for clients that keep to `LLMParams.timeout_s` themselves: their own error tells `HostPool` which
-server does not answer. Their first attempt also makes the connection."""
+"""Extra seconds for clients that enforce `LLMParams.timeout_s` themselves: `HostPool` needs their error to know which
+server does not answer, and the first attempt also makes the connection."""
 type _Pending = PendingQuestion[LLMRequest[Any], Any]
 
 
 @dataclass(frozen=True)
 class _Prompts:
-    """The kind of question that a prompt with a form is (see `gateway.Questions`)."""
+    """Prompts as questions to an LLM (see `gateway.Questions`)."""
 
     clients: Mapping[str, ChatClient]
     timeout_s: float
@@ -77,12 +74,12 @@ class _Prompts:
             raise OracleError("timeout", f"no answer within {self.timeout_s:g} s") from error
 
     def conclude(self, pending: _Pending, source: Source) -> tuple[Any, Source]:
-        """Return the answer, or its failure. The first answer in a shared ledger counts, useless or not."""
+        """Return the answer or its failure; the first answer in a shared ledger counts even if it is useless."""
         if not pending.reason:
             return pending.value, source
         component, reason, error, attempts = pending.question.component, pending.reason, pending.error, pending.attempts
         if pending.raw is not None:
-            message, attempts = f"the answer in the ledger for the {component} is of no use: {error}", 0
+            message, attempts = f"the answer in the ledger for the {component} is useless: {error}", 0
         elif pending.is_replay:
             message = ""
         else:
@@ -90,7 +87,7 @@ class _Prompts:
             message += f" ({reason}, attempts: {attempts}): {error or 'a limit is used up'}"
         failure = LLMFailureException(reason, attempts, component, message)
         failure.__cause__ = error
-        if reason != NO_BUDGET:  # not a failure of one answer; it may concern every agent of a run
+        if reason != NO_BUDGET:  # an exhausted budget may concern every agent of a run
             agent = pending.place.agent
             logger.error("LLM_FAILURE component=%s agent=%d (%s: %s)", component, agent, reason, error or failure)
         return failure, "failed"
@@ -101,10 +98,10 @@ class _Prompts:
     def describe(self, pending: _Pending) -> str:
         return f"round {pending.place.round}, agent {pending.place.agent}"
 
-    def hopeless(self, pending: _Pending) -> LLMFailureException:
+    def useless_error(self, pending: _Pending) -> LLMFailureException:
         label = client_label(self.client(pending.place.llm))
         last = str(pending.error).removeprefix(f"{label}: ")
-        message = f"{label}: none of its first {MOST_USELESS} answers is of any use; the last one: {last}"
+        message = f"{label}: its first {MOST_USELESS} answers are all useless; the last one: {last}"
         return LLMFailureException("useless", MOST_USELESS, pending.question.component, message)
 
 
@@ -116,10 +113,10 @@ class LLMClient(LLMGateway[LLMRequest[Any], Any, LLMParams]):
     If an answer fails, `answer` and `answer_all` return its `LLMFailureException`; `fetch` raises it.
 
     Args:
-        client: A client, or a function ``(prompt) -> str``, plain or async. Several clients by `RunPosition.llm`.
+        client: A client, a function ``(prompt) -> str``, plain or async, or several clients by `RunPosition.llm`.
         params: Attempts, limits, time-outs (see `LLMParams`).
         store: See `LLMGateway`, also for `kind`, `note` and `budget`.
-        gives_up: Whether it raises LLMFailureException if the first `MOST_USELESS` answers of an LLM are all useless.
+        gives_up: Whether to raise LLMFailureException if an LLM's first `MOST_USELESS` answers are all useless.
     """
 
     def __init__(
@@ -134,8 +131,8 @@ class LLMClient(LLMGateway[LLMRequest[Any], Any, LLMParams]):
         gives_up: bool = False,
     ) -> None:
         params = params or LLMParams(kind=kind, timeout_s=60.0)
-        asked = client if isinstance(client, ChatClient | Mapping) else FunctionClient(client)
-        self.clients: Mapping[str, ChatClient] = asked if isinstance(asked, Mapping) else {"": asked}
+        single = client if isinstance(client, ChatClient | Mapping) else FunctionClient(client)
+        self.clients: Mapping[str, ChatClient] = single if isinstance(single, Mapping) else {"": single}
         self.client = next(iter(self.clients.values()))
         super().__init__(
             _Prompts(self.clients, params.timeout_s, gives_up),
@@ -164,14 +161,13 @@ class LLMClient(LLMGateway[LLMRequest[Any], Any, LLMParams]):
         component: str = "agent",
         place: RunPosition | None = None,
     ) -> D:
-        """Return the LLM's answer to a prompt, as an instance of `response_model`; see `LLMRequest` for the arguments.
+        """Return the LLM's answer to a prompt as an instance of `response_model`; see `LLMRequest` for the arguments.
 
         Raises:
-            LLMFailureException: If no attempt brought an answer; OracleError, if a replayed ledger lacks the prompt.
+            LLMFailureException: If all attempts failed; OracleError if a replayed ledger lacks the prompt.
         """
-        return await self.fetch(
-            LLMRequest(prompt, response_model, accept, accepts, component=component, place=place or RunPosition())
-        )
+        place = place or RunPosition()
+        return await self.fetch(LLMRequest(prompt, response_model, accept, accepts, component=component, place=place))
 
     async def fetch[D](self, request: LLMRequest[D]) -> D:
         """Return one answer; errors as in `call_with_retry`."""

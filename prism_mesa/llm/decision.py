@@ -1,4 +1,4 @@
-"""The form of answer of a decision model, which weighs all options in one pass and writes no words."""
+"""The form of answer of a decision model, which weighs all options in one pass and writes no text."""
 
 import json
 import math
@@ -22,17 +22,17 @@ _SUM_TOLERANCE, _SCORE_TOLERANCE, _ROUNDING = 0.02, 0.1, 1e-6
 class Decision(AnswerFormat[tuple[float, ...]]):
     """A form of answer: a decision model gives the probability of each option.
 
-    Such models prefer some places in the list, so a hash of the prompt decides the order of the options, except for the
-    levels of a scale.
+    Decision models prefer some places in a list, so a hash of the prompt orders the options, but not the levels of a
+    scale.
 
     >>> form = Decision(("yes", "no"), "Does it rain?")
     >>> form.read('{"asked": [["no", "yes"]], "said": [{"answer": {"probabilities": {"no": 0.25, "yes": 0.75}}}]}')
     (0.75, 0.25)
 
     Attributes:
-        options: At least 2 different options; `descriptions` says what each means, if the model should know.
+        options: At least 2 different options; `descriptions` may explain them to the model.
         instructions: The question about the prompt.
-        orders: 1, or 2 to ask in the reverse order too and average.
+        orders: 1, or 2 to average with the reverse order.
         scale: Whether the options are the levels of a scale, lowest first, at most `MOST_LEVELS`.
     """
 
@@ -49,9 +49,9 @@ class Decision(AnswerFormat[tuple[float, ...]]):
         return json.dumps([self.instructions, self.options, self.descriptions, self.orders, self.scale])
 
     async def ask(self, client: ChatClient, prompt: str, schema: Any = None, attempt: int = 0) -> Completion:
-        """Return ``{"asked": [[option, ...]], "said": [...]}``: each order, and the client's reply (`decide`).
+        """Return ``{"asked": [[option, ...]], "said": [...]}``: the orders, and the client's replies (`decide`).
 
-        Question and answer have the form of ``/v1/systemone``. Raises ConfigError if the client has no `decide`.
+        Questions and answers have the form of ``/v1/systemone``. Raises ConfigError if the client has no `decide`.
         """
         decide = getattr(client, "decide", None)
         if decide is None:
@@ -76,7 +76,7 @@ class Decision(AnswerFormat[tuple[float, ...]]):
         return {"type": "score" if self.scale else "choice", "instructions": self.instructions, "criteria": criteria}
 
     def read(self, raw: str) -> tuple[float, ...]:
-        """Return the probability of each option, adding up to 1; UselessAnswerError if the decision is no use."""
+        """Return the probability of each option, adding up to 1; UselessAnswerError if the decision is useless."""
         record = parse_json(raw)
         try:
             rows = [self._weights(*pair) for pair in zip(record["asked"], record["said"], strict=False)]

@@ -1,4 +1,4 @@
-"""The dispatcher: keeps an LLM's slots full, asks again where that may help, and keeps to the budget."""
+"""The dispatcher: keeps an LLM's slots busy, repeats failed questions, and keeps to the budget."""
 
 import asyncio
 import math
@@ -18,36 +18,37 @@ NO_BUDGET: Final = "budget"
 _RESTING_S: Final = 0.25
 _LONGEST_BACKOFF_S: Final = 30.0
 _NO_DECISION: Final = frozenset({"refusal", "no-answer", "wrong-options", "wrong-numbers", "contradiction"})
-"""Reasons for which a decision model's answer is useless; a second answer would be the same."""
+"""Reasons for which a decision model's answer is useless; it would answer the same again."""
 _REFUSED: Final = frozenset({"cut-prompt", "too-long", "too-large", "refused-request"})
 _FINAL: Final = _NO_DECISION | _REFUSED | {"circuit-open", "still-down", NO_BUDGET}
-"""Reasons after which asking again soon is useless, as after `http-...` (3xx, 4xx) except 429."""
+"""Reasons after which asking again soon is useless; so are `http-3...` and `http-4...` except 429."""
 _USELESS: Final = (
     _NO_DECISION | _REFUSED | {"empty", "partial", "thought", "cut-answer", "unmatched", "not-json", "wrong-shape"}
 )
-"""Reasons for which an answer is useless or a question refused; `http-3...` and `http-4...` are others."""
+"""Reasons for which an answer is useless or a question refused, besides `http-3...` and `http-4...`."""
 _TOO_MANY: Final = "http-429"
 
 type Identity = tuple[str, str, Mapping[str, Any]]
-"""Name, digest and decoding of an LLM, by which a ledger knows it."""
+"""Name, digest and decoding of an LLM, which identify it in a ledger."""
 
 
 @dataclass(eq=False, slots=True)
 class PendingQuestion[Q, A]:
-    """A question on its way to its recorded answer: a `raw` answer, or the `reason` why there is none.
+    """A question that is being answered: it gets a `raw` answer, or a `reason` why there is none.
 
     Attributes:
-        priority: The order in which a limit is spent: lower comes first. Final once the question is `taken`.
+        priority: The order in which a limit is spent, lowest first. Final once the question is `taken`.
         identity: Name, digest and decoding of the LLM.
-        ask: Asks the LLM; its argument is the number of earlier attempts. Raises OracleError if there is no answer.
+        ask: Asks the LLM, given the number of earlier attempts. Raises OracleError if there is no answer.
         read: Returns the value of an answer. Raises UselessAnswerError if it has none.
-        calls: Calls of one attempt; `most_tokens` the most tokens of one attempt, `tokens` the cost of all.
-        gives_up: Whether useless answers to it count for ending the work (see `gateway.Questions.hopeless`).
-        once_a_round: Whether it is not asked again in the round in which it failed.
-        is_submitted: Whether its caller collects the answer later; `is_left` whether its caller no longer waits.
+        calls: Calls per attempt; `most_tokens` are the most tokens per attempt, and `tokens` the cost of all attempts.
+        gives_up: Whether its useless answers count towards giving up the LLM (`gateway.Questions.useless_error`).
+        once_a_round: Whether a failed question is not asked again in the same round.
+        is_submitted: Whether the caller collects the answer later.
+        is_left: Whether the caller no longer waits.
         key: The ledger's key; empty if no LLM is asked.
-        others: Equal questions that wait for the same answer. `is_first`: the one of them that counts as asked.
-        waited_s: Seconds of waiting that busy servers asked for; these refusals are no attempts.
+        others: Equal questions that wait for the same answer; the one that counts as asked `is_first`.
+        waited_s: Seconds that busy servers asked to wait; these refusals do not count as attempts.
         completion: The LLM's usable answer; `value` is read from it, and `answer` goes to the caller.
     """
 
@@ -84,22 +85,22 @@ class PendingQuestion[Q, A]:
 
     @property
     def retry_after_s(self) -> float:
-        """Seconds after which the server wants to be asked again; 0 if it does not say."""
+        """Seconds after which the server wants to be asked again; 0 if unknown."""
         return self.error.retry_after_s if isinstance(self.error, OracleError) else 0.0
 
     @property
     def counted_attempts(self) -> int:
-        """The attempts, if it is the one of equal questions that was asked; else 0."""
+        """The attempts, or 0 if an equal question was asked instead."""
         return self.attempts if self.is_first else 0
 
     def wait_for(self, asked: "PendingQuestion[Q, A]") -> None:
-        """Wait for an equal question that is out, which becomes as urgent as the most urgent that waits for it."""
+        """Wait for an equal question that is in progress; it takes over this one's priority if that is higher."""
         asked.others.append(self)
         if not asked.taken:
             asked.priority = min(asked.priority, self.priority)
 
     def share(self) -> list["PendingQuestion[Q, A]"]:
-        """Copy the outcome to the equal questions, and return all of them, by tick and agent."""
+        """Copy the outcome to the equal questions and return all of them, by tick and agent."""
         equal = sorted([self, *self.others], key=lambda pending: (pending.place.tick, pending.place.agent))
         equal[0].is_first = True
         for pending in equal:
@@ -111,15 +112,15 @@ class PendingQuestion[Q, A]:
 class Dispatcher[Q, A]:
     """Asks an LLM up to `slots` questions at a time, in one event loop.
 
-    Without limits a question goes out as soon as a slot is free. With limits all waiting questions are taken together,
-    by priority, and all their answers are awaited before more are taken: which questions are answered then does not
-    depend on which answer comes first (except for limits of seconds).
+    Without limits a question goes out as soon as a slot is free. With limits all waiting questions go out together, by
+    priority, and the next ones follow after all have been answered. So which questions are answered does not depend on
+    the order of the answers (except for limits of seconds).
 
     Args:
         ask: Asks one question; raises OracleError if there is no answer.
-        on_done: Called with each question that is done; an error in it, or in `on_useless`, ends the work.
+        on_done: Called with each finished question. An error in it, or in `on_useless`, ends all work.
         on_useless: Called after each useless answer and each refusal (3xx, 4xx).
-        attempts: Number of tries at a question whose failure may pass.
+        attempts: Number of attempts at a question whose failure may pass.
         backoff_s: Seconds before the second attempt, doubled for each further one, times 0.5 to 1.5 by the key; a
             useless answer is asked again at once.
         patience_s: Seconds of waiting for busy servers (429, 503) after which their refusals count as attempts.
@@ -151,7 +152,7 @@ class Dispatcher[Q, A]:
 
     @property
     def wants_more(self) -> bool:
-        """Whether slots may soon run dry."""
+        """Whether slots may soon be idle."""
         return self._unsent < self._n_slots
 
     def put(self, call: PendingQuestion[Q, A]) -> None:
@@ -164,7 +165,7 @@ class Dispatcher[Q, A]:
             self._run(self._pursue(call))
 
     async def wait(self) -> None:
-        """Wait until a call is done; with limits, first send the waiting calls together if none is out."""
+        """Wait until a call is done; with limits, first send the waiting calls together if none is in progress."""
         if self._queue and not self._tasks:
             calls, self._queue = self._queue, []
             for call in calls:
@@ -195,7 +196,7 @@ class Dispatcher[Q, A]:
         self._changed = asyncio.Event()
 
     async def _pursue(self, call: PendingQuestion[Q, A]) -> None:
-        """Ask until the call is done. A call that waits to be asked again holds no slot."""
+        """Ask until the call is done; a call that waits to be asked again occupies no slot."""
         async with self._slots:
             self._unsent -= 1
             await self._attempt(call)
@@ -205,7 +206,7 @@ class Dispatcher[Q, A]:
                 await self._attempt(call)
 
     async def _spend(self, calls: list[PendingQuestion[Q, A]]) -> None:
-        """Ask in the order of priority until the budget is spent; the rest gets the reason `budget`."""
+        """Ask by priority until the budget is spent; the remaining calls get the reason `budget`."""
         waiting = sorted(calls, key=_order)
         while waiting:
             granted = list(takewhile(lambda call: self._budget.set_aside(call.most_tokens, call.calls), waiting))
@@ -245,7 +246,7 @@ class Dispatcher[Q, A]:
             reason, call.error = error.reason, error
         except ConfigError:
             raise
-        except (KeyboardInterrupt, SystemExit) as error:  # must not end this loop
+        except (KeyboardInterrupt, SystemExit) as error:  # they must not end this loop
             raise RuntimeError(f"the LLM's function raised {type(error).__name__}") from error
         except TimeoutError as error:
             reason, call.error = NO_BUDGET if limit.expired() else "timeout", error
@@ -282,7 +283,7 @@ class Dispatcher[Q, A]:
         self._tell()
 
     def _notify(self, callback: Callable[[PendingQuestion[Q, A]], None], call: PendingQuestion[Q, A]) -> None:
-        """Run a callback; its error ends the work on all calls at once."""
+        """Run a callback; its error ends the work on all calls."""
         try:
             callback(call)
         except BaseException as error:
@@ -291,7 +292,7 @@ class Dispatcher[Q, A]:
             raise
 
     def _left_over(self, call: PendingQuestion[Q, A]) -> None:
-        """Give up a call for which no limit is left; if it was asked, it keeps the reason of its last failure."""
+        """Give up a call that a limit stops; if it was asked, it keeps the reason of its last failure."""
         call.reason = call.reason if call.attempts else NO_BUDGET
         self._finish(call)
 
@@ -301,16 +302,16 @@ class Dispatcher[Q, A]:
             return 0.0
         if call.retry_after_s:
             return call.retry_after_s
-        if call.attempts == 0:  # no server was up; it may be in a moment
+        if call.attempts == 0:  # no server was up, but one may be soon
             return _RESTING_S
         jitter = 0.5 + digest64(call.key, str(call.attempts)) / 2**64
         return min(self._backoff_s * 2.0 ** (call.attempts - 1), _LONGEST_BACKOFF_S) * jitter
 
 
 def may_pass(reason: str, error: Exception | None) -> bool:
-    """Return whether asking again may help: not after a refusal (4xx), with all servers down, or on a bug."""
-    foreseen = isinstance(error, OracleError | UselessAnswerError | TimeoutError)
-    return foreseen and reason not in _FINAL and (reason == _TOO_MANY or not reason.startswith("http-"))
+    """Return whether asking again may help: not after a refusal (4xx) or a bug, nor if all servers are down."""
+    is_expected = isinstance(error, OracleError | UselessAnswerError | TimeoutError)
+    return is_expected and reason not in _FINAL and (reason == _TOO_MANY or not reason.startswith("http-"))
 
 
 def _order(call: PendingQuestion[Any, Any]) -> tuple[tuple[float, int, int], str]:

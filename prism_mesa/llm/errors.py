@@ -1,13 +1,14 @@
 """Useless answers, and objects that a `with` block closes."""
 
+from abc import ABC, abstractmethod
 from typing import Final, Self
 
 MOST_USELESS: Final = 20
-"""PRISM gives an LLM up if this many first answers are all useless."""
+"""PRISM gives up an LLM if this many first answers are all useless."""
 
 
 class UselessAnswerError(ValueError):
-    """An LLM answered, but not with one of the options. `reason` is one word for the ledger."""
+    """An LLM's answer cannot be used; `reason` is one word for the ledger."""
 
     def __init__(self, reason: str, message: str) -> None:
         super().__init__(message)
@@ -15,16 +16,16 @@ class UselessAnswerError(ValueError):
 
 
 def storable(text: str) -> str:
-    """Replace half surrogate pairs, which SQLite cannot store, by "?"."""
+    """Replace half surrogate pairs, which SQLite cannot store, with "?"."""
     return text.encode("utf-8", "replace").decode()
 
 
-class Closing:
+class Closing(ABC):
     """Calls `close` at the end of a ``with`` block."""
 
+    @abstractmethod
     def close(self) -> None:
         """Release all resources; calling it twice is harmless."""
-        raise NotImplementedError
 
     def __enter__(self) -> Self:
         return self

@@ -17,12 +17,12 @@ _LEAST_FAILURES: Final = 5
 
 
 def make_llm_client(params: LLMParams, *, continues: bool = False) -> tuple[LLMClient | None, str]:
-    """Return a client for answers in a form, or None and the reason if `auto` finds no LLM or `rule` wants none.
+    """Return a client for answers in a form; or None and the reason if `auto` finds no LLM or the kind is `rule`.
 
     With `continues` SmolLM2 continues prompts (see `EmbeddedChatClient`).
 
     Raises:
-        ConfigError: If the LLM is not there; DataError if the ledger cannot be opened.
+        ConfigError: If the LLM is missing; DataError if the ledger cannot be opened.
     """
     if isinstance(params.model, dict):
         raise ConfigError("reasoner.model: only one LLM can be asked here: give its name")
@@ -51,10 +51,10 @@ def answer_store(params: LLMParams) -> AnswerStore:
 
 
 def find_client(params: LLMParams, *, continues: bool = False) -> tuple[ChatClient | None, str, str]:
-    """Return the configured LLM, its kind, and a note; ConfigError if it is not there, or an address is wrong.
+    """Return the configured LLM, its kind, and a note; ConfigError if it is missing, or an address is wrong.
 
-    With `auto` that is Ollama if it answers and has the model, else the embedded LLM if it is installed, else None; the
-    note then says why the earlier ones were not taken. For `continues` see `make_llm_client`.
+    `auto` takes Ollama if it answers and has the model, else the embedded LLM if it is installed, else None; the note
+    says why. For `continues` see `make_llm_client`.
     """
     kind = first_kind(params.kind)
     make = KINDS[kind].load().from_params
@@ -72,7 +72,7 @@ def find_client(params: LLMParams, *, continues: bool = False) -> tuple[ChatClie
         notes = (str(getattr(host, "note", "")) for host in hosts.clients)
         return hosts, kind, "; ".join(dict.fromkeys(filter(None, notes)))
     fault = embedded_fault(gguf_file(params) or SMOLLM2)
-    fault = "is no decision model" if params.decides and gguf_file(params) is None else fault
+    fault = "is not a decision model" if params.decides and gguf_file(params) is None else fault
     if fault:
         return None, "", f"{note}; the embedded LLM {fault}"
     return KINDS["embedded"].load().from_params(params, "", continues=continues), "embedded", note

@@ -1,9 +1,8 @@
-"""The gateway: looks questions up, asks an LLM, stores the answers, replays and counts.
+"""The gateway: looks up questions, asks an LLM, stores the answers, replays and counts.
 
-A question passes these parts in turn: `Questions.prepare` writes the prompt; the `AnswerStore` is searched for its key;
-an unknown question goes to the `Dispatcher`, once for all equal ones; the answer is stored; `Questions.conclude` makes
-the caller's answer; and the ledger records who asked. `answer` and `answer_all` return answers in order; `submit` and
-`collect` return them as they come.
+`Questions.prepare` writes a question's prompt. If the `AnswerStore` does not know its key, the `Dispatcher` asks the
+LLM, once for all equal questions. The answer is stored, `Questions.conclude` makes the caller's answer, and the ledger
+records who asked. `answer` and `answer_all` return answers in order; `submit` and `collect` return them as they come.
 """
 
 import asyncio
@@ -30,28 +29,28 @@ class Questions[Q, A](Protocol):
     """One kind of question: writes prompts, and turns outcomes into answers."""
 
     def prepare(self, question: Q) -> PendingQuestion[Q, A]:
-        """Return a question with its prompt and its LLM; if it needs no LLM it is `done` and has its answer."""
+        """Return a question with its prompt and its LLM; a question that needs no LLM is `done` and has its answer."""
         ...
 
     def conclude(self, pending: PendingQuestion[Q, A], source: Source) -> tuple[A, Source]:
-        """Return the caller's answer and its source: `source`, or that of a stand-in if there is a `reason`."""
+        """Return the caller's answer and its source; if there is a `reason`, a replacement and its source."""
         ...
 
     def summarise(self, pending: PendingQuestion[Q, A], value: Any) -> tuple[str, str]:
-        """Return the choice and the probabilities that the ledger keeps beside an answer."""
+        """Return the choice and the probabilities for the ledger."""
         ...
 
     def describe(self, pending: PendingQuestion[Q, A]) -> str:
-        """Return which question this is, for an error."""
+        """Describe the question for an error."""
         ...
 
-    def hopeless(self, pending: PendingQuestion[Q, A]) -> LLMFailureException:
-        """Return the error that the first `MOST_USELESS` answers of an LLM are all useless."""
+    def useless_error(self, pending: PendingQuestion[Q, A]) -> LLMFailureException:
+        """Return the error for an LLM whose first `MOST_USELESS` answers are all useless."""
         ...
 
 
 class LLMGateway[Q, A, P: LLMParams](Closing, Restorable):
-    """Puts questions of one kind to an LLM, in an event loop of its own, so that it also works inside a running loop.
+    """Puts questions of one kind to an LLM, in a separate event loop, so it also works inside a running loop.
 
     Questions with equal keys (prompt, options, LLM, decoding) are asked once. The first of them, by tick and agent,
     counts as `llm`; the others and all later ones count as `cache`.
@@ -59,15 +58,15 @@ class LLMGateway[Q, A, P: LLMParams](Closing, Restorable):
     Args:
         questions: The kind of question.
         store: Recorded answers; by default an empty store without a ledger.
-        slots: Most concurrent questions; `attempts` the tries at a question whose failure may pass.
-        kind: The LLM's kind, as in the parameters; `python` if it was made by hand.
-        note: Why it is asked although another was preferred; else empty.
+        slots: Most concurrent questions; `attempts` is the number of attempts at a question whose failure may pass.
+        kind: The LLM's kind, as in the parameters; `python` for a client made in Python.
+        note: Why this LLM replaces the preferred one; empty if it does not.
         budget: The limits, which a reasoner and a client may share; by default those of `params`.
 
     Attributes:
-        counts: Answers so far by source; `reasons` missing answers by reason.
+        counts: Answers so far by source; `reasons` counts missing answers by reason.
         usage: Cost so far: `calls`, `prompt_tokens`, `completion_tokens`.
-        by_llm: For each LLM (`RunPosition.llm`) its answers by source, and its cost as in `usage`.
+        by_llm: Answers by source and cost (as in `usage`) of each LLM (`RunPosition.llm`).
         on_answer: Called with each question that needs an LLM and its answer, in the gateway's thread; None: no call.
     """
 
@@ -104,7 +103,7 @@ class LLMGateway[Q, A, P: LLMParams](Closing, Restorable):
         self._n_out = 0
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the state of a copy, which has neither the thread nor the questions that are out."""
+        """Return the state for a copy, without the thread and the questions in progress."""
         reset: dict[str, Any] = {"_background": None, "_dispatcher": None, "_making": None, "_waiting": {}, "_n_out": 0}
         return vars(self) | reset
 
@@ -117,9 +116,9 @@ class LLMGateway[Q, A, P: LLMParams](Closing, Restorable):
         return self._loop().run(self._answer_all(asks)) if asks else []
 
     async def answer_all(self, asks: Sequence[Q]) -> list[A]:
-        """Return the answers to some questions, in the order of `asks`, and record them.
+        """Return the answers in the order of `asks`, and record them.
 
-        Limits are spent by priority, then tick, then agent, whichever answer comes first. Raises OracleError
+        Limits are spent by priority, then tick, then agent, regardless of the order of the answers. Raises OracleError
         (`not-recorded`) if a replayed ledger lacks a question.
         """
         return await asyncio.wrap_future(self._loop().start(self._answer_all(asks)))
@@ -129,9 +128,9 @@ class LLMGateway[Q, A, P: LLMParams](Closing, Restorable):
         self._loop().run(self._submit(asks))
 
     def collect(self) -> list[tuple[Q, A]]:
-        """Return answers to submitted questions, each once; [] when no question is out any more.
+        """Return new answers to submitted questions; [] when no question is in progress any more.
 
-        It waits until there are answers and the LLM's slots need further questions, so that few calls bring many.
+        The method waits until there are answers and the LLM's slots need more questions, so few calls suffice.
         """
         return self._loop().run(self._collect())
 
@@ -187,7 +186,7 @@ class LLMGateway[Q, A, P: LLMParams](Closing, Restorable):
         return pending
 
     def _look_up(self, pending: PendingQuestion[Q, A]) -> bool:
-        """Give a question its outcome if that is known; return whether it is."""
+        """Look up a question's outcome; return whether it is known."""
         past = None
         pending.is_replay = self.store.mode == "replay"
         if pending.is_replay:
@@ -207,7 +206,7 @@ class LLMGateway[Q, A, P: LLMParams](Closing, Restorable):
         return pending.raw is not None or bool(pending.reason)
 
     async def _ask_or_repeat(self, pending: PendingQuestion[Q, A]) -> Completion:
-        """Return the LLM's answer from before the run was stopped, or else ask it."""
+        """Return the LLM's answer from before the run was stopped, or ask the LLM."""
         before = self.store.answer_before_stop(pending.key)
         if before is None:
             assert pending.ask is not None  # noqa: S101 - `prepare` sets it, or the question is done
@@ -219,15 +218,15 @@ class LLMGateway[Q, A, P: LLMParams](Closing, Restorable):
         return Completion(stored.raw, *counts, stored.latency_ms, calls=pending.calls)
 
     def _answer_is_useless(self, pending: PendingQuestion[Q, A]) -> None:
-        """Count a useless answer; give up if the first `MOST_USELESS` of that LLM are all useless."""
+        """Count a useless answer; give up if the LLM's first `MOST_USELESS` answers are all useless."""
         llm = pending.place.llm
         if any(each.gives_up for each in (pending, *pending.others)):
             self._useless[llm] += 1
             if llm not in self._ok and self._useless[llm] >= MOST_USELESS:
-                raise self.questions.hopeless(pending)
+                raise self.questions.useless_error(pending)
 
     def _question_is_done(self, asked: PendingQuestion[Q, A]) -> None:
-        """Store the answer, share it among equal questions, and settle those whose caller does not wait."""
+        """Store the answer, share it among equal questions, and finish those whose caller does not wait."""
         del self._waiting[asked.key]
         if asked.completion is None:
             self._failed |= {each.key: asked.reason for each in (asked, *asked.others) if each.once_a_round}
@@ -255,7 +254,7 @@ class LLMGateway[Q, A, P: LLMParams](Closing, Restorable):
         )
 
     def _give(self, batch: Sequence[PendingQuestion[Q, A]]) -> list[A]:
-        """Return the answers to questions that are done, count them, and record who asked."""
+        """Return the answers to finished questions, count them, and record who asked."""
         rows: list[AskedRow] = []
         try:
             for pending in batch:
@@ -286,7 +285,7 @@ class LLMGateway[Q, A, P: LLMParams](Closing, Restorable):
         return AskedRow(place.round, place.tick, place.agent, *fields)
 
     def _spend(self, pending: PendingQuestion[Q, A], spent: Mapping[str, int]) -> None:
-        """Add calls and tokens to the totals, and to those of the LLM that was asked."""
+        """Add calls and tokens to the totals and to the LLM's totals."""
         self.usage.update(spent)
         self.by_llm.setdefault(pending.place.llm, Counter()).update(spent)
 
@@ -318,7 +317,7 @@ class LLMGateway[Q, A, P: LLMParams](Closing, Restorable):
         return self._dispatcher
 
     def _forget(self) -> None:
-        """Drop the questions that are still out."""
+        """Drop the questions in progress."""
         self._dispatcher = None
         self._waiting.clear()
         self._ready.clear()
@@ -331,7 +330,7 @@ class LLMGateway[Q, A, P: LLMParams](Closing, Restorable):
         self._forget()
 
     def begin(self) -> None:
-        """Reset for another model: questions that are out are dropped, limits are full, known answers are kept."""
+        """Reset for another model: drop questions in progress, refill the limits, keep known answers."""
         if self._waiting:
             self._stop()
         self._forget()
@@ -341,6 +340,6 @@ class LLMGateway[Q, A, P: LLMParams](Closing, Restorable):
         self.budget.refill()
 
     def close(self) -> None:
-        """Drop the questions that are out, end the background thread, and close the shared ledger."""
+        """Drop the questions in progress, end the background thread, and close the shared ledger."""
         self._stop()
         self.store.close()

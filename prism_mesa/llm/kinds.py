@@ -1,4 +1,4 @@
-"""The kinds of LLM clients. Each is declared here once; its class is in the module that `client` names."""
+"""The kinds of LLM clients, each declared once."""
 
 from dataclasses import dataclass
 from importlib import import_module
@@ -7,15 +7,12 @@ from typing import Any, Final
 
 @dataclass(frozen=True)
 class LLMKind:
-    """One kind of LLM client.
-
-    Its class has `from_params(params, host, continues=...)` and `doctor(host, wait_s)`, for `prism doctor`.
+    """A kind of LLM client, whose class has `from_params(params, host, continues=...)` and `doctor(host, wait_s)`.
 
     Attributes:
-        name: Its value of `reasoner.kind`; `title` its name in `prism doctor`, `words` its description in reports.
-        client: Module and class of the client, imported when it is first needed.
+        name: Its value of `reasoner.kind`; `prism doctor` prints the `title`, and reports print the `words`.
+        client: Module and class of the client.
         host: Default address of the server; empty if the LLM runs in this process.
-        extra: The extra of PRISM that it needs; empty if none.
     """
 
     name: str
@@ -23,7 +20,6 @@ class LLMKind:
     words: str
     client: str
     host: str = ""
-    extra: str = ""
 
     def load(self) -> Any:
         """Return the class of the client."""
@@ -33,12 +29,9 @@ class LLMKind:
 
 _ALL: Final = (
     LLMKind("ollama", "Ollama", "an LLM served by Ollama", "ollama:OllamaChatClient", host="http://127.0.0.1:11434"),
-    LLMKind("embedded", "embedded LLM", "the embedded LLM", "embedded:EmbeddedChatClient", extra="embedded"),
+    LLMKind("embedded", "embedded LLM", "the embedded LLM", "embedded:EmbeddedChatClient"),
     LLMKind(
-        "openai",
-        "OpenAI protocol",
-        "an LLM behind an OpenAI-compatible server",
-        "openai:OpenAIChatClient",
+        *("openai", "OpenAI protocol", "an LLM behind an OpenAI-compatible server", "openai:OpenAIChatClient"),
         host="http://127.0.0.1:8000/v1",
     ),
 )
@@ -46,18 +39,18 @@ KINDS: Final = {kind.name: kind for kind in _ALL}
 SERVED: Final = tuple(kind.name for kind in _ALL if kind.host)
 """Names of the kinds that ask a server."""
 KINDS_THAT_ASK: Final = ", ".join(("auto", *KINDS))
-"""The values of `reasoner.kind` with which an LLM is asked, for messages."""
+"""Values of `reasoner.kind` that ask an LLM, for messages."""
 IGNORED_KEYS: Final = (
-    ("host", ("embedded",), "the embedded LLM is on no server"),
+    ("host", ("embedded",), "the embedded LLM needs no server"),
     ("max_concurrency", ("embedded",), "the embedded LLM answers one question at a time"),
     ("think cut_prompts", ("embedded",), "the embedded LLM has no such setting"),
     ("num_ctx keep_alive", ("embedded", "openai"), "only reasoner.kind=ollama can set it"),
 )
-"""Keys of `reasoner` without effect, the kinds with which they have none, and why."""
+"""Keys of `reasoner` that some kinds ignore, those kinds, and why."""
 
 
 def ignores(kind: str, key: str) -> bool:
-    """Return whether a key of `reasoner` has no effect with a kind."""
+    """Return whether a kind ignores a key of `reasoner`."""
     return any(kind in kinds and key in keys.split() for keys, kinds, _ in IGNORED_KEYS)
 
 

@@ -1,14 +1,14 @@
-"""The ledger: the questions to an LLM and its answers, in one SQLite file.
+"""The ledger: questions to an LLM and its answers, in one SQLite file.
 
-`answers` has each answer once, under a key made of everything that can change it; `asked` has a row for each question
-of an agent, with its outcome. A fallback is in `asked` only. Several processes may read and write one file (WAL).
+`answers` has each answer once, under a key made of everything that can change it; `asked` has a row for each agent's
+question, with its outcome. Fallbacks appear only in `asked`. Several processes may read and write one file (WAL).
 """
 
 import json
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import astuple, dataclass, field, fields
 from functools import partial
@@ -44,7 +44,7 @@ def answer_key(prompt: str, options: Sequence[str], llm: str, digest: str, decod
 
 
 def decoding_text(decoding: Mapping[str, Any]) -> str:
-    """Return decoding options as `answers` holds them."""
+    """Return decoding options as `answers` stores them."""
     return json.dumps(dict(decoding), sort_keys=True)
 
 
@@ -53,9 +53,8 @@ class StoredAnswer:
     """A row of `answers`: an LLM's usable answer.
 
     Attributes:
-        options: JSON list of the states' values, or of the name and the JSON schema of a form; `decoding` is a JSON
-            object.
-        raw: The LLM's text; `choice` is the state's value that was read from it, or empty.
+        options: JSON list of the states' values, or of a form's name and JSON schema; `decoding` is a JSON object.
+        raw: The LLM's text; `choice` is the state's value in it, or empty.
         probabilities: JSON list of each option's probability if the LLM did not choose, for the agent who asked first.
     """
 
@@ -78,7 +77,7 @@ class AskedRow:
     """A row of `asked`: one question of one agent in one run, and its outcome.
 
     Attributes:
-        prompt_tokens: Of all attempts, useless ones included; so `completion_tokens`. None in older ledgers.
+        prompt_tokens: Tokens of all attempts, including useless ones, as in `completion_tokens`; None in older ledgers.
     """
 
     round: int
@@ -101,7 +100,7 @@ _TYPES: dict[type[_Row], tuple[type | UnionType, ...]] = {
 }
 """The types of a row's columns."""
 _COSTS = ("prompt_tokens", "completion_tokens")
-"""Columns of `asked` that older ledgers do not have."""
+"""Columns of `asked` that older ledgers lack."""
 
 
 def _columns(row: type[_Row]) -> list[str]:
@@ -128,12 +127,9 @@ _INSERT_ASKED = _insert("asked", AskedRow)
 
 
 class Ledger(Closing):
-    """A ledger file, made if missing. Any thread may use it, and any number of processes.
+    """A ledger file, created if missing. Any thread may use it, and any number of processes.
 
-    With `read_only` nothing is made or changed, and a missing file is an error.
-
-    Raises:
-        DataError: If the file cannot be opened or is no ledger.
+    With `read_only` nothing is created or changed. DataError if the file cannot be opened or is not a ledger.
     """
 
     def __init__(self, path: str | Path, *, read_only: bool = False) -> None:
@@ -143,15 +139,12 @@ class Ledger(Closing):
         self._select_asked = _SELECT_ASKED
         if read_only and not self.path.is_file():
             raise DataError(f"ledger {self.path}: no such file")
-        self._fetch: Callable[..., list[Any]]
         with self._locked("opened"):
             if read_only:
                 self._db: Any = ReadOnlyFile(self.path)
-                self._fetch = self._db.fetch
             else:
                 self.path.parent.mkdir(parents=True, exist_ok=True)
                 self._db = sqlite3.connect(str(self.path), _WAIT_S, isolation_level=None, check_same_thread=False)
-                self._fetch = lambda query, values=(): self._db.execute(query, values).fetchall()
             try:
                 if not read_only:
                     self._prepare()
@@ -160,8 +153,12 @@ class Ledger(Closing):
                 self._db.close()
                 raise
 
+    def _fetch(self, query: str, values: tuple[Any, ...] = ()) -> list[Any]:
+        rows = self._db.fetch(query, values) if self.read_only else self._db.execute(query, values).fetchall()
+        return list(rows)
+
     def __reduce__(self) -> tuple[Any, ...]:
-        """Return how to make a copy, which opens the file again."""
+        """Return the constructor of a copy, which opens the file again."""
         return partial(type(self), read_only=self.read_only), (self.path,)
 
     @one_line
@@ -174,7 +171,7 @@ class Ledger(Closing):
         with self._lock:
             try:
                 yield
-            except sqlite3.IntegrityError:  # a row of ours is wrong, not the file
+            except sqlite3.IntegrityError:  # the row is wrong, not the file
                 raise
             except FAULTS as error:
                 raise DataError(f"ledger {self.path}: {sqlite_fault(self.path, error, doing)}") from error
@@ -186,10 +183,9 @@ class Ledger(Closing):
         return {str(name) for (name,) in self._fetch("SELECT name FROM sqlite_master WHERE type = 'table'")}
 
     def _prepare(self) -> None:
-        """Make the tables, retrying if another process does so too, because SQLite does not always wait."""
-        foreign = self._tables() - {"answers", "asked"}
-        if foreign:
-            raise self._no_ledger(f"it holds a table {min(foreign)}")
+        """Create the tables, retrying if another process does so too, because SQLite does not always wait."""
+        if foreign := self._tables() - {"answers", "asked"}:
+            raise self._no_ledger(f"it has a table {min(foreign)}")
         until = time.monotonic() + _WAIT_S
         while True:
             try:
@@ -202,9 +198,9 @@ class Ledger(Closing):
                     raise
                 time.sleep(0.01)
         columns = self._columns_in("asked")
-        for name in _COSTS if "attempts" in columns else ():  # an older ledger gets the columns for costs
+        for name in _COSTS if "attempts" in columns else ():  # add the columns that an older ledger lacks
             if name not in columns:
-                with suppress(sqlite3.OperationalError):  # another process has just added it
+                with suppress(sqlite3.OperationalError):  # another process has added the column
                     self._db.execute(f"ALTER TABLE asked ADD COLUMN {name} INTEGER")
 
     def _columns_in(self, table: str) -> set[str]:
@@ -213,7 +209,7 @@ class Ledger(Closing):
     def _check(self) -> None:
         """Check that the file has the tables of a ledger, not views, and no triggers."""
         if self._fetch("SELECT 1 FROM sqlite_master WHERE type = 'trigger'"):
-            raise self._no_ledger("it holds a trigger")
+            raise self._no_ledger("it has a trigger")
         tables = self._tables()
         for table, row in (("answers", StoredAnswer), ("asked", AskedRow)):
             columns = self._columns_in(table) if table in tables else set()
@@ -233,20 +229,16 @@ class Ledger(Closing):
         for values in rows:
             for name, value, wanted in zip(_columns(row), values, types, strict=True):
                 if not isinstance(value, wanted):
-                    fault = f"{name} holds {type(value).__name__}, not {getattr(wanted, '__name__', wanted)}"
+                    fault = f"{name} has type {type(value).__name__}, not {getattr(wanted, '__name__', wanted)}"
                     raise DataError(f"ledger {self.path}: is damaged: {fault}")
         return [row(*values) for values in rows]
 
     def _check_writable(self) -> None:
         if self.read_only:
-            raise DataError(f"ledger {self.path}: cannot be written: it was opened to be read only")
+            raise DataError(f"ledger {self.path}: cannot be written: it was opened read-only")
 
     def write(self, answers: Iterable[StoredAnswer], asked: Iterable[AskedRow]) -> None:
-        """Store rows in one transaction. The first answer of a key stands: a later one is dropped.
-
-        Raises:
-            DataError: If the file cannot be written (a full disk, or another process held it for a minute).
-        """
+        """Store rows in one transaction, only the first answer of a key; DataError if the file cannot be written."""
         self._check_writable()
         with self._locked("written"):
             self._db.execute("BEGIN IMMEDIATE")
@@ -268,25 +260,25 @@ class Ledger(Closing):
         return rows[0] if rows else None
 
     def answers(self) -> list[StoredAnswer]:
-        """Return all answers, in the order in which they were stored."""
+        """Return all answers in the order of their storage."""
         return self._typed(StoredAnswer, f"{_SELECT_ANSWERS} ORDER BY rowid")
 
     def asked(self, run: str | None = None) -> list[AskedRow]:
-        """Return the rows of `asked`, of one run or of all, in the order in which they were stored."""
+        """Return the rows of `asked`, of one run or of all, in the order of their storage."""
         where, values = ("", ()) if run is None else ("WHERE run = ?", (run,))
         return self._typed(AskedRow, f"{self._select_asked} {where} ORDER BY rowid", values)
 
     def llms(self) -> list[tuple[str, str, str]]:
-        """Return name, digest and decoding (JSON) of the LLMs that have answered, the latest first."""
+        """Return name, digest and decoding (JSON) of the LLMs that have answered, latest first."""
         query = "SELECT llm, digest, decoding FROM answers GROUP BY 1, 2, 3 ORDER BY max(rowid) DESC"
         return [(str(llm), str(digest), str(decoding)) for llm, digest, decoding in self._rows(query)]
 
     def runs(self) -> list[str]:
-        """Return the runs that have rows in `asked`, the latest first."""
+        """Return the runs that have rows in `asked`, latest first."""
         return [str(run) for (run,) in self._rows("SELECT run FROM asked GROUP BY run ORDER BY max(rowid) DESC")]
 
     def unsettled(self, run: str, round_: int) -> dict[str, tuple[int, int, int]]:
-        """Return the answers that a run did not have when a round began, by key, with their attempts and tokens."""
+        """Return attempts and tokens of the answers that a run lacked when a round began, by key."""
         known = "SELECT key FROM asked WHERE run = ? AND round < ? AND source IN ('llm', 'cache')"
         keys = self._rows(f"SELECT key FROM answers WHERE key NOT IN ({known})", (run, round_))  # noqa: S608 - ours
         took = {row.key: row for row in self.asked(run) if row.round >= round_ and row.source == "llm"}
@@ -294,13 +286,13 @@ class Ledger(Closing):
         return {str(key): costs.get(key, (1, 0, 0)) for (key,) in keys}
 
     def taken_since(self, run: str, round_: int) -> set[str]:
-        """Return the keys of answers that a run, from a round on, took from elsewhere and did not ask for."""
+        """Return the keys of answers that a run, from a round on, took from elsewhere without asking."""
         which = "SELECT key FROM asked WHERE run = ? AND round >= ? AND source = "
         rows = self._rows(f"{which} 'cache' EXCEPT {which} 'llm'", (run, round_) * 2)
         return {str(key) for (key,) in rows}
 
     def forget_asked(self, run: str, round_: int) -> None:
-        """Delete what a run asked from a round on; answers stay."""
+        """Delete a run's rows of `asked` from a round on, but no answers."""
         self._change("DELETE FROM asked WHERE run = ? AND round >= ?", (run, round_))
 
     def rename(self, run: str, name: str) -> None:
@@ -319,7 +311,7 @@ class Ledger(Closing):
             opened.copy_to(file)
 
     def sync(self) -> None:
-        """Have all rows reach the disk, so that they survive a power failure."""
+        """Write all rows to the disk, so that they survive a power failure."""
         self._change("PRAGMA wal_checkpoint(PASSIVE)")
 
     def _change(self, query: str, values: tuple[Any, ...] = ()) -> None:
@@ -328,6 +320,6 @@ class Ledger(Closing):
             self._fetch(query, values)
 
     def close(self) -> None:
-        """Close the file; a second call does no harm."""
+        """Close the file; calling it twice is harmless."""
         with self._lock:
             self._db.close()

@@ -1,9 +1,9 @@
-"""Options that an LLM names by a letter: how they are asked for, and how their probabilities are read.
+"""Questions whose options an LLM names by letters, and the probabilities in its answers.
 
-The probabilities are those of the letters at the first position of the answer where they have at least `LEAST_MASS`
-together, scaled to add up to 1. Without such a position (the LLM talks, and does not choose) the answer is useless.
-Letters that are not among the `TOP_LOGPROBS` likeliest tokens count as the least likely of these, or as what these
-leave of 1 if that is less.
+The probabilities are those of the letters at the answer's first position where they add up to `LEAST_MASS` or more,
+scaled to add up to 1. Without such a position (the LLM talks instead of choosing) the answer is useless. A letter that
+is not among the `TOP_LOGPROBS` likeliest tokens is as likely as the least likely of them, or as all other tokens
+together if that is less.
 """
 
 import json
@@ -35,12 +35,12 @@ _LOG_OF_0: Final = -9999.0
 
 @dataclass(frozen=True)
 class MultipleChoice(AnswerFormat[tuple[float, ...]]):
-    r"""A form of answer: the probability of each text, of which the LLM names one by its letter.
+    r"""A form of answer: the probability of each text; the LLM names one text by its letter.
 
-    LLMs prefer some letters whatever they stand for (Zheng et al. 2024, Large Language Models Are Not Robust Multiple
-    Choice Selectors, arXiv:2309.03882). `first` says which text is lettered A; the others follow in turn. Give askers
-    different ones, and the preference is spread over the texts: that removes it from their mean, not from a single
-    answer. What is read always has the order of `texts`.
+    LLMs prefer some letters regardless of their meaning (Zheng et al. 2024, Large Language Models Are Not Robust
+    Multiple Choice Selectors, arXiv:2309.03882). `first` is the text with the letter A; the others follow in turn. Vary
+    it between askers to remove the preference from the mean of many answers, though not from a single one. The
+    probabilities always have the order of `texts`.
 
     An LLM without log-probabilities (a function) may answer a letter, a text, or ``{"yes": 0.7, "no": 0.3}``.
 
@@ -51,11 +51,11 @@ class MultipleChoice(AnswerFormat[tuple[float, ...]]):
     ((1.0, 0.0, 0.0), (0.75, 0.25, 0.0))
 
     Attributes:
-        texts: 2 to 26 different ones.
-        first: 0 .. their number - 1.
+        texts: 2 to 26 different texts.
+        first: The place of the text with the letter A.
 
     Raises:
-        ConfigError: If there are too few texts or too many, two are equal, or `first` is out of range.
+        ConfigError: If there are too few or too many texts, two are equal, or `first` is out of range.
     """
 
     texts: tuple[str, ...]
@@ -81,15 +81,15 @@ class MultipleChoice(AnswerFormat[tuple[float, ...]]):
 
     @property
     def request(self) -> str:
-        """The sentence in a prompt that asks for a letter."""
+        """The sentence of a prompt that asks for a letter."""
         return one_letter(len(self.texts))
 
     async def ask(self, client: ChatClient, prompt: str, schema: Any = None, attempt: int = 0) -> Completion:
-        """Return a client's answer as the ledger records it."""
+        """Return a client's answer in the form that the ledger records."""
         return recordable(await super().ask(client, prompt, schema, attempt), self._shown)
 
     def read(self, raw: str) -> tuple[float, ...]:
-        """Return the probability of each text, adding up to 1; UselessAnswerError if the answer names none."""
+        """Return the probability of each text, adding up to 1; UselessAnswerError if the answer names no text."""
         shown = read_options(raw, self._shown, "no-option")
         back = len(self.texts) - self.first
         return shown[back:] + shown[:back]
@@ -100,7 +100,7 @@ class MultipleChoice(AnswerFormat[tuple[float, ...]]):
 
 
 def named_option(raw: str, names: Sequence[str]) -> int:
-    """Return the index of the option that an answer consists of (a letter, a name, or an object with one), or -1."""
+    """Return the index of the option in an answer (a letter, a name, or an object with either), or -1."""
     answer = unwrapped(raw)
     if answer.startswith("{"):
         with suppress(UselessAnswerError):
@@ -111,9 +111,9 @@ def named_option(raw: str, names: Sequence[str]) -> int:
 
 
 def recordable(completion: Completion, names: Sequence[str]) -> Completion:
-    """Return an answer as JSON of its text and the letters' log-probabilities; unchanged if it has none.
+    """Return an answer as JSON of its text and its letters' log-probabilities; without these, return it unchanged.
 
-    A text that continues after its letter with anything but its option, or has it in a sentence, has no numbers.
+    Log-probabilities count only if the text is a letter, perhaps followed by its option.
     """
     if not whole(completion).top_logprobs:
         return completion
@@ -122,34 +122,34 @@ def recordable(completion: Completion, names: Sequence[str]) -> Completion:
 
 
 def whole(completion: Completion) -> Completion:
-    """Return an answer; raise OracleError (`cut-answer`) if it was cut: "A" may begin "A person"."""
+    """Return an answer, or raise OracleError (`cut-answer`) if it was cut: "A" may be the start of "A person"."""
     if completion.cut and not completion.text.rstrip("` \n").endswith("}"):
         remedy = suggest_more_tokens(completion.completion_tokens)
-        fault = f"the answer {completion.text[:80]!r} has no end, it was cut: {remedy}"
+        fault = f"the answer {completion.text[:80]!r} was cut: {remedy}"
         raise OracleError("cut-answer", fault, tokens=(completion.prompt_tokens, completion.completion_tokens))
     return completion
 
 
 def read_options(raw: str, names: Sequence[str], reason: str) -> tuple[float, ...]:
-    """Return the probability of each option in an answer that names one, or gives weights; errors as below."""
+    """Return the probability of each option in an answer; errors as in `read_probabilities`."""
     index = named_option(raw, names)
-    return (
-        read_probabilities(raw, names, reason) if index < 0 else tuple(float(at == index) for at in range(len(names)))
-    )
+    if index < 0:
+        return read_probabilities(raw, names, reason)
+    return tuple(float(at == index) for at in range(len(names)))
 
 
 def read_probabilities(raw: str, names: Sequence[str], reason: str) -> tuple[float, ...]:
-    """Return the probability of each option in a recorded answer: of its letter, or under its name; others have 0.
+    """Return the probability of each option in a recorded answer, by its letter or name; missing options have 0.
 
-    A wrong weight or log-probability makes the whole answer useless, because the other options' shares depend on it.
+    An invalid weight makes the whole answer useless, because the other options' shares depend on it.
 
     Raises:
-        UselessAnswerError: `unparsable` if the answer is no JSON object, `reason` if it names no option or has a wrong
-            weight.
+        UselessAnswerError: `unparsable` if the answer is not a JSON object, `reason` if it names no option or has an
+            invalid weight.
     """
     answer = parse_json(raw)
     if not isinstance(answer, dict):
-        raise UselessAnswerError("unparsable", f"the answer {raw[:80]!r} holds no probabilities")
+        raise UselessAnswerError("unparsable", f"the answer {raw[:80]!r} has no probabilities")
     top = answer.get("top_logprobs")
     if isinstance(top, dict):
         _check(top, -inf, _ROUNDING, raw, reason)
@@ -168,12 +168,12 @@ def read_probabilities(raw: str, names: Sequence[str], reason: str) -> tuple[flo
 def _check(values: Mapping[str, Any], least: float, most: float, raw: str, reason: str) -> None:
     for name, value in values.items():
         if not _is_number(value, least, most):
-            fault = f"{name[:20]!r}: {str(value)[:20]!r}, which is no number from {least:g} to {most:.3g}"
+            fault = f"{name[:20]!r}: {str(value)[:20]!r}, not a number from {least:g} to {most:.3g}"
             raise UselessAnswerError(reason, f"the answer {raw[:80]!r} gives {fault}")
 
 
 def _deciding(completion: Completion, names: Sequence[str]) -> tuple[tuple[str, float], ...]:
-    """Return the tokens of the first position with enough mass on letters, or with a wrong number."""
+    """Return the tokens of the first position whose letters have enough mass or an invalid number."""
     for place in completion.top_logprobs if _is_letter(completion.text, names) else ():
         letters: list[Any] = [logprob for token, logprob in place if _letter_index(token, len(names)) >= 0]
         is_wrong = any(not _is_number(logprob, -inf, _ROUNDING) for logprob in letters)
@@ -183,7 +183,7 @@ def _deciding(completion: Completion, names: Sequence[str]) -> tuple[tuple[str, 
 
 
 def _is_letter(text: str, names: Sequence[str]) -> bool:
-    """Return whether a text is one letter, perhaps followed by (the beginning of) its option; or has no words."""
+    """Return whether a text has no words, or is a letter that the start of its option may follow."""
     words = _LETTERED.fullmatch(text)
     if words is None:
         return not re.search(r"\w", text)
@@ -192,7 +192,7 @@ def _is_letter(text: str, names: Sequence[str]) -> bool:
 
 
 def _letter_index(token: str, n_options: int) -> int:
-    """Return the index of the option that a token names, or -1; a small ``a`` is a word, not a letter."""
+    """Return the index of the option that a token names, or -1; a lowercase ``a`` is a word, not a letter."""
     bare = token.strip().strip("\"'().:*")
     return LETTERS[:n_options].find(bare) if len(bare) == 1 else -1
 
@@ -211,7 +211,7 @@ def _letter_weights(top: Mapping[str, float], n_options: int) -> list[float]:
 
 
 def _is_number(value: Any, least: float, most: float) -> bool:
-    """Return whether `value` is a number in a range, and a float can hold it."""
+    """Return whether `value` is a number in a range that a float can represent."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return False
     return least <= value <= most and not -inf < value < -float_info.max

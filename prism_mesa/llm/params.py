@@ -10,11 +10,11 @@ from prism_mesa.llm.kinds import IGNORED_KEYS, KINDS, SERVED, ignores
 from prism_mesa.params import Params, UserPath
 
 type Source = Literal["llm", "cache", "fallback", "budget", "rule", "distilled", "failed"]
-"""Who gave an answer; `failed`: there was no answer and no stand-in, so that the step was given up."""
+"""Who answered; `failed`: nobody, so the step was given up."""
 STAND_INS: Final[tuple[Source, ...]] = ("fallback", "budget")
-"""Sources of answers that stand in for an LLM's."""
+"""Sources of answers that replace an LLM's."""
 SHORTFALLS: Final[tuple[Source, ...]] = (*STAND_INS, "failed")
-"""The same, and missing answers without a stand-in."""
+"""Sources of questions that the LLM did not answer."""
 type LedgerMode = Literal["live", "cache", "replay"]
 Host = Annotated[str, Field(min_length=1)]
 Hosts = Host | Annotated[list[Host], Field(min_length=1)]
@@ -22,7 +22,7 @@ OLLAMA_MODEL: Final = "llama3.2"
 
 
 def value_text(value: object) -> str:
-    """Return the value of an attribute as a key of `LLMParams.model`: `true`, `1`, `left`."""
+    """Return an attribute's value as a key of `LLMParams.model`: `true`, `1`, `left`."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
@@ -31,7 +31,7 @@ type CutPrompts = Literal["useless", "accept"]
 
 
 def later_options(think: Think, num_ctx: int | None = None, cut_prompts: CutPrompts = "useless") -> dict[str, Any]:
-    """Return the options that differ from their default: decodings in older ledgers lack them."""
+    """Return the options that differ from their defaults; decodings in older ledgers lack these options."""
     options: dict[str, Any] = {} if think is False else {"think": think}
     options |= {} if num_ctx is None else {"num_ctx": num_ctx}
     return options if cut_prompts == "useless" else options | {"cut_prompts": cut_prompts}
@@ -39,22 +39,22 @@ def later_options(think: Think, num_ctx: int | None = None, cut_prompts: CutProm
 
 DECISION_MODEL: Final = "d1-omni:600m"
 """The default decision model on Ollama."""
-_WORD_OPTIONS: Final = frozenset({"temperature", "seed", "max_tokens", "think", "num_ctx", "continues"})
+_TEXT_OPTIONS: Final = frozenset({"temperature", "seed", "max_tokens", "think", "num_ctx", "continues"})
 
 
 def decision_decoding(decoding: Mapping[str, Any], orders: int = 1) -> dict[str, Any]:
-    """Return the decoding options of a decision, without those that only affect words."""
-    kept = {name: value for name, value in decoding.items() if name not in _WORD_OPTIONS} | {"answer": "decision"}
-    return kept | ({"decision_orders": orders} if orders > 1 else {})
+    """Return the decoding options of a decision, without the options that only affect texts."""
+    options = {name: value for name, value in decoding.items() if name not in _TEXT_OPTIONS} | {"answer": "decision"}
+    return options | ({"decision_orders": orders} if orders > 1 else {})
 
 
 def _keep_alive(value: object) -> object:
-    """Check a time in one of Ollama's notations."""
+    """Check a duration in one of Ollama's notations."""
     is_number = isinstance(value, int) and not isinstance(value, bool) and -1 <= value <= 10**9
     is_text = isinstance(value, str) and len(value) <= 20 and re.fullmatch(r"-?(\d+(\.\d+)?(ms|s|m|h))+", value)
     if value is None or is_number or is_text:
         return value
-    raise ValueError("give seconds, -1 for ever, or a time like 10m")
+    raise ValueError("give seconds, -1 for ever, or a duration like 10m")
 
 
 class LLMParams(Params):
@@ -72,39 +72,27 @@ class LLMParams(Params):
         description="Address of the server, or a list of them; null: "
         f"{', '.join(f'{KINDS[kind].host} ({kind})' for kind in SERVED)}; several LLMs: {{NAME: ADDRESS, ...}}",
     )
-    timeout_s: float = Field(
-        default=30.0, gt=0, le=86_400, description="Seconds after which a question counts as unanswered"
-    )
-    temperature: float = Field(
-        default=0.0, ge=0, le=100, description="Sampling temperature of the LLM; 0 takes the likeliest"
-    )
+    timeout_s: float = Field(30.0, gt=0, le=86_400, description="Seconds after which a question counts as unanswered")
+    temperature: float = Field(0.0, ge=0, le=100, description="Sampling temperature of the LLM; 0 takes the likeliest")
     seed: int = Field(default=0, ge=0, lt=2**31, description="Sampling seed of the LLM (not the run's seed)")
     max_answer_tokens: int = Field(default=256, ge=1, le=1_000_000, description="Most tokens of an answer")
     think: Think = Field(
         default=False,
-        description="Whether the LLM thinks before it answers, or how much (low, medium, high, max); null leaves it to "
-        "the server. A thought takes tokens from max_answer_tokens",
+        description="Whether the LLM thinks before it answers, or how much (low, medium, high, max); null: the server "
+        "decides. A thought uses tokens of max_answer_tokens",
     )
     num_ctx: int | None = Field(
-        default=None,
-        ge=1,
-        le=10**8,
-        description="Ollama's limit of tokens for a prompt and its answer; null: its default",
+        None, ge=1, le=10**8, description="Ollama's limit of tokens for a prompt and its answer; null: its default"
     )
     keep_alive: Annotated[int | str, BeforeValidator(_keep_alive)] | None = Field(
-        default=None,
-        description="How long Ollama keeps the LLM loaded: seconds, or such as 10m; -1 forever; null: its default",
+        None, description="How long Ollama keeps the LLM loaded: seconds, or e.g. 10m; -1 forever; null: its default"
     )
     cut_prompts: CutPrompts = Field(
-        default="useless",
-        description="Answers to a prompt that the server cut: 'useless' discards them, 'accept' keeps them",
+        "useless", description="Answers to prompts that the server cut: 'useless' discards them, 'accept' keeps them"
     )
     max_concurrency: int = Field(default=8, ge=1, le=1024, description="Number of parallel questions")
     attempts: int | None = Field(
-        default=None,
-        ge=1,
-        le=100,
-        description="Attempts at a question after a failure that may pass (or a useless answer)",
+        None, ge=1, le=100, description="Attempts at a question after failures that may pass (or useless answers)"
     )
     backoff_s: float = Field(
         default=0.5, ge=0, le=600, description="Seconds before the second attempt, doubled before each further one"
@@ -112,10 +100,7 @@ class LLMParams(Params):
     max_calls: int | None = Field(default=None, ge=0, le=10**12, description="Most LLM calls in a run; null: no limit")
     max_tokens: int | None = Field(default=None, ge=0, le=10**15, description="Most tokens in a run, prompts included")
     max_seconds: float | None = Field(
-        default=None,
-        ge=0,
-        le=31_536_000,
-        description="Most seconds of waiting for the LLM in a run; equal runs may then differ, but replays are exact",
+        None, ge=0, le=31_536_000, description="Most seconds of waiting in a run; runs may then differ, replays do not"
     )
     max_calls_per_round: int | None = Field(default=None, ge=0, le=10**12, description="Most calls in a round")
     max_tokens_per_round: int | None = Field(default=None, ge=0, le=10**15, description="Most tokens in a round")
@@ -123,13 +108,10 @@ class LLMParams(Params):
         default=None, ge=0, le=31_536_000, description="Most seconds of waiting in a round"
     )
     ledger: LedgerMode = Field(
-        default="live",
-        description="live: ask and record; cache: only ask what the ledger cannot answer; replay: never ask",
+        "live", description="live: ask and record; cache: ask only what the ledger cannot answer; replay: never ask"
     )
     ledger_path: UserPath | None = Field(
-        default=None,
-        min_length=1,
-        description="A shared ledger: cache and replay read it, and several runs can share it",
+        None, min_length=1, description="A ledger that several runs can share; cache and replay read it"
     )
 
     @field_validator("model", mode="before")
@@ -142,24 +124,24 @@ class LLMParams(Params):
         return model
 
     def as_llm(self, **changes: Any) -> "LLMParams":
-        """Return the parameters of `LLMParams` alone, with some changed."""
+        """Return only the parameters of `LLMParams`, with some changed."""
         return LLMParams(**{name: getattr(self, name) for name in LLMParams.model_fields} | changes)
 
     @property
     def decides(self) -> bool:
-        """Whether it asks a decision model."""
+        """Whether a decision model is asked."""
         return False
 
     @property
-    def one_llm(self) -> str:
-        """Name of the single LLM; if none is set, of the default on an Ollama server."""
+    def single_llm(self) -> str:
+        """Name of the single LLM; by default the default LLM of an Ollama server."""
         return str(self.model or (DECISION_MODEL if self.decides else OLLAMA_MODEL))
 
     @property
     def hosts(self) -> list[str]:
-        """The addresses set for the LLM, or for all of several LLMs."""
-        by_llm = self.host if isinstance(self.host, dict) else {self.one_llm: self.host}
-        entries = [by_llm.get(llm) for llm in (by_llm if isinstance(self.model, dict) else [self.one_llm])]
+        """The configured addresses of the LLM, or of all LLMs."""
+        by_llm = self.host if isinstance(self.host, dict) else {self.single_llm: self.host}
+        entries = [by_llm.get(llm) for llm in (by_llm if isinstance(self.model, dict) else [self.single_llm])]
         return [host for entry in entries for host in ([entry] if isinstance(entry, str) else entry or ())]
 
     @property
@@ -171,7 +153,7 @@ class LLMParams(Params):
 
 
 def gguf_file(params: LLMParams) -> str | None:
-    """Return the file of the embedded LLM; None for SmolLM2. With `auto` a name without ``.gguf`` is a server's."""
+    """Return the file of the embedded LLM; None for SmolLM2. With `auto` a name without ``.gguf`` is on a server."""
     is_file = params.model is not None and (params.kind == "embedded" or str(params.model).endswith(".gguf"))
     return str(params.model) if is_file else None
 
@@ -181,13 +163,13 @@ _OTHERS: Final = ("kind", "rule", "distilled", "llm_share", "asks_action", *_PLA
 
 
 def llm_keys(kind: type[LLMParams], *without: str, place: bool = True) -> str:
-    """Return the keys that say how an LLM is asked, joined by spaces, `without` some; with `place` also where."""
+    """Return the keys that configure questions to an LLM, joined by spaces; with `place` also its model and host."""
     names = [name for name in kind.model_fields if name not in _OTHERS or (place and name in _PLACE)]
     return " ".join(f"reasoner.{name}" for name in names if name not in without)
 
 
 def _with_kind(kinds: Collection[str], keys: str) -> Callable[[Any], bool]:
-    """Return a condition: an LLM of these kinds is asked; `host` counts until `auto` has looked there."""
+    """Return the condition that an LLM of these kinds is asked; for `host` the configured kind counts."""
     return lambda k: (k.p.reasoner.kind if keys == "host" else k.kind) in kinds
 
 
@@ -202,4 +184,4 @@ WITHOUT_EFFECT: Final[tuple[tuple[str, Callable[[Any], bool], str], ...]] = (
     ),
     ("backoff_s", lambda k: k.p.reasoner.attempts == 1, "reasoner.attempts=1: nothing is asked again"),
 )
-"""Keys of an LLM that have no effect, the condition on what is known of the model, and why."""
+"""Keys of an LLM without effect, the condition, and why."""

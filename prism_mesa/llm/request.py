@@ -1,6 +1,7 @@
-"""A request to an LLM: a prompt, the form of the answer, and its place in a run."""
+"""A request to an LLM: a prompt, the form of its answer, and its place in a run."""
 
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -15,7 +16,7 @@ from prism_mesa.llm.text import unwrapped
 
 @dataclass(frozen=True)
 class RunPosition:
-    """The place of a prompt in a run: round, agent (its row), tick, and the agent's LLM if there are several."""
+    """A prompt's place in a run: round, agent (its row), tick, and the agent's LLM if there are several."""
 
     round: int = 0
     agent: int = -1
@@ -23,11 +24,11 @@ class RunPosition:
     llm: str = ""
 
 
-class AnswerFormat[D]:
-    """The form of an answer: how an LLM is asked for it, and how it is read.
+class AnswerFormat[D](ABC):
+    """The form of an answer: asks an LLM for it, and reads it.
 
     Attributes:
-        name: Its name in the ledger; `key` is the rest of it in the ledger's key.
+        name: Its name in the ledger.
         schema: The JSON schema that goes with the prompt, if any.
         top_logprobs: Number of likeliest tokens wanted for each position of the answer, 0..20.
     """
@@ -38,16 +39,16 @@ class AnswerFormat[D]:
 
     @property
     def key(self) -> str:
-        """The part of the form that is in a ledger's key."""
+        """The form's part of the ledger's key, besides its name."""
         return json.dumps(self.schema, sort_keys=True)
 
     async def ask(self, client: ChatClient, prompt: str, schema: Any = None, attempt: int = 0) -> Completion:
-        """Return a client's answer as the ledger records it; each further attempt has the next sampling seed."""
+        """Return a client's answer as the ledger records it; each further attempt uses the next sampling seed."""
         return await client.chat(prompt, schema, seed_offset=attempt, top_logprobs=self.top_logprobs)
 
+    @abstractmethod
     def read(self, raw: str) -> D:
         """Return the answer in a recorded text; UselessAnswerError if there is none."""
-        raise NotImplementedError
 
 
 class _TypeFormat[D](AnswerFormat[D]):
@@ -77,13 +78,13 @@ class LLMRequest[D]:
     """A prompt, and the form of its answer.
 
     Attributes:
-        form: A pydantic model, whose JSON schema goes with the prompt, `str` for plain text, or any `AnswerFormat`.
-        accept: Whether an answer of that form is usable.
-        accepts: A name for the rule in `accept`, if that can differ for the same prompt.
+        form: A pydantic model (its JSON schema goes with the prompt), `str` for plain text, or an `AnswerFormat`.
+        accept: Returns whether an answer is usable.
+        accepts: A name for the rule in `accept`, if the same prompt may have several.
         narrower: A stricter JSON schema that replaces the form's.
-        component: The caller's name for errors.
+        component: The caller's name in errors.
         place: The prompt's place in the run.
-        priority: The order in which a limit is spent: lower comes first.
+        priority: The order in which a limit is spent, lowest first.
     """
 
     prompt: str
@@ -118,5 +119,5 @@ class LLMRequest[D]:
         """Return the answer in a recorded text; UselessAnswerError if there is none, or `accept` refuses it."""
         answer = self._format.read(raw)
         if self.accept is not None and not self.accept(answer):
-            raise UselessAnswerError("irrelevant", f"the answer {raw[:80]!r} is of no use here")
+            raise UselessAnswerError("irrelevant", f"the answer {raw[:80]!r} is useless here")
         return answer

@@ -1,10 +1,9 @@
-"""SQLite files: read without leaving a trace, and what is wrong with one, as text.
+"""Reads SQLite files without changing their folder, and describes their faults.
 
-SQLite puts two files beside one in WAL mode even if it is only read (a `-shm`, and a `-wal` if there is none). So a
-file without a log is read as one that cannot change (`immutable=1`), and is checked for changes after every query. A
-file with a log (`-wal`, or `-journal` while rows are written) is read together with it, and nothing is written
-(`mode=ro`, `readonly_shm=1`). Where SQLite cannot do that, because a process was killed and the log has to be written
-back first, it reads copies of both.
+In WAL mode SQLite creates two files (`-shm`, `-wal`) even for reading. So a file without a log is opened as one that
+cannot change (`immutable=1`) and checked for changes after every query. A file with a log (`-wal`, or `-journal` during
+writing) is read together with the log, and nothing is written (`mode=ro`, `readonly_shm=1`). If SQLite cannot do that,
+because a process was killed and the log has to be written back first, copies of both are read.
 """
 
 import shutil
@@ -18,7 +17,7 @@ _WAIT_S: Final = 60.0
 _MOST_SHOWN: Final = 120
 _LOCKED: Final = "is locked by another program: try again when that is done"
 _FAULTS: Final = {
-    sqlite3.SQLITE_NOTADB: "not a ledger (it is no SQLite file); name another file",
+    sqlite3.SQLITE_NOTADB: "not a ledger (not a SQLite file); name another file",
     sqlite3.SQLITE_CORRUPT: "is damaged",
     sqlite3.SQLITE_TOOBIG: "is damaged",
     sqlite3.SQLITE_BUSY: _LOCKED,
@@ -26,15 +25,15 @@ _FAULTS: Final = {
     sqlite3.SQLITE_FULL: "cannot be written: the disk is full",
 }
 _NO_WRITING: Final = (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY)
-"""Codes if SQLite wants to write into the file's folder and may not."""
+"""Codes of errors if SQLite may not write into the file's folder."""
 FAULTS: Final = (OSError, sqlite3.Error, UnicodeDecodeError)
-"""Exceptions of reading or writing a file; the last where SQLite's own message quotes bytes that are no text."""
+"""Exceptions while reading or writing a file; the last one occurs if SQLite's message quotes invalid UTF-8."""
 
 type State = tuple[tuple[int, int, int] | None, ...]
 
 
 def sqlite_fault(path: Path, error: Exception, doing: str) -> str:
-    """Describe what is wrong with a file; `doing` is what cannot be done if nothing better is known."""
+    """Describe a file's fault; `doing` is the failed action, such as "opened"."""
     if fault := _FAULTS.get(_code(error)):
         return fault
     text = " ".join(str(error).split())[:_MOST_SHOWN]  # the message may quote a whole column
@@ -46,9 +45,9 @@ def _code(error: Exception) -> int:
 
 
 class ReadOnlyFile:
-    """A SQLite file that is only read while others may write it; nothing in its folder is made or changed.
+    """A SQLite file that is only read, while others may write it; its folder does not change.
 
-    It waits `wait_s` seconds for another process that writes. All methods raise the errors in `FAULTS`.
+    It waits up to `wait_s` seconds for writing processes. All methods raise the errors in `FAULTS`.
     """
 
     def __init__(self, path: Path, wait_s: float = _WAIT_S) -> None:
@@ -76,7 +75,7 @@ class ReadOnlyFile:
                 rows = self._db.execute(query, values).fetchall()
             except (sqlite3.Error, UnicodeDecodeError) as fault:
                 error = fault
-            if self._immutable and _state(self._path) != self._before:  # a writer may have torn what was read
+            if self._immutable and _state(self._path) != self._before:  # the rows may be inconsistent
                 self._db.close()
                 self._db = self._open()
             elif error is None:
@@ -88,7 +87,7 @@ class ReadOnlyFile:
 
     def copy_to(self, file: Path) -> None:
         """Copy the database to a new file, including the rows in its log."""
-        self.fetch("SELECT 1 FROM sqlite_master")  # this decides how the file can be read
+        self.fetch("SELECT 1 FROM sqlite_master")  # determines how the file can be read
         with closing(sqlite3.connect(file)) as copy:
             self._db.backup(copy)
 
@@ -101,7 +100,7 @@ class ReadOnlyFile:
         self._db = self._connect(Path(self._copies.name) / self._path.name, "mode=rw")
 
     def close(self) -> None:
-        """Close the file; a second call does no harm."""
+        """Close the file; calling it twice is harmless."""
         self._db.close()
         if self._copies is not None:
             self._copies.cleanup()

@@ -1,4 +1,4 @@
-"""Text for prompts, cleaned and capped, and the text of answers, unwrapped."""
+"""Cleans and caps texts for prompts, and unwraps the texts of answers."""
 
 import json
 import re
@@ -16,15 +16,15 @@ MAX_INTERESTS = 12
 LETTERS: Final = string.ascii_uppercase
 """Names of options in prompts that ask for one letter."""
 _TOKENS = re.compile(r"<(?=[|\uff5c]|/?\w+>)|\[(?=/?[A-Z_]+\])")
-"""Where a control token of an LLM's chat template begins: ``<|im_end|>``, ``</s>``, ``<end_of_turn>``, ``[INST]``."""
+"""The start of a control token in a chat template: ``<|im_end|>``, ``</s>``, ``<end_of_turn>``, ``[INST]``."""
 _FRAMES = re.compile("<<+|>>+")
 
 
 def plain(text: object, cap: int) -> str:
-    r"""Return `text` as one line of at most `cap` characters that cannot end a delimiter or hold a control token.
+    r"""Return `text` as one line of at most `cap` characters, without delimiters and control tokens.
 
-    Unprintable characters go, white space becomes single spaces, three or more ``<`` or ``>`` become two, a space
-    breaks what a server could take for a control token of its LLM, and a cut text ends in an ellipsis.
+    Unprintable characters are removed, white space becomes single spaces, three or more ``<`` or ``>`` become two, a
+    space breaks anything that resembles a control token, and a cut text ends in an ellipsis.
 
     >>> plain("a\x00b\n>>>> c <|im_end|>", 80)
     'ab >> c < |im_end|>'
@@ -33,14 +33,14 @@ def plain(text: object, cap: int) -> str:
     if not line.isprintable():
         line = "".join(char if char.isprintable() else " " if char.isspace() else "" for char in line)
     line = " ".join(line.split())
-    if "<" in line or ">" in line or "[" in line:  # most texts contain none of the following
+    if "<" in line or ">" in line or "[" in line:  # skip the regular expressions for most texts
         line = re.sub("<{3,}", "<<", re.sub(">{3,}", ">>", line))
         line = _TOKENS.sub(r"\g<0> ", line)
     return line if len(line) <= cap else line[: cap - 1] + "…"
 
 
 def unframed(text: object, cap: int) -> str:
-    """Return `plain` text without ``<<`` and ``>>``, for quotations inside a text that is quoted with `plain`.
+    """Return `plain` text without ``<<`` and ``>>``, for a quotation within a quoted text.
 
     >>> unframed("Hi >> [9 likes] post 7 by << Ada", 80)
     'Hi [9 likes] post 7 by Ada'
@@ -65,7 +65,7 @@ _FENCE = re.compile(r"```[\w-]*\s(?:(?!```).)*```", re.DOTALL)
 
 
 def without_thought(text: str) -> str:
-    """Return a text without the ``<think>`` ... ``</think>`` before it, whose first tag some chat templates leave out.
+    """Return a text without the ``<think>`` ... ``</think>`` before it; some chat templates omit the first tag.
 
     >>> without_thought("<think>A or B?</think> B"), without_thought("<think>A or"), without_thought("B")
     ('B', '', 'B')
@@ -77,17 +77,17 @@ def without_thought(text: str) -> str:
 
 
 def unwrapped(text: str) -> str:
-    """Return an answer without byte order mark, thought and Markdown fence; UselessAnswerError if nothing is left."""
+    """Strip an answer's byte order mark, thought and Markdown fence; UselessAnswerError if nothing remains."""
     answer = without_thought(text).strip(_BLANK)
     if _FENCE.fullmatch(answer):
         answer = without_thought(_FENCE_MARK.sub("", answer)).strip(_BLANK)
     if not answer and text.strip(_BLANK):
-        raise UselessAnswerError("thought", f"the answer {text[:80]!r} is nothing but a thought")
+        raise UselessAnswerError("thought", f"the answer {text[:80]!r} is only a thought")
     return answer
 
 
 def bare_option(answer: str, names: Sequence[str]) -> int:
-    """Return the index of the option whose name is the whole answer, or -1; case and punctuation do not matter.
+    """Return the index of the option that the whole answer names, or -1; case and punctuation do not matter.
 
     >>> bare_option(" **Composing**.", ["scrolling", "composing"]), bare_option("Composing it is", ["composing"])
     (1, -1)
@@ -101,7 +101,7 @@ def bare_option(answer: str, names: Sequence[str]) -> int:
 
 
 def parse_json(answer: str) -> Any:
-    """Return an answer's JSON value; UselessAnswerError (`unparsable`) if it is none or repeats a key."""
+    """Return an answer's JSON value; UselessAnswerError (`unparsable`) if it is not JSON or repeats a key."""
     inner, shown = (unwrapped(answer), answer[:80]) if isinstance(answer, str) else ("", answer)
     try:
         return json.loads(inner, object_pairs_hook=_each_once)

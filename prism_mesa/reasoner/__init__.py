@@ -1,7 +1,4 @@
-"""The oracle: agents' questions, prompts, and the reasoners that answer: an LLM, the rule, a distilled model.
-
-`__init__.pyi` lists the names. Each is imported when it is first used.
-"""
+"""The oracle: agents' questions, prompts, and the reasoners that answer them. `__init__.pyi` lists the names."""
 
 import lazy_loader
 

@@ -23,8 +23,8 @@ from .question import OpenChoices as OpenChoices
 from .question import Persona as Persona
 from .question import PlacedQuestion as PlacedQuestion
 from .question import Question as Question
-from .question import persona_of as persona_of
-from .question import post_of as post_of
-from .question import question_of as question_of
+from .question import make_question as make_question
+from .question import read_persona as read_persona
+from .question import read_post as read_post
 from .reasoner import Reasoner as Reasoner
 from .rule import RuleReasoner as RuleReasoner

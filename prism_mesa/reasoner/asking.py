@@ -1,4 +1,4 @@
-"""Makes reasoners and writers that ask an LLM or replay one, and distilled reasoners."""
+"""Makes distilled reasoners, and reasoners and writers that ask or replay an LLM."""
 
 from functools import partial
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 from prism_mesa.errors import ConfigError
 from prism_mesa.llm.answer_store import AnswerStore
 from prism_mesa.llm.client import LLMClient
-from prism_mesa.llm.clients.base import ChatClient, Completion
+from prism_mesa.llm.clients.base import ChatClient
 from prism_mesa.llm.clients.embedded import EmbeddedChatClient
 from prism_mesa.llm.clients.recorded import RecordedClient, find_recorded, recorded_client, same_options
 from prism_mesa.llm.factory import answer_store, find_client
@@ -15,9 +15,8 @@ from prism_mesa.llm.ledger import Ledger
 from prism_mesa.llm.params import DECISION_MODEL, OLLAMA_MODEL, decision_decoding
 from prism_mesa.reasoner.distilled import DistilledReasoner, read_distilled
 from prism_mesa.reasoner.oracle import Oracle, as_oracle
-from prism_mesa.reasoner.params import LETTER_TOKENS, ReasonerParams, RuleParams
+from prism_mesa.reasoner.params import LETTER_TOKENS, ReasonerParams
 from prism_mesa.reasoner.pmi import PmiOracle
-from prism_mesa.reasoner.question import Question
 from prism_mesa.reasoner.reasoner import Reasoner
 from prism_mesa.reasoner.rule import RuleReasoner
 
@@ -25,7 +24,7 @@ type AnyReasoner = Reasoner | RuleReasoner | DistilledReasoner
 
 
 def asking_reasoner(params: ReasonerParams) -> AnyReasoner:
-    """Return the reasoner of an LLM's kind, or of `auto`; errors are those of `make_reasoner`."""
+    """Return a reasoner that asks an LLM, or replays one; errors as in `make_reasoner`."""
     store = answer_store(params)
     try:
         return _asking(params, store)
@@ -37,18 +36,18 @@ def asking_reasoner(params: ReasonerParams) -> AnyReasoner:
 def make_writer(
     params: ReasonerParams, reasoner: AnyReasoner, *, temperature: float, max_answer_tokens: int
 ) -> tuple[LLMClient | None, str]:
-    """Return the writer of texts beside a reasoner, or None and the reason if `auto` found no LLM.
+    """Return a writer of texts, or None and the reason if `auto` finds no LLM.
 
-    It is the reasoner's LLM with another temperature and length, and with the same ledger and limits.
+    The writer uses the reasoner's LLM, ledger and limits, with another temperature and length.
 
     Raises:
         ConfigError: If the parameters name no LLM.
     """
     if not isinstance(reasoner, Reasoner):
         if params.kind != "auto":
-            fault = f"content: llm needs an LLM, and reasoner.kind={params.kind} asks none"
+            fault = f"content: llm needs an LLM, but reasoner.kind={params.kind} asks none"
             raise ConfigError(f"{fault}; set reasoner.kind ({KINDS_THAT_ASK}), or content: template")
-        return None, f"content: no LLM writes, so the words are templates ({reasoner.note})"
+        return None, f"content: there is no LLM, so texts come from templates ({reasoner.note})"
     clients: dict[str, ChatClient] = {}
     for llm, params_of_llm in reasoner.params.each().items():
         llm_params = params_of_llm.as_llm(temperature=temperature, max_answer_tokens=max_answer_tokens)
@@ -67,11 +66,7 @@ def make_writer(
 
 
 def distilled_reasoner(params: ReasonerParams, persona: str | None) -> DistilledReasoner:
-    """Return the distilled model of the parameters.
-
-    Raises:
-        ConfigError: If it was fitted to another `persona`; DataError if its file cannot be used.
-    """
+    """Return the configured distilled reasoner; ConfigError if its model was fitted to another `persona`."""
     model, text = read_distilled(params.distilled or "")
     if persona not in (None, model.persona):
         fault = f"{persona}, but {params.distilled} was fitted to persona={model.persona}"
@@ -103,7 +98,7 @@ def _oracle(client: ChatClient, params: ReasonerParams) -> Oracle:
 
 
 def _reasoner(params: ReasonerParams, oracles: dict[str, Oracle], kind: str, store: AnswerStore, note: str) -> Reasoner:
-    """Return a reasoner; the defaults of `answer` and `persona` depend on the oracles."""
+    """Return a reasoner; `answer` and `persona` default by the oracles."""
     scores = next(iter(oracles.values())).decoding.get("answer") is None
     answer = params.answer or ("probabilities" if scores else "choice")
     persona = params.persona or ("archetype" if scores or kind == "embedded" else "individual")
@@ -112,35 +107,21 @@ def _reasoner(params: ReasonerParams, oracles: dict[str, Oracle], kind: str, sto
     return Reasoner(oracles, params=resolved, store=store, kind=kind, note=note, distilled=distilled)
 
 
-class _RecordedPmi(PmiOracle):
-    """Reads scores as `PmiOracle` does, without an LLM."""
-
-    def __init__(self, client: RecordedClient, params: RuleParams) -> None:
-        self._recorded = client
-        self.rule = RuleReasoner(params)
-        self.name, self.digest, self.label = client.name, client.digest, client.label
-        self.decoding = client.decoding
-
-    async def ask(self, prompt: str, question: Question, attempt: int = 0) -> Completion:
-        """Raise OracleError: replay asks no LLM."""
-        return await self._recorded.chat(prompt)
-
-
 def recorded_oracle(ledger: Ledger, params: ReasonerParams, llm: str = "") -> Oracle:
-    """Return the latest oracle in a ledger with the options of `params`.
+    """Return the latest oracle in a ledger that has the options of `params`.
 
-    If the ledger has no answers (a run may have fallbacks only), return an oracle of the configured kind. `llm` names
-    one of several LLMs. Raises ConfigError if all answers are of other LLMs or options.
+    If the ledger has no answers (all may be fallbacks), return an oracle of the configured kind. `llm` names one of
+    several LLMs. Raises ConfigError if all answers are from other LLMs or options.
     """
     recorded = find_recorded(ledger, llm, partial(_is_configured, params), chooses=True)
     client = recorded or RecordedClient(str(params.model or ""))
     scores = params.kind == "embedded" and params.answer in (None, "probabilities")
     scores = "answer" not in client.decoding if recorded else scores
-    return _RecordedPmi(client, params.rule) if scores else as_oracle(client, params)
+    return PmiOracle(client, params.rule) if scores else as_oracle(client, params)
 
 
 def _is_configured(params: ReasonerParams, name: str, decoding: dict[str, Any]) -> bool:
-    """Return whether an LLM in a ledger is the one that `params` would ask."""
+    """Return whether `params` would ask an LLM that a ledger records."""
     if "answer" not in decoding:  # a `PmiOracle`
         return params.kind in ("auto", "embedded") and params.answer in (None, "probabilities")
     expected = {**params.decoding, "answer": params.answer or "choice"}

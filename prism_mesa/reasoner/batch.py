@@ -1,5 +1,6 @@
-"""Base classes of reasoners, and the option that a draw selects."""
+"""Base classes of reasoners, and the options that draws select."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any, Self
 
@@ -7,19 +8,19 @@ import numpy as np
 import numpy.typing as npt
 
 from prism_mesa.llm.params import Source
-from prism_mesa.reasoner.question import Answer, OpenChoices, PlacedQuestion, Question, question_of
+from prism_mesa.reasoner.question import Answer, OpenChoices, PlacedQuestion, Question, make_question
 from prism_mesa.statechart import AgentState
 
 type Floats = npt.NDArray[np.float64]
 type Ints = npt.NDArray[np.int64]
 
 
-class Decider:
-    """Decides for one agent as it answers questions."""
+class Decider(ABC):
+    """Decides for single agents by answering questions."""
 
+    @abstractmethod
     async def answer_all(self, questions: Sequence[PlacedQuestion]) -> list[Answer]:
-        """Return the answers to some questions, in the order of `questions`."""
-        raise NotImplementedError
+        """Return the answers in the order of `questions`."""
 
     async def decide(
         self,
@@ -32,22 +33,22 @@ class Decider:
     ) -> AgentState:
         """Return one agent's choice; a single option is returned without asking.
 
-        The agent is read by attribute (see `question_of`). `context` is the post, a mapping, or any other value; `draw`
-        in [0, 1) selects among probabilities.
+        See `make_question` for the agent's attributes. `context` is the post, a mapping, or any other value; `draw` in
+        [0, 1) selects among probabilities.
 
         Raises:
             ValueError: If there are no options.
         """
-        question = question_of(agent, current_state, trigger, options, context)
+        question = make_question(agent, current_state, trigger, options, context)
         [answer] = await self.answer_all([PlacedQuestion(question, draw=draw)])
         return question.state if answer.choice is None else answer.choice
 
 
 class BatchReasoner[C: OpenChoices](Decider):
-    """Answers whole columns of open choices at once, without LLM, ledger or connection.
+    """Answers columns of open choices at once, without an LLM, a ledger or a connection.
 
     Attributes:
-        note: Why it decides in place of the configured reasoner; else empty.
+        note: Why it replaces the configured reasoner; empty if it does not.
         n_archetypes: Number of archetypes into which agents are clustered; 0: none.
         llm_share: Share of open choices that an LLM answers.
         llms: Names of the LLMs among which agents are divided; empty here.
@@ -63,21 +64,21 @@ class BatchReasoner[C: OpenChoices](Decider):
         """The reasoner that answers whole columns."""
         return self
 
+    @abstractmethod
     def source_for(self, options: tuple[AgentState, ...]) -> Source:
         """Return the source of answers to a set of options."""
-        raise NotImplementedError
 
+    @abstractmethod
     def columns(self, options: tuple[AgentState, ...], questions: Sequence[PlacedQuestion]) -> C:
         """Return questions with the same options as columns."""
-        raise NotImplementedError
 
+    @abstractmethod
     def probabilities(self, choices: C) -> Floats:
         """Return the probability of each option, shape ``(n, len(options))``; rows sum to 1."""
-        raise NotImplementedError
 
     def choose(self, choices: C) -> Ints:
-        """Return for each row the index of the option that its draw selects."""
-        return drawn(self.probabilities(choices), choices.draws)
+        """Return the index of the option that each row's draw selects."""
+        return select_options(self.probabilities(choices), choices.draws)
 
     def chances(self, question: Question) -> tuple[float, ...]:
         """Return the probability of each option of one question."""
@@ -85,17 +86,17 @@ class BatchReasoner[C: OpenChoices](Decider):
         return tuple(row)
 
     async def answer_all(self, questions: Sequence[PlacedQuestion]) -> list[Answer]:
-        """Return what `answer` returns."""
+        """Return the answers in the order of `questions`."""
         return self.answer(questions)
 
     def answer(self, questions: Sequence[PlacedQuestion]) -> list[Answer]:
-        """Return the answers to some questions, in the order of `questions`."""
+        """Return the answers in the order of `questions`."""
         answers: dict[int, Answer] = {}
         for options in dict.fromkeys(ask.question.options for ask in questions):
             indices = [i for i, ask in enumerate(questions) if ask.question.options == options]
             choices = self.columns(options, [questions[i] for i in indices])
             chances = self.probabilities(choices)
-            chosen = drawn(chances, choices.draws).tolist()
+            chosen = select_options(chances, choices.draws).tolist()
             for i, option, row in zip(indices, chosen, chances.tolist(), strict=True):
                 answers[i] = Answer(options[option], self.source_for(options), probabilities=tuple(row))
         return [answers[i] for i in range(len(questions))]
@@ -104,22 +105,12 @@ class BatchReasoner[C: OpenChoices](Decider):
         """Do nothing: only reasoners that ask an LLM have something to close."""
 
 
-def drawn(probabilities: Floats, draws: Floats) -> Ints:
-    """Return for each row the index of the first option whose cumulative probability exceeds its draw."""
+def select_options(probabilities: Floats, draws: Floats) -> Ints:
+    """Return for each row the index of the first option whose cumulative probability exceeds the draw."""
     chosen = np.zeros(len(probabilities), np.int64)
     before = np.zeros(len(probabilities))
     for column in range(probabilities.shape[1]):
         reached = (before <= draws) & (probabilities[:, column] > 0)
         chosen = np.where(reached, column, chosen)
         before = before + probabilities[:, column]
-    return chosen
-
-
-def drawn_one(probabilities: Sequence[float], draw: float) -> int:
-    """Return for one row what `drawn` returns for many."""
-    before, chosen = 0.0, 0
-    for place, probability in enumerate(probabilities):
-        if before <= draw and probability > 0:
-            chosen = place
-        before += probability
     return chosen

@@ -1,7 +1,7 @@
 """The distilled reasoner: a small model of an LLM's choices, stored as plain numbers.
 
-A file has one model for each set of options. Log-odds are rounded to 1/256 and limited to -8..8, so that a row has the
-same probabilities alone, among a million, and on every machine. `prism distill` fits the models (with scikit-learn).
+A file has one model for each set of options. Log-odds are rounded to 1/256 and limited to -8..8, so a row's
+probabilities depend neither on other rows nor on the machine. `prism distill` fits the models (with scikit-learn).
 """
 
 import json
@@ -26,21 +26,21 @@ from prism_mesa.reasoner.rule import RuleReasoner, detailed_columns, rounded_tab
 from prism_mesa.statechart import AgentState
 
 FILE: Final = "distilled.json"
-"""Name of a model file, in the folder of `prism distill` and in that of a run that used it."""
+"""Name of a model file, in the folder of `prism distill` and in the folder of a run that uses it."""
 FORMAT: Final = 1
 MAX_LOG_ODDS: Final = 8
 STEPS: Final = 256
 _EXP: Final = rounded_table(math.exp(s / STEPS) for s in range(-MAX_LOG_ODDS * STEPS, MAX_LOG_ODDS * STEPS + 1))
 _BLOCK: Final = 1 << 14
-"""Rows per step, which fit into a processor's cache; the result does not depend on it."""
+"""Rows per step, which fit into a processor's cache; results do not depend on it."""
 _MOST_BYTES: Final = 100_000_000
-"""Of a model file; those of `prism distill` have some 10,000."""
+"""Largest model file; `prism distill` writes about 10,000 bytes."""
 Weight = Annotated[float, Field(ge=-1e6, le=1e6)]
 """A summand of log-odds."""
 
 
 class Linear(Params):
-    """Log-odds of an option against the last one: an intercept and the weights of `LINEAR_NAMES`."""
+    """An option's log-odds against the last option: an intercept and the weights of `LINEAR_NAMES`."""
 
     intercept: Weight
     weights: list[Weight] = Field(min_length=len(LINEAR_NAMES), max_length=len(LINEAR_NAMES))
@@ -65,9 +65,9 @@ class Trees(Params):
     def _is_a_forest(self) -> Self:
         n = len(self.feature)
         if any(len(column) != n for column in (self.threshold, self.left, self.right, self.value)):
-            raise ValueError("the columns of the trees have several lengths")
+            raise ValueError("the columns of the trees differ in length")
         if not all(0 <= root < n for root in self.roots) or not all(-1 <= f < len(FEATURES) for f in self.feature):
-            raise ValueError("a tree points to a node or a feature that is not there")
+            raise ValueError("a tree points to a missing node or feature")
         inner = [i for i, f in enumerate(self.feature) if f != LEAF]
         if not all(i < self.left[i] < n and i < self.right[i] < n for i in inner):
             raise ValueError("a tree does not end")
@@ -88,7 +88,7 @@ class Trees(Params):
 
 
 class OptionModel(Params):
-    """The choice between some options, fitted to `rows` answers; without a score the last option has 0."""
+    """A model of the choice between some options, fitted to `rows` answers; a last option without a score has 0."""
 
     options: list[AgentState] = Field(min_length=2)
     scores: list[Linear | Trees]
@@ -120,10 +120,10 @@ class DistilledModel(Params):
 
     Attributes:
         features: Names of the features; `declaration` is the digest of their meanings.
-        persona: Who asked in the runs that it learned from; with `archetype` there were `archetypes` of them.
+        persona: The persona of the runs that it was fitted to; `archetypes` is their number.
         choices: A model for each set of options.
         provenance: Its runs, LLM and number of rows.
-        report: Its fit to rows that it has not learned from.
+        report: Its fit to held-out rows.
     """
 
     format: Literal[1]
@@ -141,7 +141,7 @@ class DistilledModel(Params):
         if len(self.by_options) < len(self.choices):
             raise ValueError("a set of options appears twice")
         if (tuple(self.features), self.declaration) != (NAMES, DECLARATION):
-            raise ValueError("its features are not those of this version: distill again")
+            raise ValueError("its features differ from this version's: distill again")
         return self
 
     @cached_property
@@ -150,7 +150,7 @@ class DistilledModel(Params):
         return {tuple(model.options): model for model in self.choices}
 
     def text(self) -> str:
-        """Return the text of its file; the same model has the same text."""
+        """Return the text of its file; equal models have equal texts."""
         return json.dumps(self.model_dump(mode="json"), indent=1, allow_nan=False) + "\n"
 
 
@@ -167,7 +167,7 @@ def read_distilled(path: str | Path) -> tuple[DistilledModel, str]:
         fault = "no such file" if isinstance(error, FileNotFoundError) else f"cannot be read: {error}"
         raise DataError(f"{where}: {fault}; prism distill RUN makes one") from None
     if not isinstance(values, dict):
-        raise DataError(f"{where}: is no model file; prism distill RUN makes one")
+        raise DataError(f"{where}: is not a model file; prism distill RUN makes one")
     try:
         return validated(DistilledModel, values, where), text
     except ConfigError as error:
@@ -175,13 +175,13 @@ def read_distilled(path: str | Path) -> tuple[DistilledModel, str]:
 
 
 class DistilledReasoner(BatchReasoner[DetailedChoices]):
-    """Answers open choices as its LLM would, for whole columns at once.
+    """Answers columns of open choices as its LLM would.
 
-    The rule answers sets of options that the model does not know, and they count as `rule`.
+    The rule answers sets of options that the model does not know; their source is `rule`.
 
     Attributes:
-        kind: Its value of `ReasonerParams.kind`; `label` its name in a summary.
-        text: The model file, by default that of `model`; `digest` is its SHA-256.
+        kind: Its value of `ReasonerParams.kind`; `label` is its name in a summary.
+        text: The text of the model file; `digest` is its SHA-256.
     """
 
     kind = "distilled"
@@ -195,7 +195,7 @@ class DistilledReasoner(BatchReasoner[DetailedChoices]):
         self.label = f"model distilled from {model.provenance.get('llm', 'an LLM')}"
 
     def source_for(self, options: tuple[AgentState, ...]) -> Source:
-        """Return the source under which answers to a set of options count."""
+        """Return the source of answers to a set of options."""
         return "distilled" if options in self.model.by_options else "rule"
 
     def columns(self, options: tuple[AgentState, ...], questions: Sequence[PlacedQuestion]) -> DetailedChoices:
@@ -224,19 +224,18 @@ def distilled_record(reasoner: Any) -> dict[str, str] | None:
 
 
 def keep_copy(reasoner: Any, folder: Path) -> None:
-    """Write a reasoner's model file, if it has one, into a run's folder, so that the run can be repeated."""
+    """Write a reasoner's model file, if it has one, into a run's folder so that the run can be repeated."""
     used = reasoner.batch_reasoner
     if isinstance(used, DistilledReasoner):
         (folder / FILE).write_bytes(used.text.encode())
 
 
 def kept_copy(folder: Path, digest: str) -> Path:
-    """Return the model file in a run's folder; DataError if it does not have the SHA-256 of the run's model."""
+    """Return the model file in a run's folder; DataError if its SHA-256 is not `digest`."""
     file = folder / FILE
     try:
-        is_same = sha256(file.read_bytes()).hexdigest() == digest
+        if sha256(file.read_bytes()).hexdigest() == digest:
+            return file
     except OSError as error:
         raise DataError(f"{file}: cannot be read: {error.strerror}: the run cannot be repeated without it") from None
-    if not is_same:
-        raise DataError(f"{folder}: {FILE} has changed since the run: it cannot be repeated with another model")
-    return file
+    raise DataError(f"{folder}: {FILE} has changed since the run: it cannot be repeated with another model")

@@ -1,4 +1,4 @@
-"""Makes the configured reasoner; the modules that ask an LLM are loaded only if one may be asked."""
+"""Makes the configured reasoner; modules that ask an LLM are imported only if needed."""
 
 from typing import TYPE_CHECKING
 
@@ -19,13 +19,12 @@ type AnyReasoner = Reasoner | RuleReasoner | DistilledReasoner
 def make_reasoner(params: ReasonerParams) -> AnyReasoner:
     """Return the reasoner of `params.kind`.
 
-    With `auto` that is Ollama if it answers and has the model, else the embedded LLM if it is installed, else the
-    distilled model, if one is named, else the rule; its `note` says why not an earlier one. Replay looks for no LLM:
-    the ledger says which one it was.
+    `auto` takes Ollama if it answers and has the model, else the embedded LLM if it is installed, else the distilled
+    model if one is named, else the rule; the reasoner's `note` says why. A replay takes the LLM that its ledger names.
 
     Raises:
-        ConfigError: If the LLM is not there, or an address is wrong.
-        DataError: If the ledger cannot be opened, or the file of a distilled model does not fit.
+        ConfigError: If the LLM is missing, or an address is wrong.
+        DataError: If the ledger cannot be opened, or a distilled model's file does not fit.
     """
     without_llm = params.kind in ("rule", "distilled")
     if without_llm and (params.llm_share < 1 or (params.kind == "rule" and params.distilled is not None)):

@@ -1,4 +1,4 @@
-"""The features of distilled models: numbers of an open choice that follow from its persona and its post."""
+"""The features of distilled models: numbers that describe the persona and the post of an open choice."""
 
 import math
 from collections.abc import Callable
@@ -16,7 +16,7 @@ from prism_mesa.reasoner.rule import band_positions, rounded_table
 
 @dataclass(frozen=True)
 class Feature:
-    """One number of an open choice; `formula` describes it, and changes when its meaning does."""
+    """A number that describes an open choice; `formula` defines it, and changes with its meaning."""
 
     name: str
     formula: str
@@ -67,7 +67,7 @@ PRODUCTS: Final = (
     ("relevance", "relevance"),
     ("log_velocity", "log_velocity"),
 )
-"""Squares and interactions, which a logistic model has too; trees find their own."""
+"""Squares and interactions, which logistic models use besides the features."""
 
 NAMES: Final = tuple(feature.name for feature in FEATURES)
 LINEAR_NAMES: Final = (*NAMES, *(f"{a}*{b}" for a, b in PRODUCTS))
@@ -76,7 +76,7 @@ _PLACES: Final = [(NAMES.index(a), NAMES.index(b)) for a, b in PRODUCTS]
 DECLARATION: Final = sha256(
     "\n".join([*(f"{f.name}: {f.formula}" for f in FEATURES), *LINEAR_NAMES]).encode()
 ).hexdigest()
-"""Digest of names and meanings: a model file with another one does not fit."""
+"""Digest of names and meanings; a model file with another digest does not fit."""
 
 
 def feature_columns(choices: DetailedChoices) -> Floats:
@@ -90,9 +90,9 @@ def with_products(columns: Floats) -> Floats:
 
 
 def linear_sum(columns: Floats, intercept: float, weights: list[float]) -> Floats:
-    """Return the intercept plus the weighted features and products (`LINEAR_NAMES`), added in their order.
+    """Return the intercept plus the weighted features and products, added in the order of `LINEAR_NAMES`.
 
-    So the sum of a row does not depend on the other rows.
+    The fixed order makes a row's sum independent of other rows.
     """
     total = np.full(columns.shape[1], intercept)
     for weight, column in zip(weights, columns, strict=False):

@@ -1,6 +1,6 @@
 """Oracles write a question's prompt, ask an LLM, and read its answer.
 
-`Oracle.write` and `Oracle.read` are pure, so a recorded answer can be read again without any LLM.
+`Oracle.write` and `Oracle.read` are pure, so a recorded answer can be read again without an LLM.
 """
 
 from collections.abc import Mapping, Sequence
@@ -34,7 +34,7 @@ class Oracle(Protocol):
 
     Attributes:
         name: The LLM's name, and `label` its name in a summary.
-        digest: Which build of the LLM answers; empty if unknown.
+        digest: The LLM's build; empty if unknown.
         decoding: Every option that can change an answer (temperature, seed, ...), as JSON values.
     """
 
@@ -52,7 +52,7 @@ class Oracle(Protocol):
         ...
 
     async def ask(self, prompt: str, question: Question, attempt: int = 0) -> Completion:
-        """Return the LLM's answer, whose `text` is recorded; OracleError if there is none."""
+        """Return the LLM's answer; its `text` is recorded. Raise OracleError if there is no answer."""
         ...
 
     def read(self, question: Question, raw: str) -> tuple[float, ...]:
@@ -63,10 +63,10 @@ class Oracle(Protocol):
 class ChatOracle:
     """Asks a chat client for one option (`choice`), or for the probabilities of all options.
 
-    For `probabilities` the options have letters and the LLM answers one letter; `multiple_choice` reads its
-    log-probabilities. A client without them (a function) may return a letter or ``{"composing": 0.7, ...}``. In either
-    form the bare name of an option, ``composing``, is that choice. With `reason` the LLM also explains its choice in a
-    sentence (`reason_in`), which may be missing. For a `decision` see `llm.decision`.
+    For `probabilities` the LLM answers with an option's letter, and `multiple_choice` reads the log-probabilities of
+    all letters. A client without log-probabilities (a function) may return a letter or ``{"composing": 0.7, ...}``. In
+    both forms an option's bare name, ``composing``, is a choice. With `reason` the LLM may add a sentence that explains
+    the choice (see `read_reason`). For a `decision` see `llm.decision`.
     """
 
     def __init__(
@@ -120,22 +120,23 @@ class ChatOracle:
 
 
 def as_oracle(client: Oracle | ChatClient | PromptFunction, params: ReasonerParams, name: str = "") -> Oracle:
-    """Return an oracle unchanged; wrap a chat client, or a function under a `name`, in a `ChatOracle`."""
+    """Wrap a chat client, or a function named `name`, in a `ChatOracle`; return an oracle unchanged."""
     if isinstance(client, Oracle):
         return client
-    asked = FunctionClient(client, name) if callable(client) and not isinstance(client, ChatClient) else client
-    if not isinstance(asked, ChatClient):
-        wanted = "a client with name, decoding and chat(), or a function of the prompt"
-        raise TypeError(f"{client!r} cannot be asked: give {wanted}")
-    return ChatOracle(asked, params.answer or "choice", params.decision_orders, reason=params.reason)
+    if callable(client) and not isinstance(client, ChatClient):
+        client = FunctionClient(client, name)
+    if not isinstance(client, ChatClient):
+        allowed = "a client with name, decoding and chat(), or a function of the prompt"
+        raise TypeError(f"{client!r} cannot be asked: give {allowed}")
+    return ChatOracle(client, params.answer or "choice", params.decision_orders, reason=params.reason)
 
 
 def parse_reasoner_response(response_text: str, options: Sequence[AgentState]) -> AgentState:
-    """Return the option that ``{"next_state": "<value>"}`` names, in any case.
+    """Return the option that ``{"next_state": "<value>"}`` names, in upper or lower case.
 
     Raises:
         UselessAnswerError: (a ValueError) `unparsable` if the text is not a JSON object with a string under
-            ``next_state``, `invalid-state` if that is not among the options, or `thought` if there is only a thought.
+            ``next_state``, `invalid-state` if that is not an option, or `thought` if the text is only a thought.
     """
     data = parse_json(response_text)
     name = data.get("next_state") if isinstance(data, dict) else None
@@ -149,8 +150,8 @@ def parse_reasoner_response(response_text: str, options: Sequence[AgentState]) -
     raise UselessAnswerError("invalid-state", f"invalid state {name[:80]!r} (allowed: {allowed})")
 
 
-def reason_in(response_text: str) -> str:
-    """Return the reason in an answer, as `plain` text; empty if there is none."""
+def read_reason(response_text: str) -> str:
+    """Return an answer's reason as `plain` text; empty if there is none."""
     try:
         data = parse_json(response_text)
     except UselessAnswerError:

@@ -21,16 +21,10 @@ class RuleParams(Params):
     """Weights of the rule besides those fitted to personality."""
 
     slope: float = Field(
-        default=1.5,
-        ge=-100,
-        le=100,
-        description="Log-odds of engaging per half width of the agent's band (an assumption)",
+        1.5, ge=-100, le=100, description="Log-odds of engaging per half width of the agent's band (an assumption)"
     )
     velocity: float = Field(
-        default=0.3,
-        ge=-100,
-        le=100,
-        description="Log-odds of engaging per log(1 + velocity of the post) (an assumption)",
+        0.3, ge=-100, le=100, description="Log-odds of engaging per log(1 + velocity of the post) (an assumption)"
     )
     media: float = Field(
         default=0.3,
@@ -43,7 +37,7 @@ class RuleParams(Params):
 
 
 LETTER_TOKENS: Final = 16
-"""Most tokens of an answer of one letter, unless the user sets another limit."""
+"""Most tokens of a one-letter answer, unless the user sets another limit."""
 _MOST_TOKENS: Final[int] = LLMParams.model_fields["max_answer_tokens"].default
 
 
@@ -56,15 +50,10 @@ class ReasonerParams(LLMParams):
         "LLM if it is installed, else the rule; 'distilled' is a small model of an LLM's choices",
     )
     model_by: str | None = Field(
-        default=None,
-        description="Attribute that decides which LLM an agent has (model maps each of its values to an LLM); null: "
-        "each agent draws its LLM by the shares in model",
+        None, description="Attribute that selects an agent's LLM (see model); null: agents draw LLMs by shares in model"
     )
     llm_share: float = Field(
-        default=1.0,
-        ge=0,
-        le=1,
-        description="Share of open choices that the LLM answers, by a keyed draw; the distilled model answers the rest",
+        1.0, ge=0, le=1, description="Share of open choices that the LLM answers; the distilled model answers the rest"
     )
     distilled: UserPath | None = Field(
         default=None, min_length=1, description="File of a distilled model (prism distill RUN makes one), or its folder"
@@ -72,56 +61,47 @@ class ReasonerParams(LLMParams):
     answer: Literal["choice", "probabilities", "decision"] | None = Field(
         default=None,
         description="The LLM's form of answer: choice: one option; probabilities: one for each option, from which "
-        "each agent draws; decision: the same from a decision model, which writes no text; null: choice, "
+        "each agent draws; decision: probabilities from a decision model, which writes no text; null: choice, "
         "or probabilities with the embedded LLM",
     )
     decision_orders: Literal[1, 2] = Field(
-        default=1,
-        description="Orders of options for a decision model; 2: also in reverse, averaged (two calls)",
+        default=1, description="Orders of options for a decision model; 2: average with the reverse order (two calls)"
     )
     reason: bool = Field(
         default=False, description="Ask for a sentence that explains each choice; only with answer: choice"
     )
     persona: Literal["individual", "archetype"] | None = Field(
         default=None,
-        description="Who asks: the individual agent, or its archetype, so that one answer serves many; null: "
-        "individual, or archetype with the embedded LLM",
+        description="Who asks: each individual agent, or its archetype; null: individual, archetype if embedded",
     )
     archetypes: int = Field(
         default=4, ge=1, le=1000, description="Number of archetypes into which agents are clustered"
     )
     spend_on: SpendOn = Field(
         default="open",
-        description="What a limit is spent on first: the most 'open' choices (nearest to the middle of the band), or "
-        "the most 'followed' agents",
+        description="What a limit is spent on first: 'open' choices (near the middle of the band) or 'followed' agents",
     )
     attempts: int = Field(
-        default=3,
-        ge=1,
-        le=100,
-        description="Attempts at a question after a failure that may pass (or a useless answer)",
+        3, ge=1, le=100, description="Attempts at a question after failures that may pass (or useless answers)"
     )
     fallback: Fallback = Field(
-        default="first",
-        description="The replacement of a missing answer: the 'first' option, the 'rule', or to 'stay'",
+        "first", description="What replaces a missing answer: the 'first' option, 'rule', 'stay'"
     )
     max_fallback_share: float = Field(
-        default=0.05,
-        ge=0,
-        le=1,
-        description="Share of fallbacks among answers above which a run fails (questions beyond a limit do not count)",
+        0.05, ge=0, le=1, description="Share of fallbacks above which a run fails (not counting those of limits)"
     )
     asks_action: bool = Field(
-        default=False,
-        description="Also ask which action a finished draft becomes, instead of drawing it from propensities",
+        default=False, description="Also ask for the action of a finished draft, instead of drawing it by propensities"
     )
     rule: RuleParams = Field(default=RuleParams(), description="Weights of the rule-based reasoner")
 
     @model_validator(mode="after")
-    def _distilled_is_named(self) -> Self:
+    def _keys_agree(self) -> Self:
         if self.distilled is None and (self.kind == "distilled" or (self.llm_share < 1 and self.kind != "rule")):
             why = "kind=distilled" if self.kind == "distilled" else f"llm_share={self.llm_share:g}"
             raise ValueError(f"{why} needs reasoner.distilled, a model file: prism distill RUN makes one")
+        if self.reason and self.answer not in (None, "choice"):
+            raise ValueError(f"reason: answer={self.answer} cannot include a reason; set reasoner.answer=choice")
         return self
 
     @model_validator(mode="after")
@@ -133,34 +113,28 @@ class ReasonerParams(LLMParams):
             raise ValueError(f"model: kind={self.kind} has one LLM; several need a server (kind={' or '.join(SERVED)})")
         for key, value in model.items() if isinstance(model, dict) else ():
             if not (isinstance(value, float) and value > 0 if by is None else isinstance(value, str) and value):
-                wanted = "a share above 0" if by is None else "the name of an LLM"
+                allowed = "a share above 0" if by is None else "the name of an LLM"
                 more = "; to choose by an attribute, set model_by" if by is None and isinstance(value, str) else ""
-                raise ValueError(f"model: {key}: give {wanted}, not {value!r:.60}{more}")
-        llms = self.llms or (self.one_llm,)
+                raise ValueError(f"model: {key}: give {allowed}, not {value!r:.60}{more}")
+        llms = self.llms or (self.single_llm,)
         if isinstance(self.host, dict) and (others := self.host.keys() - llms):
             raise ValueError(f"host: {min(others)!r:.60} is not asked; model names {', '.join(llms)}")
         return self
 
     @property
     def llms(self) -> tuple[str, ...]:
-        """Sorted names of the LLMs among which agents are divided; empty if one LLM serves all."""
+        """Sorted names of the LLMs among which agents are divided; empty if all agents share one."""
         model = self.model if isinstance(self.model, dict) else {}
         return tuple(sorted({str(name) for name in (model.values() if self.model_by else model)}))
 
     def each(self) -> dict[str, Self]:
-        """Return the parameters of each LLM by its name; a single LLM has the empty text as its name."""
-        same = {"kind": first_kind(self.kind), "model_by": None}
-        return {llm: self.model_copy(update={**same, "model": llm}) for llm in self.llms} or {"": self}
-
-    @model_validator(mode="after")
-    def _a_choice_has_reasons(self) -> Self:
-        if self.reason and self.answer not in (None, "choice"):
-            raise ValueError(f"reason: answer={self.answer} has no words for a reason; set reasoner.answer=choice")
-        return self
+        """Return the parameters of each LLM by its name; the name of a single LLM is the empty text."""
+        shared = {"kind": first_kind(self.kind), "model_by": None}
+        return {llm: self.model_copy(update={**shared, "model": llm}) for llm in self.llms} or {"": self}
 
     @property
     def decides(self) -> bool:
-        """Whether it asks a decision model."""
+        """Whether a decision model is asked."""
         return self.answer == "decision"
 
     @property
@@ -171,11 +145,7 @@ class ReasonerParams(LLMParams):
 
 
 def with_options(params: ReasonerParams, options: dict[str, Any]) -> ReasonerParams:
-    """Return parameters with some changed by name.
-
-    Raises:
-        ConfigError: If one is unknown or out of range.
-    """
+    """Return a copy with some parameters changed; ConfigError if an option is unknown or out of range."""
     for name in options:
         if name not in ReasonerParams.model_fields:
             near = did_you_mean(name, ReasonerParams.model_fields)

@@ -1,9 +1,9 @@
-"""An oracle that decides by what the embedded LLM finds likely (pointwise mutual information)."""
+"""An oracle that decides by pointwise mutual information, computed with the embedded LLM."""
 
 import json
 import time
 from functools import lru_cache
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from prism_mesa.llm.clients.embedded import (
     saying_request,
     token_places,
 )
+from prism_mesa.llm.clients.recorded import RecordedClient
 from prism_mesa.llm.errors import UselessAnswerError
 from prism_mesa.llm.text import MAX_INTERESTS, MEDIA_CAP, NAME_CAP, TEXT_CAP, parse_json, plain
 from prism_mesa.reasoner.params import RuleParams
@@ -26,7 +27,7 @@ PMI_MIDDLE: Final = 1.06
 PMI_SCALE: Final = 1.53
 """Matching posts have PMI_MIDDLE + PMI_SCALE on average, others PMI_MIDDLE - PMI_SCALE (benchmarks/embedded.py)."""
 _MOST: Final = 1e6
-"""No log-ratio is as large."""
+"""An upper bound of log-ratios."""
 _POSTS_KEPT: Final = 1024
 _INTERESTS_KEPT: Final = 8192
 _LIKED: Final = '"{}" was liked by people interested in'
@@ -37,25 +38,28 @@ class PmiOracle:
     """Decides by how much likelier a post makes an interest: pointwise mutual information.
 
     (For choices by LLMs: Holtzman et al. 2021, doi:10.18653/v1/2021.emnlp-main.564.) The LLM reads ``"<post>" was liked
-    by people interested in``. The score of an interest is the log-probability of its first token there, less that after
-    ``"..."`` instead of the post; tokens below the `TOP` likeliest count as the last of them. An interest has the
-    spelling, unchanged or in lowercase, that is likelier without a post. The best of several interests counts (AUC over
-    default personas and posts .98, against .94 and .96 for a mean and a sum).
+    by people interested in``. The score of an interest is the log-probability of its first token, minus its
+    log-probability after ``"..."`` instead of the post; tokens below the `TOP` likeliest count as the last. Each
+    interest is spelled unchanged or in lowercase, whichever is likelier without a post. The best of several interests
+    counts (AUC over default personas and posts .98; .94 for the mean, .96 for the sum).
 
     The score replaces the utility in the rule (`RuleReasoner`): its position on the band is ``(pmi - PMI_MIDDLE) /
     PMI_SCALE``, limited to -3..3. One reading of a post serves all interests, and the last 1,024 posts are kept.
     """
 
-    def __init__(self, client: EmbeddedChatClient, params: RuleParams | None = None) -> None:
-        self.client = client
+    def __init__(self, client: EmbeddedChatClient | RecordedClient, params: RuleParams | None = None) -> None:
         self.rule = RuleReasoner(params)
         self.name, self.digest, self.label = client.name, client.digest, client.label
-        self.decoding: dict[str, Any] = {"method": "pmi", "top": TOP, "without": _NO_POST, "build": client.build}
+        if isinstance(client, RecordedClient):
+            self.decoding = client.decoding
+            return
+        self.client = client
+        self.decoding = {"method": "pmi", "top": TOP, "without": _NO_POST, "build": client.build}
         self._after = lru_cache(_POSTS_KEPT)(self._read_prompt)
         self._first_token = lru_cache(_INTERESTS_KEPT)(self._read_first_token)
 
     def write(self, question: Question) -> str:
-        """Return the text that the LLM reads, and the sorted interests, each on a line; empty without a post."""
+        """Return the text that the LLM reads and the sorted interests, one per line; empty without a post."""
         post = question.post
         text = "" if post is None else plain(post.text, TEXT_CAP)
         media = "" if post is None else plain(post.media_description, MEDIA_CAP)
@@ -66,7 +70,7 @@ class PmiOracle:
     async def ask(self, prompt: str, question: Question, attempt: int = 0) -> Completion:
         """Return ``{"pmi": 2.25, "of": {"jazz": 2.25, "tea": -0.5}}``, rounded to four digits.
 
-        Without a post or without interests it is PMI_MIDDLE, and the LLM is not asked.
+        Without a post or interests the score is PMI_MIDDLE, and the LLM is not asked.
         """
         read, *interests = prompt.split("\n")
         if not interests:
@@ -82,7 +86,7 @@ class PmiOracle:
         return tuple(self.rule.probabilities(choices, np.array([band_position(raw)]))[0].tolist())
 
     def _scores(self, read: str, interests: list[str]) -> tuple[dict[str, float], int]:
-        """Return the score of each interest, and the number of tokens that the LLM reads for them."""
+        """Return the score of each interest, and the number of tokens that the LLM read."""
         before, _ = self._after(_NO_POST)
         after, n_tokens = self._after(read)
         scores = {}
@@ -109,11 +113,7 @@ def _logprob(logprobs: dict[int, float], token: int | None) -> float:
 
 
 def band_position(raw: str) -> float:
-    """Return the position of a recorded score on the rule's band: -1 for an average post that does not match, else 1.
-
-    Raises:
-        UselessAnswerError: `unparsable` if there is no score.
-    """
+    """Return a recorded score's position on the rule's band; UselessAnswerError (`unparsable`) if there is none."""
     answer = parse_json(raw)
     score = answer.get("pmi") if isinstance(answer, dict) else None
     if not isinstance(score, float | int) or isinstance(score, bool) or not abs(score) < _MOST:

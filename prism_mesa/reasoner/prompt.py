@@ -1,7 +1,7 @@
 """The prompt and the form of its answer, with static text first so that servers can reuse it.
 
-Texts of users (posts, names, interests) are data: one line, without control characters, cut to a cap, between ``<<<``
-and ``>>>``, which no text can contain. No prompt is longer than 5,500 characters.
+Users' texts (posts, names, interests) are data: one line without control characters, cut to a cap, between ``<<<`` and
+``>>>``, which no text can contain. A prompt has at most 5,500 characters.
 """
 
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ from prism_mesa.llm.text import (
     one_letter,
     plain,
 )
-from prism_mesa.reasoner.question import Question, post_of
+from prism_mesa.reasoner.question import Question, read_post
 from prism_mesa.statechart import AgentState
 
 STATE_DESCRIPTIONS: dict[AgentState, str] = {
@@ -55,8 +55,8 @@ def _quoted(text: object, cap: int) -> str:
 
 
 def format_context(context: Any) -> str:
-    """Describe the post at hand, without its relevance, which no user sees; for `context` see `post_of`."""
-    post = post_of(context)
+    """Describe the post without its relevance, which users do not see; for `context` see `read_post`."""
+    post = read_post(context)
     if post is None:
         return "There is no post in front of you."
     author = post.author_name or (f"user {post.author}" if post.author >= 0 else "")
@@ -94,7 +94,7 @@ def _history(lines: Sequence[str]) -> str:
 
 @lru_cache(maxsize=256)
 def _task(options: tuple[AgentState, ...], *, lettered: bool, reason: bool) -> str:
-    """Return the start of every prompt, which depends only on the options and the form of the answer."""
+    """Return the start of all prompts with these options and this form of answer."""
     names = [f"{letter}. {o.value}" for letter, o in zip(LETTERS, options, strict=False)] if lettered else []
     names = names or [f"- {option.value}" for option in options]
     lines = "\n".join(f"{name}: {STATE_DESCRIPTIONS[o]}" for name, o in zip(names, options, strict=True))
@@ -104,7 +104,7 @@ def _task(options: tuple[AgentState, ...], *, lettered: bool, reason: bool) -> s
 
 @lru_cache(maxsize=65_536)
 def profile_text(name: str, interests: tuple[str, ...], personality: str) -> str:
-    """Describe an agent for prompts; an agent without a name is just a user."""
+    """Describe an agent for prompts; one without a name is called a user."""
     who = f"You are {_quoted(name, NAME_CAP)}, a social media user." if name else "You are a social media user."
     named = ", ".join(filter(None, (plain(interest, NAME_CAP) for interest in interests[:MAX_INTERESTS])))
     likes = _quoted(named, MAX_INTERESTS * NAME_CAP) if named else "none in particular"
@@ -127,9 +127,9 @@ def build_reasoner_prompt(
 ) -> str:
     """Return the prompt: the task and the options, then the agent, then its situation, then the post.
 
-    The prompt has the first 12 interests and the last 5 lines of `history` (oldest first). With `lettered` it asks for
-    one letter, else for a JSON object, which with `reason` also has a sentence of explanation. With `lettered=None` it
-    leaves out task and options (see `decision_form`).
+    The prompt has the first 12 interests and the last 5 lines of `history` (oldest first). It asks for one letter if
+    `lettered`, otherwise for a JSON object, which with `reason` includes an explanation. With `lettered=None` it omits
+    the task and the options (see `decision_form`).
     """
     parts = (
         "" if lettered is None else _task(tuple(options), lettered=lettered, reason=reason),
@@ -144,8 +144,8 @@ def build_reasoner_prompt(
 def question_prompt(question: Question, *, lettered: bool | None = False, reason: bool = False) -> str:
     """Return the prompt of a question; equal questions have equal prompts.
 
-    That of an archetype (`Persona.archetype`) has no name, no history, and only the content of the post, so that all
-    agents of an archetype have the same prompt about the same text.
+    For an archetype (`Persona.archetype`) the prompt has no name, no history, and only the content of the post, so all
+    its agents share a prompt about the same text.
     """
     persona, post, name, history = question.persona, question.post, question.persona.name, question.history
     if persona.archetype >= 0:
@@ -168,13 +168,13 @@ def question_prompt(question: Question, *, lettered: bool | None = False, reason
 
 @lru_cache(maxsize=256)
 def decision_form(options: tuple[AgentState, ...], orders: int) -> Decision:
-    """Return the form in which a decision model chooses among an agent's options."""
+    """Return the form in which a decision model chooses among the options."""
     names = tuple(option.value for option in options)
     return Decision(names, _ROLE, tuple(STATE_DESCRIPTIONS[option] for option in options), orders)
 
 
 def answer_schema(options: Sequence[AgentState], *, reason: bool = False) -> dict[str, Any]:
-    """Return the JSON schema that allows one of the options and, with `reason`, a text after it."""
+    """Return the JSON schema of an answer: one of the options and, with `reason`, a text after it."""
     properties: dict[str, Any] = {"next_state": {"type": "string", "enum": [option.value for option in options]}}
     properties |= {"reason": {"type": "string"}} if reason else {}
     required = list(properties)

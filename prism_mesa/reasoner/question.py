@@ -1,4 +1,4 @@
-"""An agent's open choice as plain, frozen values, and its answer."""
+"""Agents' open choices and their answers, as frozen values and as columns."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ class Persona:
         traits: Big Five on 1..5, in the order of `domain.BIG_FIVE`.
         propensities: Shares of like, reply and reshare among its engagements; they sum to 1.
         low: Relevance below which the agent ignores a post, 0..1; above `high` it engages.
-        archetype: The archetype whose name, interests and personality the prompt has; -1: the agent's own.
+        archetype: The archetype that the prompt describes instead of the agent; -1: none.
     """
 
     name: str
@@ -60,11 +60,11 @@ class Question:
 
 @dataclass(frozen=True)
 class PlacedQuestion:
-    """A question with its place in the run and the agent's own keyed draw in [0, 1).
+    """A question with its place in the run and the agent's keyed draw in [0, 1).
 
     Attributes:
-        followers: Number of the agent's followers; a budget may go to the most followed first.
-        llm: The agent's LLM if there are several; empty if one LLM serves all.
+        followers: Number of the agent's followers; a budget may prefer the most followed agents.
+        llm: The agent's LLM if there are several, else empty.
     """
 
     question: Question
@@ -81,11 +81,11 @@ class Answer:
     """The answer to a question.
 
     Attributes:
-        choice: One of the options; None stays in the state (only with the fallback `stay`).
-        source: Who gave it; `fallback` and `budget` stand in for an LLM, and `reason` says why in one word.
-        attempts: Number of attempts at the LLM.
+        choice: One of the options; None (only with the fallback `stay`) keeps the state.
+        source: Who answered; `fallback` and `budget` replace an LLM, and `reason` says why in one word.
+        attempts: Number of times the LLM was asked.
         key: The ledger's key of the answer; empty if no LLM was asked.
-        probabilities: Probability of each option (a plain choice: 1 for one of them); empty with a fallback.
+        probabilities: Probability of each option (1 for a plain choice); empty for a fallback.
     """
 
     choice: AgentState | None
@@ -101,8 +101,8 @@ class OpenChoices:
     """The open choices of n agents with the same options, as columns.
 
     Attributes:
-        relevance: Of the post, 0..1; `utility` its value to the agent, `velocity` and `media` as in `Post`.
-        low: Lower end of the agent's band; `high` the upper end.
+        relevance: The post's relevance, 0..1; `utility`, `velocity` and `media` are as in `Post`.
+        low: Lower end of the agent's band; `high` is the upper end.
         traits: Big Five, 1..5, shape (n, 5).
         propensities: Shares of like, reply, reshare, shape (n, 3).
         draws: The agents' keyed draws in [0, 1).
@@ -122,11 +122,11 @@ class OpenChoices:
 
 @dataclass(frozen=True)
 class DetailedChoices(OpenChoices):
-    """Open choices with the details that distilled models need; 0 without a post.
+    """Open choices with the details that distilled models need; all are 0 without a post.
 
     Attributes:
         match: As `Question.match`.
-        likes: Of the post's root; so `replies` and `reshares`.
+        likes: Likes of the post's root; `replies` and `reshares` are the root's, too.
         kind: The post's kind, as an index into `domain.POST_KINDS`.
     """
 
@@ -138,7 +138,7 @@ class DetailedChoices(OpenChoices):
 
     @classmethod
     def of(cls, choices: OpenChoices, match: npt.NDArray[np.float64], post: Callable[[str], Any]) -> Self:
-        """Return open choices with their details; `post(name)` returns a field of the posts, as whole numbers."""
+        """Add details to open choices; `post(name)` returns a field of the posts as whole numbers."""
         details = {name: post(name) for name in ("likes", "replies", "reshares", "kind")}
         return cls(**vars(choices), match=match, **details)
 
@@ -148,17 +148,17 @@ _HALF_BAND = (_DEFAULT.high - _DEFAULT.low) / 2
 _TELLING = ("text", "author", "author_name", "post_id", "media_type", "relevance", "velocity", "likes")
 _RECENT = 5
 _MOST = 2.0**53
-"""Larger numbers are ignored: a float does not hold them exactly."""
+"""Larger numbers are ignored, because floats do not represent them exactly."""
 
 
-def question_of(
+def make_question(
     agent: Any, current_state: AgentState, trigger: str, options: Iterable[AgentState], context: Any = None
 ) -> Question:
-    """Return the open choice of `agent` as plain values.
+    """Return an agent's open choice as plain values.
 
-    The agent is read by attribute: `name`, `interests`, `personality`, and if present `traits`, `propensities`,
+    It reads the agent's attributes `name`, `interests`, `personality`, and if present `traits`, `propensities`,
     `low_threshold` and `high_threshold` (else a band of .2 around `engagement_threshold`) and `state_history`. Options
-    may be states or their values. For `context` see `post_of`.
+    may be states or their values. For `context` see `read_post`.
 
     Raises:
         ValueError: If there are no options.
@@ -167,11 +167,11 @@ def question_of(
     if not states:
         raise ValueError(f"no options for {trigger!r} in {current_state!s}: give at least one state to choose from")
     history = tuple(_entry_text(entry) for entry in list(getattr(agent, "state_history", None) or ())[-_RECENT:])
-    return Question(persona_of(agent), AgentState(current_state), trigger, states, post_of(context), history)
+    return Question(read_persona(agent), AgentState(current_state), trigger, states, read_post(context), history)
 
 
-def persona_of(agent: Any) -> Persona:
-    """Return the persona of `agent`; missing attributes have the defaults of `Persona`."""
+def read_persona(agent: Any) -> Persona:
+    """Read the persona of `agent`; missing attributes have the defaults of `Persona`."""
     interests = getattr(agent, "interests", None)
     words = (interests,) if isinstance(interests, str) else () if interests is None else interests
     low, high = _band(agent)
@@ -212,7 +212,7 @@ def _numbers(values: Any, names: Sequence[str], default: tuple[float, ...]) -> t
 
 
 def _entry_text(entry: Any) -> str:
-    """Return an entry of a `state_history` as ``idle -> scrolling (feed_ready)``; texts stay as they are."""
+    """Return an entry of a `state_history` as ``idle -> scrolling (feed_ready)``; texts stay unchanged."""
     if isinstance(entry, str):
         return entry
     read = _reader(entry)
@@ -225,10 +225,10 @@ def _reader(value: Any) -> Callable[[str, Any], Any]:
     return value.get if isinstance(value, Mapping) else partial(getattr, value)
 
 
-def post_of(context: Any) -> Post | None:
+def read_post(context: Any) -> Post | None:
     """Return `context` as a `Post`.
 
-    A mapping or an object is read by the fields of `Post`; missing and wrong values have its defaults. Any other value
+    A mapping or an object may have the fields of `Post`; missing and invalid values get its defaults. Any other value
     becomes the text of a post.
     """
     if context is None or isinstance(context, Post):
@@ -254,7 +254,7 @@ def post_of(context: Any) -> Post | None:
 
 
 def _described(context: Any) -> str:
-    """Return any value as text that is the same in every process (no memory address)."""
+    """Describe any value by a text without memory addresses, which differ between processes."""
     if isinstance(context, Mapping):
         return "; ".join(f"{key}: {value}" for key, value in islice(context.items(), 10))
     kind = type(context)

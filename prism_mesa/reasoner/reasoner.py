@@ -1,4 +1,4 @@
-"""The reasoner: asks an LLM which of its open options an agent takes; the agent's keyed draw selects one."""
+"""The reasoner: asks an LLM for the probabilities of an agent's options; the agent's keyed draw selects one."""
 
 import json
 import logging
@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
+
+import numpy as np
 
 from prism_mesa.errors import ConfigError, LLMFailureException, OracleError, one_line, redact_credentials
 from prism_mesa.llm.answer_store import AnswerStore
@@ -18,7 +20,7 @@ from prism_mesa.llm.ledger import Ledger, answer_key
 from prism_mesa.llm.params import DECISION_MODEL, Source
 from prism_mesa.llm.request import RunPosition
 from prism_mesa.llm.text import NAME_CAP, plain
-from prism_mesa.reasoner.batch import Decider, drawn_one
+from prism_mesa.reasoner.batch import Decider, select_options
 from prism_mesa.reasoner.distilled import DistilledReasoner
 from prism_mesa.reasoner.oracle import Oracle, as_oracle
 from prism_mesa.reasoner.params import ReasonerParams, SpendOn, with_options
@@ -34,7 +36,7 @@ _REMEDIES: Final = (
     ("support chat", "an LLM that chats (reasoner.model), or reasoner.answer=decision for one that decides"),
     ("context|too long", "more context (reasoner.num_ctx with Ollama, else the server's), or fewer max_answer_tokens"),
 )
-"""What to change, by words in the server's error."""
+"""Remedies by words in the server's error."""
 
 logger = logging.getLogger("prism_mesa.reasoner")
 type _Pending = PendingQuestion[PlacedQuestion, Answer]
@@ -42,7 +44,7 @@ type _Pending = PendingQuestion[PlacedQuestion, Answer]
 
 @dataclass(frozen=True)
 class _OpenChoice:
-    """The kind of question that an agent's open choice is (see `gateway.Questions`)."""
+    """Open choices as questions to an LLM (see `gateway.Questions`)."""
 
     oracles: Mapping[str, Oracle]
     params: ReasonerParams
@@ -69,7 +71,7 @@ class _OpenChoice:
         async def ask(attempt: int) -> Completion:
             return await oracle.ask(prompt, asked, attempt)
 
-        in_model = place.agent >= 0  # a single decision is retried and falls back, however often it fails
+        in_model = place.agent >= 0  # a single decision may fail any number of times
         return PendingQuestion(
             question,
             prompt,
@@ -88,7 +90,8 @@ class _OpenChoice:
         """Return the option that the agent's draw selects, or the fallback."""
         ask, fallback, reason = pending.question, self.params.fallback, pending.reason
         if not reason:
-            choice = ask.question.options[drawn_one(pending.value, ask.draw)]
+            [chosen] = select_options(np.array([pending.value]), np.array([ask.draw]))
+            choice = ask.question.options[chosen]
             return Answer(choice, source, "", pending.counted_attempts, pending.key, pending.value), source
         if pending.raw is not None and pending.is_replay:
             message = f"the answer in the ledger for {self.describe(pending)} cannot be used: {pending.error}"
@@ -97,10 +100,10 @@ class _OpenChoice:
             logger.warning("an answer in the ledger cannot be used: fallback %r (%s)", fallback, pending.error)
         elif pending.is_first and reason != NO_BUDGET and not pending.is_replay:
             _log_fallback(pending, fallback)
-        by_rule = self.rule.answer([ask])[0].choice if fallback == "rule" else None
-        stand_in = ask.question.options[0] if fallback == "first" else by_rule
+        rules_choice = self.rule.answer([ask])[0].choice if fallback == "rule" else None
+        choice_instead = ask.question.options[0] if fallback == "first" else rules_choice
         source = "budget" if reason == NO_BUDGET else "fallback"
-        return Answer(stand_in, source, reason, pending.counted_attempts, pending.key), source
+        return Answer(choice_instead, source, reason, pending.counted_attempts, pending.key), source
 
     def summarise(self, pending: _Pending, value: tuple[float, ...]) -> tuple[str, str]:
         """Return the chosen option, or the probabilities as JSON."""
@@ -114,10 +117,10 @@ class _OpenChoice:
         who = f"agent {place.agent} ({plain(question.persona.name, NAME_CAP)})"
         return f"round {place.round}, tick {place.tick}, {who}: {question.trigger} in {question.state.value}, {options}"
 
-    def hopeless(self, pending: _Pending) -> LLMFailureException:
-        """Return the error that an LLM's first answers are all useless, with the last one and what to change."""
+    def useless_error(self, pending: _Pending) -> LLMFailureException:
+        """Return the error for an LLM whose first answers are all useless; it quotes the last and names a remedy."""
         oracle = self.oracle(pending.place.llm)
-        message = f"{oracle.label}: none of its first {MOST_USELESS} answers is of any use"
+        message = f"{oracle.label}: its first {MOST_USELESS} answers are all useless"
         decides = getattr(oracle, "form", "") == "decision"
         if decides or (isinstance(pending.error, OracleError) and pending.error.reason != "empty"):
             fault = plain(str(pending.error).removeprefix(f"{oracle.label}: "), _LONGEST_FAULT)
@@ -127,32 +130,32 @@ class _OpenChoice:
             message += f": {fault}"
         else:
             last = plain(pending.last_text or pending.error, _SHOWN)
-            wanted = _wanted([option.value for option in pending.question.question.options], oracle)
+            wanted = _readable_answers([option.value for option in pending.question.question.options], oracle)
             remedy = "change what it answers, or the LLM (reasoner.model)"
-            message += f"; the last one was {last!r}, and wanted is {wanted}: {remedy}"
+            message += f"; the last one was {last!r}, expected was {wanted}: {remedy}"
         return LLMFailureException("useless", MOST_USELESS, "agents", message)
 
 
 class Reasoner(LLMGateway[PlacedQuestion, Answer, ReasonerParams], Decider):
     """Lets an LLM answer open choices.
 
-    Equal questions are asked once (see `LLMGateway`). If that fails, they are all `fallback` until the next round.
-    Questions beyond a limit are `budget`. If the first `MOST_USELESS` answers to a model's agents are all useless, the
-    reasoner raises an error instead of using fallbacks.
+    Equal questions are asked once (see `LLMGateway`). If that fails, all of them use the fallback until the next round.
+    Questions beyond a limit have the source `budget`. If the first `MOST_USELESS` answers to a model's agents are all
+    useless, the reasoner raises an error instead of using fallbacks.
 
     Args:
         client: A client, an oracle, or a function ``(prompt) -> str``, plain or async. Several, ``{"a": f, "b": g}``,
-            have equal shares of the agents unless `model` sets others; the first answers single decisions.
+            share the agents equally unless `model` sets other shares; the first answers single decisions.
         ledger: The run's own ledger, which the caller closes.
         params: Attempts, limits, fallback, ... (see `ReasonerParams`).
         store: See `LLMGateway`, also for `kind` and `note`.
         rule: The rule behind the fallback `rule`.
-        distilled: Answers the open choices of a model that `llm_share` does not give to the LLM.
+        distilled: Answers the open choices that `llm_share` does not assign to the LLM.
         options: Single parameters by name: ``fallback="rule"``, ``max_concurrency=8``.
 
     Attributes:
         batch_reasoner: The reasoner that answers whole columns instead, or None.
-        oracles: The oracles by the names of `llms`; a single oracle has the empty text as its name.
+        oracles: The oracles by the names in `llms`; the name of a single oracle is the empty text.
 
     Raises:
         ConfigError: If a parameter is unknown or out of range.
@@ -206,12 +209,12 @@ class Reasoner(LLMGateway[PlacedQuestion, Answer, ReasonerParams], Decider):
 
     @property
     def llm_share(self) -> float:
-        """Share of a model's open choices that go to the LLM."""
+        """Share of open choices that the LLM answers."""
         return 1.0 if self.batch_reasoner is None else self.params.llm_share
 
     @property
     def n_archetypes(self) -> int:
-        """Number of archetypes into which agents are clustered; 0: none."""
+        """Number of archetypes into which agents are clustered; 0 for none."""
         return self.params.archetypes if self.params.persona == "archetype" else 0
 
 
@@ -227,13 +230,13 @@ def _priority(ask: PlacedQuestion, spend_on: SpendOn) -> float:
 
 def _log_fallback(pending: _Pending, fallback: str) -> None:
     question, error = pending.question.question, pending.error
-    foreseen = isinstance(error, OracleError | UselessAnswerError | TimeoutError)
+    is_expected = isinstance(error, OracleError | UselessAnswerError | TimeoutError)
     name, trigger = plain(question.persona.name, NAME_CAP), plain(question.trigger, NAME_CAP)
     details = name, trigger, question.state.value, fallback, pending.reason, error
-    logger.warning("%s, %s in %s: fallback '%s' (%s: %s)", *details, exc_info=None if foreseen else error)
+    logger.warning("%s, %s in %s: fallback '%s' (%s: %s)", *details, exc_info=None if is_expected else error)
 
 
-def _wanted(options: list[str], oracle: Any) -> str:
+def _readable_answers(options: list[str], oracle: Any) -> str:
     """Describe the answers that an oracle can read."""
     names = " or ".join(options)
     if getattr(oracle, "form", "") == "choice":

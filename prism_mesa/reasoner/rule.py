@@ -1,18 +1,18 @@
-"""The rule: decides on engagement from utility, velocity, media and personality, by a keyed draw.
+"""The rule: decides whether to engage by utility, velocity, media, personality and a keyed draw.
 
 P(engage) = logistic(z), with
 
     z = BIAS + slope * position + velocity_weight * log(1 + velocity) + media_weight * has_media
         + sum(TRAIT_WEIGHTS * standardised traits)
 
-where `position` is the post's utility on the agent's band: -1 at its lower end, 1 at its upper end,
-limited to -3..3, and 0 if the band has no width.
+where `position` is the post's utility on the agent's band: -1 at its lower end, 1 at its upper end, limited to -3..3,
+and 0 if the band has no width.
 
 BIAS and TRAIT_WEIGHTS are a logistic regression of "liked, reshared or replied" in a 30-minute window of use on the
 five traits: 1,608 windows of 233 US Twitter users, computed from the data of Oldemburgo de Mello, Cheung and Inzlicht
 2024, Communications Psychology 2:15, doi:10.1038/s44271-024-00062-z. Standard errors, clustered by person: .12; .14,
-.13, .13, .15, .13. We assume that a weight for half an hour also holds for one decision. `slope` and
-`velocity_weight` (`RuleParams`) are assumed, too.
+.13, .13, .15, .13. We assume that weights for half an hour also apply to one decision. `slope` and `velocity_weight`
+(`RuleParams`) are assumptions, too.
 
 `media_weight` (`RuleParams.media`) is the logarithm of a ratio: tweets with a photo had 1.35 times, with a video
 1.28 times the retweets of their accounts' average tweet (2 million tweets of verified accounts in the US; S. Rogers,
@@ -49,7 +49,7 @@ _ACTIVE = {AgentState.COMPOSING, *_ENGAGING}
 
 
 def rounded_table(values: Iterable[float]) -> Floats:
-    """Return values rounded to 2**-30, so that all machines have the same digits of exp and log."""
+    """Round values to 2**-30, so that exp and log have the same digits on all machines."""
     return np.array([round(value * 2**30) / 2**30 for value in values])
 
 
@@ -61,7 +61,7 @@ _TRAITS: Final = np.array(TRAIT_WEIGHTS, np.float64), np.array(TRAIT_MEANS), np.
 
 
 def band_positions(choices: OpenChoices) -> Floats:
-    """Return the position of each post on its band, -3..3."""
+    """Return the position of each post on its agent's band, -3..3."""
     width = choices.high - choices.low
     wide = width > 0
     raw = 2.0 * (choices.utility - choices.low) / np.where(wide, width, 1.0) - 1.0
@@ -87,7 +87,7 @@ class RuleReasoner(BatchReasoner[OpenChoices]):
         return "rule"
 
     def kernel_rule(self, key: np.uint64) -> Rule:
-        """Return the rule's constants, with which kernels compute its answers; `key` keys the draws of the round."""
+        """Return the rule's constants for kernels; `key` keys the draws of the round."""
         weights = float(self.params.slope), float(self.params.velocity), float(self.params.media)
         return Rule(True, key, BIAS, *weights, *_TRAITS, _LOGISTIC, LOG1P, STEPS, MAX_POSITION)
 
@@ -108,12 +108,12 @@ class RuleReasoner(BatchReasoner[OpenChoices]):
     def probabilities(self, choices: OpenChoices, positions: Floats | None = None) -> Floats:
         """Return the probability of each option, shape ``(n, len(options))``; rows sum to 1.
 
-        Active options share P(engage) by the agent's propensities (COMPOSING stands for the actions that
-        are not offered), passive ones share the rest equally. If all options are of one kind, they share all of it.
+        Active options share P(engage) by the agent's propensities (COMPOSING stands for the actions that are not
+        offered); passive options share the rest equally. If all options are active, or all passive, they share 1.
 
         Args:
             choices: The open choices, n rows.
-            positions: Position of each post on its band, shape (n,), if it does not follow from the utility.
+            positions: Position of each post on its band, shape (n,); by default computed from the utility.
         """
         active = [option in _ACTIVE for option in choices.options]
         engage = self.engage_probability(choices, positions)
@@ -126,7 +126,7 @@ class RuleReasoner(BatchReasoner[OpenChoices]):
         return result
 
     def log_odds(self, question: Question, position: float | None = None) -> dict[str, float]:
-        """Return the summands of the log-odds of engaging, by name; for `position` see `probabilities`."""
+        """Return the summands of the log-odds of engaging by name; for `position` see `probabilities`."""
         choices = question_columns(question.options, [PlacedQuestion(question)])
         position = band_positions(choices)[0] if position is None else min(max(position, -MAX_POSITION), MAX_POSITION)
         standard = (choices.traits[0] - TRAIT_MEANS) / TRAIT_SDS
@@ -162,7 +162,7 @@ def _active_weights(choices: OpenChoices) -> list[Floats]:
 
 
 def question_columns(options: tuple[AgentState, ...], questions: Sequence[PlacedQuestion]) -> OpenChoices:
-    """Return questions as columns; without a post the position is the middle of the band."""
+    """Return questions as columns; a missing post is in the middle of the band."""
     personas = [ask.question.persona for ask in questions]
     posts = [ask.question.post for ask in questions]
     low = np.array([persona.low for persona in personas], np.float64)

@@ -21,7 +21,7 @@ from prism_mesa.runs.process.stopping import EndAtOnceError, TerminatedError, ca
 from prism_mesa.runs.records.folder import RunFolder
 from prism_mesa.runs.run_files import LEDGER, read_manifest, read_table
 from prism_mesa.runs.work import Records, RunTask
-from prism_mesa.statechart.users_code import is_of_own_code
+from prism_mesa.statechart.users_code import is_users_error
 from prism_mesa.streams import fresh_seed
 from prism_mesa.tables import TableSchema
 
@@ -196,7 +196,7 @@ def _end_early(
     by = " by SIGTERM" if isinstance(fault, TerminatedError) or came_first() == signal.SIGTERM else ""
     text = shortened(f"{work.where()}: interrupted{by}") if interrupted else _reason(work, fault)
     ending = {"status": "interrupted" if interrupted else "failed", "error": text}
-    manifest = {**manifest, "of_own_code": True} if is_of_own_code(fault) else manifest
+    manifest = {**manifest, "of_own_code": True} if is_users_error(fault) else manifest
     result = None
     with last_tables():
         with _appending_errors(ending, _NO_MANIFEST):

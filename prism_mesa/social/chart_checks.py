@@ -26,13 +26,12 @@ from prism_mesa.social.state.feeds import readable
 from prism_mesa.social.tables import AGENTS, POSTS
 from prism_mesa.statechart import TIMEOUT, Expression, Statechart, Transition, Values
 from prism_mesa.statechart.checks import Finding, near_field
-from prism_mesa.statechart.values import UNKNOWN
 
 FEW_TIMES: Final = 5
 """A guard that was asked less often than this and raised each time does not end a run as failed."""
 
-READABLE: Final = {name: FIELD_VALUES.get(name, UNKNOWN) for name in sorted(FIELDS)} | {
-    f"agent.{name}": FIELD_VALUES.get(f"agent.{name}", UNKNOWN)
+READABLE: Final = {name: FIELD_VALUES.get(name, Values()) for name in sorted(FIELDS)} | {
+    f"agent.{name}": FIELD_VALUES.get(f"agent.{name}", Values())
     for name in (*dir(PlatformAgent), "row", "model", "unique_id")
     if not name.startswith("_")
 }
@@ -72,7 +71,7 @@ def check_chart(
         ChartError: With the first error found.
     """
     readable = READABLE | dict(declared)
-    fields = readable | {name: UNKNOWN for _, name in agent_fields(chart, readable)}
+    fields = readable | {name: Values() for _, name in agent_fields(chart, readable)}
     notes = []
     if tables.why_each and max(glances) > 1 and SCROLLING in chart.cells.get(SEES_POST, {}):
         why = f"agents meet every post one at a time: {tables.why_each}; compare only with runs under feed.glances=1"

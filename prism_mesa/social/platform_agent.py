@@ -14,7 +14,7 @@ import numpy.typing as npt
 from prism_mesa.domain import ACTIONS, BIG_FIVE, ActionName, Post
 from prism_mesa.errors import AgentError, StateTypeError, one_line
 from prism_mesa.llm.text import plain
-from prism_mesa.reasoner import Question, question_of
+from prism_mesa.reasoner import Question, make_question
 from prism_mesa.social.behavior import IDLE, IS_INTERESTED, SEES_POST, SHOULD_ENGAGE, next_trigger
 from prism_mesa.social.cards import AgentCard
 from prism_mesa.social.platform import Platform
@@ -308,7 +308,7 @@ class PlatformAgent(DecidesAboutOthers, AgentCard):
         subclasses = type(self).__mro__[: type(self).__mro__.index(PlatformAgent)]
         has_own_prompt = any(name in vars(base) for base in subclasses for name in _PROMPTED)
         if has_own_prompt or not (context is None or isinstance(context, Post)):
-            return as_archetype(question_of(self, self.state, trigger, options, context), agents)
+            return as_archetype(make_question(self, self.state, trigger, options, context), agents)
         posts = PostColumns(self._platform, self._rows, np.array([getattr(context, "post_id", NO_POST)]))
         return questions(agents, posts, [trigger], [options])[0]
 

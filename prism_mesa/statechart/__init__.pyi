@@ -3,11 +3,12 @@ from .batch import Columns as Columns
 from .batch import Fired as Fired
 from .batch import column_values as column_values
 from .checks import Finding as Finding
+from .checks import Values as Values
 from .definition import TIMEOUT as TIMEOUT
 from .guards import NEEDS_ORACLE as NEEDS_ORACLE
 from .guards import Expression as Expression
 from .guards import F as F
-from .guards import expression_of as expression_of
+from .guards import parse_expression as parse_expression
 from .pictures import draw_chart as draw_chart
 from .pictures import mermaid as mermaid
 from .statechart import Statechart as Statechart
@@ -22,4 +23,3 @@ from .transitions import StateTransition as StateTransition
 from .transitions import Transition as Transition
 from .users_code import FailingGuard as FailingGuard
 from .users_code import act as act
-from .values import Values as Values

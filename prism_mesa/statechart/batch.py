@@ -1,4 +1,4 @@
-"""Firing over columns: the same selection as `Statechart.fire`, for many agents, without actions."""
+"""Fires a trigger on many agents at once, over columns; the rule is that of `Statechart.fire`, without actions."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,14 +18,14 @@ type Codes = npt.NDArray[np.integer]
 
 
 class Columns(Protocol):
-    """Many agents, or their posts: columns for expressions, rows for callable guards."""
+    """The fields of many agents or posts: columns for expressions, rows for callable guards."""
 
     def take(self, rows: Codes) -> Self:
-        """Return these rows only, in this order."""
+        """Return the columns of these rows, in this order."""
         ...
 
     def column(self, name: str) -> Any:
-        """Return the values of a field; raise AttributeError if there is no such column."""
+        """Return the values of a field; raise AttributeError if it has no column."""
         ...
 
     def row(self, i: int) -> Any:
@@ -34,7 +34,7 @@ class Columns(Protocol):
 
 
 class ArrayColumns:
-    """Columns over a mapping of arrays of one length.
+    """Columns in a mapping of arrays of equal length.
 
     >>> posts = ArrayColumns({"relevance": np.array([0.2, 0.9])})
     >>> posts.row(1).relevance
@@ -45,7 +45,7 @@ class ArrayColumns:
         self.arrays = arrays
 
     def take(self, rows: Codes) -> "ArrayColumns":
-        """Return these rows only."""
+        """Return the columns of these rows."""
         return ArrayColumns({name: array[rows] for name, array in self.arrays.items()})
 
     def column(self, name: str) -> Any:
@@ -55,12 +55,12 @@ class ArrayColumns:
         return self.arrays[name]
 
     def row(self, i: int) -> SimpleNamespace:
-        """Return one row, with plain Python values."""
+        """Return a row of plain Python values."""
         return SimpleNamespace(**{name: array[i].item() for name, array in self.arrays.items()})
 
 
 class Reader:
-    """Columns as attributes: floats in double precision, integers and bools in 64 bits."""
+    """Reads columns as attributes: floats in double precision, integers and booleans in 64 bits."""
 
     __slots__ = ("__columns",)
 
@@ -78,7 +78,7 @@ class Reader:
 NOTHING = -1
 _FEW_GUARDS = 8
 BLOCK: Final = 1024
-"""Rows of the columns from which callable guards get rows: the columns can prepare them together."""
+"""Number of rows that columns prepare together for callable guards."""
 
 
 @dataclass(frozen=True)
@@ -88,9 +88,9 @@ class Fired:
     Attributes:
         taken: Index into `transitions`, or -1 if nothing fires or the choice is open.
         open: Index into `option_sets` if the choice is open, else -1.
-        keys: The key of the guards' answers where the choice is open (`Statechart.resolve_key`), else 0.
-        row_by_row_guards: Labels of guards that were evaluated row by row: callables, and expressions that cannot run
-            over these columns.
+        keys: The key of the guards' answers if the choice is open (see `Statechart.resolve_key`), else 0.
+        row_by_row_guards: Labels of the guards evaluated row by row: callables, and expressions that these columns do
+            not support.
     """
 
     taken: npt.NDArray[np.int16]
@@ -104,14 +104,14 @@ class Fired:
 def fire_many(
     chart: ChartDefinition, states: Codes, triggers: Codes | str, agents: Columns, contexts: Columns
 ) -> Fired:
-    """Select a transition, or the options, for each row; nothing changes.
+    """Select a transition, or the options, for each row without changing anything.
 
     Args:
         chart: The chart.
         states: State codes (`AgentState.code`), one per row.
-        triggers: Indices into ``chart.triggers`` (-1: none), one per row, or one trigger for all.
+        triggers: Indices into ``chart.triggers`` (-1: none), one per row, or one trigger for all rows.
         agents: The columns that expressions read as ``F.agent``.
-        contexts: The columns that they read as ``F.post``.
+        contexts: The columns that expressions read as ``F.post``.
     """
     states = np.asarray(states)
     if isinstance(triggers, str):
@@ -161,14 +161,14 @@ def _keys(
 
 
 def zero_keys(cell: Cell, n: int) -> npt.NDArray[Any]:
-    """Return `n` keys of false guards, of a type that fits every key of the cell."""
+    """Return `n` keys of false guards, in a type that can hold every key of the cell."""
     return np.zeros(n, np.int64 if cell.keys_fit else object)
 
 
 def column_values(guard: Expression, agents: Columns, contexts: Columns, n: int) -> npt.NDArray[np.int64] | None:
     """Return an expression's value (0 or 1) in each of `n` rows.
 
-    It is None if a field is no column, or a row would raise (a division by zero): evaluate it row by row then.
+    Return None if a field has no column or a row would raise (division by zero); evaluate it row by row then.
     """
     try:
         with np.errstate(all="ignore"):
@@ -184,10 +184,10 @@ def row_values(
     transition: Transition, agents: Columns, contexts: Columns, n: int, failures: Failures
 ) -> tuple[npt.NDArray[np.int64], int]:
     """Return a guard's answer in each of `n` rows (FALSE, TRUE or NEEDS), and how often it raised."""
-    alone = Cell((transition,), oracle_enabled=True)
+    cell = Cell((transition,), oracle_enabled=True)
     nodes: list[Node] = []
     for first in range(0, n, BLOCK):
-        block = np.arange(first, min(first + BLOCK, n))
-        some_agents, some_contexts = agents.take(block), contexts.take(block)
-        nodes += [walk(alone, some_agents.row(i), some_contexts.row(i), failures) for i in range(len(block))]
+        rows = np.arange(first, min(first + BLOCK, n))
+        some_agents, some_contexts = agents.take(rows), contexts.take(rows)
+        nodes += [walk(cell, some_agents.row(i), some_contexts.row(i), failures) for i in range(len(rows))]
     return np.array([node.key for node in nodes], np.int64), sum(node.raised != () for node in nodes)

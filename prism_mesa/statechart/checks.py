@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
+from math import ceil, floor, inf, isfinite
 from typing import Any, Final, Literal
 
 import numpy as np
@@ -15,7 +17,6 @@ from prism_mesa.statechart.guards import Expression
 from prism_mesa.statechart.selection import FALSE, NEEDS, TRUE, Cell, Errors, Outcome, leaves_open
 from prism_mesa.statechart.states import STATES, AgentState
 from prism_mesa.statechart.transitions import Transition
-from prism_mesa.statechart.values import UNKNOWN, Values
 from prism_mesa.streams import Streams
 
 type Level = Literal["error", "warning", "note"]
@@ -27,7 +28,7 @@ _ORDER: Final = {"error": 0, "warning": 1, "note": 2}
 
 @dataclass(frozen=True)
 class Finding:
-    """A result of the check. `kind` is a short fixed word, `where` names states and trigger."""
+    """A finding of the check; `kind` is a fixed word, and `where` names states and trigger."""
 
     level: Level
     kind: str
@@ -38,6 +39,53 @@ class Finding:
         return f"{self.level}: {self.where}: {self.message}"
 
 
+_USUAL: Final = (0.0, 0.25, 0.5, 0.75, 1.0)
+_USUAL_WHOLE: Final = (0, 1, 2, 5, 10, 100)
+
+
+@dataclass(frozen=True)
+class Values:
+    """The possible values of a field: `names` if there are any, else numbers from `low` to `high`, or texts.
+
+    Attributes:
+        low: The lowest number; `high` is the highest.
+        whole: Whether all values are integers.
+        names: All values of a field that has few, such as a kind.
+    """
+
+    low: float = -inf
+    high: float = inf
+    whole: bool = False
+    names: tuple[str | bool | None, ...] = ()
+
+    def tried(self, constants: Iterable[float | str]) -> npt.NDArray[Any]:
+        """Return values to try: the constants of comparisons, values near and between them, and the range's ends."""
+        known = set(constants)
+        texts = {constant for constant in known if isinstance(constant, str)}
+        if self.names:
+            return np.array(self.names, object if None in self.names else None)
+        if texts and not self.is_number:
+            return np.array(sorted(texts | {"something else"}))
+        exact = sorted(constant for constant in known if not isinstance(constant, str))
+        beside = {constant + step for constant in exact for step in (-1.0, -0.01, 0.01, 1.0)}
+        between = {(low + high) / 2 for low, high in pairwise(exact)}
+        ends = {end for end in (self.low, self.high) if isfinite(end)}
+        usual = {*(_USUAL_WHOLE if self.whole else _USUAL), *ends, sum(ends) / max(1, len(ends))}
+        numbers, constants = self._possible(usual | set(exact) | beside | between), self._possible(exact)
+        repeats = len(numbers) // max(1, len(constants))  # constants make up half, because equality is rare
+        return np.array(numbers + constants * repeats)
+
+    @property
+    def is_number(self) -> bool:
+        """Whether the field is known to hold numbers."""
+        return self.whole or isfinite(self.low) or isfinite(self.high)
+
+    def _possible(self, numbers: Iterable[float]) -> list[float]:
+        if self.whole:
+            numbers = {near for number in numbers for near in (floor(number), ceil(number))}
+        return sorted(number for number in set(numbers) if self.low <= number <= self.high)
+
+
 def check(
     chart: ChartDefinition,
     fired: Iterable[str] | None = None,
@@ -45,16 +93,15 @@ def check(
 ) -> list[Finding]:
     """Return faults and notes, errors first.
 
-    Expressions are evaluated on `N_PROBES` made-up agents and posts, which keep the chart's `invariant` and whose
-    fields take the constants of the guards and values around them. An example is certain; a missing example is only
-    unlikely. Callables count as able to return any value.
+    Expressions are evaluated on `N_PROBES` made-up agents and posts that satisfy the chart's `invariant`; their fields
+    take the guards' constants and values around them. An example is certain, a missing example only unlikely. Callables
+    may return any value.
 
     Args:
         chart: The chart.
-        fired: The triggers that the simulation fires; finds triggers that it never fires.
-        fields: The fields of agents and posts, as ``agent.x`` and ``post.y``; finds misspelt fields, which are errors
-            unless an action may set the field of an agent, or only scripts fire the trigger. A mapping gives the values
-            of each field, which examples then have.
+        fired: The triggers that the simulation fires; reports the others as never fired.
+        fields: The fields of agents and posts, as ``agent.x`` and ``post.y``; reports misspelt fields, as errors unless
+            an action may set the agent's field or only scripts fire the trigger. A mapping limits each field's values.
     """
     findings = list(_structure(chart))
     values = fields if isinstance(fields, Mapping) else {}
@@ -65,26 +112,23 @@ def check(
         findings += _unknown_fields(chart, fired, set(fields))
     asks: dict[str, bool] = {}
     for _, state, cell in chart.all_cells():
-        outcomes = _possible(chart, state, cell, values)
+        outcomes = _possible_outcomes(chart, state, cell, values)
         findings += _cell_findings(cell, outcomes)
         findings += _widening(cell, values) if chart.oracle_enabled else ()
-        sure = [o.witness is not None for o in outcomes if isinstance(o.outcome, tuple) and len(o.outcome) > 1]
-        if sure and state in reachable(chart):
-            asks[cell.place] = any(sure)
+        is_certain = [o.example is not None for o in outcomes if isinstance(o.outcome, tuple) and len(o.outcome) > 1]
+        if is_certain and state in reachable(chart):
+            asks[cell.place] = any(is_certain)
     findings.append(_oracle(chart, asks))
     return sorted(findings, key=lambda finding: _ORDER[finding.level])
 
 
 def reachable(chart: ChartDefinition) -> set[AgentState]:
-    """Return the states that are reachable from the initial one."""
-    seen, border = {chart.initial}, [chart.initial]
-    while border:
-        source = border.pop()
-        for transition in chart.transitions:
-            if transition.source is source and transition.target is not None and transition.target not in seen:
-                seen.add(transition.target)
-                border.append(transition.target)
-    return seen
+    """Return the states that can be reached from the initial one."""
+    states, new = set[AgentState](), {chart.initial}
+    while new:
+        states |= new
+        new = {t.target for t in chart.transitions if t.source in new and t.target is not None} - states
+    return states
 
 
 def _structure(chart: ChartDefinition) -> Iterator[Finding]:
@@ -109,24 +153,24 @@ def _never_fired(chart: ChartDefinition, fired: set[str]) -> Iterator[Finding]:
 
 
 def _unknown_fields(chart: ChartDefinition, fired: set[str] | None, known: set[str]) -> Iterator[Finding]:
-    """Yield misspelt fields, which are warnings where an action or a script may supply the field."""
-    acts = any(t.action is not None for t in chart.transitions)
+    """Yield misspelt fields, as warnings where an action or a script may supply the field."""
+    has_actions = any(t.action is not None for t in chart.transitions)
     reported: set[str] = set()
     for transition in chart.transitions:
         if isinstance(transition.guard, Expression):
             for name in sorted(transition.guard.fields - known):
                 root, _, field = name.partition(".")
-                may_be = acts if root == "agent" else fired is not None and transition.trigger not in fired
-                unless = ": the guard is false unless an action or a script gives it one" if may_be else ""
-                declaring = f" To declare it: attributes.{field}: {{of: {root}, values: [true, false]}}."
-                hints = [hint for hint in (near_field(name, known), declaring) if hint not in reported]
+                may_exist = has_actions if root == "agent" else fired is not None and transition.trigger not in fired
+                unless = ": the guard is false unless an action or a script gives it one" if may_exist else ""
+                remedy = f" To declare it: attributes.{field}: {{of: {root}, values: [true, false]}}."
+                hints = [hint for hint in (near_field(name, known), remedy) if hint not in reported]
                 reported.update(hints)
                 text = f"no {root} has a field {name!r}{unless}.{''.join(hints)}"
-                yield Finding("warning" if may_be else "error", "unknown-field", str(transition), text)
+                yield Finding("warning" if may_exist else "error", "unknown-field", str(transition), text)
 
 
 def near_field(name: str, known: Iterable[str]) -> str:
-    """Return a similar field of an agent or a post as a question, or else the fields that there are.
+    """Suggest a similar field of an agent or a post, or else list the existing fields.
 
     >>> near_field("post.velocty", ["post.velocity", "post.kind"])
     " Did you mean 'post.velocity'?"
@@ -143,37 +187,38 @@ def near_field(name: str, known: Iterable[str]) -> str:
 
 
 @dataclass(frozen=True)
-class _Possible:
-    """A possible outcome of a cell; `witness` is an example, None if a guard is a callable."""
+class _PossibleOutcome:
+    """A possible outcome of a cell; `example` is None if a guard is a callable."""
 
     outcome: Outcome
-    left: list[tuple[Transition, int]]
-    witness: str | None
+    enabled: list[tuple[Transition, int]]
+    example: str | None
 
 
-def _possible(chart: ChartDefinition, state: AgentState, cell: Cell, values: Mapping[str, Values]) -> list[_Possible]:
-    """Return the possible outcomes of a cell, each once."""
+def _possible_outcomes(
+    chart: ChartDefinition, state: AgentState, cell: Cell, values: Mapping[str, Values]
+) -> list[_PossibleOutcome]:
+    """Return the distinct possible outcomes of a cell."""
     values = {**values, "agent.state": Values(names=(state.value,))}
     expressions = [guard for _, _, guard in cell.arms if isinstance(guard, Expression)]
     columns = _probes([*expressions, chart.invariant] if chart.invariant is not None else expressions, values)
     keep = np.arange(N_PROBES) if chart.invariant is None else np.flatnonzero(_values(chart.invariant, columns))
     has_callables = len(expressions) < len(cell.arms)
     read = {name for guard in expressions for name in guard.fields}
-    possible: dict[int, _Possible] = {}
+    possible: dict[int, _PossibleOutcome] = {}
     for keys in _keys(cell, columns):
         for key, at in zip(*np.unique(keys[keep], return_index=True), strict=True):
             if int(key) not in possible:
-                left = cell.left(cell.values(int(key)))
-                witness = None if has_callables else _witness(columns, read, int(keep[at]))
-                possible[int(key)] = _Possible(cell.outcomes[int(key)], left, witness)
+                example = None if has_callables else _example(columns, read, int(keep[at]))
+                possible[int(key)] = _PossibleOutcome(cell.outcomes[int(key)], cell.enabled(int(key)), example)
     return list(possible.values())
 
 
 def _widening(cell: Cell, values: Mapping[str, Values]) -> Iterator[Finding]:
-    """Yield conditions that only send more choices to the oracle.
+    """Yield conditions whose only effect is that the oracle decides more choices.
 
-    They are parts (joined by `&`) of the only guard that leads to a target, if no other guard reads their fields and
-    *else* asks the oracle; and guards of transitions without a target, if another guard can be true as well.
+    These are guards of transitions without a target, if another guard can be true at the same time; and parts (joined
+    by `&`) of the only guard for a target, if no other guard reads their fields and *else* asks the oracle.
     """
     guards = {t: t.guard for t in cell.candidates if isinstance(t.guard, Expression)}
     columns = _probes(list(guards.values()), values)
@@ -195,7 +240,7 @@ def _widens(transition: Transition, condition: Expression, where: str) -> Findin
 
 
 def _keys(cell: Cell, columns: dict[str, ArrayColumns]) -> list[npt.NDArray[Any]]:
-    """Return the keys of all probes, once for each combination of callables' answers."""
+    """Return the keys of all probes, for each combination of callables' answers."""
     keys = [zero_keys(cell, N_PROBES)]
     few = sum(not isinstance(guard, Expression) for _, _, guard in cell.arms) <= _FEW_CALLABLES
     for i, (weight, _, guard) in enumerate(cell.arms):
@@ -212,7 +257,7 @@ def _keys(cell: Cell, columns: dict[str, ArrayColumns]) -> list[npt.NDArray[Any]
 
 
 def _values(guard: Expression, columns: dict[str, ArrayColumns]) -> npt.NDArray[np.int64]:
-    """Return a guard's value for each probe; it is false where it raises (a division by zero)."""
+    """Return a guard's value for each probe; a guard that raises (division by zero) is false."""
     agents, posts = columns["agent"], columns["post"]
     values = column_values(guard, agents, posts, N_PROBES)
     if values is not None:
@@ -221,10 +266,10 @@ def _values(guard: Expression, columns: dict[str, ArrayColumns]) -> npt.NDArray[
 
 
 def _probes(expressions: list[Expression], values: Mapping[str, Values]) -> dict[str, ArrayColumns]:
-    """Return made-up agents and posts: each field takes values at, between and around its constants."""
+    """Return made-up agents and posts, whose fields take values at, between and around their constants."""
     arrays: dict[str, dict[str, npt.NDArray[Any]]] = {"agent": {}, "post": {}}
     for name, constants in sorted(_constants(expressions).items()):
-        tried = values.get(name, UNKNOWN).tried(constants)
+        tried = values.get(name, Values()).tried(constants)
         root, field = name.split(".", 1)
         arrays[root][field] = tried[(_draws(name) * len(tried)).astype(np.int64)]
     return {root: ArrayColumns(columns) for root, columns in arrays.items()}
@@ -237,7 +282,7 @@ def _draws(name: str) -> npt.NDArray[np.float64]:
 
 
 def _constants(expressions: list[Expression]) -> dict[str, set[float | str]]:
-    """Return the constants with which each field, or a field that it is compared with, is compared."""
+    """Return the constants that each field is compared with, directly or through other fields."""
     terms = [term for expression in expressions for term in expression.terms]
     constants: dict[str, set[float | str]] = {name: set() for e in expressions for name in e.fields}
     for _ in constants:  # constants propagate along chains of fields
@@ -248,8 +293,8 @@ def _constants(expressions: list[Expression]) -> dict[str, set[float | str]]:
     return constants
 
 
-def _witness(columns: dict[str, ArrayColumns], read: set[str], row: int) -> str:
-    """Return the values of the fields that guards read, in one probe."""
+def _example(columns: dict[str, ArrayColumns], read: set[str], row: int) -> str:
+    """Return one probe's values of the fields that guards read."""
     shown = [
         f"{root}.{field} = {array[row]}"
         for root, fields in columns.items()
@@ -259,35 +304,35 @@ def _witness(columns: dict[str, ArrayColumns], read: set[str], row: int) -> str:
     return "for example " + ", ".join(shown) if shown else "always"
 
 
-def _cell_findings(cell: Cell, outcomes: list[_Possible]) -> Iterator[Finding]:
+def _cell_findings(cell: Cell, outcomes: list[_PossibleOutcome]) -> Iterator[Finding]:
     if not outcomes:
         yield Finding("note", "unprobed", cell.place, "no made-up agent meets the chart's invariant")
-    alive = {id(t) for possible in outcomes for t in _alive(cell, possible)}
+    used = {id(t) for possible in outcomes for t in _used_transitions(cell, possible)}
     for transition in cell.candidates if outcomes else ():
-        if id(transition) not in alive:
-            yield Finding("warning", "shadowed", str(transition), "found no agent that takes this transition")
+        if id(transition) not in used:
+            yield Finding("warning", "shadowed", str(transition), "no made-up agent takes this transition")
     if any(t.target is None for t in cell.candidates) and not cell.declared:
-        yield Finding("error", "no-options", cell.place, "the oracle is asked, and no concrete target is declared")
-    notes: dict[tuple[str, str], _Possible] = {}
+        yield Finding("error", "no-options", cell.place, "the oracle is asked, but no concrete target is declared")
+    notes: dict[tuple[str, str], _PossibleOutcome] = {}
     for possible in outcomes:
-        if possible.outcome is None and not possible.left:
+        if possible.outcome is None and not possible.enabled:
             notes.setdefault(("gap", "where no guard is true nothing happens: the trigger is dropped"), possible)
         elif isinstance(possible.outcome, tuple):
             names = ", ".join(state.value for state in possible.outcome)
-            is_open = any(leaves_open(t, value) for t, value in possible.left)
+            is_open = any(leaves_open(t, value) for t, value in possible.enabled)
             kind, why = ("open", "left open by the chart") if is_open else ("overlap", "guards overlap")
             notes.setdefault((kind, f"{why}: the oracle chooses among {names}"), possible)
     for (kind, text), possible in notes.items():
-        yield Finding("note", kind, cell.place, f"{text}, {possible.witness or 'if its callable guards say so'}")
+        yield Finding("note", kind, cell.place, f"{text}, {possible.example or 'if its callable guards say so'}")
 
 
-def _alive(cell: Cell, possible: _Possible) -> Iterator[Transition]:
-    """Yield the transitions that leave the choice open, and those that may be taken."""
-    yield from (t for t, value in possible.left if leaves_open(t, value))
+def _used_transitions(cell: Cell, possible: _PossibleOutcome) -> Iterator[Transition]:
+    """Yield the transitions that leave the choice open or may be taken."""
+    yield from (t for t, value in possible.enabled if leaves_open(t, value))
     if isinstance(possible.outcome, Transition):
         yield possible.outcome
     for option in possible.outcome if isinstance(possible.outcome, tuple) else ():
-        yield cell.transition_to(option, possible.left)
+        yield cell.transition_to(option, possible.enabled)
 
 
 def _oracle(chart: ChartDefinition, asks: dict[str, bool]) -> Finding:
@@ -296,7 +341,7 @@ def _oracle(chart: ChartDefinition, asks: dict[str, bool]) -> Finding:
     if not chart.oracle_enabled:
         text = "the oracle is disabled: an open choice takes its first option"
     elif level == "note":
-        text = f"the oracle can be reached: {'; '.join(where for where, is_sure in asks.items() if is_sure)}"
+        text = f"the oracle can be reached: {'; '.join(where for where, is_certain in asks.items() if is_certain)}"
     elif asks:
         text = f"the oracle can be reached only if callable guards say so: {'; '.join(asks)}"
     return Finding(level, "oracle", chart.name, text)

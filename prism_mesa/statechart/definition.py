@@ -14,18 +14,18 @@ from prism_mesa.statechart.guards import Expression
 from prism_mesa.statechart.selection import Cell, build_cells
 from prism_mesa.statechart.states import STATE_COLORS, STATES, AgentState
 from prism_mesa.statechart.transitions import Transition
-from prism_mesa.statechart.users_code import FailingGuard, add_place, line_of, whereabouts
+from prism_mesa.statechart.users_code import FailingGuard, add_place, users_line, whereabouts
 
 TIMEOUT: Final = "timeout"
 _FIXED: Final = frozenset("states transitions initial timeouts oracle_enabled triggers cells".split())
 
 
 class ChartDefinition(Restorable):
-    """The part of a `Statechart` that needs no agent: states, transitions and settings, which cannot be set later.
+    """The states, transitions and settings of a chart, which you cannot set later.
 
     Attributes:
         triggers: The triggers in list order.
-        cells: The transitions by trigger and state, with the rule that picks among them.
+        cells: The transitions by trigger and state, with the rule that selects among them.
     """
 
     def __init__(
@@ -52,12 +52,12 @@ class ChartDefinition(Restorable):
         for state, ticks in self.timeouts.items():
             if not isinstance(ticks, int) or ticks < 1:
                 raise ChartError(f"{name}: timeouts: {state.value} is {ticks!r}; give whole ticks, at least 1")
-        self.transitions = tuple(single for transition in transitions for single in self._singles(transition))
+        self.transitions = tuple(single for transition in transitions for single in self._split(transition))
         self.triggers = tuple(dict.fromkeys(t.trigger for t in self.transitions))
         self.cells = build_cells(self.transitions, oracle_enabled)
 
     def _state(self, state: AgentState, where: object) -> AgentState:
-        """Return a state or its value as a state of this chart; `where` is its place, for messages."""
+        """Return a state of this chart from the state or its value; messages name its place, `where`."""
         try:
             known = AgentState(state)
         except ChartError as error:
@@ -65,13 +65,12 @@ class ChartDefinition(Restorable):
         if known not in self.states:
             names = sorted(s.value for s in self.states)
             near = did_you_mean(known.value, names)
-            raise ChartError(
-                f"{self.name}: {where}: {known.value!r} is not a state of this chart ({', '.join(names)}).{near}"
-            )
+            fault = f"{known.value!r} is not a state of this chart ({', '.join(names)}).{near}"
+            raise ChartError(f"{self.name}: {where}: {fault}")
         return known
 
-    def _singles(self, transition: Transition) -> list[Transition]:
-        """Return a transition as one for each of its sources, whose states must be in the chart."""
+    def _split(self, transition: Transition) -> list[Transition]:
+        """Return one transition for each source, after checking that the chart has all its states."""
         if not isinstance(transition, Transition):
             raise ChartError(f"{self.name}: transitions: {transition!r} is no Transition(trigger, source, target)")
         for state in (*transition.sources, transition.target):
@@ -79,41 +78,35 @@ class ChartDefinition(Restorable):
                 self._state(state, transition)
         singles = transition.from_each_source(self.states)
         if not singles:
-            raise ChartError(f"{self.name}: {transition}: the chart has no state but the target")
+            raise ChartError(f"{self.name}: {transition}: the target is the chart's only state")
         return singles
 
     def __setattr__(self, name: str, value: object) -> None:
         if name in _FIXED and hasattr(self, name):  # not vars(self), because creating the dict slows every `fire`
-            raise ChartError(
-                f"{self.name}: {name} cannot be set; make another chart, or use replaced(oracle_enabled=...)"
-            )
+            raise ChartError(f"{self.name}: {name} cannot be set; make another chart, or use replaced()")
         super().__setattr__(name, value)
+
+    @property
+    def _size(self) -> str:
+        return f"{counted(len(self.states), 'state')}, {counted(len(self.transitions), 'transition')}"
 
     @one_line
     def __repr__(self) -> str:
-        size = f"{counted(len(self.states), 'state')}, {counted(len(self.transitions), 'transition')}"
-        return f"<{type(self).__name__} {self.name}: {size}>"
+        return f"<{type(self).__name__} {self.name}: {self._size}>"
 
     @shown_or_plain
     def _repr_html_(self) -> str:
-        size = f"{counted(len(self.states), 'state')}, {counted(len(self.transitions), 'transition')}"
-        alike: dict[tuple[str, str, AgentState | None], list[AgentState]] = {}
+        groups: dict[tuple[str, str, AgentState | None], list[AgentState]] = {}
         for t in self.transitions:
-            trigger, guard = self.label(t)
-            alike.setdefault((trigger, guard, t.target), []).append(t.source)
+            groups.setdefault((*self.label(t), t.target), []).append(t.source)
         rows = [
-            (
-                self._chips(sources),
-                trigger,
-                guard,
-                "?" if target is None else chip_of(STATE_COLORS[target], target.value),
-            )
-            for (trigger, guard, target), sources in alike.items()
+            (self._chips(sources), trigger, guard, chip_of(STATE_COLORS[target], target.value) if target else "?")
+            for (trigger, guard, target), sources in groups.items()
         ]
-        oracle = "" if self.oracle_enabled else "; the oracle is off: of several targets the first is taken"
+        oracle = "" if self.oracle_enabled else "; the oracle is off, so the first of several targets is taken"
         start = f"begins in {self.initial.value}; ? is the oracle's choice{oracle}. draw_chart(chart) draws it."
         table = table_of(("state", "trigger", "if", "next"), rows)
-        return card_of("chart", self.name, table, note_of(start), about=size)
+        return card_of("chart", self.name, table, note_of(start), about=self._size)
 
     def _chips(self, sources: Sequence[AgentState]) -> str:
         rest = self.states - set(sources)
@@ -122,39 +115,39 @@ class ChartDefinition(Restorable):
         return joined_of([chip_of(STATE_COLORS[state], state.value) for state in STATES if state in sources])
 
     def label(self, t: Transition, default: str = "") -> tuple[str, str]:
-        """Return a transition's trigger and guard as text; `default` follows timeouts without ticks of their own."""
+        """Return a transition's trigger and guard as text; `default` follows a timeout that sets no ticks."""
         ticks = self.timeouts.get(t.source)
         after = default if ticks is None else f" after {counted(ticks, 'tick')}"
         guard = t.guard_label or ("else" if self.cells[t.trigger][t.source].arms else "")
         return t.trigger + (after if t.trigger == TIMEOUT else ""), guard
 
     def all_cells(self) -> Iterator[tuple[str, AgentState, Cell]]:
-        """Yield each trigger and state with transitions, and these, in list order."""
+        """Yield each trigger, state and cell, in list order."""
         for trigger, row in self.cells.items():
             for state, cell in row.items():
                 yield trigger, state, cell
 
     def guard_raised(self, transition: Transition, error: Exception, agent: Any) -> None:
-        """Count a guard that raised, by its transition and kind of error; a strict chart raises the error."""
+        """Count a guard's error by transition and kind; a strict chart raises it instead."""
         if self.strict:
             add_place(error, "guard", transition, agent)
             raise error
         if transition not in self._first_places:
-            self._first_places[transition] = ", ".join(filter(None, (whereabouts(agent), line_of(error))))
+            self._first_places[transition] = ", ".join(filter(None, (whereabouts(agent), users_line(error))))
         kind = transition, f"{type(error).__module__}.{type(error).__qualname__}"
         text, times = self._raised.get(kind, (f"{transition}: {type(error).__name__}: {error}", 0))
         self._raised[kind] = text, times + 1
 
     @property
     def guard_errors(self) -> Counter[str]:
-        """How often guards raised, by transition and kind of error, under the first message."""
+        """Number of guards' errors by transition and kind, each under its first message."""
         errors: Counter[str] = Counter()
         for text, times in self._raised.values():
             errors[text] += times
         return errors
 
     def snapshot(self) -> dict[str, Plain]:
-        """Return the state of the guards, by the places of their transitions in the chart."""
+        """Return the state of the guards; transitions appear as places in the chart."""
         place = {t: i for i, t in reversed(list(enumerate(self.transitions)))}
         untried = [sorted(place[t] for t in cell.untried) for _, _, cell in self.all_cells()]
         kinds = [[place[t], kind, text, times] for (t, kind), (text, times) in self._raised.items()]
@@ -162,13 +155,9 @@ class ChartDefinition(Restorable):
         return {"transitions": list(map(str, self.transitions)), "untried": untried, "raised": kinds, "first": first}
 
     def restore(self, kept: Mapping[str, Plain]) -> None:
-        """Restore a snapshot.
-
-        Raises:
-            DataError: If it is of another chart.
-        """
+        """Restore a snapshot; DataError if it belongs to another chart."""
         if kept["transitions"] != list(map(str, self.transitions)):
-            raise DataError(f"{self.name}: is not the chart of the run")
+            raise DataError(f"{self.name}: differs from the chart of the run")
         for (_, _, cell), untried in zip(self.all_cells(), kept["untried"], strict=True):
             cell.untried = {self.transitions[place] for place in untried}
         self._first_places = {self.transitions[place]: str(text) for place, text in kept["first"]}
@@ -192,9 +181,7 @@ class ChartDefinition(Restorable):
 class StatechartParams(Params):
     """How charts run; the chart itself is Python code."""
 
-    default_timeout_ticks: int = Field(
-        5, ge=1, le=1_000_000, description="ticks after which an agent times out in a state"
-    )
+    default_timeout_ticks: int = Field(5, ge=1, le=1_000_000, description="ticks until an agent times out in a state")
     max_history_depth: int = Field(50, ge=0, le=10_000, description="transitions kept per agent; 0 keeps none")
     oracle_enabled: bool = Field(True, description="false: open choices take their first option, without asking")
     chart: str | None = Field(None, description="your own chart, as module:object; null: the default chart")

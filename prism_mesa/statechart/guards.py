@@ -1,4 +1,4 @@
-"""Guards as expressions, which run on one agent and on columns, and which checks and labels can read.
+"""Guards as expressions: they run on one agent or on columns, and checks and labels can read them.
 
 >>> from types import SimpleNamespace as Row
 >>> keen = F.post.relevance > F.agent.high_threshold
@@ -31,7 +31,7 @@ def _comparison(operator: type[ast.cmpop]) -> _Operator:
 
 
 def _arithmetic(operator: type[ast.operator]) -> tuple[_Operator, _Operator]:
-    """Return the methods of an operator for an expression on its left and on its right."""
+    """Return an operator's two methods: for an expression on the left, and on the right."""
     return (
         lambda left, right: Expression(ast.BinOp(left.tree, operator(), _tree(right))),
         lambda right, left: Expression(ast.BinOp(_tree(left), operator(), right.tree)),
@@ -39,10 +39,10 @@ def _arithmetic(operator: type[ast.operator]) -> tuple[_Operator, _Operator]:
 
 
 class Expression:
-    """An expression over fields of the agent and of the context, built from `F` with operators.
+    """An expression over fields of the agent and the context, built from `F` with operators.
 
-    Operators are comparisons, ``+ - * /``, and ``& | ~`` for and, or, not. Both sides of ``&`` and ``|`` are always
-    evaluated. ``a < F.post.x < b`` is refused, because Python would drop half of it. Integers are exact up to 2**53.
+    The operators are comparisons, ``+ - * /``, and ``& | ~`` for and, or, not. Both sides of ``&`` and ``|`` are always
+    evaluated. ``a < F.post.x < b`` raises, because Python would drop half of it. Integers are exact up to 2**53.
     """
 
     def __init__(self, tree: ast.expr) -> None:
@@ -51,7 +51,7 @@ class Expression:
 
     @property
     def function(self) -> Callable[[Any, Any], Any]:
-        """``f(agent, context)`` by attribute access: on two objects one value, on columns an array."""
+        """``f(agent, context)``, which reads attributes: two objects give a value, columns give an array."""
         if self._function is None:
             arguments = ast.arguments([], [ast.arg("agent"), ast.arg("post")], None, [], [], None, [])
             source = ast.Expression(ast.Lambda(arguments, _Elementwise().visit(deepcopy(self.tree))))
@@ -65,7 +65,7 @@ class Expression:
 
     @cached_property
     def fields(self) -> frozenset[str]:
-        """The names of the fields that it reads, as ``agent.x`` and ``post.y``."""
+        """Names of the fields it reads, as ``agent.x`` and ``post.y``."""
         return frozenset(ast.unparse(n) for n in ast.walk(self.tree) if isinstance(n, ast.Attribute))
 
     @property
@@ -86,7 +86,7 @@ class Expression:
 
     @cached_property
     def conjuncts(self) -> tuple["Expression", ...]:
-        """The parts of a conjunction, or of a negated disjunction; else itself."""
+        """The parts of a conjunction or of a negated disjunction; otherwise the expression itself."""
         match self.tree:
             case ast.BoolOp(op=ast.And(), values=values):
                 parts = [Expression(value) for value in values]
@@ -105,9 +105,8 @@ class Expression:
         return {"tree": self.tree, "_function": None}
 
     def __bool__(self) -> NoReturn:
-        raise TypeError(
-            f"'{self}' has no truth value: combine expressions with & | ~, and write (a < F.post.x) & (F.post.x < b)"
-        )
+        remedy = "combine expressions with & | ~, and write (a < F.post.x) & (F.post.x < b)"
+        raise TypeError(f"'{self}' has no truth value: {remedy}")
 
     __hash__ = object.__hash__
 
@@ -138,7 +137,7 @@ def _tree(value: object) -> ast.expr:
     plain = value.value if isinstance(value, Enum) else value.item() if isinstance(value, np.generic) else value
     if isinstance(plain, str | bool | int) or (isinstance(plain, float) and isfinite(plain)):
         return ast.Constant(plain)
-    raise ChartError(f"a guard expression cannot hold {value!r}; use fields of F, finite numbers and strings")
+    raise ChartError(f"a guard expression cannot contain {value!r}; use fields of F, finite numbers and strings")
 
 
 def _truth(value: Any) -> Any:
@@ -151,7 +150,7 @@ def _truth(value: Any) -> Any:
 
 
 def _quotient(left: Any, right: Any) -> Any:
-    """Return left / right; raise if any divisor is 0, also where numpy would not (nan / 0)."""
+    """Return left / right; raise if any divisor is 0, even where numpy would not (nan / 0)."""
     is_zero = right == 0
     if is_zero.any() if isinstance(is_zero, np.ndarray) else is_zero:
         raise ZeroDivisionError("division by zero")
@@ -159,10 +158,10 @@ def _quotient(left: Any, right: Any) -> Any:
 
 
 class _Elementwise(ast.NodeTransformer):
-    """Rewrites an expression so that it gives the same on columns as on one row.
+    """Rewrites an expression so that columns give the same values as single rows.
 
-    And, or, not become ``& | ^ True`` between truth values; in arithmetic a truth value becomes 0 or 1, because numpy's
-    ``True + True`` is True.
+    And, or, not become ``& | ^ True`` between truth values. In arithmetic a truth value becomes 0 or 1, because
+    ``True + True`` is True in numpy.
     """
 
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.expr:
@@ -189,16 +188,16 @@ class _Elementwise(ast.NodeTransformer):
 
 
 def _is_logical(node: ast.expr) -> bool:
-    # the only unary operator is `not`
+    # `not` is the only unary operator
     is_bool = isinstance(node, ast.Constant) and isinstance(node.value, bool)
     return is_bool or isinstance(node, ast.Compare | ast.BoolOp | ast.UnaryOp)
 
 
 class _Fields:
-    """Attribute access makes a field: ``F.agent.energy``."""
+    """Creates fields by attribute access: ``F.agent.energy``."""
 
     def __init__(self, root: str) -> None:
-        self.__root = root  # mangled names, here and below, because fields may have any name
+        self.__root = root  # mangled, here and below, because a field may have any name
 
     def __getattr__(self, name: str) -> Expression:
         if name.startswith("__"):
@@ -215,11 +214,11 @@ class _Roots:
 
 
 F: Final = _Roots()
-"""``F.agent.x`` reads attribute x of the agent, ``F.post.x`` of the context (or key x of a mapping)."""
+"""``F.agent.x`` reads attribute x of the agent; ``F.post.x`` reads it from the context (or key x of a mapping)."""
 
 
-class _Mapped:
-    """A mapping read by attribute."""
+class _MappingReader:
+    """Reads the items of a mapping as attributes."""
 
     __slots__ = ("__items",)
 
@@ -234,8 +233,8 @@ class _Mapped:
 
 
 def readable(context: Any) -> Any:
-    """Return `context` with fields as attributes."""
-    return _Mapped(context) if isinstance(context, Mapping) else context
+    """Return an object that has the fields of `context` as attributes."""
+    return _MappingReader(context) if isinstance(context, Mapping) else context
 
 
 MOST_CHARACTERS: Final = 1000
@@ -246,17 +245,17 @@ _LOGIC: Final[dict[type[ast.operator], ast.boolop]] = {ast.BitAnd: ast.And(), as
 _WORDS: Final = {"true": True, "false": False}
 
 
-def expression_of(text: str) -> Expression:
-    """Return the expression in a text.
+def parse_expression(text: str) -> Expression:
+    """Parse an expression.
 
-    It may have fields of ``agent`` and ``post``, numbers, texts, true and false, comparisons, ``+ - * /``, and ``and or
+    Allowed are fields of ``agent`` and ``post``, numbers, texts, true and false, comparisons, ``+ - * /``, and ``and or
     not`` (or ``& | ~``).
 
-    >>> expression_of("agent.leaning > 0.5 and not agent.party == 'left'")
+    >>> parse_expression("agent.leaning > 0.5 and not agent.party == 'left'")
     agent.leaning > 0.5 and (not agent.party == 'left')
 
     Raises:
-        ValueError: If it has anything else.
+        ValueError: If the text contains anything else.
     """
     if len(text) > MOST_CHARACTERS:
         raise ValueError(f"an expression of {len(text):,} characters is too long (at most {MOST_CHARACTERS:,})")
@@ -267,7 +266,7 @@ def expression_of(text: str) -> Expression:
     except (RecursionError, MemoryError):
         raise ValueError("is too deeply nested for an expression") from None
     level: list[ast.AST] = [tree]
-    for _ in range(_DEEPEST):  # compiling it recurses as deep
+    for _ in range(_DEEPEST):  # compiling recurses once per level
         level = [part for node in level for part in ast.iter_child_nodes(node)]
     if level:
         raise ValueError("is too deeply nested for an expression")
@@ -300,17 +299,14 @@ def _read(node: ast.expr) -> ast.expr:
         ):
             for side in (left, *others):
                 if isinstance(side, ast.BinOp) and type(side.op) in _LOGIC:  # as Python reads agent.x > 1 & agent.y > 2
-                    raise ValueError(
-                        f"expression: {ast.unparse(side)[:60]}: put ( ) around both sides, or write and, or"
-                    )
+                    remedy = "put ( ) around both sides, or write and, or"
+                    raise ValueError(f"expression: {ast.unparse(side)[:60]}: {remedy}")
             sides = [_read(side) for side in (left, *others)]
             pairs = zip(sides, operators, sides[1:], strict=False)
             return _joined(ast.And(), [ast.Compare(first, [operator], [second]) for first, operator, second in pairs])
-    raise ValueError(
-        f"{ast.unparse(node)[:60]!r} is not allowed in an expression (agent.x, numbers, texts, < > == and or not)"
-    )
+    allowed = "agent.x, numbers, texts, < > == and or not"
+    raise ValueError(f"{ast.unparse(node)[:60]!r} is not allowed in an expression ({allowed})")
 
 
 def _joined(operator: ast.boolop, parts: list[ast.expr]) -> ast.expr:
-    """Combine several parts, two at a time."""
     return reduce(lambda left, right: ast.BoolOp(operator, [left, right]), parts)

@@ -1,4 +1,4 @@
-"""Pictures of a chart: Mermaid text, and a figure for a paper whose labels do not overlap."""
+"""Pictures of a chart: Mermaid text, and a figure for papers, whose labels do not overlap."""
 
 import re
 from collections.abc import Iterable
@@ -15,7 +15,6 @@ from prism_mesa.statechart.guards import Expression
 from prism_mesa.statechart.selection import Cell
 from prism_mesa.statechart.statechart import Statechart
 from prism_mesa.statechart.states import STATES, AgentState
-from prism_mesa.statechart.transitions import Transition
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,7 +29,7 @@ DISABLED: Final = "oracle disabled, the first option is taken"
 
 @dataclass(frozen=True)
 class Choice:
-    """A choice that the chart may leave open; a fork, between trigger and guards, if every transition has a target."""
+    """A choice that the chart may leave open; `is_fork` if all its transitions have targets."""
 
     node: str
     cell: Cell
@@ -39,12 +38,12 @@ class Choice:
 
     @property
     def options(self) -> tuple[AgentState, ...]:
-        """The options; with the oracle disabled, the one that is taken."""
+        """The options; if the oracle is disabled, only the one that is taken."""
         return self.cell.declared[:1] if self.asks == DISABLED else self.cell.declared
 
 
 def open_choices(chart: Statechart) -> dict[tuple[str, AgentState], Choice]:
-    """Return the possible open choices of a chart, by trigger and state."""
+    """Return the choices that a chart may leave open, by trigger and state."""
     undecided = {f.where for f in chart.check() if f.kind in ("open", "overlap")}
     choices: dict[tuple[str, AgentState], Choice] = {}
     for trigger, state, cell in chart.all_cells():
@@ -58,29 +57,24 @@ def open_choices(chart: Statechart) -> dict[tuple[str, AgentState], Choice]:
     return choices
 
 
-def arrow_label(chart: Statechart, t: Transition, default: str = "") -> tuple[str, str]:
-    """Return the trigger, and the guard in brackets; `default` follows timeouts without ticks of their own."""
-    trigger, guard = chart.label(t, default)
-    return trigger, guard and f"[{guard}]"
-
-
 def mermaid(chart: Statechart) -> str:
     """Return the chart as a Mermaid ``stateDiagram-v2``, one arrow per transition.
 
-    An open choice is a ``<<choice>>`` named ``oracle_<i>``, with an arrow to each of its options. Where guards
-    overlap, or are code and may leave the choice open, it stands beside the arrows of its transitions.
+    An open choice is a ``<<choice>>`` named ``oracle_<i>``, with an arrow to each of its options. If guards overlap, or
+    are code that may leave the choice open, the arrows of its transitions are drawn as well.
     """
     choices = open_choices(chart)
     lines = [state.value for state in STATES if state in chart.states]
     lines += [f"state {choice.node} <<choice>>" for choice in choices.values()]
     lines.append(f"[*] --> {chart.initial.value}")
     for t in chart.transitions:
-        words = arrow_label(chart, t, " after agent.timeout_threshold")
+        trigger, guard = chart.label(t, " after agent.timeout_threshold")
+        label = f"{trigger} [{guard}]" if guard else trigger
         if t.target is not None:
-            lines.append(_line(t.source.value, t.target.value, *words))
+            lines.append(_line(t.source.value, t.target.value, label))
         else:
             choice = choices[t.trigger, t.source]
-            lines.append(_line(t.source.value, choice.node, *words, f"/ {choice.asks}"))
+            lines.append(_line(t.source.value, choice.node, label, f"/ {choice.asks}"))
     for (trigger, state), choice in choices.items():
         if choice.is_fork:
             lines.append(_line(state.value, choice.node, trigger, f"/ {choice.asks}"))
@@ -89,10 +83,9 @@ def mermaid(chart: Statechart) -> str:
 
 
 def _line(source: str, target: str, *words: str) -> str:
-    plain = re.compile(r"[\w .,()\[\]'=!/+-]")
     label = " ".join(" ".join(words).split())
-    safe = (c if plain.match(c) else f"#{codepoint2name.get(ord(c), ord(c))};" for c in label)
-    return f"{source} --> {target}: {''.join(safe)}"
+    safe = re.sub(r"[^\w .,()\[\]'=!/+-]", lambda c: f"#{codepoint2name.get(ord(c[0]), ord(c[0]))};", label)
+    return f"{source} --> {target}: {safe}"
 
 
 type Array = npt.NDArray[np.float64]
@@ -123,7 +116,7 @@ _WIDE: Final = 7.0  # least width, in inches, of a legend with two columns
 
 @dataclass
 class _Arrow:
-    """An arrow of the figure; `size` is half the label's width and height, `points` the curve."""
+    """An arrow; `size` is half the label's width and height, and `points` are the curve."""
 
     source: str
     target: str
@@ -135,7 +128,7 @@ class _Arrow:
 
 
 def _arrows(chart: Statechart, choices: dict[tuple[str, AgentState], Choice]) -> list[_Arrow]:
-    """Return the arrows of the picture; arrows of one color between the same two nodes are merged."""
+    """Return the arrows; those of one color between the same two nodes are merged."""
     merged: dict[tuple[str, str, str], _Arrow] = {}
 
     def add(source: str, target: str, color: str, *words: str) -> None:
@@ -148,7 +141,8 @@ def _arrows(chart: Statechart, choices: dict[tuple[str, AgentState], Choice]) ->
     add("initial", chart.initial.value, _INK)
     for t in chart.transitions:
         choice = choices.get((t.trigger, t.source))
-        trigger, guard = arrow_label(chart, t)
+        trigger, guard = chart.label(t)
+        guard = guard and f"[{guard}]"
         if choice is not None and (choice.is_fork or t.target is None):
             add(t.source.value, choice.node, _ACCENT, trigger, "" if choice.is_fork else guard)
             if t.target is not None:
@@ -162,7 +156,7 @@ def _arrows(chart: Statechart, choices: dict[tuple[str, AgentState], Choice]) ->
 
 
 def _notes(chart: Statechart) -> dict[str, str]:
-    """Return the notes on triggers that lead, unguarded, from many states to one."""
+    """Return notes on unguarded triggers that lead from many states to one."""
     notes = {}
     for trigger, row in chart.cells.items():
         targets = {t.target for cell in row.values() for t in cell.candidates}
@@ -178,7 +172,7 @@ def _notes(chart: Statechart) -> dict[str, str]:
 
 
 def _nodes(chart: Statechart, choices: dict[tuple[str, AgentState], Choice], arrows: list[_Arrow]) -> Nodes:
-    """Return the places of all nodes: fixed for most charts, else in layers from the initial state."""
+    """Place all nodes: at fixed positions for most charts, else in layers from the initial state."""
     places: dict[AgentState, tuple[float, float]] = _PLACES
     if len(chart.states) < 6 or chart.initial is not min(chart.states, key=STATES.index):
         places = _layers(chart, max(2.35, 0.5 + 2 * max(arrow.size[0] for arrow in arrows)))
@@ -204,7 +198,7 @@ def _layers(chart: Statechart, gap: float) -> dict[AgentState, tuple[float, floa
 
 
 def _free_place(choice: Choice, source: Array, nodes: Nodes, arrows: list[_Arrow]) -> Array:
-    """Return a position near the source and the options, away from boxes and short straight lines."""
+    """Find a position near the source and the options, away from boxes and short straight lines."""
     ends = np.array([source[:2], *(nodes[option.value][:2] for option in choice.options)])
     pairs = [(nodes[a.source], nodes[a.target]) for a in arrows if {a.source, a.target} <= set(nodes)]
     lines = [(start + (end - start) * _T[::8])[:, :2] for start, end in pairs if np.hypot(*(end - start)[:2]) < 3]
@@ -213,9 +207,8 @@ def _free_place(choice: Choice, source: Array, nodes: Nodes, arrows: list[_Arrow
     def cost(at: Array) -> float:
         far = np.hypot(*(ends - at).T)
         crowded = (np.hypot(*(taken - at).T) < 0.7).sum()
-        return float(
-            far.max() + 0.1 * far.sum() + 0.3 * crowded + 9 * _hits(at[None], _stack(nodes.values()), 0.5).sum()
-        )
+        hits = _hits(at[None], _stack(nodes.values()), 0.5).sum()
+        return float(far.max() + 0.1 * far.sum() + 0.3 * crowded + 9 * hits)
 
     angles = np.arange(12) * np.pi / 6
     return min((source[:2] + r * np.array([np.cos(a), np.sin(a)]) for r in (0.95, 1.8, 2.2) for a in angles), key=cost)
@@ -242,7 +235,7 @@ def _curve(nodes: Nodes, arrow: _Arrow, bend: float) -> Array:
 
 
 def _route(arrows: list[_Arrow], nodes: Nodes) -> None:
-    """Find the best curve and place of the label for each arrow in turn, given all others."""
+    """Find the best curve and label position of each arrow in turn, with all others fixed."""
     curves: list[dict[float, Array]] = [{} for _ in arrows]
     for arrow, cached in [*zip(arrows, curves, strict=True)] * 3:
         others = [a for a in arrows if a is not arrow]
@@ -289,14 +282,14 @@ def _stack(boxes: Iterable[Array]) -> Array:
 
 
 def draw_chart(chart: Statechart, figure: "Figure | None" = None) -> "Figure":
-    """Draw the chart: boxes, labelled arrows, dashed timeouts, a diamond where the oracle is asked.
+    """Draw the chart with boxes, labelled arrows, dashed timeouts, and a diamond where the oracle is asked.
 
-    Similar arrows between the same two boxes are merged. Where guards may overlap, their arrows start at the diamond.
-    An unguarded trigger from many states to one is a note in the legend.
+    Similar arrows between the same two boxes are merged. Arrows of guards that may overlap start at the diamond. The
+    legend notes each unguarded trigger that leads from many states to one.
 
     Args:
         chart: The chart.
-        figure: A figure that is cleared first, and to which the picture is scaled; by default a new one.
+        figure: A figure to clear and draw into, at its size; by default a new one.
     """
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
@@ -330,7 +323,7 @@ def draw_chart(chart: Statechart, figure: "Figure | None" = None) -> "Figure":
 
 
 def _frame(arrows: list[_Arrow], nodes: Nodes, n_rows: int) -> tuple[Array, Array]:
-    """Return the lower left and upper right corner, with room for the legend below."""
+    """Return the lower left and upper right corners, with room for the legend below."""
     labels = [np.append(arrow.label_at, arrow.size) for arrow in arrows if arrow.label]
     lines = [np.pad(arrow.points, ((0, 0), (0, 2))) for arrow in arrows]
     boxes = np.vstack([_stack(nodes.values()), *labels, *lines])
@@ -341,7 +334,7 @@ def _frame(arrows: list[_Arrow], nodes: Nodes, n_rows: int) -> tuple[Array, Arra
 
 
 def _legend(chart: Statechart, asks: set[str], *, has_timeouts: bool) -> dict[str, dict[str, Any]]:
-    """Return the entries of the legend, each with the style of its marker."""
+    """Return the legend's entries with the styles of their markers."""
     entries: dict[str, dict[str, Any]] = {"initial state": {"marker": "o", "color": _INK}}
     if has_timeouts:
         entries["timeout, after agent.timeout_threshold ticks unless given"] = {"ls": "--", "color": _GREY}

@@ -1,4 +1,4 @@
-"""The rule that picks among the transitions of a trigger and a state by their guards, for agents and columns."""
+"""Selects among the transitions of a trigger and a state by their guards."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, Protocol
@@ -12,16 +12,16 @@ TRUE: Final = 1
 NEEDS: Final = 2
 RAISED: Final = 3
 _PLAIN: Final[set[type]] = set()
-"""Classes of contexts that are no mappings: looking them up is faster than `isinstance`."""
+"""Classes of contexts that are not mappings; looking them up is faster than `isinstance`."""
 
 type Arm = tuple[int, Transition, Guard]
 
 type Outcome = Transition | tuple[AgentState, ...] | None
-"""The transition to take; the options of an ambiguous choice; or nothing."""
+"""The transition to take, the options of an ambiguous choice, or nothing."""
 
 
 class Failures(Protocol):
-    """A receiver of guards' errors."""
+    """Receives guards' errors."""
 
     def guard_raised(self, transition: Transition, error: Exception, agent: Any) -> None:
         """Keep or raise a guard's error."""
@@ -29,7 +29,7 @@ class Failures(Protocol):
 
 
 class Errors(dict[Transition, Exception]):
-    """Errors of guards that were asked for an explanation; the chart does not count them."""
+    """Collects guards' errors while explaining a choice; the chart does not count them."""
 
     def guard_raised(self, transition: Transition, error: Exception, agent: Any) -> None:
         """Keep a guard's error."""
@@ -37,7 +37,7 @@ class Errors(dict[Transition, Exception]):
 
 
 def leaves_open(transition: Transition, value: int) -> bool:
-    """Return whether a transition leaves the choice to the oracle, by its target or its guard's value."""
+    """Return whether a transition's target or its guard's value leaves the choice to the oracle."""
     return transition.target is None or value == NEEDS
 
 
@@ -45,33 +45,20 @@ class Cell:
     """All transitions of a trigger and a state, in list order.
 
     Attributes:
-        declared: The concrete targets, each once: the options of an oracle.
-        arms: Triples (weight, transition, guard): the guards' values (0, 1, 2), each times its weight
-            3**i, add up to the key of `outcomes`.
+        declared: The distinct concrete targets: the oracle's options.
+        arms: Triples (weight, transition, guard). The guards' values (0, 1, 2), times their weights 3**i, add up to the
+            key of `outcomes`.
         outcomes: The outcome of each key, computed on demand.
         first: The node of the first guard, for contexts that are objects; expressions are bare functions.
-        first_mapped: The same for contexts that are mappings.
+        first_mapped: The node of the first guard, for contexts that are mappings.
         always: `first`, if no candidate has a guard.
         untried: The transitions whose guards have returned no value so far.
     """
 
-    __slots__ = (
-        "always",
-        "arms",
-        "candidates",
-        "declared",
-        "first",
-        "first_mapped",
-        "oracle_enabled",
-        "outcomes",
-        "untried",
-    )
+    __slots__ = tuple("always arms candidates declared first first_mapped oracle_enabled outcomes untried".split())
 
     def __init__(
-        self,
-        candidates: tuple[Transition, ...],
-        oracle_enabled: bool,
-        untried: frozenset[Transition] | None = None,
+        self, candidates: tuple[Transition, ...], oracle_enabled: bool, untried: frozenset[Transition] | None = None
     ) -> None:
         self.candidates = candidates
         self.oracle_enabled = oracle_enabled
@@ -95,12 +82,12 @@ class Cell:
         return f"{first.source.value} --{first.trigger}-->"
 
     def copy(self) -> "Cell":
-        """Return a fresh cell, whose guards can be asked without a trace."""
+        """Return a fresh cell; asking its guards leaves this one unchanged."""
         return Cell(self.candidates, self.oracle_enabled)
 
     @property
     def keys_fit(self) -> bool:
-        """Whether every key is a whole number of 64 bits."""
+        """Whether 64-bit integers can hold every key."""
         return bool(3 ** len(self.arms) < 2**63)
 
     def gave_values(self, transitions: Iterable[Transition]) -> None:
@@ -108,50 +95,51 @@ class Cell:
         self.untried.difference_update(transitions)
 
     def values(self, key: int) -> list[int]:
-        """Return the candidates' values; TRUE without a guard."""
+        """Return the candidates' values; unguarded ones are TRUE."""
         digits = iter([(key // weight) % 3 for weight, _, _ in self.arms])
         return [TRUE if t.guard is None else next(digits) for t in self.candidates]
 
-    def left(self, values: Sequence[int]) -> list[tuple[Transition, int]]:
-        """Return the candidates that the guards leave.
+    def enabled(self, key: int) -> list[tuple[Transition, int]]:
+        """Return the candidates that the guards enable, with their values.
 
-        Unguarded transitions and markers mean *else*: they stay only if no guarded transition with a target does.
+        Unguarded transitions and markers mean *else*: a guarded transition with a target disables them.
         """
-        alive = [(t, v) for t, v in zip(self.candidates, values, strict=True) if v != FALSE]
+        alive = [(t, v) for t, v in zip(self.candidates, self.values(key), strict=True) if v != FALSE]
         if all(t.guard is None or t.target is None for t, _ in alive):
             return alive
         return [(t, v) for t, v in alive if t.guard is not None and (t.target or v != NEEDS)]
 
-    def transition_to(self, target: AgentState, left: Sequence[tuple[Transition, int]]) -> Transition:
-        """Return the transition to `target`: the first that is left, else the first declared."""
-        return next(t for t in [*(t for t, _ in left), *self.candidates] if t.target is target)
+    def transition_to(self, target: AgentState, enabled: Sequence[tuple[Transition, int]]) -> Transition:
+        """Return the first enabled transition to `target`, or else the first declared one."""
+        return next(t for t in [*(t for t, _ in enabled), *self.candidates] if t.target is target)
 
-    def select(self, left: Sequence[tuple[Transition, int]]) -> Outcome:
-        """Return the outcome, given the candidates that are left and their values.
+    def select(self, key: int) -> Outcome:
+        """Return the outcome of a key.
 
-        Open (a target of None, or a guard that needs the oracle): ambiguous between all declared targets.
-        One distinct target: its first transition. Several: ambiguous between them, in list order. Without
-        an oracle an ambiguous choice takes its first option.
+        A target of None, or a guard that needs the oracle, leaves the choice open: all declared targets are options.
+        Otherwise a single target takes its first transition, and several are the options, in list order. Without an
+        oracle an ambiguous choice takes its first option.
         """
-        if any(leaves_open(t, value) for t, value in left):
+        enabled = self.enabled(key)
+        if any(leaves_open(t, value) for t, value in enabled):
             options = self.declared
         else:
-            options = tuple(dict.fromkeys(t.target for t, _ in left if t.target is not None))
+            options = tuple(dict.fromkeys(t.target for t, _ in enabled if t.target is not None))
             if len(options) == 1:
-                return left[0][0]
+                return enabled[0][0]
         if self.oracle_enabled or not options:
             return options or None
-        return self.transition_to(options[0], left)
+        return self.transition_to(options[0], enabled)
 
 
 class Node:
-    """A node in the tree of a cell's guards: the answers of the first guards, and the next guard or the outcome.
+    """A node in the tree of a cell's guards: the answers so far, and the next guard or the outcome.
 
     Attributes:
         guard: The next guard; None if all have been asked.
-        asked: Its transition.
+        asked: The transition of `guard`.
         after: The next nodes, by the guard's answers so far (FALSE, TRUE, NEEDS or RAISED).
-        key: The answers of the guards before it, as a key of `Cell.outcomes`.
+        key: The answers of the earlier guards, as a key of `Cell.outcomes`.
         raised: The transitions whose guards raised.
         takes: At the end, the transition to take, if there is one.
         options: At the end, the options, if the choice is ambiguous.
@@ -182,7 +170,7 @@ class Node:
             self.options = outcome
 
     def grow(self, answer: int) -> "Node":
-        """Add and return the node after an answer."""
+        """Add and return the node for an answer."""
         weight, transition, _ = self._cell.arms[self._place]
         raised = (*self.raised, transition) if answer == RAISED else self.raised
         key = self.key + weight * (answer if answer != RAISED else FALSE)
@@ -191,9 +179,9 @@ class Node:
 
 
 def walk(cell: Cell, agent: Any, context: Any, failures: Failures) -> Node:
-    """Ask the guards of a cell, each once and in list order, and return the last node.
+    """Ask each guard of a cell once, in list order, and return the last node.
 
-    An answer other than True, False or `NEEDS_ORACLE` counts by its truth. A guard that raises is false, as in SCXML.
+    Answers other than True, False and `NEEDS_ORACLE` count by their truth. A guard that raises is false, as in SCXML.
     """
     node = cell.first if context.__class__ in _PLAIN or _is_plain(context) else cell.first_mapped
     while (guard := node.guard) is not None:
@@ -213,7 +201,7 @@ def walk(cell: Cell, agent: Any, context: Any, failures: Failures) -> Node:
 
 
 def _is_plain(context: Any) -> bool:
-    """Return whether a context is read by attribute, and remember its class then."""
+    """Return whether a context is read by attribute; if so, remember its class."""
     if isinstance(context, Mapping):
         return False
     _PLAIN.add(context.__class__)
@@ -232,11 +220,11 @@ def build_cells(transitions: Iterable[Transition], oracle_enabled: bool) -> dict
 
 
 class _Outcomes(dict[int, Outcome]):
-    """Guard key -> outcome, filled on demand."""
+    """Outcomes by key, computed on demand."""
 
     def __init__(self, cell: Cell) -> None:
         self._cell = cell
 
     def __missing__(self, key: int) -> Outcome:
-        outcome = self[key] = self._cell.select(self._cell.left(self._cell.values(key)))
+        outcome = self[key] = self._cell.select(key)
         return outcome

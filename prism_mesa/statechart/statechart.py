@@ -1,4 +1,4 @@
-"""The statechart engine: fire a trigger, apply a choice, explain."""
+"""The statechart engine: fires triggers, applies choices, and explains both."""
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
@@ -6,36 +6,35 @@ from typing import Any, Final
 
 from prism_mesa.errors import ChartError, did_you_mean
 from prism_mesa.statechart.batch import Codes, Columns, Fired, fire_many
-from prism_mesa.statechart.checks import Finding, check
+from prism_mesa.statechart.checks import Finding, Values, check
 from prism_mesa.statechart.definition import ChartDefinition
 from prism_mesa.statechart.guards import Expression, readable
 from prism_mesa.statechart.selection import Cell, Errors, Outcome, walk
 from prism_mesa.statechart.states import AgentState
 from prism_mesa.statechart.transitions import Transition
 from prism_mesa.statechart.users_code import take
-from prism_mesa.statechart.values import Values
 
 _NO_CELLS: Final[dict[AgentState, Cell]] = {}
 
 
 class Statechart(ChartDefinition):
-    """States and the transitions between them, shared by all agents; its parts cannot be set later.
+    """States and the transitions between them, shared by all agents; you cannot set its parts later.
 
     For a trigger in a state the candidates are the transitions in list order. A guard returns True, False or
     `NEEDS_ORACLE`; if it raises, it is false, and `guard_errors` counts the error. An unguarded transition means
     *else*, and so does a marker (target None, and a guard that returns `NEEDS_ORACLE`): they count only if no guarded
-    transition with a target is left.
+    transition with a target is enabled.
 
     Args:
         states: The states of this chart, at least one.
-        transitions: The transitions; every source and target is in `states`.
+        transitions: The transitions; their sources and targets are in `states`.
         initial: The state of a new agent.
-        oracle_enabled: If False, an ambiguous fire takes its first option.
-        timeouts: Ticks after which ``timeout`` fires in a state, for all agents; in other states each agent's
-            `timeout_threshold` counts.
-        invariant: An expression that holds for every agent (say ``F.agent.low <= F.agent.high``), for the static
-            checks.
-        strict: Whether firing raises a guard's error, with a note on its place, instead of counting it.
+        oracle_enabled: If False, an ambiguous choice takes its first option.
+        timeouts: Ticks after which ``timeout`` fires in a state, for all agents; other states use each agent's
+            `timeout_threshold`.
+        invariant: An expression that is true for every agent, such as ``F.agent.low <= F.agent.high``; the static
+            checks use it.
+        strict: Whether to raise a guard's error, with a note on its place, instead of counting it.
         name: The chart's name in messages.
 
     Raises:
@@ -55,8 +54,8 @@ class Statechart(ChartDefinition):
             now: Simulated time in UTC, for the history; by default the agent's `now`, or else the wall clock.
 
         Returns:
-            The new state; or a list of the options if the choice is ambiguous (nothing changes then: ask the oracle,
-            and call `apply` with its choice); or None if no transition is enabled.
+            The new state; the list of options if the choice is ambiguous (nothing has changed: ask the oracle and call
+            `apply` with its choice); None if no transition is enabled.
         """
         try:
             cell = self.cells[trigger][agent.state]
@@ -76,17 +75,11 @@ class Statechart(ChartDefinition):
         return node.takes.target
 
     def apply(
-        self,
-        agent: Any,
-        trigger: str,
-        target: AgentState,
-        context: Any = None,
-        *,
-        now: datetime | None = None,
+        self, agent: Any, trigger: str, target: AgentState, context: Any = None, *, now: datetime | None = None
     ) -> AgentState:
-        """Enter `target`, one of the options of an ambiguous fire, and return it.
+        """Enter `target`, one of the options of an ambiguous choice, and return it.
 
-        `resolve` chooses among several transitions to it; guards are asked again only if their actions differ.
+        If several transitions lead to it and their actions differ, `resolve` asks the guards again.
         """
         transition, *others = self._transitions_to(agent.state, trigger, target)
         if any(other.action is not transition.action for other in others):
@@ -95,10 +88,10 @@ class Statechart(ChartDefinition):
         return AgentState(target)
 
     def resolve(self, agent: Any, trigger: str, target: AgentState, context: Any = None) -> Transition:
-        """Return the transition that `apply` takes; nothing changes.
+        """Return the transition that `apply` takes, without changing anything.
 
-        It is the first transition to `target` whose guard holds, else the first one declared. If you know the answers
-        of the guards from firing, call `resolve_key`.
+        It is the first transition to `target` whose guard is true, or else the first one declared. If you know the
+        guards' answers from firing, call `resolve_key`.
 
         Raises:
             ChartError: If `target` is not declared for the trigger in the agent's state.
@@ -111,19 +104,15 @@ class Statechart(ChartDefinition):
         return self.resolve_key(agent.state, trigger, target, node.key)
 
     def resolve_key(self, state: AgentState, trigger: str, target: AgentState, key: int) -> Transition:
-        """Return the transition to `target` by the key of the guards' answers (`selected`, `Fired.keys`).
-
-        Raises:
-            ChartError: If `target` is not declared for the trigger in the state.
-        """
+        """Return the transition to `target` by a key (`selected`, `Fired.keys`); ChartError if it is not declared."""
         self._transitions_to(state, trigger, target)
         cell = self.cells[trigger][AgentState(state)]
-        return cell.transition_to(AgentState(target), cell.left(cell.values(key)))
+        return cell.transition_to(AgentState(target), cell.enabled(key))
 
     def selected(self, agent: Any, trigger: str, context: Any = None) -> tuple[Outcome, int]:
         """Return the outcome of firing (the transition, the options, or None) and the key of the guards' answers.
 
-        The agent does not change, but errors of guards are counted: it is the first half of `fire`, `take` the second.
+        This is the first half of `fire`; `take` is the second. It counts guards' errors but does not change the agent.
         """
         cell = self.cells.get(trigger, _NO_CELLS).get(agent.state)
         if cell is None:
@@ -132,7 +121,7 @@ class Statechart(ChartDefinition):
         return node.takes or node.options, node.key
 
     def take(self, transition: Transition, agent: Any, context: Any = None, *, now: datetime | None = None) -> None:
-        """Run a transition's action and enter its target; an error leaves the agent unchanged."""
+        """Run a transition's action and enter its target; if the action raises, the agent stays unchanged."""
         take(transition, agent, context, now)
 
     def _transitions_to(self, state: AgentState, trigger: str, target: AgentState) -> list[Transition]:
@@ -159,19 +148,17 @@ class Statechart(ChartDefinition):
         return list(cell.declared) if cell else []
 
     def enabled(self, agent: Any, trigger: str, context: Any = None) -> list[Transition]:
-        """Return the transitions that the guards leave now, in list order; nothing changes."""
+        """Return the transitions that the guards enable now, in list order, without changing anything."""
         cell = self.cells.get(trigger, _NO_CELLS).get(agent.state)
-        return (
-            []
-            if cell is None
-            else [t for t, _ in cell.left(cell.values(walk(cell.copy(), agent, context, Errors()).key))]
-        )
+        if cell is None:
+            return []
+        return [t for t, _ in cell.enabled(walk(cell.copy(), agent, context, Errors()).key)]
 
     def why_not(self, agent: Any, trigger: str, context: Any = None) -> str:
         """Return why `trigger` would do nothing now; empty if it would do something."""
         state = AgentState(agent.state)
         if trigger not in self.triggers:
-            return f"{trigger!r} is no trigger of {self.name}.{did_you_mean(trigger, self.triggers)}"
+            return f"{trigger!r} is not a trigger of {self.name}.{did_you_mean(trigger, self.triggers)}"
         cell = self.cells[trigger].get(state)
         if cell is None:
             triggers = ", ".join(self.valid_triggers(state)) or "none"
@@ -179,7 +166,7 @@ class Statechart(ChartDefinition):
         key, candidates = _answers(cell, agent, context)
         if cell.outcomes[key] is not None:
             return ""
-        if cell.left(cell.values(key)):
+        if cell.enabled(key):
             return f"{cell.place} ?: no concrete target is declared to choose from"
         reasons = []
         for transition, answer, fields in candidates:
@@ -189,10 +176,10 @@ class Statechart(ChartDefinition):
         return "; ".join(reasons)
 
     def considered(self, agent: Any, trigger: str, context: Any = None) -> list[tuple[Transition, str, dict[str, Any]]]:
-        """Return the candidates in list order, the answer of each guard now, and the fields that it reads.
+        """Return the candidates in list order, each with its guard's answer now and the fields that the guard reads.
 
-        An answer is `true`, `false`, `needs the oracle`, `raised ...`, or an empty string without a guard. Nothing
-        changes.
+        An answer is `true`, `false`, `needs the oracle`, `raised ...`, or an empty string without a guard. The call
+        changes nothing.
         """
         cell = self.cells.get(trigger, _NO_CELLS).get(AgentState(agent.state))
         return [] if cell is None else _answers(cell, agent, context)[1]
@@ -208,7 +195,7 @@ class Statechart(ChartDefinition):
         return check(self, fired, fields)
 
     def replaced(self, *, oracle_enabled: bool, strict: bool | None = None) -> "Statechart":
-        """Return a chart of the same transitions with other settings and no guard errors yet."""
+        """Return a chart with the same transitions, other settings, and no guard errors."""
         return Statechart(
             self.states,
             self.transitions,
@@ -235,7 +222,7 @@ def _answers(cell: Cell, agent: Any, context: Any) -> tuple[int, list[tuple[Tran
 
 
 def _fields(transition: Transition, agent: Any, context: Any) -> dict[str, Any]:
-    """Return the fields that an expression reads, with their values now; empty for a callable."""
+    """Return the current values of the fields that an expression reads; empty for a callable."""
     if not isinstance(transition.guard, Expression):
         return {}
     roots = {"agent": agent, "post": readable(context)}

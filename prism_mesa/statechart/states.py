@@ -21,7 +21,7 @@ class AgentState(str, Enum):  # noqa: UP042 - the contract asks for a `str` enum
 
     @property
     def code(self) -> int:
-        """The state's place in this enum, 0..7, which columns hold."""
+        """The state's place in this enum, 0..7; columns store it."""
         return _CODES[self]
 
     @classmethod
@@ -41,7 +41,7 @@ STATE_COLORS: Final = {
     AgentState.ENGAGING_REPLY: "#06975a",
     AgentState.ENGAGING_RESHARE: "#ff6f15",
 }
-"""The colours of states in all pictures, at least 23 apart in CIE Lab also for people who see no red, green or blue."""
+"""Colors of states in all pictures, at least 23 apart in CIE Lab, also with any color blindness."""
 
 _CODES = {state: code for code, state in enumerate(STATES)}
 
@@ -74,9 +74,9 @@ def state_distribution(agents: Iterable[Any]) -> dict[AgentState, int]:
 
 
 def export_agent(agent: Any) -> dict[str, Any]:
-    """Return an agent in JSON types: id, state, ticks in it, and the history, oldest first.
+    """Return an agent in JSON types: id, state, ticks in the state, and the history, oldest first.
 
-    In contexts NaN becomes None, infinities become text, sets sorted lists, and values that JSON does not know text.
+    In contexts NaN becomes None, infinities become text, sets become sorted lists, and other objects become text.
     """
     return {
         "agent_id": str(getattr(agent, "agent_id", getattr(agent, "unique_id", ""))),

@@ -41,7 +41,7 @@ class Transition:
             replaces a transition from several states by one from each, so all in `Statechart.transitions` have a
             single source.
         target: The state that it enters; None leaves the choice among the declared targets to the oracle.
-        guard: Expression over `F`, or callable ``(agent, context) -> bool | NEEDS_ORACLE``, which must only read. None
+        guard: Expression over `F`, or callable ``(agent, context) -> bool | NEEDS_ORACLE`` that changes nothing. None
             means *else*.
         action: Callable ``(agent, context)`` that runs before the state changes.
 
@@ -59,10 +59,8 @@ class Transition:
     def __post_init__(self) -> None:
         is_single = isinstance(self.source, str | bytes | AnyState) or not isinstance(self.source, Iterable)
         declared = [self.source] if is_single else list(self.source)
-        source, target = (
-            ", ".join(str(getattr(s, "value", s)) for s in states) for states in (declared, [self.target])
-        )
-        where = f"transition {source} --{self.trigger}--> {target}"
+        *sources, target = (str(getattr(state, "value", state)) for state in (*declared, self.target))
+        where = f"transition {', '.join(sources)} --{self.trigger}--> {target}"
         if not isinstance(self.trigger, str) or not self.trigger.strip():
             raise ChartError(f"{where}: the trigger is {self.trigger!r}; give a non-empty string")
         for name, part in (("guard", self.guard), ("action", self.action)):
@@ -70,8 +68,8 @@ class Transition:
                 raise ChartError(f"{where}: the {name} is {part!r}; give a callable (agent, context) or None")
         try:
             if self.source is not ANY:
-                sources = _sources(declared)
-                object.__setattr__(self, "source", sources[0] if len(sources) == 1 else sources)
+                states = _sources(declared)
+                object.__setattr__(self, "source", states[0] if len(states) == 1 else states)
             if self.target is not None:
                 object.__setattr__(self, "target", AgentState(self.target))
         except ChartError as error:
@@ -79,13 +77,13 @@ class Transition:
 
     @property
     def sources(self) -> tuple[AgentState, ...]:
-        """The states that it leaves, in the order of the states; none for `ANY`."""
+        """The states that it leaves, in the order of `STATES`; empty for `ANY`."""
         if self.source is ANY:
             return ()
         return self.source if isinstance(self.source, tuple) else (self.source,)
 
     def from_each_source(self, states: Set[AgentState]) -> "list[Transition]":
-        """Return a transition from each source; `states` are those of the chart, for `ANY`."""
+        """Return a transition from each source; `ANY` stands for the chart's `states`."""
         if len(self.sources) == 1:
             return [self]
         sources = self.sources or [state for state in STATES if state in states and state is not self.target]
@@ -122,11 +120,11 @@ class Transition:
 
 
 def _sources(declared: list[Any]) -> tuple[AgentState, ...]:
-    """Return sources as states, in the order of the states."""
+    """Return sources as states, in the order of `STATES`."""
     if not declared:
         raise ChartError("it has no source; give a state, several, or ANY")
     if ANY in declared:
-        raise ChartError("ANY is every state but the target; give it alone")
+        raise ChartError("ANY cannot be combined with other sources: it means every state but the target")
     states = [AgentState(state) for state in declared]
     for state in states:
         if states.count(state) > 1:
@@ -146,11 +144,7 @@ class _Unchecked:
 
 @dataclass(frozen=True)
 class StateTransition(_Unchecked):
-    """A change of state in an agent's history.
-
-    Raises:
-        ChartError: (a ValueError) if the states are equal or unknown, or the timestamp is not in UTC.
-    """
+    """A change of state in an agent's history; ChartError unless the states differ and the timestamp is in UTC."""
 
     from_state: AgentState
     to_state: AgentState
@@ -177,10 +171,10 @@ class StateTransition(_Unchecked):
 
 
 def history_entry(transition: Transition, timestamp: datetime, context: Any) -> StateTransition:
-    """Return the entry for a transition that was taken, without the checks that its chart has made.
+    """Return the entry for a transition that was taken, without repeating the chart's checks.
 
-    The entry keeps a copy of a context that is a mapping, and only the `post_id` of another one. The constructor of a
-    frozen dataclass would take three times as long.
+    The entry keeps a copy of a mapping, but only the `post_id` of another context. The constructor of a frozen
+    dataclass would take three times as long.
 
     Raises:
         ChartError: If `timestamp` is not in UTC.
@@ -206,7 +200,7 @@ def _require_utc(timestamp: datetime) -> None:
 
 
 def _plain(value: Any) -> Any:
-    """Return `value` in JSON types; values that JSON does not know become text."""
+    """Return `value` in JSON types; other objects become text."""
     match value:
         case Enum():
             return _plain(value.value)

@@ -1,4 +1,4 @@
-"""Users' code in a chart: errors of guards and actions, and transitions that run an action."""
+"""Runs actions of transitions, and locates errors in users' guards and actions."""
 
 import re
 import sysconfig
@@ -18,13 +18,16 @@ _PACKAGE: Final = str(Path(__file__).parents[1])
 
 def add_place(error: BaseException, part: str, transition: Transition, agent: Any) -> None:
     """Add a note to a guard's or an action's error: agent, state, trigger, round, and line of the user's code."""
-    line = line_of(error)
-    what = f"{transition.source.value} on {transition.trigger}: the {part} of {transition}"
-    error.add_note(f"{whereabouts(agent)}, {what}{line and f', {line}'}")
+    line = users_line(error)
+    where = f"{transition.source.value} on {transition.trigger}: the {part} of {transition}"
+    error.add_note(f"{whereabouts(agent)}, {where}{line and f', {line}'}")
 
 
-def is_of_own_code(error: BaseException) -> bool:
-    """Return whether a user's function, guard or action raised this error and would again; I/O errors may pass."""
+def is_users_error(error: BaseException) -> bool:
+    """Return whether a user's function, guard or action raised the error and would raise it again.
+
+    I/O errors and lack of memory may pass, so they do not count.
+    """
     if isinstance(error, _MAY_PASS) or isinstance(error.__cause__, _MAY_PASS):
         return False
     notes = map(str, getattr(error, "__notes__", ()))
@@ -32,14 +35,14 @@ def is_of_own_code(error: BaseException) -> bool:
 
 
 def whereabouts(agent: Any) -> str:
-    """Return an agent's name and, if it has one, its `moment`, for messages."""
+    """Return an agent's name and its `moment`, if it has one, for messages."""
     name = getattr(agent, "agent_id", getattr(agent, "unique_id", None))
     label = f"an agent ({type(agent).__name__})" if name is None else f"agent {name}"
     moment = getattr(agent, "moment", "")
     return f"{label} in {moment}" if moment else label
 
 
-def line_of(error: BaseException) -> str:
+def users_line(error: BaseException) -> str:
     """Return the last line of a user's code in an error's traceback, or an empty string."""
     frames = [(frame.f_code, line) for frame, line in walk_tb(error.__traceback__)]
     called = [(code, line) for code, line in frames if not code.co_filename.startswith((_PACKAGE, "<guard "))]
@@ -52,13 +55,13 @@ def line_of(error: BaseException) -> str:
 
 @cache
 def _installed_paths() -> tuple[str, ...]:
-    """Return the prefixes of paths of installed code."""
+    """Return the path prefixes of installed code."""
     paths = (sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib"))
     return ("<frozen ", *paths)
 
 
 def take(transition: Transition, agent: Any, context: Any, now: datetime | None) -> None:
-    """Run the action, record the change, and enter the target; faults are raised before the action runs."""
+    """Run the action, record the change, and enter the target; check everything before the action runs."""
     target, depth = transition.target, agent.max_history_depth or 0
     if depth < 0:
         raise ChartError(f"{transition}: max_history_depth is {depth!r}; give whole numbers from 0, which keeps none")
@@ -81,7 +84,7 @@ def take(transition: Transition, agent: Any, context: Any, now: datetime | None)
 def act(transition: Transition, agent: Any, context: Any) -> None:
     """Run the action of a transition; if it raises, restore the agent and add a note to the error.
 
-    It restores the agent's state, a history that is a list, and its attributes, but not objects inside these.
+    The agent's state, attributes and history (if it is a list) are restored, but not objects inside them.
     """
     if transition.action is None:
         return
@@ -120,6 +123,6 @@ class FailingGuard:
     first: str = ""
 
     def __str__(self) -> str:
-        often = f"each of the {self.times:,} times that it was asked" if self.every_time else f"{self.times:,} times"
+        often = f"each of the {self.times:,} times it was asked" if self.every_time else f"{self.times:,} times"
         first = f", first for {self.first}" if self.first else ""
         return f"the guard of {self.transition} raised {often} ({'; '.join(self.errors)}){first}"

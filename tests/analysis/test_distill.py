@@ -185,9 +185,9 @@ def test_a_file_is_plain_data_and_decides_as_the_model_it_was_made_of(tmp_path, 
     [
         (
             {"features": ["match", "mood"]},
-            r"distilled\.json: its features are not those of this version",
+            r"distilled\.json: its features differ from this version",
         ),
-        ({"declaration": "0"}, "its features are not those of this version"),
+        ({"declaration": "0"}, "its features differ from this version"),
         ({"format": 2}, "format: Input should be 1, not 2"),
         ({"choices": []}, "choices: List should have at least 1 item"),
         ({"pickle": 1}, "pickle: no such key"),

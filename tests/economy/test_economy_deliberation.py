@@ -69,7 +69,7 @@ def test_what_a_try_says_is_what_the_validator_says_afterwards():
 def test_trying_changes_nothing_and_asks_nobody():
     client = client_of(lambda prompt: thought(*map(tries, (GOOD, TOO_MUCH, "Annex the moon"))))
     with closing(model_of(client)) as model:
-        tools = model.nations[0]._tools(model.observe()[0])
+        tools = model.nations[0]._begin_turn(model.observe()[0])[1].tools
         before, seen = model.world, model.observe()
         for policy in (GOOD, TOO_MUCH, "Annex the moon"):
             assert tools.execute("try_policy", {"policy": policy}).ok
@@ -104,7 +104,7 @@ def test_the_keys_of_deliberation_have_an_effect():
 
 
 def tools_of(model, row=0):
-    return model.nations[row]._tools(model.observe()[row])
+    return model.nations[row]._begin_turn(model.observe()[row])[1].tools
 
 
 def test_a_nation_sees_another_as_it_observes_it_not_as_it_is():
@@ -143,7 +143,7 @@ def test_a_nation_that_is_alone_has_nobody_to_look_at_and_one_without_an_economy
         assert tools_of(model).names == ("try_policy", "past_decisions")
         state = model.observe()[0]
     agent = EconLLMAgent(mesa.Model(), "Canada", client_of(careful), thinking=ThinkingParams())
-    assert agent._tools(state).names == ("past_decisions",)
+    assert agent._begin_turn(state)[1].tools.names == ("past_decisions",)
 
 
 # -- the prompts ------------------------------------------------------------------------------------------

@@ -75,7 +75,7 @@ def test_without_an_llm_at_hand_taylors_rule_decides_and_says_so():
     model = EconomyModel(economy_policy="llm", reasoner_kind="rule")
     assert all(isinstance(nation, RuleAgent) for nation in model.nations)
     assert model.label == "Taylor's rule (1993)"
-    assert model.note == "no LLM is at hand (reasoner.kind=rule asks no LLM): Taylor's rule decides instead"
+    assert model.note == "there is no LLM (reasoner.kind=rule asks no LLM): Taylor's rule decides instead"
     assert model.note in model.notes
     assert ran(4, economy_policy="llm", reasoner_kind="rule").world.equals(ran(4).world)
 

@@ -54,7 +54,7 @@ TARIFFS = says("Impose a 10% tariff on Neighbor")
 
 def test_a_decision_about_another_domain_counts_as_no_answer():
     agent = agent_saying(TARIFFS, domain="monetary")
-    with pytest.raises(LLMFailureException, match="is of no use here") as caught:
+    with pytest.raises(LLMFailureException, match="is useless here") as caught:
         decided(agent)
     assert (caught.value.reason, caught.value.attempts, caught.value.component) == ("irrelevant", 2, "agent")
     assert len(agent.llm_client.prompts) == 2

@@ -201,7 +201,7 @@ def test_an_answer_that_is_no_decision_is_not_asked_again_and_ends_the_run_early
             reasoner.record(ledger, "run")
             [answer] = reasoner.answer(asks(1))
             assert (answer.source, answer.reason, answer.attempts) == ("fallback", NO_DECISION[fault], 1)
-            with pytest.raises(LLMFailureException, match=r"none of its first 20 answers .*reasoner\."):
+            with pytest.raises(LLMFailureException, match=r"its first 20 answers .*reasoner\."):
                 reasoner.answer(asks(30)[1:])
         assert ledger.answers() == []
     assert len(server.decisions.asked) == 20 + (dialect == "openai")
@@ -213,7 +213,7 @@ def test_an_answer_that_is_no_decision_is_not_asked_again_and_ends_the_run_early
 @pytest.mark.parametrize(("kind", "dialect"), [("ollama", "ollama"), ("openai", "ollama"), ("openai", "llama.cpp")])
 def test_a_model_that_does_not_decide_is_refused_before_the_run(kind, dialect):
     with serves(dialect, "not a decision model") as server:
-        with pytest.raises(ConfigError, match=r"no decision model.*Ollama.*reasoner.answer=choice"):
+        with pytest.raises(ConfigError, match=r"not a decision model.*Ollama.*reasoner.answer=choice"):
             make_reasoner(params(server, kind))
         assert server.decisions.asked == []
 
@@ -256,5 +256,5 @@ def test_a_ledger_of_decisions_is_replayed_and_with_other_orders_it_is_not(order
     with make_reasoner(ReasonerParams(**again, decision_orders=orders)) as reasoner:
         assert [one.choice for one in reasoner.answer(asks(3))] == [one.choice for one in answers]
     for other in ({"decision_orders": 3 - orders}, {"answer": "choice", "decision_orders": orders}):
-        with pytest.raises(ConfigError, match="holds no answers of the LLM and options"):
+        with pytest.raises(ConfigError, match="has no answers of the configured LLM and options"):
             make_reasoner(ReasonerParams(**again | other))

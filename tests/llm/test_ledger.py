@@ -175,7 +175,7 @@ def test_looking_makes_and_changes_no_file_not_even_for_a_moment(tmp_path):
     with Ledger(path, read_only=True) as looked_at:
         assert looked_at.get("k") == stored()
         assert everything_in(tmp_path) == before
-        with pytest.raises(DataError, match="cannot be written: it was opened to be read only"):
+        with pytest.raises(DataError, match="cannot be written: it was opened read-only"):
             looked_at.put(stored("other"))
     assert everything_in(tmp_path) == before
 
@@ -256,9 +256,9 @@ def test_no_ledger_is_what_is_no_sqlite_file_or_has_other_tables(tmp_path):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ("UPDATE asked SET round = 'soon'", "round holds str, not int"),
-        ("UPDATE answers SET raw = x'ff00'", "raw holds bytes, not str"),
-        ("UPDATE answers SET latency_ms = 'long'", "latency_ms holds str, not float"),
+        ("UPDATE asked SET round = 'soon'", "round has type str, not int"),
+        ("UPDATE answers SET raw = x'ff00'", "raw has type bytes, not str"),
+        ("UPDATE answers SET latency_ms = 'long'", "latency_ms has type str, not float"),
         ("UPDATE answers SET raw = CAST(x'ff' AS TEXT)", "cannot be read (Could not decode to UTF-8"),
     ],
 )

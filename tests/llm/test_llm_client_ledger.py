@@ -181,5 +181,5 @@ def test_a_replay_of_choices_takes_no_llm_that_answered_in_a_form(path):
 
 def test_a_ledger_of_another_llm_cannot_be_replayed(path):
     answered(says, "live", path, ["a"])
-    with pytest.raises(ConfigError, match=r"holds no answers of the LLM .* \(it has: toy \{\}\)"):
+    with pytest.raises(ConfigError, match=r"has no answers of the configured LLM .* \(it has: toy \{\}\)"):
         make_llm_client(AdvisorParams(ledger="replay", ledger_path=str(path), model="llama3.2"))

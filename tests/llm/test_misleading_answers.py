@@ -55,7 +55,7 @@ def told_of(reply, tmp_path, kind=OllamaChatClient, **options):
         client = kind("llama3.2", host=server.url)
         with Reasoner(client, backoff_s=0, max_concurrency=1, **options) as reasoner:
             reasoner.record(ledger, "run")
-            with pytest.raises(LLMFailureException, match="none of its first 20 answers") as caught:
+            with pytest.raises(LLMFailureException, match="its first 20 answers") as caught:
                 reasoner.answer(asks())
         assert list(ledger.answers()) == []
         assert len([body for body in server.sent if body]) == 20
@@ -76,13 +76,13 @@ LETTERS = {"answer": "probabilities"}
         (said("A", reason="length"), LETTERS, MORE),
         (said("B", ("B", A)), LETTERS, OTHER),
         (said("B", ("B", {"A": -0.1, "x": -2.4})), LETTERS, OTHER),
-        (said("C", ("C", {"C": -0.7, "A": -1.2, "B": -1.6})), LETTERS, "wanted is"),
+        (said("C", ("C", {"C": -0.7, "A": -1.2, "B": -1.6})), LETTERS, "expected was"),
         (
             said("A. composing? No, B.", ("A", A), (". composing? No,", {}), (" B", {" B": -0.1}), (".", {})),
             LETTERS,
-            "wanted is",
+            "expected was",
         ),
-        (said("A. composing would be wrong", ("A", A), (". composing would be wrong", {})), LETTERS, "wanted is"),
+        (said("A. composing would be wrong", ("A", A), (". composing would be wrong", {})), LETTERS, "expected was"),
         (said(CHOICE, done=False), {}, "reasoner.host"),
     ],
 )
@@ -95,7 +95,7 @@ def test_an_answer_that_may_mislead_ends_the_run_with_what_to_change(reply, opti
     [
         (chat("composing", reason="length"), MORE),
         (chat("composing", reason="content_filter"), "content filter"),
-        (chat('{"next_state": "composing"}', CHOICE), "no chat answer"),
+        (chat('{"next_state": "composing"}', CHOICE), "not a chat answer"),
     ],
 )
 def test_so_does_one_of_a_server_with_openais_protocol(reply, why, tmp_path):

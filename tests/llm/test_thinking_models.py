@@ -119,7 +119,7 @@ def test_log_probabilities_are_those_of_the_answer_or_none(thought, answer, end,
 
 def test_log_probabilities_of_something_else_are_refused():
     reply = Completion("B", top_logprobs=((("A", -0.1),),))
-    with pytest.raises(OracleError, match="may be those of its thought") as caught:
+    with pytest.raises(OracleError, match="may belong to its thought") as caught:
         strip_thought("x", reply, thought=None, tokens=["A"], decoding={"max_tokens": 9})
     assert caught.value.reason == "unmatched"
 
@@ -225,7 +225,7 @@ def test_a_ledger_is_replayed_with_the_think_it_was_made_with_and_with_no_other(
     choice = recorded(path, think="low", num_ctx=8192)
     assert replayed(path, think="low", num_ctx=8192) == choice
     for other in ({}, {"think": "low"}, {"think": "high", "num_ctx": 8192}, {"num_ctx": 8192}):
-        with pytest.raises(ConfigError, match="holds no answers of the LLM and options"):
+        with pytest.raises(ConfigError, match="has no answers of the configured LLM and options"):
             replayed(path, **other)
 
 

@@ -176,7 +176,7 @@ ROWS = [
     Row("each third is limited (429)", each_third_is_limited, {"attempts": 9}),
     Row("redirects to another server (307)", redirected, {}, r"redirects to .*not followed.*reasoner.host"),
     Row("a gzip bomb", bomb, {}, r"more than .*reasoner.host"),
-    Row("another program", lambda: http(as_json(200, {"hello": "world"})), {}, "no chat answer.*reasoner.host"),
+    Row("another program", lambda: http(as_json(200, {"hello": "world"})), {}, "not a chat answer.*reasoner.host"),
     Row("openai: plain", openai, OPENAI),
     Row("openai: thinks, 256 tokens", lambda: openai(thought=300), OPENAI, "reasoner.max_answer_tokens=1000"),
     Row("openai: thinks, 1000 tokens", lambda: openai(thought=300), OPENAI | {"max_answer_tokens": 1000}),

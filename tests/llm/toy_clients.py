@@ -53,7 +53,7 @@ def ask(client, prompt="What now?", form=Said, **more):
 
 def failure(client, prompt="What now?", form=Said, **more):
     """Return the failure that asking ends in."""
-    with pytest.raises(LLMFailureException, match=r"gave the \w+ no usable answer|is of no use") as caught:
+    with pytest.raises(LLMFailureException, match=r"gave the \w+ no usable answer|is useless") as caught:
         ask(client, prompt, form, **more)
     return caught.value
 

@@ -37,7 +37,7 @@ def test_log_probabilities_are_recorded_as_json_that_any_reader_knows(tops):
         shares = read_probabilities(kept, NAMES, "invalid-state")
     except UselessAnswerError:
         return
-    json.loads(kept, parse_constant=lambda word: pytest.fail(f"{word} is no JSON"))
+    json.loads(kept, parse_constant=lambda word: pytest.fail(f"{word} is not JSON"))
     assert sum(shares) == pytest.approx(1)
     letters = [{token.strip() for token, _ in place} & {"A", "B"} for place in tops]
     assert any(letters)

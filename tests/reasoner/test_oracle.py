@@ -247,6 +247,6 @@ def test_what_names_no_option_or_several_is_refused(form, said):
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("said", ["<think>composing", "<think>A</think>", "\ufeff<thinking>A or B", "</think> "])
 def test_a_thought_alone_is_no_answer_and_has_a_name(form, said):
-    with pytest.raises(UselessAnswerError, match="nothing but a thought") as caught:
+    with pytest.raises(UselessAnswerError, match="is only a thought") as caught:
         chosen(form, said)
     assert caught.value.reason == "thought"

@@ -12,7 +12,7 @@ from oracle_questions import REST, C, Logged, S, question
 from prism_mesa.domain import Post
 from prism_mesa.llm import Completion, Ledger
 from prism_mesa.reasoner import ChatOracle, Persona, PlacedQuestion, Question, Reasoner, ReasonerParams
-from prism_mesa.reasoner.batch import drawn, drawn_one
+from prism_mesa.reasoner.batch import select_options
 from prism_mesa.reasoner.oracle import as_oracle
 from prism_mesa.statechart import STATES, AgentState
 
@@ -59,10 +59,9 @@ shares = st.lists(st.sampled_from([0.0, 0.0, 0.1, 0.3, 1.0, 1e-17]), min_size=1,
 
 
 @given(shares, st.one_of(st.sampled_from([0.0, 0.1, 0.25, 0.5, 1 - 2**-53]), st.floats(0, 1, exclude_max=True)))
-def test_one_draws_as_many_do_and_never_what_has_no_chance(weights, draw):
+def test_a_draw_never_selects_an_option_without_a_chance(weights, draw):
     told = [weight / sum(weights) for weight in weights]
-    found = drawn_one(told, draw)
-    assert [found] == drawn(np.array([told]), np.array([draw])).tolist()
+    [found] = select_options(np.array([told]), np.array([draw])).tolist()
     assert told[found] > 0
     assert [0.0, *accumulate(told)][found] <= draw  # added up one by one: sum() would round otherwise
 

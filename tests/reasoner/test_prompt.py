@@ -15,8 +15,8 @@ from prism_mesa.reasoner import (
     answer_schema,
     build_reasoner_prompt,
     format_context,
+    make_question,
     parse_reasoner_response,
-    question_of,
     question_prompt,
 )
 from prism_mesa.statechart import STATES, AgentState
@@ -194,7 +194,7 @@ def test_a_question_reads_the_agent_by_attribute_and_takes_defaults_for_the_rest
             SimpleNamespace(from_state=AgentState.SCROLLING, to_state=AgentState.EVALUATING, trigger="sees_post"),
         ],
     )
-    question = question_of(agent, AgentState.EVALUATING, "decides", ["composing", "scrolling", "composing"], POST)
+    question = make_question(agent, AgentState.EVALUATING, "decides", ["composing", "scrolling", "composing"], POST)
     assert question.persona.traits == (3.1, 3.86, 3.64, 2.68, 5.0)
     assert question.persona.propensities == (0.5, 0.25, 0.25)
     assert (question.persona.low, question.persona.high) == pytest.approx((0.6, 0.8))
@@ -205,10 +205,10 @@ def test_a_question_reads_the_agent_by_attribute_and_takes_defaults_for_the_rest
 
 def test_an_agent_with_thresholds_of_its_own_keeps_them():
     agent = SimpleNamespace(unique_id=4, low_threshold=0.2, high_threshold=0.9, engagement_threshold=0.5)
-    persona = question_of(agent, AgentState.EVALUATING, "decides", OPTIONS).persona
+    persona = make_question(agent, AgentState.EVALUATING, "decides", OPTIONS).persona
     assert (persona.low, persona.high, persona.name) == (0.2, 0.9, "agent 4")
 
 
 def test_a_wrong_number_of_traits_is_said():
     with pytest.raises(ValueError, match=r"2 numbers given, but extraversion, .* are 5"):
-        question_of(SimpleNamespace(traits=[1, 2]), AgentState.EVALUATING, "decides", OPTIONS)
+        make_question(SimpleNamespace(traits=[1, 2]), AgentState.EVALUATING, "decides", OPTIONS)

@@ -13,7 +13,7 @@ from prism_mesa.errors import ConfigError
 from prism_mesa.llm.clients.base import FunctionClient
 from prism_mesa.params import validated
 from prism_mesa.reasoner import ReasonerParams, answer_schema, question_prompt
-from prism_mesa.reasoner.oracle import ChatOracle, reason_in
+from prism_mesa.reasoner.oracle import ChatOracle, read_reason
 from prism_mesa.runs.social import run
 
 LIVELY = {"agents.n": 60, "agents.band": 0.4, "agents.activity": 1.0, "rounds": 2}
@@ -52,11 +52,11 @@ def test_without_it_prompt_form_and_decoding_are_those_of_existing_ledgers():
 )
 def test_an_answer_is_read_with_and_without_a_reason(said, reason):
     assert ChatOracle(FunctionClient(str), reason=True).read(question(), said) == (1.0, 0.0)
-    assert reason_in(said) == reason
+    assert read_reason(said) == reason
 
 
 def test_letters_have_no_reason_and_that_is_an_error_before_the_run():
-    with pytest.raises(ConfigError, match="reasoner: reason: answer=probabilities has no words"):
+    with pytest.raises(ConfigError, match="reasoner: reason: answer=probabilities cannot include"):
         validated(ReasonerParams, {"reason": True, "answer": "probabilities"}, "reasoner")
 
 

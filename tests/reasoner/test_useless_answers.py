@@ -49,8 +49,8 @@ def test_a_function_whose_first_twenty_answers_are_useless_ends_the_step_with_wh
     llm = says("I would\x1b[2J rather write.")
     model = small(**LIVELY, reasoner=Reasoner(llm, backoff_s=0, attempts=attempts, max_concurrency=1))
     wanted = (
-        r"function .*says.*llm: none of its first 20 answers is of any use; the last one was 'I would\[2J rather "
-        r"write\.', and wanted is {\"next_state\": \"composing\"}, or the name of an option alone: composing or scro"
+        r"function .*says.*llm: its first 20 answers are all useless; the last one was 'I would\[2J rather "
+        r"write\.', expected was {\"next_state\": \"composing\"}, or the name of an option alone: composing or scro"
     )
     with pytest.raises(LLMFailureException, match=wanted) as caught:
         model.run_for(10)
@@ -93,7 +93,7 @@ def test_a_single_decision_falls_back_however_often_it_is_asked_for():
 
 def test_a_run_ends_as_failed_and_keeps_its_tables(tmp_path):
     given = plain({"agents.n": 100, "agents.band": 0.4, "agents.activity": 1.0, "rounds": 3})
-    with pytest.raises(RunError, match=r"round 0: .*none of its first 20 answers is of any use"):
+    with pytest.raises(RunError, match=r"round 0: .*its first 20 answers are all useless"):
         run(given, out=tmp_path, reasoner=Reasoner(says("Hm."), **QUICK))
     [folder] = tmp_path.iterdir()
     assert read_manifest(folder)["status"] == "failed"
@@ -106,7 +106,7 @@ def test_the_command_says_it_of_a_server_in_one_line(prism, tmp_path):
         code, _, err = prism("run", *given, f"reasoner.host={server.url}", "--out", tmp_path)
     assert code == 1
     line = err.splitlines()[-1]
-    assert "none of its first" in line
+    assert "are all useless" in line
     assert "dancing" in line
     assert "or the name of an option alone: composing or scrolling" in line
 
@@ -161,7 +161,7 @@ def test_a_server_that_refuses_the_first_twenty_questions_ends_the_run_with_its_
     with serving(always=as_json(status, {"error": told})) as server:
         reasoner = Reasoner(OllamaChatClient(host=server.url), max_concurrency=1, **QUICK)
         model = small(**LIVELY, reasoner=reasoner)
-        with pytest.raises(LLMFailureException, match=r"none of its first 20 answers is of any use") as caught:
+        with pytest.raises(LLMFailureException, match=r"its first 20 answers are all useless") as caught:
             model.run_for(10)
         model.close()
         assert len(server.sent) == 20

@@ -34,7 +34,7 @@ def test_the_command_runs_draws_replays_and_explains(prism, tmp_path):
 def test_without_an_llm_the_command_says_plainly_that_taylors_rule_decides(prism):
     code, out, _ = prism("economy", CANADA, "rounds=2", "reasoner.kind=rule")
     assert code == 0
-    assert re.search(r"decided by +Taylor's rule \(1993\) \(no LLM is at hand", out)
+    assert re.search(r"decided by +Taylor's rule \(1993\) \(there is no LLM", out)
     assert re.search(r"loss +[\d.]+; with Taylor's rule [\d.]+, without any policy [\d.]+ \(", out)
     assert "{" not in out
 

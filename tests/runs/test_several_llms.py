@@ -129,7 +129,7 @@ def test_a_branch_may_divide_agents_otherwise(tmp_path):
 def test_one_llm_whose_answers_are_all_useless_ends_the_run_and_is_named(tmp_path):
     with (
         serving(useless("gemma3")) as server,
-        pytest.raises(PrismError, match=r"gemma3.*none of its first 20") as ended,
+        pytest.raises(PrismError, match=r"gemma3.*its first 20") as ended,
     ):
         run(asking(server, attempts=1), out=tmp_path, **QUIET)
     llms = ended.value.result.summary["decisions"]["llms"]

@@ -64,7 +64,7 @@ def test_a_guard_that_raises_is_warned_of_once_with_its_count(way):
     model = small(chart=with_guards(breaks), rounds=3, **LIVELY)
     [said], _ = caught(lambda: WAYS[way](model))
     times = "30" if way == "step" else "90"
-    assert f"idle --feed_ready--> resting [breaks()] raised each of the {times} times that it was asked" in said
+    assert f"idle --feed_ready--> resting [breaks()] raised each of the {times} times it was asked" in said
     assert "(ZeroDivisionError: no ground)" in said
     assert model.chart.guard_errors.total() == 90
 
@@ -102,7 +102,7 @@ def test_a_guard_that_raises_every_time_ends_the_run_as_failed_with_its_tables(t
     manifest = read_manifest(result.run_dir)
     assert manifest["status"] == "failed"
     [times] = result.summary["guard_errors"].values()
-    assert f"raised each of the {times} times that it was asked ({error})" in manifest["error"]
+    assert f"raised each of the {times} times it was asked ({error})" in manifest["error"]
     assert manifest["error"].startswith("the guard of evaluating --decides--> composing [")
     assert read_table(result.run_dir, "rounds")["round"].tolist() == [0, 1, 2]
     assert f"raised each of the {times} times" in said[0]

@@ -162,7 +162,7 @@ def test_a_gap_where_the_trigger_is_dropped_is_found_with_an_example():
 
 def test_an_oracle_without_options_is_an_error():
     (finding,) = found(a_chart((None,)), "no-options")
-    assert str(finding) == ("error: evaluating --decides-->: the oracle is asked, and no concrete target is declared")
+    assert str(finding) == ("error: evaluating --decides-->: the oracle is asked, but no concrete target is declared")
 
 
 # Whether the oracle can ever be reached

@@ -109,7 +109,7 @@ def test_enabled_are_the_transitions_that_the_guards_leave():
 @pytest.mark.parametrize(
     ("state", "trigger", "reason"),
     [
-        (EVALUATING, "decide", r"'decide' is no trigger of chart\. Did you mean 'decides'\?"),
+        (EVALUATING, "decide", r"'decide' is not a trigger of chart\. Did you mean 'decides'\?"),
         (IDLE, "decides", r"idle has no transition on 'decides' \(its triggers: none\)"),
         (EVALUATING, "decides", r"composing \[post.views > agent.limit\]: the guard is false \(agent.limit = 5, "),
         (EVALUATING, "decides", r"post.views = 2\); evaluating --decides--> scrolling"),

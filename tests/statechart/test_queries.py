@@ -123,7 +123,7 @@ ODD_VALUES = {
 @pytest.mark.parametrize("name", ODD_VALUES)
 def test_an_exported_agent_is_valid_json_whatever_its_contexts_hold(name):
     def refuse(constant):
-        raise AssertionError(f"{constant} is no JSON")
+        raise AssertionError(f"{constant} is not JSON")
 
     given, expected = ODD_VALUES[name]
     agent = an_agent()

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from prism_mesa.statechart import F, expression_of
+from prism_mesa.statechart import F, parse_expression
 
 
 @pytest.mark.parametrize(
@@ -20,7 +20,7 @@ from prism_mesa.statechart import F, expression_of
     ],
 )
 def test_a_text_is_the_expression_that_it_writes(text, expression):
-    found = expression_of(text)
+    found = parse_expression(text)
     if expression is not None:
         agents = [SimpleNamespace(x=x, y=y, z=False, scripted=x > 1) for x in (-2, 0, 2, 3, 4) for y in (0, "left")]
         values = [[_value(one, agent) for agent in agents] for one in (found, expression)]
@@ -45,5 +45,5 @@ def _value(expression, agent):
 )
 def test_anything_else_is_refused(text):
     with pytest.raises(ValueError, match="expression") as error:
-        expression_of(text)
+        parse_expression(text)
     assert "\n" not in str(error.value)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from prism_mesa.errors import AgentError, OwnCodeError
 from prism_mesa.statechart import F, StateTransition
-from prism_mesa.statechart.users_code import is_of_own_code
+from prism_mesa.statechart.users_code import is_users_error
 
 BROKEN_LINE = f"fired_agents.py:{broken.__code__.co_firstlineno + 1} in broken"
 
@@ -33,11 +33,11 @@ def test_what_may_pass_is_not_told_as_a_fault_of_the_code(raised, again):
     def acts(agent, post):
         raise raised
 
-    assert is_of_own_code(fired(a_chart((COMPOSING, None, acts)), an_agent(), type(raised))) == again
+    assert is_users_error(fired(a_chart((COMPOSING, None, acts)), an_agent(), type(raised))) == again
     with pytest.raises(OwnCodeError) as caught:
         raise OwnCodeError("my_feeds:liked: raised") from raised
-    assert is_of_own_code(caught.value) == again
-    assert not is_of_own_code(raised.__class__("somewhere else"))
+    assert is_users_error(caught.value) == again
+    assert not is_users_error(raised.__class__("somewhere else"))
 
 
 def test_what_a_guard_of_a_strict_chart_raises_has_the_same_note():

@@ -20,7 +20,7 @@ from prism_mesa.llm import StoredAnswer
 from prism_mesa.llm.params import STAND_INS
 from prism_mesa.llm.text import NAME_CAP, plain
 from prism_mesa.reasoner import Answer, AnyReasoner, DistilledReasoner, Question, Reasoner, RuleReasoner
-from prism_mesa.reasoner.oracle import reason_in
+from prism_mesa.reasoner.oracle import read_reason
 from prism_mesa.reasoner.pmi import band_position
 from prism_mesa.social.behavior import IGNORES, SEES_POST, TRIGGER_RULES, goes_by_band
 from prism_mesa.social.content.activity import cleaned
@@ -294,7 +294,7 @@ def _asked(explanation: Explanation, reasoner: Reasoner, question: Question, sto
         yield _odds(reasoner.rule.log_odds(question, band_position(stored.raw)))
     else:
         yield f"      It answered: {plain(stored.raw, _RAW_CAP)}"
-        if reason := reason_in(stored.raw):
+        if reason := read_reason(stored.raw):
             yield f"      Its reason: {reason}"
 
 

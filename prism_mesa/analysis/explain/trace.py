@@ -13,7 +13,7 @@ from prism_mesa.domain import ACTIONS, POST_KINDS, Post
 from prism_mesa.llm import StoredAnswer
 from prism_mesa.llm.text import NAME_CAP, plain
 from prism_mesa.reasoner import Answer, Question, Reasoner
-from prism_mesa.reasoner.oracle import reason_in
+from prism_mesa.reasoner.oracle import read_reason
 from prism_mesa.social.agent import SocialAgent
 from prism_mesa.social.behavior import SEES_POST
 from prism_mesa.social.content.activity import ActivityKind
@@ -62,7 +62,7 @@ class Move:
     @property
     def reason(self) -> str:
         """The LLM's reason for its choice (`reasoner.reason`); empty if there is none."""
-        return "" if self.stored is None else reason_in(self.stored.raw)
+        return "" if self.stored is None else read_reason(self.stored.raw)
 
 
 @dataclass(frozen=True)

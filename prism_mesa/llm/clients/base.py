@@ -12,6 +12,7 @@ from prism_mesa.errors import OracleError
 from prism_mesa.llm.text import parse_json
 
 type PromptFunction = Callable[[str], str | Awaitable[str]]
+type Schema = dict[str, Any] | None
 type TokenLogprobs = tuple[tuple[tuple[str, float], ...], ...]
 
 
@@ -39,8 +40,8 @@ class Completion:
 class ChatClient(Protocol):
     """An LLM that can be asked.
 
-    A client may also have `digest` (which build of the LLM; part of the ledger's key), `label` (its name in a summary),
-    and `decide(state, question)`, which asks a decision model (see `llm.decision`).
+    A client may also have `digest` (the LLM's build, part of the ledger's key), `label` (its name in a summary), and
+    `decide(state, question)`, which asks a decision model (see `llm.decision`).
 
     Attributes:
         name: The LLM's name.
@@ -50,25 +51,23 @@ class ChatClient(Protocol):
     name: str
     decoding: dict[str, Any]
 
-    async def chat(
-        self, prompt: str, schema: dict[str, Any] | None = None, seed_offset: int = 0, top_logprobs: int = 0
-    ) -> Completion:
+    async def chat(self, prompt: str, schema: Schema = None, seed_offset: int = 0, top_logprobs: int = 0) -> Completion:
         """Return the LLM's answer.
 
         Args:
             prompt: The full prompt.
             schema: The JSON schema that the answer should follow; a client may ignore it.
-            seed_offset: Added to the sampling seed, so that a second attempt can differ from the first.
+            seed_offset: Added to the sampling seed, so that attempts can differ.
             top_logprobs: Number of likeliest tokens wanted for each position of the answer, 0..20.
 
         Raises:
-            OracleError: If there is no answer; its `reason` says why in one word.
+            OracleError: If there is no answer; its `reason` is one word.
         """
         ...
 
 
 def client_digest(client: ChatClient) -> str:
-    """Return which build of the LLM a client asks; empty if the client does not say."""
+    """Return the build of a client's LLM; empty if unknown."""
     return str(getattr(client, "digest", ""))
 
 
@@ -78,7 +77,7 @@ def client_label(client: ChatClient) -> str:
 
 
 def timed[**P](ask: Callable[P, Awaitable[Completion]]) -> Callable[P, Coroutine[Any, Any, Completion]]:
-    """Decorate a coroutine that asks an LLM, to set `latency_ms` of its completion."""
+    """Decorate a coroutine that asks an LLM so that it sets `latency_ms` of its completion."""
 
     @wraps(ask)
     async def timed_ask(*args: P.args, **kwargs: P.kwargs) -> Completion:
@@ -90,7 +89,7 @@ def timed[**P](ask: Callable[P, Awaitable[Completion]]) -> Callable[P, Coroutine
 
 
 class FunctionClient:
-    """A function of the prompt, plain or async, that plays the LLM. It has no seed and no schema."""
+    """A plain or async function of the prompt that plays the LLM, without seed and schema."""
 
     def __init__(self, function: PromptFunction, name: str = "") -> None:
         self.function = function
@@ -99,14 +98,8 @@ class FunctionClient:
         self.decoding: dict[str, Any] = {}
         self.label = f"function {self.name}"
 
-    async def chat(
-        self, prompt: str, schema: dict[str, Any] | None = None, seed_offset: int = 0, top_logprobs: int = 0
-    ) -> Completion:
-        """Return the function's answer.
-
-        Raises:
-            OracleError: `empty` if it returns no text; exceptions of the function propagate.
-        """
+    async def chat(self, prompt: str, schema: Schema = None, seed_offset: int = 0, top_logprobs: int = 0) -> Completion:
+        """Return the function's answer; OracleError (`empty`) if it is not a text. Other exceptions propagate."""
         answer = self.function(prompt)
         text = await answer if inspect.isawaitable(answer) else answer
         if not isinstance(text, str) or not text.strip():

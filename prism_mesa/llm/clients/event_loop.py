@@ -10,13 +10,13 @@ from typing import Any, Final
 from weakref import WeakKeyDictionary
 
 _WAKES_S: Final = 0.5
-"""How long the main thread sleeps at most: an interrupt that comes just before it falls asleep does not wake it."""
+"""How long the main thread sleeps at most, because an interrupt just before it falls asleep does not wake it."""
 
 
 class Connections[T]:
-    """One client in each event loop, closed when its loop ends.
+    """A client for each event loop, closed when the loop ends.
 
-    It lives in an asynchronous generator, because a loop closes its generators before it ends: no socket outlives it.
+    An asynchronous generator owns the client: loops close their generators before they end, so no socket stays open.
     """
 
     def __init__(self, make: Callable[[], AbstractAsyncContextManager[T]]) -> None:
@@ -24,7 +24,7 @@ class Connections[T]:
         self._open: WeakKeyDictionary[asyncio.AbstractEventLoop, tuple[T, object]] = WeakKeyDictionary()
 
     async def client(self) -> T:
-        """Return the running loop's client, made on first use."""
+        """Return the running loop's client, created on first use."""
         loop = asyncio.get_running_loop()
         if loop not in self._open:
             generator = self._generate()
@@ -37,7 +37,7 @@ class Connections[T]:
 
 
 class LoopThread:
-    """A thread with its own event loop, so that synchronous code can wait, also inside Jupyter."""
+    """A thread with an event loop, so that synchronous code can wait, even inside Jupyter."""
 
     def __init__(self) -> None:
         self._pid = os.getpid()
@@ -51,11 +51,11 @@ class LoopThread:
             runner.run(self._stopped.wait())
 
     def start[T](self, work: Coroutine[Any, Any, T]) -> Future[T]:
-        """Run `work` in this loop; the future is for other threads and, wrapped, for other loops."""
+        """Run `work` in this loop; other threads can wait for the future, and other loops if they wrap it."""
         return asyncio.run_coroutine_threadsafe(work, self._loop)
 
     def run[T](self, work: Coroutine[Any, Any, T]) -> T:
-        """Return the result of `work`; an interrupt while waiting cancels it."""
+        """Run `work` and return its result; an interrupt while waiting cancels it."""
         future = self.start(work)
         try:
             while not future.done():
@@ -68,11 +68,11 @@ class LoopThread:
 
     @property
     def is_here(self) -> bool:
-        """Whether this is the process that the thread runs in: a fork does not inherit it."""
+        """Whether the thread runs in this process; forks do not inherit it."""
         return os.getpid() == self._pid
 
     def stop(self) -> None:
-        """End the loop and the thread; a second call, or one in a forked child, does no harm."""
+        """End the loop and the thread; calling it twice or in a forked child is harmless."""
         if not self.is_here:
             return
         if not self._loop.is_closed():
@@ -82,7 +82,7 @@ class LoopThread:
 
 
 def run_now[T](work: Coroutine[Any, Any, T]) -> T:
-    """Return the result of `work`, in a loop of its own: also where a loop already runs, as in Jupyter."""
+    """Run `work` in a new loop and return its result; this also works where a loop is running, as in Jupyter."""
     thread = LoopThread()
     try:
         return thread.run(work)

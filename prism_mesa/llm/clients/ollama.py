@@ -5,7 +5,7 @@ from contextlib import suppress
 from typing import Any, Self
 
 from prism_mesa.errors import ConfigError, MissingLLMError, OracleError, did_you_mean, printable, redact_credentials
-from prism_mesa.llm.clients.base import Completion, timed
+from prism_mesa.llm.clients.base import Completion, Schema, timed
 from prism_mesa.llm.clients.decisions import check_capability, reported_count
 from prism_mesa.llm.clients.event_loop import run_now
 from prism_mesa.llm.clients.server import CHECK_TIMEOUT_S, ServerClient
@@ -16,9 +16,9 @@ _LISTED = 8
 
 
 class OllamaChatClient(ServerClient):
-    """Asks one LLM on one Ollama server. A call takes at most `timeout_s`, however slowly the server sends.
+    """Asks one LLM on one Ollama server. A call takes at most `timeout_s`, even if the server sends slowly.
 
-    `check` sets `digest` and `server_version`. `server` lists the reasons of its errors.
+    `check` sets `digest` and `server_version`. The module `server` lists the reasons of errors.
     """
 
     key = "OLLAMA_API_KEY"
@@ -45,7 +45,7 @@ class OllamaChatClient(ServerClient):
     @classmethod
     def from_params(cls, params: LLMParams, host: str, *, continues: bool = False) -> Self:
         """Return the client of the configured LLM on a server."""
-        return cls(params.one_llm, host, params.timeout_s, keep_alive=params.keep_alive, **params.decoding)
+        return cls(params.single_llm, host, params.timeout_s, keep_alive=params.keep_alive, **params.decoding)
 
     @property
     def label(self) -> str:
@@ -60,9 +60,7 @@ class OllamaChatClient(ServerClient):
         return {} if self._keep_alive is None else {"keep_alive": self._keep_alive}
 
     @timed
-    async def chat(
-        self, prompt: str, schema: dict[str, Any] | None = None, seed_offset: int = 0, top_logprobs: int = 0
-    ) -> Completion:
+    async def chat(self, prompt: str, schema: Schema = None, seed_offset: int = 0, top_logprobs: int = 0) -> Completion:
         """Return the LLM's answer to `prompt`, constrained to `schema` if the LLM supports it."""
         decoding = self.decoding
         options = {"temperature": decoding["temperature"], "num_predict": decoding["max_tokens"]}
@@ -84,7 +82,7 @@ class OllamaChatClient(ServerClient):
         return self._completion(message, logprobs, spent, cut=reply.get("done_reason") == "length")
 
     async def _loaded_context(self) -> int:
-        """Return the context of the loaded LLM, else the requested context; 0 if both are unknown."""
+        """Return the loaded LLM's context, or else the requested context; 0 if both are unknown."""
         loaded: dict[str, Any] = {}
         with suppress(OracleError, LookupError, TypeError, AttributeError):
             reply = await self.request(f"{self.host}/api/ps", timeout_s=CHECK_TIMEOUT_S)
@@ -92,7 +90,7 @@ class OllamaChatClient(ServerClient):
         return loaded.get(self._full_name) or loaded.get(self.name) or int(self.decoding.get("num_ctx", 0))
 
     def check(self, *, decides: bool = False) -> None:
-        """Check that the server has the LLM and that it chats, or decides; ConfigError (MissingLLMError) if not."""
+        """Check that the server has the LLM, and that it chats or decides; ConfigError (MissingLLMError) if not."""
         try:
             models = self.models(CHECK_TIMEOUT_S)
         except OracleError as error:
@@ -100,10 +98,9 @@ class OllamaChatClient(ServerClient):
             raise MissingLLMError(f"reasoner.host: {error}: {remedy}") from error
         if self.name not in models and self._full_name not in models:
             names = ", ".join(sorted(models)[:10]) or "none"
-            raise MissingLLMError(
-                f"reasoner.model: {self.name!r} is not on the server (it has: {names}): 'ollama pull {self.name}'"
-                f"{did_you_mean(self.name, [name.removesuffix(':latest') for name in models])}"
-            )
+            near = did_you_mean(self.name, [name.removesuffix(":latest") for name in models])
+            fault = f"{self.name!r} is not on the server (it has: {names}): 'ollama pull {self.name}'{near}"
+            raise MissingLLMError(f"reasoner.model: {fault}")
         [capabilities] = run_now(self.capabilities(self.name))
         check_capability(self.name, capabilities, decides=decides)
         thinks = self.decoding.get("think") not in (None, False)
@@ -124,17 +121,17 @@ class OllamaChatClient(ServerClient):
             fault = "" if error.reason == "not-json" else str(error).removeprefix(f"{self.label}: ")
         except (LookupError, TypeError, AttributeError):
             fault = ""
-        fault = fault or "something else than an Ollama server answers"
+        fault = fault or "what answers is not an Ollama server"
         raise OracleError("refused", f"{self.host} does not answer ({fault})")
 
     def deciding(self, models: Sequence[str]) -> list[str]:
-        """Return which of these LLMs are decision models (`reasoner.answer=decision`), by what the server says."""
+        """Return the decision models (`reasoner.answer=decision`) among these LLMs, according to the server."""
         capabilities = run_now(self.capabilities(*models))
         return [name for name, abilities in zip(models, capabilities, strict=True) if "decision" in abilities]
 
     @classmethod
     def doctor(cls, host: str | None, wait_s: float) -> tuple[bool, str, str]:
-        """Return whether Ollama answers and has the default LLM, what there is, and what to do."""
+        """Return whether Ollama answers and has the default LLM, its state, and a remedy."""
         try:
             client = cls(host=host or "http://127.0.0.1:11434")
             models = [printable(name) for name in client.models(wait_s)]

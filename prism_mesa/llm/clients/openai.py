@@ -1,6 +1,6 @@
-"""The client for any server that speaks OpenAI's chat protocol: OpenAI, vLLM, llama-server, LM Studio.
+"""The client for servers with OpenAI's chat protocol: OpenAI, vLLM, llama-server, LM Studio.
 
-A user and password in the address are sent in place of the key.
+A user and password in the address replace the key.
 """
 
 import logging
@@ -9,7 +9,7 @@ import re
 from typing import Any, Final, Literal, Self
 
 from prism_mesa.errors import ConfigError, MissingLLMError, OracleError, did_you_mean
-from prism_mesa.llm.clients.base import Completion, timed
+from prism_mesa.llm.clients.base import Completion, Schema, timed
 from prism_mesa.llm.clients.decisions import check_capability, reported_count
 from prism_mesa.llm.clients.event_loop import run_now
 from prism_mesa.llm.clients.server import CHECK_TIMEOUT_S, ServerClient
@@ -17,23 +17,23 @@ from prism_mesa.llm.params import CutPrompts, LLMParams, Think, later_options
 
 _NO_KEY: Final = "none"
 _OPTIONAL: Final = ("temperature", "seed", "reasoning_effort", "chat_template")
-"""Options that some servers refuse, by the name in their error."""
+"""Options that some servers refuse, by their names in the servers' errors."""
 _LONGEST_ERROR: Final = 2000
 
 type Server = Literal["", "openai", "ollama", "vllm", "llama.cpp"]
 _SERVERS: Final[dict[str, Server]] = {"library": "ollama", "vllm": "vllm", "llamacpp": "llama.cpp"}
-"""Which program serves the LLMs, by the owner in its list of LLMs."""
+"""Programs that serve LLMs, by the owner in their lists of LLMs."""
 
 logger = logging.getLogger("prism_mesa.llm")
 
 
 class OpenAIChatClient(ServerClient):
-    """Asks one LLM on one server. The protocol does not say which build of the LLM answers, so `digest` is empty.
+    """Asks one LLM on one server. The protocol does not reveal the LLM's build, so `digest` is empty.
 
-    `prism_mesa.llm.clients.server` lists the reasons of its errors.
+    `prism_mesa.llm.clients.server` lists the reasons of errors.
 
     Attributes:
-        server: Which program answers, if its address or, after `check`, its list of LLMs says so; else "".
+        server: The server's program, if its address or, after `check`, its list of LLMs reveals it; else empty.
     """
 
     key = "OPENAI_API_KEY"
@@ -61,11 +61,11 @@ class OpenAIChatClient(ServerClient):
         """Return the client of the configured LLM on a server."""
         if params.model is None:
             raise ConfigError("reasoner.model: empty; with reasoner.kind=openai name the LLM that the server has")
-        return cls(params.one_llm, host, params.timeout_s, **params.decoding)
+        return cls(params.single_llm, host, params.timeout_s, **params.decoding)
 
     @classmethod
     def doctor(cls, host: str | None, wait_s: float) -> tuple[bool, str, str]:
-        """Return how a server is named, and whether its key is set; no server is asked."""
+        """Return how to configure a server, and whether its key is set, without asking a server."""
         key = f"the key {cls.key} is {'set' if os.environ.get(cls.key, '').strip() else 'not set'}"
         return True, f"reasoner.kind=openai with reasoner.host and reasoner.model; {key}", ""
 
@@ -76,9 +76,7 @@ class OpenAIChatClient(ServerClient):
         return {"cache_prompt": False} if self.server == "llama.cpp" else {}  # else cached tokens are not counted
 
     @timed
-    async def chat(
-        self, prompt: str, schema: dict[str, Any] | None = None, seed_offset: int = 0, top_logprobs: int = 0
-    ) -> Completion:
+    async def chat(self, prompt: str, schema: Schema = None, seed_offset: int = 0, top_logprobs: int = 0) -> Completion:
         """Return the LLM's answer to `prompt`, constrained to `schema` if the server supports it."""
         body: dict[str, Any] = {"model": self.name, "messages": [{"role": "user", "content": prompt}]}
         body |= {"logprobs": True, "top_logprobs": top_logprobs} if top_logprobs else {}
@@ -97,13 +95,12 @@ class OpenAIChatClient(ServerClient):
         except (AttributeError, LookupError, TypeError, ValueError):
             raise self._unshaped() from None
         if ended == "content_filter":
-            raise OracleError(
-                "refusal", f"{self.label}: the server's content filter cut the answer", tokens=(read, wrote)
-            )
+            fault = f"{self.label}: the server's content filter cut the answer"
+            raise OracleError("refusal", fault, tokens=(read, wrote))
         return self._completion(choice.get("message"), logprobs, (read, wrote), cut=ended == "length")
 
     async def _create(self, body: dict[str, Any], seed_offset: int) -> Any:
-        """Ask, and if a server refuses an optional setting, ask without it now and from then on."""
+        """Ask; if the server refuses an optional setting, omit it from now on and ask again."""
         while True:
             left_out = set(self._refused)
             response = await self._send(f"{self.host}/chat/completions", body | self._options(seed_offset))
@@ -116,7 +113,7 @@ class OpenAIChatClient(ServerClient):
             self._refused |= refused
 
     def _options(self, seed_offset: int) -> dict[str, Any]:
-        """Return the options of a request in the words of the server."""
+        """Return the options of a request under the server's names."""
         decoding = self.decoding
         most = "max_completion_tokens" if "max_tokens" in self._refused else "max_tokens"
         options = {"temperature": decoding["temperature"], "seed": decoding["seed"] + seed_offset}
@@ -137,10 +134,9 @@ class OpenAIChatClient(ServerClient):
             remedy = f"set {self.key}" if error.reason == "http-401" else "start it, or set reasoner.host"
             raise MissingLLMError(f"reasoner.host: {self.host} does not answer ({fault}): {remedy}") from error
         if listed and self.name not in listed:
-            raise MissingLLMError(
-                f"reasoner.model: {self.name!r} is not on the server (it has: {', '.join(sorted(listed)[:10])})"
-                f"{did_you_mean(self.name, listed)}"
-            )
+            names = ", ".join(sorted(listed)[:10])
+            fault = f"{self.name!r} is not on the server (it has: {names}){did_you_mean(self.name, listed)}"
+            raise MissingLLMError(f"reasoner.model: {fault}")
         model = listed.get(self.name, {})
         self.server = self.server or _SERVERS.get(str(model.get("owned_by", "")), "")
         capabilities = _modalities(model)
@@ -150,10 +146,10 @@ class OpenAIChatClient(ServerClient):
 
     @property
     def note(self) -> str:
-        """Why `think` is not sent; empty if it is, or need not be."""
+        """Why `think` is not sent; empty if it is sent or unnecessary."""
         if self.server or self._think in (False, None):
             return ""
-        return f"reasoner.think: not sent, as {self.host} does not say which program it is (Ollama, vLLM, llama.cpp)"
+        return f"reasoner.think: not sent, because {self.host} does not name its program (Ollama, vLLM, llama.cpp)"
 
     async def _listed(self) -> dict[str, dict[str, Any]]:
         """Return the LLMs that the server lists, by name."""
@@ -165,7 +161,7 @@ class OpenAIChatClient(ServerClient):
 
 
 def _modalities(model: dict[str, Any]) -> frozenset[str]:
-    """Return what an LLM can do, according to llama.cpp's list of models; empty if it does not say."""
+    """Return an LLM's capabilities in llama.cpp's list of models; empty if unknown."""
     architecture = model.get("architecture")
     listed = architecture.get("output_modalities") if isinstance(architecture, dict) else None
     known = {"decisions": "decision", "text": "completion"}
@@ -173,7 +169,7 @@ def _modalities(model: dict[str, Any]) -> frozenset[str]:
 
 
 def _unsupported(error_text: str) -> set[str]:
-    """Return which optional settings a server refuses."""
+    """Return the optional settings that a server refuses."""
     if "max_completion_tokens" in error_text:
         return {"max_tokens"}
     is_refusal = re.search("support|unrecognized", error_text, re.IGNORECASE)
@@ -181,7 +177,7 @@ def _unsupported(error_text: str) -> set[str]:
 
 
 def _thinking_options(server: Server, think: Think) -> tuple[str | None, dict[str, Any]]:
-    """Return the `reasoning_effort` (None: not sent) and further fields that tell a server how to think."""
+    """Return the `reasoning_effort` (None: not sent) and further fields that make a server's LLM think."""
     if think is None or not server:
         return None, {}
     levels = {True: "medium", False: "none", "max": "xhigh"}

@@ -1,8 +1,8 @@
-"""Several servers as one client: a question goes to the least busy one, and not to one that is down.
+"""Several servers as one client: each question goes to the least busy server that is up.
 
-A server counts as down after some failures in a row (a circuit breaker: Nygard 2007, Release It!). While others
-answer, it is left alone for a time that doubles, and then tried with one question. If all are down, one question tries
-again after twice the time that a failure took. `dispatcher` asks again, not the pool.
+A server counts as down after some failures in a row (a circuit breaker: Nygard 2007, Release It!). While others answer,
+it rests for a time that doubles, and is then tried with one question. If all are down, one question tries again after
+twice the time that a failure took. `dispatcher` repeats questions, not the pool.
 """
 
 import asyncio
@@ -12,14 +12,14 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from prism_mesa.errors import ConfigError, OracleError
-from prism_mesa.llm.clients.base import ChatClient, Completion, client_digest, client_label
+from prism_mesa.llm.clients.base import ChatClient, Completion, Schema, client_digest, client_label
 
 FIRST_REST_S = 1.0
 LEAST_REST_S = 0.01
 LONGEST_REST_S = 120.0
 _POLL_S = 0.005
 UNAVAILABLE = frozenset({"refused", "timeout", "dropped", "busy", "server-error", "transport"})
-"""Reasons that say more about the server than about the question."""
+"""Reasons that concern the server rather than the question."""
 
 
 @dataclass
@@ -37,11 +37,8 @@ class _Host:
     def is_down(self) -> bool:
         return self.failures >= self.most_failures
 
-    def note_success(self) -> None:
-        self.failures, self.rest_s = 0, 0.0
-
     def note_failure(self, reason: str, now: float, took_s: float) -> None:
-        """Count a failure; those of questions that were out when the server went down do not lengthen its rest."""
+        """Count a failure; failures of questions sent before the server went down do not lengthen its rest."""
         self.failures += 1
         self.last = reason
         if self.is_down:
@@ -52,18 +49,15 @@ class _Host:
 
 
 class HostPool:
-    """One LLM on one or more servers. It is a `ChatClient` itself.
+    """One LLM on one or more servers; the pool is a `ChatClient`, too.
 
     Args:
-        clients: One for each server, all with the same name and decoding.
-        failures: Failures in a row after which a server counts as down. More than the concurrent questions, so that
-            one hiccup that takes them all does not close it.
-        grace_s: Seconds after all servers went down in which questions are to be asked again later.
+        clients: One for each server (at least one), all with the same name and decoding.
+        failures: Failures in a row after which a server counts as down; more than the concurrent questions, so a single
+            hiccup does not suffice.
+        grace_s: Seconds after all servers went down in which questions may be asked again later.
         patience_s: Seconds that a question waits for another one that tries the servers again.
-        clock: Seconds, for tests.
-
-    Raises:
-        ConfigError: If there is no client.
+        clock: Returns seconds, for tests.
     """
 
     def __init__(
@@ -76,6 +70,7 @@ class HostPool:
     ) -> None:
         if not clients:
             raise ConfigError("reasoner.host: no address; give at least one like http://127.0.0.1:11434")
+        self.clients = list(clients)
         self._hosts = [_Host(client, failures) for client in clients]
         self._grace_s, self._polls = grace_s, round(patience_s / _POLL_S)
         self._down_since: float | None = None
@@ -84,18 +79,13 @@ class HostPool:
         self.decoding: dict[str, Any] = clients[0].decoding
 
     @property
-    def clients(self) -> list[ChatClient]:
-        """The clients, in the order given."""
-        return [host.client for host in self._hosts]
-
-    @property
     def digest(self) -> str:
-        """Which build of the LLM the servers have."""
+        """The LLM's build on the servers."""
         return client_digest(self.clients[0])
 
     @property
     def server_version(self) -> str:
-        """The servers' versions, each once."""
+        """The distinct versions of the servers."""
         versions = [str(getattr(client, "server_version", "")) for client in self.clients]
         return ", ".join(dict.fromkeys(filter(None, versions)))
 
@@ -114,13 +104,10 @@ class HostPool:
         digests = {client_digest(client): client for client in self.clients}
         if len(digests) > 1:
             builds = "; ".join(f"{client_label(client)}: {digest[:12]}" for digest, client in digests.items())
-            raise ConfigError(
-                f"reasoner.host: the servers have different builds of {self.name} ({builds}): pull it anew"
-            )
+            fault = f"the servers have different builds of {self.name} ({builds}): pull it again"
+            raise ConfigError(f"reasoner.host: {fault}")
 
-    async def chat(
-        self, prompt: str, schema: dict[str, Any] | None = None, seed_offset: int = 0, top_logprobs: int = 0
-    ) -> Completion:
+    async def chat(self, prompt: str, schema: Schema = None, seed_offset: int = 0, top_logprobs: int = 0) -> Completion:
         """Return the answer of the least busy server."""
         return await self._answer(lambda client: client.chat(prompt, schema, seed_offset, top_logprobs))
 
@@ -129,7 +116,7 @@ class HostPool:
         return await self._answer(lambda client: cast("Any", client).decide(state, question))
 
     async def _answer(self, ask: Callable[[ChatClient], Awaitable[Completion]]) -> Completion:
-        """Return the answer of the least busy server; OracleError also if all are down (reasons: see `server`)."""
+        """Return the answer of the least busy server; OracleError if it fails, or if all are down."""
         host = await self._free_host()
         host.busy += 1
         began, tries_again = self._clock(), self._all_down
@@ -137,7 +124,7 @@ class HostPool:
             completion = await ask(host.client)
         except OracleError as error:
             if error.reason not in UNAVAILABLE or error.retry_after_s:
-                self._note_success(host)  # it answers, if not this question
+                self._note_success(host)  # the server answers, though it refuses this question
                 raise
             host.note_failure(error.reason, self._clock(), self._clock() - began)
             if self._all_down and self._down_since is None:
@@ -151,8 +138,7 @@ class HostPool:
         return completion
 
     def _note_success(self, host: _Host) -> None:
-        host.note_success()
-        self._down_since = None
+        host.failures, host.rest_s, self._down_since = 0, 0.0, None
 
     @property
     def _may_come_back(self) -> bool:

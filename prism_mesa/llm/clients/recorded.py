@@ -1,20 +1,20 @@
-"""An LLM that is known only from a ledger, for replay."""
+"""LLMs recorded in ledgers, for replay."""
 
 import json
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from prism_mesa.errors import ConfigError, DataError, OracleError
-from prism_mesa.llm.clients.base import Completion
+from prism_mesa.llm.clients.base import Completion, Schema
 from prism_mesa.llm.ledger import Ledger
 from prism_mesa.llm.params import LLMParams
 
 _READ_AS_OPTIONS: Final = frozenset({"answer", "method"})
-"""Decoding options of answers to open choices; other answers have neither."""
+"""Decoding options that only answers to open choices have."""
 
 
 class RecordedClient:
-    """Has the name, digest and decoding of the LLM that answered once; it answers nothing itself."""
+    """Has the name, digest and decoding of a recorded LLM, but does not answer."""
 
     def __init__(self, name: str, digest: str = "", decoding: dict[str, Any] | None = None) -> None:
         self.name = name
@@ -22,15 +22,13 @@ class RecordedClient:
         self.decoding = decoding or {}
         self.label = name
 
-    async def chat(
-        self, prompt: str, schema: dict[str, Any] | None = None, seed_offset: int = 0, top_logprobs: int = 0
-    ) -> Completion:
-        """Raise OracleError: replay asks no LLM."""
+    async def chat(self, prompt: str, schema: Schema = None, seed_offset: int = 0, top_logprobs: int = 0) -> Completion:
+        """Raise OracleError, because a replay asks no LLM."""
         raise OracleError("not-recorded", f"{self.name} is replayed and cannot be asked")
 
 
 def recorded_client(ledger: Ledger, params: LLMParams, llm: str = "") -> RecordedClient:
-    """Return the latest LLM in a ledger with the options of `params`; errors are those of `find_recorded`."""
+    """Return the latest LLM in a ledger that has the options of `params`; errors as in `find_recorded`."""
 
     def is_configured(name: str, decoding: Mapping[str, Any]) -> bool:
         is_named = params.model is None or "build" in decoding or name == params.model
@@ -43,26 +41,28 @@ def recorded_client(ledger: Ledger, params: LLMParams, llm: str = "") -> Recorde
 def find_recorded(
     ledger: Ledger, llm: str, is_configured: Callable[[str, dict[str, Any]], bool], *, chooses: bool
 ) -> RecordedClient | None:
-    """Return the latest configured LLM (one of several: `llm`) in a ledger that chooses, or writes; None if none has.
+    """Return the latest configured LLM in a ledger; None if the ledger has no answers. `llm` names one of several LLMs.
+
+    `chooses` selects LLMs that answered open choices, else those that wrote.
 
     Raises:
-        ConfigError: If all answers are of other LLMs or options; DataError if the ledger is damaged.
+        ConfigError: If all answers are from other LLMs or options; DataError if the ledger is damaged.
     """
     known = [entry for entry in _llms_in(ledger) if llm in ("", entry[0])]
     known = [entry for entry in known if bool(_READ_AS_OPTIONS & entry[2].keys()) == chooses]
     recorded = next((entry for entry in known if is_configured(entry[0], entry[2])), None)
     if known and recorded is None:
-        there = "; ".join(f"{name} {json.dumps(decoding)}" for name, _, decoding in known[:5])
-        fault = f"{ledger.path} holds no answers of the LLM and options that are configured (it has: {there})"
+        shown = "; ".join(f"{name} {json.dumps(decoding)}" for name, _, decoding in known[:5])
+        fault = f"{ledger.path} has no answers of the configured LLM and options (it has: {shown})"
         raise ConfigError(f"reasoner.ledger: {fault}")
     return None if recorded is None else RecordedClient(*recorded)
 
 
 def same_options(decoding: Mapping[str, Any], expected: Mapping[str, Any], *, lenient: bool = False) -> bool:
-    """Return whether an LLM of a ledger was asked with the expected options.
+    """Return whether a recorded LLM was asked with the expected options.
 
-    `decoding` has `think`, `num_ctx` and `cut_prompts` only if they differ from the default, and never with an embedded
-    LLM. If `lenient`, options that it lacks count as expected.
+    `decoding` has `think`, `num_ctx` and `cut_prompts` only if they differ from their defaults, and never for an
+    embedded LLM. If `lenient`, other missing options count as expected.
     """
     defaults: dict[str, Any] = {"think": False, "num_ctx": None, "cut_prompts": "useless"}
     asked, wanted = defaults | dict(decoding), defaults | dict(expected)
@@ -73,7 +73,7 @@ def same_options(decoding: Mapping[str, Any], expected: Mapping[str, Any], *, le
 
 
 def _llms_in(ledger: Ledger) -> list[tuple[str, str, dict[str, Any]]]:
-    """Return name, digest and decoding of the LLMs in a ledger, the latest first."""
+    """Return name, digest and decoding of the LLMs in a ledger, latest first."""
     llms = []
     for name, digest, decoding in ledger.llms():
         try:
@@ -81,6 +81,6 @@ def _llms_in(ledger: Ledger) -> list[tuple[str, str, dict[str, Any]]]:
         except (ValueError, RecursionError):
             options = None
         if not isinstance(options, dict):
-            raise DataError(f"ledger {ledger.path}: is damaged: {decoding[:60]!r} are no decoding options")
+            raise DataError(f"ledger {ledger.path}: is damaged: {decoding[:60]!r} is not an object of decoding options")
         llms.append((name, digest, options))
     return llms

@@ -1,17 +1,17 @@
-"""An LLM on a server over HTTP: its address, its connections, limits on its responses, and a name for each failure.
+"""LLMs on servers over HTTP: addresses, connections, limits on responses, and a name for each failure.
 
 | reason | what happened |
 |---|---|
 | `refused`, `timeout`, `dropped`, `transport` | no connection; no answer in time; it broke; another HTTP error |
 | `http-404`, `busy`, `server-error` | the server refused (3xx, 4xx); its queue is full (503); another 5xx |
-| `not-json`, `wrong-shape`, `no-answer`, `too-large` | 200 without JSON, chat answer or decision; too many bytes |
+| `not-json`, `wrong-shape`, `no-answer`, `too-large` | no JSON, no chat answer, no decision; too many bytes |
 | `partial`, `empty`, `thought`, `unmatched` | unfinished; no answer; only a thought; log-probabilities of a thought |
 | `cut-answer`, `cut-prompt` | the answer ran out of tokens; the server read only part of the prompt |
 | `refusal`, `wrong-options`, `wrong-numbers`, `contradiction` | a useless decision (`llm.decision`) |
 | `circuit-open`, `still-down`, `resting` | all servers are down: not asked; tried in vain; ask again soon |
 | `too-long`, `refused-request` | the prompt does not fit the embedded LLM; llama.cpp refuses it |
 
-`llm.dispatcher.may_pass` says after which of them PRISM asks again.
+`llm.dispatcher.may_pass` defines after which of them PRISM asks again.
 """
 
 import asyncio
@@ -44,11 +44,11 @@ if TYPE_CHECKING:
     import httpx
 
 MOST_BYTES: Final = 2**24
-"""Bytes of a response after unpacking."""
+"""Largest response after unpacking, in bytes."""
 CHECK_TIMEOUT_S: Final = 10.0
 _LOOK_S: Final = 5.0
 _SHORTEST: Final = 8
-"""Fewest characters of a secret that is masked; shorter ones occur in ordinary answers."""
+"""Fewest characters of a secret to be masked; shorter ones occur in ordinary answers."""
 _SHOWN: Final = 200
 _PORTS: Final = {"http": 80, "https": 443}
 _LEAST_CONTEXT: Final = 4096
@@ -61,12 +61,12 @@ class ServerClient:
     """The common part of clients that ask a server: requests, failures, and decision models.
 
     Attributes:
-        key: The environment variable that holds the server's key. It is read from there only and never recorded.
+        key: The environment variable with the server's key, which is never recorded.
         more_context: How to raise the context to {0} tokens.
-        digest: Which build of the LLM the server has; `server_version` the server's version. Both empty if unknown.
+        digest: The LLM's build on the server, and `server_version` the server's version; both empty if unknown.
 
     Raises:
-        ConfigError: If `host` is no address, `model` is empty, or a number or the key is not allowed.
+        ConfigError: If `host` is not an address, `model` is empty, or a number or the key is not allowed.
     """
 
     key: ClassVar[str]
@@ -80,7 +80,7 @@ class ServerClient:
         if not 0 < timeout_s < math.inf:
             raise ConfigError(f"reasoner.timeout_s: {timeout_s} is not a number of seconds above 0")
         if not 0 <= decoding["temperature"] < math.inf:
-            raise ConfigError(f"reasoner.temperature: {decoding['temperature']} is below 0 or no number")
+            raise ConfigError(f"reasoner.temperature: {decoding['temperature']} is not a number from 0")
         self._read_key()
         self.name, self.host, self.timeout_s, self.decoding = model, server_address(host), timeout_s, decoding
         self._credentials = credentials(host)
@@ -105,7 +105,7 @@ class ServerClient:
     def _read_key(self) -> str:
         key = os.environ.get(self.key, "").strip()
         if not key.isascii() or not (key.isprintable() and " " not in key):
-            raise ConfigError(f"{self.key}: holds characters that no key has (white space, or no ASCII): set it anew")
+            raise ConfigError(f"{self.key}: has white space or non-ASCII characters: set it again")
         return key
 
     def _http(self) -> dict[str, Any]:
@@ -113,7 +113,7 @@ class ServerClient:
         from httpx import Limits
 
         key = self._read_key()
-        # No connection is kept without TLS, as the rest of one response may look like the next.
+        # Without TLS no connection is kept, because the rest of one response may look like the next.
         keepalive = None if self.host.startswith("https:") else 0
         return {
             "timeout": self.timeout_s,
@@ -133,7 +133,7 @@ class ServerClient:
         return AsyncClient(**self._http())
 
     async def request(self, url: str, body: Any = None, timeout_s: float | None = None) -> Any:
-        """Return the JSON of the server's response to a request: POST with a body, else GET."""
+        """Send a request (POST with a body, else GET) and return the JSON of the response."""
         return self._json(await self._send(url, body, timeout_s))
 
     def _json(self, response: "Response") -> Any:
@@ -142,7 +142,7 @@ class ServerClient:
         try:
             return json.loads(response.body)
         except (ValueError, RecursionError):
-            raise OracleError("not-json", f"{self.label}: the answer is no JSON") from None
+            raise OracleError("not-json", f"{self.label}: the answer is not JSON") from None
 
     async def _send(self, url: str, body: Any, timeout_s: float | None = None) -> "Response":
         import httpx
@@ -167,9 +167,9 @@ class ServerClient:
         raise OracleError(reason, f"{self.label}: {fault}")
 
     async def _read(self, response: "httpx.Response") -> "Response":
-        """Return a response whose body is unpacked and without secrets."""
+        """Return a response with its body unpacked and secrets masked."""
         if 300 <= response.status_code < 400:
-            place = self._masked(str(response.headers.get("location", "")).encode()).decode()[:_SHOWN]
+            place = self._secrets.sub(b"***", str(response.headers.get("location", "")).encode()).decode()[:_SHOWN]
             fault = f"the server redirects to {place!r}, which is not followed; give that address if you trust it"
             raise OracleError(f"http-{response.status_code}", fault)
         encoding = response.headers.get("content-encoding", "").strip().lower()
@@ -180,10 +180,7 @@ class ServerClient:
             body += block
             if len(body) > MOST_BYTES:
                 raise OracleError("too-large", f"the response has more than {MOST_BYTES // 2**20} MB")
-        return Response(response.status_code, response.headers, self._masked(bytes(body)))
-
-    def _masked(self, text: bytes) -> bytes:
-        return self._secrets.sub(b"***", text)
+        return Response(response.status_code, response.headers, self._secrets.sub(b"***", bytes(body)))
 
     def _refusal(self, response: "Response") -> OracleError:
         status = response.status_code
@@ -192,7 +189,7 @@ class ServerClient:
         return OracleError(reason, fault, retry_after_s=retry_after_s(response, self.timeout_s))
 
     def _unshaped(self) -> OracleError:
-        return OracleError("wrong-shape", f"{self.label}: the answer is JSON, but no chat answer")
+        return OracleError("wrong-shape", f"{self.label}: the answer is JSON, but not a chat answer")
 
     def _refuse_cut_prompt(self, prompt: str, spent: tuple[int, int], context: int = 0) -> None:
         """Raise OracleError if the server cut the prompt; with ``cut_prompts: accept`` log the first cut instead."""
@@ -211,7 +208,7 @@ class ServerClient:
     def _completion(
         self, message: Any, logprobs: Sequence[Mapping[str, Any]], spent: tuple[int, int], *, cut: bool
     ) -> Completion:
-        """Return the answer in a chat message; `thought` is under the name that the server gives it."""
+        """Return the answer in a chat message, without its thought."""
         try:
             text = message.get("content") or ""
             thought = message.get("thinking") or message.get("reasoning") or message.get("reasoning_content")
@@ -251,7 +248,7 @@ class ServerClient:
         return {}
 
     async def capabilities(self, *models: str) -> list[frozenset[str]]:
-        """Return what LLMs on an Ollama server can do (`completion`, `decision`); empty sets if it does not say."""
+        """Return the capabilities of LLMs on an Ollama server (`completion`, `decision`); empty sets if unknown."""
 
         async def show(model: str) -> frozenset[str]:
             with suppress(OracleError, AttributeError, TypeError):
@@ -282,7 +279,7 @@ class Response:
 
 
 def secrets_pattern(secrets: Iterable[str]) -> re.Pattern[bytes]:
-    """Return a pattern of secrets as they are, and as base64, JSON or an address writes them."""
+    """Return a pattern that matches secrets, also as written in base64, JSON or an address."""
     spellings: set[str] = set()
     for secret in secrets:
         packed = base64.b64encode(secret.encode()).decode().rstrip("=")
@@ -305,7 +302,7 @@ def retry_after_s(response: Any, most: float) -> float:
 
 
 def is_local(host: str) -> bool:
-    """Return whether `host` is this machine; as in Ollama's own program, no proxy is then used."""
+    """Return whether `host` is this machine, which no proxy serves (as in Ollama's client)."""
     name = urlsplit(host).hostname or ""
     try:
         return ipaddress.ip_address(name).is_loopback
@@ -314,9 +311,9 @@ def is_local(host: str) -> bool:
 
 
 def server_address(host: str) -> str:
-    """Return `host` as ``scheme://name:port/path``, by Ollama's own rule for a missing scheme or port.
+    """Return `host` as ``scheme://name:port/path``, by Ollama's rule for a missing scheme or port.
 
-    It leaves out user, password and query (see `credentials`). Raises ConfigError if it is no address.
+    User, password and query are omitted (see `credentials`). Raises ConfigError if `host` is not an address.
     """
     try:
         parts = _split(host)
@@ -326,7 +323,7 @@ def server_address(host: str) -> str:
         name, port = "", 0
     if not name or parts.scheme not in _PORTS or any(char.isspace() for char in name):
         shown = redact_credentials(f"host={host}").removeprefix("host=")
-        raise ConfigError(f"reasoner.host: {shown!r} is no address; give one like http://127.0.0.1:11434")
+        raise ConfigError(f"reasoner.host: {shown!r} is not an address; give one like http://127.0.0.1:11434")
     shown = f"[{name}]" if ":" in name else name
     return f"{parts.scheme}://{shown}:{port}{parts.path.rstrip('/')}"
 
@@ -336,7 +333,7 @@ def _split(host: str) -> SplitResult:
 
 
 def credentials(host: str) -> dict[str, Any]:
-    """Return the parts of an address that only its server may see, as arguments of an HTTP client.
+    """Return the secret parts of an address as arguments of an HTTP client.
 
     >>> credentials("http://me:p%40ss@127.0.0.1:11434?api_key=abc")
     {'auth': ('me', 'p@ss'), 'params': {'api_key': 'abc'}}
@@ -349,7 +346,7 @@ def credentials(host: str) -> dict[str, Any]:
 
 @cache
 def _trusted_certificates() -> "SSLContext":
-    """Return the trusted certificates, read once in a process: this takes longer than asking a server."""
+    """Return the trusted certificates, read once per process because that is slower than asking a server."""
     import httpx
 
     return httpx.create_ssl_context()

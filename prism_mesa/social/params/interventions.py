@@ -11,7 +11,7 @@ from prism_mesa.params import ONE_VALUE, Params, leaves
 from prism_mesa.social.params.agents import ChurnParams, HomophilyParams
 from prism_mesa.social.params.feed import FeedParams, UtilityParams
 from prism_mesa.social.params.network import NetworkRatesParams
-from prism_mesa.statechart import expression_of
+from prism_mesa.statechart import parse_expression
 
 _ARRAYS_DEPEND: Final = {"size", "window", "velocity_window", "repeats"}
 """Keys of feeds that determine array shapes."""
@@ -100,7 +100,7 @@ class InterventionParams(Params):
     @field_validator("agents")
     @classmethod
     def _reads_agents_alone(cls, text: str | None) -> str | None:
-        for name in expression_of(text).fields if text is not None else ():
+        for name in parse_expression(text).fields if text is not None else ():
             if not name.startswith("agent."):
                 raise ValueError(f"{name}: only fields of agents can stand here")
         return text

@@ -82,7 +82,7 @@ class SocialParams(Params):
     def asked(self) -> ReasonerParams:
         """The reasoner's parameters, with every LLM that interventions name."""
         changed = [self.changed_by(each.set).reasoner for each in self.interventions if "reasoner.model" in each.set]
-        llms = {llm for params in (self.reasoner, *changed) for llm in params.llms or (params.one_llm,)}
+        llms = {llm for params in (self.reasoner, *changed) for llm in params.llms or (params.single_llm,)}
         return self.reasoner.model_copy(update={"model": dict.fromkeys(llms, 1.0), "model_by": None} if changed else {})
 
     def at(self, round_: int) -> Self:

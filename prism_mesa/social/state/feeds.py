@@ -18,10 +18,10 @@ from prism_mesa.social.state.posts import COUNTED
 from prism_mesa.social.user_objects import load_object
 from prism_mesa.social.world.attributes import Columns
 from prism_mesa.statechart import Columns as Fields
-from prism_mesa.statechart import Expression, column_values, expression_of
+from prism_mesa.statechart import Expression, column_values, parse_expression
 from prism_mesa.statechart.batch import Reader
 from prism_mesa.statechart.checks import near_field
-from prism_mesa.statechart.users_code import line_of
+from prism_mesa.statechart.users_code import users_line
 
 type Floats = npt.NDArray[np.float64]
 
@@ -109,7 +109,7 @@ class UserFeed:
             else:
                 values = self._scorer(Columns(columns_by_name(self._fields, agents, candidates)))
         except Exception as error:  # user code may raise anything
-            line = line_of(error)
+            line = users_line(error)
             where = f" ({line})" if line else ""
             problem = f"raised {type(error).__name__}: {' '.join(str(error).split())}{where}"
             missing = str(error.args[0]) if isinstance(error, KeyError) and error.args else ""
@@ -247,4 +247,4 @@ class Feeds:
 
 @lru_cache(maxsize=1024)
 def _expression(text: str) -> Expression:
-    return expression_of(text)
+    return parse_expression(text)

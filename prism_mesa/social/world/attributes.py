@@ -17,7 +17,7 @@ from prism_mesa.social.state.network import FollowNetwork
 from prism_mesa.social.state.population import Population
 from prism_mesa.social.state.posts import RESHARE, Posts
 from prism_mesa.social.user_objects import load_object
-from prism_mesa.statechart.users_code import line_of
+from prism_mesa.statechart.users_code import users_line
 from prism_mesa.streams import Streams
 
 type Rows = npt.NDArray[np.integer[Any]]
@@ -85,7 +85,7 @@ class OwnFunction:
         try:
             values = self._function(columns)
         except Exception as error:  # users' code may fail in any way
-            text, at = " ".join(str(error).split()), line_of(error)
+            text, at = " ".join(str(error).split()), users_line(error)
             place = f" ({at})" if at else ""
             raise OwnCodeError(
                 shortened(f"{self._where}: raised {type(error).__name__}: {text}{place}", 400)

@@ -46,7 +46,7 @@ def assign_llms(asked: AnyReasoner, params: ReasonerParams, source: AttributeSou
     if not asks_llm(asked) or not (names := asked.llms):
         return AgentLLMs(streams)
     params = asked.params if asked.kind == "python" else params
-    model = params.model if isinstance(params.model, dict) else {params.one_llm: 1.0}
+    model = params.model if isinstance(params.model, dict) else {params.single_llm: 1.0}
     if params.model_by is None:
         return AgentLLMs(streams, names, tuple(float(model.get(name, 0)) for name in names))
     check_model_by(params, source.declared)

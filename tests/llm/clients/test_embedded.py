@@ -220,7 +220,7 @@ def test_a_missing_file_is_named_with_the_way_out():
 
 def test_a_file_of_another_kind_is_refused_at_once(tmp_path):
     (tmp_path / "text.gguf").write_text("Hello")
-    with pytest.raises(ConfigError, match="is no GGUF file: give one, or 'smollm2'"):
+    with pytest.raises(ConfigError, match="is not a GGUF file: give one, or 'smollm2'"):
         EmbeddedChatClient(str(tmp_path / "text.gguf"))
 
 

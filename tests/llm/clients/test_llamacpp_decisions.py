@@ -81,7 +81,7 @@ def test_what_llamacpp_refuses_is_named(model, criteria, state, reason, told):
 
 
 def test_a_model_that_chats_is_refused_before_the_run_and_the_file_chats_all_the_same(model):
-    with pytest.raises(ConfigError, match=r"no decision model .*not a decision model.*reasoner.model=d1-omni:600m"):
+    with pytest.raises(ConfigError, match=r"not a decision model .*not a decision model.*reasoner.model=d1-omni:600m"):
         make_reasoner(params("smollm2"))
     with make_reasoner(ReasonerParams(kind="embedded", model=str(model), answer="choice")) as reasoner:
         assert reasoner.answer(asks(C, S)[:1])[0].probabilities in ((1, 0), (0, 1))

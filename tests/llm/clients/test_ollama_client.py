@@ -60,11 +60,11 @@ FAULTS = [
     ("busy", as_json(503, {"error": "server busy, please try again"}), "server busy"),
     ("server-error", as_json(500, {"error": "out of memory"}), "out of memory"),
     ("server-error", as_json(500, ["out", "of", "memory"]), "status 500"),
-    ("not-json", raw(200, b"<html>Welcome</html>"), "the answer is no JSON"),
-    ("wrong-shape", as_json(200, {"message": "hi", "done": True}), "no chat answer"),
-    ("wrong-shape", as_json(200, [1, 2]), "no chat answer"),
+    ("not-json", raw(200, b"<html>Welcome</html>"), "the answer is not JSON"),
+    ("wrong-shape", as_json(200, {"message": "hi", "done": True}), "not a chat answer"),
+    ("wrong-shape", as_json(200, [1, 2]), "not a chat answer"),
     ("empty", chat_answer(""), "the answer is empty"),
-    ("thought", chat_answer(None, message=THOUGHT), "all of its 8 tokens are a thought"),
+    ("thought", chat_answer(None, message=THOUGHT), "all its 8 tokens are a thought"),
     ("partial", chat_answer('{"next_', done=False), "broke off"),
 ]
 
@@ -96,12 +96,12 @@ def test_each_question_has_a_connection_of_its_own_which_is_closed():
 @pytest.mark.parametrize(
     ("wrong", "complaint"),
     [
-        ({"host": "ftp://x"}, r"reasoner.host: 'ftp://x' is no address; give one like http://"),
-        ({"host": "http://x:99999"}, "is no address"),
-        ({"host": "http://" + "a" * 64}, "is no address"),
+        ({"host": "ftp://x"}, r"reasoner.host: 'ftp://x' is not an address; give one like http://"),
+        ({"host": "http://x:99999"}, "is not an address"),
+        ({"host": "http://" + "a" * 64}, "is not an address"),
         ({"model": " "}, "reasoner.model: empty"),
         ({"timeout_s": 0}, "reasoner.timeout_s: 0 is not"),
-        ({"temperature": -1}, "reasoner.temperature: -1 is below 0"),
+        ({"temperature": -1}, "reasoner.temperature: -1 is not a number from 0"),
     ],
 )
 def test_settings_that_cannot_work_are_refused(wrong, complaint):
@@ -170,8 +170,8 @@ def test_a_missing_model_fails_the_check_with_what_there_is():
     [
         (late, r"no answer within 0\.2 s"),
         (as_json(500, {"error": "x"}), "status 500"),
-        (raw(200, b"<html>"), "something else than an Ollama"),
-        (as_json(200, {"data": []}), "something else than an Ollama"),
+        (raw(200, b"<html>"), "not an Ollama"),
+        (as_json(200, {"data": []}), "not an Ollama"),
     ],
 )
 def test_a_server_that_answers_wrongly_fails_the_check(tags, said):

@@ -65,7 +65,7 @@ def test_of_several_hosts_each_must_answer_and_all_are_asked(nobody):
 
 
 def test_a_wrong_address_is_an_error_even_with_auto():
-    with pytest.raises(ConfigError, match="is no address"):
+    with pytest.raises(ConfigError, match="is not an address"):
         make_reasoner(ReasonerParams(kind="auto", host="http://"))
 
 

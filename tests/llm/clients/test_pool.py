@@ -180,7 +180,7 @@ def test_hosts_are_one_client_with_the_name_decoding_digest_and_versions_of_thei
 
 def test_different_builds_of_the_llm_are_an_error_that_names_both():
     hosts = HostPool([Server("one", "aaaaaaaaaaaaaaaa"), Server("two", "b"), Server("three", "b")])
-    said = r"^reasoner.host: the servers have different builds of tiny \(one: aaaaaaaaaaaa; three: b\): pull it anew$"
+    said = r"^reasoner.host: the servers have different builds of tiny \(one: aaaaaaaaaaaa; three: b\): pull it again$"
     with pytest.raises(ConfigError, match=said):
         hosts.check()
 

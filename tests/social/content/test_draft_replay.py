@@ -144,7 +144,7 @@ def test_an_llm_whose_first_twenty_texts_are_useless_ends_the_run_and_says_what_
         return "empty" if is_text(body) else None
 
     with StandIn(fault=fault) as server:
-        with pytest.raises(RunError, match=r"none of its first 20 answers is of any use; the last one: the answer is"):
+        with pytest.raises(RunError, match=r"its first 20 answers are all useless; the last one: the answer is"):
             run(asking(server, agents=agents, max_concurrency=1), out=tmp_path)
         assert sum(map(is_text, server.requests)) == 20
     [folder] = tmp_path.iterdir()
@@ -159,5 +159,5 @@ def test_where_auto_finds_no_llm_the_words_are_templates_the_run_says_so_and_can
     assert posts["text"].notna().all()
     assert result.summary["writing"] is None
     [note] = [note for note in result.summary["notes"] if note.startswith("content:")]
-    assert "no LLM writes, so the words are templates (no Ollama: " in note
+    assert "there is no LLM, so texts come from templates (no Ollama: " in note
     assert replay(result.run_dir).equal

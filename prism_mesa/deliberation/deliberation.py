@@ -48,9 +48,9 @@ def reason_about_text(
     """Return an agent's thought about a text.
 
     >>> def llm(prompt):
-    ...     return '{"understanding": "They want tea.", "plan": "RankInputs some."}'
+    ...     return '{"understanding": "They want tea.", "plan": "Order some."}'
     >>> reason_about_text("Is there any tea?", "user", "", None, llm).plan
-    'RankInputs some.'
+    'Order some.'
 
     Args:
         text: The text.
@@ -133,7 +133,10 @@ class Deliberation(Closing):
         return self._run(user_input, "chat_stream")
 
     async def respond(self, text: str) -> tuple[Any, list[Event]]:
-        """Return the response to a text, None if there is none, and the events; errors as in `chat_stream`."""
+        """Return the response to a text, None if there is none, and the events; errors as in `chat_stream`.
+
+        The turn runs in a thread, which continues if you cancel the call.
+        """
         check_text("respond", text)
         events = await asyncio.to_thread(list, self._run(text, "respond"))
         return self.response, events

@@ -34,7 +34,6 @@ from prism_mesa.runs.manifest import RecordedRun, read_run
 from prism_mesa.runs.process.lock import require_free
 from prism_mesa.runs.process.machine import wall_clock
 from prism_mesa.runs.recorded import as_config, manifest_values, own_ledger
-from prism_mesa.runs.records.aside import aside_files
 from prism_mesa.runs.records.folder import new_folder
 from prism_mesa.runs.records.reopened import ReopenedFolder, check_no_links
 from prism_mesa.runs.resume import ResumeOptions, check_objects, resume
@@ -139,9 +138,6 @@ def _copy_before(run: Path, folder: Path, at: int, name: str, *, trust: bool) ->
     (folder / FOLDER).mkdir()
     for file in points:
         _copy_checkpoint(file, folder / FOLDER / file.name, name, trust=trust)
-    for done, rows in aside_files(run):
-        if done <= at:
-            shutil.copyfile(rows, folder / FOLDER / rows.name)
     if (run / FOLDER / WORLD).is_file():
         shutil.copyfile(run / FOLDER / WORLD, folder / FOLDER / WORLD)
     for table in SOCIAL_TABLES:

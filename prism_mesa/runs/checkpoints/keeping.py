@@ -22,7 +22,6 @@ from prism_mesa.runs.checkpoints.file import (
 )
 from prism_mesa.runs.identity import code_version
 from prism_mesa.runs.process.machine import package_versions
-from prism_mesa.runs.records.aside import remove_aside
 from prism_mesa.runs.records.folder import RunFolder
 from prism_mesa.snapshot import Plain
 
@@ -76,7 +75,6 @@ class Checkpoints:
     def __init__(self, run: RunFolder, ledger: Ledger, name: str, every: int | None) -> None:
         self._run, self._ledger, self._name = run, ledger, name
         self._policy = Policy(every)
-        self._oldest_before = run.oldest_aside
         self._off = False
         self._began = time.monotonic()
         self.cpu_s = 0.0
@@ -113,8 +111,6 @@ class Checkpoints:
         write_checkpoint(folder / checkpoint_name(done), {**head, **known, **state})
         for old in files(self._run.path)[_KEPT:]:
             old.unlink(missing_ok=True)
-        before, self._oldest_before = self._oldest_before, self._run.oldest_aside
-        remove_aside(self._run.path, range(min(before, self._oldest_before), done + 1))
         if self.world is not None:
             self._keep_world(folder / WORLD)
 
@@ -146,6 +142,5 @@ def forget(run: Path, after: int = -1) -> None:
     else:
         for part in (run / FOLDER).glob(".round-*"):
             part.unlink(missing_ok=True)
-        remove_aside(run, range(after + 1))
     with suppress(OSError):
         sync_folder(run)

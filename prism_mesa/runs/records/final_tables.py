@@ -9,7 +9,7 @@ import pandas as pd
 import pyarrow as pa
 
 from prism_mesa.domain import ACTIONS, BIG_FIVE, POST_KINDS
-from prism_mesa.runs.records.arrow_rows import named
+from prism_mesa.runs.records.arrow_rows import category_column
 from prism_mesa.runs.records.folder import PART_ROWS
 from prism_mesa.social.state.agent_fields import AGENT_FIELDS
 from prism_mesa.social.state.attributes import Attribute
@@ -37,7 +37,7 @@ def cascade_blocks(model: "SocialModel", trees: pd.DataFrame) -> Iterator[Column
 
     def block(rows: slice) -> Columns:
         columns = {name: trees[name].to_numpy()[rows] for name in trees.columns}
-        return {**columns, "kind": named(kind[rows], POST_KINDS)}
+        return {**columns, "kind": category_column(kind[rows], POST_KINDS)}
 
     return _blocks(len(trees), block)
 
@@ -66,7 +66,7 @@ def _posts(model: "SocialModel", rows: slice, nearest: npt.NDArray[np.integer[An
     kind = posts.kind[rows].astype(np.int8)
     columns: dict[str, Any] = {"post": np.arange(rows.start, rows.stop), "round": posts.round[rows]}
     columns["written"] = posts.written[rows]
-    columns |= {"author": posts.author[rows], "kind": named(kind, POST_KINDS)}
+    columns |= {"author": posts.author[rows], "kind": category_column(kind, POST_KINDS)}
     columns |= {name: getattr(posts, name)[rows] for name in _COUNTED}
     columns["topic"] = _texts(model.topics.names, nearest[posts.text_id[rows]])
     words = posts.words[rows]
@@ -85,7 +85,9 @@ def _posts(model: "SocialModel", rows: slice, nearest: npt.NDArray[np.integer[An
 def _declared(known: Mapping[str, Attribute], kept: npt.NDArray[np.float64]) -> dict[str, Any]:
     """Return attributes of some rows as columns of a table."""
     return {
-        name: named(kept[:, i].astype(np.int32), attribute.texts) if attribute.texts else attribute.column(kept[:, i])
+        name: category_column(kept[:, i].astype(np.int32), attribute.texts)
+        if attribute.texts
+        else attribute.column(kept[:, i])
         for i, (name, attribute) in enumerate(known.items())
     }
 
@@ -101,7 +103,7 @@ def _texts(texts: Sequence[str], place: npt.NDArray[np.integer[Any]]) -> pa.Dict
     """Return the text at each index, as codes of distinct texts; -1 is a blank."""
     codes, distinct = pd.factorize(np.array(texts, dtype=object))
     codes = np.append(codes, -1).astype(np.int32)  # for the index -1
-    return named(codes[place], list(distinct))
+    return category_column(codes[place], list(distinct))
 
 
 def _agents(model: "SocialModel", rows: slice, counts: Mapping[str, npt.NDArray[np.integer[Any]]]) -> Columns:
@@ -120,7 +122,9 @@ def _agents(model: "SocialModel", rows: slice, counts: Mapping[str, npt.NDArray[
         mask = model.recorded[table]
         columns[f"recorded_{table}"] = np.ones(len(agents), np.bool_) if mask is None else mask[rows]
     if (llms := model.platform.llms).names:
-        columns["llm"] = named(llms.codes(np.arange(rows.start, rows.stop), people).astype(np.int32), llms.names)
+        columns["llm"] = category_column(
+            llms.codes(np.arange(rows.start, rows.stop), people).astype(np.int32), llms.names
+        )
     return columns | _declared(model.platform.attributes.known.agents, people.attributes[rows])
 
 

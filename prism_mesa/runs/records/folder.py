@@ -17,7 +17,6 @@ import pyarrow.parquet as pq
 from prism_mesa.errors import DataError, PrismWarning, redact_credentials
 from prism_mesa.runs.process.lock import RunLock, require_free
 from prism_mesa.runs.records.arrow_rows import Rows, WaitingRows, arrow_table
-from prism_mesa.runs.records.aside import FEW, write_aside
 from prism_mesa.runs.run_files import MANIFEST, file_of
 from prism_mesa.runs.trust import sign
 from prism_mesa.runs.work import Checkpointing
@@ -128,24 +127,13 @@ class RunFolder:
         self._open[table] = part + 1, rest
         return rest
 
-    @property
-    def oldest_aside(self) -> int:
-        """The round after which the oldest file with waiting rows was written (see `records.aside`)."""
-        rounds = [done for _, waiting in self._open.values() for done, _ in waiting.aside]
-        return min(rounds, default=self._rounds)
-
     def snapshot(self) -> dict[str, Plain]:
-        """Return how far the folder is written: parts, synced to the disk, and waiting rows, of which many go aside."""
+        """Return what is written: the sizes of the parts, which are synced to the disk, and the waiting rows."""
         for path in (*self._unsynced, *{file.parent for file in self._unsynced}):
             _sync(path)
         self._unsynced.clear()
-        for table, (_, waiting) in self._open.items():
-            fresh = waiting.fresh()
-            if fresh is not None and fresh.nbytes > FEW:
-                waiting.put_aside(write_aside(self.path, table, self._rounds, fresh))
         tables = {
             table: {
-                "aside": list(map(list, waiting.aside)),
                 "sizes": [(file_of(self.path, table) / part_name(part)).stat().st_size for part in range(parts)],
                 "waiting": waiting.snapshot(),
             }

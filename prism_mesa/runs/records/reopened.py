@@ -12,7 +12,6 @@ import pyarrow.parquet as pq
 from prism_mesa.errors import DataError
 from prism_mesa.runs.checkpoints.file import DamagedError
 from prism_mesa.runs.records.arrow_rows import WaitingRows
-from prism_mesa.runs.records.aside import Aside, read_aside
 from prism_mesa.runs.records.folder import RunFolder, part_name
 from prism_mesa.runs.run_files import file_of
 from prism_mesa.snapshot import Plain
@@ -34,9 +33,7 @@ class ReopenedFolder(RunFolder):
             self._rounds, self.cpu_s = kept["rounds"], kept["cpu_s"]
             self.notes += kept["notes"]
             for table, rows in kept["tables"].items():
-                names: list[Aside] = [(done, checksum) for done, checksum in rows["aside"]]
-                aside = [(name, read_aside(path, table, name)) for name in names]
-                waiting = WaitingRows.restored(tables.get(table), rows["waiting"], aside)
+                waiting = WaitingRows.restored(tables.get(table), rows["waiting"])
                 self._open[table] = len(rows["sizes"]), waiting
 
     def remove_later(self) -> None:
@@ -57,11 +54,7 @@ class ReopenedFolder(RunFolder):
 
 
 def check_parts(run: Path, kept: Mapping[str, Any]) -> None:
-    """Check that the files that a checkpoint counts on are there: parts of tables by their ends, waiting rows whole.
-
-    Raises:
-        DamagedError: If not; the message names the file.
-    """
+    """Raise DamagedError if a part of a table that a checkpoint counts on is missing, or was cut short."""
     for table, rows in kept["tables"].items():
         for number, size in enumerate(rows["sizes"]):
             part = file_of(run, table) / part_name(number)
@@ -72,8 +65,6 @@ def check_parts(run: Path, kept: Mapping[str, Any]) -> None:
             except (OSError, pa.ArrowException) as error:
                 why = getattr(error, "strerror", None) or next(iter(str(error).splitlines()), "")
                 raise DamagedError(f"{part}: is damaged: {why}") from None
-        for aside in rows["aside"]:
-            read_aside(run, table, aside)
 
 
 def check_no_links(run: Path) -> None:

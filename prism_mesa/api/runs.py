@@ -12,7 +12,7 @@ import pandas as pd
 from prism_mesa.analysis.explain.economy import why_nation
 from prism_mesa.analysis.explain.report import Report, brief_lines, report_lines
 from prism_mesa.analysis.explain.why import why as explained
-from prism_mesa.api.results import RunResult, draw_nations, draw_nothing, draw_platform, run_and_draw
+from prism_mesa.api.results import RunResult, run_and_draw
 from prism_mesa.errors import BadInputError, ConfigError, DataError
 from prism_mesa.params import shown, whole_number
 from prism_mesa.reasoner import AnyReasoner, DistilledReasoner, Reasoner, RuleReasoner
@@ -20,7 +20,6 @@ from prism_mesa.runs.branch import Overrides
 from prism_mesa.runs.branch import branch as branch_run
 from prism_mesa.runs.config import Config, EconomyConfig
 from prism_mesa.runs.economy import run_economy as run_nations
-from prism_mesa.runs.lifecycle import RunResult as KeptRun
 from prism_mesa.runs.manifest import read_run
 from prism_mesa.runs.process.state import STATUSES
 from prism_mesa.runs.recorded import is_economy
@@ -73,11 +72,8 @@ def run(
             "reasoner: give a Reasoner over a client or a function (Reasoner(function)), a RuleReasoner, or a "
             f"DistilledReasoner, not {shown(reasoner)}"
         )
-
-    def go() -> KeptRun:
-        return run_platform(config, out=out, chart=chart, reasoner=reasoner, prepare=prepare, on_round=on_round)
-
-    return run_and_draw(go, draw_platform if pictures else draw_nothing)
+    objects: dict[str, Any] = {"chart": chart, "reasoner": reasoner, "prepare": prepare}
+    return run_and_draw(partial(run_platform, config, out=out, **objects, on_round=on_round), pictures=pictures)
 
 
 def run_economy(
@@ -102,11 +98,7 @@ def run_economy(
         BadInputError: If input is bad; no folder is made.
         RunError: If an LLM gave no usable answer, or the run cannot go on; as for `run`.
     """
-
-    def go() -> KeptRun:
-        return run_nations(config, out=out, llm=llm, on_round=on_round)
-
-    return run_and_draw(go, draw_nations if pictures else draw_nothing)
+    return run_and_draw(partial(run_nations, config, out=out, llm=llm, on_round=on_round), pictures=pictures)
 
 
 def open_run(path: str | os.PathLike[str]) -> RunResult:
@@ -181,9 +173,8 @@ def resume(
     if recorded.is_left(from_start=from_start):
         warn_without_effect(recorded, [*(["from_start"] if from_start else []), *overrides])
         return open_run(run)
-    draw = draw_nations if recorded.manifest.of_nations else draw_platform
     options = ResumeOptions(chart, reasoner, prepare, llm, on_round, trust, from_start, overrides)
-    return run_and_draw(partial(resume_run, run, options), draw if pictures else draw_nothing)
+    return run_and_draw(partial(resume_run, run, options), pictures=pictures)
 
 
 def branch(
@@ -223,7 +214,7 @@ def branch(
     """
     objects: dict[str, Any] = {"chart": chart, "reasoner": reasoner, "prepare": prepare}
     go = partial(branch_run, run, at, overrides, out=out, **objects, on_round=on_round, trust=trust)
-    return run_and_draw(go, draw_platform if pictures else draw_nothing)
+    return run_and_draw(go, pictures=pictures)
 
 
 def why(

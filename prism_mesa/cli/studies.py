@@ -229,16 +229,8 @@ def _run(chosen: "Study", how: Mapping[str, Any], *, as_json: bool) -> None:
 @contextmanager
 def runs_bar(planned: int, unit: str, then: str = "") -> Iterator[Any]:
     """Show a progress bar of many runs; yields a function to call with the progress at first and after each run."""
-    with progress_bar(planned, unit, then) as advance:
-        before = 0
-
-        def on_run(progress: Any) -> None:
-            nonlocal before
-            now = progress.done + progress.failed + progress.skipped
-            advance(now - before, of=progress.planned)
-            before = now
-
-        yield on_run
+    with progress_bar(planned, unit, then) as show_done:
+        yield lambda progress: show_done(progress.done + progress.failed + progress.skipped, progress.planned)
 
 
 def _show(result: "StudyResult", *, as_json: bool, ran: bool = True) -> None:

@@ -17,7 +17,7 @@ from prism_mesa.errors import DataError, did_you_mean
 from prism_mesa.params import whole_number
 from prism_mesa.reasoner.prompt import profile_text
 from prism_mesa.runs.manifest import read_run
-from prism_mesa.runs.run_files import columns_of, count_rows, has_table, read_table
+from prism_mesa.runs.run_files import count_rows, has_table, read_column_names, read_table
 from prism_mesa.social.content.activity import Activity, ActivityKind, activity_line
 from prism_mesa.social.world.profiles import personality
 
@@ -158,7 +158,7 @@ class RunRecords:
 
     @cached_property
     def _agents(self) -> pd.DataFrame:
-        known = columns_of(self.run_dir, "agents")
+        known = read_column_names(self.run_dir, "agents")
         more = [name for name in ("recorded_engagements", "llm") if name in known]
         return read_table(self.run_dir, "agents", ["id", "name", "interests", *BIG_FIVE, *more])
 
@@ -176,9 +176,9 @@ class RunRecords:
             return pd.DataFrame({"round": [], "agent": [], "text": []})
         return read_table(self.run_dir, "notes", ["round", "agent", "text"])
 
-    def row_of(self, agent: str) -> int:
+    def find_row(self, agent: str) -> int:
         """Return the row of an agent, by its id, row or name; raises DataError if there is none, or several."""
-        return row_of(agent, self._agents["id"].tolist(), self.names, self.run_dir)
+        return find_row(agent, self._agents["id"].tolist(), self.names, self.run_dir)
 
     def profile(self, row: int) -> str:
         """Return an agent's profile, as in prompts."""
@@ -245,7 +245,7 @@ class RunRecords:
         return Activity(round_, action, post, author, self.posts.says(post), words, tick, quotes)
 
 
-def row_of(agent: str, ids: Sequence[str], names: Sequence[str], where: Path) -> int:
+def find_row(agent: str, ids: Sequence[str], names: Sequence[str], where: Path) -> int:
     """Return the row of an agent, by its id, its row, or its name; `where` begins errors.
 
     Raises:
@@ -276,7 +276,7 @@ class RecordedPosts:
 
     def __init__(self, run_dir: Path) -> None:
         columns = ["round", "author", "kind", "parent", "text"]
-        columns += sorted({"comment", "written"} & set(columns_of(run_dir, "posts")))
+        columns += sorted({"comment", "written"} & set(read_column_names(run_dir, "posts")))
         table = read_table(run_dir, "posts", columns)
         self.round = table["round"].to_numpy()
         self.author = table["author"].to_numpy()

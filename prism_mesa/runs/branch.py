@@ -22,9 +22,9 @@ from prism_mesa.runs.checkpoints.file import (
     WORLD,
     DamagedError,
     RefusedError,
+    checkpoint_round,
     files,
     read_checkpoint,
-    rounds_of,
     write_checkpoint,
 )
 from prism_mesa.runs.config import Config, parse_override
@@ -33,11 +33,11 @@ from prism_mesa.runs.lifecycle import RunResult, name_in_ledgers
 from prism_mesa.runs.manifest import RecordedRun, read_run
 from prism_mesa.runs.process.lock import require_free
 from prism_mesa.runs.process.machine import wall_clock
-from prism_mesa.runs.recorded import as_config, manifest_values, own_ledger
+from prism_mesa.runs.recorded import as_config, manifest_values, require_ledger
 from prism_mesa.runs.records.folder import new_folder
 from prism_mesa.runs.records.reopened import ReopenedFolder, check_no_links
 from prism_mesa.runs.resume import ResumeOptions, check_objects, resume
-from prism_mesa.runs.run_files import LEDGER, MANIFEST, file_of, folder_of, read_manifest
+from prism_mesa.runs.run_files import LEDGER, MANIFEST, read_manifest, run_folder, table_path
 from prism_mesa.runs.social import platform_scope
 from prism_mesa.runs.trust import require_own
 from prism_mesa.social.model import SocialModel
@@ -68,7 +68,7 @@ def branch(
         The branch's result. Its configuration has the new settings among `interventions`; `branched_from` in its
         manifest names the run and the round.
     """
-    run = read_run(folder_of(run_dir))
+    run = read_run(run_folder(run_dir))
     require_own(run.folder, run.whose, "branching", trust=trust)
     config = _branched(run, require_whole_number(at, "at", least=0), overrides)
     objects: dict[str, Any] = {"chart": chart, "prepare": prepare, "reasoner": reasoner}
@@ -76,7 +76,7 @@ def branch(
     require_free(run.folder)
     check_no_links(run.folder)
     if run.manifest.llm is not None:
-        own_ledger(run.folder)
+        require_ledger(run.folder)
     _warn_other_version(run)
     beside = run.folder.parent if run.folder.name not in ("", "..") else run.folder.resolve().parent
     folder = new_folder(beside if out is None else Path(out), config.name)
@@ -132,7 +132,7 @@ def _copy_before(run: Path, folder: Path, at: int, name: str, *, trust: bool) ->
             ledger.rename(next(iter(ledger.runs()), ""), name)
     if (run / FILE).is_file():
         shutil.copyfile(run / FILE, folder / FILE)
-    points = [file for file in files(run) if rounds_of(file) <= at]
+    points = [file for file in files(run) if checkpoint_round(file) <= at]
     if not points:
         return
     (folder / FOLDER).mkdir()
@@ -141,8 +141,8 @@ def _copy_before(run: Path, folder: Path, at: int, name: str, *, trust: bool) ->
     if (run / FOLDER / WORLD).is_file():
         shutil.copyfile(run / FOLDER / WORLD, folder / FOLDER / WORLD)
     for table in SOCIAL_TABLES:
-        if file_of(run, table).is_dir():
-            shutil.copytree(file_of(run, table), file_of(folder, table), copy_function=shutil.copyfile)
+        if table_path(run, table).is_dir():
+            shutil.copytree(table_path(run, table), table_path(folder, table), copy_function=shutil.copyfile)
 
 
 def _copy_checkpoint(file: Path, to: Path, name: str, *, trust: bool) -> None:

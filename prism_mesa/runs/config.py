@@ -38,7 +38,7 @@ def make_config(values: Mapping[str, Any], where: str = "config") -> Config:
     return validated(Config, nested(values), where)
 
 
-def as_given[C: Params](kind: type[C], config: object) -> C:
+def read_config[C: Params](kind: type[C], config: object) -> C:
     """Return a configuration that a user gives as such, as nested values, or as the path of a YAML file (see `load`).
 
     Raises:

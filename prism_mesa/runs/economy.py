@@ -17,7 +17,7 @@ from prism_mesa.economy.params import MacroParams, quarter_name
 from prism_mesa.economy.reading import Reading
 from prism_mesa.economy.tables import ECONOMY_TABLES, OUTCOMES
 from prism_mesa.llm import LLMClient
-from prism_mesa.runs.config import EconomyConfig, as_given
+from prism_mesa.runs.config import EconomyConfig, read_config
 from prism_mesa.runs.identity import code_version
 from prism_mesa.runs.lifecycle import RunResult, run_to_completion
 from prism_mesa.runs.manifest import llm_facts
@@ -44,7 +44,7 @@ def run_economy(
     `readings` has how answers were read before, by quarter and nation; the others are read now.
     """
     watch = RunTimer()
-    config = as_given(EconomyConfig, config)
+    config = read_config(EconomyConfig, config)
     model = EconomyModel(config, llm=llm)
     model.readings = readings or {}
     work = NationsRun(model, config, watch, on_round)

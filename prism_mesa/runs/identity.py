@@ -42,12 +42,12 @@ class Identity:
     data: str
     code: str
 
-    def run_of(self, seed: int) -> str:
+    def run_identity(self, seed: int) -> str:
         """Return the identity of the run with a seed."""
         return digest(self.config, self.data, self.code, str(seed))
 
 
-def identity_of(config: Config) -> Identity:
+def identify_config(config: Config) -> Identity:
     """Return the identity of the runs of a configuration, whatever its seed."""
     values = config.model_dump(mode="json", exclude={"seed": True, "threads": True, "checkpoint_every": True})
     values["reasoner"] = {key: v for key, v in values["reasoner"].items() if key not in _WITHOUT_EFFECT}

@@ -9,7 +9,7 @@ from pydantic import ConfigDict, Field, StrictBool, StrictInt, StrictStr
 from prism_mesa.errors import ConfigError, DataError, in_command
 from prism_mesa.params import Params, shown, validated
 from prism_mesa.runs.checkpoints.file import last_round
-from prism_mesa.runs.process.state import RunState, state_of
+from prism_mesa.runs.process.state import RunState, read_state
 from prism_mesa.runs.run_files import LEDGER, MANIFEST, manifest_and_origin
 from prism_mesa.runs.trust import Origin
 
@@ -123,7 +123,7 @@ class RecordedRun:
     @property
     def state(self) -> RunState:
         """Its state now."""
-        return state_of(self.folder, self.manifest.status, self.manifest.planned)
+        return read_state(self.folder, self.manifest.status, self.manifest.planned)
 
     @property
     def is_over(self) -> bool:

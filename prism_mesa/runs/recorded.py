@@ -60,7 +60,7 @@ def recorded_economy(run_dir: Path) -> EconomyConfig:
     as_config(EconomyConfig, values, run_dir)
     reasoner: dict[str, Any] = {**_NOBODY, "kind": "rule"}
     if llm is not None:
-        reasoner = {**_NOBODY, "ledger": "replay", "ledger_path": str(own_ledger(run_dir))}
+        reasoner = {**_NOBODY, "ledger": "replay", "ledger_path": str(require_ledger(run_dir))}
         values = merged(values, {"economy": {"prompt_style": llm.prompt_style}} if llm.prompt_style else {})
     return as_config(EconomyConfig, merged(values, {"rounds": done, "reasoner": reasoner}), run_dir)
 
@@ -176,7 +176,7 @@ def _replaying(run: RecordedRun) -> dict[str, Any]:
         changes |= {"kind": "rule", "llm_share": 1.0}
     else:
         changes |= {"kind": llm.kind, "answer": llm.answer, "persona": llm.persona, "max_fallback_share": 1.0}
-        changes |= {"ledger": "replay", "ledger_path": str(own_ledger(run.folder))}
+        changes |= {"ledger": "replay", "ledger_path": str(require_ledger(run.folder))}
         changes |= {} if llm.llms else {"model": llm.name}
     if distilled is not None:
         changes["distilled"] = _distilled_copy(run.folder, distilled.digest)
@@ -229,7 +229,7 @@ def as_config[C: Params](kind: type[C], values: Mapping[str, Any], run_dir: Path
         raise DataError(f"{error} (another version wrote it)") from None
 
 
-def own_ledger(run_dir: Path) -> Path:
+def require_ledger(run_dir: Path) -> Path:
     """Return the ledger in a run's folder; raises DataError if it is missing, or a link to elsewhere."""
     file = run_dir / LEDGER
     if not file.is_file():

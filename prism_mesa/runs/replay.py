@@ -25,12 +25,12 @@ from prism_mesa.runs.rounds import as_before
 from prism_mesa.runs.run_files import (
     LEDGER,
     count_rows,
-    file_of,
-    files_of,
-    folder_of,
     has_table,
     read_manifest,
     read_table,
+    run_folder,
+    table_files,
+    table_path,
 )
 from prism_mesa.runs.social import run as run_platform
 from prism_mesa.runs.trust import unsigned
@@ -108,7 +108,7 @@ def replay(
         DataError: If the run has not come to its end, cannot be repeated from its folder, or is not trusted.
         RunError: If the ledger lacks an answer; the message names the question.
     """
-    run_dir = folder_of(run)
+    run_dir = run_folder(run)
     with nullcontext() if trust or read_run(run_dir).whose == "own" else unsigned():
         if out is None:
             with tempfile.TemporaryDirectory(prefix="prism-replay-", suffix=".temporary") as folder:
@@ -198,14 +198,14 @@ def _compared(first: Path, second: Path, table: str) -> tuple[int, str]:
         if not has_table(folder, table):
             return 0, f"there is none {where}"
     rows = count_rows(first, table)
-    if _bytes_of(first, table) == _bytes_of(second, table):
+    if _file_digests(first, table) == _file_digests(second, table):
         return rows, ""
     return rows, _first_difference(read_table(first, table), read_table(second, table))
 
 
-def _bytes_of(run_dir: Path, table: str) -> dict[str, str]:
+def _file_digests(run_dir: Path, table: str) -> dict[str, str]:
     """Return the SHA-256 of each file of a table."""
-    files = files_of(file_of(run_dir, table))
+    files = table_files(table_path(run_dir, table))
     return {file.name: sha256(file.read_bytes()).hexdigest() for file in files}
 
 

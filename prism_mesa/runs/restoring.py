@@ -16,10 +16,10 @@ from prism_mesa.runs.checkpoints.file import (
     WORLD,
     DamagedError,
     RefusedError,
+    checkpoint_round,
     files,
     other_version,
     read_checkpoint,
-    rounds_of,
 )
 from prism_mesa.runs.economy import NationsRun
 from prism_mesa.runs.identity import code_version, input_text
@@ -89,7 +89,7 @@ def _newest_point(folder: Path, *, trust: bool) -> dict[str, Any] | None:
                 raise other_version(file)
             check_parts(folder, data["records"])
         except DamagedError as error:
-            then = "the run starts again" if older is None else f"it goes on from round {rounds_of(older)}"
+            then = "the run starts again" if older is None else f"it goes on from round {checkpoint_round(older)}"
             warnings.warn(shortened(f"{error}: {then}, and nothing is asked twice"), PrismWarning, stacklevel=6)
         else:
             _check_ledger(folder, data)

@@ -33,7 +33,7 @@ from prism_mesa.runs.restoring import (
     load_restore_point,
 )
 from prism_mesa.runs.rounds import RunTimer, as_before
-from prism_mesa.runs.run_files import MANIFEST, folder_of, read_manifest
+from prism_mesa.runs.run_files import MANIFEST, read_manifest, run_folder
 from prism_mesa.runs.social import PlatformRun, start_run
 from prism_mesa.runs.trust import require_own
 from prism_mesa.social.model import SocialModel
@@ -69,7 +69,7 @@ def warn_without_effect(run: RecordedRun, options: Sequence[str]) -> None:
 
 def resume(run_dir: str | os.PathLike[str], options: ResumeOptions | None = None) -> RunResult:
     """Go on with a run in its folder, without pictures; see `api.runs.resume`. One that is over is left as it is."""
-    run = read_run(folder_of(run_dir))
+    run = read_run(run_folder(run_dir))
     options = options or ResumeOptions()
     if run.is_left(from_start=options.from_start):
         return _as_it_is(run)

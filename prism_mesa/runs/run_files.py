@@ -29,7 +29,7 @@ _LONGEST_PATH = 200
 _NAMED = 3
 
 
-def folder_of(run: object) -> Path:
+def run_folder(run: object) -> Path:
     """Return the folder of a run, given as a result or a path; raises DataError if it is neither."""
     path = os.fspath(run) if isinstance(run, str | os.PathLike) else None
     if not isinstance(path, str):
@@ -54,14 +54,14 @@ def check_out(out: str | Path) -> None:
         raise DataError(f"--out: {out}: lies in the folder of a run, {run}, which is only read: name another")
 
 
-def file_of(run: str | Path, table: str) -> Path:
+def table_path(run: str | Path, table: str) -> Path:
     """Return the path of a run's table: a file, or a folder of parts."""
     return Path(run) / f"{table}.parquet"
 
 
 def has_table(run: str | Path, table: str) -> bool:
     """Return whether a run's folder has a table."""
-    return file_of(run, table).exists()
+    return table_path(run, table).exists()
 
 
 def read_table(run: str | Path, table: str, columns: Sequence[str] | None = None) -> pd.DataFrame:
@@ -90,14 +90,14 @@ def filled_table(run: Path, name: str, columns: Sequence[str]) -> pd.DataFrame:
     return table
 
 
-def batches_of(run: str | Path, table: str, columns: Sequence[str], rows: int = 1 << 16) -> Iterator[pa.RecordBatch]:
+def read_batches(run: str | Path, table: str, columns: Sequence[str], rows: int = 1 << 16) -> Iterator[pa.RecordBatch]:
     """Yield columns of a table in batches of at most `rows` rows, in order; types are checked, values are not.
 
     Raises:
         DataError: If there is no such run, table or column, or it cannot be read.
     """
     file = _checked_table(run, table)
-    for part in files_of(file):
+    for part in table_files(file):
         with naming_file(part):
             _check_size(part, columns)
         with naming_file(part), pq.ParquetFile(part) as opened:
@@ -108,27 +108,27 @@ def batches_of(run: str | Path, table: str, columns: Sequence[str], rows: int = 
 def _check_size(file: Path, columns: Sequence[str] | None) -> None:
     """Check that columns fit into half of the memory, unpacked: a file of a few kB can hold gigabytes."""
     most, size = memory_bytes() // 2, 0
-    for part in files_of(file):
+    for part in table_files(file):
         size += unpacked_size(part, columns, most - size)
         if size > most:
             raise DataError(f"{file}: it unpacks to more than {most:,} bytes, half of the memory there is here")
 
 
-def columns_of(run: str | Path, table: str) -> list[str]:
+def read_column_names(run: str | Path, table: str) -> list[str]:
     """Return the names of a table's columns; an older run may have fewer."""
     file = _checked_table(run, table)
     with naming_file(file):
-        return [str(name) for name in pq.read_schema(files_of(file)[0]).names]
+        return [str(name) for name in pq.read_schema(table_files(file)[0]).names]
 
 
 def count_rows(run: str | Path, table: str) -> int:
     """Return the number of rows of a table, without reading them."""
     file = _checked_table(run, table)
     with naming_file(file):
-        return sum(pq.read_metadata(part).num_rows for part in files_of(file))
+        return sum(pq.read_metadata(part).num_rows for part in table_files(file))
 
 
-def files_of(table: Path) -> list[Path]:
+def table_files(table: Path) -> list[Path]:
     """Return the files of a table in the order of its rows."""
     return sorted(table.glob("part-*.parquet")) if table.is_dir() else [table]
 
@@ -138,7 +138,7 @@ def _checked_table(run: str | Path, table: str) -> Path:
     if table not in RUN_TABLES:
         allowed = tuple(ECONOMY_TABLES if has_table(run, "indicators") else SOCIAL_TABLES)
         raise DataError(f"{table!r} is no table of a run ({', '.join(allowed)}).{did_you_mean(table, allowed)}")
-    file = file_of(run, table)
+    file = table_path(run, table)
     if not has_table(run, table):
         have = ", ".join(sorted(re.sub(r"\.parquet$", "", f.name) for f in Path(run).glob("*.parquet")))
         raise DataError(f"{run}: no table {table!r} there (it has: {have or 'none'})")
@@ -183,7 +183,7 @@ _UNREADABLE = (OSError, pa.ArrowException, ValueError, OverflowError)  # Unicode
 
 def _damaged_part(file: Path, error: Exception) -> tuple[Path, Exception]:
     """Return the first part of a table that cannot be read, or the table itself, and the error."""
-    for part in files_of(file) if file.is_dir() else ():
+    for part in table_files(file) if file.is_dir() else ():
         try:
             pq.ParquetFile(part).read().validate(full=True)
         except _UNREADABLE as fault:

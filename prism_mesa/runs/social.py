@@ -12,7 +12,7 @@ from typing import Any
 from prism_mesa.errors import PrismWarning
 from prism_mesa.reasoner import AnyReasoner, Reasoner
 from prism_mesa.reasoner.distilled import distilled_record, keep_copy
-from prism_mesa.runs.config import INPUT_FILES, Config, as_given
+from prism_mesa.runs.config import INPUT_FILES, Config, read_config
 from prism_mesa.runs.identity import code_version, inputs_one_by_one, inputs_version
 from prism_mesa.runs.lifecycle import RunResult, resume_to_completion, run_in_memory, run_to_completion
 from prism_mesa.runs.manifest import llm_facts
@@ -61,7 +61,7 @@ def start_run(
 ) -> "PlatformRun":
     """Return a run with its model; arguments as for `run`, and `world` as for `SocialModel`."""
     watch = RunTimer()
-    config = as_given(Config, config)
+    config = read_config(Config, config)
     model = SocialModel(config, chart=chart, reasoner=reasoner, world=world)
     if prepare is not None:
         prepare(model)

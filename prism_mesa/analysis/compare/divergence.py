@@ -18,7 +18,7 @@ from prism_mesa.analysis.compare.rows import DifferentRows, Row, first_differenc
 from prism_mesa.errors import DataError
 from prism_mesa.llm.text import NAME_CAP, plain
 from prism_mesa.runs.records.table_checks import RUN_TABLES
-from prism_mesa.runs.run_files import columns_of, has_table, read_manifest, read_table
+from prism_mesa.runs.run_files import has_table, read_column_names, read_manifest, read_table
 
 _AGENTS: Final = "agents"
 type Filter = Callable[[pa.RecordBatch], pa.RecordBatch]
@@ -136,7 +136,7 @@ class _Sides:
 
     def columns(self, table: str) -> list[str]:
         """Return the columns of a table that both runs have and that this version knows."""
-        both = set(columns_of(self.base, table)) & set(columns_of(self.other, table))
+        both = set(read_column_names(self.base, table)) & set(read_column_names(self.other, table))
         return [name for name in RUN_TABLES[table].names if name in both]
 
     def read(self, table: str, column: str) -> list[Any]:

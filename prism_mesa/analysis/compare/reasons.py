@@ -15,7 +15,7 @@ from prism_mesa.analysis.explain.why import Explanation, why
 from prism_mesa.errors import PrismError, counted, in_command
 from prism_mesa.llm.text import NAME_CAP, plain
 from prism_mesa.runs.manifest import read_run
-from prism_mesa.runs.run_files import batches_of, has_table, read_table
+from prism_mesa.runs.run_files import has_table, read_batches, read_table
 
 MOST_AGENTS: Final = 20_000
 """The most agents of a run that is repeated for an explanation; more take too long."""
@@ -100,7 +100,7 @@ def _is_as_recorded(run: Path, explanation: Explanation, row: int, round_: int) 
 def _rows_of_agent(run: Path, table: str, columns: Sequence[str], row: int, round_: int) -> list[tuple[Any, ...]]:
     """Return the rows of an agent in a round: the columns after `round` and `agent`."""
     rows: list[tuple[Any, ...]] = []
-    for batch in batches_of(run, table, columns):
+    for batch in read_batches(run, table, columns):
         rounds = batch.column("round")
         if not batch.num_rows or (pc.max(rounds).as_py() or 0) < round_:
             continue

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from prism_mesa.runs.run_files import batches_of, file_of, files_of
+from prism_mesa.runs.run_files import read_batches, table_files, table_path
 
 type Row = dict[str, Any]
 type Bools = npt.NDArray[np.bool_]
@@ -32,7 +32,7 @@ class DifferentRows:
 
 def same_bytes(base: Path, other: Path, table: str) -> bool:
     """Return whether a table is the same in two runs, byte for byte."""
-    left, right = files_of(file_of(base, table)), files_of(file_of(other, table))
+    left, right = table_files(table_path(base, table)), table_files(table_path(other, table))
     if [file.name for file in left] != [file.name for file in right]:
         return False
     return all(filecmp.cmp(a, b, shallow=False) for a, b in zip(left, right, strict=True))
@@ -51,7 +51,7 @@ def first_difference(
     """
 
     def parts(run: Path) -> Iterator[pa.RecordBatch]:
-        for batch in batches_of(run, table, columns):
+        for batch in read_batches(run, table, columns):
             kept = batch if only is None else only(batch)
             if kept.num_rows:
                 yield kept

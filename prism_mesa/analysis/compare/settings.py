@@ -90,7 +90,7 @@ def _inputs_that_differ(base: Mapping[str, Any], other: Mapping[str, Any]) -> li
     return [] if was == now else [Setting("content of input files, or code of one's own", was, now)]
 
 
-def branching_of(manifest: Mapping[str, Any]) -> Branching | None:
+def read_branching(manifest: Mapping[str, Any]) -> Branching | None:
     """Return the origin of a branch from its manifest, if it is one."""
     branched = manifest.get("branched_from")
     branched = branched if isinstance(branched, dict) else {}
@@ -105,7 +105,7 @@ def first_free_round(base: Mapping[str, Any], other: Mapping[str, Any], names: t
 
     It is 0, unless one branched from the other, or both branched from the same run.
     """
-    left, right = branching_of(base), branching_of(other)
+    left, right = read_branching(base), read_branching(other)
     if right is not None and right.run == names[0]:
         return right.round
     if left is not None and left.run == names[1]:

@@ -32,7 +32,7 @@ from prism_mesa.reasoner.distilled import FILE, FORMAT, OptionModel
 from prism_mesa.reasoner.features import DECLARATION, NAMES, feature_columns
 from prism_mesa.reasoner.rule import detailed_columns
 from prism_mesa.runs.records.folder import new_folder
-from prism_mesa.runs.run_files import folder_of
+from prism_mesa.runs.run_files import run_folder
 from prism_mesa.statechart import AgentState
 
 type Floats = npt.NDArray[np.float64]
@@ -92,7 +92,7 @@ def distill(
 def _run_folders(runs: object) -> list[Path]:
     several = [runs] if isinstance(runs, str | os.PathLike) else runs
     several = several if isinstance(several, Iterable) and not isinstance(several, bytes) else []
-    folders = list(map(folder_of, several))
+    folders = list(map(run_folder, several))
     if not folders:
         raise DataError(f"runs: give a RunResult or the folder of a run, or a list of at least one, not {shown(runs)}")
     return folders

@@ -15,7 +15,7 @@ from prism_mesa.errors import DataError, did_you_mean
 from prism_mesa.llm.text import plain
 from prism_mesa.params import whole_number
 from prism_mesa.runs.manifest import read_run
-from prism_mesa.runs.run_files import columns_of, read_table
+from prism_mesa.runs.run_files import read_column_names, read_table
 
 _WIDTH = 106
 _TEXT_CAP = 2000
@@ -154,7 +154,9 @@ def _indicators(row: Any) -> str:
 
 
 def _asked(run_dir: Path, chain_id: str) -> Iterator[str]:
-    thoughts_column = ["thoughts"] if "thoughts" in columns_of(run_dir, "reasoning") else []  # older runs lack it
+    thoughts_column = (
+        ["thoughts"] if "thoughts" in read_column_names(run_dir, "reasoning") else []
+    )  # older runs lack it
     chains = read_table(run_dir, "reasoning", ["chain_id", "prompt", *thoughts_column])
     chain = _first_row(chains[chains["chain_id"] == chain_id], run_dir, "reasoning", chain_id)
     yield "  It was told:"

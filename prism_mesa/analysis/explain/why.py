@@ -8,7 +8,7 @@ from pathlib import Path
 from prism_mesa.analysis.explain.trace import RoundOfAgent, TracedAgent
 from prism_mesa.errors import DataError
 from prism_mesa.llm import AskedRow, Ledger
-from prism_mesa.runs.archive import row_of
+from prism_mesa.runs.archive import find_row
 from prism_mesa.runs.config import Config
 from prism_mesa.runs.manifest import RecordedRun, read_run
 from prism_mesa.runs.recorded import recorded_config
@@ -54,7 +54,7 @@ def why(
         raise DataError(f"{run_dir}: no round {round_} there (rounds: 0 .. {last})")
     with closing(SocialModel(config)) as model:
         people = model.population
-        traced = TracedAgent(model, row_of(agent, people.ids, people.names, run_dir), post)
+        traced = TracedAgent(model, find_row(agent, people.ids, people.names, run_dir), post)
         for done in range((last if round_ is None else round_) + 1):
             model.step()
             traced.note_round()

@@ -31,7 +31,7 @@ from prism_mesa.params import require_overrides, require_whole_number
 from prism_mesa.runs.archive import AgentSnapshot, RunRecords
 from prism_mesa.runs.process.machine import provenance, wall_clock
 from prism_mesa.runs.records.folder import new_folder
-from prism_mesa.runs.run_files import LEDGER, check_out, folder_of
+from prism_mesa.runs.run_files import LEDGER, check_out, run_folder
 from prism_mesa.social.content.activity import activity_line
 from prism_mesa.streams import digest64, fresh_seed
 
@@ -98,14 +98,14 @@ class Interview(Deliberation):
         out: str | Path = "results",
         trust: bool = False,
     ) -> None:
-        run_dir, at = folder_of(run), None if at is None else require_whole_number(at, "--at")
+        run_dir, at = run_folder(run), None if at is None else require_whole_number(at, "--at")
         require_overrides(overrides)
         self.out = Path(out)
         if self.out.exists() and not self.out.is_dir():
             raise DataError(f"--out: {out}: is no folder")
         check_out(out)
         self.records = RunRecords(run_dir)
-        self.snapshot = self.records.snapshot(self.records.row_of(str(agent)), at)
+        self.snapshot = self.records.snapshot(self.records.find_row(str(agent)), at)
         overrides = as_overrides(overrides)
         config = config_to_ask(self.records.run, overrides, asks=llm is None, trust=trust)
         params = played_config(config, overrides).deliberation

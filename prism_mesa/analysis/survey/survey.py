@@ -45,7 +45,7 @@ from prism_mesa.runs.manifest import llm_facts
 from prism_mesa.runs.records.folder import RunFolder
 from prism_mesa.runs.records.table_checks import write_csv
 from prism_mesa.runs.rounds import RunTimer
-from prism_mesa.runs.run_files import check_out, folder_of
+from prism_mesa.runs.run_files import check_out, run_folder
 from prism_mesa.streams import Streams, digest64
 
 AGENTS: Final = 100
@@ -112,7 +112,7 @@ def survey(
             KeyboardInterrupt, after which it says `interrupted`. Both have the attribute `result`.
     """
     require_overrides(overrides)
-    watch, records, overrides = RunTimer(), RunRecords(folder_of(run)), as_overrides(overrides)
+    watch, records, overrides = RunTimer(), RunRecords(run_folder(run)), as_overrides(overrides)
     asked, agents = _questionnaire(questions), require_whole_number(agents, "--agents", 1)
     last = records.rounds - 1 if at is None else require_whole_number(at, "--at")
     if not 0 <= last < records.rounds:

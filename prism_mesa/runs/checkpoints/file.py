@@ -57,17 +57,17 @@ def checkpoint_name(done: int) -> str:
 def files(run: Path) -> list[Path]:
     """Return the files of a run's checkpoints, the newest first."""
     found = (file for file in (run / FOLDER).glob("round-*") if file.is_file() and _NAME.fullmatch(file.name))
-    return sorted(found, key=rounds_of, reverse=True)
+    return sorted(found, key=checkpoint_round, reverse=True)
 
 
-def rounds_of(file: Path) -> int:
+def checkpoint_round(file: Path) -> int:
     """Return the rounds that were complete when a checkpoint was made, from its name."""
     return int(file.stem.rpartition("-")[2])
 
 
 def last_round(run: Path) -> int | None:
     """Return the rounds that were complete at a run's newest checkpoint; None if there is none."""
-    return next(map(rounds_of, files(run)), None)
+    return next(map(checkpoint_round, files(run)), None)
 
 
 def write_checkpoint(file: Path, data: Mapping[str, Plain]) -> None:

@@ -14,9 +14,9 @@ from prism_mesa.runs.checkpoints.file import (
     FOLDER,
     WORLD,
     checkpoint_name,
+    checkpoint_round,
     files,
     last_round,
-    rounds_of,
     sync_folder,
     write_checkpoint,
 )
@@ -135,7 +135,7 @@ class Checkpoints:
 def forget(run: Path, after: int = -1) -> None:
     """Remove the checkpoints of rounds later than `after`; with -1, all."""
     for file in files(run):
-        if rounds_of(file) > after:
+        if checkpoint_round(file) > after:
             file.unlink(missing_ok=True)
     if after < 0 and (run / FOLDER).is_dir() and not (run / FOLDER).is_symlink():
         shutil.rmtree(run / FOLDER, ignore_errors=True)

@@ -39,7 +39,7 @@ class RunState:
         return self.status in ("running", "died")
 
 
-def state_of(folder: Path, status: str, rounds: int | None) -> RunState:
+def read_state(folder: Path, status: str, rounds: int | None) -> RunState:
     """Return the state of the run in a folder, whose manifest has this status and planned rounds."""
     if status != "running":
         return RunState(status, None, rounds)

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from prism_mesa.errors import DataError, PrismWarning, redact_credentials
 from prism_mesa.runs.process.lock import RunLock, require_free
 from prism_mesa.runs.records.arrow_rows import Rows, WaitingRows, arrow_table
-from prism_mesa.runs.run_files import MANIFEST, file_of
+from prism_mesa.runs.run_files import MANIFEST, table_path
 from prism_mesa.runs.trust import sign
 from prism_mesa.runs.work import Checkpointing
 from prism_mesa.snapshot import Plain
@@ -46,7 +46,7 @@ class RunFolder:
     """
 
     def __init__(self, out: Path, name: str, tables: Mapping[str, TableSchema], *, dated: bool = True) -> None:
-        path, aside = (new_folder(out, name), None) if dated else own_folder(out, name)
+        path, aside = (new_folder(out, name), None) if dated else replace_folder(out, name)
         self._begin(path, tables)
         self.notes += [f"an earlier attempt at this run lies in {aside.name}"] if aside else []
 
@@ -75,7 +75,7 @@ class RunFolder:
         """Write a table, and replace what it held: one file, or a folder of parts if it comes in several blocks."""
         at = time.process_time()
         blocks = [blocks] if isinstance(blocks, Mapping) else blocks
-        file = file_of(self.path, table)
+        file = table_path(self.path, table)
         parts = self.path / f".{table}.parts"
         shutil.rmtree(parts, ignore_errors=True)
         parts.mkdir()
@@ -105,7 +105,7 @@ class RunFolder:
     def close(self) -> None:
         """Write the waiting rows."""
         for table, (_, waiting) in self._open.items():
-            file = file_of(self.path, table)
+            file = table_path(self.path, table)
             if file.is_dir():
                 while self._flush(table):
                     pass
@@ -119,7 +119,7 @@ class RunFolder:
         if not len(waiting):
             return waiting
         rows = waiting.table()
-        folder = file_of(self.path, table)
+        folder = table_path(self.path, table)
         folder.mkdir(exist_ok=True)
         _write_file(rows[:PART_ROWS], folder / part_name(part))
         self._unsynced.append(folder / part_name(part))
@@ -134,7 +134,7 @@ class RunFolder:
         self._unsynced.clear()
         tables = {
             table: {
-                "sizes": [(file_of(self.path, table) / part_name(part)).stat().st_size for part in range(parts)],
+                "sizes": [(table_path(self.path, table) / part_name(part)).stat().st_size for part in range(parts)],
                 "waiting": waiting.snapshot(),
             }
             for table, (parts, waiting) in self._open.items()
@@ -193,7 +193,7 @@ def new_folder(out: Path, name: str) -> Path:
     raise DataError(f"--out: {out}: no free name for {stem}")
 
 
-def own_folder(out: Path, name: str) -> tuple[Path, Path | None]:
+def replace_folder(out: Path, name: str) -> tuple[Path, Path | None]:
     """Make and return ``out/<name>``; a folder of that name is moved to the next ``<name>.broken-N``, also returned.
 
     Raises:

@@ -13,7 +13,7 @@ from prism_mesa.errors import DataError
 from prism_mesa.runs.checkpoints.file import DamagedError
 from prism_mesa.runs.records.arrow_rows import WaitingRows
 from prism_mesa.runs.records.folder import RunFolder, part_name
-from prism_mesa.runs.run_files import file_of
+from prism_mesa.runs.run_files import table_path
 from prism_mesa.snapshot import Plain
 from prism_mesa.tables import TableSchema
 
@@ -40,7 +40,7 @@ class ReopenedFolder(RunFolder):
         """Remove parts and tables that were written later, whole or half written."""
         for table in self._tables:
             parts, _ = self._open.get(table, (0, None))
-            file = file_of(self.path, table)
+            file = table_path(self.path, table)
             if parts:
                 names = {part_name(part) for part in range(parts)}
                 later = [part for part in file.iterdir() if part.name not in names]
@@ -57,7 +57,7 @@ def check_parts(run: Path, kept: Mapping[str, Any]) -> None:
     """Raise DamagedError if a part of a table that a checkpoint counts on is missing, or was cut short."""
     for table, rows in kept["tables"].items():
         for number, size in enumerate(rows["sizes"]):
-            part = file_of(run, table) / part_name(number)
+            part = table_path(run, table) / part_name(number)
             try:
                 if part.stat().st_size != size:
                     raise DamagedError(f"{part}: is damaged: has {part.stat().st_size:,} bytes of {size:,}")

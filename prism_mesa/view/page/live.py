@@ -15,7 +15,7 @@ import numpy.typing as npt
 from prism_mesa.domain import POST_KINDS
 from prism_mesa.errors import printable
 from prism_mesa.reasoner import asks_llm
-from prism_mesa.runs.archive import row_of
+from prism_mesa.runs.archive import find_row
 from prism_mesa.social.content.activity import author_and_text
 from prism_mesa.social.platform_agent import PlatformAgent
 from prism_mesa.social.round.collect import ROUND_FIELDS, SHARE_FIELDS
@@ -149,7 +149,7 @@ class LiveSource(on_show.Source):
 
     def find_agent(self, text: str) -> int:
         people = self.model.population
-        return row_of(text.strip(), [*people.ids], [*people.names], Path("this model"))
+        return find_row(text.strip(), [*people.ids], [*people.names], Path("this model"))
 
     @_while_no_round_runs
     def agent(self, row: int) -> on_show.AgentOnShow:

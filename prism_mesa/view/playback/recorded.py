@@ -156,7 +156,7 @@ class RecordedSource(on_show.Source):
         return plain(self.tables.names[row], 120)
 
     def find_agent(self, text: str) -> int:
-        return self.tables.row_of(text.strip())
+        return self.tables.find_row(text.strip())
 
     def agent(self, row: int) -> on_show.AgentOnShow:
         moves = tuple(self._moves(row))

@@ -16,7 +16,7 @@ from prism_mesa.llm.ledger import Ledger
 from prism_mesa.runs.archive import RunRecords
 from prism_mesa.runs.config import Config
 from prism_mesa.runs.recorded import recorded_config
-from prism_mesa.runs.run_files import LEDGER, columns_of, has_table, read_table
+from prism_mesa.runs.run_files import LEDGER, has_table, read_column_names, read_table
 from prism_mesa.social.behavior import build_chart, chosen_chart
 from prism_mesa.social.state.network import FollowNetwork
 from prism_mesa.social.tables import ROUNDS
@@ -54,7 +54,9 @@ def read_with(run_dir: str | Path, table: str, needed: Sequence[str]) -> pd.Data
     Raises:
         DataError: If it cannot be read, or lacks a needed column.
     """
-    return read_table(run_dir, table, [*needed, *(name for name in columns_of(run_dir, table) if name not in needed)])
+    return read_table(
+        run_dir, table, [*needed, *(name for name in read_column_names(run_dir, table) if name not in needed)]
+    )
 
 
 class PlaybackTables(RunRecords):
@@ -113,7 +115,7 @@ class PlaybackTables(RunRecords):
     @cached_property
     def round_columns(self) -> dict[str, Floats]:
         """The columns of the table `rounds`."""
-        have, needed = columns_of(self.run_dir, "rounds"), ("round", "open", "fallback")
+        have, needed = read_column_names(self.run_dir, "rounds"), ("round", "open", "fallback")
         names = [column.name for column in ROUNDS.columns if column.name in (*have, *needed)]
         rows = read_table(self.run_dir, "rounds", names)
         return {name: rows[name].to_numpy(np.float64)[: self.rounds] for name in names}

@@ -87,7 +87,7 @@ def test_a_folder_without_a_run_says_what_it_holds_instead(take, done, tmp_path)
         tmp_path: "manifest.json is missing",
         done.run_dir.parent: f"manifest.json is missing (folders in it that have one: {done.run_dir.name})",
         done.run_dir / MANIFEST: "it is a file; give the run's folder",
-        study: "it holds a study: its runs are rows of runs.parquet",
+        study: f"it holds a study, which keeps its runs in {study / 'runs'} with keep: tables",
     }
     assert {folder: complaint(folder) for folder in where} == {
         folder: f"{folder}: no run there: {said}" for folder, said in where.items()

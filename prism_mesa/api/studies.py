@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from prism_mesa.api.results import StudyPlots
 from prism_mesa.errors import ConfigError, DataError, counted, one_line
-from prism_mesa.params import shown, whole_number
+from prism_mesa.params import Params, shown, whole_number
 from prism_mesa.runs.config import Config
 from prism_mesa.studies.calibration.plan import MANIFEST as CALIBRATION
 from prism_mesa.studies.design.models import conditions_to_check
@@ -64,15 +64,8 @@ class Study:
         out: str | Path = "results",
         **values: Any,
     ) -> None:
-        if study is not None and not isinstance(study, str | os.PathLike | Mapping):
-            raise ConfigError(f"Study: give a study file, or its values, not {shown(study)}")
-        file = None if study is None or isinstance(study, Mapping) else Path(study)
-        where = "Study" if file is None else str(file)
-        base = dict(study) if isinstance(study, Mapping) else {}
-        add_import_path(file)
-        if file is not None:
-            base = read_study(file).model_dump(exclude_unset=True)
-        name = "study" if file is None else study_name(file)
+        file, base = file_and_values("Study", study, read_study)
+        where, name = ("Study", "study") if file is None else (str(file), study_name(file))
         self.design: StudyDesign = design_study(study_params({**base, **values}, where), name, where)
         self._folder: StudyFolder = open_folder(self.design, out)
         self._checked = False
@@ -169,9 +162,20 @@ class Study:
         return _answered(collect_result(self.design, self._folder), figures)
 
 
-def add_import_path(file: Path | None) -> None:
+def file_and_values(kind: str, source: object, read: Callable[[Path], Params]) -> tuple[Path | None, dict[str, Any]]:
+    """Return the file of a study or calibration and its values; None and the values if they are not from a file."""
+    if source is None or isinstance(source, Mapping):
+        return None, dict(source or {})
+    if not isinstance(source, str | os.PathLike):
+        raise ConfigError(f"{kind}: give a {kind.lower()} file, or its values, not {shown(source)}")
+    file = Path(source)
+    add_import_path(file)
+    return file, read(file).model_dump(exclude_unset=True)
+
+
+def add_import_path(file: Path) -> None:
     """Let modules be imported from beside a study file, but not from a study's folder, which may come from anybody."""
-    if file is not None and not any((file.parent / name).exists() for name in (MANIFEST, CALIBRATION)):
+    if not any((file.parent / name).exists() for name in (MANIFEST, CALIBRATION)):
         folder = str(file.parent.absolute())
         if folder not in sys.path:
             sys.path.append(folder)

@@ -10,7 +10,7 @@ from prism_mesa.errors import ConfigError, DataError, in_command
 from prism_mesa.params import Params, shown, validated
 from prism_mesa.runs.checkpoints.file import last_round
 from prism_mesa.runs.process.state import RunState, read_state
-from prism_mesa.runs.run_files import LEDGER, MANIFEST, manifest_and_origin
+from prism_mesa.runs.run_files import MANIFEST, manifest_and_origin
 from prism_mesa.runs.trust import Origin
 
 
@@ -152,20 +152,6 @@ class RecordedRun:
             call = "resume(..., from_start=True)" if self.is_over else "resume(...)"
             return f"; {call} in Python, with what it was given there, {does}"
         return f"; 'prism resume {in_command(self.folder)}{' --from-start' if self.is_over else ''}' {does}"
-
-    @property
-    def again_in_python(self) -> str:
-        """How to repeat a run that was given objects in Python, as the end of an error."""
-        names = [name for name, was in zip(OBJECTS, self.manifest.made_in_python, strict=False) if was]
-        hint = f"was given {' and '.join(names)} in Python, which no folder holds: run it again in Python, with "
-        hint += f"run(config, {', '.join(f'{name}=...' for name in names)})"
-        ledger = self.folder / LEDGER
-        if self.manifest.llm is None or not ledger.is_file():
-            return hint
-        if "reasoner" in names:
-            store = f"store=AnswerStore('replay', Ledger({str(ledger)!r}))"
-            return f"{hint}, where Reasoner(..., {store}) takes the answers from its ledger"
-        return f"{hint} and, in config, reasoner.ledger=replay and reasoner.ledger_path={ledger}"
 
 
 def read_run(run_dir: str | Path) -> RecordedRun:

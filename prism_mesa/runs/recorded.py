@@ -17,7 +17,7 @@ from prism_mesa.llm.kinds import KINDS
 from prism_mesa.params import Params, merged, nested, validated
 from prism_mesa.reasoner.distilled import FILE, kept_copy
 from prism_mesa.runs.config import INPUT_FILES, Config, EconomyConfig, parse_override
-from prism_mesa.runs.manifest import Manifest, RecordedRun, read_run
+from prism_mesa.runs.manifest import OBJECTS, Manifest, RecordedRun, read_run
 from prism_mesa.runs.run_files import LEDGER, check_within, has_table, read_table
 from prism_mesa.runs.trust import Named, is_inside, require_trust
 from prism_mesa.social.user_objects import objects_named
@@ -76,7 +76,9 @@ def recorded_config(run_dir: Path, *, trust: bool = False) -> Config:
         raise DataError(f"{run_dir}: is a run of nations, not of a platform")
     _require_llm_facts(run)
     if any(run.manifest.made_in_python):
-        raise DataError(f"{run_dir}: {run.again_in_python}")
+        names = [name for name, was_given in zip(OBJECTS, run.manifest.made_in_python, strict=False) if was_given]
+        call = f"run(config, {', '.join(f'{name}=...' for name in names)})"
+        raise DataError(f"{run_dir}: was given {' and '.join(names)} in Python: run it again there, with {call}")
     recorded, values = _platform_values(run, writes=run.manifest.llm is not None)
     require_trust(run_dir, run.whose, _modules_and_files(run, recorded), trust=trust)
     return as_config(Config, merged(values, {"reasoner": _replaying(run)}), run_dir)

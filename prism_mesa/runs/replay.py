@@ -120,25 +120,17 @@ def replay(
 def _replayed(run_dir: Path, out: Path, on_round: Callable[[int], None] | None, *, keep: bool, trust: bool) -> Replay:
     if is_economy(run_dir):
         nations = recorded_economy(run_dir)
-        llm = _recorded_llm(run_dir, nations)
-
-        def show_progress(done: int) -> None:
-            if done and on_round is not None:
-                on_round(done)
-
-        readings = recorded_readings(run_dir)
+        llm, readings = _recorded_llm(run_dir, nations), recorded_readings(run_dir)
         return _repeated(
             run_dir,
-            lambda: run_economy(nations, out=out, llm=llm, on_round=show_progress, readings=readings),
+            lambda: run_economy(nations, out=out, llm=llm, on_round=on_round, readings=readings),
             ECONOMY_TABLES,
             keep=keep,
         )
     config = recorded_config(run_dir, trust=trust)
     recorded = read_run(run_dir)
     rounds = recorded.manifest.summary.rounds
-    if (
-        rounds != config.rounds and recorded.manifest.status != "done"
-    ):  # a shorter completed run had set `running` to False
+    if rounds != config.rounds and recorded.manifest.status != "done":  # a run that is done can have ended itself
         done = "" if rounds is None else f", {rounds} of {config.rounds} rounds"
         why = f"has not come to its end (status {recorded.state}{done}): there is nothing to compare"
         raise DataError(f"{run_dir}: {why}{recorded.way_on}")

@@ -1,6 +1,5 @@
 """The files of a run's folder: their names, and how they are read and checked."""
 
-import errno
 import json
 import os
 import re
@@ -14,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from prism_mesa.economy.tables import ECONOMY_TABLES
-from prism_mesa.errors import DataError, PrismError, did_you_mean, printable, shortened
+from prism_mesa.errors import DataError, PrismError, did_you_mean
 from prism_mesa.params import shown
 from prism_mesa.runs.process.machine import memory_bytes
 from prism_mesa.runs.records.table_checks import RUN_TABLES, check_columns, check_values
@@ -25,7 +24,6 @@ from prism_mesa.social.world.parquet_files import unpacked_size
 LEDGER = "decisions.sqlite"
 MANIFEST = "manifest.json"
 MOST_MANIFEST_BYTES = 64 * 2**20
-_LONGEST_PATH = 200
 _NAMED = 3
 
 
@@ -60,7 +58,7 @@ def table_path(run: str | Path, table: str) -> Path:
 
 
 def has_table(run: str | Path, table: str) -> bool:
-    """Return whether a run's folder has a table."""
+    """Return whether a run has a table."""
     return table_path(run, table).exists()
 
 
@@ -168,27 +166,13 @@ def check_within(run: Path, file: Path) -> None:
 
 @contextmanager
 def naming_file(file: Path) -> Iterator[None]:
-    """Turn errors of reading `file` into one line that names it."""
+    """Raise an error of reading a file as a DataError that names the file."""
     try:
         yield
     except PrismError:
         raise
-    except _UNREADABLE as error:
-        where, why = _damaged_part(file, error)
-        raise DataError(f"{where}: cannot be read: {next(iter(str(why).splitlines()), 'it is damaged')}") from None
-
-
-_UNREADABLE = (OSError, pa.ArrowException, ValueError, OverflowError)  # UnicodeDecodeError is a ValueError
-
-
-def _damaged_part(file: Path, error: Exception) -> tuple[Path, Exception]:
-    """Return the first part of a table that cannot be read, or the table itself, and the error."""
-    for part in table_files(file) if file.is_dir() else ():
-        try:
-            pq.ParquetFile(part).read().validate(full=True)
-        except _UNREADABLE as fault:
-            return part, fault
-    return file, error
+    except (OSError, pa.ArrowException, ValueError, OverflowError) as error:  # UnicodeDecodeError is a ValueError
+        raise DataError(f"{file}: cannot be read: {next(iter(str(error).splitlines()), 'it is damaged')}") from None
 
 
 def read_manifest(run: str | Path) -> dict[str, Any]:
@@ -203,13 +187,10 @@ def read_manifest(run: str | Path) -> dict[str, Any]:
 def manifest_and_origin(run: str | Path) -> tuple[dict[str, Any], Origin]:
     """Return the manifest of a run's folder without its signature, and its origin; see `read_manifest`."""
     file = Path(run) / MANIFEST
-    with naming_file(file):
-        size = _file_size(file)
-    if size is None:
-        where = printable(shortened(str(run), _LONGEST_PATH))
-        raise DataError(f"{where}: no run there: {_what_is_there(Path(run))}")
-    if size > MOST_MANIFEST_BYTES:
-        raise DataError(f"{file}: has more than {MOST_MANIFEST_BYTES // 2**20} MB: is none that PRISM wrote")
+    if not os.path.isfile(file):  # Path.is_file raises for a name that is too long
+        raise DataError(f"{run}: no run there: {_explain_no_run(Path(run))}")
+    if file.stat().st_size > MOST_MANIFEST_BYTES:
+        raise DataError(f"{file}: has more than {MOST_MANIFEST_BYTES // 2**20} MB, so PRISM did not write it")
     try:
         manifest = json.loads(file.read_bytes().decode("utf-8"))
     except (OSError, ValueError, RecursionError) as error:
@@ -222,24 +203,12 @@ def manifest_and_origin(run: str | Path) -> tuple[dict[str, Any], Origin]:
     return {key: value for key, value in manifest.items() if key != SIGNATURE}, whose
 
 
-def _file_size(file: Path) -> int | None:
-    """Return the bytes of a file; None if there is none, as for a name that is too long."""
-    try:
-        return file.stat().st_size if file.is_file() else None
-    except OSError as error:
-        if error.errno == errno.ENAMETOOLONG:
-            return None
-        raise
-
-
-def _what_is_there(folder: Path) -> str:
+def _explain_no_run(folder: Path) -> str:
     """Return why a folder without a manifest is no run."""
     if not os.path.isdir(folder):
         return "it is a file; give the run's folder" if os.path.isfile(folder) else "there is no such folder"
     if (folder / "runs.parquet").exists():
-        first = next((file.parent.name for file in sorted(folder.glob(f"runs/*/{MANIFEST}"))), None)
-        where = "rows of runs.parquet" if first is None else f"in {folder / 'runs'}, such as {printable(first)}"
-        return f"it holds a study: its runs are {where}"
+        return f"it holds a study, which keeps its runs in {folder / 'runs'} with keep: tables"
     runs = sorted(file.parent.name for file in folder.glob(f"*/{MANIFEST}"))
     inside = f" (folders in it that have one: {', '.join(runs[-_NAMED:])})" if runs else ""
     return f"{MANIFEST} is missing{inside}"

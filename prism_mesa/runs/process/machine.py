@@ -46,7 +46,7 @@ def provenance() -> dict[str, Any]:
 
 def package_versions() -> dict[str, str | None]:
     """Return the versions of the packages that a run depends on; None if one is not installed."""
-    return {name: _version(name) for name in _PACKAGES}
+    return {name: installed_version(name) for name in _PACKAGES}
 
 
 def wall_clock() -> str:
@@ -55,7 +55,8 @@ def wall_clock() -> str:
 
 
 @cache
-def _version(package: str) -> str | None:
+def installed_version(package: str) -> str | None:
+    """Return the version of a package; None if it is not installed."""
     try:
         return version(package)
     except PackageNotFoundError:

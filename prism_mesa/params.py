@@ -42,11 +42,7 @@ FROM_PARAMS: Final = object()
 
 
 def known_or_object(name: str, known: Iterable[str]) -> str:
-    """Return a name that is known or has the form ``module:object``.
-
-    Raises:
-        ValueError: If it is neither.
-    """
+    """Return a name that is known or has the form ``module:object``; raises ValueError if it is neither."""
     module, _, target = name.partition(":")
     if name not in known and not (module and target):
         allowed, near = ", ".join(map(repr, known)), did_you_mean(name, known)

@@ -117,11 +117,7 @@ def restored(value: Plain) -> Any:
 
 
 def take_snapshot(thing: object) -> Plain:
-    """Return an object's own `snapshot`; None for None.
-
-    Raises:
-        NotRestorableError: If it has none, or its snapshot is no plain data.
-    """
+    """Return an object's `snapshot`; None for None. Raises NotRestorableError if it has none that is plain data."""
     if thing is None or isinstance(thing, Restorable):
         return None if thing is None else thing.snapshot()
     if not (callable(getattr(thing, "snapshot", None)) and callable(getattr(thing, "restore", None))):

@@ -151,11 +151,7 @@ class Study:
         return study_status(self.design, self._folder)
 
     def report(self, figures: "FigureKind" = "png") -> AnsweredStudy:
-        """Write the report of the runs that are there, and return their result; `figures` as for `run`.
-
-        Raises:
-            DataError: If nothing has been run.
-        """
+        """Write the report of the completed runs, and return their result; raises DataError without runs."""
         if not self.study_dir.is_dir():
             raise DataError(f"{self.study_dir}: nothing has been run yet: prism study run does it")
         self._check()

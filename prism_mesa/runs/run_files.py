@@ -1,4 +1,4 @@
-"""The files of a run's folder: their names, and how they are read and checked."""
+"""Read and check the files in the folder of a run."""
 
 import json
 import os
@@ -28,7 +28,7 @@ _NAMED = 3
 
 
 def run_folder(run: object) -> Path:
-    """Return the folder of a run, given as a result or a path; raises DataError if it is neither."""
+    """Return the folder of a result, or a path as it is; raises DataError for other values."""
     path = os.fspath(run) if isinstance(run, str | os.PathLike) else None
     if not isinstance(path, str):
         raise DataError(f"run: give a RunResult or the folder of a run, not {shown(run)}")
@@ -36,7 +36,7 @@ def run_folder(run: object) -> Path:
 
 
 def run_around(path: str | Path) -> Path | None:
-    """Return the run's folder that a path is, or lies in; None if there is none."""
+    """Return the folder of the run that contains a path; None if there is none."""
     where = Path(path).resolve()
     for folder in (where, *where.parents):
         with suppress(DataError):
@@ -46,10 +46,10 @@ def run_around(path: str | Path) -> Path | None:
 
 
 def check_out(out: str | Path) -> None:
-    """Check that a folder for output does not lie in a run; raises DataError if it does."""
+    """Raise DataError if a folder for output lies in a run."""
     run = run_around(out)
     if run is not None:
-        raise DataError(f"--out: {out}: lies in the folder of a run, {run}, which is only read: name another")
+        raise DataError(f"--out: {out}: lies in the folder of a run, {run}: name another folder")
 
 
 def table_path(run: str | Path, table: str) -> Path:
@@ -63,25 +63,21 @@ def has_table(run: str | Path, table: str) -> bool:
 
 
 def read_table(run: str | Path, table: str, columns: Sequence[str] | None = None) -> pd.DataFrame:
-    """Return a table of a run, or only some of its columns.
-
-    Raises:
-        DataError: If there is no such run, table or column, or it is damaged.
-    """
+    """Return a table of a run, or some of its columns; raises DataError if it is missing or damaged."""
     file = _checked_table(run, table)
     with naming_file(file):
         _check_size(file, columns)
         read = pq.ParquetDataset(file, partitioning=None)
         check_columns(str(file), table, read.schema, columns or ())
         columns_read = read.read(columns=None if columns is None else list(columns))
-        columns_read.validate(full=True)  # else a text that is not UTF-8 fails only where it is used
+        columns_read.validate(full=True)  # finds texts that are not UTF-8
         rows: pd.DataFrame = columns_read.to_pandas(ignore_metadata=True)
     check_values(str(file), table, rows)
     return rows
 
 
 def filled_table(run: Path, name: str, columns: Sequence[str]) -> pd.DataFrame:
-    """Return some columns of a table; raises DataError if it is missing, or has no rows."""
+    """Return columns of a table; raises DataError if it is missing or empty."""
     table = read_table(run, name, columns)
     if table.empty:
         raise DataError(f"{run}: table {name!r} has no rows: there is nothing to draw")
@@ -89,10 +85,9 @@ def filled_table(run: Path, name: str, columns: Sequence[str]) -> pd.DataFrame:
 
 
 def read_batches(run: str | Path, table: str, columns: Sequence[str], rows: int = 1 << 16) -> Iterator[pa.RecordBatch]:
-    """Yield columns of a table in batches of at most `rows` rows, in order; types are checked, values are not.
+    """Yield columns of a table in batches of at most `rows` rows; the types are checked, the values are not.
 
-    Raises:
-        DataError: If there is no such run, table or column, or it cannot be read.
+    Raises DataError if the table or a column is missing, or cannot be read.
     """
     file = _checked_table(run, table)
     for part in table_files(file):
@@ -104,16 +99,16 @@ def read_batches(run: str | Path, table: str, columns: Sequence[str], rows: int 
 
 
 def _check_size(file: Path, columns: Sequence[str] | None) -> None:
-    """Check that columns fit into half of the memory, unpacked: a file of a few kB can hold gigabytes."""
-    most, size = memory_bytes() // 2, 0
+    """Raise DataError if unpacked columns need more than half of the memory; a small file can hold gigabytes."""
+    limit, size = memory_bytes() // 2, 0
     for part in table_files(file):
-        size += unpacked_size(part, columns, most - size)
-        if size > most:
-            raise DataError(f"{file}: it unpacks to more than {most:,} bytes, half of the memory there is here")
+        size += unpacked_size(part, columns, limit - size)
+        if size > limit:
+            raise DataError(f"{file}: it unpacks to more than {limit:,} bytes, half of this machine's memory")
 
 
 def read_column_names(run: str | Path, table: str) -> list[str]:
-    """Return the names of a table's columns; an older run may have fewer."""
+    """Return the names of a table's columns; older runs may have fewer."""
     file = _checked_table(run, table)
     with naming_file(file):
         return [str(name) for name in pq.read_schema(table_files(file)[0]).names]
@@ -132,14 +127,14 @@ def table_files(table: Path) -> list[Path]:
 
 
 def _checked_table(run: str | Path, table: str) -> Path:
-    """Return the path of a table that is there, and lies in the folder."""
+    """Return the path of a table; raises DataError if it is missing, or lies outside of the folder."""
     if table not in RUN_TABLES:
         allowed = tuple(ECONOMY_TABLES if has_table(run, "indicators") else SOCIAL_TABLES)
-        raise DataError(f"{table!r} is no table of a run ({', '.join(allowed)}).{did_you_mean(table, allowed)}")
+        raise DataError(f"{table!r} is not a table of a run ({', '.join(allowed)}).{did_you_mean(table, allowed)}")
     file = table_path(run, table)
     if not has_table(run, table):
-        have = ", ".join(sorted(re.sub(r"\.parquet$", "", f.name) for f in Path(run).glob("*.parquet")))
-        raise DataError(f"{run}: no table {table!r} there (it has: {have or 'none'})")
+        tables = ", ".join(sorted(re.sub(r"\.parquet$", "", f.name) for f in Path(run).glob("*.parquet")))
+        raise DataError(f"{run}: no table {table!r} there (it has: {tables or 'none'})")
     parts = sorted(file.iterdir()) if file.is_dir() else [file]  # all files of a folder are read
     for part in parts:
         check_within(Path(run), part)
@@ -149,19 +144,21 @@ def _checked_table(run: str | Path, table: str) -> Path:
 
 
 def check_within(run: Path, file: Path) -> None:
-    """Check that a file of a run's folder is plain, and no link out of it, unless the user made the run.
+    """Raise DataError if a file of a run is a link out of its folder, unless the user made the run.
 
-    The same holds for the logs that SQLite reads beside a ledger. Raises DataError.
+    This includes the logs that SQLite reads beside a ledger.
     """
     if not file.is_file():
-        raise DataError(f"{file}: is no plain file: nothing is read from it")
+        raise DataError(f"{file}: is not a regular file")
     logs = [file.with_name(f"{LEDGER}{log}") for log in ("-wal", "-journal")] if file.name == LEDGER else []
     for read in (file, *filter(Path.is_symlink, logs)):
         if not is_inside(run, read):
             with suppress(DataError):
                 if manifest_and_origin(run)[1] == "own":
                     return
-            raise DataError(f"{read}: is a link out of {run}, a run from elsewhere: put the file itself there")
+            raise DataError(
+                f"{read}: is a link out of {run}, a run from elsewhere: put the file itself into the folder"
+            )
 
 
 @contextmanager
@@ -176,16 +173,12 @@ def naming_file(file: Path) -> Iterator[None]:
 
 
 def read_manifest(run: str | Path) -> dict[str, Any]:
-    """Return the manifest of a run's folder, unchecked (`manifest.read_run` checks it).
-
-    Raises:
-        DataError: If the folder holds no run, or its manifest cannot be read.
-    """
+    """Return the unchecked manifest of a run (see `manifest.read_run`); raises DataError if it cannot be read."""
     return manifest_and_origin(run)[0]
 
 
 def manifest_and_origin(run: str | Path) -> tuple[dict[str, Any], Origin]:
-    """Return the manifest of a run's folder without its signature, and its origin; see `read_manifest`."""
+    """Return the manifest of a run without its signature, and its origin; see `read_manifest`."""
     file = Path(run) / MANIFEST
     if not os.path.isfile(file):  # Path.is_file raises for a name that is too long
         raise DataError(f"{run}: no run there: {_explain_no_run(Path(run))}")
@@ -199,16 +192,16 @@ def manifest_and_origin(run: str | Path) -> tuple[dict[str, Any], Origin]:
         raise DataError(f"{file}: cannot be read: it holds a {type(manifest).__name__}, not keys and values")
     whose = origin(manifest)
     if whose != "own" and not is_inside(Path(run), file):
-        raise DataError(f"{file}: is a link out of {run}, a run from elsewhere: put the file itself there")
+        raise DataError(f"{file}: is a link out of {run}, a run from elsewhere: put the file itself into the folder")
     return {key: value for key, value in manifest.items() if key != SIGNATURE}, whose
 
 
 def _explain_no_run(folder: Path) -> str:
-    """Return why a folder without a manifest is no run."""
+    """Explain why a folder without a manifest is not a run."""
     if not os.path.isdir(folder):
         return "it is a file; give the run's folder" if os.path.isfile(folder) else "there is no such folder"
     if (folder / "runs.parquet").exists():
         return f"it holds a study, which keeps its runs in {folder / 'runs'} with keep: tables"
     runs = sorted(file.parent.name for file in folder.glob(f"*/{MANIFEST}"))
-    inside = f" (folders in it that have one: {', '.join(runs[-_NAMED:])})" if runs else ""
+    inside = f" (folders in it with one: {', '.join(runs[-_NAMED:])})" if runs else ""
     return f"{MANIFEST} is missing{inside}"

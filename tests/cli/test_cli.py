@@ -187,7 +187,7 @@ def test_ctrl_c_twice_while_the_llm_is_asked_ends_at_once_with_130(prism, monkey
                 time.sleep(0.01)
             first = signal.getsignal(signal.SIGINT).__self__
             os.kill(os.getpid(), signal.SIGINT)
-            while first.came is None:  # two signals that a busy main thread has not seen yet are one
+            while first.received is None:  # two signals that a busy main thread has not seen yet are one
                 time.sleep(0.01)
             os.kill(os.getpid(), signal.SIGINT)
 

@@ -13,7 +13,7 @@ from prism_mesa.errors import DataError
 from prism_mesa.reasoner import Answer, PlacedQuestion, Question, Reasoner
 from prism_mesa.runs.manifest import Manifest, read_run
 from prism_mesa.runs.recorded import recorded_config
-from prism_mesa.runs.rounds import as_before
+from prism_mesa.runs.rounds import without_repeated_warnings
 from prism_mesa.social.model import SocialModel
 from prism_mesa.social.state.posts import NO_PARENT
 from prism_mesa.statechart import AgentState
@@ -126,7 +126,7 @@ def _provenance(folder: Path, manifest: Manifest) -> dict[str, Any]:
     return {"run": folder.resolve().name, "seed": manifest.seed, "config": digest}
 
 
-@as_before()
+@without_repeated_warnings()
 def _examples(folder: Path, on_round: Callable[[], object], *, trust: bool) -> list[TrainingExample]:
     """Return the LLM's answers in one run, in the order of rounds, ticks and agents."""
     examples: list[TrainingExample] = []
@@ -174,10 +174,9 @@ def deal_folds(groups: Sequence[str]) -> Ints:
 
 
 def split_blocks(examples: Sequence[TrainingExample]) -> list[tuple[Ints, Ints]]:
-    """Return pairs of rows to fit and rows to test, without a persona or post in common; each row is tested once.
+    """Return rows to fit and rows to test, without a common persona or post; each row is tested once.
 
-    Raises:
-        DataError: If there are too few personas or posts for that.
+    Raises DataError if there are too few personas or posts.
     """
     personas, texts = (deal_folds([getattr(example, name) for example in examples]) for name in ("persona", "text"))
     blocks = []

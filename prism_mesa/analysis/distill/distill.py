@@ -99,11 +99,7 @@ def _run_folders(runs: object) -> list[Path]:
 
 
 def fit_model(examples: TrainingSet, kind: Kind) -> DistilledModel:
-    """Return the model fitted to all examples, with its report.
-
-    Raises:
-        DataError: If there are too few personas or posts to hold some out.
-    """
+    """Return the model fitted to all examples, with its report; raises DataError for too few personas or posts."""
     sets = sorted(examples.by_options.items(), key=lambda item: -len(item[1]))
     rule = RuleReasoner(examples.rule)
     judged = [_judged(options, rows, rule, kind, required=i == 0) for i, (options, rows) in enumerate(sets)]

@@ -21,7 +21,7 @@ from prism_mesa.runs.config import make_config
 from prism_mesa.runs.recorded import config_to_run_anew, recorded_rounds
 from prism_mesa.runs.records.folder import make_folder
 from prism_mesa.runs.records.table_checks import check_written, write_csv
-from prism_mesa.runs.rounds import as_before
+from prism_mesa.runs.rounds import without_repeated_warnings
 from prism_mesa.runs.run_files import LEDGER
 from prism_mesa.runs.social import run
 from prism_mesa.tables import Column, TableSchema
@@ -53,7 +53,7 @@ class Drift:
     folder: Path
 
 
-@as_before()
+@without_repeated_warnings()
 def drift(
     run_dir: str | Path,
     distilled: str | Path,

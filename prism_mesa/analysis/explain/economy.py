@@ -69,11 +69,7 @@ def why_nation(run_dir: str | Path, nation: str, quarter: str | None = None, *, 
 
 
 def decision_lines(run_dir: str | Path, nation: str, round_: int) -> Iterator[str]:
-    """Yield what a nation wanted in a quarter, why, and the outcome: the short form of `why_nation`.
-
-    Raises:
-        DataError: If the run has no such decision.
-    """
+    """Yield a nation's decision in a quarter, its reason and outcome; raises DataError if there is none."""
     decisions = read_table(run_dir, "decisions", _OF_DECISIONS)
     rows = decisions[(decisions["nation"] == nation) & (decisions["round"] == round_)]
     decision = _first_row(rows, run_dir, "decisions", nation)

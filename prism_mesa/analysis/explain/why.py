@@ -12,7 +12,7 @@ from prism_mesa.runs.archive import find_row
 from prism_mesa.runs.config import Config
 from prism_mesa.runs.manifest import RecordedRun, read_run
 from prism_mesa.runs.recorded import recorded_config
-from prism_mesa.runs.rounds import as_before
+from prism_mesa.runs.rounds import without_repeated_warnings
 from prism_mesa.runs.run_files import LEDGER
 from prism_mesa.social.model import SocialModel
 
@@ -35,7 +35,7 @@ class Explanation:
     about: int | None = None
 
 
-@as_before()
+@without_repeated_warnings()
 def why(
     run_dir: str | Path,
     agent: str,

@@ -1,4 +1,4 @@
-"""Rows as Arrow tables, waiting to be written."""
+"""Rows of tables, kept as Arrow tables until they are written."""
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
@@ -17,12 +17,7 @@ type Rows = Mapping[str, Cells]
 
 
 class WaitingRows:
-    """Rows of a table that wait to be written, each checked against `schema` if there is one.
-
-    Args:
-        schema: The table's schema, or None.
-        first: Rows to begin with.
-    """
+    """Rows of a table that wait to be written; `add` checks them against the schema, if there is one."""
 
     def __init__(self, schema: TableSchema | None, first: pa.Table | None = None) -> None:
         self._schema = schema
@@ -33,7 +28,7 @@ class WaitingRows:
 
     @property
     def is_new(self) -> bool:
-        """Whether nothing was added, not even columns without rows."""
+        """Whether nothing was added, not even empty columns."""
         return not self._tables
 
     def add(self, columns: Rows) -> None:
@@ -41,7 +36,7 @@ class WaitingRows:
         self._tables.append(arrow_table(columns, self._schema, like=self._tables[-1] if self._tables else None))
 
     def table(self) -> pa.Table:
-        """Return all rows, at least one."""
+        """Return all rows."""
         return concatenated(self._tables)
 
     def clear(self) -> None:
@@ -64,7 +59,7 @@ class WaitingRows:
 
 
 def arrow_table(columns: Rows, schema: TableSchema | None, like: pa.Table | None = None) -> pa.Table:
-    """Return rows as an Arrow table; raises TypeError if it has neither the columns of `like` nor of the schema."""
+    """Return rows as an Arrow table; raises TypeError if they fit neither the table `like` nor the schema."""
     types = schema.types if schema else {}
     table = pa.table({name: _arrow(cells, types.get(name)) for name, cells in columns.items()})
     if schema and not (like is not None and table.schema.equals(like.schema)):
@@ -78,7 +73,7 @@ def concatenated(tables: Sequence[pa.Table]) -> pa.Table:
 
 
 def _arrow(cells: Any, type_: ColumnType | None) -> pa.Array:
-    """Return a column as Arrow: whole numbers in 32 bits if they fit, categories as codes, lists as `type_`."""
+    """Return a column as an Arrow array: 32-bit integers if they fit, codes for categories, `type_` for lists."""
     if isinstance(cells, pd.Categorical):
         return pa.DictionaryArray.from_arrays(_codes(cells.codes), _category_texts(tuple(cells.categories)))
     if isinstance(cells, np.ndarray) and cells.dtype.kind in "iu" and cells.dtype != np.int32:
@@ -101,5 +96,5 @@ def _codes(codes: npt.NDArray[np.signedinteger[Any]]) -> pa.Array:
 
 @lru_cache(maxsize=64)
 def _category_texts(categories: tuple[str, ...]) -> pa.Array:
-    """Return texts in this order; their pandas type ignores the order, so it cannot be the key."""
+    """Return category texts as an Arrow array; the tuple is the key, because a pandas dtype ignores the order."""
     return pa.array(categories, pa.string())

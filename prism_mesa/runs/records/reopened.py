@@ -1,4 +1,4 @@
-"""The folder of a run that goes on: as it was at a checkpoint, or empty except for the ledger."""
+"""The folder of a resumed run, restored to a checkpoint or to the start."""
 
 import os
 import shutil
@@ -19,12 +19,9 @@ from prism_mesa.tables import TableSchema
 
 
 class ReopenedFolder(RunFolder):
-    """A run's folder that is written on; call `remove_later` first.
+    """The folder of a resumed run; call `remove_later` before writing.
 
-    Args:
-        path: The folder.
-        tables: As for `RunFolder`.
-        kept: What `RunFolder.snapshot` returned, checked by `check_parts`; None: start without any table.
+    `kept` is what `RunFolder.snapshot` returned, checked by `check_parts`; None starts without tables.
     """
 
     def __init__(self, path: Path, tables: Mapping[str, TableSchema], kept: Mapping[str, Plain] | None) -> None:
@@ -37,7 +34,7 @@ class ReopenedFolder(RunFolder):
                 self._open[table] = len(rows["sizes"]), waiting
 
     def remove_later(self) -> None:
-        """Remove parts and tables that were written later, whole or half written."""
+        """Remove parts and tables that were written after the checkpoint."""
         for table in self._tables:
             parts, _ = self._open.get(table, (0, None))
             file = table_path(self.path, table)
@@ -54,7 +51,7 @@ class ReopenedFolder(RunFolder):
 
 
 def check_parts(run: Path, kept: Mapping[str, Any]) -> None:
-    """Raise DamagedError if a part of a table that a checkpoint counts on is missing, or was cut short."""
+    """Raise DamagedError if a part of a table is missing, or has another size than at the checkpoint."""
     for table, rows in kept["tables"].items():
         for number, size in enumerate(rows["sizes"]):
             part = table_path(run, table) / part_name(number)
@@ -68,8 +65,8 @@ def check_parts(run: Path, kept: Mapping[str, Any]) -> None:
 
 
 def check_no_links(run: Path) -> None:
-    """Check that nothing in a run's folder is a link, as a run that goes on writes into it; raises DataError if so."""
+    """Raise DataError if a run's folder contains a link, because a resumed run writes into the folder."""
     for folder, folders, files in os.walk(run):
         for link in (os.path.join(folder, name) for name in (*folders, *files)):
             if os.path.islink(link):
-                raise DataError(f"{link}: is a link: a run goes on in its own folder only: put the file itself there")
+                raise DataError(f"{link}: is a link; a run is resumed in its folder only: put the file itself there")

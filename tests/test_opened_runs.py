@@ -85,7 +85,7 @@ def test_a_folder_without_a_run_says_what_it_holds_instead(take, done, tmp_path)
     where = {
         tmp_path / "missing": "there is no such folder",
         tmp_path: "manifest.json is missing",
-        done.run_dir.parent: f"manifest.json is missing (folders in it that have one: {done.run_dir.name})",
+        done.run_dir.parent: f"manifest.json is missing (folders in it with one: {done.run_dir.name})",
         done.run_dir / MANIFEST: "it is a file; give the run's folder",
         study: f"it holds a study, which keeps its runs in {study / 'runs'} with keep: tables",
     }
@@ -116,7 +116,7 @@ def test_what_is_made_of_a_run_is_no_run(made, done, tmp_path, prism):
         with pytest.raises(DataError, match=f"is no run but '{made}': ") as fault:
             take(folder)
         if name not in ("Interview", "survey"):
-            assert str(fault.value) == f"{folder}: is no run but {made!r}: a run is of a platform or of nations"
+            assert str(fault.value) == f"{folder}: holds no run of a platform or of nations, but {made!r}"
     for command in (("replay", folder), ("why", folder, 0)):
         code, _, err = prism(*command)
         assert (code, err.strip()) == (2, f"prism: {fault_of_open(folder)}")

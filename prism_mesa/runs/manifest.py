@@ -31,7 +31,7 @@ def llm_facts(kind: str, llm: Any, client: Any, **more: Any) -> dict[str, Any]:
 
 
 class RecordedLLM(_Facts):
-    """The LLM of a run and its options; `llms` has the entries of several LLMs, of which the first is described here."""
+    """The LLM of a run and its options; `llms` lists several LLMs, of which the first is described here."""
 
     llms: list[dict[str, Any]] = Field(default_factory=list)
     kind: StrictStr | None = None

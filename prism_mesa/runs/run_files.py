@@ -102,7 +102,8 @@ def _check_size(file: Path, columns: Sequence[str] | None) -> None:
     """Raise DataError if unpacked columns need more than half of the memory; a small file can hold gigabytes."""
     limit, size = memory_bytes() // 2, 0
     for part in table_files(file):
-        size += unpacked_size(part, columns, limit - size)
+        with naming_file(part):
+            size += unpacked_size(part, columns, limit - size)
         if size > limit:
             raise DataError(f"{file}: it unpacks to more than {limit:,} bytes, half of this machine's memory")
 

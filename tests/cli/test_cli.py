@@ -55,7 +55,7 @@ def test_the_version_is_that_of_the_package(prism):
         (["agents.activity=0", "agents.posting=always"], "no agent came online (agents.activity, agents.hours)"),
         (
             ["network.kind=erdos_renyi", "network.mean_degree=0.0001"],
-            "nobody follows anybody (network.*), and feed.mode=",
+            "no agent follows another (network.*), and feed.mode=",
         ),
     ],
 )

@@ -203,7 +203,7 @@ def test_a_folder_without_a_usable_run_is_one_line(run_dir, tmp_path):
     manifest = json.loads((copy / "manifest.json").read_text())
     for change, message in (
         ({"system": "economy"}, "is a run of nations"),
-        ({"system": "interview"}, "is no run but 'interview'"),
+        ({"system": "interview"}, "of nations, but 'interview'"),
         ({"summary": {"rounds": 0}}, "no round of it was completed"),
     ):
         (copy / "manifest.json").write_text(json.dumps(manifest | change))

@@ -10,7 +10,7 @@ from typing import Final
 
 from prism_mesa.analysis.explain.feed import about_lines
 from prism_mesa.analysis.explain.follows import follow_lines, named, opinion_lines, text_shown, turn_lines
-from prism_mesa.analysis.explain.trace import ActivityByTool, Move, RoundOfAgent, Thought, TracedAgent, folded
+from prism_mesa.analysis.explain.trace import ActivityByTool, AgentRound, Move, Thought, TracedAgent, folded
 from prism_mesa.analysis.explain.why import Explanation
 from prism_mesa.deliberation import ReasoningResult
 from prism_mesa.deliberation.conversation import reasoning_text
@@ -89,7 +89,7 @@ def _agent(explanation: Explanation) -> Iterator[str]:
     yield from follow_lines(agent.decided)
 
 
-def _engagements(rounds: list[RoundOfAgent]) -> dict[str, Counter[int]]:
+def _engagements(rounds: list[AgentRound]) -> dict[str, Counter[int]]:
     counts: dict[str, Counter[int]] = {}
     for r in rounds:
         by_tool = [f"{_DONE[activity.action]} by a tool" for activity in r.by_tool]
@@ -98,12 +98,12 @@ def _engagements(rounds: list[RoundOfAgent]) -> dict[str, Counter[int]]:
     return counts
 
 
-def _posted(shown: RoundOfAgent) -> Iterator[str]:
+def _posted(shown: AgentRound) -> Iterator[str]:
     for text in shown.posted:
         yield f'Round {shown.round}: when it opened it posted "{plain(text, WORDS_CAP)}", by its own rate of posting.'
 
 
-def round_lines(explanation: Explanation, shown: RoundOfAgent) -> Iterator[str]:
+def round_lines(explanation: Explanation, shown: AgentRound) -> Iterator[str]:
     """Yield the agent's actions in one round with reasons, in full."""
     agent = explanation.agent
     minutes = round(60 * local_hours(agent.model.platform, shown.round)[agent.row]) % 1440
@@ -358,7 +358,7 @@ def brief_lines(explanation: Explanation) -> list[str]:
     return lines[:MOST_LINES]
 
 
-def _brief_run(agent: TracedAgent, rounds: list[RoundOfAgent]) -> str:
+def _brief_run(agent: TracedAgent, rounds: list[AgentRound]) -> str:
     did = Counter(action for r in rounds for action in (*r.engaged, *(activity.action for activity in r.by_tool)))
     did["post"] += sum(len(r.posted) for r in rounds)
     often = {action: "once" if n == 1 else f"{n:,} times" for action, n in did.items() if n}
@@ -369,7 +369,7 @@ def _brief_run(agent: TracedAgent, rounds: list[RoundOfAgent]) -> str:
     return f"{named(agent.model, agent.row)} {came} and {deeds or 'neither posted nor engaged with any post'}."
 
 
-def _brief_round(agent: TracedAgent, shown: RoundOfAgent) -> Iterator[str]:
+def _brief_round(agent: TracedAgent, shown: AgentRound) -> Iterator[str]:
     posted = "".join(f' It posted "{plain(text, 100)}".' for text in shown.posted[:1])
     if not shown.came_online:
         chance = f"its chance to come online was {shown.online_chance:.0%} in this round"
@@ -385,7 +385,7 @@ def _brief_round(agent: TracedAgent, shown: RoundOfAgent) -> Iterator[str]:
     yield from (line for _, line in sorted(_deeds(agent, shown), key=lambda deed: deed[0]))
 
 
-def _deeds(agent: TracedAgent, shown: RoundOfAgent) -> Iterator[tuple[int, str]]:
+def _deeds(agent: TracedAgent, shown: AgentRound) -> Iterator[tuple[int, str]]:
     """Yield what the agent did with each post that it read, with a rank: engagements come first."""
     for activity in shown.by_tool:
         post = agent.model.post(activity.post, agent.row)

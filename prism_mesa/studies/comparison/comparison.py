@@ -204,7 +204,8 @@ def as_json(comparison: RunComparison) -> dict[str, Any]:
         "first_divergence": None if first is None else _divergence(comparison, first),
         "start": diverged.start or None,
         "tables": {
-            table.table: {"equal": table.equal, "told": table.told, "note": table.note} for table in diverged.tables
+            table.table: {"equal": table.equal, "told": table.difference, "note": table.note}
+            for table in diverged.tables
         },
         "measures": {row.pop("measure"): _with_interval(row) for row in _plain(comparison.measures).to_dict("records")},
         "rounds": _columns(_plain(comparison.rounds)),

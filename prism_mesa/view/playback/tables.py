@@ -141,7 +141,7 @@ class PlaybackTables(RunRecords):
         rows = read_table(self.run_dir, table, columns)
         for column, most in (("agent", self.n_agents), ("post", len(self.posts))):
             values = rows[column].to_numpy()
-            self._must_be_below(table, column, np.maximum(values, 0) if column == "post" else values, most)
+            self._check_rows(table, column, np.maximum(values, 0) if column == "post" else values, most)
         rows = rows[rows["round"] < self.rounds].sort_values("round", kind="stable")
         made: dict[str, npt.NDArray[Any]] = {}
         for name in rows:
@@ -250,7 +250,7 @@ class PlaybackTables(RunRecords):
             return {"round": np.zeros(0, np.int64), "key": np.zeros(0, np.int64), "begins": np.zeros(0, np.bool_)}
         rows = read_table(self.run_dir, "follows", ["round", "agent", "other", "event"])
         for column in ("agent", "other"):
-            self._must_be_below("follows", column, rows[column].to_numpy(), self.n_agents)
+            self._check_rows("follows", column, rows[column].to_numpy(), self.n_agents)
         event = rows["event"].astype(object).to_numpy()
         agent, other = (rows[name].to_numpy(np.int64) for name in ("agent", "other"))
         there = np.isin(event, ("follow", "unfollow", "block"))

@@ -127,7 +127,7 @@ def test_the_manifest_is_replaced_in_one_piece(folder):
 def test_reading_what_is_not_there_says_what_there_is(folder):
     with pytest.raises(
         DataError,
-        match=r"'round' is no table of a run \(rounds, .*notes, .*churn, opinions, .*\)\. Did you mean 'rounds'\?",
+        match=r"'round' is not a table of a run \(rounds, .*notes, .*churn, opinions, .*\)\. Did you mean 'rounds'\?",
     ):
         read_table(folder.path, "round")
     with pytest.raises(DataError, match=r"no table 'posts' there \(it has: none\)"):

@@ -272,10 +272,8 @@ def model_params[P: Params](
     named = {name: v for name, v in attributes.items() if name not in ("model", "rng", "_scenario_id")} | dict(values)
     seed = getattr(scenario, "rng", None) if rng is FROM_PARAMS else rng
     if config is not None and not isinstance(config, kind | Mapping):
-        raise ConfigError(
-            f"{where}: config: give nested values or {kind.__name__}, not {shown(config)} (single values by name: "
-            "rounds=10; a YAML file: load_config(path), for nations run_economy(path))"
-        )
+        allowed = f"nested values or {kind.__name__}, such as load_config(path) returns"
+        raise ConfigError(f"{where}: config: give {allowed}, not {shown(config)}")
     before = config if isinstance(config, Params) else validated(kind, nested(config), where) if config else None
     paths = {key.replace(".", "_"): key for key, _ in leaves(kind)}
     flat = {}
@@ -335,10 +333,7 @@ def require_overrides(overrides: object) -> None:
     """Check that overrides are values by dotted key, or texts ``key=value``; raises ConfigError if not."""
     names = [overrides] if isinstance(overrides, str) else overrides
     if not isinstance(names, Mapping | Sequence) or not all(isinstance(name, str) for name in names):
-        raise ConfigError(
-            f"overrides: give values by dotted key, or a list of texts key=value, not {shown(overrides)} "
-            "(for example {'reasoner.kind': 'embedded'})"
-        )
+        raise ConfigError(f"overrides: give values by dotted key, or a list of texts key=value, not {shown(overrides)}")
 
 
 def whole_number(text: str) -> int | None:

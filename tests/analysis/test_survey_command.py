@@ -99,7 +99,7 @@ def test_a_survey_that_fails_prints_its_table_and_ends_with_1(prism, run_dir, qu
     assert code == 1
     assert "no answers" in out
     assert err.splitlines()[-1].endswith("reasoner.max_fallback_share allows 5.0%")
-    assert "the survey failed: 100.0% of 8 answers did not come (8 http-404)" in err
+    assert "the survey failed: 100.0% of 8 answers are missing (8 http-404)" in err
 
 
 def test_a_survey_that_is_interrupted_says_so_and_keeps_what_was_answered(run_dir, tmp_path):

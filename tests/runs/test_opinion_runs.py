@@ -92,7 +92,7 @@ def test_why_tells_what_moved_an_agent(made):
     assert line.endswith(f"(agent {author})")
     still = next(iter(set(agents["agent"]) - set(influences["agent"])))
     told = "\n".join(report_lines(why(made[0].run_dir, str(still))))
-    assert f"Its leaning is {agents['leaning'][still]:.3f}, and nothing that it read has moved it." in told
+    assert f"Its leaning is {agents['leaning'][still]:.3f}, and no post has moved it." in told
 
 
 def test_the_picture_shows_the_share_of_each_part_and_the_mean(made, tmp_path):

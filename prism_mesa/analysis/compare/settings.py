@@ -81,11 +81,9 @@ def _inputs_that_differ(base: Mapping[str, Any], other: Mapping[str, Any]) -> li
     """Return the input files and modules of both runs whose contents differ."""
     left, right = base.get("inputs_one_by_one"), other.get("inputs_one_by_one")
     if isinstance(left, Mapping) and isinstance(right, Mapping) and left != right:
-        both = [name for name in left if name in right and left[name] != right[name]]
-        return [
-            Setting(name if name.startswith(module_input("")) else f"content of {name}", left[name], right[name])
-            for name in both
-        ]
+        changed = {name: value for name, value in left.items() if name in right and value != right[name]}
+        titles = {name: name if name.startswith(module_input("")) else f"content of {name}" for name in changed}
+        return [Setting(titles[name], value, right[name]) for name, value in changed.items()]
     before, after = base.get("inputs"), other.get("inputs")
     return [] if before == after else [Setting("content of input files or modules", before, after)]
 

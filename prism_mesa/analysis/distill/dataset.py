@@ -183,11 +183,8 @@ def split_blocks(examples: Sequence[TrainingExample]) -> list[tuple[Ints, Ints]]
             tried = np.flatnonzero((personas == who) & (texts == what))
             fitted = np.flatnonzero((personas != who) & (texts != what))
             if len(tried) and not len(fitted):
-                raise DataError(
-                    f"the ledger has too few personas ({len(set(personas.tolist()))}) or posts "
-                    f"({len(set(texts.tolist()))}) to hold some out; give more runs, or more rounds or "
-                    "reasoner.archetypes"
-                )
+                counts = f"personas ({len(set(personas.tolist()))}) or posts ({len(set(texts.tolist()))})"
+                raise DataError(f"the ledgers have too few {counts} to hold some out: give more runs or rounds")
             if len(tried):
                 blocks.append((fitted, tried))
     return blocks

@@ -103,9 +103,7 @@ def _boosting(columns: Floats, true: Floats) -> Scores:
     scores = [_forest([trees[k].nodes for trees in rounds], float(base[k]), sign) for k in range(len(rounds[0]))]
     sums = np.stack([sign * score.sums(columns) for score in scores], axis=1)
     if not np.allclose(sums, model.decision_function(columns.T).reshape(sums.shape), atol=1e-6):
-        raise PrismError(
-            "prism distill: PRISM cannot read the trees of this version of scikit-learn; use --kind logistic"
-        )
+        raise PrismError("prism distill: cannot read the trees of this scikit-learn; use --kind logistic")
     return list(scores)
 
 

@@ -48,7 +48,7 @@ def test_why_says_that_an_answer_was_shared_by_an_archetype(tmp_path):
     others = len({row.agent for row in rows if row.key == second.key}) - 1
     told = "\n".join(report_lines(why(result.run_dir, str(second.agent), second.round)))
     agents = "1 other agent" if others == 1 else f"{others} other agents"
-    by = f", asked for first by agent {first.agent} in round {first.round}."
+    by = f"; agent {first.agent} asked first, in round {first.round}."
     assert f"The answer is shared with {agents} of the archetype in this run{by}" in told
     own = "\n".join(report_lines(why(result.run_dir, str(first.agent), first.round)))
     assert f"The answer is shared with {agents} of the archetype in this run." in own

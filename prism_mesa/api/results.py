@@ -1,4 +1,4 @@
-"""Runs as users get them: their tables and figures, and the pictures that are drawn when a run ends."""
+"""Results of runs for users, with their figures, and the pictures that are drawn when a run ends."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -84,11 +84,11 @@ class StudyPlots(Plots):
 
 
 class RunResult(KeptRun):
-    """A run, its folder and its figures; `runs.lifecycle.RunResult` has its attributes."""
+    """A run, its folder and its figures; see `runs.lifecycle.RunResult` for its attributes."""
 
     @property
     def plot(self) -> RunPlots:
-        """Its figures: ``result.plot.cascades()``."""
+        """The figures of the run: ``result.plot.cascades()``."""
         return RunPlots(self)
 
     @shown_or_plain
@@ -99,7 +99,7 @@ class RunResult(KeptRun):
 
 
 def with_figures(kept: KeptRun) -> RunResult:
-    """Return a run as users get it."""
+    """Return a run with its figures."""
     return RunResult(**{field.name: getattr(kept, field.name) for field in fields(kept)})
 
 

@@ -118,7 +118,7 @@ def test_a_survey_that_is_interrupted_says_so_and_keeps_what_was_answered(run_di
     ("arguments", "match"),
     [
         (("nowhere.yaml",), "no such questions file"),
-        (("q.yaml", "agents.n=4"), "the run is over"),
+        (("q.yaml", "agents.n=4"), "the run has ended"),
         (("q.yaml", "--agents", "0"), "greater than or equal to 1"),
         (("q.yaml", "--at", "99"), "no round 99"),
     ],

@@ -82,7 +82,9 @@ def test_why_tells_what_moved_an_agent(made):
     own = influences[influences["agent"] == agent]
     text = "\n".join(report_lines(why(made[0].run_dir, str(agent))))
     now = agents["leaning"][agent]
-    assert f"Its leaning went from {own['before'].iloc[0]:.3f} to {now:.3f}, by {len(own)} posts; farthest by:" in text
+    assert (
+        f"Its leaning went from {own['before'].iloc[0]:.3f} to {now:.3f}, by {len(own)} posts; most of all by:" in text
+    )
     farthest = own.loc[(own["after"] - own["before"]).abs().idxmax()]
     posts = found.table("posts")
     author = posts["author"][posts["root"][farthest["post"]]]

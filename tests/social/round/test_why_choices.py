@@ -31,7 +31,7 @@ def test_why_explains_a_reshare_with_guards_prompt_answer_and_draws(tmp_path):
         f"Decided by Ollama llama3.2 at {server.url}.",
         "You decide what one user of a social media platform does next.",
         'It answered: {"next_state": "composing"}',
-        "What it will do with the post is drawn from its habits",
+        "Its action is drawn from its habits",
         "evaluating -> composing",
         "composing -> engaging_reshare, on 'compose_done': it reshares",
     ):

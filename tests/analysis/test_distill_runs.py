@@ -110,7 +110,7 @@ def test_what_cannot_be_distilled_is_said_in_one_line(prism, asked, tmp_path):
     for arguments, complaint in (
         ((ruled.run_dir,), "give a run with an LLM"),
         ((tmp_path / "none",), "no run there"),
-        ((asked.run_dir, "--kind", "magic"), "'magic' is none of logistic, boosting"),
+        ((asked.run_dir, "--kind", "magic"), "'magic' is not one of logistic, boosting"),
     ):
         code, _, err = prism("distill", *arguments, "--out", tmp_path)
         assert (code, err.count("\n")) == (2, 1)

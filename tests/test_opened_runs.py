@@ -113,7 +113,7 @@ def test_what_is_made_of_a_run_is_no_run(made, done, tmp_path, prism):
             talk.ask("What did you do?")
             folder = talk.save()
     for name, take in TAKE_A_RUN.items():
-        with pytest.raises(DataError, match=f"is no run but '{made}': ") as fault:
+        with pytest.raises(DataError, match=f"of nations, but '{made}'") as fault:
             take(folder)
         if name not in ("Interview", "survey"):
             assert str(fault.value) == f"{folder}: holds no run of a platform or of nations, but {made!r}"

@@ -44,7 +44,6 @@ class Costs:
     write_s: float = 0.0
     wall_s: float = 0.0
     size: int = 0
-    aside: int = 0
     in_arrays: int = 0
     build_s: float = 0.0
     read_s: float = 0.0
@@ -55,7 +54,6 @@ class Costs:
         """A row of a table."""
         cells = [f"{self.agents:,}", f"{self.write_s:.3f}", f"{self.wall_s:.3f}", f"{self.size / 1e6:,.1f}"]
         cells += [
-            f"{self.aside / 1e6:,.1f}",
             f"{self.size / self.in_arrays:.2f}",
             f"{self.build_s:.2f}",
             f"{self.read_s:.2f}",
@@ -119,7 +117,6 @@ def measured(agents: int, rounds: int, out: Path) -> Costs:
     stopped = out.parent / "stopped"
     newest = files(stopped)[0]
     costs.size = newest.stat().st_size
-    costs.aside = sum(file.stat().st_size for file in newest.parent.glob("rows-*"))
     world = newest.with_name(WORLD)
     use_memory(room)
     costs.read_s = sum(cpu_s(partial(read_checkpoint, file)) for file in (newest, world) if file.is_file())

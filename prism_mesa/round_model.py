@@ -1,4 +1,4 @@
-"""The base of PRISM's Mesa models: each round is collected once, and `running` ends a run."""
+"""The base of PRISM's Mesa models, which collect each round once and stop if `running` is False."""
 
 from collections.abc import Mapping
 from operator import attrgetter
@@ -15,7 +15,7 @@ type Reporters = Mapping[str, Any] | None
 
 
 class Read[T]:
-    """A read-only attribute of a model that belongs to a part of it, such as its platform."""
+    """A read-only attribute that a model takes from one of its parts, such as its platform."""
 
     part = ""
 
@@ -27,14 +27,14 @@ class Read[T]:
         return value
 
     def __set__(self, model: Any, value: object) -> None:
-        raise AttributeError(f"{type(model).__name__}.{self._name} can only be read; set that of its {self.part}")
+        raise AttributeError(f"{type(model).__name__}.{self._name} is read-only; set the attribute of its {self.part}")
 
 
 class RoundCollector(DataCollector):
     """A DataCollector that a model's rounds fill."""
 
     def collect(self, model: mesa.Model[Any, Any]) -> None:
-        """Do nothing, as each round collects by itself."""
+        """Do nothing, because each round calls `collect_round`."""
 
     def collect_round(self, model: mesa.Model[Any, Any]) -> None:
         """Add the row of a round."""
@@ -45,7 +45,7 @@ class RoundModel(mesa.Model):
     """A Mesa model whose step runs rounds.
 
     Attributes:
-        datacollector: PRISM's collector, or yours; yours collects at the end of a step, unless the step did so.
+        datacollector: PRISM's collector, or yours, which collects at the end of a step unless the step did.
         prism_datacollector: PRISM's collector.
     """
 
@@ -62,7 +62,7 @@ class RoundModel(mesa.Model):
 
     @property
     def rounds_done(self) -> int:
-        """Rounds that have opened so far."""
+        """Number of rounds that have started."""
         raise NotImplementedError
 
     def warn(self, text: str) -> None:
@@ -75,7 +75,7 @@ class RoundModel(mesa.Model):
         return None if self.datacollector is self.prism_datacollector else self.datacollector
 
     def _start_collecting(self, collector: RoundCollector, **added: Reporters) -> None:
-        """Add a user's reporters to PRISM's collector, which is `datacollector` unless a subclass has set one."""
+        """Add a user's reporters to PRISM's collector, which becomes `datacollector` unless a subclass has set one."""
         for kind, reporters in added.items():
             where, known = f"{type(self).__name__}: {kind}", getattr(collector, kind)
             if reporters is not None and not isinstance(reporters, Mapping):
@@ -83,7 +83,7 @@ class RoundModel(mesa.Model):
                 raise ConfigError(f"{where}: give reporters by name, {example}, not {shown(reporters)}")
             for name, reporter in (reporters or {}).items():
                 if name in known:
-                    raise ConfigError(f"{where}: {name!r} is collected already; give yours another name")
+                    raise ConfigError(f"{where}: {name!r} is already collected; choose another name")
                 if kind == "model_reporters":
                     collector._new_model_reporter(name, reporter)
                 else:  # Mesa's closure for a name does not pickle
@@ -93,7 +93,7 @@ class RoundModel(mesa.Model):
             self.datacollector = collector
 
     def _do_step(self) -> None:
-        """Do a step; if it fails, schedule it again, as Mesa has dropped it."""
+        """Do a step; if it fails, schedule it again, which Mesa does not."""
         before = self.rounds_done
         try:
             super()._do_step()
@@ -104,10 +104,10 @@ class RoundModel(mesa.Model):
         if not self.rounds_done:
             self.running = self.running and self.steps < self.params.rounds
             if self.steps == 1:
-                self.warn(f"{type(self).__name__}.step has opened no round: call super().step() in it")
+                self.warn(f"{type(self).__name__}.step has run no round: call super().step() in it")
 
     def _collect_once(self) -> None:
-        """Let a user's DataCollector collect, unless it has done so in this step."""
+        """Let a user's DataCollector collect, unless it has already collected in this step."""
         theirs, now = self.their_datacollector, self.time
         if isinstance(theirs, DataCollector) and not any(
             now in rows for rows in (theirs._collection_steps[-1:], theirs._agent_records, theirs._agenttype_records)
@@ -121,7 +121,7 @@ class RoundModel(mesa.Model):
         self._default_schedule.resume()
 
     def _advance_time(self, until: float) -> None:
-        """Advance to a time, step by step; setting `running` to False before the last round ends the run."""
+        """Advance to a time step by step; `running = False` before the last round ends the run."""
         was_running, is_stopped = self.running, False
         while not is_stopped:
             super()._advance_time(min(until, self.time + 1))

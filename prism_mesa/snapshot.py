@@ -1,6 +1,6 @@
 """Snapshots of a run's state as plain data: arrays and JSON values, never code.
 
-A class names in `changes` the attributes that a run changes; the rest is made from the configuration again.
+A class lists in `changes` the attributes that a run changes; the other attributes follow from the configuration.
 """
 
 from collections import Counter, deque
@@ -23,18 +23,18 @@ _COLUMNS: Final[dict[type | None, tuple[str, type[np.generic]]]] = {
 _NO_COLUMN: Final = ("", np.generic)
 _KINDS: Final = [name for name, _ in _COLUMNS.values()]
 _SHORT: Final = 255
-"""Most numbers of a list that stays one: an array in a file costs as much as so many numbers in JSON."""
+"""Longest list of numbers that is not converted to an array, which costs as much in a file."""
 _CONTAINERS: Final[dict[str, Any]] = {"tuple": tuple, "set": set, "deque": deque, "dict": dict, "Counter": Counter}
 
 
 class OwnedArray(np.ndarray[Any, np.dtype[Any]]):
-    """A contiguous array without another owner: `restored` returns its memory, where it copies other arrays."""
+    """A contiguous array without another owner, which `restored` need not copy."""
 
 
 class Restorable:
-    """An object whose state goes into plain data, and back into a newly made equal object.
+    """An object whose state can be saved as plain data, and restored in a newly made object.
 
-    The arrays of a snapshot are the object's, so it is valid until the object changes. Restored arrays are copies.
+    A snapshot shares arrays with the object, so it is valid until the object changes. Restored arrays are copies.
     """
 
     changes: ClassVar[tuple[str, ...]] = ()
@@ -44,11 +44,11 @@ class Restorable:
         return {name: plain(getattr(self, name)) for name in self.changes}
 
     def restore(self, kept: Mapping[str, Plain]) -> None:
-        """Restore what `snapshot` returned."""
+        """Restore a snapshot."""
         self.restore_each(self.changes, kept)
 
     def restore_each(self, names: Iterable[str], kept: Mapping[str, Plain]) -> None:
-        """Restore some attributes of what `snapshot` returned."""
+        """Restore some attributes from a snapshot."""
         for name in names:
             before = getattr(self, name)
             if isinstance(before, Restorable):
@@ -58,15 +58,15 @@ class Restorable:
 
 
 def plain(value: Any) -> Plain:
-    """Return a value as plain data; other values than lists and JSON become dicts that name their type.
+    """Return a value as plain data. Containers without a JSON form become dicts that name their type.
 
-    Long lists of whole numbers, or of floats, become arrays.
+    Long lists of whole numbers or floats become arrays.
 
     >>> plain({1: (2, None)})
     {'is': 'dict', 'of': [[1, {'is': 'tuple', 'of': [2, None]}]]}
 
     Raises:
-        NotRestorableError: If it is of a type that no snapshot holds.
+        NotRestorableError: If snapshots do not support the type.
     """
     if value is None or isinstance(value, bool | int | float | str):
         return value
@@ -80,11 +80,11 @@ def plain(value: Any) -> Plain:
         return _plain_list(value)
     kind = type(value).__name__
     if type(value) is not _CONTAINERS.get(kind):
-        raise NotRestorableError(f"{kind} is held by no snapshot: {value!r:.80}")
+        raise NotRestorableError(f"{kind} cannot be saved in a snapshot: {value!r:.80}")
     if isinstance(value, dict):
-        return {_MARK: kind, "of": [[plain(key), plain(held)] for key, held in value.items()]}
-    held = sorted(value) if isinstance(value, set) else value
-    result = {_MARK: kind, "of": _plain_list(list(held))}
+        return {_MARK: kind, "of": [[plain(key), plain(item)] for key, item in value.items()]}
+    items = sorted(value) if isinstance(value, set) else value
+    result = {_MARK: kind, "of": _plain_list(list(items))}
     return result | {"most": value.maxlen} if isinstance(value, deque) else result
 
 
@@ -101,7 +101,7 @@ def _plain_list(values: list[Any]) -> Plain:
 
 
 def restored(value: Plain) -> Any:
-    """Return the value that `plain` was given; arrays are copied, except each `OwnedArray`."""
+    """Return the original value of plain data; arrays are copied, except `OwnedArray`."""
     if isinstance(value, list):
         return [restored(item) for item in value]
     if isinstance(value, np.ndarray):
@@ -116,26 +116,22 @@ def restored(value: Plain) -> Any:
     return deque(restored(items), value["most"]) if kind == "deque" else _CONTAINERS[kind](restored(items))
 
 
-def state_of(thing: object) -> Plain:
-    """Return an object's own `snapshot`; None for None.
-
-    Raises:
-        NotRestorableError: If it has none, or its snapshot is no plain data.
-    """
+def take_snapshot(thing: object) -> Plain:
+    """Return an object's `snapshot`; None for None. Raises NotRestorableError if it has none that is plain data."""
     if thing is None or isinstance(thing, Restorable):
         return None if thing is None else thing.snapshot()
     if not (callable(getattr(thing, "snapshot", None)) and callable(getattr(thing, "restore", None))):
         raise NotRestorableError(
-            f"{type(thing).__name__}: its state is not known: give it snapshot(), which returns plain data (numbers, "
-            "texts, lists, dicts, arrays), and restore(data), which takes it back"
+            f"{type(thing).__name__}: its state is unknown: add snapshot(), which returns plain data (numbers, texts, "
+            "lists, dicts, arrays), and restore(data)"
         )
     return plain(thing.snapshot())  # type: ignore[attr-defined]
 
 
 def restore_object(thing: object, kept: Plain) -> None:
-    """Restore an object from what `state_of` returned; raises DataError if only one of the two is None."""
+    """Restore an object from `take_snapshot`; raises DataError if only one of the two is None."""
     if (thing is None) != (kept is None):
-        raise DataError(f"{type(thing).__name__}: is not what the run was given")
+        raise DataError(f"{type(thing).__name__}: differs from the object of the run")
     if isinstance(thing, Restorable):
         thing.restore(kept)
     elif thing is not None:

@@ -18,17 +18,17 @@ type Key = int | npt.NDArray[np.integer]
 
 
 def digest64(*parts: str) -> int:
-    """Return a 64-bit hash of texts that is the same in every process and on every machine."""
+    """Return a 64-bit hash of texts, which does not depend on the process or machine."""
     return int.from_bytes(blake2b("\x1f".join(parts).encode(), digest_size=8).digest(), "little")
 
 
 def fresh_seed() -> int:
-    """Return a random seed from the operating system; record it."""
+    """Return a random seed from the operating system, which the caller must record."""
     return int(np.random.SeedSequence().generate_state(1)[0])
 
 
 def generator(*parts: str) -> np.random.Generator:
-    """Return a generator for a library; equal texts give the same state.
+    """Return a generator for a library; equal texts give equal generators.
 
     >>> bool(generator("a").random() == generator("a").random() != generator("b").random())
     True
@@ -81,11 +81,11 @@ class Streams:
         return units(self.bits(purpose, agent, round_=round_, tick=tick, index=index))
 
     def happens(self, purpose: str, probability: Floats, *, round_: int = 0) -> npt.NDArray[np.bool_]:
-        """Return for agents 0, 1, 2, ... whether their draws lie below their probabilities."""
+        """Return whether the draws of agents 0, 1, 2, ... lie below their probabilities."""
         return happens(self.key(purpose, round_, 0, 0), probability)
 
     def last_redraw_round(self, purpose: str, agent: Key | list[int], *, round_: int, lasting: float) -> Ints:
-        """Return for each agent the round of its current draw, if a draw lasts with a probability of `lasting`.
+        """Return the round of each agent's current draw, which lasts another round with the probability `lasting`.
 
         The draws of `purpose` decide whether one lasts. Every agent draws in round 0.
         """

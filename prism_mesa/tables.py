@@ -13,12 +13,12 @@ class Column:
     """A column of a table.
 
     Attributes:
-        meaning: In words, in lower case and without a full stop.
+        meaning: A description in lower case, without a full stop.
         unit: The unit of numbers that are neither counts nor rows.
         one_of: The allowed texts; empty: any.
         blank: Whether a cell may be empty.
         finite: Whether numbers must be finite.
-        optional: Whether it is there only if a mechanism is on, which its meaning names.
+        optional: Whether it exists only with a mechanism, which its meaning names.
     """
 
     name: str
@@ -33,12 +33,12 @@ class Column:
 
 @dataclass(frozen=True)
 class TableSchema:
-    """A table, by which it is written, checked and documented.
+    """The schema by which a table is written, checked and documented.
 
     Attributes:
-        name: Its name, and that of its file without the suffix.
-        row: What a row is, in words.
-        columns: Its columns, in order.
+        name: The name of the table, and of its file without the suffix.
+        row: A description of a row.
+        columns: The columns, in order.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Keys that have no effect under a condition, and the notes that say so."""
+"""Notes on keys that have no effect under a condition."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,19 +11,19 @@ from pydantic import BaseModel
 class OnlyWith:
     """Marks a parameter that has no effect unless another key has one of some values.
 
-    It stands in the type of a field: ``rewire: Annotated[float, OnlyWith("network.kind", "watts_strogatz")]``. On a
-    group it holds for all keys of the group except those that it names.
+    It annotates a field: ``rewire: Annotated[float, OnlyWith("network.kind", "watts_strogatz")]``. On a group it
+    applies to all keys of the group, except those in `keys`.
 
     Args:
-        keys: Dotted keys, with white space between them; one that fits is enough.
-        values: The values that fit; without any, all except null, false and 0.
+        keys: Dotted keys, separated by white space; one of them must have a fitting value.
+        values: The fitting values; by default all except null, false and 0.
     """
 
     def __init__(self, keys: str, *values: object) -> None:
         self.keys, self.values = keys.split(), values
 
     def fault(self, values: Mapping[str, Any]) -> str:
-        """Return why the parameter has no effect beside these values of all keys, or an empty text if it has one."""
+        """Return why the parameter has no effect with these values of all keys, or an empty text."""
         if any(values[key] in self.values if self.values else values[key] for key in self.keys):
             return ""
         if not self.values:
@@ -34,7 +34,7 @@ class OnlyWith:
 
 @cache
 def conditions(kind: type[BaseModel], prefix: str = "") -> dict[str, tuple[OnlyWith, ...]]:
-    """Return the marks of each key of some parameters, by dotted key, those of its groups first."""
+    """Return the marks of each dotted key; marks of groups come first."""
     marks_by_key: dict[str, tuple[OnlyWith, ...]] = {}
     for name, field in kind.model_fields.items():
         key, group = f"{prefix}{name}", field.annotation
@@ -53,7 +53,7 @@ class WithoutEffect[K]:
 
     Attributes:
         keys: Dotted keys, separated by white space; ``feed.x_algo.*`` is a whole group.
-        when: Whether they have no effect, given facts of the model.
+        when: A condition on facts of the model under which they have no effect.
         why: The reason, and what to do; fields of the facts in braces are filled in.
     """
 
@@ -61,8 +61,8 @@ class WithoutEffect[K]:
     when: Callable[[K], bool]
     why: str
 
-    def holds(self, key: str) -> bool:
-        """Return whether a key is among them."""
+    def covers(self, key: str) -> bool:
+        """Return whether a key is one of `keys`."""
         return key in self._single or key.startswith(self._groups)
 
     @cached_property
@@ -79,7 +79,7 @@ def without_effect[K](table: Sequence[WithoutEffect[K]], known: K, keys: Sequenc
     idle: dict[int, list[str]] = {}
     active = [(index, entry) for index, entry in enumerate(table) if entry.when(known)]
     for key in keys:
-        index = next((index for index, entry in active if entry.holds(key)), None)
+        index = next((index for index, entry in active if entry.covers(key)), None)
         if index is not None:
             idle.setdefault(index, []).append(key)
     return tuple(f"{', '.join(names)}: no effect: {table[index].why.format(known)}" for index, names in idle.items())

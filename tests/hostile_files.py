@@ -36,7 +36,7 @@ from prism_mesa.runs import run_files
 from prism_mesa.runs.config import Config, EconomyConfig, load, load_config, make_config, parse_override
 from prism_mesa.runs.ledgers import ledger_stats
 from prism_mesa.runs.recorded import recorded_config
-from prism_mesa.runs.run_files import batches_of, columns_of, read_table
+from prism_mesa.runs.run_files import read_batches, read_column_names, read_table
 from prism_mesa.social.model import SocialModel
 from prism_mesa.social.params import SocialParams
 from prism_mesa.social.round.run_round import run_round
@@ -228,7 +228,9 @@ def _table(name: str) -> Callable[[Path], object]:
     def read(file: Path) -> object:
         with _little_memory():
             rows = read_table(file.parent, name)
-            return rows, sum(len(batch) for batch in batches_of(file.parent, name, columns_of(file.parent, name)))
+            return rows, sum(
+                len(batch) for batch in read_batches(file.parent, name, read_column_names(file.parent, name))
+            )
 
     return read
 

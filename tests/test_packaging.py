@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from prism_mesa.extras import how_to_install, requirements_of
+from prism_mesa.extras import extra_requirements, how_to_install
 from prism_mesa.llm.clients.embedded import embedded_fault
 
 ROOT = Path(__file__).parent.parent
@@ -48,7 +48,7 @@ def test_the_bundled_llm_is_named_with_its_license_and_both_files_are_installed(
 
 @pytest.mark.parametrize("extra", EXTRAS)
 def test_what_an_extra_needs_is_said_as_the_project_has_it(extra):
-    assert requirements_of(extra) == EXTRAS[extra]
+    assert extra_requirements(extra) == EXTRAS[extra]
 
 
 def test_the_error_gives_a_command_for_uv_and_one_for_pip_with_what_is_missing_only(monkeypatch):

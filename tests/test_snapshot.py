@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from prism_mesa.errors import DataError, NotRestorableError
-from prism_mesa.snapshot import plain, restore_object, restored, state_of
+from prism_mesa.snapshot import plain, restore_object, restored, take_snapshot
 
 
 def deques(inner):
@@ -63,7 +63,7 @@ def test_what_is_restored_has_arrays_of_its_own():
 
 @pytest.mark.parametrize("value", [print, object(), 1j, b"bytes", np.array([print]), {1: [len]}])
 def test_what_is_no_plain_data_is_refused(value):
-    with pytest.raises(NotRestorableError, match="is held by no snapshot"):
+    with pytest.raises(NotRestorableError, match="cannot be saved in a snapshot"):
         plain(value)
 
 
@@ -83,10 +83,10 @@ class Coin:
 def test_an_object_says_its_own_state_and_takes_it_back():
     coin, other = Coin(), Coin()
     coin.falls.append(False)
-    restore_object(other, as_json(state_of(coin)))
+    restore_object(other, as_json(take_snapshot(coin)))
     assert other.falls == [True, False]
-    assert state_of(None) is None
-    with pytest.raises(NotRestorableError, match="int: its state is not known: give it snapshot"):
-        state_of(7)
-    with pytest.raises(DataError, match="NoneType: is not what the run was given"):
-        restore_object(None, state_of(coin))
+    assert take_snapshot(None) is None
+    with pytest.raises(NotRestorableError, match="int: its state is unknown: add snapshot"):
+        take_snapshot(7)
+    with pytest.raises(DataError, match="NoneType: differs from the object of the run"):
+        restore_object(None, take_snapshot(coin))

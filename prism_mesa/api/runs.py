@@ -1,4 +1,4 @@
-"""What users call: run something, open it again, ask why. Only here runs get their pictures."""
+"""Functions for users: run, open, resume and branch runs, measure them, and ask why."""
 
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -12,7 +12,7 @@ import pandas as pd
 from prism_mesa.analysis.explain.economy import why_nation
 from prism_mesa.analysis.explain.report import Report, brief_lines, report_lines
 from prism_mesa.analysis.explain.why import why as explained
-from prism_mesa.api.results import RunResult, draw_nations, draw_nothing, draw_platform, run_and_draw
+from prism_mesa.api.results import RunResult, run_and_draw
 from prism_mesa.errors import BadInputError, ConfigError, DataError
 from prism_mesa.params import shown, whole_number
 from prism_mesa.reasoner import AnyReasoner, DistilledReasoner, Reasoner, RuleReasoner
@@ -20,13 +20,12 @@ from prism_mesa.runs.branch import Overrides
 from prism_mesa.runs.branch import branch as branch_run
 from prism_mesa.runs.config import Config, EconomyConfig
 from prism_mesa.runs.economy import run_economy as run_nations
-from prism_mesa.runs.lifecycle import RunResult as KeptRun
 from prism_mesa.runs.manifest import read_run
 from prism_mesa.runs.process.state import STATUSES
 from prism_mesa.runs.recorded import is_economy
 from prism_mesa.runs.resume import ResumeOptions, warn_without_effect
 from prism_mesa.runs.resume import resume as resume_run
-from prism_mesa.runs.run_files import MANIFEST, folder_of, read_manifest
+from prism_mesa.runs.run_files import MANIFEST, read_manifest, run_folder
 from prism_mesa.runs.social import run as run_platform
 from prism_mesa.social.model import SocialModel
 from prism_mesa.statechart import Statechart
@@ -53,9 +52,9 @@ def run(
         config: A `Config`, nested values for one, a YAML file (see `load_config`), or None for the default run.
         out: Parent folder of the run's folder; made if missing.
         chart: Your own chart, as an object.
-        reasoner: A reasoner of your own (``Reasoner(function)``); with `content: llm` it writes as well.
-        prepare: Called with the model before its first round, to add agents of your own. A run with a `chart`,
-            `reasoner` or `prepare` from Python cannot be repeated from the command line.
+        reasoner: Your own reasoner (``Reasoner(function)``); with `content: llm` it also writes.
+        prepare: Called with the model before its first round, to add your own agents. A run with a `chart`, `reasoner`
+            or `prepare` from Python cannot be repeated from the command line.
         on_round: Called with the number of rounds done, after each round.
         pictures: Whether states.png, cascades.png, engagement.png and, for a live network, network.png are drawn.
 
@@ -73,11 +72,8 @@ def run(
             "reasoner: give a Reasoner over a client or a function (Reasoner(function)), a RuleReasoner, or a "
             f"DistilledReasoner, not {shown(reasoner)}"
         )
-
-    def go() -> KeptRun:
-        return run_platform(config, out=out, chart=chart, reasoner=reasoner, prepare=prepare, on_round=on_round)
-
-    return run_and_draw(go, draw_platform if pictures else draw_nothing)
+    objects: dict[str, Any] = {"chart": chart, "reasoner": reasoner, "prepare": prepare}
+    return run_and_draw(partial(run_platform, config, out=out, **objects, on_round=on_round), pictures=pictures)
 
 
 def run_economy(
@@ -102,11 +98,7 @@ def run_economy(
         BadInputError: If input is bad; no folder is made.
         RunError: If an LLM gave no usable answer, or the run cannot go on; as for `run`.
     """
-
-    def go() -> KeptRun:
-        return run_nations(config, out=out, llm=llm, on_round=on_round)
-
-    return run_and_draw(go, draw_nations if pictures else draw_nothing)
+    return run_and_draw(partial(run_nations, config, out=out, llm=llm, on_round=on_round), pictures=pictures)
 
 
 def open_run(path: str | os.PathLike[str]) -> RunResult:
@@ -123,7 +115,7 @@ def open_run(path: str | os.PathLike[str]) -> RunResult:
     Raises:
         DataError: If there is no run, the folder is damaged, or holds something else (a survey, an interview, a study).
     """
-    folder = folder_of(path)
+    folder = run_folder(path)
     recorded = read_run(folder)
     manifest, state = recorded.manifest, recorded.state
     if manifest.status not in STATUSES or manifest.config is None:
@@ -150,40 +142,38 @@ def resume(
 ) -> RunResult:
     """Continue a run that was stopped or died, in its folder, like ``prism resume``.
 
-    It goes on from its last checkpoint. Without one, like all runs of nations, it starts again with the answers in its
-    ledger. Its tables are those of a run that was never stopped. A run that is over is left as it is.
+    It continues from the last checkpoint. Without a checkpoint, as for all runs of nations, it starts again with the
+    answers in its ledger. Its tables equal those of an uninterrupted run. A run that has ended stays unchanged.
 
     Args:
         run: A result, or the run's folder.
-        overrides: ``key=value`` on how its LLM is reached: `reasoner.host`, `.timeout_s`, `.max_concurrency`.
-        chart: What `run` was given in Python, if anything; so `reasoner` and `prepare`. Agents and reasoners whose
-            state is more than numbers and texts need ``snapshot()``, which returns plain data, and ``restore(data)``.
+        overrides: ``key=value`` for the connection to the LLM: `reasoner.host`, `.timeout_s`, `.max_concurrency`.
+        chart: The chart that `run` received, if any; likewise `reasoner` and `prepare`. Agents and reasoners with more
+            state than numbers and texts need ``snapshot()``, which returns plain data, and ``restore(data)``.
         reasoner: See `chart`.
         prepare: See `chart`.
         llm: The LLM that `run_economy` received.
         on_round: Called with the number of rounds or quarters done, after each.
         pictures: As for `run`.
-        trust: Whether to resume a run that was not made here, with its checkpoints, and the modules, servers and files
-            that it names.
-        from_start: Whether to start again although there is a checkpoint.
+        trust: Whether to resume a run from elsewhere, with its checkpoints, modules, servers and files.
+        from_start: Whether to start again despite a checkpoint.
 
     Returns:
         The result, as `run` returns it.
 
     Warns:
-        PrismWarning: If something is damaged, packages have other versions than before, or an argument has no effect.
+        PrismWarning: If a file is damaged, package versions have changed, or an argument has no effect.
 
     Raises:
-        BadInputError: If it cannot go on, or another process writes to it; nothing has changed then.
-        RunError: As for `run`; so KeyboardInterrupt.
+        BadInputError: If it cannot be resumed, or another process writes to it; nothing has changed then.
+        RunError: As for `run`, like KeyboardInterrupt.
     """
-    recorded = read_run(folder_of(run))
+    recorded = read_run(run_folder(run))
     if recorded.is_left(from_start=from_start):
         warn_without_effect(recorded, [*(["from_start"] if from_start else []), *overrides])
         return open_run(run)
-    draw = draw_nations if recorded.manifest.of_nations else draw_platform
     options = ResumeOptions(chart, reasoner, prepare, llm, on_round, trust, from_start, overrides)
-    return run_and_draw(partial(resume_run, run, options), draw if pictures else draw_nothing)
+    return run_and_draw(partial(resume_run, run, options), pictures=pictures)
 
 
 def branch(
@@ -201,8 +191,7 @@ def branch(
 ) -> RunResult:
     """Run a counterfactual of a run, as ``prism branch`` does: the same up to round `at`, then under other settings.
 
-    Both have the same random numbers, and nothing is asked twice, so only the new settings make a difference; `compare`
-    shows it.
+    Both use the same random numbers and answers, so only the new settings make a difference, which `compare` shows.
 
     Args:
         run: A result, or the run's folder, which is only read.
@@ -210,7 +199,7 @@ def branch(
         overrides: Changes, as values by dotted key or texts ``key=value``; docs/resuming.md lists the keys that can
             change. Without any, the branch has the tables of the run.
         out: Parent folder of the branch; None: that of the run.
-        chart: As for `resume`; so `reasoner` and `prepare`.
+        chart: As for `resume`; likewise `reasoner` and `prepare`.
         reasoner: See `chart`.
         prepare: See `chart`.
         on_round: Called with the number of rounds done, after each.
@@ -223,7 +212,7 @@ def branch(
     """
     objects: dict[str, Any] = {"chart": chart, "reasoner": reasoner, "prepare": prepare}
     go = partial(branch_run, run, at, overrides, out=out, **objects, on_round=on_round, trust=trust)
-    return run_and_draw(go, draw_platform if pictures else draw_nothing)
+    return run_and_draw(go, pictures=pictures)
 
 
 def why(
@@ -235,25 +224,24 @@ def why(
     on_round: Callable[[int], None] | None = None,
     trust: bool = False,
 ) -> Report:
-    """Return what an agent or nation did in a round, and why, like ``prism why``.
+    """Explain the actions of an agent or nation in a round, like ``prism why``.
 
     Args:
         run: A result, or the run's folder, which is only read.
         agent: Row, id or name of an agent or nation.
-        at: The round, from 0, or the quarter (``"2011Q2"``); None: the last with most to tell.
-        post: The id of a post: why it was in the agent's feeds, or was not, in each round up to `at`.
+        at: The round, from 0, or the quarter (``"2011Q2"``); None: the last eventful one.
+        post: The id of a post; the report says why it was in the agent's feeds or not, in each round up to `at`.
         on_round: Called with the number of rounds repeated, after each; runs of nations are not repeated.
         trust: As for `replay`.
 
     Returns:
-        The report; printing it gives its text. `brief` has the lines (at most five) that the command prints without
-        ``--all``.
+        The report, which prints as text; `brief` has the lines (at most five) that the command prints.
 
     Raises:
         BadInputError: If there is no such run, agent, round or post, or the run cannot be repeated or is not trusted.
         OracleError: If the ledger lacks an answer.
     """
-    run_dir, when = folder_of(run), None if at is None else str(at)
+    run_dir, when = run_folder(run), None if at is None else str(at)
     if is_economy(run_dir):
         if post is not None:
             raise BadInputError(f"{run_dir}: is a run of nations, which has no posts")
@@ -261,7 +249,7 @@ def why(
         return Report(brief, (*brief, "", *why_nation(run_dir, str(agent), when)))
     round_ = None if when is None else whole_number(when)
     if when is not None and round_ is None:
-        raise BadInputError(f"ROUND: {when!r} is no round: give a whole number from 0")
+        raise BadInputError(f"ROUND: {when!r} is not a round: give a whole number from 0")
     explanation = explained(run_dir, str(agent), round_, post=post, on_round=on_round, trust=trust)
     brief = tuple(brief_lines(explanation))
     return Report(brief, (*brief, "", *report_lines(explanation)), explanation)
@@ -276,21 +264,21 @@ def measure(
         run: A result, or the run's folder, which is only read.
         names: Names of the catalogue (``prism study measures``), or ``module:function`` for your own function of a
             `studies.measures.catalogue.FinishedRun`. None: the whole catalogue.
-        trust: As for `replay`; measures of follows make the network again from the configuration.
+        trust: As for `replay`, because measures of follows rebuild the network from the configuration.
 
     Raises:
-        BadInputError: If there is no such run or measure, or the run has not come to an end.
+        BadInputError: If there is no such run or measure, or the run has not ended.
         RunError: If a measure raises, or returns no number.
     """
     wanted = [names] if isinstance(names, str) else list(MEASURES if names is None else names)
-    return pd.Series(measured(finished_run(run, trust=trust), wanted), dtype=float, name=folder_of(run).name)
+    return pd.Series(measured(finished_run(run, trust=trust), wanted), dtype=float, name=run_folder(run).name)
 
 
 def list_runs(out: str | os.PathLike[str] = "results") -> pd.DataFrame:
     """Return the runs, studies, calibrations and validations in a folder, newest first, like ``prism runs``.
 
     Args:
-        out: Their folder; of a study, the runs that kept their tables.
+        out: Their folder, or that of a study whose runs kept their tables.
 
     Returns:
         A row for each, with the columns of `studies.listing.Listed`: `run_dir`, `kind`, `config`, `seed`, `status`

@@ -1,4 +1,4 @@
-"""Studies: planned, run and reported."""
+"""Plan, run and report studies."""
 
 import os
 import re
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from prism_mesa.api.results import StudyPlots
 from prism_mesa.errors import ConfigError, DataError, counted, one_line
-from prism_mesa.params import shown, whole_number
+from prism_mesa.params import Params, shown, whole_number
 from prism_mesa.runs.config import Config
 from prism_mesa.studies.calibration.plan import MANIFEST as CALIBRATION
 from prism_mesa.studies.design.models import conditions_to_check
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 
 
 class AnsweredStudy(StudyResult):
-    """A study with its runs, for notebooks."""
+    """The result of a study, for notebooks."""
 
     @property
     def plot(self) -> StudyPlots:
-        """Its figures: a line for each condition with a band over seeds: ``result.plot.cascades()``."""
+        """Figures with a line for each condition and a band over seeds: ``result.plot.cascades()``."""
         return StudyPlots(self)
 
     def _repr_html_(self) -> str:
@@ -64,15 +64,8 @@ class Study:
         out: str | Path = "results",
         **values: Any,
     ) -> None:
-        if study is not None and not isinstance(study, str | os.PathLike | Mapping):
-            raise ConfigError(f"Study: give a study file, or its values, not {shown(study)}")
-        file = None if study is None or isinstance(study, Mapping) else Path(study)
-        where = "Study" if file is None else str(file)
-        base = dict(study) if isinstance(study, Mapping) else {}
-        add_import_path(file)
-        if file is not None:
-            base = read_study(file).model_dump(exclude_unset=True)
-        name = "study" if file is None else study_name(file)
+        file, base = file_and_values("Study", study, read_study)
+        where, name = ("Study", "study") if file is None else (str(file), study_name(file))
         self.design: StudyDesign = design_study(study_params({**base, **values}, where), name, where)
         self._folder: StudyFolder = open_folder(self.design, out)
         self._checked = False
@@ -145,7 +138,7 @@ class Study:
         return _answered(result, figures if report else None)
 
     def _check(self) -> None:
-        """Make a model of each condition, once: an impossible one is an error, a key without effect a note."""
+        """Make a model of each condition once, to raise errors and to note keys without effect."""
         if not self._checked:
             from prism_mesa.studies.design.models import check_models, find_skipped
 
@@ -154,24 +147,31 @@ class Study:
             self._checked = True
 
     def status(self) -> StudyStatus:
-        """Return its runs that are done, failed (with reasons), missing or stale. Nothing is run or written."""
+        """Return the runs that are done, failed (with reasons), missing or stale, without running any."""
         return study_status(self.design, self._folder)
 
     def report(self, figures: "FigureKind" = "png") -> AnsweredStudy:
-        """Write the report of the runs that are there, and return their result; `figures` as for `run`.
-
-        Raises:
-            DataError: If nothing has been run.
-        """
+        """Write the report of the completed runs, and return their result; raises DataError without runs."""
         if not self.study_dir.is_dir():
             raise DataError(f"{self.study_dir}: nothing has been run yet: prism study run does it")
         self._check()
         return _answered(collect_result(self.design, self._folder), figures)
 
 
-def add_import_path(file: Path | None) -> None:
-    """Let modules be imported from beside a study file, but not from a study's folder, which may come from anybody."""
-    if file is not None and not any((file.parent / name).exists() for name in (MANIFEST, CALIBRATION)):
+def file_and_values(kind: str, source: object, read: Callable[[Path], Params]) -> tuple[Path | None, dict[str, Any]]:
+    """Return the file of a study or calibration and its values; None and the values if they are not from a file."""
+    if source is None or isinstance(source, Mapping):
+        return None, dict(source or {})
+    if not isinstance(source, str | os.PathLike):
+        raise ConfigError(f"{kind}: give a {kind.lower()} file, or its values, not {shown(source)}")
+    file = Path(source)
+    add_import_path(file)
+    return file, read(file).model_dump(exclude_unset=True)
+
+
+def add_import_path(file: Path) -> None:
+    """Allow imports of modules next to a study file, but not from a study's folder, which may be from elsewhere."""
+    if not any((file.parent / name).exists() for name in (MANIFEST, CALIBRATION)):
         folder = str(file.parent.absolute())
         if folder not in sys.path:
             sys.path.append(folder)
@@ -186,19 +186,19 @@ def configs_by_condition(file: Path) -> dict[str, Config]:
 
 
 def study_name(file: Path) -> str:
-    """Return the name of a file's study: the file's, reduced to characters that suit a folder."""
+    """Return the name of a study file, reduced to characters for a folder."""
     return re.sub(r"[^\w.-]+", "-", file.stem).lstrip(".-")[:60] or "study"
 
 
 def open_engine(kind: EngineKind, workers: int | None, scheduler: str | None = None, attempts: int = 1) -> Engine:
-    """Return the engine that runs the runs, checked for being there."""
+    """Return the engine of a study, after checking that it is available."""
     engine = Engine(kind, workers, scheduler, attempts)
     engine.open(1 if workers is None else workers)
     return engine
 
 
 def _shard(text: str | None) -> Shard:
-    """Return the part of a study's runs that a text ``K/N`` means."""
+    """Return the shard of a study from a text ``K/N``."""
     k, n = (whole_number(part) for part in text.partition("/")[::2]) if text is not None else (1, 1)
     if k is None or n is None or not 1 <= k <= n:
         raise ConfigError(f"shard: {text!r}: is written K/N, K from 1 to N, as 3/8")
@@ -206,7 +206,7 @@ def _shard(text: str | None) -> Shard:
 
 
 def _answered(result: StudyResult, figures: "FigureKind | None") -> AnsweredStudy:
-    """Write the report, unless `figures` is None, and return the result as users get it."""
+    """Write the report unless `figures` is None, and return the result for users."""
     if figures is not None:
         from prism_mesa.view.study.report import write_report
 

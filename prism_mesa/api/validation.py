@@ -9,7 +9,7 @@ from typing import Any
 from prism_mesa.api.studies import open_engine
 from prism_mesa.errors import ConfigError
 from prism_mesa.params import shown
-from prism_mesa.runs.config import Config, as_given
+from prism_mesa.runs.config import Config, read_config
 from prism_mesa.runs.yaml_text import read_yaml
 from prism_mesa.studies.driver import Progress
 from prism_mesa.studies.validation import validation
@@ -58,7 +58,7 @@ def validate(
         raise ConfigError(f"seeds: give a whole number from 1 to 10,000, not {shown(seeds)}")
     chosen = chosen_variants(variants)
     measures = None if fitted is None else _fitted_measures(Path(fitted))
-    checked = as_given(Config, config)
+    checked = read_config(Config, config)
     stem = Path(config).stem if isinstance(config, str | os.PathLike) else checked.name
     run_all = partial(validation.validate, engine=open_engine("local", workers), on_run=on_run, on_match=on_match)
     real = load_real_values(data)

@@ -4,6 +4,7 @@ import json
 import os
 import sys
 from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -66,8 +67,8 @@ def why(
 
     round_, run = None if at is None else whole_number(at), read_run(run_dir)
     rounds = run.manifest.planned if round_ is None else round_ + 1
-    with progress_bar(rounds or 0, "rounds") as advance:
-        report = explain(run_dir, agent, at, post=post, on_round=lambda done: advance(), trust=trust)
+    with progress_bar(rounds or 0, "rounds") as on_round:
+        report = explain(run_dir, agent, at, post=post, on_round=on_round, trust=trust)
     for line in report.lines if everything else report.brief:
         show_line(line)
     if not everything:
@@ -98,14 +99,7 @@ def survey(
     from prism_mesa.analysis.survey.survey import survey as run_survey
 
     show_result = partial(_show_survey, as_json=as_json)
-    with summary_on_interrupt(show_result), progress_bar(0, "answers", then="tables") as advance:
-        before = 0
-
-        def on_answers(done: int, total: int) -> None:
-            nonlocal before
-            advance(done - before, total)
-            before = done
-
+    with summary_on_interrupt(show_result), progress_bar(0, "answers", then="tables") as on_answers:
         result = run_survey(
             run_dir, questions, each_once(overrides), agents=agents, at=at, out=out, on_answers=on_answers, trust=trust
         )
@@ -153,13 +147,17 @@ def distill(
     from prism_mesa.view.plots.distilled import draw_distilled
 
     check_installed()
-    with progress_bar(sum(map(completed_rounds, run_dirs)), "rounds repeated") as advance:
-        result = distill_runs(run_dirs, kind=kind, out=out, on_round=advance, trust=trust)
+    with progress_bar(sum(map(completed_rounds, run_dirs)), "rounds repeated") as show_done:
+        repeated = count(1)
+        result = distill_runs(run_dirs, kind=kind, out=out, on_round=lambda: show_done(next(repeated)), trust=trust)
     table = None
     if drift:
-        with progress_bar(drift_rounds(run_dirs[0], seeds), "rounds run") as advance:
-            folder = result.folder / "drift"
-            table = measure_drift(run_dirs[0], result.file, folder, n_seeds=seeds, on_round=advance, trust=trust).table
+        with progress_bar(drift_rounds(run_dirs[0], seeds), "rounds run") as show_done:
+            done, folder = count(1), result.folder / "drift"
+            swept = measure_drift(
+                run_dirs[0], result.file, folder, n_seeds=seeds, on_round=lambda: show_done(next(done)), trust=trust
+            )
+            table = swept.table
     pictures = draw_distilled(result.folder, result.model.report, table)
     if as_json:
         paths = {"folder": str(result.folder), "file": str(result.file), "pictures": list(map(str, pictures))}

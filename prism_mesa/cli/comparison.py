@@ -61,9 +61,7 @@ def split_sides(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
     """Return the two sides of arguments: before and after ``--with``, or two runs, or by configuration."""
     for argument in arguments:
         if argument.startswith("-") and argument != WITH:
-            raise BadInputError(
-                f"no such option: {argument}.{did_you_mean(argument, _OPTIONS)} (see prism compare --help)"
-            )
+            raise BadInputError(f"no such option: {argument}.{did_you_mean(argument, _OPTIONS)}")
     if arguments.count(WITH) > 1:
         raise BadInputError("--with: is given more than once: BASE... --with OTHER... has two sides")
     if WITH in arguments:

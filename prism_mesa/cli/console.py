@@ -104,7 +104,7 @@ def show_warnings(console: "Console | None" = None) -> Iterator[None]:
 
 @contextmanager
 def progress_bar(total: int, unit: str, then: str = "") -> Iterator[Any]:
-    """Show a progress bar on stderr, and `then` once it is full; yields a function to advance it."""
+    """Show a progress bar on stderr, and `then` once it is full; yields a function of how many are done, and in all."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -112,16 +112,15 @@ def progress_bar(total: int, unit: str, then: str = "") -> Iterator[Any]:
     progress = Progress(*columns, console=Console(stderr=True))
     task = progress.add_task(unit, total=total)
 
-    def advance(rounds: int = 1, of: int = total) -> None:
+    def show_done(done: int, of: int = total) -> None:
         progress.start()  # only now: a failure before the first round shows no bar
-        progress.update(task, total=of)
-        progress.advance(task, rounds)
+        progress.update(task, completed=done, total=of)
         if progress.finished:
             progress.update(task, description=then or unit)
 
     try:
         with show_warnings(progress.console):
-            yield advance
+            yield show_done
     except KeyboardInterrupt as stop:
         raise InterruptedByUserError(str(stop) or "interrupted") from stop
     finally:

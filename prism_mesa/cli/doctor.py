@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -32,14 +32,16 @@ def doctor(
     Each thing that is missing is followed by what to do about it. The exit code is 0 unless something that every run
     needs is broken. Nothing is changed without --clean.
     """
+    from prism_mesa.api.caches import remove
     from prism_mesa.api.installation import check_installation
 
     installation = check_installation(ollama)
-    removed = _clean(installation.caches) if clean else []
+    removed = [cache for cache in installation.caches if clean and cache.removable and remove(cache)]
     if as_json:
-        findings, kept = list(map(asdict, installation.findings)), list(map(_as_json, installation.caches))
+        findings = list(map(asdict, installation.findings))
+        caches = [asdict(cache) | {"path": str(cache.path)} for cache in installation.caches]
         sizes = [{"path": str(cache.path), "size_bytes": cache.size_bytes} for cache in removed]
-        show_json({"findings": findings, "kept": kept, "removed": sizes, "broken": len(installation.broken)})
+        show_json({"findings": findings, "kept": caches, "removed": sizes, "broken": len(installation.broken)})
     else:
         _show(installation, removed, clean=clean)
         if clean:
@@ -49,17 +51,6 @@ def doctor(
     if installation.broken:
         names = ", ".join(finding.what for finding in installation.broken)
         raise PrismError(f"broken, and needed by every run: {names}")
-
-
-def _clean(kept: "Iterable[Kept]") -> "list[Kept]":
-    """Remove old caches, and return them."""
-    from prism_mesa.api.caches import remove
-
-    return [cache for cache in kept if cache.removable and remove(cache)]
-
-
-def _as_json(cache: "Kept") -> dict[str, Any]:
-    return asdict(cache) | {"path": str(cache.path)}
 
 
 def _total_size(caches: "Iterable[Kept]") -> str:
@@ -81,5 +72,5 @@ def _show(installation: "Installation", removed: "list[Kept]", *, clean: bool) -
         show_line(f"{'kept: ' + what:<{_WIDTH + 4}}{_total_size(group):>9}  {where}")
     old = [cache for cache in left if cache.removable]
     if old and not clean:
-        freed = f"{_total_size(old)} that nobody has used for {OLD_DAYS} days"
+        freed = f"{_total_size(old)} that were not used for {OLD_DAYS} days"
         show_line(f"{'':<{_WIDTH}}-> prism doctor --clean frees {freed}")

@@ -50,9 +50,9 @@ def run(arguments: Configured = None, out: OutOption = Path("results"), as_json:
     show_result = partial(show_run, lines=run_lines, as_json=as_json)
     with (
         summary_on_interrupt(show_result),
-        progress_bar(config.rounds, "rounds", then="tables and pictures") as advance,
+        progress_bar(config.rounds, "rounds", then="tables and pictures") as on_round,
     ):
-        result = run_config(config, out=out, on_round=lambda done: advance())
+        result = run_config(config, out=out, on_round=on_round)
     show_result(result)
     if result.status != "done":
         raise run_failure(result.summary)
@@ -77,9 +77,9 @@ def economy(arguments: ConfiguredNations = None, out: OutOption = Path("results"
     show_result = partial(show_run, lines=economy_lines, as_json=as_json)
     with (
         summary_on_interrupt(show_result),
-        progress_bar(config.rounds, "quarters", then="tables and pictures") as advance,
+        progress_bar(config.rounds, "quarters", then="tables and pictures") as on_round,
     ):
-        result = run_economy(config, out=out, on_round=lambda done: advance(min(done, 1)))
+        result = run_economy(config, out=out, on_round=on_round)
     show_result(result)
 
 
@@ -132,16 +132,10 @@ def _go_on(run_dir: Path, go: Callable[..., "RunResult"], *, as_json: bool) -> N
     """Go on with a run, with a progress bar, and show the result."""
     from prism_mesa.runs.recorded import is_economy, recorded_rounds
 
-    nations, before = is_economy(run_dir), 0
+    nations = is_economy(run_dir)
     show_result = partial(show_run, lines=economy_lines if nations else run_lines, as_json=as_json)
-
-    def on_round(done: int) -> None:
-        nonlocal before
-        advance(done - before)
-        before = done
-
     bar = progress_bar(recorded_rounds(run_dir), "quarters" if nations else "rounds", then="tables and pictures")
-    with summary_on_interrupt(show_result), bar as advance:
+    with summary_on_interrupt(show_result), bar as on_round:
         result = go(on_round=on_round)
     show_result(result)
     if result.status != "done":
@@ -163,8 +157,8 @@ def replay(
     from prism_mesa.runs.recorded import recorded_rounds
     from prism_mesa.runs.replay import replay as repeat
 
-    with progress_bar(recorded_rounds(run_dir), "rounds") as advance:
-        result = repeat(run_dir, out=out, on_round=lambda done: advance(), trust=trust)
+    with progress_bar(recorded_rounds(run_dir), "rounds") as on_round:
+        result = repeat(run_dir, out=out, on_round=on_round, trust=trust)
     if as_json:
         kept = str(result.run_dir) if result.run_dir else None
         show_json(vars(result) | {"run_dir": kept, "equal": result.equal, "notes": list(result.notes)})

@@ -229,16 +229,8 @@ def _run(chosen: "Study", how: Mapping[str, Any], *, as_json: bool) -> None:
 @contextmanager
 def runs_bar(planned: int, unit: str, then: str = "") -> Iterator[Any]:
     """Show a progress bar of many runs; yields a function to call with the progress at first and after each run."""
-    with progress_bar(planned, unit, then) as advance:
-        before = 0
-
-        def on_run(progress: Any) -> None:
-            nonlocal before
-            now = progress.done + progress.failed + progress.skipped
-            advance(now - before, of=progress.planned)
-            before = now
-
-        yield on_run
+    with progress_bar(planned, unit, then) as show_done:
+        yield lambda progress: show_done(progress.done + progress.failed + progress.skipped, progress.planned)
 
 
 def _show(result: "StudyResult", *, as_json: bool, ran: bool = True) -> None:
@@ -249,6 +241,7 @@ def _show(result: "StudyResult", *, as_json: bool, ran: bool = True) -> None:
     runs = run_counts(result.table.runs)
     if as_json:
         verdicts = map(vars, result.analysis.expectations)
+        failed = result.table.runs[result.table.runs["status"] == "failed"]
         files = (result.study_dir / name for name in ("report.html", "report.md"))
         facts: dict[str, Any] = {
             "study_dir": str(result.study_dir),
@@ -257,7 +250,7 @@ def _show(result: "StudyResult", *, as_json: bool, ran: bool = True) -> None:
             "runs": runs,
             "expectations": list(verdicts),
             "sensitivity": result.analysis.sensitivity.to_dict("records"),
-            "failures": _failures(result),
+            "failures": failed[["run", "arm", "seed", "reason"]].to_dict("records"),
             "report": [str(file) for file in files if file.is_file()],
             "notes": list(result.notes),
         }
@@ -269,14 +262,6 @@ def _show(result: "StudyResult", *, as_json: bool, ran: bool = True) -> None:
             f"{result.study_dir}: {runs['failed']} of {len(result.table.runs)} runs failed; "
             "the same command tries them again"
         )
-
-
-def _failures(result: "StudyResult") -> list[dict[str, Any]]:
-    failed = result.table.runs[result.table.runs["status"] == "failed"]
-    return [
-        {str(key): value for key, value in row.items()}
-        for row in failed[["run", "arm", "seed", "reason"]].to_dict("records")
-    ]
 
 
 def finite(value: Any) -> Any:

@@ -80,16 +80,14 @@ def validate(
 
 @contextmanager
 def matching_bar() -> Iterator[Callable[[int, int], None]]:
-    """Show a progress bar of the search for thresholds; yields a function of how many were tried, and of how many."""
+    """Show a progress bar of the search for thresholds, if there is one; yields a function of done and all."""
     with ExitStack() as stack:
-        advance: Callable[[int], None] | None = None
-        before = 0
+        show_done: Callable[[int], None] | None = None
 
         def on_match(done: int, of: int) -> None:
-            nonlocal advance, before
-            advance = advance or stack.enter_context(progress_bar(of, "thresholds of variants"))
-            advance(done - before)
-            before = done
+            nonlocal show_done
+            show_done = show_done or stack.enter_context(progress_bar(of, "thresholds of variants"))
+            show_done(done)
             if done == of:
                 stack.close()  # the bar of the runs follows
 

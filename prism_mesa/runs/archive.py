@@ -1,4 +1,4 @@
-"""Agents as a run left them, or after a round: profile, activities and notes, read from the run's tables."""
+"""The profile, activities and notes of agents after a round, read from a run's tables."""
 
 from collections import Counter, deque
 from collections.abc import Sequence
@@ -17,14 +17,14 @@ from prism_mesa.errors import DataError, did_you_mean
 from prism_mesa.params import whole_number
 from prism_mesa.reasoner.prompt import profile_text
 from prism_mesa.runs.manifest import read_run
-from prism_mesa.runs.run_files import columns_of, count_rows, has_table, read_table
+from prism_mesa.runs.run_files import count_rows, has_table, read_column_names, read_table
 from prism_mesa.social.content.activity import Activity, ActivityKind, activity_line
 from prism_mesa.social.world.profiles import personality
 
 NOTE_CAP: Final = 200
-"""Characters of a note in what is remembered."""
+"""Longest note in an agent's memory, in characters."""
 _NOTES: Final = 5
-"""The last notes that are remembered."""
+"""The number of notes that an agent remembers."""
 _COUNTED: Final[dict[ActivityKind, tuple[str, str]]] = {
     "post": ("wrote 1 post", "wrote {} posts"),
     "like": ("liked 1 post", "liked {} posts"),
@@ -35,7 +35,7 @@ _ACTIVITY_COLUMNS: Final = ("round", "tick", "post", "action")
 
 
 def counted(activities: Sequence[Activity]) -> str:
-    """Return the activities counted by kind: ``liked 14 posts, replied 2 times``; empty if there are none."""
+    """Return the number of activities of each kind, such as ``liked 14 posts, replied 2 times``."""
     counts = Counter(activity.action for activity in activities)
     return ", ".join(
         (once if n == 1 else many).format(n) for action, (once, many) in _COUNTED.items() if (n := counts[action])
@@ -48,13 +48,13 @@ class AgentSnapshot:
 
     Attributes:
         at: The last round included; -1 for before the run.
-        who: The profile, as in prompts.
-        activities: Oldest first; in a round its posts come first.
-        notes: Its own notes, oldest first.
+        who: The profile in the wording of prompts.
+        activities: Oldest first; within a round, posts come first.
+        notes: Oldest first.
         likes_recorded: Whether the run recorded its likes.
-        interests: Its interests, strongest first.
-        character: Its personality, in words.
-        llm: Its LLM if the run has several; else empty.
+        interests: Strongest first.
+        character: A description of the personality.
+        llm: The agent's LLM if the run has several; else empty.
     """
 
     run_dir: Path
@@ -70,9 +70,9 @@ class AgentSnapshot:
     llm: str = ""
 
     def memory(self, most: int = 12) -> str:
-        """Return its memory in lines: a count of older activities, the last `most`, and the last notes.
+        """Return the agent's memory: the number of older activities, the last `most` activities, and the last notes.
 
-        The length depends on `most` alone. It is empty before the run.
+        Before the run the memory is empty.
         """
         if self.at < 0:
             return ""
@@ -89,7 +89,7 @@ class AgentSnapshot:
 
 
 class RunRecords:
-    """The tables of a run of a platform, each read once, when it is needed.
+    """The tables of a platform's run; each is read once, when it is first used.
 
     Args:
         run_dir: The run's folder.
@@ -133,24 +133,24 @@ class RunRecords:
 
     @cached_property
     def users(self) -> npt.NDArray[np.bool_]:
-        """Which agents are or were on the platform: all except those who never joined (`agents.churn`)."""
+        """Which agents ever joined the platform; all, unless the run has churn (`agents.churn`)."""
         if not has_table(self.run_dir, "churn"):
             return np.ones(self.n_agents, np.bool_)
         users = np.array(read_table(self.run_dir, "agents", ["present"])["present"], np.bool_)
-        came = read_table(self.run_dir, "churn", ["agent"])["agent"].to_numpy()
-        self._must_be_below("churn", "agent", came, self.n_agents)
-        users[came] = True
+        joined = read_table(self.run_dir, "churn", ["agent"])["agent"].to_numpy()
+        self._check_rows("churn", "agent", joined, self.n_agents)
+        users[joined] = True
         return users
 
     @cached_property
     def posts(self) -> "RecordedPosts":
-        """The posts; raises DataError if the table is damaged."""
+        """The posts. Raises DataError if the table is damaged."""
         posts = RecordedPosts(self.run_dir)
-        self._must_be_below("posts", "author", posts.author, self.n_agents)
+        self._check_rows("posts", "author", posts.author, self.n_agents)
         return posts
 
-    def _must_be_below(self, table: str, column: str, rows: npt.NDArray[Any], n: int) -> None:
-        """Check that a column holds rows of a table of `n` rows."""
+    def _check_rows(self, table: str, column: str, rows: npt.NDArray[Any], n: int) -> None:
+        """Raise DataError if a column refers to a row outside a table of `n` rows."""
         odd = np.flatnonzero((rows < 0) | (rows >= n))
         if len(odd):
             where = f"table {table!r} is damaged: row {odd[0]}, column {column!r}"
@@ -158,7 +158,7 @@ class RunRecords:
 
     @cached_property
     def _agents(self) -> pd.DataFrame:
-        known = columns_of(self.run_dir, "agents")
+        known = read_column_names(self.run_dir, "agents")
         more = [name for name in ("recorded_engagements", "llm") if name in known]
         return read_table(self.run_dir, "agents", ["id", "name", "interests", *BIG_FIVE, *more])
 
@@ -167,7 +167,7 @@ class RunRecords:
         if not has_table(self.run_dir, "engagements"):
             return pd.DataFrame({name: [] for name in ("agent", *_ACTIVITY_COLUMNS)})
         done = read_table(self.run_dir, "engagements", ["agent", *_ACTIVITY_COLUMNS])
-        self._must_be_below("engagements", "post", done["post"].to_numpy(), len(self.posts))
+        self._check_rows("engagements", "post", done["post"].to_numpy(), len(self.posts))
         return done
 
     @cached_property
@@ -176,12 +176,12 @@ class RunRecords:
             return pd.DataFrame({"round": [], "agent": [], "text": []})
         return read_table(self.run_dir, "notes", ["round", "agent", "text"])
 
-    def row_of(self, agent: str) -> int:
-        """Return the row of an agent, by its id, row or name; raises DataError if there is none, or several."""
-        return row_of(agent, self._agents["id"].tolist(), self.names, self.run_dir)
+    def find_row(self, agent: str) -> int:
+        """Return the row of the agent with an id, row or name; raises DataError unless there is exactly one."""
+        return find_row(agent, self._agents["id"].tolist(), self.names, self.run_dir)
 
     def profile(self, row: int) -> str:
-        """Return an agent's profile, as in prompts."""
+        """Return an agent's profile in the wording of prompts."""
         return profile_text(self.names[row], self.interests(row), self.character(row))
 
     def interests(self, row: int) -> tuple[str, ...]:
@@ -189,15 +189,11 @@ class RunRecords:
         return tuple(filter(None, str(self._agents["interests"].iloc[row] or "").split(";")))
 
     def character(self, row: int) -> str:
-        """Return an agent's personality, in words."""
+        """Return a description of an agent's personality."""
         return personality(self._agents[list(BIG_FIVE)].iloc[row].to_numpy(np.float64))
 
     def snapshot(self, row: int, at: int | None = None) -> AgentSnapshot:
-        """Return an agent after round `at`; None: the last complete round; -1: before the run.
-
-        Raises:
-            DataError: If there is no such row or round.
-        """
+        """Return an agent after a round; None: the last one, -1: before the run. Raises DataError if it is missing."""
         at = self.rounds - 1 if at is None else at
         if not 0 <= row < self.n_agents:
             raise DataError(f"{self.run_dir}: no agent {row} there (rows: 0 .. {self.n_agents - 1})")
@@ -219,7 +215,7 @@ class RunRecords:
         )
 
     def _activities(self, row: int) -> list[Activity]:
-        """Return what an agent did: its posts, and its likes from the engagements; in order."""
+        """Return the posts, replies, reshares and likes of an agent, in order."""
         posts, done = self.posts, self._engagements[self._engagements["agent"] == row]
         ticks: dict[tuple[int, str, int], deque[int]] = {}
         activities = []
@@ -245,12 +241,8 @@ class RunRecords:
         return Activity(round_, action, post, author, self.posts.says(post), words, tick, quotes)
 
 
-def row_of(agent: str, ids: Sequence[str], names: Sequence[str], where: Path) -> int:
-    """Return the row of an agent, by its id, its row, or its name; `where` begins errors.
-
-    Raises:
-        DataError: If there is none, or several have the name.
-    """
+def find_row(agent: str, ids: Sequence[str], names: Sequence[str], where: Path) -> int:
+    """Return the row of the agent with an id, row or name; raises DataError, which begins with `where`, without one."""
     if agent in ids:
         return ids.index(agent)
     number = whole_number(agent)
@@ -268,15 +260,11 @@ def row_of(agent: str, ids: Sequence[str], names: Sequence[str], where: Path) ->
 
 
 class RecordedPosts:
-    """The posts of a run, by id; `round` is when one appeared, `written` when it was written.
-
-    Raises:
-        DataError: If the table is damaged: a post has no author, or its parent is not before it.
-    """
+    """The posts of a run by id: `written` in a round, shown from `round` on. Raises DataError if they are damaged."""
 
     def __init__(self, run_dir: Path) -> None:
         columns = ["round", "author", "kind", "parent", "text"]
-        columns += sorted({"comment", "written"} & set(columns_of(run_dir, "posts")))
+        columns += sorted({"comment", "written"} & set(read_column_names(run_dir, "posts")))
         table = read_table(run_dir, "posts", columns)
         self.round = table["round"].to_numpy()
         self.author = table["author"].to_numpy()
@@ -297,18 +285,18 @@ class RecordedPosts:
         return len(self.round)
 
     def words(self, post: int) -> str:
-        """Return the author's own words in a reply or a reshare; empty if there are none."""
+        """Return the words that the author added to a reply or a reshare; empty if there are none."""
         column = self._text if self.kind[post] == "reply" else self._comment
         return "" if column is None or self.kind[post] == "post" else _text_at(column, post)
 
     def origin(self, post: int) -> int:
-        """Return the post whose text a post shows: itself, or what it reshares or answers without words."""
+        """Return the post whose text is shown: the post, or the one that it reshares or answers without words."""
         while self.kind[post] == "reshare" or (self.kind[post] == "reply" and not self.words(post)):
             post = int(self.parent[post])
         return post
 
     def says(self, post: int) -> str:
-        """Return the text that a post shows, by the author of its `origin`."""
+        """Return the text that a post shows, which its `origin` holds."""
         return _text_at(self._text, self.origin(post))
 
 

@@ -1,7 +1,7 @@
-"""A counterfactual: the same run up to a round, then one under other settings.
+"""Counterfactuals: the same run up to a round, then other settings.
 
-Its folder begins as a copy of the run's past, and goes on as any stopped run. So its answers and random numbers are the
-same, and nothing is asked twice.
+The folder of a branch begins as a copy of the run up to that round, and is then resumed like a stopped run. Its answers
+and random numbers are the same, and no question is asked twice.
 """
 
 import os
@@ -22,9 +22,9 @@ from prism_mesa.runs.checkpoints.file import (
     WORLD,
     DamagedError,
     RefusedError,
+    checkpoint_round,
     files,
     read_checkpoint,
-    rounds_of,
     write_checkpoint,
 )
 from prism_mesa.runs.config import Config, parse_override
@@ -33,12 +33,11 @@ from prism_mesa.runs.lifecycle import RunResult, name_in_ledgers
 from prism_mesa.runs.manifest import RecordedRun, read_run
 from prism_mesa.runs.process.lock import require_free
 from prism_mesa.runs.process.machine import wall_clock
-from prism_mesa.runs.recorded import as_config, manifest_values, own_ledger
-from prism_mesa.runs.records.aside import aside_files
+from prism_mesa.runs.recorded import as_config, manifest_values, require_ledger
 from prism_mesa.runs.records.folder import new_folder
 from prism_mesa.runs.records.reopened import ReopenedFolder, check_no_links
 from prism_mesa.runs.resume import ResumeOptions, check_objects, resume
-from prism_mesa.runs.run_files import LEDGER, MANIFEST, file_of, folder_of, read_manifest
+from prism_mesa.runs.run_files import LEDGER, MANIFEST, read_manifest, run_folder, table_path
 from prism_mesa.runs.social import platform_scope
 from prism_mesa.runs.trust import require_own
 from prism_mesa.social.model import SocialModel
@@ -63,21 +62,21 @@ def branch(
 ) -> RunResult:
     """Run a counterfactual of a run; `api.runs.branch` has the arguments and errors.
 
-    It goes on from an earlier checkpoint of the run if there is one, else it repeats the run up to `at`.
+    A branch starts from an earlier checkpoint of the run if there is one; otherwise it repeats the run up to `at`.
 
     Returns:
         The branch's result. Its configuration has the new settings among `interventions`; `branched_from` in its
         manifest names the run and the round.
     """
-    run = read_run(folder_of(run_dir))
+    run = read_run(run_folder(run_dir))
     require_own(run.folder, run.whose, "branching", trust=trust)
-    config = _branched(run, require_whole_number(at, "at", least=0), overrides)
+    config = _branch_config(run, require_whole_number(at, "at", least=0), overrides)
     objects: dict[str, Any] = {"chart": chart, "prepare": prepare, "reasoner": reasoner}
     check_objects(run, objects, does=("branch", "branch({}, ROUND, "))
     require_free(run.folder)
     check_no_links(run.folder)
     if run.manifest.llm is not None:
-        own_ledger(run.folder)
+        require_ledger(run.folder)
     _warn_other_version(run)
     beside = run.folder.parent if run.folder.name not in ("", "..") else run.folder.resolve().parent
     folder = new_folder(beside if out is None else Path(out), config.name)
@@ -87,8 +86,8 @@ def branch(
         return resume(folder, ResumeOptions(**objects, on_round=on_round, trust=trust))
 
 
-def _branched(run: RecordedRun, at: int, overrides: Overrides) -> Config:
-    """Return the configuration of a branch; raises BadInputError if there can be none."""
+def _branch_config(run: RecordedRun, at: int, overrides: Overrides) -> Config:
+    """Return the configuration of a branch; raises BadInputError if the run cannot be branched there."""
     if run.manifest.of_nations:
         raise ConfigError(f"{run.folder}: is a run of nations: a run of a platform can be branched")
     require_overrides(overrides)
@@ -108,7 +107,7 @@ def _branched(run: RecordedRun, at: int, overrides: Overrides) -> Config:
 
 
 def _warn_other_version(run: RecordedRun) -> None:
-    """Warn if another version made the run: this one then repeats the rounds before the branch."""
+    """Warn if another version made the run, because this version then repeats the rounds before the branch."""
     if run.manifest.code != code_version():
         note = (
             f"{run.folder}: another version of PRISM made it: the rounds before the branch are repeated with this "
@@ -118,7 +117,7 @@ def _warn_other_version(run: RecordedRun) -> None:
 
 
 def _name_in_ledgers(run: RecordedRun, folder: Path, config: Config) -> str:
-    """Return the branch's name in ledgers: under the run's name it would replace the run in shared ones."""
+    """Return the branch's name in ledgers; under the run's name it would replace the run in shared ledgers."""
     llm, distilled = run.manifest.llm, run.manifest.distilled
     how = {} if llm is None else {"answer": llm.answer, "persona": llm.persona}
     return name_in_ledgers(platform_scope(config, how, None if distilled is None else distilled.digest), folder.name)
@@ -133,24 +132,21 @@ def _copy_before(run: Path, folder: Path, at: int, name: str, *, trust: bool) ->
             ledger.rename(next(iter(ledger.runs()), ""), name)
     if (run / FILE).is_file():
         shutil.copyfile(run / FILE, folder / FILE)
-    points = [file for file in files(run) if rounds_of(file) <= at]
+    points = [file for file in files(run) if checkpoint_round(file) <= at]
     if not points:
         return
     (folder / FOLDER).mkdir()
     for file in points:
         _copy_checkpoint(file, folder / FOLDER / file.name, name, trust=trust)
-    for done, rows in aside_files(run):
-        if done <= at:
-            shutil.copyfile(rows, folder / FOLDER / rows.name)
     if (run / FOLDER / WORLD).is_file():
         shutil.copyfile(run / FOLDER / WORLD, folder / FOLDER / WORLD)
     for table in SOCIAL_TABLES:
-        if file_of(run, table).is_dir():
-            shutil.copytree(file_of(run, table), file_of(folder, table), copy_function=shutil.copyfile)
+        if table_path(run, table).is_dir():
+            shutil.copytree(table_path(run, table), table_path(folder, table), copy_function=shutil.copyfile)
 
 
 def _copy_checkpoint(file: Path, to: Path, name: str, *, trust: bool) -> None:
-    """Copy a checkpoint under the branch's name in ledgers; a damaged one as it is, as `resume` passes it over."""
+    """Copy a checkpoint under the branch's name in ledgers; `resume` passes over a damaged one."""
     try:
         data = read_checkpoint(file, trust=trust)
         write_checkpoint(to, {**data, "ledger": {**data["ledger"], "run": name}})
@@ -159,7 +155,7 @@ def _copy_checkpoint(file: Path, to: Path, name: str, *, trust: bool) -> None:
 
 
 def _write_manifest(run: RecordedRun, folder: Path, config: Config, at: int) -> None:
-    """Write the manifest of a run that was stopped."""
+    """Write the branch's manifest, with the status of a stopped run."""
     ended = ("error", "ended", "summary", "resumed", "branched_from")
     manifest = {key: value for key, value in read_manifest(run.folder).items() if key not in ended}
     manifest |= {"status": "interrupted", "started": wall_clock(), "config": config.model_dump(mode="json")}
@@ -169,7 +165,7 @@ def _write_manifest(run: RecordedRun, folder: Path, config: Config, at: int) -> 
 
 @contextmanager
 def _removed_if_refused(folder: Path, run: Path) -> Iterator[None]:
-    """Remove the folder of a branch that did not begin; errors name the run instead."""
+    """Remove the folder of a branch that cannot begin, and name the run in the error."""
     try:
         yield
     except (BadInputError, OSError) as error:

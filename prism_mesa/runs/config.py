@@ -34,15 +34,14 @@ class EconomyConfig(EconomyParams):
 
 
 def make_config(values: Mapping[str, Any], where: str = "config") -> Config:
-    """Return nested values as a `Config`; raises ConfigError, which names the key, what was given and allowed."""
+    """Return nested values as a `Config`; raises ConfigError if a key or value is not allowed."""
     return validated(Config, nested(values), where)
 
 
-def as_given[C: Params](kind: type[C], config: object) -> C:
-    """Return a configuration that a user gives as such, as nested values, or as the path of a YAML file (see `load`).
+def read_config[C: Params](kind: type[C], config: object) -> C:
+    """Return a configuration from an object of `kind`, nested values, a YAML file, or None for the defaults.
 
-    Raises:
-        ConfigError: If it is anything else, the file is missing or no YAML, or a key or value is not allowed.
+    Raises ConfigError if it is something else, the file cannot be read, or a key or value is not allowed.
     """
     path = os.fspath(config) if isinstance(config, str | os.PathLike) else None
     if isinstance(path, str):
@@ -78,13 +77,13 @@ def load[C: Params](
         defaults: Nested values for keys that the file does not have.
 
     Raises:
-        ConfigError: If the file is missing or no YAML, or a key or value is not allowed.
+        ConfigError: If the file cannot be read, or a key or value is not allowed.
     """
     listed = isinstance(overrides, Sequence) and not isinstance(overrides, str)
     if not listed or not all(isinstance(text, str) for text in overrides):
         raise ConfigError(f"overrides: give a list of texts, such as ['agents.n=200'], not {shown(overrides)}")
     if not isinstance(path, str | os.PathLike | None):
-        raise ConfigError(f"path: give that of a YAML file, or None for the defaults, not {shown(path)}")
+        raise ConfigError(f"path: give the path of a YAML file, or None for the defaults, not {shown(path)}")
     content = {} if path is None else read_yaml(Path(path))
     where = str(path or "config")
     _check_command(kind, content, where)
@@ -100,11 +99,11 @@ _COMMAND_KEYS: Final = (
     (("economy",), "a configuration of nations", "prism economy"),
     (("agents", "network", "feed"), "a configuration of a platform", "prism run"),
 )
-"""Keys that only files of one command have, what such a file holds, and the command."""
+"""Keys that only files of one command have, the content of these files, and the command."""
 
 
 def _check_command(kind: type[Params], values: Mapping[str, Any], where: str) -> None:
-    """Raise ConfigError if the keys of a file are those of another command."""
+    """Raise ConfigError if a file is meant for another command."""
     for keys, what, command in _COMMAND_KEYS:
         if any(key in values and key not in kind.model_fields for key in keys):
             raise ConfigError(f"{where}: holds {what}: use '{command} {where}'")

@@ -17,16 +17,23 @@ from prism_mesa.economy.params import MacroParams, quarter_name
 from prism_mesa.economy.reading import Reading
 from prism_mesa.economy.tables import ECONOMY_TABLES, OUTCOMES
 from prism_mesa.llm import LLMClient
-from prism_mesa.runs.config import EconomyConfig, as_given
+from prism_mesa.runs.config import EconomyConfig, read_config
 from prism_mesa.runs.identity import code_version
 from prism_mesa.runs.lifecycle import RunResult, run_to_completion
 from prism_mesa.runs.manifest import llm_facts
 from prism_mesa.runs.records.folder import RunFolder
-from prism_mesa.runs.rounds import WITHOUT_EFFECT, RunTimer, as_before, run_rounds, run_summary, scope_name
+from prism_mesa.runs.rounds import (
+    WITHOUT_EFFECT,
+    RunTimer,
+    run_rounds,
+    run_summary,
+    scope_name,
+    without_repeated_warnings,
+)
 from prism_mesa.runs.run_files import has_table, read_table
 
 BASELINES = ("taylor", "nothing")
-"""Policies with which every run is compared, under the same shocks."""
+"""Policies that every run is compared with, under the same shocks."""
 
 _RESPONSES: tuple[Follows, ...] = ("held", "taylor")
 
@@ -41,10 +48,10 @@ def run_economy(
 ) -> RunResult:
     """Run nations and keep their records in ``out/<run-id>``, without pictures; see `api.runs.run_economy`.
 
-    `readings` has how answers were read before, by quarter and nation; the others are read now.
+    `readings` holds answers that were read before, by quarter and nation.
     """
     watch = RunTimer()
-    config = as_given(EconomyConfig, config)
+    config = read_config(EconomyConfig, config)
     model = EconomyModel(config, llm=llm)
     model.readings = readings or {}
     work = NationsRun(model, config, watch, on_round)
@@ -68,11 +75,11 @@ class NationsRun:
 
     @property
     def checkpoint_every(self) -> int:
-        """0, no checkpoints: the answers are in the ledger, and the rest is computed in no time."""
+        """0, because the ledger has the answers, and the rest is computed quickly."""
         return 0
 
     def scope(self) -> str:
-        """Return a name for all values that affect the tables."""
+        """Return a name for the values that affect the tables."""
         return scope_name(self.model.params.model_dump(mode="json", exclude={"name": True, "reasoner": WITHOUT_EFFECT}))
 
     def facts(self) -> dict[str, Any]:
@@ -144,7 +151,7 @@ def _response(nations: tuple[NationParams, ...], params: MacroParams, follows: F
     return rate_response(nations, params, follows=follows).assign(follows=follows)
 
 
-@as_before()
+@without_repeated_warnings()
 def _baseline(model: EconomyModel, policy: str, quarters: int) -> pd.DataFrame:
     """Return the indicators of the same nations and shocks under another policy."""
     economy = model.params.economy
@@ -160,7 +167,7 @@ def _baseline(model: EconomyModel, policy: str, quarters: int) -> pd.DataFrame:
 
 
 def economy_summary(model: EconomyModel, table: pd.DataFrame, baselines: Mapping[str, pd.DataFrame]) -> dict[str, Any]:
-    """Return the results of a run of nations in numbers, as ``prism economy --json`` prints them.
+    """Return the summary of a run of nations, as ``prism economy --json`` prints it.
 
     `table` is the table `indicators`, and `baselines` the same under other policies.
     """

@@ -14,15 +14,15 @@ from prism_mesa.social.user_objects import objects_named
 
 _PACKAGE: Final = Path(__file__).parents[1]
 _ABOVE: Final = ("cli", "view", "analysis", "studies", "api")
-"""Subpackages that no run depends on."""
+"""Subpackages that do not affect runs."""
 MODULES: Final = "modules"
-"""The folder of the user's modules in an archive."""
+"""The folder for the user's modules in an archive."""
 _WITHOUT_EFFECT: Final = ("max_concurrency", "ledger", "ledger_path")
-"""Keys of the reasoner that do not identify a run; a replayed ledger counts by its content."""
+"""Keys of the reasoner that do not identify a run; the content of a replayed ledger does."""
 
 
 def digest(*parts: bytes | str) -> str:
-    """Return a digest of some parts, in 16 hexadecimal digits.
+    """Return a digest of its arguments, with 16 hexadecimal digits.
 
     >>> digest("a", "b") == digest("ab")
     False
@@ -36,19 +36,19 @@ def digest(*parts: bytes | str) -> str:
 
 @dataclass(frozen=True)
 class Identity:
-    """Digests of a configuration, its data and its code; with the same seed they give the same run."""
+    """Digests of a configuration, its data and its code; together with a seed they identify a run."""
 
     config: str
     data: str
     code: str
 
-    def run_of(self, seed: int) -> str:
-        """Return the identity of the run with a seed."""
+    def run_identity(self, seed: int) -> str:
+        """Return the identity of a run with this seed."""
         return digest(self.config, self.data, self.code, str(seed))
 
 
-def identity_of(config: Config) -> Identity:
-    """Return the identity of the runs of a configuration, whatever its seed."""
+def identify_config(config: Config) -> Identity:
+    """Return the identity of a configuration without its seed."""
     values = config.model_dump(mode="json", exclude={"seed": True, "threads": True, "checkpoint_every": True})
     values["reasoner"] = {key: v for key, v in values["reasoner"].items() if key not in _WITHOUT_EFFECT}
     for group, key in INPUT_FILES:  # a file counts by its content
@@ -59,7 +59,7 @@ def identity_of(config: Config) -> Identity:
 
 
 def modules_named(config: Config) -> tuple[str, ...]:
-    """Return the modules that a configuration names, each once."""
+    """Return the modules that a configuration names, without duplicates."""
     return tuple(dict.fromkeys(where.partition(":")[0] for where in objects_named(config).values()))
 
 
@@ -80,7 +80,7 @@ def data_version(config: Config) -> str:
 
 
 def inputs_one_by_one(config: Config) -> dict[str, str]:
-    """Return a digest of each file, by its key, and each module, by `module_input`, that a configuration names."""
+    """Return digests of the files and modules of a configuration, by key and by `module_input`."""
     files = {key: _content(Path(file)) for key, file in _files_named(config).items() if file is not None}
     return files | {module_input(module): module_digest(module) for module in modules_named(config)}
 
@@ -91,14 +91,14 @@ def module_input(module: str) -> str:
 
 
 def input_text(name: str) -> str:
-    """Return an input's name for messages: a module with the file that it is imported from."""
+    """Return an input's name for messages; a module has its file in parentheses."""
     module = name.removeprefix(module_input(""))
     files = [] if module == name else list((source_files(module) or {}).values())
     return f"{name} ({files[0]})" if files else name
 
 
 def _files_named(config: Config) -> dict[str, str | None]:
-    """Return the files that a configuration names, by dotted key; None where it names none."""
+    """Return the input files of a configuration by dotted key; None for keys without a file."""
     files = {f"{group}.{key}": getattr(getattr(config, group), key) for group, key in INPUT_FILES}
     files["reasoner.distilled"] = config.reasoner.distilled
     return files | {"reasoner.ledger_path": config.reasoner.ledger_path if config.reasoner.ledger == "replay" else None}
@@ -118,13 +118,13 @@ def code_version() -> str:
 
 
 def module_digest(module: str) -> str:
-    """Return a digest of a user's module, or of its whole package; empty if there is none. Nothing is imported."""
+    """Return a digest of a module's package without importing it; empty if the module is missing."""
     files = source_files(module)
     return "" if files is None else digest(*(file.read_bytes() for file in files.values()))
 
 
 def source_files(module: str) -> dict[str, Path] | None:
-    """Return the files of a module, or of its package, by their import paths; None if there is no such module."""
+    """Return the files of a module's package by import path; None if the module is missing."""
     name = module.partition(".")[0]
     try:
         spec = find_spec(name)
@@ -142,7 +142,7 @@ _read: dict[tuple[str, int, int], str] = {}
 
 
 def _content(file: Path) -> str:
-    """Return a digest of a file or folder; if it is missing, an empty one: reading it raises the error."""
+    """Return a digest of a file or folder; a missing one counts as empty, and raises an error where it is read."""
     paths = sorted(path for path in file.rglob("*") if path.is_file()) if file.is_dir() else [file]
     return digest(*(_digest_of_file(path) for path in paths if path.is_file()))
 

@@ -14,8 +14,8 @@ from prism_mesa.runs.records.folder import make_folder
 from prism_mesa.runs.run_files import LEDGER, check_within
 
 
-def _opened(file: Path) -> Ledger:
-    """Return the ledger of a file or a run's folder; raises DataError if there is none, or it is a link elsewhere."""
+def _open_ledger(file: Path) -> Ledger:
+    """Open the ledger in a file or a run's folder; raises DataError if it is missing, or a link out of the folder."""
     path = file / LEDGER if file.is_dir() else file
     if not path.is_file():
         raise DataError(f"{file}: no ledger there: give a {LEDGER}, or the folder of a run")
@@ -26,7 +26,7 @@ def _opened(file: Path) -> Ledger:
 
 def ledger_stats(file: str | Path) -> dict[str, Any]:
     """Count a ledger's answers, LLMs, tokens, questions, fallbacks and runs; raises DataError if there is none."""
-    with _opened(Path(file)) as ledger:
+    with _open_ledger(Path(file)) as ledger:
         answers, questions = ledger.answers(), ledger.asked()
     latencies = pd.Series([answer.latency_ms for answer in answers], dtype=float)
     return {
@@ -43,7 +43,7 @@ def ledger_stats(file: str | Path) -> dict[str, Any]:
 
 
 def tokens_spent(answers: Iterable[StoredAnswer], questions: Iterable[AskedRow]) -> int:
-    """Return the tokens of all answers, useless ones included; an older ledger has only the useful ones."""
+    """Return the tokens of all answers; an older ledger counts only usable answers."""
     useful = sum(answer.prompt_tokens + answer.completion_tokens for answer in answers)
     return max(useful, sum((row.prompt_tokens or 0) + (row.completion_tokens or 0) for row in questions))
 
@@ -56,10 +56,9 @@ def _choice(answer: StoredAnswer) -> str:
 def export_ledger(file: str | Path, out: str | Path | None = None) -> dict[str, tuple[Path, int]]:
     """Write `answers` and `asked` as Parquet into `out`, or beside the ledger; return the file and rows of each.
 
-    Raises:
-        DataError: If there is no ledger, or the folder cannot be made, or has a link where a file would go.
+    Raises DataError if there is no ledger, the folder cannot be made, or a link stands where a file would go.
     """
-    with _opened(Path(file)) as ledger:
+    with _open_ledger(Path(file)) as ledger:
         answers = pd.DataFrame(map(asdict, ledger.answers()), columns=[field.name for field in fields(StoredAnswer)])
         questions = pd.DataFrame(map(asdict, ledger.asked()), columns=[field.name for field in fields(AskedRow)])
     out = out if out is not None else Path(file) if Path(file).is_dir() else Path(file).parent
@@ -67,8 +66,8 @@ def export_ledger(file: str | Path, out: str | Path | None = None) -> dict[str, 
     written = {}
     for name, table in (("answers", answers), ("asked", questions)):
         path = Path(out) / f"{name}.parquet"
-        if path.is_symlink():  # the folder may be somebody else's, and the link may point to a file of yours
-            raise DataError(f"{path}: is a link, so another file would be overwritten: name another folder with --out")
+        if path.is_symlink():  # a folder from elsewhere could overwrite the user's files
+            raise DataError(f"{path}: is a link to another file: name another folder with --out")
         table.to_parquet(path, index=False)
         written[name] = (path, len(table))
     return written

@@ -1,4 +1,4 @@
-"""What every run goes through: folder, manifest, ledger, and an end that is written down."""
+"""The life of a run: its folder, manifest and ledger, and how it ended."""
 
 import signal
 import warnings
@@ -17,7 +17,7 @@ from prism_mesa.runs.checkpoints.keeping import Checkpoints, forget
 from prism_mesa.runs.manifest import Manifest, RecordedRun
 from prism_mesa.runs.process.lock import lock_run
 from prism_mesa.runs.process.machine import provenance, wall_clock
-from prism_mesa.runs.process.stopping import EndAtOnceError, TerminatedError, came_first, last_tables
+from prism_mesa.runs.process.stopping import EndAtOnceError, TerminatedError, first_signal, last_tables
 from prism_mesa.runs.records.folder import RunFolder
 from prism_mesa.runs.run_files import LEDGER, read_manifest, read_table
 from prism_mesa.runs.work import Records, RunTask
@@ -26,19 +26,18 @@ from prism_mesa.streams import fresh_seed
 from prism_mesa.tables import TableSchema
 
 _RESUMABLE: Final = ("social", "economy")
-"""Systems whose runs `resume` continues; a survey is asked again."""
+"""Systems whose runs can be resumed."""
 _NO_MANIFEST: Final = "its manifest could not be written"
 
 
 @dataclass(frozen=True, repr=False)
 class RunResult:
-    """A run and its folder; it is an `os.PathLike`, so functions that take the folder of a run take a result too.
+    """The result of a run. It is an `os.PathLike`, so all functions that take a run's folder accept it.
 
     Attributes:
         run_dir: Its folder.
         status: `done`, `failed` or `interrupted`; of an opened run also `running`, or `died` if its process is gone.
-        summary: Its results in numbers; empty while it runs. ``prism run --json`` and ``prism economy --json`` print it
-            with the clocks of the whole command.
+        summary: Its results in numbers, as ``prism run --json`` prints them; empty while it runs.
         pictures: The pictures in its folder.
         state: Of an opened run that runs or died, the status with the round: `died in round 7 of 56`.
     """
@@ -50,11 +49,7 @@ class RunResult:
     state: str = ""
 
     def table(self, name: str) -> pd.DataFrame:
-        """Return a table of the run: one of `social.tables`, or of `economy.tables` for nations.
-
-        Raises:
-            DataError: If there is no such table, or it cannot be read.
-        """
+        """Return one of `social.tables` or `economy.tables`; raises DataError if it is missing or cannot be read."""
         return read_table(self.run_dir, name)
 
     @property
@@ -81,8 +76,8 @@ class RunBrokenError(RunError):
     """A run could not go on.
 
     Attributes:
-        result: What is kept of it; None if its last tables could not be written, or it keeps nothing.
-        reason: What ended it, and when, without its folder.
+        result: The partial result; None if the last tables could not be written, or the run keeps no files.
+        reason: The error and its round, without the folder.
     """
 
     def __init__(self, message: str, result: Any, reason: str = "") -> None:
@@ -104,13 +99,11 @@ def run_to_completion(
 ) -> RunResult:
     """Run in a new folder, and return the result; the folder's manifest says how the run ended.
 
-    The folder is made as `RunFolder` says, once all that the manifest says at first is known.
-
     Raises:
         DataError: If the folder cannot be made.
         RunBrokenError: If the run cannot go on; its folder says `failed`, and keeps what was recorded.
-        RunInterruptedError: The same for KeyboardInterrupt, with `interrupted`. An interrupt while the last tables are
-            written leaves a complete run.
+        RunInterruptedError: If the user interrupts it; its folder says `interrupted`. While the last tables are
+            written, an interrupt leaves a complete run.
     """
     manifest = {**provenance(), **work.facts()}
     folder = RunFolder(Path(out), name, tables, dated=dated)
@@ -121,9 +114,9 @@ def run_to_completion(
 def resume_to_completion(
     work: RunTask[RunFolder], folder: RunFolder, manifest: Mapping[str, Any], name: str, round_: int
 ) -> RunResult:
-    """Go on with a restored run in its locked folder from a round on, and return the result.
+    """Continue a restored run in its locked folder from a round on; errors are those of `run_to_completion`.
 
-    `name` is its name in ledgers; empty if they do not know it yet. Errors are as of `run_to_completion`.
+    `name` is the run's name in ledgers; empty if it has none yet.
     """
     return _complete(work, folder, manifest, name or name_in_ledgers(work.scope(), folder.path.name), round_)
 
@@ -131,7 +124,7 @@ def resume_to_completion(
 def _complete(
     work: RunTask[RunFolder], folder: RunFolder, manifest: Mapping[str, Any], name: str, round_: int | None
 ) -> RunResult:
-    """Carry out a run in a folder, from its beginning (None) or from a round on."""
+    """Run in a folder, from the start (None) or from a round on."""
     try:
         folder.write_manifest(manifest)
         with Ledger(folder.path / LEDGER) as ledger:
@@ -148,7 +141,7 @@ def _complete(
             _forget_checkpoints(folder.path)
     except BaseException as fault:
         raise _end_early(work, folder, manifest, fault) from fault
-    if signals.came is not None:
+    if signals.received is not None:
         kept = f"{folder.path}: interrupted while its last tables were written (the run is kept there, and whole)"
         raise RunInterruptedError(kept, result)
     return result
@@ -175,7 +168,7 @@ def _ending(error: str) -> dict[str, str]:
 
 
 def _reason(work: RunTask[Any], fault: BaseException) -> str:
-    """Return in one line what ended a run early, and when."""
+    """Return the error that ended a run, with its round, in one line."""
     return shortened(f"{work.where()}: {format_error(fault)}")
 
 
@@ -191,9 +184,9 @@ def _write_end(
 def _end_early(
     work: RunTask[RunFolder], folder: RunFolder, manifest: Mapping[str, Any], fault: BaseException
 ) -> RunBrokenError | RunInterruptedError:
-    """Write down how a run ended early, and return the error to raise."""
+    """Record how a run ended early, and return the error to raise."""
     interrupted = isinstance(fault, KeyboardInterrupt)
-    by = " by SIGTERM" if isinstance(fault, TerminatedError) or came_first() == signal.SIGTERM else ""
+    by = " by SIGTERM" if isinstance(fault, TerminatedError) or first_signal() == signal.SIGTERM else ""
     text = shortened(f"{work.where()}: interrupted{by}") if interrupted else _reason(work, fault)
     ending = {"status": "interrupted" if interrupted else "failed", "error": text}
     manifest = {**manifest, "of_own_code": True} if is_users_error(fault) else manifest
@@ -218,16 +211,16 @@ def _end_early(
 
 
 def _forget_checkpoints(run: Path) -> None:
-    """Remove the checkpoints of a run that has ended; a failure is only a warning."""
+    """Remove the checkpoints of a run that has ended; warn if that fails."""
     try:
         forget(run)
     except OSError as error:
-        note = f"{run}: its checkpoints could not be removed, and are of no use: {error.strerror or error}"
+        note = f"{run}: its checkpoints are no longer needed, but could not be removed: {error.strerror or error}"
         warnings.warn(shortened(note), PrismWarning, stacklevel=4)
 
 
 def _recovery_hint(run: Path, manifest: Mapping[str, Any], ending: Mapping[str, Any], result: RunResult | None) -> str:
-    """Return what the user can do with a run that ended early, as the end of an error."""
+    """Return advice on a run that ended early, to append to an error."""
     if manifest.get("system") not in _RESUMABLE:
         return ""
     summary = {} if result is None else {"rounds": result.summary.get("rounds")}
@@ -237,7 +230,7 @@ def _recovery_hint(run: Path, manifest: Mapping[str, Any], ending: Mapping[str, 
 
 @contextmanager
 def _appending_errors(ending: dict[str, str], what: str) -> Iterator[None]:
-    """Append an error in the block to the one that ended the run: its cause may strike again."""
+    """Append an error in the block to the error that ended the run."""
     try:
         yield
     except Exception as second:

@@ -1,4 +1,4 @@
-"""A run's manifest, checked once when it is read."""
+"""The manifest of a run, checked when it is read."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,25 +9,21 @@ from pydantic import ConfigDict, Field, StrictBool, StrictInt, StrictStr
 from prism_mesa.errors import ConfigError, DataError, in_command
 from prism_mesa.params import Params, shown, validated
 from prism_mesa.runs.checkpoints.file import last_round
-from prism_mesa.runs.process.state import RunState, state_of
-from prism_mesa.runs.run_files import LEDGER, MANIFEST, manifest_and_origin
+from prism_mesa.runs.process.state import RunState, read_state
+from prism_mesa.runs.run_files import MANIFEST, manifest_and_origin
 from prism_mesa.runs.trust import Origin
 
 
 class _Facts(Params):
-    """Facts of a manifest; others in it are ignored."""
+    """Facts of a manifest; unknown facts are ignored."""
 
     model_config = ConfigDict(extra="ignore")
 
 
 def llm_facts(kind: str, llm: Any, client: Any, **more: Any) -> dict[str, Any]:
-    """Return what a manifest says of an LLM, as `RecordedLLM` reads it.
+    """Return an LLM's entry in a manifest (see `RecordedLLM`).
 
-    Args:
-        kind: Its kind of client.
-        llm: An object with a name, a digest and options of decoding.
-        client: An object that knows its server.
-        more: Further facts.
+    `llm` has a name, a digest and options of decoding; `client` knows the server; `more` are further facts.
     """
     facts = {"kind": kind, "name": llm.name, "digest": str(getattr(llm, "digest", ""))}
     facts |= {"server": str(getattr(client, "server_version", "")), "decoding": dict(llm.decoding)}
@@ -35,7 +31,7 @@ def llm_facts(kind: str, llm: Any, client: Any, **more: Any) -> dict[str, Any]:
 
 
 class RecordedLLM(_Facts):
-    """The LLM of a run and its options; with several, `llms` has an entry for each, and the rest is of the first."""
+    """The LLM of a run and its options; `llms` lists several LLMs, of which the first is described here."""
 
     llms: list[dict[str, Any]] = Field(default_factory=list)
     kind: StrictStr | None = None
@@ -60,14 +56,14 @@ class Ending(_Facts):
 
 
 class Manifest(_Facts):
-    """What PRISM reads of a run's manifest.
+    """The facts of a manifest that PRISM reads.
 
     Attributes:
         system: `social` or `economy`.
-        config: The configuration, not checked: `runs.recorded` does that.
-        note: Why another reasoner decided than the user wanted; else empty.
-        of_own_code: Whether the run failed in the user's own code.
-        code: A digest of the code that made it (`identity.code_version`); empty if the manifest does not say.
+        config: The unchecked configuration (see `runs.recorded`).
+        note: Why another reasoner decided than the configured one; else empty.
+        of_own_code: Whether the run failed in the user's code.
+        code: The digest of PRISM's code (`identity.code_version`); empty if unknown.
     """
 
     system: StrictStr = "social"
@@ -87,24 +83,24 @@ class Manifest(_Facts):
 
     @property
     def says_who_was_asked(self) -> bool:
-        """Whether it says which LLM was asked, or that none was."""
+        """Whether the manifest says which LLM was asked, if any."""
         known = {"llm", "config", "status"} <= self.model_fields_set
         return known and (self.llm is None or self.llm.kind is not None)
 
     @property
     def of_nations(self) -> bool:
-        """Whether it is a run of nations, not of a platform."""
+        """Whether the run is one of nations."""
         return self.system == "economy"
 
     @property
     def planned(self) -> int | None:
-        """The planned rounds or quarters; None if the manifest does not say."""
+        """The planned rounds or quarters; None if unknown."""
         rounds = (self.config or {}).get("rounds")
         return rounds if isinstance(rounds, int) and not isinstance(rounds, bool) else None
 
 
 OBJECTS: Final = ("chart", "prepare", "reasoner")
-"""Objects that a run of a platform can be given in Python, in the order of `made_in_python`."""
+"""Objects from Python that a platform's run can use, in the order of `made_in_python`."""
 
 
 @dataclass(frozen=True)
@@ -117,28 +113,28 @@ class RecordedRun:
 
     @property
     def started_in(self) -> Path:
-        """Where it was started, so that paths in its configuration are relative to it; in an archive, inside of it."""
+        """The folder in which the run was started; paths in its configuration are relative to it."""
         return self.folder / self.manifest.working_directory
 
     @property
     def state(self) -> RunState:
-        """Its state now."""
-        return state_of(self.folder, self.manifest.status, self.manifest.planned)
+        """The current state."""
+        return read_state(self.folder, self.manifest.status, self.manifest.planned)
 
     @property
     def is_over(self) -> bool:
-        """Whether it has come to its end: it is done, or failed with all its rounds and without a checkpoint."""
+        """Whether the run has ended: it is done, or it failed after its last round without a checkpoint."""
         done, status = self.manifest.summary.rounds, self.state.status
         all_done = done is not None and done == self.manifest.planned
         return status == "done" or (status == "failed" and all_done and last_round(self.folder) is None)
 
     def is_left(self, *, from_start: bool = False) -> bool:
-        """Return whether `resume` leaves it as it is; a run that failed at its end can still start again."""
+        """Return whether `resume` does nothing; with `from_start`, a failed run starts again."""
         return self.is_over and not (from_start and self.manifest.status == "failed")
 
     @property
     def way_on(self) -> str:
-        """What the user can do with an unfinished run, as the end of an error; else an empty string."""
+        """Advice on an unfinished run, to append to an error; else an empty string."""
         state = self.state
         if state.status == "running":
             return "; wait until it has ended"
@@ -153,27 +149,9 @@ class RecordedRun:
             return f"; {call} in Python, with what it was given there, {does}"
         return f"; 'prism resume {in_command(self.folder)}{' --from-start' if self.is_over else ''}' {does}"
 
-    @property
-    def again_in_python(self) -> str:
-        """How to repeat a run that was given objects in Python, as the end of an error."""
-        names = [name for name, was in zip(OBJECTS, self.manifest.made_in_python, strict=False) if was]
-        hint = f"was given {' and '.join(names)} in Python, which no folder holds: run it again in Python, with "
-        hint += f"run(config, {', '.join(f'{name}=...' for name in names)})"
-        ledger = self.folder / LEDGER
-        if self.manifest.llm is None or not ledger.is_file():
-            return hint
-        if "reasoner" in names:
-            store = f"store=AnswerStore('replay', Ledger({str(ledger)!r}))"
-            return f"{hint}, where Reasoner(..., {store}) takes the answers from its ledger"
-        return f"{hint} and, in config, reasoner.ledger=replay and reasoner.ledger_path={ledger}"
-
 
 def read_run(run_dir: str | Path) -> RecordedRun:
-    """Return a run's folder with its checked manifest.
-
-    Raises:
-        DataError: If there is no run, but nothing, a survey or an interview, or its manifest is damaged.
-    """
+    """Return a run with its checked manifest; raises DataError if there is no run, or the manifest is damaged."""
     folder = Path(run_dir)
     values, whose = manifest_and_origin(folder)
     try:
@@ -181,7 +159,7 @@ def read_run(run_dir: str | Path) -> RecordedRun:
     except ConfigError as error:
         raise DataError(f"{error} (it is damaged, or another version wrote it)") from None
     if manifest.system not in ("social", "economy"):
-        raise DataError(f"{folder}: is no run but {shown(manifest.system)}: a run is of a platform or of nations")
+        raise DataError(f"{folder}: holds no run of a platform or of nations, but {shown(manifest.system)}")
     done, planned = manifest.summary.rounds, manifest.planned
     if done is not None and planned is not None and done > planned:
         raise DataError(f"{folder / MANIFEST}: summary.rounds: {done} of {planned} rounds cannot have been completed")

@@ -1,4 +1,4 @@
-"""Measures on tables of a run: columns in, numbers out."""
+"""Measures of a run's tables."""
 
 import math
 from dataclasses import asdict, dataclass
@@ -21,7 +21,7 @@ def ccdf(values: npt.ArrayLike) -> tuple[npt.NDArray[Any], npt.NDArray[np.float6
 
 
 def gini(values: npt.ArrayLike) -> float:
-    """Return the Gini coefficient of non-negative amounts: 0 if all are equal, near 1 if one has everything.
+    """Return the Gini coefficient of non-negative amounts: 0 if all are equal, near 1 if one agent has everything.
 
     >>> gini([1, 1, 1, 1]), gini([0, 0, 0, 8])
     (0.0, 0.75)
@@ -42,8 +42,8 @@ def top_share(values: npt.ArrayLike, share: float) -> float:
     """
     amounts = np.asarray(values, np.float64)
     total = float(amounts.sum())
-    most = max(1, round(share * len(amounts)))
-    return float(np.partition(amounts, -most)[-most:].sum()) / total if total else 0.0
+    n = max(1, round(share * len(amounts)))
+    return float(np.partition(amounts, -n)[-n:].sum()) / total if total else 0.0
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
-"""The configuration of a run from its folder: to repeat it, to ask its agents, or to run it anew.
+"""Configurations from the folder of a run: to repeat the run, to ask its agents, or to run it anew.
 
-A folder comes from anybody. The configurations returned here name a module, a server or a file outside of the folder
-only if the user made the run, or trusts it, or named the same (see `trust`).
+A folder may come from elsewhere. Unless the user made or trusts the run, these configurations name no module, server or
+file outside of the folder (see `trust`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,83 +17,79 @@ from prism_mesa.llm.kinds import KINDS
 from prism_mesa.params import Params, merged, nested, validated
 from prism_mesa.reasoner.distilled import FILE, kept_copy
 from prism_mesa.runs.config import INPUT_FILES, Config, EconomyConfig, parse_override
-from prism_mesa.runs.manifest import Manifest, RecordedRun, read_run
+from prism_mesa.runs.manifest import OBJECTS, Manifest, RecordedRun, read_run
 from prism_mesa.runs.run_files import LEDGER, check_within, has_table, read_table
 from prism_mesa.runs.trust import Named, is_inside, require_trust
 from prism_mesa.social.user_objects import objects_named
 
 OWN_PACKAGE = "prism_mesa."
 CONNECTION_KEYS: Final = ("reasoner.host", "reasoner.timeout_s", "reasoner.max_concurrency")
-"""How an LLM is reached; this may change when a run goes on, as no answer depends on it."""
-_NOBODY: dict[str, Any] = {"host": None, "ledger": "live", "ledger_path": None}
-"""The reasoner's keys that are not needed to repeat a run."""
+"""Keys that may change when a run is resumed, because no answer depends on them."""
+_NO_LLM: dict[str, Any] = {"host": None, "ledger": "live", "ledger_path": None}
+"""Keys of the reasoner without an LLM and a shared ledger."""
 
 
 def recorded_rounds(run_dir: Path) -> int:
-    """Return the planned rounds or quarters of a run; raises DataError if its manifest does not say."""
+    """Return the planned rounds or quarters of a run; raises DataError if the manifest does not say."""
     rounds = read_run(run_dir).manifest.planned
     if rounds is None:
-        raise DataError(f"{run_dir}: manifest.json does not say how many rounds it has: another version wrote it")
+        raise DataError(f"{run_dir}: manifest.json does not say how many rounds are planned: another version wrote it")
     return rounds
 
 
 def is_economy(run_dir: Path) -> bool:
-    """Return whether a run is one of nations; raises DataError if there is no run."""
+    """Return whether a run is one of nations; raises DataError without a run."""
     return read_run(run_dir).manifest.of_nations
 
 
 def recorded_economy(run_dir: Path) -> EconomyConfig:
-    """Return the configuration that repeats the completed quarters of a run of nations from its ledger.
+    """Return the configuration that repeats the completed quarters of a run of nations from its ledger alone.
 
-    It names nothing outside of the folder.
-
-    Raises:
-        DataError: If no quarter was completed.
+    Raises DataError if no quarter was completed.
     """
     run = read_run(run_dir)
     done, llm = run.manifest.summary.rounds, run.manifest.llm
     if not done:
-        was = "was" if done == 0 else "is known to have been"
-        why = f"no quarter of it {was} completed (status {run.state})"
-        raise DataError(f"{run_dir}: {why}: nothing to repeat{run.way_on}")
+        why = f"no quarter is known to be complete (status {run.state})"
+        raise DataError(f"{run_dir}: {why}, so there is nothing to repeat{run.way_on}")
     values = manifest_values(run_dir, run.manifest)
     as_config(EconomyConfig, values, run_dir)
-    reasoner: dict[str, Any] = {**_NOBODY, "kind": "rule"}
+    reasoner: dict[str, Any] = {**_NO_LLM, "kind": "rule"}
     if llm is not None:
-        reasoner = {**_NOBODY, "ledger": "replay", "ledger_path": str(own_ledger(run_dir))}
+        reasoner = {**_NO_LLM, "ledger": "replay", "ledger_path": str(require_ledger(run_dir))}
         values = merged(values, {"economy": {"prompt_style": llm.prompt_style}} if llm.prompt_style else {})
     return as_config(EconomyConfig, merged(values, {"rounds": done, "reasoner": reasoner}), run_dir)
 
 
 def recorded_config(run_dir: Path, *, trust: bool = False) -> Config:
-    """Return the configuration that repeats a run of a platform from its own ledger, without any LLM.
+    """Return the configuration that repeats a platform's run from its ledger, without an LLM.
 
-    Raises:
-        DataError: If there is no run, it was given objects in Python, it has no ledger, or it is not trusted.
+    Raises DataError if the run was given objects in Python, has no ledger, or is not trusted.
     """
     run = read_run(run_dir)
     if run.manifest.of_nations:
         raise DataError(f"{run_dir}: is a run of nations, not of a platform")
     _require_llm_facts(run)
     if any(run.manifest.made_in_python):
-        raise DataError(f"{run_dir}: {run.again_in_python}")
+        names = [name for name, was_given in zip(OBJECTS, run.manifest.made_in_python, strict=False) if was_given]
+        call = f"run(config, {', '.join(f'{name}=...' for name in names)})"
+        raise DataError(f"{run_dir}: was given {' and '.join(names)} in Python: run it again there, with {call}")
     recorded, values = _platform_values(run, writes=run.manifest.llm is not None)
     require_trust(run_dir, run.whose, _modules_and_files(run, recorded), trust=trust)
-    return as_config(Config, merged(values, {"reasoner": _replaying(run)}), run_dir)
+    return as_config(Config, merged(values, {"reasoner": _replayed_reasoner(run)}), run_dir)
 
 
 def config_to_run_anew(run_dir: Path, *, trust: bool = False) -> Config:
-    """Return the configuration of a run of a platform whose LLM is to be asked anew.
+    """Return the configuration of a platform's run with an LLM that answers anew.
 
-    Raises:
-        DataError: If `recorded_config` does, its LLM was given in Python, or it is not trusted.
+    Raises DataError as `recorded_config` does, and if the LLM was given in Python.
     """
     run, recorded = read_run(run_dir), recorded_config(run_dir, trust=trust)
     llm, before = run.manifest.llm, as_config(Config, manifest_values(run_dir, run.manifest), run_dir).reasoner
     if llm is None or llm.kind not in KINDS:
         kind = llm.kind if llm else None
         raise DataError(f"{run_dir}: its LLM was given in Python ({kind}): it cannot be asked again from here")
-    reasoner = {**_NOBODY, "kind": llm.kind, "host": before.host, "max_fallback_share": before.max_fallback_share}
+    reasoner = {**_NO_LLM, "kind": llm.kind, "host": before.host, "max_fallback_share": before.max_fallback_share}
     if llm.kind == "embedded":  # its recorded name does not load it
         reasoner["model"] = before.model
     config = as_config(Config, merged(recorded.model_dump(), {"reasoner": reasoner}), run_dir)
@@ -101,35 +97,35 @@ def config_to_run_anew(run_dir: Path, *, trust: bool = False) -> Config:
     return config
 
 
-def config_to_go_on(run: RecordedRun, *, overrides: Sequence[str] = ()) -> Config:
-    """Return the configuration with which a stopped run of a platform goes on; raises BadInputError if there is none.
+def config_to_resume(run: RecordedRun, *, overrides: Sequence[str] = ()) -> Config:
+    """Return the configuration that continues a stopped run of a platform; raises BadInputError if there is none.
 
-    The LLM that it asked is asked on, also where `auto` had found it. `overrides` may set `CONNECTION_KEYS`, of which
-    the folder lacks some (passwords).
+    It names the LLM that the run asked, also if `auto` had found it. `overrides` may set `CONNECTION_KEYS`, because the
+    folder has no passwords.
     """
     _require_llm_facts(run)
     writes = run.manifest.llm is not None or any(run.manifest.made_in_python)
     recorded, values = _platform_values(run, writes=writes)
-    config = as_config(Config, merged(values, {"reasoner": _asking_on(run, recorded.reasoner)}), run.folder)
+    config = as_config(Config, merged(values, {"reasoner": _resumed_reasoner(run, recorded.reasoner)}), run.folder)
     return _with_connection(config, overrides)
 
 
-def economy_to_go_on(run: RecordedRun, *, overrides: Sequence[str] = ()) -> EconomyConfig:
-    """Return the configuration with which a stopped run of nations goes on; see `config_to_go_on`."""
+def economy_to_resume(run: RecordedRun, *, overrides: Sequence[str] = ()) -> EconomyConfig:
+    """Return the configuration that continues a stopped run of nations; see `config_to_resume`."""
     values = manifest_values(run.folder, run.manifest)
-    reasoner = _asking_on(run, as_config(EconomyConfig, values, run.folder).reasoner)
+    reasoner = _resumed_reasoner(run, as_config(EconomyConfig, values, run.folder).reasoner)
     return _with_connection(as_config(EconomyConfig, merged(values, {"reasoner": reasoner}), run.folder), overrides)
 
 
 def _require_llm_facts(run: RecordedRun) -> None:
     if not run.manifest.says_who_was_asked:
-        raise DataError(f"{run.folder}: manifest.json does not say who was asked: another version wrote it")
+        raise DataError(f"{run.folder}: manifest.json does not say which LLM was asked: another version wrote it")
 
 
 def _platform_values(run: RecordedRun, *, writes: bool) -> tuple[Config, dict[str, Any]]:
-    """Return a platform's configuration, and its values with input files as seen from where the run was started.
+    """Return a platform's configuration, and its values with complete paths of input files.
 
-    `writes`: whether there was an LLM; without one, `auto` found none that could write.
+    `writes`: whether an LLM could write the content.
     """
     values = manifest_values(run.folder, run.manifest)
     recorded = as_config(Config, values, run.folder)
@@ -148,12 +144,12 @@ def _with_connection[C: Params](config: C, overrides: Sequence[str]) -> C:
     for key in changes:
         if key not in CONNECTION_KEYS:
             hint = f"{', '.join(CONNECTION_KEYS)}.{did_you_mean(key, CONNECTION_KEYS)}"
-            raise ConfigError(f"override: {key}: a run goes on as it was begun, but for {hint}")
+            raise ConfigError(f"override: {key}: a resumed run can change only {hint}")
     return validated(type(config), merged(config.model_dump(), nested(changes)), "override") if changes else config
 
 
-def _asking_on(run: RecordedRun, before: LLMParams) -> dict[str, Any]:
-    """Return the reasoner's keys that differ when a run goes on."""
+def _resumed_reasoner(run: RecordedRun, before: LLMParams) -> dict[str, Any]:
+    """Return the reasoner's keys that change when a run is resumed."""
     llm, distilled = run.manifest.llm, run.manifest.distilled
     changes: dict[str, Any] = {}
     if before.ledger_path is not None:
@@ -168,15 +164,15 @@ def _asking_on(run: RecordedRun, before: LLMParams) -> dict[str, Any]:
     return changes
 
 
-def _replaying(run: RecordedRun) -> dict[str, Any]:
-    """Return the reasoner's keys that differ when a run is repeated from its ledger."""
+def _replayed_reasoner(run: RecordedRun) -> dict[str, Any]:
+    """Return the reasoner's keys that change when a run is repeated from its ledger."""
     llm, distilled = run.manifest.llm, run.manifest.distilled
-    changes: dict[str, Any] = {**_NOBODY, "distilled": None}
+    changes: dict[str, Any] = {**_NO_LLM, "distilled": None}
     if llm is None:
         changes |= {"kind": "rule", "llm_share": 1.0}
     else:
         changes |= {"kind": llm.kind, "answer": llm.answer, "persona": llm.persona, "max_fallback_share": 1.0}
-        changes |= {"ledger": "replay", "ledger_path": str(own_ledger(run.folder))}
+        changes |= {"ledger": "replay", "ledger_path": str(require_ledger(run.folder))}
         changes |= {} if llm.llms else {"model": llm.name}
     if distilled is not None:
         changes["distilled"] = _distilled_copy(run.folder, distilled.digest)
@@ -191,20 +187,16 @@ def _distilled_copy(folder: Path, digest: str) -> str:
 
 
 def manifest_values(run_dir: Path, manifest: Manifest) -> dict[str, Any]:
-    """Return the configuration in a manifest; runs of nations from before typed measures have none.
-
-    Raises:
-        DataError: If it holds none.
-    """
+    """Return the configuration in a manifest; raises DataError without one. Older nations lack typed measures."""
     if manifest.config is None:
         raise DataError(f"{run_dir}: manifest.json holds no configuration: another version wrote it")
     return merged({"economy": {"typed_measures": False}}, manifest.config) if manifest.of_nations else manifest.config
 
 
 def recorded_readings(run_dir: Path) -> dict[tuple[int, str], Reading]:
-    """Return how a run from before typed measures read its sentences, by quarter and nation; nothing of later runs.
+    """Return how a run read its sentences, by quarter and nation, if it is older than typed measures.
 
-    Sentences are read differently now, and a run is repeated as it was.
+    PRISM reads sentences differently now, but repeats a run as it was.
     """
     config = read_run(run_dir).manifest.config or {}
     if "typed_measures" in config.get("economy", {}) or not has_table(run_dir, "decisions"):
@@ -222,24 +214,24 @@ def recorded_readings(run_dir: Path) -> dict[tuple[int, str], Reading]:
 
 
 def as_config[C: Params](kind: type[C], values: Mapping[str, Any], run_dir: Path) -> C:
-    """Return values of a run's folder as a configuration; raises DataError if this version does not know them."""
+    """Return the values of a manifest as a configuration; raises DataError if this version does not know them."""
     try:
         return validated(kind, nested(values), str(run_dir))
     except ConfigError as error:
         raise DataError(f"{error} (another version wrote it)") from None
 
 
-def own_ledger(run_dir: Path) -> Path:
-    """Return the ledger in a run's folder; raises DataError if it is missing, or a link to elsewhere."""
+def require_ledger(run_dir: Path) -> Path:
+    """Return the ledger of a run; raises DataError if it is missing, or a link out of the folder."""
     file = run_dir / LEDGER
     if not file.is_file():
-        raise DataError(f"{run_dir}: {LEDGER} is missing: without its answers this run cannot be repeated")
+        raise DataError(f"{run_dir}: {LEDGER} is missing: the run cannot be repeated without the answers in it")
     check_within(run_dir, file)
     return file
 
 
 def _modules_and_files(run: RecordedRun, config: Config) -> list[Named]:
-    """Return the modules, and the files outside of the folder, that a run uses when it is repeated."""
+    """Return the modules and outside files that a repeated run uses."""
     named = [
         Named(key, module, "a module, which would be imported and run")
         for key, module in objects_named(config).items()
@@ -253,7 +245,7 @@ def _modules_and_files(run: RecordedRun, config: Config) -> list[Named]:
 
 
 def asked_places(params: LLMParams) -> list[Named]:
-    """Return the servers, and the user's own model file, that are used when an LLM is asked."""
+    """Return the servers and model files that are used when an LLM is asked."""
     if params.ledger == "replay" or params.kind in ("rule", "distilled"):
         return []
     named = []

@@ -1,4 +1,4 @@
-"""Repeat a run from its folder, without any LLM, and compare every table."""
+"""Repeat a run from its folder without an LLM, and compare every table."""
 
 import os
 import tempfile
@@ -21,16 +21,16 @@ from prism_mesa.runs.identity import input_text, inputs_one_by_one, inputs_versi
 from prism_mesa.runs.lifecycle import RunResult
 from prism_mesa.runs.manifest import RecordedRun, read_run
 from prism_mesa.runs.recorded import OWN_PACKAGE, is_economy, recorded_config, recorded_economy, recorded_readings
-from prism_mesa.runs.rounds import as_before
+from prism_mesa.runs.rounds import without_repeated_warnings
 from prism_mesa.runs.run_files import (
     LEDGER,
     count_rows,
-    file_of,
-    files_of,
-    folder_of,
     has_table,
     read_manifest,
     read_table,
+    run_folder,
+    table_files,
+    table_path,
 )
 from prism_mesa.runs.social import run as run_platform
 from prism_mesa.runs.trust import unsigned
@@ -45,11 +45,11 @@ class Replay:
         run_dir: The folder of the repetition; None if it was not kept.
         differences: Table -> a description of its first difference; empty if all tables are equal.
         rows: Table -> its number of rows.
-        answered: Open choices, or decisions of nations, answered from the ledger, with fallbacks.
-        recomputed: Number of those that a rule or a distilled model decided again.
-        texts: Thoughts and texts from the ledger, with those that had failed.
+        answered: Number of open choices, or decisions of nations, answered from the ledger, including fallbacks.
+        recomputed: Number of decisions that a rule or a distilled model made again.
+        texts: Number of thoughts and texts from the ledger, including failures.
         calls: Number of LLM calls, which is 0.
-        notes: The user's modules that changed since the run, or may have.
+        notes: Modules of the user that may have changed since the run.
     """
 
     run_dir: Path | None
@@ -75,7 +75,7 @@ class Replay:
 
 
 def _recorded_llm(run_dir: Path, config: EconomyConfig) -> LLMClient | None:
-    """Return the LLM of a run of nations, which answers from its ledger; None if none was asked."""
+    """Return an LLM that answers from the ledger of a run of nations; None if the run asked no LLM."""
     llm = read_run(run_dir).manifest.llm
     if llm is None:
         return None
@@ -95,69 +95,61 @@ def replay(
 
     Args:
         run: A result, or the run's folder, which is only read.
-        out: Parent folder in which the repetition is kept; None: it is dropped. The repetition of a run from elsewhere
-            is not signed.
+        out: Parent folder of the repeated run, which is unsigned if the run is from elsewhere; None drops it.
         on_round: Called with the number of rounds or quarters done, after each.
-        trust: Whether modules, and files outside of the folder, that only the folder names may be used; those of runs
-            made here may be.
+        trust: Whether to use the modules and outside files that a run from elsewhere names.
 
     Returns:
-        What differs; `equal` says whether every table is the same.
+        The differences; `equal` says whether every table is the same.
 
     Raises:
         DataError: If the run has not come to its end, cannot be repeated from its folder, or is not trusted.
         RunError: If the ledger lacks an answer; the message names the question.
     """
-    run_dir = folder_of(run)
+    run_dir = run_folder(run)
     with nullcontext() if trust or read_run(run_dir).whose == "own" else unsigned():
         if out is None:
             with tempfile.TemporaryDirectory(prefix="prism-replay-", suffix=".temporary") as folder:
-                return _replayed(run_dir, Path(folder), on_round, keep=False, trust=trust)
-        return _replayed(run_dir, Path(out), on_round, keep=True, trust=trust)
+                return _replay(run_dir, Path(folder), on_round, keep=False, trust=trust)
+        return _replay(run_dir, Path(out), on_round, keep=True, trust=trust)
 
 
-@as_before()
-def _replayed(run_dir: Path, out: Path, on_round: Callable[[int], None] | None, *, keep: bool, trust: bool) -> Replay:
+@without_repeated_warnings()
+def _replay(run_dir: Path, out: Path, on_round: Callable[[int], None] | None, *, keep: bool, trust: bool) -> Replay:
     if is_economy(run_dir):
         nations = recorded_economy(run_dir)
-        llm = _recorded_llm(run_dir, nations)
-
-        def show_progress(done: int) -> None:
-            if done and on_round is not None:
-                on_round(done)
-
-        readings = recorded_readings(run_dir)
-        return _repeated(
+        llm, readings = _recorded_llm(run_dir, nations), recorded_readings(run_dir)
+        return _repeat_and_compare(
             run_dir,
-            lambda: run_economy(nations, out=out, llm=llm, on_round=show_progress, readings=readings),
+            lambda: run_economy(nations, out=out, llm=llm, on_round=on_round, readings=readings),
             ECONOMY_TABLES,
             keep=keep,
         )
     config = recorded_config(run_dir, trust=trust)
     recorded = read_run(run_dir)
     rounds = recorded.manifest.summary.rounds
-    if (
-        rounds != config.rounds and recorded.manifest.status != "done"
-    ):  # a shorter completed run had set `running` to False
+    if rounds != config.rounds and recorded.manifest.status != "done":  # a run that is done can have ended itself
         done = "" if rounds is None else f", {rounds} of {config.rounds} rounds"
         why = f"has not come to its end (status {recorded.state}{done}): there is nothing to compare"
         raise DataError(f"{run_dir}: {why}{recorded.way_on}")
     notes = _changed_modules(recorded, config)
-    return _repeated(run_dir, lambda: run_platform(config, out=out, on_round=on_round), SOCIAL_TABLES, notes, keep=keep)
+    return _repeat_and_compare(
+        run_dir, lambda: run_platform(config, out=out, on_round=on_round), SOCIAL_TABLES, notes, keep=keep
+    )
 
 
 def _changed_modules(run: RecordedRun, config: Config) -> tuple[str, ...]:
-    """Return notes on the user's modules that changed since a run; an older run does not tell which."""
+    """Return notes on the user's modules that changed since a run; older runs do not say which."""
     facts = read_manifest(run.folder)
     kept = facts.get("inputs_one_by_one")
     if not isinstance(kept, Mapping):
         kept = inputs_one_by_one(config) if facts.get("inputs") == inputs_version(config) else {}
-    own = [module_input(module) for module in modules_named(config) if not f"{module}.".startswith(OWN_PACKAGE)]
+    ours = [module_input(module) for module in modules_named(config) if not f"{module}.".startswith(OWN_PACKAGE)]
     now = inputs_one_by_one(config)
-    return tuple(f"{input_text(name)} is not that of the run" for name in own if kept.get(name) != now[name])
+    return tuple(f"{input_text(name)} has changed since the run" for name in ours if kept.get(name) != now[name])
 
 
-def _repeated(
+def _repeat_and_compare(
     run_dir: Path,
     repeat: Callable[[], RunResult],
     tables: Iterable[str],
@@ -173,17 +165,17 @@ def _repeated(
     for table in tables:
         if not any(has_table(folder, table) for folder in (run_dir, result.run_dir)):
             continue
-        rows[table], difference = _compared(run_dir, result.run_dir, table)
+        rows[table], difference = _compare_table(run_dir, result.run_dir, table)
         if difference:
             differences[table] = difference
     decisions, writing = result.summary["decisions"], result.summary.get("writing") or {"by_source": {}, "calls": 0}
     calls = int(decisions["llm"]["calls"]) + int(writing["calls"])
-    counts = _counted(decisions, writing["by_source"])
+    counts = _count_answers(decisions, writing["by_source"])
     return Replay(result.run_dir if keep else None, differences, rows, *counts, calls, notes)
 
 
-def _counted(decisions: Mapping[str, Any], texts: Mapping[str, int]) -> tuple[int, int, int]:
-    """Return the numbers of decisions answered from the ledger, of those recomputed, and of texts."""
+def _count_answers(decisions: Mapping[str, Any], texts: Mapping[str, int]) -> tuple[int, int, int]:
+    """Return the numbers of answered decisions, recomputed decisions, and texts."""
     if "made" in decisions:
         recomputed = int(decisions["read_by"].get("rule", 0))
         answered = int(decisions["made"]) - recomputed
@@ -192,27 +184,27 @@ def _counted(decisions: Mapping[str, Any], texts: Mapping[str, int]) -> tuple[in
     return int(decisions["open"]) - recomputed, recomputed, sum(texts.values())
 
 
-def _compared(first: Path, second: Path, table: str) -> tuple[int, str]:
-    """Return the rows of a table in the first run, and where it differs in the second, by bytes and then by values."""
+def _compare_table(first: Path, second: Path, table: str) -> tuple[int, str]:
+    """Return the number of rows of a table, and its first difference between two runs; empty if it is equal."""
     for folder, where in ((first, "in the run"), (second, "when repeated")):
         if not has_table(folder, table):
-            return 0, f"there is none {where}"
+            return 0, f"is missing {where}"
     rows = count_rows(first, table)
-    if _bytes_of(first, table) == _bytes_of(second, table):
+    if _file_digests(first, table) == _file_digests(second, table):
         return rows, ""
     return rows, _first_difference(read_table(first, table), read_table(second, table))
 
 
-def _bytes_of(run_dir: Path, table: str) -> dict[str, str]:
+def _file_digests(run_dir: Path, table: str) -> dict[str, str]:
     """Return the SHA-256 of each file of a table."""
-    files = files_of(file_of(run_dir, table))
+    files = table_files(table_path(run_dir, table))
     return {file.name: sha256(file.read_bytes()).hexdigest() for file in files}
 
 
 def _first_difference(before: pd.DataFrame, after: pd.DataFrame) -> str:
-    """Return where two tables differ, in words; empty if only their files do, as between versions of pyarrow.
+    """Describe the first difference of two tables; empty if only their files differ, as between versions of pyarrow.
 
-    An older run may have fewer columns; only these are compared.
+    Columns that an older run lacks are not compared.
     """
     if list(before.columns) != [name for name in after.columns if name in before.columns]:
         return f"its columns are {', '.join(after.columns)}"

@@ -1,4 +1,4 @@
-"""A stopped run, restored as it was; nothing changes in its folder yet."""
+"""Restore a stopped run from a checkpoint, without changing its folder."""
 
 import warnings
 from collections.abc import Callable, Iterator, Mapping
@@ -16,10 +16,10 @@ from prism_mesa.runs.checkpoints.file import (
     WORLD,
     DamagedError,
     RefusedError,
+    checkpoint_round,
     files,
     other_version,
     read_checkpoint,
-    rounds_of,
 )
 from prism_mesa.runs.economy import NationsRun
 from prism_mesa.runs.identity import code_version, input_text
@@ -30,7 +30,7 @@ from prism_mesa.runs.social import PlatformRun
 from prism_mesa.social.world.kept import KeptWorld, kept_world
 
 _SAME: Final = ("kind", "name", "digest", "decoding", "answer", "persona", "prompt_style", "temperature")
-"""Facts of an LLM that must not change when a run goes on."""
+"""Facts of an LLM that must not change when a run is resumed."""
 
 type Make = Callable[[KeptWorld | None], PlatformRun]
 
@@ -42,7 +42,7 @@ class RestorePoint:
     Attributes:
         facts: The content of its manifest.
         folder: Its folder.
-        name: Its name in ledgers; empty if they have nothing of it.
+        name: Its name in ledgers; empty if it has none yet.
         point: The checkpoint's data; None at the beginning.
     """
 
@@ -66,9 +66,9 @@ def load_restore_point(
         PrismWarning: For each damaged checkpoint.
 
     Raises:
-        RefusedError: If the user's key did not sign the checkpoint, it is of another version, has more than the ledger,
-            or the run cannot take its state with the objects that it now gets.
-        DataError: If another LLM would be asked, or an input file or the ledger has changed.
+        RefusedError: If the user did not sign the checkpoint, it is from another version, or it does not fit the ledger
+            or the model.
+        DataError: If the LLM, an input file or the ledger has changed.
     """
     point = None if from_start else _newest_point(run.folder, trust=trust)
     if point is not None:
@@ -80,7 +80,7 @@ def load_restore_point(
 
 
 def _newest_point(folder: Path, *, trust: bool) -> dict[str, Any] | None:
-    """Return the newest undamaged checkpoint, if any; warn of damaged ones."""
+    """Return the newest undamaged checkpoint, if any; warn about damaged checkpoints."""
     newest_first = files(folder)
     for file, older in zip_longest(newest_first, newest_first[1:]):
         try:
@@ -89,8 +89,8 @@ def _newest_point(folder: Path, *, trust: bool) -> dict[str, Any] | None:
                 raise other_version(file)
             check_parts(folder, data["records"])
         except DamagedError as error:
-            then = "the run starts again" if older is None else f"it goes on from round {rounds_of(older)}"
-            warnings.warn(shortened(f"{error}: {then}, and nothing is asked twice"), PrismWarning, stacklevel=6)
+            advice = "the run starts again" if older is None else f"it continues from round {checkpoint_round(older)}"
+            warnings.warn(shortened(f"{error}: {advice}, and no question is asked twice"), PrismWarning, stacklevel=6)
         else:
             _check_ledger(folder, data)
             return data
@@ -98,7 +98,7 @@ def _newest_point(folder: Path, *, trust: bool) -> dict[str, Any] | None:
 
 
 def _check_ledger(folder: Path, data: Mapping[str, Any]) -> None:
-    """Check that the ledger has what it had at a checkpoint; raises RefusedError if not."""
+    """Raise RefusedError if the ledger has lost or gained entries since a checkpoint."""
     kept, file = data["ledger"], folder / LEDGER
     if not file.is_file() and not (kept["answers"] or kept["asked"]):
         return
@@ -108,14 +108,14 @@ def _check_ledger(folder: Path, data: Mapping[str, Any]) -> None:
         answers, asked = ledger.sizes(kept["run"], data["rounds"])
     if answers < kept["answers"] or asked != kept["asked"]:
         raise RefusedError(
-            f"ledger {file}: is not as the run left it: it has {answers:,} of {kept['answers']:,} answers and "
+            f"ledger {file}: has changed since the run: it has {answers:,} of {kept['answers']:,} answers and "
             f"{asked:,} of {kept['asked']:,} questions",
-            f"; put the file back, or start the run again with what is there, {FROM_START}",
+            f"; restore the file, or start the run again with these answers, {FROM_START}",
         )
 
 
 def _restore(run: RecordedRun, make: Make, point: dict[str, Any], *, trust: bool) -> tuple[PlatformRun, RestorePoint]:
-    """Return a run at a checkpoint; raises RefusedError if it cannot take its state."""
+    """Return a run at a checkpoint; raises RefusedError if the checkpoint does not fit the model."""
     work = make(_drawn_world(run.folder, trust=trust))
     with closed_if_refused(work):
         facts = checked_facts(run, work)
@@ -130,14 +130,14 @@ def _restore(run: RecordedRun, make: Make, point: dict[str, Any], *, trust: bool
 
 
 def _drawn_world(run: Path, *, trust: bool) -> KeptWorld | None:
-    """Return the world as it was drawn; None to draw it again, which gives the same. A damaged file is a warning."""
+    """Return the drawn world, or None to draw the same world again; warn about a damaged file."""
     file = run / FOLDER / WORLD
     if not file.is_file():
         return None
     try:
         kept = read_checkpoint(file, trust=trust)
     except DataError as error:
-        warnings.warn(shortened(f"{error}: the world is made again"), PrismWarning, stacklevel=5)
+        warnings.warn(shortened(f"{error}: the world is drawn again"), PrismWarning, stacklevel=5)
         return None
     return kept_world(kept) if kept["code"] == code_version() else None
 
@@ -153,35 +153,35 @@ def closed_if_refused(work: PlatformRun | NationsRun) -> Iterator[None]:
 
 
 def checked_facts(run: RecordedRun, work: PlatformRun | NationsRun) -> dict[str, Any]:
-    """Return what the manifest says of a run that goes on; raises DataError if it would take another course."""
+    """Return the facts of a resumed run for its manifest; raises DataError if its LLM or inputs have changed."""
     facts, before = work.facts(), read_manifest(run.folder)
     for key in ("llm", "distilled", "writer"):
         now = _llm_facts(facts.get(key))
         if any(llm not in now for llm in _llm_facts(before.get(key))):  # a branch may add LLMs
             by = f"by {before.get('decided_by', 'nobody')!s:.80}, and would now be by {facts.get('decided_by')!s:.80}"
-            raise DataError(f"{run.folder}: was decided {by} ({key} is not what it was): it would take another course")
+            raise DataError(f"{run.folder}: was decided {by} ({key} has changed), so its results would differ")
     if before.get("inputs", facts.get("inputs")) != facts.get("inputs"):
-        raise DataError(f"{run.folder}: {_changed_inputs(before, facts)}: put it back, or run it anew")
+        raise DataError(f"{run.folder}: {_changed_inputs(before, facts)}: restore it, or run anew")
     return facts
 
 
 def _changed_inputs(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
-    """Return which files or modules changed; if the run kept no digest of each, all that may have."""
-    each, then = now.get("inputs_one_by_one", {}), before.get("inputs_one_by_one")
-    if isinstance(then, Mapping) and (names := [name for name in each if then.get(name) != each[name]]):
-        return f"{' and '.join(map(input_text, names))}{' is' if len(names) == 1 else ' are'} not what it was"
-    return f"{' or '.join(map(input_text, each)) or 'what it reads'} is not what it was"
+    """Describe the files or modules that changed; older runs do not say which."""
+    inputs, earlier = now.get("inputs_one_by_one", {}), before.get("inputs_one_by_one")
+    if isinstance(earlier, Mapping) and (names := [name for name in inputs if earlier.get(name) != inputs[name]]):
+        return f"{' and '.join(map(input_text, names))} {'has' if len(names) == 1 else 'have'} changed"
+    return f"{' or '.join(map(input_text, inputs)) or 'an input'} has changed"
 
 
 def _llm_facts(entry: Any) -> list[Any]:
-    """Return the identifying facts of each LLM in an entry of a manifest."""
+    """Return the identifying facts of the LLMs in an entry of a manifest."""
     if not isinstance(entry, Mapping):
         return [entry]
     return [{key: llm[key] for key in _SAME if key in llm} for llm in entry.get("llms") or [entry]]
 
 
 def ledger_name(folder: Path) -> str:
-    """Return the run's name in its ledger; empty if it has nothing of it."""
+    """Return the run's name in its ledger; empty if it has none yet."""
     file = folder / LEDGER
     if not file.is_file():
         return ""

@@ -1,6 +1,6 @@
-"""Going on with a stopped run: from its last checkpoint, or from its beginning with the answers that it has.
+"""Resume a stopped run from its last checkpoint, or from the start with its recorded answers.
 
-Its tables are byte for byte those of a run that was never stopped, and nothing is asked twice.
+Its tables equal those of an uninterrupted run byte for byte, and no question is asked twice.
 """
 
 import os
@@ -22,7 +22,7 @@ from prism_mesa.runs.lifecycle import RunResult, resume_to_completion
 from prism_mesa.runs.manifest import OBJECTS, RecordedRun, read_run
 from prism_mesa.runs.process.lock import RunLock, lock_run
 from prism_mesa.runs.process.machine import package_versions, provenance, wall_clock
-from prism_mesa.runs.recorded import config_to_go_on, economy_to_go_on, recorded_readings
+from prism_mesa.runs.recorded import config_to_resume, economy_to_resume, recorded_readings
 from prism_mesa.runs.records.reopened import ReopenedFolder, check_no_links
 from prism_mesa.runs.restoring import (
     Make,
@@ -32,8 +32,8 @@ from prism_mesa.runs.restoring import (
     ledger_name,
     load_restore_point,
 )
-from prism_mesa.runs.rounds import RunTimer, as_before
-from prism_mesa.runs.run_files import MANIFEST, folder_of, read_manifest
+from prism_mesa.runs.rounds import RunTimer, without_repeated_warnings
+from prism_mesa.runs.run_files import MANIFEST, read_manifest, run_folder
 from prism_mesa.runs.social import PlatformRun, start_run
 from prism_mesa.runs.trust import require_own
 from prism_mesa.social.model import SocialModel
@@ -43,7 +43,7 @@ from prism_mesa.statechart import Statechart
 
 @dataclass(frozen=True)
 class ResumeOptions:
-    """What `api.runs.resume` is given, except the folder."""
+    """The arguments of `api.runs.resume` except the folder."""
 
     chart: Statechart | None = None
     reasoner: AnyReasoner | None = None
@@ -56,55 +56,55 @@ class ResumeOptions:
 
     @property
     def objects(self) -> dict[str, Any]:
-        """The objects of `OBJECTS` by name."""
+        """The objects from Python by name (see `OBJECTS`)."""
         return {name: getattr(self, name) for name in OBJECTS}
 
 
 def warn_without_effect(run: RecordedRun, options: Sequence[str]) -> None:
-    """Warn of options that are given to resume a run that is over."""
+    """Warn that options have no effect on a run that has ended."""
     if options:
-        note = f"{run.folder}: has come to its end, and is left as it is: {', '.join(options)}: no effect"
+        note = f"{run.folder}: has ended and stays unchanged: {', '.join(options)}: no effect"
         warnings.warn(shortened(note), PrismWarning, stacklevel=3)
 
 
 def resume(run_dir: str | os.PathLike[str], options: ResumeOptions | None = None) -> RunResult:
-    """Go on with a run in its folder, without pictures; see `api.runs.resume`. One that is over is left as it is."""
-    run = read_run(folder_of(run_dir))
+    """Resume a run without drawing pictures (see `api.runs.resume`); a run that has ended stays unchanged."""
+    run = read_run(run_folder(run_dir))
     options = options or ResumeOptions()
     if run.is_left(from_start=options.from_start):
-        return _as_it_is(run)
+        return _read_result(run)
     require_own(run.folder, run.whose, "resuming", trust=options.trust)
     with lock_run(run.folder) as lock:
         now = read_run(run.folder)  # another process may have ended it meanwhile
         if now.is_left(from_start=options.from_start):
-            return _as_it_is(now)
+            return _read_result(now)
         check_no_links(run.folder)
         return (_resume_nations if run.manifest.of_nations else _resume_platform)(run, options, lock)
 
 
-def _as_it_is(run: RecordedRun) -> RunResult:
+def _read_result(run: RecordedRun) -> RunResult:
     return RunResult(run.folder, run.manifest.status, read_manifest(run.folder).get("summary", {}))
 
 
 def _resume_platform(run: RecordedRun, options: ResumeOptions, lock: RunLock) -> RunResult:
     check_objects(run, options.objects, {"llm": options.llm})
-    config = config_to_go_on(run, overrides=options.overrides)
+    config = config_to_resume(run, overrides=options.overrides)
 
     def make(world: KeptWorld | None) -> PlatformRun:
-        with as_before():
+        with without_repeated_warnings():
             work = start_run(config, **options.objects, on_round=options.on_round, world=world)
         if options.reasoner is None:
             work.model.reasoner.note = _recorded_note(run)
         return work
 
     work, point = load_restore_point(run, make, from_start=options.from_start, trust=options.trust)
-    return _go_on(run, work, point, lock)
+    return _continue(run, work, point, lock)
 
 
 def resume_in(folder: Path, config: Config, make: Callable[[KeptWorld | None], PlatformRun]) -> RunResult | None:
-    """Continue a stopped run in a folder after a checkpoint, and return the result.
+    """Resume a run in a folder from its checkpoint; return None if no run of this configuration can be resumed there.
 
-    None if no run of this configuration can go on there. Raises DataError if another process writes to it.
+    Raises DataError if another process writes to the folder.
     """
     if last_round(folder) is None or not (folder / MANIFEST).is_file():
         return None
@@ -116,10 +116,10 @@ def resume_in(folder: Path, config: Config, make: Callable[[KeptWorld | None], P
             check_no_links(folder)
             work, point = _load_or_start_again(run, make)
         except DataError as error:
-            note = f"{error}: the run starts again in another folder, and asks again"
+            note = f"{error}: the run starts again in another folder, and asks its questions again"
             warnings.warn(shortened(note), PrismWarning, stacklevel=2)
             return None
-        return _go_on(run, work, point, lock)
+        return _continue(run, work, point, lock)
 
 
 def _load_or_start_again(run: RecordedRun, make: Make) -> tuple[PlatformRun, RestorePoint]:
@@ -127,22 +127,22 @@ def _load_or_start_again(run: RecordedRun, make: Make) -> tuple[PlatformRun, Res
     try:
         return load_restore_point(run, make)
     except RefusedError as error:
-        note = f"{error.why}: the run starts again, with the answers that are there"
+        note = f"{error.why}: the run starts again with its recorded answers"
         warnings.warn(shortened(note), PrismWarning, stacklevel=3)
         return load_restore_point(run, make, from_start=True)
 
 
-def _go_on(run: RecordedRun, work: PlatformRun, point: RestorePoint, lock: RunLock) -> RunResult:
+def _continue(run: RecordedRun, work: PlatformRun, point: RestorePoint, lock: RunLock) -> RunResult:
     with closed_if_refused(work):
         manifest = _reopen(run, point, lock)
-    return work.go_on(point.folder, manifest, point.name, point.rounds)
+    return work.resume(point.folder, manifest, point.name, point.rounds)
 
 
 def _resume_nations(run: RecordedRun, options: ResumeOptions, lock: RunLock) -> RunResult:
     had_llm = run.manifest.llm is not None and run.manifest.llm.kind == "python"
     check_objects(run, {"llm": options.llm}, options.objects, had=[had_llm])
-    config = economy_to_go_on(run, overrides=options.overrides)
-    with as_before():
+    config = economy_to_resume(run, overrides=options.overrides)
+    with without_repeated_warnings():
         model = EconomyModel(config, llm=options.llm)
     model.readings = recorded_readings(run.folder)
     if options.llm is None:
@@ -161,33 +161,33 @@ def check_objects(
     others: Mapping[str, object] | None = None,
     *,
     had: Sequence[bool] | None = None,
-    does: tuple[str, str] = ("go on with", "resume({}, "),
+    does: tuple[str, str] = ("resume", "resume({}, "),
 ) -> None:
-    """Check that a run gets again the objects that it was given in Python, and none of the `others`.
+    """Raise ConfigError unless a run gets the same kinds of objects from Python as before, and none of the `others`.
 
-    `had`: whether it was given each of `objects`; by default as its manifest says. `does`: what is done with the run,
-    and the call that does it. Raises ConfigError.
+    `had` says which of `objects` the run had, by default according to its manifest. `does` has the verb and the call
+    for the error.
     """
     before = dict(zip(objects, had or run.manifest.made_in_python or [False] * len(objects), strict=False))
     missing = [name for name in objects if before.get(name) and objects[name] is None]
     if missing:
         call = does[1].format(repr(str(run.folder))) + ", ".join(f"{name}=..." for name in objects if before.get(name))
         raise ConfigError(
-            f"{run.folder}: was given {' and '.join(missing)} in Python, which its folder does not hold: {does[0]} it "
-            f"from there, with {call})"
+            f"{run.folder}: was given {' and '.join(missing)} in Python, which its folder does not contain: {does[0]} "
+            f"it from Python, with {call})"
         )
     for name, value in {**objects, **(others or {})}.items():
         if value is not None and not before.get(name):
-            raise ConfigError(f"{run.folder}: {name}: the run was given none; it goes on with what it was given")
+            raise ConfigError(f"{run.folder}: {name}: the run had none, so it cannot get one now")
 
 
 def _recorded_note(run: RecordedRun) -> str:
-    """Return why another reasoner decides than the user wanted, from the manifest."""
+    """Return the manifest's note on why another reasoner decided than the configured one."""
     return printable(shortened(run.manifest.note))
 
 
 def _reopen(run: RecordedRun, point: RestorePoint, lock: RunLock) -> dict[str, Any]:
-    """Change a folder back to a restore point, and return its manifest; only this function changes the folder."""
+    """Reset a folder to a restore point, and return its manifest; nothing else changes the folder before."""
     manifest, facts = read_manifest(run.folder), point.facts
     notes = manifest.get("notes", [])
     added = [note for note in facts["notes"] if note not in notes]  # of a branch
@@ -214,9 +214,9 @@ def _reopen(run: RecordedRun, point: RestorePoint, lock: RunLock) -> dict[str, A
 
 
 def _warn_versions(folder: Path, point: Mapping[str, Any]) -> None:
-    """Warn if packages have other versions than at a checkpoint."""
+    """Warn about packages whose versions have changed since a checkpoint."""
     before, now = point["packages"], package_versions()
     if other := [name for name in now if before.get(name) != now[name]]:
         versions = ", ".join(f"{name} {now[name]} instead of {before.get(name)!s:.40}" for name in other)
-        text = f"{folder}: goes on with {versions}: its tables may not be those of a run that was never stopped"
+        text = f"{folder}: is resumed with {versions}: its tables may differ from those of an uninterrupted run"
         warnings.warn(shortened(text), PrismWarning, stacklevel=6)

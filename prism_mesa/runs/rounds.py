@@ -19,7 +19,7 @@ from prism_mesa.streams import digest64
 
 
 class RunTimer:
-    """The clocks of a run, from when the timer is made.
+    """The clocks of a run, which start when the timer is made.
 
     Attributes:
         rounds: CPU seconds of each completed round, without its records.
@@ -31,7 +31,7 @@ class RunTimer:
 
     @contextmanager
     def round(self, folder: Records) -> Iterator[None]:
-        """Count the block as a round, without what its records take."""
+        """Time a round without its records."""
         at = time.process_time() - folder.cpu_s
         yield
         self.rounds.append(time.process_time() - folder.cpu_s - at)
@@ -42,16 +42,13 @@ class RunTimer:
         return {"rounds": np.array(self.rounds, np.float64), "cpu_s": clocks["cpu_s"], "wall_s": clocks["wall_s"]}
 
     def restore(self, kept: Mapping[str, Plain]) -> None:
-        """Add what the clocks showed when the run was stopped."""
+        """Add the times of a stopped run."""
         self.rounds = kept["rounds"].tolist()
         self._cpu -= kept["cpu_s"]
         self._wall -= kept["wall_s"]
 
     def read(self) -> dict[str, float]:
-        """Return CPU and wall seconds of model, rounds and tables, and the median CPU seconds of a round but the first.
-
-        `process.machine.whole_process` includes imports.
-        """
+        """Return CPU and wall seconds without imports, and the median CPU seconds of a round after the first."""
         return {
             "cpu_s": time.process_time() - self._cpu,
             "wall_s": time.monotonic() - self._wall,
@@ -60,8 +57,8 @@ class RunTimer:
 
 
 @contextmanager
-def as_before() -> Iterator[None]:
-    """Suppress PRISM's warnings while the block repeats a run or a variant of it: the run has given them already."""
+def without_repeated_warnings() -> Iterator[None]:
+    """Suppress PRISM's warnings while the block repeats a run, which has already given them."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PrismWarning)
         yield
@@ -70,10 +67,10 @@ def as_before() -> Iterator[None]:
 def run_rounds(
     model: Any, rounds: int, records: Records, watch: RunTimer, on_round: Callable[[int], None] | None
 ) -> None:
-    """Step a model through the rounds that the watch has not counted yet; `running = False` ends them early.
+    """Step a model through the remaining rounds; `running = False` ends them early.
 
-    A signal that ends the run lets the round finish; a checkpoint is made, and KeyboardInterrupt raised. In the last
-    round it is too late.
+    After a signal, the round is completed, a checkpoint is made, and KeyboardInterrupt is raised, except in the last
+    round.
     """
     model.recorder = records
     with whole_rounds() as is_stopped:
@@ -101,14 +98,14 @@ WITHOUT_EFFECT: Final = set(
 
 
 def scope_name(values: Mapping[str, Any]) -> str:
-    """Return a name for all runs of these values (see `RunTask.scope`)."""
+    """Return a name for all runs with these values (see `RunTask.scope`)."""
     return f"{digest64(json.dumps(values, sort_keys=True)):016x}"
 
 
 def run_summary(
     records: Records, ending: Mapping[str, Any], results: Mapping[str, Any], watch: RunTimer
 ) -> dict[str, Any]:
-    """Return the summary of a run: its folder, how it ended, its results, its costs and notes."""
+    """Return the summary of a run: folder, status, results, costs and notes."""
     return {
         "run_dir": None if records.path is None else str(records.path),
         **ending,

@@ -1,6 +1,5 @@
-"""The files of a run's folder: their names, and how they are read and checked."""
+"""Read and check the files in the folder of a run."""
 
-import errno
 import json
 import os
 import re
@@ -14,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from prism_mesa.economy.tables import ECONOMY_TABLES
-from prism_mesa.errors import DataError, PrismError, did_you_mean, printable, shortened
+from prism_mesa.errors import DataError, PrismError, did_you_mean
 from prism_mesa.params import shown
 from prism_mesa.runs.process.machine import memory_bytes
 from prism_mesa.runs.records.table_checks import RUN_TABLES, check_columns, check_values
@@ -25,12 +24,11 @@ from prism_mesa.social.world.parquet_files import unpacked_size
 LEDGER = "decisions.sqlite"
 MANIFEST = "manifest.json"
 MOST_MANIFEST_BYTES = 64 * 2**20
-_LONGEST_PATH = 200
 _NAMED = 3
 
 
-def folder_of(run: object) -> Path:
-    """Return the folder of a run, given as a result or a path; raises DataError if it is neither."""
+def run_folder(run: object) -> Path:
+    """Return the folder of a result, or a path as it is; raises DataError for other values."""
     path = os.fspath(run) if isinstance(run, str | os.PathLike) else None
     if not isinstance(path, str):
         raise DataError(f"run: give a RunResult or the folder of a run, not {shown(run)}")
@@ -38,7 +36,7 @@ def folder_of(run: object) -> Path:
 
 
 def run_around(path: str | Path) -> Path | None:
-    """Return the run's folder that a path is, or lies in; None if there is none."""
+    """Return the folder of the run that contains a path; None if there is none."""
     where = Path(path).resolve()
     for folder in (where, *where.parents):
         with suppress(DataError):
@@ -48,56 +46,51 @@ def run_around(path: str | Path) -> Path | None:
 
 
 def check_out(out: str | Path) -> None:
-    """Check that a folder for output does not lie in a run; raises DataError if it does."""
+    """Raise DataError if a folder for output lies in a run."""
     run = run_around(out)
     if run is not None:
-        raise DataError(f"--out: {out}: lies in the folder of a run, {run}, which is only read: name another")
+        raise DataError(f"--out: {out}: lies in the folder of a run, {run}: name another folder")
 
 
-def file_of(run: str | Path, table: str) -> Path:
+def table_path(run: str | Path, table: str) -> Path:
     """Return the path of a run's table: a file, or a folder of parts."""
     return Path(run) / f"{table}.parquet"
 
 
 def has_table(run: str | Path, table: str) -> bool:
-    """Return whether a run's folder has a table."""
-    return file_of(run, table).exists()
+    """Return whether a run has a table."""
+    return table_path(run, table).exists()
 
 
 def read_table(run: str | Path, table: str, columns: Sequence[str] | None = None) -> pd.DataFrame:
-    """Return a table of a run, or only some of its columns.
-
-    Raises:
-        DataError: If there is no such run, table or column, or it is damaged.
-    """
+    """Return a table of a run, or some of its columns; raises DataError if it is missing or damaged."""
     file = _checked_table(run, table)
     with naming_file(file):
         _check_size(file, columns)
         read = pq.ParquetDataset(file, partitioning=None)
         check_columns(str(file), table, read.schema, columns or ())
         columns_read = read.read(columns=None if columns is None else list(columns))
-        columns_read.validate(full=True)  # else a text that is not UTF-8 fails only where it is used
+        columns_read.validate(full=True)  # finds texts that are not UTF-8
         rows: pd.DataFrame = columns_read.to_pandas(ignore_metadata=True)
     check_values(str(file), table, rows)
     return rows
 
 
 def filled_table(run: Path, name: str, columns: Sequence[str]) -> pd.DataFrame:
-    """Return some columns of a table; raises DataError if it is missing, or has no rows."""
+    """Return columns of a table; raises DataError if it is missing or empty."""
     table = read_table(run, name, columns)
     if table.empty:
         raise DataError(f"{run}: table {name!r} has no rows: there is nothing to draw")
     return table
 
 
-def batches_of(run: str | Path, table: str, columns: Sequence[str], rows: int = 1 << 16) -> Iterator[pa.RecordBatch]:
-    """Yield columns of a table in batches of at most `rows` rows, in order; types are checked, values are not.
+def read_batches(run: str | Path, table: str, columns: Sequence[str], rows: int = 1 << 16) -> Iterator[pa.RecordBatch]:
+    """Yield columns of a table in batches of at most `rows` rows; the types are checked, the values are not.
 
-    Raises:
-        DataError: If there is no such run, table or column, or it cannot be read.
+    Raises DataError if the table or a column is missing, or cannot be read.
     """
     file = _checked_table(run, table)
-    for part in files_of(file):
+    for part in table_files(file):
         with naming_file(part):
             _check_size(part, columns)
         with naming_file(part), pq.ParquetFile(part) as opened:
@@ -106,42 +99,43 @@ def batches_of(run: str | Path, table: str, columns: Sequence[str], rows: int = 
 
 
 def _check_size(file: Path, columns: Sequence[str] | None) -> None:
-    """Check that columns fit into half of the memory, unpacked: a file of a few kB can hold gigabytes."""
-    most, size = memory_bytes() // 2, 0
-    for part in files_of(file):
-        size += unpacked_size(part, columns, most - size)
-        if size > most:
-            raise DataError(f"{file}: it unpacks to more than {most:,} bytes, half of the memory there is here")
+    """Raise DataError if unpacked columns need more than half of the memory; a small file can hold gigabytes."""
+    limit, size = memory_bytes() // 2, 0
+    for part in table_files(file):
+        with naming_file(part):
+            size += unpacked_size(part, columns, limit - size)
+        if size > limit:
+            raise DataError(f"{file}: it unpacks to more than {limit:,} bytes, half of this machine's memory")
 
 
-def columns_of(run: str | Path, table: str) -> list[str]:
-    """Return the names of a table's columns; an older run may have fewer."""
+def read_column_names(run: str | Path, table: str) -> list[str]:
+    """Return the names of a table's columns; older runs may have fewer."""
     file = _checked_table(run, table)
     with naming_file(file):
-        return [str(name) for name in pq.read_schema(files_of(file)[0]).names]
+        return [str(name) for name in pq.read_schema(table_files(file)[0]).names]
 
 
 def count_rows(run: str | Path, table: str) -> int:
     """Return the number of rows of a table, without reading them."""
     file = _checked_table(run, table)
     with naming_file(file):
-        return sum(pq.read_metadata(part).num_rows for part in files_of(file))
+        return sum(pq.read_metadata(part).num_rows for part in table_files(file))
 
 
-def files_of(table: Path) -> list[Path]:
+def table_files(table: Path) -> list[Path]:
     """Return the files of a table in the order of its rows."""
     return sorted(table.glob("part-*.parquet")) if table.is_dir() else [table]
 
 
 def _checked_table(run: str | Path, table: str) -> Path:
-    """Return the path of a table that is there, and lies in the folder."""
+    """Return the path of a table; raises DataError if it is missing, or lies outside of the folder."""
     if table not in RUN_TABLES:
         allowed = tuple(ECONOMY_TABLES if has_table(run, "indicators") else SOCIAL_TABLES)
-        raise DataError(f"{table!r} is no table of a run ({', '.join(allowed)}).{did_you_mean(table, allowed)}")
-    file = file_of(run, table)
+        raise DataError(f"{table!r} is not a table of a run ({', '.join(allowed)}).{did_you_mean(table, allowed)}")
+    file = table_path(run, table)
     if not has_table(run, table):
-        have = ", ".join(sorted(re.sub(r"\.parquet$", "", f.name) for f in Path(run).glob("*.parquet")))
-        raise DataError(f"{run}: no table {table!r} there (it has: {have or 'none'})")
+        tables = ", ".join(sorted(re.sub(r"\.parquet$", "", f.name) for f in Path(run).glob("*.parquet")))
+        raise DataError(f"{run}: no table {table!r} there (it has: {tables or 'none'})")
     parts = sorted(file.iterdir()) if file.is_dir() else [file]  # all files of a folder are read
     for part in parts:
         check_within(Path(run), part)
@@ -151,65 +145,46 @@ def _checked_table(run: str | Path, table: str) -> Path:
 
 
 def check_within(run: Path, file: Path) -> None:
-    """Check that a file of a run's folder is plain, and no link out of it, unless the user made the run.
+    """Raise DataError if a file of a run is a link out of its folder, unless the user made the run.
 
-    The same holds for the logs that SQLite reads beside a ledger. Raises DataError.
+    This includes the logs that SQLite reads beside a ledger.
     """
     if not file.is_file():
-        raise DataError(f"{file}: is no plain file: nothing is read from it")
+        raise DataError(f"{file}: is not a regular file")
     logs = [file.with_name(f"{LEDGER}{log}") for log in ("-wal", "-journal")] if file.name == LEDGER else []
     for read in (file, *filter(Path.is_symlink, logs)):
         if not is_inside(run, read):
             with suppress(DataError):
                 if manifest_and_origin(run)[1] == "own":
                     return
-            raise DataError(f"{read}: is a link out of {run}, a run from elsewhere: put the file itself there")
+            raise DataError(
+                f"{read}: is a link out of {run}, a run from elsewhere: put the file itself into the folder"
+            )
 
 
 @contextmanager
 def naming_file(file: Path) -> Iterator[None]:
-    """Turn errors of reading `file` into one line that names it."""
+    """Raise an error of reading a file as a DataError that names the file."""
     try:
         yield
     except PrismError:
         raise
-    except _UNREADABLE as error:
-        where, why = _damaged_part(file, error)
-        raise DataError(f"{where}: cannot be read: {next(iter(str(why).splitlines()), 'it is damaged')}") from None
-
-
-_UNREADABLE = (OSError, pa.ArrowException, ValueError, OverflowError)  # UnicodeDecodeError is a ValueError
-
-
-def _damaged_part(file: Path, error: Exception) -> tuple[Path, Exception]:
-    """Return the first part of a table that cannot be read, or the table itself, and the error."""
-    for part in files_of(file) if file.is_dir() else ():
-        try:
-            pq.ParquetFile(part).read().validate(full=True)
-        except _UNREADABLE as fault:
-            return part, fault
-    return file, error
+    except (OSError, pa.ArrowException, ValueError, OverflowError) as error:  # UnicodeDecodeError is a ValueError
+        raise DataError(f"{file}: cannot be read: {next(iter(str(error).splitlines()), 'it is damaged')}") from None
 
 
 def read_manifest(run: str | Path) -> dict[str, Any]:
-    """Return the manifest of a run's folder, unchecked (`manifest.read_run` checks it).
-
-    Raises:
-        DataError: If the folder holds no run, or its manifest cannot be read.
-    """
+    """Return the unchecked manifest of a run (see `manifest.read_run`); raises DataError if it cannot be read."""
     return manifest_and_origin(run)[0]
 
 
 def manifest_and_origin(run: str | Path) -> tuple[dict[str, Any], Origin]:
-    """Return the manifest of a run's folder without its signature, and its origin; see `read_manifest`."""
+    """Return the manifest of a run without its signature, and its origin; see `read_manifest`."""
     file = Path(run) / MANIFEST
-    with naming_file(file):
-        size = _file_size(file)
-    if size is None:
-        where = printable(shortened(str(run), _LONGEST_PATH))
-        raise DataError(f"{where}: no run there: {_what_is_there(Path(run))}")
-    if size > MOST_MANIFEST_BYTES:
-        raise DataError(f"{file}: has more than {MOST_MANIFEST_BYTES // 2**20} MB: is none that PRISM wrote")
+    if not os.path.isfile(file):  # Path.is_file raises for a name that is too long
+        raise DataError(f"{run}: no run there: {_explain_no_run(Path(run))}")
+    if file.stat().st_size > MOST_MANIFEST_BYTES:
+        raise DataError(f"{file}: has more than {MOST_MANIFEST_BYTES // 2**20} MB, so PRISM did not write it")
     try:
         manifest = json.loads(file.read_bytes().decode("utf-8"))
     except (OSError, ValueError, RecursionError) as error:
@@ -218,28 +193,16 @@ def manifest_and_origin(run: str | Path) -> tuple[dict[str, Any], Origin]:
         raise DataError(f"{file}: cannot be read: it holds a {type(manifest).__name__}, not keys and values")
     whose = origin(manifest)
     if whose != "own" and not is_inside(Path(run), file):
-        raise DataError(f"{file}: is a link out of {run}, a run from elsewhere: put the file itself there")
+        raise DataError(f"{file}: is a link out of {run}, a run from elsewhere: put the file itself into the folder")
     return {key: value for key, value in manifest.items() if key != SIGNATURE}, whose
 
 
-def _file_size(file: Path) -> int | None:
-    """Return the bytes of a file; None if there is none, as for a name that is too long."""
-    try:
-        return file.stat().st_size if file.is_file() else None
-    except OSError as error:
-        if error.errno == errno.ENAMETOOLONG:
-            return None
-        raise
-
-
-def _what_is_there(folder: Path) -> str:
-    """Return why a folder without a manifest is no run."""
+def _explain_no_run(folder: Path) -> str:
+    """Explain why a folder without a manifest is not a run."""
     if not os.path.isdir(folder):
         return "it is a file; give the run's folder" if os.path.isfile(folder) else "there is no such folder"
     if (folder / "runs.parquet").exists():
-        first = next((file.parent.name for file in sorted(folder.glob(f"runs/*/{MANIFEST}"))), None)
-        where = "rows of runs.parquet" if first is None else f"in {folder / 'runs'}, such as {printable(first)}"
-        return f"it holds a study: its runs are {where}"
+        return f"it holds a study, which keeps its runs in {folder / 'runs'} with keep: tables"
     runs = sorted(file.parent.name for file in folder.glob(f"*/{MANIFEST}"))
-    inside = f" (folders in it that have one: {', '.join(runs[-_NAMED:])})" if runs else ""
+    inside = f" (folders in it with one: {', '.join(runs[-_NAMED:])})" if runs else ""
     return f"{MANIFEST} is missing{inside}"

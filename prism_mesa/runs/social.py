@@ -12,7 +12,7 @@ from typing import Any
 from prism_mesa.errors import PrismWarning
 from prism_mesa.reasoner import AnyReasoner, Reasoner
 from prism_mesa.reasoner.distilled import distilled_record, keep_copy
-from prism_mesa.runs.config import INPUT_FILES, Config, as_given
+from prism_mesa.runs.config import INPUT_FILES, Config, read_config
 from prism_mesa.runs.identity import code_version, inputs_one_by_one, inputs_version
 from prism_mesa.runs.lifecycle import RunResult, resume_to_completion, run_in_memory, run_to_completion
 from prism_mesa.runs.manifest import llm_facts
@@ -61,12 +61,12 @@ def start_run(
 ) -> "PlatformRun":
     """Return a run with its model; arguments as for `run`, and `world` as for `SocialModel`."""
     watch = RunTimer()
-    config = as_given(Config, config)
+    config = read_config(Config, config)
     model = SocialModel(config, chart=chart, reasoner=reasoner, world=world)
     if prepare is not None:
         prepare(model)
     model.require_agent_fields()
-    made_in_python = [thing is not None for thing in (chart, prepare, reasoner)]
+    made_in_python = [value is not None for value in (chart, prepare, reasoner)]
     return PlatformRun(model, config, made_in_python, watch, on_round)
 
 
@@ -81,18 +81,18 @@ class PlatformRun:
     on_round: Callable[[int], None] | None
 
     def keep(self, out: str | Path, name: str, *, dated: bool = True) -> RunResult:
-        """Run it and keep it in a folder (see `lifecycle.run_to_completion`)."""
+        """Run and keep a folder (see `lifecycle.run_to_completion`)."""
         with self.model.guard_warnings.deferred(self.model.chart):
             return run_to_completion(self, out, name, self.tables, dated=dated)
 
     def run_in_memory(self, records: Records, name: str) -> dict[str, Any]:
-        """Run it and return its summary (see `lifecycle.run_in_memory`)."""
+        """Run and return the summary (see `lifecycle.run_in_memory`)."""
         with self.model.guard_warnings.deferred(self.model.chart):
             return run_in_memory(self, records, name)
 
     @property
     def tables(self) -> dict[str, TableSchema]:
-        """The tables that it writes, by name."""
+        """The schemas of its tables, by name."""
         return tables_with(self.model.platform.attributes.known, self.model.platform.llms.names)
 
     @property
@@ -100,8 +100,8 @@ class PlatformRun:
         """The reasoner, if it asks an LLM."""
         return self.model.reasoner if isinstance(self.model.reasoner, Reasoner) else None
 
-    def go_on(self, folder: RunFolder, manifest: Mapping[str, Any], name: str, round_: int) -> RunResult:
-        """Go on with it in its folder (see `lifecycle.resume_to_completion`)."""
+    def resume(self, folder: RunFolder, manifest: Mapping[str, Any], name: str, round_: int) -> RunResult:
+        """Resume the run in its folder (see `lifecycle.resume_to_completion`)."""
         with self.model.guard_warnings.deferred(self.model.chart):
             return resume_to_completion(self, folder, manifest, name, round_)
 
@@ -111,13 +111,13 @@ class PlatformRun:
         return self.config.checkpoint_every
 
     def scope(self) -> str:
-        """Return a name for all values that affect the tables."""
+        """Return a name for the values that affect the tables."""
         asked = None if self.asked is None else self.asked.params
         how = {} if asked is None else {"answer": asked.answer, "persona": asked.persona}
         return platform_scope(self.config, how, (distilled_record(self.model.reasoner) or {}).get("digest"))
 
     def facts(self) -> dict[str, Any]:
-        """Return the configuration, who decides and writes, and whose rows are recorded."""
+        """Return the configuration, the deciders and writers, and the recorded agents."""
         model, writer = self.model, self.model.writer
         return {
             "system": "social",
@@ -137,14 +137,14 @@ class PlatformRun:
         }
 
     def carry_out(self, folder: Records) -> str:
-        """Run the rounds; return an error if too many answers were fallbacks, or a guard always raised."""
+        """Run the rounds; return an error if there were too many fallbacks, or a guard always raised."""
         model = self.model
         if folder.path is not None:
             keep_copy(model.reasoner, folder.path)
         if folder.checkpoints is not None:
             folder.checkpoints.world = model.platform.world_to_keep
         with warnings.catch_warnings(), closing(model):
-            warnings.filterwarnings("ignore", f".*{re.escape(KEY)}", PrismWarning)  # the run's status says so
+            warnings.filterwarnings("ignore", f".*{re.escape(KEY)}", PrismWarning)  # the status of the run reports it
             run_rounds(model, self.config.rounds, folder, self.watch, self.on_round)
         return shortfall(model.platform) or _failing_guards(model)
 
@@ -163,9 +163,9 @@ class PlatformRun:
 
 
 def platform_scope(params: SocialParams, how: Mapping[str, Any], distilled: str | None) -> str:
-    """Return a name for all values that affect the tables of a run (see `RunTask.scope`).
+    """Return a name for the values that affect the tables of a run (see `RunTask.scope`).
 
-    `how` has keys of the reasoner with nulls resolved, and `distilled` is the digest of its distilled model.
+    `how` has keys of the reasoner with nulls resolved; `distilled` is the digest of the distilled model.
     """
     without: dict[str, Any] = {"name": True, "checkpoint_every": True, "records": True, "reasoner": WITHOUT_EFFECT}
     values = params.model_dump(mode="json", exclude=without)
@@ -177,19 +177,19 @@ def platform_scope(params: SocialParams, how: Mapping[str, Any], distilled: str 
 
 def _failing_guards(model: SocialModel) -> str:
     guards = guards_that_always_fail(model.chart)
-    return f"{guards}; correct it, or leave it out ('prism chart' shows where it stands)" if guards else ""
+    return f"{guards}; correct or remove it ('prism chart' shows its place)" if guards else ""
 
 
 def _writer(writer: Any) -> dict[str, Any]:
-    each = [{"name": client.name, **client.decoding} for client in writer.clients.values()]
-    return {**each[0], "llms": each} if len(each) > 1 else each[0]
+    llms = [{"name": client.name, **client.decoding} for client in writer.clients.values()]
+    return {**llms[0], "llms": llms} if len(llms) > 1 else llms[0]
 
 
 def _llm(reasoner: Reasoner | None) -> dict[str, Any] | None:
-    """Return the LLM and how it is asked; None if the rule decides."""
+    """Return the facts of the LLM for the manifest; None if the rule decides."""
     if reasoner is None:
         return None
     how = {key: getattr(reasoner.params, key) for key in ("answer", "persona", "ledger")}
     oracles = reasoner.oracles.values()
-    each = [llm_facts(reasoner.kind, oracle, getattr(oracle, "client", None), **how) for oracle in oracles]
-    return {**each[0], "name": ", ".join(reasoner.llms), "llms": each} if reasoner.llms else each[0]
+    llms = [llm_facts(reasoner.kind, oracle, getattr(oracle, "client", None), **how) for oracle in oracles]
+    return {**llms[0], "name": ", ".join(reasoner.llms), "llms": llms} if reasoner.llms else llms[0]

@@ -1,4 +1,4 @@
-"""The summary of a run of a platform: its results in numbers, as ``prism run --json`` prints them."""
+"""The summary of a platform's run, as ``prism run --json`` prints it."""
 
 from collections import Counter
 from math import isfinite
@@ -23,15 +23,15 @@ def platform_summary(model: SocialModel, trees: pd.DataFrame, rounds: int) -> di
     """Return the summary of a model after `rounds` rounds; `trees` are its `social.cascades.cascades`."""
     shares, joined = model.agent_ticks / max(1, int(model.agent_ticks.sum())), model.population.has_joined
     totals, kind = model.totals, model.posts.kind
-    elsewhere = (model.reasoner.note, shortfall(model.platform))  # other lines of the summary have these
+    shown_elsewhere = (model.reasoner.note, shortfall(model.platform))
     posted = np.bincount(model.posts.author[kind == POST], minlength=len(model.population))
     return {
         "seed": model.params.seed,
         "agents": int(model.population.present.sum()),
         "follows": model.network.n_edges,
         "direction": model.params.network.edges and (model.params.network.direction or "null"),
-        "most_followers": _first(model, "followers", model.network.n_followers),
-        "follows_most": _first(model, "follows", model.network.n_followees),
+        "most_followers": _find_largest(model, "followers", model.network.n_followers),
+        "follows_most": _find_largest(model, "follows", model.network.n_followees),
         **_network_changes(model),
         **_churn(model),
         **_opinions(model),
@@ -60,7 +60,7 @@ def platform_summary(model: SocialModel, trees: pd.DataFrame, rounds: int) -> di
         "guard_errors": dict(model.chart.guard_errors),
         "guards_by_row": sorted(model.row_by_row_guards),
         "notes": [
-            *(note for note in model.notes if note not in elsewhere),
+            *(note for note in model.notes if note not in shown_elsewhere),
             *_repeated(model),
             *_unwritten(model),
             *_unseen(model, rounds),
@@ -70,7 +70,7 @@ def platform_summary(model: SocialModel, trees: pd.DataFrame, rounds: int) -> di
 
 
 def _network_changes(model: SocialModel) -> dict[str, Any]:
-    """Return the follows before and after, and the events between; nothing for a fixed network."""
+    """Return the numbers of follows before and after, and of events; empty for a fixed network."""
     events = {event: model.relations.counts[event] for event in FOLLOW_EVENTS}
     if model.params.network.dynamics == "fixed" and not any(events.values()):
         return {}
@@ -79,7 +79,7 @@ def _network_changes(model: SocialModel) -> dict[str, Any]:
 
 
 def _churn(model: SocialModel) -> dict[str, Any]:
-    """Return how many agents were there first, last and on average, and how many came and went."""
+    """Return the numbers of agents at the start, at the end and on average, and of churn events."""
     totals = model.totals
     if not model.params.has_churn and not any(totals[event] for event in CHURN_EVENTS):
         return {}
@@ -94,18 +94,18 @@ def _churn(model: SocialModel) -> dict[str, Any]:
 
 
 def _agent_rounds(model: SocialModel, rounds: int) -> int:
-    """Return the sum over rounds of the agents that are there."""
+    """Return the number of present agents, summed over rounds."""
     return max(1, model.totals["there"] if model.params.has_churn else len(model.population) * rounds)
 
 
 def _unwritten(model: SocialModel) -> list[str]:
-    """Return a note on posts of a file, or seeded ones, that did not appear, if any."""
+    """Return a note on posts of a file or seeded posts that did not appear, if any."""
     n = model.totals["unwritten"]
     return [f"{counted(n, 'post')} of posts.file or posts.seeded did not appear: the author was not there"] if n else []
 
 
 def _unseen(model: SocialModel, rounds: int) -> list[str]:
-    """Return a note with the reason if no post was seen at all: then nothing else can have happened."""
+    """Return a note with the reason if no post was seen, because then nothing else can have happened."""
     totals, feed = model.totals, model.params.feed
     if not rounds or any(totals[name] for name in ("impressions", "likes", "replies", "reshares")):
         return []
@@ -114,14 +114,14 @@ def _unseen(model: SocialModel, rounds: int) -> list[str]:
     elif not totals["online"]:
         why = "no agent came online (agents.activity, agents.hours)"
     elif not model.network.n_edges:
-        why = f"nobody follows anybody (network.*), and feed.mode={feed.mode} brought nothing from outside"
+        why = f"no agent follows another (network.*), and feed.mode={feed.mode} adds no posts from outside"
     else:
-        why = "nothing had come into the feed of an agent by the time it came online (rounds, feed.*)"
+        why = "feeds were empty when agents came online (rounds, feed.*)"
     return [f"{NOTHING_HAPPENED}: no post was seen in {counted(rounds, 'round')}, as {why}"]
 
 
 def _opinions(model: SocialModel) -> dict[str, Any]:
-    """Return the spread of opinions before the first round and now, and what moved them; nothing if they are fixed."""
+    """Return the spread of opinions before and after, and the numbers of moves; empty for fixed opinions."""
     name = model.params.opinions.of
     if name is None:
         return {}
@@ -137,20 +137,20 @@ def _opinions(model: SocialModel) -> dict[str, Any]:
 
 
 def _repeated(model: SocialModel) -> list[str]:
-    """Return a note on moves to an engaging state that did not count, if any."""
+    """Return a note on repeated engagements that did not count, if any."""
     n = model.totals["repeated"]
     once = "an agent likes and reshares a root once, and answers a post once a round"
     return [f"{n} moves to an engaging state did not count: {once}"] if n else []
 
 
-def _first(model: SocialModel, what: str, counts: npt.NDArray[np.int32]) -> dict[str, Any]:
+def _find_largest(model: SocialModel, what: str, counts: npt.NDArray[np.int32]) -> dict[str, Any]:
     """Return the row, id and count of the first agent with the highest count."""
     row = int(counts.argmax())
     return {"agent": row, "id": model.population.ids[row], what: int(counts[row])}
 
 
 def _spent(model: SocialModel, rounds: int) -> dict[str, float]:
-    """Return calls and tokens of the LLM, in all and for 1,000 agent-rounds."""
+    """Return the LLM's calls and tokens, in total and per 1,000 agent-rounds."""
     usage = getattr(model.reasoner, "usage", Counter())
     tokens = usage["prompt_tokens"] + usage["completion_tokens"]
     thousands = _agent_rounds(model, rounds) / 1000
@@ -163,7 +163,7 @@ def _spent(model: SocialModel, rounds: int) -> dict[str, float]:
 
 
 def _by_llm(asked: Any) -> dict[str, Any]:
-    """Return cost and answers of each of several LLMs; nothing for one LLM."""
+    """Return the cost and answers of each LLM; empty for a single LLM."""
     llms: dict[str, dict[str, int]] = {}
     for llm, counts in sorted(getattr(asked, "by_llm", {}).items()):
         tokens, failed = counts["prompt_tokens"] + counts["completion_tokens"], counts["fallback"] + counts["failed"]
@@ -174,7 +174,7 @@ def _by_llm(asked: Any) -> dict[str, Any]:
 
 
 def _writing(model: SocialModel) -> dict[str, Any] | None:
-    """Return the outcomes and cost of texts that an LLM writes; None if it writes none."""
+    """Return the outcomes and cost of written texts; None if no LLM writes."""
     if model.writer is None:
         return None
     usage, written = model.writer.usage, model.written
@@ -190,7 +190,7 @@ def _writing(model: SocialModel) -> dict[str, Any] | None:
 
 
 def _rates(model: SocialModel, rounds: int) -> dict[str, float]:
-    """Return open choices per agent and round, and the shares that were fallbacks, cached, or over a budget."""
+    """Return open choices per agent-round, and the shares of fallbacks, cached answers, and answers over budget."""
     asked = max(1, model.totals["open"])
     return {
         "open": model.totals["open"] / _agent_rounds(model, rounds),

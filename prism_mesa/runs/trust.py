@@ -1,7 +1,7 @@
-"""Whether a run's folder was made by this user, and what of it may be used.
+"""Trust in the folder of a run.
 
-Manifests and checkpoints are signed with a key in the user's data folder. Without `trust` no other folder is resumed or
-branched: none of its modules is imported, none of its servers asked, and no file outside of it read.
+Manifests and checkpoints are signed with a key in the user's data folder. Without `trust`, PRISM does not resume or
+branch other runs, import their modules, ask their servers, or read files outside of their folders.
 """
 
 import hmac
@@ -37,25 +37,24 @@ type Origin = Literal["own", "unsigned", "changed"]
 
 @dataclass(frozen=True)
 class Named:
-    """Something outside a folder that it names: the key, its value, and the use."""
+    """A server, module or file outside of a folder that a configuration names: the key, its value, and its use."""
 
     key: str
     value: str
-    does: str
+    use: str
 
     def __str__(self) -> str:
-        return f"{self.key}={shortened(self.value, 90)} ({self.does})"
+        return f"{self.key}={shortened(self.value, 90)} ({self.use})"
 
 
 class _NoKeyError(Exception):
-    """There is no key, and none could be made."""
+    """The user's key is missing, and cannot be made."""
 
 
 def key_file() -> Path:
     """Return the path of the user's key: ``$XDG_DATA_HOME/prism-mesa/key``, or below ``~/.local/share``.
 
-    Raises:
-        RuntimeError: If the user has no home.
+    Raises RuntimeError if the user has no home.
     """
     folder = Path(os.environ.get("XDG_DATA_HOME", ""))
     if not folder.is_absolute():  # as the XDG specification says
@@ -64,9 +63,9 @@ def key_file() -> Path:
 
 
 def sign(manifest: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
-    """Return a manifest as JSON values with its signature, and an empty string; or without one, and the reason.
+    """Return a manifest with its signature, and an empty string; or without a signature, and the reason.
 
-    Within `unsigned` it is not signed, and there is no reason to tell.
+    In an `unsigned` block, there is neither a signature nor a reason.
     """
     values: dict[str, Any] = json.loads(json.dumps(manifest, default=str))
     values.pop(SIGNATURE, None)
@@ -83,7 +82,7 @@ def sign(manifest: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
 
 @contextmanager
 def unsigned() -> Iterator[None]:
-    """Sign nothing in the block: a run made of a foreign configuration is foreign too."""
+    """Sign no manifests in the block, because a run from a foreign configuration is foreign too."""
     token = _unsigned.set(True)
     try:
         yield
@@ -92,7 +91,7 @@ def unsigned() -> Iterator[None]:
 
 
 def origin(manifest: Mapping[str, Any]) -> Origin:
-    """Return whether this user signed a manifest, and it has not changed since."""
+    """Return whether the user signed a manifest that has not changed since."""
     values = dict(manifest)
     signature = values.pop(SIGNATURE, None)
     if signature is None:
@@ -105,19 +104,19 @@ def origin(manifest: Mapping[str, Any]) -> Origin:
 
 
 def require_trust(folder: Path, whose: Origin, named: Sequence[Named], *, trust: bool, instead: str = "") -> None:
-    """Raise DataError if what a folder names may not be used; it says how to allow it, or what to do `instead`."""
+    """Raise DataError if a folder from elsewhere names resources; the error says how to allow them."""
     if trust or whose == "own" or not named:
         return
     listed = "; ".join(map(str, named[:_MOST_NAMED]))
     more = f"; and {len(named) - _MOST_NAMED} more" if len(named) > _MOST_NAMED else ""
     raise DataError(
-        f"{folder}: {_NOT_OWN[whose]}, and it names {listed}{more}: nothing of that is used unless you "
+        f"{folder}: {_NOT_OWN[whose]}, and it names {listed}{more}: to use that, "
         f"{f'{instead}, or ' if instead else ''}allow it with --trust (in Python trust=True)"
     )
 
 
 def require_own(folder: Path, whose: Origin, doing: str, *, trust: bool) -> None:
-    """Raise DataError if the user neither made a run nor trusts it, before `doing` (`resuming` or `branching`)."""
+    """Raise DataError before `doing` (resuming or branching) if the user neither made a run nor trusts it."""
     if not trust and whose != "own":
         raise DataError(
             f"{folder}: {_NOT_OWN[whose]}: {doing} it uses its checkpoints, and the modules, servers and files that it "
@@ -137,7 +136,7 @@ def seal(parts: Iterable[Buffer]) -> bytes:
 
 
 def is_inside(folder: Path, path: str | Path) -> bool:
-    """Return whether a path, with all links followed, lies in a folder."""
+    """Return whether a path lies in a folder, after following links."""
     try:
         return Path(path).resolve().is_relative_to(folder.resolve())
     except (OSError, ValueError, RuntimeError):  # a loop of links, an impossible name
@@ -150,8 +149,8 @@ def _signature(values: Mapping[str, Any], key: bytes) -> str:
 
 
 def _key(*, make: bool = False) -> bytes:
-    """Return the user's key; with `make`, make it if it is missing. Raises `_NoKeyError`."""
-    does = "a key to sign runs with cannot be made" if make else "the key that runs are signed with cannot be read"
+    """Return the user's key; `make` creates a missing key. Raises `_NoKeyError`."""
+    fault = "the key for signing runs cannot be made" if make else "the key for signing runs cannot be read"
     try:
         file = key_file()
         if make and not file.exists():
@@ -159,14 +158,14 @@ def _key(*, make: bool = False) -> bytes:
             _make_key(file)
         key = file.read_bytes()
     except (OSError, RuntimeError, ValueError) as error:
-        raise _NoKeyError(f"{does} ({error})") from None
+        raise _NoKeyError(f"{fault} ({error})") from None
     if len(key) != KEY_BYTES:
-        raise _NoKeyError(f"{file}: is no key, which has {KEY_BYTES} bytes (delete it, and a new one is made)")
+        raise _NoKeyError(f"{file}: is not a key of {KEY_BYTES} bytes (delete it, and PRISM makes a new key)")
     return key
 
 
 def _make_key(file: Path) -> None:
-    """Write a new key in one piece, so that two processes agree on one."""
+    """Write a new key in one piece, so that two processes use the same key."""
     handle, part = mkstemp(prefix=".key-", dir=file.parent)  # only its owner may read it
     try:
         with os.fdopen(handle, "wb") as stream:

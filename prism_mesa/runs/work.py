@@ -1,4 +1,4 @@
-"""What a run does, and where its records go, as `lifecycle` and `rounds` see them."""
+"""Protocols of runs, their records and checkpoints."""
 
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -10,7 +10,7 @@ from prism_mesa.snapshot import Plain
 
 
 class AnswerRecorder(Protocol):
-    """A reasoner or an LLM client, which keeps its answers in a store."""
+    """A reasoner or an LLM client with a store of answers."""
 
     store: AnswerStore
 
@@ -20,18 +20,18 @@ class Checkpointing(Protocol):
 
     Attributes:
         cpu_s: CPU seconds spent on them.
-        world: Returns the drawn world, which is kept once beside them; None if nothing is kept.
+        world: Returns the drawn world, to write it once; None if it is not written.
     """
 
     cpu_s: float
     world: Callable[[], Mapping[str, Plain] | None] | None
 
     def round_done(self, done: int, state: Callable[[], Mapping[str, Plain]], *, last: bool) -> None:
-        """Make a checkpoint if one is due; `last`: the run stops now."""
+        """Make a checkpoint if it is due, or if this is the `last` round before a stop."""
 
 
 class Records(Protocol):
-    """Where the records of a run go: a `RunFolder`, or `RowsInMemory`.
+    """The records of a run: a `RunFolder` or `RowsInMemory`.
 
     Attributes:
         cpu_s: CPU seconds spent on them.
@@ -51,34 +51,34 @@ class Records(Protocol):
         """Append rows to a table."""
 
     def write_whole(self, table: str, blocks: Rows | Iterable[Rows]) -> None:
-        """Write a table, and replace what it held."""
+        """Replace a table."""
 
     def round_done(self) -> None:
         """Count a round."""
 
 
 class RunTask[R](Protocol):
-    """What one kind of run does between its first manifest and its end; its records go to an `R`."""
+    """A run of a platform, of nations, or a survey; its records go to an `R`."""
 
     @property
     def asked(self) -> AnswerRecorder | None:
         """The LLM or reasoner that is asked, if any."""
 
     def scope(self) -> str:
-        """Return a name that runs share if equal answers give them equal tables."""
+        """Return a name that is equal for runs whose tables differ only by their answers."""
 
     @property
     def checkpoint_every(self) -> int | None:
         """Rounds from one checkpoint to the next; None: by time; 0: no checkpoints."""
 
     def facts(self) -> dict[str, Any]:
-        """Return what the manifest says before the run begins, besides `machine.provenance`."""
+        """Return facts for the manifest, besides `machine.provenance`."""
 
     def carry_out(self, folder: R) -> str:
-        """Run it; return why it counts as failed although it reached its end, or an empty string."""
+        """Run; return why a complete run counts as failed, or an empty string."""
 
     def where(self) -> str:
         """Return the round or quarter, for errors."""
 
     def finish(self, folder: R, ending: Mapping[str, Any]) -> dict[str, Any]:
-        """Write the last tables, and return the summary; `ending` has the status, and the error if there is one."""
+        """Write the last tables, and return the summary; `ending` has the status and the error, if any."""

@@ -1,4 +1,4 @@
-"""Reading YAML: limits on its size and depth, and one line for each error."""
+"""Read YAML with limits on size and depth, and errors in one line."""
 
 import re
 from collections.abc import Iterable
@@ -10,19 +10,19 @@ import yaml
 from prism_mesa.errors import ConfigError, shortened
 
 LARGEST: Final = 2**20
-"""Most bytes of a YAML file: PyYAML reads 3 MB a second."""
+"""Largest YAML file in bytes; PyYAML reads 3 MB a second."""
 
 DEEPEST: Final = 50
-"""Most levels of lists and groups."""
+"""Deepest nesting of lists and groups."""
 
 MOST_VALUES: Final = 50_000
-"""Most values and keys of a text, with those that aliases repeat."""
+"""Largest number of values and keys, including those that aliases repeat."""
 
 _SHOWN: Final = 60
 
 
 class Loader(yaml.SafeLoader):
-    """A YAML loader with limits; what PyYAML would drop, or raise other errors for, is a YAML error with its place."""
+    """A YAML loader with limits, which raises YAML errors with a place for repeated keys and impossible values."""
 
     def __init__(self, stream: Any) -> None:
         super().__init__(stream)
@@ -30,7 +30,7 @@ class Loader(yaml.SafeLoader):
         self._aliased = False
 
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
-        """Return the next node; raises an error if it lies too deep, or there are too many."""
+        """Return the next node; raises an error if it is too deep, or there are too many nodes."""
         self._aliased |= self.check_event(yaml.AliasEvent)
         self._n += 1
         deep = f"more than {DEEPEST} levels within each other" if self._depth > DEEPEST else ""
@@ -45,14 +45,14 @@ class Loader(yaml.SafeLoader):
             self._depth -= 1
 
     def get_single_node(self) -> yaml.Node | None:
-        """Return the only document; raises an error if its aliases make too many values."""
+        """Return the only document; raises an error if its aliases create too many values."""
         node = super().get_single_node()
         if node is not None and self._aliased:
             _check_aliases(node, {})
         return node
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        """Return a mapping; a repeated key is an error, where PyYAML would drop the first."""
+        """Return a mapping; raises an error for a repeated key, where PyYAML drops the first value."""
         seen: set[str] = set()
         for key, _ in node.value:
             if not isinstance(key, yaml.ScalarNode) or key.tag == _MERGE:
@@ -64,7 +64,7 @@ class Loader(yaml.SafeLoader):
         return super().construct_mapping(node, deep)
 
     def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
-        """Return the value of a node; Python's error for an impossible one (30 February) becomes PyYAML's."""
+        """Return the value of a node; impossible values (30 February) raise a YAML error, not Python's."""
         try:
             return super().construct_object(node, deep)
         except (ValueError, LookupError, AttributeError, TypeError, OverflowError) as error:
@@ -74,12 +74,12 @@ class Loader(yaml.SafeLoader):
             raise yaml.constructor.ConstructorError(None, None, fault, node.start_mark) from None
 
     def construct_yaml_int(self, node: yaml.ScalarNode) -> int:
-        """Return a whole number; octal and sexagesimal numbers of YAML 1.1 are refused: 0100 would be 64."""
+        """Return a whole number; raises an error for octal and sexagesimal numbers (in YAML 1.1, 0100 is 64)."""
         _check_decimal(node, octal=True)
         return int(super().construct_yaml_int(node))
 
     def construct_yaml_float(self, node: yaml.ScalarNode) -> float:
-        """Return a number; sexagesimal numbers are refused: 1:30.5 would be 90.5."""
+        """Return a number; raises an error for sexagesimal numbers (in YAML 1.1, 1:30.5 is 90.5)."""
         _check_decimal(node, octal=False)
         return float(super().construct_yaml_float(node))
 
@@ -102,9 +102,9 @@ _KINDS: Final = {"int": "whole number", "float": "number", "bool": "truth value"
 
 
 def _check_aliases(node: yaml.Node, sizes: dict[int, int]) -> int:
-    """Return the values of a node with aliases followed; raises an error if it holds itself, or too many.
+    """Return the number of values of a node, following aliases; raises an error for cycles, or too many values.
 
-    `sizes` has the values of nodes by id; 0 for those that are being counted.
+    `sizes` has the numbers by node id; 0 while a node is being counted.
     """
     if id(node) not in sizes:
         sizes[id(node)] = 0
@@ -127,7 +127,7 @@ def _short(value: object) -> str:
 
 
 def parsed(text: str, loader: type[Loader] = Loader) -> Any:
-    """Return the value of a YAML text; raises `yaml.YAMLError` if it is not YAML, or has an impossible value."""
+    """Return the value of a YAML text; raises `yaml.YAMLError` if the text is not valid."""
     if len(text) > LARGEST:
         raise yaml.YAMLError(f"{len(text):,} characters; there can be {LARGEST:,}")
     try:
@@ -155,11 +155,11 @@ def read_yaml(
     Args:
         file: The file.
         loader: The YAML loader.
-        what: What it should be, for errors.
-        hint: What else to do if it is empty, for errors.
+        what: The kind of file, for errors.
+        hint: Advice for an empty file, for errors.
 
     Raises:
-        ConfigError: If there is no such file, or it holds anything else.
+        ConfigError: If the file is missing, or has other content.
     """
     try:
         values = parsed(_read_text(file, what), loader)
@@ -175,7 +175,7 @@ def read_yaml(
 
 
 def _read_text(file: Path, what: str) -> str:
-    """Return the text of a file; raises ConfigError if it is missing, too large, or no text."""
+    """Return the text of a file; raises ConfigError if it is missing, too large, or not text."""
     try:
         if "\0" in str(file) or not file.is_file():
             missing = f"is a folder, not a {what}" if "\0" not in str(file) and file.is_dir() else f"no such {what}"

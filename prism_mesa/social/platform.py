@@ -20,7 +20,7 @@ from prism_mesa.domain import Post
 from prism_mesa.errors import DataError, counted, one_line
 from prism_mesa.kernels.utility import Tastes, TasteTables, utilities
 from prism_mesa.reasoner import AnyReasoner, RuleReasoner
-from prism_mesa.snapshot import Plain, Restorable, restore_object, state_of
+from prism_mesa.snapshot import Plain, Restorable, restore_object, take_snapshot
 from prism_mesa.social.params import SocialParams
 from prism_mesa.social.protocols import RoundRecorder, Scripts
 from prism_mesa.social.round.feeds import Depths
@@ -177,7 +177,7 @@ class Platform(Restorable):
             "network": self.network.snapshot() if self.network is not self.first_network else None,
             "chart": self.chart.snapshot(),
             "sizes": self._sizes(),
-            "asked": [state_of(asked) for asked in self._asked()],
+            "asked": [take_snapshot(asked) for asked in self._asked()],
         }
 
     def _sizes(self) -> list[int]:

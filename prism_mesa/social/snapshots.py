@@ -9,7 +9,7 @@ import numpy as np
 from mesa import DataCollector
 
 from prism_mesa.errors import DataError, NotRestorableError
-from prism_mesa.snapshot import Plain, plain, restore_object, restored, state_of
+from prism_mesa.snapshot import Plain, plain, restore_object, restored, take_snapshot
 from prism_mesa.social.agent import SocialAgent
 from prism_mesa.social.mesa_agents import PopulationModel
 
@@ -36,7 +36,7 @@ def save_user_fields(model: object, known: Container[str]) -> dict[str, Plain]:
     fields = {name: value for name, value in vars(model).items() if name not in known}
     others = {name: value for name, value in fields.items() if not _is_simple(value)}
     try:
-        states = {name: state_of(value) for name, value in others.items()}
+        states = {name: take_snapshot(value) for name, value in others.items()}
     except NotRestorableError as error:
         raise NotRestorableError(f"the model's {', '.join(others)}: {error}") from None
     return {"simple": {name: value for name, value in fields.items() if name not in others}, "said": states}
@@ -74,7 +74,7 @@ def save_agents(model: PopulationModel) -> dict[str, Plain]:
                 raise NotRestorableError(f"{kind.__name__}: is no SocialAgent: no snapshot holds it")
             fields = {name: value for name, value in vars(agent).items() if name not in _AGENT_FIELDS}
             has_state = hasattr(agent, "snapshot") or not all(map(_is_simple, fields.values()))
-            state = (None, state_of(agent)) if has_state else (fields, None)
+            state = (None, take_snapshot(agent)) if has_state else (fields, None)
             saved.append([agent.row, _full_name(kind), *state])
     return {"classes": [_full_name(kind) for kind in made if kind is not SocialAgent], "agents": saved}
 
@@ -145,7 +145,7 @@ def restore_generators(model: mesa.Model[Any, Any], kept: Mapping[str, Plain]) -
 def save_collected(collector: object) -> Plain:
     """Return what a DataCollector has collected, or the snapshot of another collector."""
     if not isinstance(collector, DataCollector):
-        return state_of(collector)
+        return take_snapshot(collector)
     by_type = {
         time: {_full_name(kind): rows for kind, rows in kinds.items()}
         for time, kinds in collector._agenttype_records.items()

@@ -194,7 +194,7 @@ class IdleKeys:
 
     def reason(self, key: str) -> str:
         """Return why a key has no effect, or an empty text if it has one."""
-        row = next((row for row in self._rows if row.holds(key)), None)
+        row = next((row for row in self._rows if row.covers(key)), None)
         if row is not None:
             return row.why.format(self._facts)
         return next(filter(None, (mark.fault(self._values) for mark in conditions(type(self._facts.p))[key])), "")

@@ -18,7 +18,7 @@ from pydantic_core import from_json
 from prism_mesa.errors import DataError, printable, shortened
 from prism_mesa.llm.sqlite_file import FAULTS, ReadOnlyFile
 from prism_mesa.runs.process.lock import LOCK, is_locked, last_holder
-from prism_mesa.runs.process.state import STATUSES, state_of
+from prism_mesa.runs.process.state import STATUSES, read_state
 
 type Kind = Literal["platform", "nations", "survey", "interview", "study", "calibration", "validation", "unknown"]
 _RUN_KINDS: Final[dict[object, Kind]] = {
@@ -152,7 +152,7 @@ def _run_state(run: Path, values: _Values) -> _Values:
         raise ValueError(f"{_RUN}: holds no status of a run")
     config = config if isinstance(config, dict) else {}
     rounds = _whole(config.get("rounds"))
-    state = state_of(run, status, rounds)
+    state = read_state(run, status, rounds)
     return {
         "status": state.status,
         "state": str(state),

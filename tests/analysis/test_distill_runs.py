@@ -74,7 +74,7 @@ def test_a_run_with_a_share_is_repeated_and_told_and_refuses_another_model(serve
     agents = result.table("transitions").query("open")["agent"].unique()[:8]
     lines = [line for agent in agents for line in report_lines(why(result.run_dir, str(agent)))]
     assert any("no LLM was asked" in line for line in lines)
-    assert any("nearest interest told, " in line and "(a cosine: 1 the same topics" in line for line in lines)
+    assert any("the nearest known interest (" in line for line in lines)
     copy = result.run_dir / "distilled.json"
     copy.write_text(copy.read_text() + " ")
     with pytest.raises(DataError, match=r"distilled\.json has changed since the run"):
@@ -108,9 +108,9 @@ def test_the_command_reports_draws_and_shows_how_outcomes_move(prism, asked, tmp
 def test_what_cannot_be_distilled_is_said_in_one_line(prism, asked, tmp_path):
     ruled = run(WORLD | {"rounds": 1}, out=tmp_path)
     for arguments, complaint in (
-        ((ruled.run_dir,), "no LLM: there is nothing to learn"),
+        ((ruled.run_dir,), "give a run with an LLM"),
         ((tmp_path / "none",), "no run there"),
-        ((asked.run_dir, "--kind", "magic"), "'magic' is none of logistic, boosting"),
+        ((asked.run_dir, "--kind", "magic"), "'magic' is not one of logistic, boosting"),
     ):
         code, _, err = prism("distill", *arguments, "--out", tmp_path)
         assert (code, err.count("\n")) == (2, 1)

@@ -225,8 +225,8 @@ def test_json_is_one_object_and_nothing_else(talk, tmp_path):
     [
         (("nobody",), "no agent 'nobody'"),
         (("3", "--at", "9"), "no round 9"),
-        (("3", "agents.n=4"), "the run is over"),
-        (("3", "--out", "file"), "is no folder"),
+        (("3", "agents.n=4"), "the run has ended"),
+        (("3", "--out", "file"), "is not a folder"),
         (("3", "--ask", ""), "--ask"),
         (("3", "deliberation.notes_told=3"), "deliberation.notes_told: has no effect"),
     ],

@@ -92,7 +92,7 @@ def test_a_round_in_the_middle_can_be_taken_for_the_end(run_dir, tmp_path):
     survey(run_dir, of(OPEN), at=0, out=tmp_path, llm=toy(lambda prompt: seen.append(prompt) or "Well."))
     rounds = {int(found) for prompt in seen for found in re.findall(r"^Round (\d+):", prompt, re.MULTILINE)}
     assert rounds <= {0}
-    with pytest.raises(DataError, match=r"--at: no round 4 in .* \(rounds: 0 \.\. 3\)"):
+    with pytest.raises(DataError, match=r"--at: .* has no round 4 \(rounds: 0 \.\. 3\)"):
         survey(run_dir, of(OPEN), at=4, out=tmp_path, llm=toy(content))
 
 
@@ -182,7 +182,7 @@ def test_too_many_of_them_make_it_fail_with_its_tables_kept(run_dir, tmp_path):
 
     result = survey(run_dir, of(CLOSED), ("reasoner.max_concurrency=1",), out=tmp_path, llm=toy(llm))
     assert result.status == "failed"
-    assert result.summary["error"].startswith("98.8% of 80 answers did not come (79 unparsable)")
+    assert result.summary["error"].startswith("98.8% of 80 answers are missing (79 unparsable)")
     assert all((result.folder / name).is_file() for name in TABLES)
 
 
@@ -191,7 +191,7 @@ def test_a_first_batch_of_useless_answers_ends_it_with_its_tables_kept(run_dir, 
     result = survey(run_dir, of(CLOSED), own, out=tmp_path, llm=toy(lambda prompt: "Sure!"))
     assert result.status == "failed"
     assert result.summary["calls"] < 40
-    assert "answers came: the LLM gave the survey no usable answer" in result.summary["error"]
+    assert "answers are all missing: the LLM gave the survey no usable answer" in result.summary["error"]
     assert "'Sure!'" in result.summary["error"]
     assert set(result.table["n"]) == {0}
     assert result.table["mean"].isna().all()
@@ -213,7 +213,7 @@ def test_a_run_that_is_none_or_of_nations_is_refused(tmp_path):
 
 
 def test_only_who_speaks_can_be_changed(run_dir, tmp_path):
-    with pytest.raises(ConfigError, match=r"agents\.n: the run is over"):
+    with pytest.raises(ConfigError, match=r"agents\.n: the run has ended"):
         survey(run_dir, of(CLOSED), ("agents.n=3",), out=tmp_path, llm=toy(letter_a))
     with pytest.raises(ConfigError, match="rule cannot speak"):
         survey(run_dir, of(CLOSED), ("reasoner.kind=rule",), out=tmp_path)

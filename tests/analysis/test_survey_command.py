@@ -99,7 +99,7 @@ def test_a_survey_that_fails_prints_its_table_and_ends_with_1(prism, run_dir, qu
     assert code == 1
     assert "no answers" in out
     assert err.splitlines()[-1].endswith("reasoner.max_fallback_share allows 5.0%")
-    assert "the survey failed: 100.0% of 8 answers did not come (8 http-404)" in err
+    assert "the survey failed: 100.0% of 8 answers are missing (8 http-404)" in err
 
 
 def test_a_survey_that_is_interrupted_says_so_and_keeps_what_was_answered(run_dir, tmp_path):
@@ -118,7 +118,7 @@ def test_a_survey_that_is_interrupted_says_so_and_keeps_what_was_answered(run_di
     ("arguments", "match"),
     [
         (("nowhere.yaml",), "no such questions file"),
-        (("q.yaml", "agents.n=4"), "the run is over"),
+        (("q.yaml", "agents.n=4"), "the run has ended"),
         (("q.yaml", "--agents", "0"), "greater than or equal to 1"),
         (("q.yaml", "--at", "99"), "no round 99"),
     ],

@@ -9,7 +9,7 @@ from asked_surveys import CLOSED, letter_a, of, toy
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prism_mesa.analysis.survey.respondents import sampled
+from prism_mesa.analysis.survey.respondents import sample_users
 from prism_mesa.analysis.survey.results import mean_interval
 from prism_mesa.analysis.survey.survey import survey
 from prism_mesa.streams import Streams
@@ -21,7 +21,7 @@ from prism_mesa.view.summaries import survey_lines
 
 @given(n_agents=st.integers(1, 300), n=st.integers(1, 300), seed=st.integers(0, 2**31))
 def test_a_sample_has_nobody_twice_and_is_ascending_and_all_if_there_are_no_more(n_agents, n, seed):
-    rows = sampled(np.ones(n_agents, bool), n, Streams(seed)).tolist()
+    rows = sample_users(np.ones(n_agents, bool), n, Streams(seed)).tolist()
     assert rows == sorted(set(rows))
     assert len(rows) == min(n, n_agents)
     assert set(rows) <= set(range(n_agents))
@@ -32,7 +32,7 @@ def test_the_sample_is_the_same_before_and_after_and_in_the_manifest(run_dir, tm
     answers = pd.read_parquet(result.folder / "answers.parquet")
     waves = [answers[answers["wave"] == wave]["agent"].unique().tolist() for wave in ("before", "after")]
     manifest = json.loads((result.folder / "manifest.json").read_text())
-    assert waves[0] == waves[1] == manifest["agents"] == sampled(np.ones(40, bool), 7, Streams(5)).tolist()
+    assert waves[0] == waves[1] == manifest["agents"] == sample_users(np.ones(40, bool), 7, Streams(5)).tolist()
     assert (manifest["system"], manifest["status"], manifest["at"]) == ("survey", "done", {"before": -1, "after": 3})
     assert manifest["questions"]["questions"][0]["options"] == CLOSED["options"]
 

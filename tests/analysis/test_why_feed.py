@@ -47,22 +47,22 @@ def watched(model, row):
 
 def assert_parts(ranked, one, further, posts):
     """Hold the parts of a score against the score, and that against the kernel's formula, by hand."""
-    made, mode, post = ranked.made, ranked.params.mode, int(ranked.candidates.post[one])
+    made, mode, post = ranked.scored, ranked.params.mode, int(ranked.candidates.post[one])
     if mode == "chronological":
-        assert made.read["age"][one] == ranked.model.round - posts.round[post]
+        assert made.inputs["age"][one] == ranked.model.round - posts.round[post]
     elif mode == "preference":
-        assert relevance_of(made.score[one]) == made.read["relevance"][one]
+        assert relevance_of(made.score[one]) == made.inputs["relevance"][one]
     elif mode == "bridging":
         counts, root = ranked.model.platform.group_counts, posts.root[[post]]
         engaged, seen = counts.of_roots(root)
-        told = [made.read[f"engaged of group {group}"][one] for group in (1, 2)]
+        told = [made.inputs[f"engaged of group {group}"][one] for group in (1, 2)]
         assert told == [f"{a} of {b}" for a, b in zip(engaged[0], seen[0], strict=True)]
     elif mode == "diverse":
         assert made.score[one] == made.terms["relevance"][1][one]
     elif mode == "random":
-        assert 0 <= made.score[one] == made.read["draw"][one] < 1
+        assert 0 <= made.score[one] == made.inputs["draw"][one] < 1
     elif ":" in mode:
-        read = {name: column[one] for name, column in made.read.items()}
+        read = {name: column[one] for name, column in made.inputs.items()}
         assert set(read) == {"post.likes", "post.in_network", "post.age"}
         assert made.score[one] == read["post.likes"] + 0.2 * read["post.in_network"] - 0.1 * read["post.age"]
     else:
@@ -88,9 +88,7 @@ def test_what_is_told_orders_every_feed_as_the_kernel_does_and_its_parts_make_th
     ways = " ".join(text for *_, told in model.looked_at for text in told.posts.values())
     assert "whom it follows" in ways
     assert ("drawn from the whole platform" in ways) == (bool(more) or mode.startswith("x_"))
-    assert all(
-        ((word in ways) == bool(more)) for word in ("follows, whom it follows", "trending, velocity", "its search for")
-    )
+    assert all(((word in ways) == bool(more)) for word in ("whom its followee", "trending, velocity", "its search for"))
     assert ("better posts of its author" in in_full(model)) == (mode.startswith("x_") or mode == "diverse")
     assert ("better posts of its group" in in_full(model)) == (mode == "diverse")
     assert ("(from outside of its network)" in in_full(model)) == mode.startswith("x_")
@@ -122,11 +120,11 @@ def test_ways_are_those_by_which_posts_came():
         for post in shown:
             author, text = int(posts.author[post]), told.posts[post]
             follows = author in network.followees(row)
-            assert text.endswith(f": draw = {ranked.made.score[ranked.order[ranked.posts.index(post)]]:.4g}")
-            assert (", whom it follows:" in text) == (follows or "follows, whom" in text)
+            assert text.endswith(f": draw = {ranked.scored.score[ranked.order[ranked.posts.index(post)]]:.4g}")
+            assert (", whom it follows:" in text) == follows
             assert (" reshared by " in text) == (posts.kind[post] == RESHARE)
             assert f"(agent {author})" in text
-            if "follows, whom" in text:
+            if "whom its followee" in text:
                 between = int(text.split("(agent ")[2].split(")")[0])
                 assert between in network.followees(row)
                 assert author in network.followees(between)
@@ -150,14 +148,14 @@ def test_of_what_stands_in_a_slot_it_is_told_why():
     Told(model, 0)
     model.run_for(6)
     texts = [text for told in model.told for text in told.posts.values()]
-    assert sum("as it is trending" in text for text in texts) > 5
-    assert sum("as its search finds it" in text for text in texts) > 5
+    assert sum("because it is trending" in text for text in texts) > 5
+    assert sum("because a search found it" in text for text in texts) > 5
     assert any("slot" not in text for text in texts)
     assert all("slot" in text or "age = " in text for text in texts)
 
 
 REASONS = (
-    *("it was older", "the agent had written", "the agent sees nothing", "nobody whom", "the agent had read"),
+    *("it was older", "the agent wrote", "the agent sees no posts", "no followee", "the agent had read"),
     *("it was ranked at place", "in its feed, place"),
 )
 

@@ -55,7 +55,7 @@ def test_the_version_is_that_of_the_package(prism):
         (["agents.activity=0", "agents.posting=always"], "no agent came online (agents.activity, agents.hours)"),
         (
             ["network.kind=erdos_renyi", "network.mean_degree=0.0001"],
-            "nobody follows anybody (network.*), and feed.mode=",
+            "no agent follows another (network.*), and feed.mode=",
         ),
     ],
 )
@@ -187,7 +187,7 @@ def test_ctrl_c_twice_while_the_llm_is_asked_ends_at_once_with_130(prism, monkey
                 time.sleep(0.01)
             first = signal.getsignal(signal.SIGINT).__self__
             os.kill(os.getpid(), signal.SIGINT)
-            while first.came is None:  # two signals that a busy main thread has not seen yet are one
+            while first.received is None:  # two signals that a busy main thread has not seen yet are one
                 time.sleep(0.01)
             os.kill(os.getpid(), signal.SIGINT)
 

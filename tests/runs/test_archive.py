@@ -14,7 +14,7 @@ from stand_in import StandIn, prompt_text
 from worlds import plain
 
 from prism_mesa.errors import DataError
-from prism_mesa.runs.archive import AgentSnapshot, RunRecords, row_of
+from prism_mesa.runs.archive import AgentSnapshot, RunRecords, find_row
 from prism_mesa.runs.social import run
 from prism_mesa.social.content.activity import Activity
 
@@ -100,13 +100,13 @@ def test_who_an_agent_is_is_told_as_in_the_prompts_of_the_run(run_dir, records):
 
 def test_an_agent_is_found_by_id_row_or_name():
     ids, names = ["7", "u1", "u2"], ["Ada Lopez", "Bo Ito", "Bo Ito"]
-    assert [row_of(a, ids, names, Path("run")) for a in ("7", "u2", "1", "ada lopez")] == [0, 2, 1, 0]
+    assert [find_row(a, ids, names, Path("run")) for a in ("7", "u2", "1", "ada lopez")] == [0, 2, 1, 0]
     with pytest.raises(DataError, match=r"run: 2 agents are called 'bo ito': give a row \(1, 2\)"):
-        row_of("bo ito", ids, names, Path("run"))
+        find_row("bo ito", ids, names, Path("run"))
     with pytest.raises(
         DataError, match=r"run: no agent 'Ada Lopes' there \(rows: 0 \.\. 2, or .*Did you mean 'Ada Lopez'"
     ):
-        row_of("Ada Lopes", ids, names, Path("run"))
+        find_row("Ada Lopes", ids, names, Path("run"))
 
 
 @pytest.mark.slow
@@ -203,7 +203,7 @@ def test_a_folder_without_a_usable_run_is_one_line(run_dir, tmp_path):
     manifest = json.loads((copy / "manifest.json").read_text())
     for change, message in (
         ({"system": "economy"}, "is a run of nations"),
-        ({"system": "interview"}, "is no run but 'interview'"),
+        ({"system": "interview"}, "of nations, but 'interview'"),
         ({"summary": {"rounds": 0}}, "no round of it was completed"),
     ):
         (copy / "manifest.json").write_text(json.dumps(manifest | change))

@@ -31,7 +31,7 @@ def parent(tmp_path_factory):
     return whole, to / "killed-5"
 
 
-def rounds_of(run_dir):
+def checkpoint_round(run_dir):
     return open_run(run_dir).table("rounds").set_index("round")
 
 
@@ -48,7 +48,7 @@ def test_an_untouched_branch_has_the_tables_of_its_parent(parent, tmp_path):
 @pytest.mark.parametrize("at", [0, 3, ROUNDS - 1])
 def test_rounds_before_it_are_the_same_and_those_from_it_on_are_not(parent, at, tmp_path):
     found = branch(parent[0], at, OTHER, out=tmp_path, **QUIET)
-    whole, other = rounds_of(parent[0]), rounds_of(found)
+    whole, other = checkpoint_round(parent[0]), checkpoint_round(found)
     pd.testing.assert_frame_equal(whole.loc[: at - 1], other.loc[: at - 1])
     seen = [open_run(each).table("impressions").query("round >= @at") for each in (parent[0], found)]
     assert not seen[0].reset_index(drop=True).equals(seen[1].reset_index(drop=True))
@@ -109,7 +109,7 @@ def test_a_branch_of_a_branch_keeps_what_had_changed_before(parent, tmp_path):
         {"at": 2, "until": None, "set": {"feed.mode": "random"}, "agents": None},
         {"at": 5, "until": None, "set": {"agents.band": 0.3}, "agents": None},
     ]
-    pd.testing.assert_frame_equal(rounds_of(first).loc[:4], rounds_of(second).loc[:4])
+    pd.testing.assert_frame_equal(checkpoint_round(first).loc[:4], checkpoint_round(second).loc[:4])
 
 
 def test_nobody_is_asked_again_what_the_parent_was_answered(tmp_path):

@@ -127,7 +127,9 @@ def test_why_tells_when_an_agent_came_and_went(made):
         assert f"lay below {chance:g})" in text
     absent = int(own[own["event"] == "leave"]["round"].iloc[0])
     assert text.count(" opened (") == len(own)
-    assert f"Round {absent}: it was not there." in list(report_lines(why(made[0].run_dir, str(agent), absent)))
+    assert f"Round {absent}: it was not on the platform." in list(
+        report_lines(why(made[0].run_dir, str(agent), absent))
+    )
 
 
 def test_keys_without_an_effect_are_said():

@@ -164,7 +164,7 @@ def test_an_economy_that_ran_away_is_read_and_drawn(economy, copy):
     [
         (b"", r"cannot be read"),
         (b"[]", r"cannot be read: it holds a list"),
-        (b"{}", r"does not say who was asked"),
+        (b"{}", r"does not say which LLM was asked"),
         (b"\xff\xfe", r"cannot be read"),
         (b"[" * 100_000, r"cannot be read"),
         (b'{"llm": 3}', r"manifest\.json: llm: "),

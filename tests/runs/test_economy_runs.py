@@ -172,7 +172,7 @@ def test_a_run_that_fails_at_once_leaves_tables_to_read_and_nothing_to_repeat(tm
         run_economy({**LLM, "rounds": 3}, out=tmp_path, llm=failing_from("2009Q4"))
     [folder] = tmp_path.iterdir()
     assert [len(read_table(folder, table)) for table in ("nations", "baselines")] == [5, 0]
-    with pytest.raises(DataError, match="no quarter of it was completed"):
+    with pytest.raises(DataError, match="no quarter is known to be complete"):
         replay(folder)
 
 

@@ -82,7 +82,9 @@ def test_why_tells_what_moved_an_agent(made):
     own = influences[influences["agent"] == agent]
     text = "\n".join(report_lines(why(made[0].run_dir, str(agent))))
     now = agents["leaning"][agent]
-    assert f"Its leaning went from {own['before'].iloc[0]:.3f} to {now:.3f}, by {len(own)} posts; farthest by:" in text
+    assert (
+        f"Its leaning went from {own['before'].iloc[0]:.3f} to {now:.3f}, by {len(own)} posts; most of all by:" in text
+    )
     farthest = own.loc[(own["after"] - own["before"]).abs().idxmax()]
     posts = found.table("posts")
     author = posts["author"][posts["root"][farthest["post"]]]
@@ -92,7 +94,7 @@ def test_why_tells_what_moved_an_agent(made):
     assert line.endswith(f"(agent {author})")
     still = next(iter(set(agents["agent"]) - set(influences["agent"])))
     told = "\n".join(report_lines(why(made[0].run_dir, str(still))))
-    assert f"Its leaning is {agents['leaning'][still]:.3f}, and nothing that it read has moved it." in told
+    assert f"Its leaning is {agents['leaning'][still]:.3f}, and no post has moved it." in told
 
 
 def test_the_picture_shows_the_share_of_each_part_and_the_mean(made, tmp_path):

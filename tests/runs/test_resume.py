@@ -144,7 +144,7 @@ def test_agents_with_scripts_go_on_from_python(prepare, tmp_path):
         ConfigError, match=rf"^{folder}: was given prepare in Python, .*resume\('{folder}', prepare=...\)"
     ):
         resume(folder)
-    with pytest.raises(ConfigError, match=r"reasoner: the run was given none"):
+    with pytest.raises(ConfigError, match=r"reasoner: the run had none"):
         resume(folder, prepare=prepare, reasoner=Reasoner(lambda prompt: "x"))
     result = resume(folder, prepare=prepare, on_round=shown.append, **QUIET)
     assert shown == [5, 6]
@@ -236,7 +236,7 @@ def test_a_link_in_the_folder_is_not_written_through(copy, tmp_path):
     shutil.rmtree(folder / "rounds.parquet")
     (tmp_path / "precious").mkdir()
     (folder / "rounds.parquet").symlink_to(tmp_path / "precious")
-    said = rf"^{re.escape(str(folder))}/rounds\.parquet: is a link: a run goes on in its own folder only"
+    said = rf"^{re.escape(str(folder))}/rounds\.parquet: is a link; a run is resumed in its folder only"
     with pytest.raises(DataError, match=said):
         resume(folder)
     assert list((tmp_path / "precious").iterdir()) == []

@@ -75,7 +75,7 @@ def flip(file):
 @pytest.mark.parametrize("damage", [cut, flip, lambda file: file.write_bytes(b""), lambda file: file.write_text("oh")])
 def test_of_a_damaged_checkpoint_the_one_before_is_taken_and_it_is_said(damage, folder, killed):
     damage(files(folder)[0])
-    said = rf"^{folder}/checkpoints/round-000000006\.npz: is damaged: .*: it goes on from round 4, and nothing is asked"
+    said = rf"^{folder}/checkpoints/round-000000006\.npz: is damaged: .*: it continues from round 4, and no question is"
     with pytest.warns(PrismWarning, match=said):
         shown, tables = go_on(folder)
     assert shown == [5, 6, 7, 8]
@@ -108,7 +108,7 @@ def test_one_of_another_version_of_the_code_is_refused_with_both_ways_on(folder,
 def test_other_versions_of_packages_are_said(folder, killed):
     packages = read_checkpoint(files(folder)[0])["packages"] | {"pyarrow": "1.0"}
     changed(files(folder)[0], packages=packages)
-    with pytest.warns(PrismWarning, match=r"goes on with pyarrow \d.* instead of 1\.0: its tables may not be those"):
+    with pytest.warns(PrismWarning, match=r"is resumed with pyarrow \d.* instead of 1\.0: its tables may differ"):
         assert go_on(folder)[1] == killed[0]
 
 
@@ -118,7 +118,7 @@ def test_other_versions_of_packages_are_said(folder, killed):
 @pytest.mark.parametrize("damage", [cut, Path.unlink, lambda file: file.write_text("dear diary")])
 def test_of_a_damaged_part_the_checkpoint_before_it_is_taken_and_it_is_said(damage, folder, killed):
     damage(folder / "transitions.parquet" / "part-00001.parquet")  # rounds 3 to 5
-    said = r"transitions\.parquet/part-00001\.parquet: is damaged: .*: it goes on from round 4, and nothing is asked"
+    said = r"transitions\.parquet/part-00001\.parquet: is damaged: .*: it continues from round 4, and no question is"
     with pytest.warns(PrismWarning, match=said):
         shown, tables = go_on(folder)
     assert shown == [5, 6, 7, 8]
@@ -163,7 +163,7 @@ def test_a_ledger_whose_questions_under_a_checkpoint_have_changed_is_refused(cha
     with sqlite3.connect(folder / LEDGER) as db:
         db.execute(change)
     db.close()
-    said = r"decisions\.sqlite: is not as the run left it: it has .* of .* answers and .* of .* questions; put the file"
+    said = r"decisions\.sqlite: has changed since the run: it has .* of .* answers and .* of .* questions; restore the"
     with pytest.raises(DataError, match=said):
         go_on(folder)
     assert go_on(folder, from_start=True)[1] == killed[0]
@@ -188,7 +188,7 @@ def test_a_disk_that_is_full_for_a_checkpoint_does_not_end_the_run_and_it_is_sai
             assert last_round(only(tmp_path)) == 2
             assert not os.path.lexists(only(tmp_path) / "checkpoints" / ".round-000000004.npz")
 
-    said = r"^the checkpoint of round 4 could not be written: No space left on device; that of round 2 stands$"
+    said = r"^the checkpoint of round 4 could not be written: No space left on device; the checkpoint of round 2 stays$"
     with pytest.warns(PrismWarning, match=said):
         result = run(CONFIG, out=tmp_path, reasoner=Reasoner(llm), on_round=on_round, **QUIET)
     assert result.status == "done"
@@ -248,7 +248,7 @@ def test_an_input_file_that_was_changed_is_refused(tmp_path):
     values = {"network.edges": str(file), "rounds": 4, "checkpoint_every": 1, "ticks_per_round": 8}
     run(nested(plain(values)), out=out, on_round=images(out, tmp_path, [3]), **QUIET)
     file.write_text("src,dst\n" + "\n".join(f"{a},{b}" for a, b in pairs[1:]))
-    with pytest.raises(DataError, match=r"/killed-3: network\.edges is not what it was: put it back, or run it anew$"):
+    with pytest.raises(DataError, match=r"/killed-3: network\.edges has changed: restore it, or run anew$"):
         resume(tmp_path / "killed-3")
 
 

@@ -185,7 +185,7 @@ def test_a_server_that_has_moved_is_named_and_nothing_else_can_be_changed(server
             once.append(shutil.copytree(folder, tmp_path / "killed"))
 
     whole = run(asks, out=out, on_round=look, **QUIET)
-    with pytest.raises(ConfigError, match=r"^override: feed\.size: a run goes on as it was begun, but for reason"):
+    with pytest.raises(ConfigError, match=r"^override: feed\.size: a resumed run can change only reason"):
         resume(once[0], ["feed.size=3"])
     with StandIn(slots=8) as moved:
         result = resume(once[0], [f"reasoner.host={moved.url}", "reasoner.max_concurrency=2"], **QUIET)

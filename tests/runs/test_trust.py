@@ -171,7 +171,7 @@ def test_a_file_that_is_no_key_is_said_to_be_none(held, tmp_path, monkeypatch):
     key_file().write_bytes(held)
     unsigned, why_not = sign({"seed": 1})
     assert unsigned == {"seed": 1}
-    assert "is no key, which has 32 bytes (delete it, and a new one is made)" in why_not
+    assert "is not a key of 32 bytes (delete it, and PRISM makes a new key)" in why_not
 
 
 def test_the_key_is_made_once_and_for_its_owner_only(tmp_path, monkeypatch):

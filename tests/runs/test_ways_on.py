@@ -61,7 +61,7 @@ def test_a_run_that_is_done_is_so_although_its_checkpoints_cannot_be_removed(tmp
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr(lifecycle, "forget", refuse)
-    said = r"^.*: its checkpoints could not be removed, and are of no use: Permission denied$"
+    said = r"^.*: its checkpoints are no longer needed, but could not be removed: Permission denied$"
     with pytest.warns(PrismWarning, match=said):
         result = run(small(rounds=3, checkpoint_every=1), out=tmp_path, **QUIET)
     assert (result.status, open_run(result).status, last_round(result.run_dir)) == ("done", "done", 2)
@@ -123,7 +123,7 @@ def test_a_run_that_failed_in_code_of_ones_own_says_that_the_code_is_to_be_corre
     with pytest.raises(DataError, match=f"{way_on}$"):
         replay(failed)
     own_feed.write_text(FEED.replace("> 1", "> 100"))
-    said = f"code of {own_feed.stem} ({own_feed}) is not what it was: put it back, or run it anew"
+    said = f"code of {own_feed.stem} ({own_feed}) has changed: restore it, or run anew"
     with pytest.raises(DataError, match=re.escape(said)):
         resume(failed, **QUIET)
 
@@ -134,7 +134,7 @@ def test_replay_says_that_code_of_ones_own_is_not_that_of_the_run(own_feed, tmp_
     assert (found.equal, found.notes) == (True, ())
     name = f"code of {own_feed.stem} ({own_feed})"
     own_feed.write_text(f"{FEED}# and more\n")
-    other = f"{name} is not that of the run"
+    other = f"{name} has changed since the run"
     assert (replay(whole).equal, replay(whole).notes) == (True, (other,))
     kept = json.loads((whole.run_dir / MANIFEST).read_text("utf-8"))
     kept.pop("inputs_one_by_one")  # as of an older run
@@ -151,7 +151,7 @@ def test_the_command_says_what_code_was_taken_before_what_differs(own_feed, tmp_
     own_feed.write_text(FEED.replace('columns["post.likes"] * 1.0', 'columns["post.post_id"] * 1.0'))
     del sys.modules[own_feed.stem]
     importlib.invalidate_caches()
-    note = f"code of {own_feed.stem} ({own_feed}) is not that of the run"
+    note = f"code of {own_feed.stem} ({own_feed}) has changed since the run"
     code, out, err = prism("replay", whole.run_dir)
     assert (code, out.splitlines()[0]) == (1, f"note        {note}")
     assert err.splitlines()[-1].endswith(f"; {note}")

@@ -83,7 +83,7 @@ def test_reporters_are_added_to_what_is_collected():
 @pytest.mark.parametrize("kind", [SocialModel, EconomyModel])
 def test_reporters_that_cannot_be_added_are_named(kind):
     own = next(iter(kind().datacollector.model_reporters))
-    with pytest.raises(ConfigError, match=f"model_reporters: {own!r} is collected already"):
+    with pytest.raises(ConfigError, match=f"model_reporters: {own!r} is already collected"):
         kind(model_reporters={own: "seed"})
     with pytest.raises(ConfigError, match=r"agent_reporters: give reporters by name.* not 'state'"):
         kind(agent_reporters="state")

@@ -92,9 +92,9 @@ def test_who_is_unlike_is_engaged_with_and_followed_less_each_by_its_own_key():
     by = {"agents_homophily_by": "party"}
     neither = mixing()
     engaging, then = mixing(**by, agents_homophily_engaging=4.0, agents_homophily_following=0.0)
-    as_before, following = mixing(**by, agents_homophily_engaging=0.0, agents_homophily_following=1.1)
+    without_repeated_warnings, following = mixing(**by, agents_homophily_engaging=0.0, agents_homophily_following=1.1)
     assert np.abs(neither).max() < 0.15
     assert engaging < -0.4
     assert then < -0.1  # who engages follows
-    assert abs(as_before) < 0.2
+    assert abs(without_repeated_warnings) < 0.2
     assert following == pytest.approx((1 - 3) / (1 + 3), abs=0.15)

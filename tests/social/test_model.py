@@ -157,7 +157,7 @@ def test_keywords_write_over_a_config():
         ({"feed_mode": "best"}, r"feed\.mode: .*'best'"),
         ({"rounds": "many"}, r"rounds: .*'many'"),
         ({"seed": -1}, r"seed: .*-1"),
-        ({"rng": "chance"}, r"rng: 'chance' is no whole number"),
+        ({"rng": "chance"}, r"rng: 'chance' is not a whole number"),
         ({"agents_like": 0, "agents_reply": 0, "agents_reshare": 0}, r"like, reply and reshare are all 0"),
         ({"scheduler": "threads"}, r"scheduler: .*'threads'"),
     ],

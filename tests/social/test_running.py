@@ -86,7 +86,7 @@ def test_a_step_that_opens_no_round_says_so_once_and_comes_to_an_end():
             self.agents.shuffle_do("step")
 
     model = small(Forgets, rounds=3)
-    with pytest.warns(PrismWarning, match=r"Forgets\.step has opened no round: call super\(\)\.step\(\)") as said:
+    with pytest.warns(PrismWarning, match=r"Forgets\.step has run no round: call super\(\)\.step\(\)") as said:
         model.run_model()
     assert (len(said), model.round, model.steps) == (1, -1, 3)
-    assert any("has opened no round" in note for note in model.notes)
+    assert any("has run no round" in note for note in model.notes)

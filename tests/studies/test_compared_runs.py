@@ -103,7 +103,7 @@ def test_counters_of_whole_runs_diverge_at_no_time(base):
     with_cell(other, "posts", 3, likes=int(likes) + 1)
     found = quick(base, other)
     assert (found.first_divergence, found.equal) == (None, False)
-    told = {one.table: one.told for one in found.divergences[0].tables if one.equal is False}
+    told = {one.table: one.difference for one in found.divergences[0].tables if one.equal is False}
     assert told == {"posts": f"row 3: likes {likes} | likes {likes + 1}"}
 
 
@@ -120,7 +120,7 @@ def test_why_is_not_told_of_a_run_that_does_not_do_what_it_recorded(base):
     other = copied(base, "other")
     with_cell(other, "transitions", 57, to_state="resting")
     told = quick(base, other).reasons
-    assert "does not do in round 0 what is recorded" in told.other[0]
+    assert "acts differently in round 0 than recorded" in told.other[0]
     assert "tick " in told.base[0]
 
 
@@ -131,7 +131,7 @@ def test_only_agents_that_both_recorded_are_compared(runs, tmp_path):
     assert told["transitions"].equal
     recorded = int(read_table(few, "agents")["recorded_transitions"].sum())
     assert 0 < recorded < 40
-    assert told["transitions"].note == f"holds {recorded} of 40 agents: of the others nothing is known"
+    assert told["transitions"].note == f"has only {recorded} of 40 agents"
 
 
 def test_a_pair_has_differences_and_no_interval(runs):
@@ -183,7 +183,7 @@ def test_a_run_that_was_broken_off_is_compared_as_far_as_it_came(base):
     assert found.rounds["round"].max() == 1
     assert found.first_divergence is None
     assert "unfinished: other (running, 2 of 3)" in found.notes
-    assert {one.table: one.told for one in found.divergences[0].tables}["agents"] == "other has none"
+    assert {one.table: one.difference for one in found.divergences[0].tables}["agents"] == "other has none"
 
 
 def test_a_branch_says_where_it_parted_and_what_differs_before(base):
@@ -284,9 +284,9 @@ def test_what_was_posted_in_a_round_that_was_broken_off_is_no_difference(base):
         found = compare(*pair)
         told = {one.table: one for one in found.divergences[0].tables}
         assert (found.first_divergence, told["posts"].equal, len(found.measures)) == (None, True, 0)
-        assert (told["cascades"].equal, told["cascades"].told) == (
+        assert (told["cascades"].equal, told["cascades"].difference) == (
             None,
-            "is of whole runs, and one has other rounds, or a part of one",
+            "is written for whole runs, and the runs have different rounds",
         )
         assert "stopped within a round, so measures of whole runs are left out: broken" in found.notes
 
@@ -297,7 +297,7 @@ def test_input_files_and_code_that_differ_are_settings_that_do(base):
     found = compare(base, other, measures="likes")
     assert found.settings.to_dict("records") == [
         {"key": "code of PRISM", "base": facts["code"], "other": "c"},
-        {"key": "content of input files, or code of one's own", "base": facts["inputs"], "other": "i"},
+        {"key": "content of input files or modules", "base": facts["inputs"], "other": "i"},
     ]
     mine, theirs = (
         with_facts(copied(base, name), inputs=name, inputs_one_by_one={"posts.file": "p", "code of my_feeds": name})
@@ -316,7 +316,7 @@ def test_a_sample_is_not_compared_with_another_one_where_it_is_not_known_who_is_
         (run / "agents.parquet").unlink()
     told = {one.table: one for one in compare(base, few, measures="likes").divergences[0].tables}
     assert (told["transitions"].equal, told["transitions"].divergence) == (None, None)
-    assert told["transitions"].told == "holds some agents only, and it is not known which"
+    assert told["transitions"].difference == "has only some agents, and the run does not say which"
     assert told["impressions"].equal
 
 

@@ -1,7 +1,7 @@
-"""The first difference between two runs, and which of their tables are equal.
+"""Find the first difference between two runs, and compare their tables.
 
-Tables are read in parts, side by side, up to their first difference. Of a table with the rows of some agents only
-(`records.*`), the agents that both runs recorded are compared.
+Tables are read side by side in parts, up to the first difference. If a table has only some agents (`records.*`), the
+agents that both runs recorded are compared.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -18,7 +18,7 @@ from prism_mesa.analysis.compare.rows import DifferentRows, Row, first_differenc
 from prism_mesa.errors import DataError
 from prism_mesa.llm.text import NAME_CAP, plain
 from prism_mesa.runs.records.table_checks import RUN_TABLES
-from prism_mesa.runs.run_files import columns_of, has_table, read_manifest, read_table
+from prism_mesa.runs.run_files import has_table, read_column_names, read_manifest, read_table
 
 _AGENTS: Final = "agents"
 type Filter = Callable[[pa.RecordBatch], pa.RecordBatch]
@@ -30,13 +30,13 @@ class Divergence:
 
     Attributes:
         round: The round or quarter.
-        tick: The tick; None if the table has none.
-        agent: Row of the agent; None if the row belongs to nobody, or to a nation.
-        who: Name of the agent or nation; empty if there is none.
-        columns: The columns in which the rows differ.
-        base: The row on one side; None if there is none at this moment.
-        other: The row on the other side.
-        moment: Its time, for sorting.
+        tick: None if the table has no ticks.
+        agent: Row of the agent; None for rows without an agent, and for nations.
+        who: Name of the agent or nation, if any.
+        columns: The columns that differ.
+        base: The row of the base run; None if it has no row at this moment.
+        other: The row of the other run.
+        moment: The time, for sorting.
     """
 
     table: str
@@ -51,7 +51,7 @@ class Divergence:
 
     @property
     def where(self) -> str:
-        """A description of time, agent and table."""
+        """The time, agent and table, as text."""
         quarter = (self.base or self.other or {}).get("quarter")
         parts = [f"{'quarter' if self.of_nations else 'round'} {self.round}{f' ({quarter})' if quarter else ''}"]
         parts += [] if self.tick is None else [f"tick {self.tick}"]
@@ -63,29 +63,29 @@ class Divergence:
 
     @property
     def of_nations(self) -> bool:
-        """Whether it is in a run of nations."""
+        """Whether the runs are of nations."""
         return bool(TIMED[self.table].nation)
 
     @property
     def sides(self) -> tuple[str, str]:
-        """The row of each side in words."""
+        """The row of each run as text."""
         return row_text(self.table, self.base, self.columns), row_text(self.table, self.other, self.columns)
 
 
 @dataclass(frozen=True)
-class TableCompared:
+class TableComparison:
     """The comparison of a table.
 
     Attributes:
-        equal: Whether everything that was compared is equal; None if nothing could be.
-        told: Where it differs, or why it could not be compared.
-        note: Which part of the table was compared, if not all.
-        divergence: Its first difference, if its rows have a time.
+        equal: Whether the compared parts are equal; None if they cannot be compared.
+        difference: The place of the first difference, or why the table cannot be compared.
+        note: The part of the table that was compared, if not all of it.
+        divergence: The first difference, if the rows have a time.
     """
 
     table: str
     equal: bool | None
-    told: str = ""
+    difference: str = ""
     note: str = ""
     divergence: Divergence | None = None
 
@@ -96,15 +96,15 @@ class Divergences:
 
     Attributes:
         tables: All tables of either run.
-        start: How their agents differ before the first round; empty if they do not, or if it is not known.
+        start: How the agents differ before the first round; empty if they are equal, or this is unknown.
     """
 
-    tables: tuple[TableCompared, ...]
+    tables: tuple[TableComparison, ...]
     start: str
 
     @property
     def first(self) -> Divergence | None:
-        """The earliest difference; None if there is none."""
+        """The earliest difference, if any."""
         differences = [table.divergence for table in self.tables if table.divergence is not None]
         return min(differences, key=lambda difference: difference.moment, default=None)
 
@@ -115,13 +115,13 @@ class Divergences:
 
 
 def divergences(base: Path, other: Path, rounds: int, *, whole: bool) -> Divergences:
-    """Compare two runs of the same system in their first `rounds`; raise DataError if a table cannot be read.
+    """Compare the first `rounds` of two runs of the same system; raise DataError if a table cannot be read.
 
-    Unless both runs are `whole`, having exactly these rounds, tables of whole runs are left out.
+    Tables without time are compared only if both runs are `whole`, that is, have exactly these rounds.
     """
     sides = _Sides(base, other, rounds, whole)
     names = [name for name in RUN_TABLES if has_table(base, name) or has_table(other, name)]
-    return Divergences(tuple(_compared(sides, name) for name in names), _start(sides))
+    return Divergences(tuple(_compare_table(sides, name) for name in names), _start(sides))
 
 
 @dataclass(frozen=True)
@@ -135,8 +135,8 @@ class _Sides:
         return has_table(self.base, table) and has_table(self.other, table)
 
     def columns(self, table: str) -> list[str]:
-        """Return the columns of a table that both runs have and that this version knows."""
-        both = set(columns_of(self.base, table)) & set(columns_of(self.other, table))
+        """Return the known columns of a table that both runs have."""
+        both = set(read_column_names(self.base, table)) & set(read_column_names(self.other, table))
         return [name for name in RUN_TABLES[table].names if name in both]
 
     def read(self, table: str, column: str) -> list[Any]:
@@ -153,46 +153,50 @@ class _Sides:
             raise DataError(f"table {table!r} of {self.base} and {self.other} cannot be compared: {why}") from None
 
 
-def _compared(sides: _Sides, table: str) -> TableCompared:
+def _compare_table(sides: _Sides, table: str) -> TableComparison:
     if not sides.have(table):
         lacks = sides.other if has_table(sides.base, table) else sides.base
-        return TableCompared(table, None, f"{lacks.name} has none")
+        return TableComparison(table, None, f"{lacks.name} has none")
     if table not in TIMED and not sides.whole:
-        return TableCompared(table, None, "is of whole runs, and one has other rounds, or a part of one")
+        return TableComparison(table, None, "is written for whole runs, and the runs have different rounds")
     note, who = _sample(sides, table)
     if who is None and _share(sides.base, table) != _share(sides.other, table):
-        return TableCompared(table, None, note)
+        return TableComparison(table, None, note)
     if same_bytes(sides.base, sides.other, table):
-        return TableCompared(table, True, note=note)
+        return TableComparison(table, True, note=note)
     columns = sides.columns(table)
     settled = [name for name in columns if name in (TIMED[table].settled or columns)] if table in TIMED else []
     rows = sides.first(table, settled, _filter(sides, table, who)) if settled else None
     if rows is not None:
-        difference = _divergence(sides, table, rows, settled)
+        difference = _make_divergence(sides, table, rows, settled)
         when = difference.where.removesuffix(f", table {table}")
-        return TableCompared(table, False, f"differs from {when} on", note, difference)
-    if len(settled) < len(columns) and sides.whole:  # tables of whole runs, and counters of posts
+        return TableComparison(table, False, f"differs from {when} on", note, difference)
+    if len(settled) < len(columns) and sides.whole:  # tables without time, and counters of posts
         rows = sides.first(table, columns)
-        return TableCompared(table, True) if rows is None else TableCompared(table, False, _difference(rows, columns))
-    return TableCompared(table, True, note=note)
+        return (
+            TableComparison(table, True)
+            if rows is None
+            else TableComparison(table, False, _describe_difference(rows, columns))
+        )
+    return TableComparison(table, True, note=note)
 
 
-def _difference(rows: DifferentRows, columns: Sequence[str]) -> str:
+def _describe_difference(rows: DifferentRows, columns: Sequence[str]) -> str:
     if rows.base is None or rows.other is None:
         return f"one has more than {rows.place:,} rows"
-    apart = _apart(rows.base, rows.other, columns)
-    return f"row {rows.place}: {row_text('', rows.base, apart)} | {row_text('', rows.other, apart)}"
+    differing = _differing_columns(rows.base, rows.other, columns)
+    return f"row {rows.place}: {row_text('', rows.base, differing)} | {row_text('', rows.other, differing)}"
 
 
-def _apart(base: Row, other: Row, columns: Sequence[str]) -> tuple[str, ...]:
+def _differing_columns(base: Row, other: Row, columns: Sequence[str]) -> tuple[str, ...]:
     def is_nan(value: Any) -> bool:
         return isinstance(value, float) and isnan(value)
 
     return tuple(n for n in columns if base[n] != other[n] and not (is_nan(base[n]) and is_nan(other[n])))
 
 
-def _divergence(sides: _Sides, table: str, rows: DifferentRows, columns: Sequence[str]) -> Divergence:
-    """Return the earlier of two different rows, beside the other one if both are at the same moment."""
+def _make_divergence(sides: _Sides, table: str, rows: DifferentRows, columns: Sequence[str]) -> Divergence:
+    """Return the earlier of two different rows; both rows if they have the same time."""
     base, other = rows.base, rows.other
     moments = [moment(table, row) for row in (base, other) if row is not None]
     first = min(moments)
@@ -200,8 +204,8 @@ def _divergence(sides: _Sides, table: str, rows: DifferentRows, columns: Sequenc
         base, other = (row if row is not None and moment(table, row) == first else None for row in (base, other))
     timed = TIMED[table]
     if timed.nation and base is not None and other is not None and base.get(timed.nation) != other.get(timed.nation):
-        other = None  # the other run has its nations in another order
-    apart = _apart(base, other, columns) if base is not None and other is not None else ()
+        other = None  # the order of nations differs
+    differing = _differing_columns(base, other, columns) if base is not None and other is not None else ()
     row: Mapping[str, Any] = base or other or {}
     round_, tick, agent_row, _ = first
     agent = int(agent_row) if timed.agent and isfinite(agent_row) else None
@@ -212,7 +216,7 @@ def _divergence(sides: _Sides, table: str, rows: DifferentRows, columns: Sequenc
         tick=int(tick) if "tick" in row and isfinite(tick) else None,
         agent=agent,
         who=plain(name, NAME_CAP),
-        columns=apart,
+        columns=differing,
         base=base,
         other=other,
         moment=first,
@@ -220,7 +224,7 @@ def _divergence(sides: _Sides, table: str, rows: DifferentRows, columns: Sequenc
 
 
 def _name(sides: _Sides, agent: int | None) -> str:
-    """Return the name of an agent; empty if it is not known, or differs between the runs."""
+    """Return the name of an agent; empty if it is unknown, or differs between the runs."""
     if agent is None or not sides.have(_AGENTS):
         return ""
     names = {str(names.iloc[agent]) if 0 <= agent < len(names) else "" for names in sides.read(_AGENTS, "name")}
@@ -243,7 +247,7 @@ def _filter(sides: _Sides, table: str, who: pa.Array | None) -> Filter | None:
 
 
 def _sample(sides: _Sides, table: str) -> tuple[str, pa.Array | None]:
-    """Return a note on the part of a table that is compared, and its agents or nations; None: all, or not known."""
+    """Return a note on the compared part of a table, and its agents or nations; None if they are all, or unknown."""
     if table in TIMED and TIMED[table].nation:
         if not sides.have("nations"):
             return "", None
@@ -255,11 +259,11 @@ def _sample(sides: _Sides, table: str) -> tuple[str, pa.Array | None]:
         return "", None
     column = f"recorded_{table}"
     if not sides.have(_AGENTS) or column not in sides.columns(_AGENTS):
-        return "holds some agents only, and it is not known which", None
+        return "has only some agents, and the run does not say which", None
     masks = [mask.to_numpy(bool) for mask in sides.read(_AGENTS, column)]
     n = min(map(len, masks))
     rows = pa.array((masks[0][:n] & masks[1][:n]).nonzero()[0])
-    return f"holds {len(rows):,} of {n:,} agents: of the others nothing is known", rows
+    return f"has only {len(rows):,} of {n:,} agents", rows
 
 
 def _share(run: Path, table: str) -> float:
@@ -270,7 +274,7 @@ def _share(run: Path, table: str) -> float:
 
 
 def _start(sides: _Sides) -> str:
-    """Describe how the agents of two runs differ before the first round."""
+    """Describe the first difference between the agents of two runs before the first round."""
     if not sides.have(_AGENTS) or same_bytes(sides.base, sides.other, _AGENTS):
         return ""
     columns = [name for name in sides.columns(_AGENTS) if name in STARTS]
@@ -279,7 +283,7 @@ def _start(sides: _Sides) -> str:
         return ""
     if rows.base is None or rows.other is None:
         return f"one has more than {rows.place:,} agents"
-    apart = _apart(rows.base, rows.other, columns)
-    left, right = (row_text("", row, apart[:1]) for row in (rows.base, rows.other))
-    more = f", and {len(apart) - 1} more columns" if len(apart) > 1 else ""
+    differing = _differing_columns(rows.base, rows.other, columns)
+    left, right = (row_text("", row, differing[:1]) for row in (rows.base, rows.other))
+    more = f", and {len(differing) - 1} more columns" if len(differing) > 1 else ""
     return f"agent {rows.place}: {left} | {right}{more}"

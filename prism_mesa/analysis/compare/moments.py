@@ -1,4 +1,4 @@
-"""The time of rows of a run's tables, their settled columns, and rows in words."""
+"""The time and the text of rows of a run's tables."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from prism_mesa.llm.text import plain
 from prism_mesa.social.state.agent_fields import AGENT_FIELDS
 
 type Moment = tuple[float, float, float, int]
-"""Round, tick, agent, and the order of tables: seeing comes before acting."""
+"""Round, tick, agent and place of the table, in which seeing comes before acting."""
 
 
 @dataclass(frozen=True)
@@ -19,11 +19,11 @@ class Timed:
     """A table whose rows have a time.
 
     Attributes:
-        place: Its place among tables at the same moment.
-        agent: The column of the agent; empty: none.
-        nation: The column of the nation's name; empty: none.
-        tick: The tick, if there is no column `tick`.
-        settled: Columns that never change after the row is made; empty: all.
+        place: The order of tables at the same moment.
+        agent: The column of the agent, if any.
+        nation: The column of the nation's name, if any.
+        tick: The tick of rows in a table without a column `tick`.
+        settled: Columns that do not change after the row is made; empty: all.
     """
 
     place: int
@@ -61,7 +61,7 @@ STARTS: Final = (
 
 
 def moment(table: str, row: Row) -> Moment:
-    """Return the moment of a row of one of `TIMED`; missing values come last."""
+    """Return the moment of a row; missing values come last."""
     timed = TIMED[table]
     agent = row.get(timed.agent) if timed.agent else inf
     values = (row.get("round"), row.get("tick", timed.tick), agent)
@@ -73,9 +73,9 @@ _DOES: Final = {"like": "likes", "reply": "replies to", "reshare": "reshares"}
 
 
 def row_text(table: str, row: Row | None, columns: Sequence[str]) -> str:
-    """Describe a row, or its absence, in a few words; `columns` are those in which it differs from the other side."""
+    """Describe a row or its absence; `columns` are those that differ from the other run."""
     if row is None:
-        return "reads nothing more at this tick" if table == "impressions" else "nothing"
+        return "reads no more posts at this tick" if table == "impressions" else "nothing"
     match table:
         case "impressions":
             return f"reads post {row.get('post')}"

@@ -1,4 +1,4 @@
-"""Explains a divergence: what the agent or nation did at that moment on each side, and why."""
+"""Explain a divergence: what the agent or nation did in each run, and why."""
 
 import textwrap
 from collections.abc import Sequence
@@ -15,10 +15,10 @@ from prism_mesa.analysis.explain.why import Explanation, why
 from prism_mesa.errors import PrismError, counted, in_command
 from prism_mesa.llm.text import NAME_CAP, plain
 from prism_mesa.runs.manifest import read_run
-from prism_mesa.runs.run_files import batches_of, has_table, read_table
+from prism_mesa.runs.run_files import has_table, read_batches, read_table
 
 MOST_AGENTS: Final = 20_000
-"""The most agents of a run that is repeated for an explanation; more take too long."""
+"""The largest run, in agents, that is repeated for an explanation."""
 _MOST_POSTS: Final = 4
 _MOVES: Final = ("round", "agent", "tick", "trigger", "from_state", "to_state")
 _UNCOMPARED: Final = ("feed_ready", "round_ends")
@@ -26,52 +26,52 @@ _UNCOMPARED: Final = ("feed_ready", "round_ends")
 
 @dataclass(frozen=True)
 class Reasons:
-    """Why each side did what it did, line by line, or why that is not known."""
+    """The explanation of each run in lines, or why there is none."""
 
     base: tuple[str, ...]
     other: tuple[str, ...]
 
 
 def reasons(base: Path, other: Path, divergence: Divergence, *, trust: bool = False) -> Reasons:
-    """Explain a divergence as far as possible."""
-    return Reasons(*(tuple(_of_side(run, divergence, trust)) for run in (base, other)))
+    """Return the explanation of a divergence in both runs."""
+    return Reasons(*(tuple(_explain_run(run, divergence, trust)) for run in (base, other)))
 
 
-def _of_side(run: Path, divergence: Divergence, trust: bool) -> list[str]:
+def _explain_run(run: Path, divergence: Divergence, trust: bool) -> list[str]:
     if not (divergence.of_nations and divergence.who) and divergence.agent is None:
-        return [f"table {divergence.table} does not say whose doing it is"]
+        return [f"table {divergence.table} does not name an agent"]
     try:
         if divergence.of_nations:
             return list(decision_lines(run, divergence.who, divergence.round))
-        return _of_agent(run, divergence, trust)
+        return _explain_agent(run, divergence, trust)
     except PrismError as error:
-        return [f"cannot be told: {error}"]
+        return [f"cannot be explained: {error}"]
 
 
-def _of_agent(run: Path, divergence: Divergence, trust: bool) -> list[str]:
+def _explain_agent(run: Path, divergence: Divergence, trust: bool) -> list[str]:
     row, round_ = divergence.agent or 0, divergence.round
     agents = (read_run(run).manifest.config or {}).get("agents")
     n = agents.get("n") if isinstance(agents, dict) else None
     if isinstance(n, int) and n > MOST_AGENTS:
         command = f"prism why {in_command(run)} {row} {round_}"
-        return [f"not asked for in a run of {n:,} agents, which would be repeated: {command}"]
+        return [f"a run of {n:,} agents takes long to repeat: {command}"]
     ids = read_table(run, "agents", ["id"])["id"] if has_table(run, "agents") else []
     explanation = why(run, str(ids[row]) if row < len(ids) else str(row), round_, trust=trust)
-    if not _is_as_recorded(run, explanation, row, round_):
-        return [f"cannot be told: repeated from its folder, agent {row} does not do in round {round_} what is recorded"]
+    if not _moves_as_recorded(run, explanation, row, round_):
+        return [f"cannot be explained: repeated, agent {row} acts differently in round {round_} than recorded"]
     tick = divergence.tick or 0
     lines = list(moment_lines(explanation, tick))
     if divergence.table == "impressions":
         lines += _posts_read(run, explanation, divergence)
     if not lines and explanation.shown is not None:
         feed = counted(explanation.shown.feed, "post")
-        return [f"at tick {tick} of round {round_} nothing happens with it: it is online, with {feed} in its feed"]
+        return [f"at tick {tick} of round {round_} it does nothing: it is online, with {feed} in its feed"]
     return lines
 
 
 def _posts_read(run: Path, explanation: Explanation, divergence: Divergence) -> list[str]:
     agent = explanation.agent
-    rows = _rows_of_agent(run, "impressions", ("round", "agent", "tick", "post"), agent.row, divergence.round)
+    rows = _rows_explain_agent(run, "impressions", ("round", "agent", "tick", "post"), agent.row, divergence.round)
     numbers = [number for tick, number in rows if tick == divergence.tick]
     lines = []
     for number in numbers[:_MOST_POSTS]:
@@ -84,9 +84,9 @@ def _posts_read(run: Path, explanation: Explanation, divergence: Divergence) -> 
     return lines + ([f"  and {len(numbers) - _MOST_POSTS} more posts"] if len(numbers) > _MOST_POSTS else [])
 
 
-def _is_as_recorded(run: Path, explanation: Explanation, row: int, round_: int) -> bool:
-    """Return whether a repeated agent moved as its run recorded, if the run recorded its moves."""
-    recorded = _rows_of_agent(run, "transitions", _MOVES, row, round_) if has_table(run, "transitions") else []
+def _moves_as_recorded(run: Path, explanation: Explanation, row: int, round_: int) -> bool:
+    """Return whether the moves of a repeated agent equal the recorded moves, if there are any."""
+    recorded = _rows_explain_agent(run, "transitions", _MOVES, row, round_) if has_table(run, "transitions") else []
     if explanation.shown is None or not recorded:
         return True
     repeated = [
@@ -97,10 +97,10 @@ def _is_as_recorded(run: Path, explanation: Explanation, row: int, round_: int) 
     return repeated == [move for move in recorded if move[1] not in _UNCOMPARED]
 
 
-def _rows_of_agent(run: Path, table: str, columns: Sequence[str], row: int, round_: int) -> list[tuple[Any, ...]]:
-    """Return the rows of an agent in a round: the columns after `round` and `agent`."""
+def _rows_explain_agent(run: Path, table: str, columns: Sequence[str], row: int, round_: int) -> list[tuple[Any, ...]]:
+    """Return the rows of an agent in a round, without the columns `round` and `agent`."""
     rows: list[tuple[Any, ...]] = []
-    for batch in batches_of(run, table, columns):
+    for batch in read_batches(run, table, columns):
         rounds = batch.column("round")
         if not batch.num_rows or (pc.max(rounds).as_py() or 0) < round_:
             continue

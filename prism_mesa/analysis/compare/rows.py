@@ -1,4 +1,4 @@
-"""Finds the first row in which a table of two runs differs."""
+"""Find the first different row of a table of two runs."""
 
 import filecmp
 from collections.abc import Callable, Iterator, Sequence
@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from prism_mesa.runs.run_files import batches_of, file_of, files_of
+from prism_mesa.runs.run_files import read_batches, table_files, table_path
 
 type Row = dict[str, Any]
 type Bools = npt.NDArray[np.bool_]
@@ -19,11 +19,7 @@ type Bools = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class DifferentRows:
-    """The first difference of a table; a row is None where its table has ended.
-
-    Attributes:
-        place: The place among the compared rows, from 0.
-    """
+    """The first different rows, at a place from 0; a row is None if its table has ended."""
 
     place: int
     base: Row | None
@@ -31,8 +27,8 @@ class DifferentRows:
 
 
 def same_bytes(base: Path, other: Path, table: str) -> bool:
-    """Return whether a table is the same in two runs, byte for byte."""
-    left, right = files_of(file_of(base, table)), files_of(file_of(other, table))
+    """Return whether a table has the same bytes in two runs."""
+    left, right = table_files(table_path(base, table)), table_files(table_path(other, table))
     if [file.name for file in left] != [file.name for file in right]:
         return False
     return all(filecmp.cmp(a, b, shallow=False) for a, b in zip(left, right, strict=True))
@@ -45,23 +41,23 @@ def first_difference(
     columns: Sequence[str],
     only: Callable[[pa.RecordBatch], pa.RecordBatch] | None = None,
 ) -> DifferentRows | None:
-    """Return the first row in which columns of a table of two runs differ; None if there is none.
+    """Return the first rows of a table whose columns differ between two runs, if any.
 
-    Tables are read in parts, whose rows `only` filters. DataError is raised if a table cannot be read.
+    `only` filters the rows. Raises DataError if a table cannot be read.
     """
 
     def parts(run: Path) -> Iterator[pa.RecordBatch]:
-        for batch in batches_of(run, table, columns):
-            kept = batch if only is None else only(batch)
-            if kept.num_rows:
-                yield kept
+        for batch in read_batches(run, table, columns):
+            rows = batch if only is None else only(batch)
+            if rows.num_rows:
+                yield rows
 
     for place, left, right in _side_by_side(parts(base), parts(other)):
         if left is None or right is None:
             return DifferentRows(place, _row(left), _row(right))
-        apart = _apart(left, right, columns)
-        if apart.any():
-            at = int(apart.argmax())
+        different = _different_rows(left, right, columns)
+        if different.any():
+            at = int(different.argmax())
             return DifferentRows(place + at, _row(left[at:]), _row(right[at:]))
     return None
 
@@ -69,7 +65,7 @@ def first_difference(
 def _side_by_side(
     left: Iterator[pa.RecordBatch], right: Iterator[pa.RecordBatch]
 ) -> Iterator[tuple[int, pa.RecordBatch | None, pa.RecordBatch | None]]:
-    """Yield the place and the parts of the same rows; None for a side that has ended before the other."""
+    """Yield the place and equally long parts of both tables; None for a table that has ended first."""
     place, a, b = 0, next(left, None), next(right, None)
     while a is not None and b is not None:
         n = min(a.num_rows, b.num_rows)
@@ -85,21 +81,21 @@ def _row(part: pa.RecordBatch | None) -> Row | None:
     return None if part is None else dict(part[:1].to_pylist()[0])
 
 
-def _apart(left: pa.RecordBatch, right: pa.RecordBatch, columns: Sequence[str]) -> Bools:
-    """Return the rows in which two parts of the same length differ; null and NaN equal themselves."""
-    apart = np.zeros(left.num_rows, bool)
+def _different_rows(left: pa.RecordBatch, right: pa.RecordBatch, columns: Sequence[str]) -> Bools:
+    """Return which rows of two equally long parts differ; null equals null, and NaN equals NaN."""
+    different = np.zeros(left.num_rows, bool)
     for name in columns:
         a, b = _comparable(left.column(name), right.column(name))
         if a.equals(b):
             continue
         blank_a, blank_b = (_bools(pc.is_null(column, nan_is_null=True)) for column in (a, b))
         unequal = _bools(pc.fill_null(pc.not_equal(a, b), fill_value=False))
-        apart |= np.where(blank_a | blank_b, blank_a != blank_b, unequal)
-    return apart
+        different |= np.where(blank_a | blank_b, blank_a != blank_b, unequal)
+    return different
 
 
 def _comparable(a: pa.Array, b: pa.Array) -> tuple[pa.Array, pa.Array]:
-    """Return two columns in a common type: codes of the same texts as they are, other codes as texts."""
+    """Return two columns in a common type; codes of different texts become texts."""
     if pa.types.is_dictionary(a.type) and pa.types.is_dictionary(b.type) and a.dictionary.equals(b.dictionary):
         return a.indices, b.indices
     a, b = (column.dictionary_decode() if pa.types.is_dictionary(column.type) else column for column in (a, b))

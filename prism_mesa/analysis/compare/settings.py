@@ -1,4 +1,4 @@
-"""Settings in which two runs differ: configuration, versions of the code, who decided, where one branched."""
+"""Settings that differ between two runs: configuration, versions, deciders and branching."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -9,12 +9,12 @@ from prism_mesa.params import ONE_VALUE
 from prism_mesa.runs.identity import module_input
 
 MISSING: Final = "not there"
-"""The value of a key that one side does not have, as another version wrote it."""
+"""The value of a key that one run, of another version, does not have."""
 
 
 @dataclass(frozen=True)
 class Setting:
-    """A dotted key with its value on both sides."""
+    """A dotted key with its value in both runs."""
 
     key: str
     base: Any
@@ -23,7 +23,7 @@ class Setting:
 
 @dataclass(frozen=True)
 class Branching:
-    """The run that a run branched from, and its first round with its own settings."""
+    """The origin of a branch, and the first round with its new settings."""
 
     run: str
     round: int
@@ -62,7 +62,7 @@ def _parts(base: Any, other: Any) -> dict[str, tuple[Any, Any]] | None:
 
 
 def facts_that_differ(base: Mapping[str, Any], other: Mapping[str, Any]) -> list[Setting]:
-    """Return other differences of two manifests that may change results: versions, who decided, Python objects."""
+    """Return differences in versions, deciders, Python objects and inputs, which may change results."""
     sides = []
     for manifest in (base, other):
         packages, llm = manifest.get("packages"), manifest.get("llm")
@@ -78,20 +78,18 @@ def facts_that_differ(base: Mapping[str, Any], other: Mapping[str, Any]) -> list
 
 
 def _inputs_that_differ(base: Mapping[str, Any], other: Mapping[str, Any]) -> list[Setting]:
-    """Return the input files and modules whose contents differ; files that only one run names differ as keys."""
+    """Return the input files and modules of both runs whose contents differ."""
     left, right = base.get("inputs_one_by_one"), other.get("inputs_one_by_one")
     if isinstance(left, Mapping) and isinstance(right, Mapping) and left != right:
-        both = [name for name in left if name in right and left[name] != right[name]]
-        return [
-            Setting(name if name.startswith(module_input("")) else f"content of {name}", left[name], right[name])
-            for name in both
-        ]
-    was, now = base.get("inputs"), other.get("inputs")
-    return [] if was == now else [Setting("content of input files, or code of one's own", was, now)]
+        changed = {name: value for name, value in left.items() if name in right and value != right[name]}
+        titles = {name: name if name.startswith(module_input("")) else f"content of {name}" for name in changed}
+        return [Setting(titles[name], value, right[name]) for name, value in changed.items()]
+    before, after = base.get("inputs"), other.get("inputs")
+    return [] if before == after else [Setting("content of input files or modules", before, after)]
 
 
-def branching_of(manifest: Mapping[str, Any]) -> Branching | None:
-    """Return the origin of a branch from its manifest, if it is one."""
+def read_branching(manifest: Mapping[str, Any]) -> Branching | None:
+    """Return the origin of a branch from its manifest; None for other runs."""
     branched = manifest.get("branched_from")
     branched = branched if isinstance(branched, dict) else {}
     run, round_ = branched.get("run"), branched.get("round")
@@ -101,11 +99,8 @@ def branching_of(manifest: Mapping[str, Any]) -> Branching | None:
 
 
 def first_free_round(base: Mapping[str, Any], other: Mapping[str, Any], names: tuple[str, str]) -> int:
-    """Return the first round in which two runs, given as manifests and folder names, can differ.
-
-    It is 0, unless one branched from the other, or both branched from the same run.
-    """
-    left, right = branching_of(base), branching_of(other)
+    """Return the first round in which two runs can differ: 0 unless they have a common past as branches."""
+    left, right = read_branching(base), read_branching(other)
     if right is not None and right.run == names[0]:
         return right.round
     if left is not None and left.run == names[1]:

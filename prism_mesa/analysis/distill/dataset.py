@@ -1,4 +1,4 @@
-"""Training examples from an LLM's answers in runs, which are repeated from their ledgers."""
+"""Training examples from an LLM's answers, from runs that are repeated from their ledgers."""
 
 from collections.abc import Callable, Sequence
 from contextlib import closing
@@ -13,7 +13,7 @@ from prism_mesa.errors import DataError
 from prism_mesa.reasoner import Answer, PlacedQuestion, Question, Reasoner
 from prism_mesa.runs.manifest import Manifest, read_run
 from prism_mesa.runs.recorded import recorded_config
-from prism_mesa.runs.rounds import as_before
+from prism_mesa.runs.rounds import without_repeated_warnings
 from prism_mesa.social.model import SocialModel
 from prism_mesa.social.state.posts import NO_PARENT
 from prism_mesa.statechart import AgentState
@@ -27,11 +27,11 @@ MOST_FOLDS: Final = 4
 
 @dataclass(frozen=True)
 class TrainingExample:
-    """An answer of the LLM, with the groups by which rows are held out.
+    """An answer of the LLM, with its persona and text, by which examples are held out.
 
     Attributes:
-        probabilities: One for each option; a plain choice has a single 1.
-        persona: The interests in the prompt, or the name if it has none.
+        probabilities: The probability of each option; 0 or 1 for a plain choice.
+        persona: The interests in the prompt, or the name without interests.
         text: The first text in the post's thread.
     """
 
@@ -47,10 +47,10 @@ class TrainingSet:
     """All answers of the LLM in some runs.
 
     Attributes:
-        by_options: The examples by their options, one for each decision of an agent.
-        persona: `individual` or `archetype`, of which there were `archetypes`.
+        by_options: The examples by their options; each decision of an agent is an example.
+        persona: `individual` or `archetype`, with a number of `archetypes`.
         provenance: The runs, the LLM, and numbers of decisions, answers, personas and posts.
-        rule: The weights of the rule in these runs, for comparison.
+        rule: The weights of the rule, for comparison.
     """
 
     by_options: dict[tuple[AgentState, ...], list[TrainingExample]]
@@ -61,18 +61,17 @@ class TrainingSet:
 
 
 def completed_rounds(run_dir: Path) -> int:
-    """Return the number of completed rounds of a run; raise DataError if no LLM was asked in it, or it is not known."""
+    """Return the number of completed rounds of a run; raises DataError without an LLM, or if the number is unknown."""
     run = read_run(run_dir)
     manifest = run.manifest
     if manifest.of_nations:
-        raise DataError(f"{run_dir}: is a run of nations, which answer in words: there are no choices to learn")
+        raise DataError(f"{run_dir}: is a run of nations, which has no choices to learn")
     if manifest.llm is None:
         raise DataError(
-            f"{run_dir}: decided by {manifest.decided_by}, no LLM: there is nothing to learn; give a "
-            "run with an LLM (prism run reasoner.kind=embedded)"
+            f"{run_dir}: decided by {manifest.decided_by}: give a run with an LLM (prism run reasoner.kind=embedded)"
         )
     if not manifest.summary.rounds:
-        why = f"no round of it is known to have been completed (status {run.state})"
+        why = f"no round is known to be complete (status {run.state})"
         raise DataError(f"{run_dir}: {why}{run.way_on}")
     return manifest.summary.rounds
 
@@ -80,11 +79,10 @@ def completed_rounds(run_dir: Path) -> int:
 def make_training_set(
     run_dirs: Sequence[str | Path], on_round: Callable[[], object] = lambda: None, *, trust: bool = False
 ) -> TrainingSet:
-    """Repeat runs from their ledgers and return the answers of the LLM, which must be the same in all.
+    """Repeat runs from their ledgers, and return the answers of their common LLM.
 
     Raises:
-        DataError: If a folder holds no run with an LLM or is not trusted, the runs differ in their LLM, or it never
-            answered.
+        DataError: If a run has no LLM, another LLM or no answers, or is not trusted.
         OracleError: If a ledger lacks an answer.
     """
     folders = [Path(run_dir) for run_dir in run_dirs]
@@ -92,7 +90,7 @@ def make_training_set(
     asked = {key: _common(folders, manifests, key) for key in ("name", "digest", "answer", "persona")}
     examples = [example for folder in folders for example in _examples(folder, on_round, trust=trust)]
     if not examples:
-        raise DataError(f"{folders[0]}: no open choice was answered by an LLM: there is nothing to learn")
+        raise DataError(f"{folders[0]}: no LLM answered an open choice, so there is nothing to learn")
     by_options: dict[tuple[AgentState, ...], list[TrainingExample]] = {}
     for example in examples:
         by_options.setdefault(example.ask.question.options, []).append(example)
@@ -115,7 +113,7 @@ def _common(folders: list[Path], manifests: list[Manifest], key: str) -> Any:
     for folder, value in zip(folders, values, strict=True):
         if value != first:
             raise DataError(
-                f"{folder}: its LLM's {key} is {value}, that of {folders[0]} {first}: distill them one by one"
+                f"{folder}: the LLM's {key} is {value}, but {first} in {folders[0]}: distill the runs separately"
             )
     return first
 
@@ -126,12 +124,12 @@ def _provenance(folder: Path, manifest: Manifest) -> dict[str, Any]:
     return {"run": folder.resolve().name, "seed": manifest.seed, "config": digest}
 
 
-@as_before()
+@without_repeated_warnings()
 def _examples(folder: Path, on_round: Callable[[], object], *, trust: bool) -> list[TrainingExample]:
-    """Return the LLM's answers in one run, in the order of rounds, ticks and agents."""
+    """Return the LLM's answers in a run, ordered by round, tick and agent."""
     examples: list[TrainingExample] = []
 
-    def hear(ask: PlacedQuestion, answer: Answer) -> None:
+    def add_example(ask: PlacedQuestion, answer: Answer) -> None:
         if answer.probabilities and len(ask.question.options) > 1:
             persona = "; ".join(sorted(ask.question.persona.interests)) or ask.question.persona.name
             text = _first_text(model, ask.question)
@@ -140,7 +138,7 @@ def _examples(folder: Path, on_round: Callable[[], object], *, trust: bool) -> l
     model = SocialModel(recorded_config(folder, trust=trust))
     with closing(model):
         if isinstance(model.reasoner, Reasoner):
-            model.reasoner.on_answer = hear
+            model.reasoner.on_answer = add_example
         for _ in range(completed_rounds(folder)):
             model.step()
             on_round()
@@ -148,7 +146,7 @@ def _examples(folder: Path, on_round: Callable[[], object], *, trust: bool) -> l
 
 
 def _first_text(model: SocialModel, question: Question) -> str:
-    """Return the first text in a post's thread, whose subject replies and comments repeat in their words."""
+    """Return the first text in a post's thread, because replies and comments share its subject."""
     if question.post is None:
         return ""
     posts, post = model.posts, question.post.post_id
@@ -160,9 +158,9 @@ def _first_text(model: SocialModel, question: Question) -> str:
 
 
 def deal_folds(groups: Sequence[str]) -> Ints:
-    """Return the fold of each row's group, 0 .. `MOST_FOLDS` - 1, with about equally many rows in each.
+    """Return the fold of each row's group, from 0 to `MOST_FOLDS` - 1; folds have similar numbers of rows.
 
-    The largest group goes first, always to the smallest fold; the order of rows does not matter.
+    Groups go to the smallest fold, the largest group first, so the order of rows does not matter.
     """
     names, inverse, sizes = np.unique(np.array(groups, dtype=object), return_inverse=True, return_counts=True)
     fold = np.zeros(len(names), np.int64)
@@ -174,10 +172,9 @@ def deal_folds(groups: Sequence[str]) -> Ints:
 
 
 def split_blocks(examples: Sequence[TrainingExample]) -> list[tuple[Ints, Ints]]:
-    """Return pairs of rows to fit and rows to test, without a persona or post in common; each row is tested once.
+    """Return rows to fit and rows to test, without a common persona or post; each row is tested once.
 
-    Raises:
-        DataError: If there are too few personas or posts for that.
+    Raises DataError if there are too few personas or posts.
     """
     personas, texts = (deal_folds([getattr(example, name) for example in examples]) for name in ("persona", "text"))
     blocks = []
@@ -186,11 +183,8 @@ def split_blocks(examples: Sequence[TrainingExample]) -> list[tuple[Ints, Ints]]
             tried = np.flatnonzero((personas == who) & (texts == what))
             fitted = np.flatnonzero((personas != who) & (texts != what))
             if len(tried) and not len(fitted):
-                raise DataError(
-                    f"the ledger has too few personas ({len(set(personas.tolist()))}) or posts "
-                    f"({len(set(texts.tolist()))}) to hold some out; give more runs, or more rounds or "
-                    "reasoner.archetypes"
-                )
+                counts = f"personas ({len(set(personas.tolist()))}) or posts ({len(set(texts.tolist()))})"
+                raise DataError(f"the ledgers have too few {counts} to hold some out: give more runs or rounds")
             if len(tried):
                 blocks.append((fitted, tried))
     return blocks

@@ -1,8 +1,8 @@
-"""Distills an LLM's choices in runs into a small model, which is judged on personas and posts that it never saw.
+"""Distill an LLM's choices in runs into a small model, and evaluate the model on new personas and posts.
 
-Personas and posts are dealt into up to four folds each. The rows of a pair of folds are predicted by a model that was
-fitted to rows with neither these personas nor these posts, so every row is judged once. The final model is fitted to
-all rows. No LLM is asked, and the folders of the runs are only read.
+Personas and posts are dealt into up to four folds each. A model that was fitted to other personas and other posts
+predicts the rows of each pair of folds, so every row is evaluated once. The final model is fitted to all rows. No LLM
+is asked, and the folders of the runs are only read.
 """
 
 import json
@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from prism_mesa.analysis.distill.dataset import TrainingExample, TrainingSet, make_training_set, split_blocks
-from prism_mesa.analysis.distill.fit import Kind, check_installed, fitted
+from prism_mesa.analysis.distill.fit import Kind, check_installed, fit_scores
 from prism_mesa.analysis.distill.scores import (
     auc,
     calibration,
@@ -32,7 +32,7 @@ from prism_mesa.reasoner.distilled import FILE, FORMAT, OptionModel
 from prism_mesa.reasoner.features import DECLARATION, NAMES, feature_columns
 from prism_mesa.reasoner.rule import detailed_columns
 from prism_mesa.runs.records.folder import new_folder
-from prism_mesa.runs.run_files import folder_of
+from prism_mesa.runs.run_files import run_folder
 from prism_mesa.statechart import AgentState
 
 type Floats = npt.NDArray[np.float64]
@@ -66,11 +66,11 @@ def distill(
     on_round: Callable[[], object] = lambda: None,
     trust: bool = False,
 ) -> Distilled:
-    """Fit a model to an LLM's answers in runs, and write it and its report to ``out/distilled-<time>``.
+    """Fit a model to an LLM's answers in runs, and write the model and a report to ``out/distilled-<time>``.
 
     Args:
-        runs: A result or folder of a run, or several, in which the same LLM was asked.
-        kind: The kind of model that is kept, `logistic` or `boosting`; both are judged.
+        runs: One or several results, or folders of runs, with the same LLM.
+        kind: The kind of model to keep, `logistic` or `boosting`; both are evaluated.
         out: Parent folder; made if missing.
         on_round: Called after each repeated round.
         trust: As for `replay`.
@@ -81,7 +81,7 @@ def distill(
     """
     check_installed()
     if kind not in KINDS:
-        raise DataError(f"--kind: {kind!r} is none of {', '.join(KINDS)}")
+        raise DataError(f"--kind: {kind!r} is not one of {', '.join(KINDS)}")
     model = fit_model(make_training_set(_run_folders(runs), on_round, trust=trust), KINDS[KINDS.index(kind)])
     folder = new_folder(Path(out), "distilled")
     (folder / FILE).write_bytes(model.text().encode())
@@ -92,21 +92,17 @@ def distill(
 def _run_folders(runs: object) -> list[Path]:
     several = [runs] if isinstance(runs, str | os.PathLike) else runs
     several = several if isinstance(several, Iterable) and not isinstance(several, bytes) else []
-    folders = list(map(folder_of, several))
+    folders = list(map(run_folder, several))
     if not folders:
         raise DataError(f"runs: give a RunResult or the folder of a run, or a list of at least one, not {shown(runs)}")
     return folders
 
 
 def fit_model(examples: TrainingSet, kind: Kind) -> DistilledModel:
-    """Return the model fitted to all examples, with its report.
-
-    Raises:
-        DataError: If there are too few personas or posts to hold some out.
-    """
+    """Return the model fitted to all examples, with its report; raises DataError for too few personas or posts."""
     sets = sorted(examples.by_options.items(), key=lambda item: -len(item[1]))
     rule = RuleReasoner(examples.rule)
-    judged = [_judged(options, rows, rule, kind, required=i == 0) for i, (options, rows) in enumerate(sets)]
+    evaluated = [_evaluate(options, rows, rule, kind, required=i == 0) for i, (options, rows) in enumerate(sets)]
     return DistilledModel(
         format=FORMAT,
         kind=kind,
@@ -115,11 +111,11 @@ def fit_model(examples: TrainingSet, kind: Kind) -> DistilledModel:
         persona="archetype" if examples.persona == "archetype" else "individual",
         archetypes=examples.archetypes,
         choices=[
-            OptionModel(options=list(options), scores=fitted(kind, *_features(options, rows)), rows=len(rows))
+            OptionModel(options=list(options), scores=fit_scores(kind, *_features(options, rows)), rows=len(rows))
             for options, rows in sets
         ],
         provenance=examples.provenance,
-        report={"kind": kind, "choices": judged, "verdict": judged[0]["verdict"]},
+        report={"kind": kind, "choices": evaluated, "verdict": evaluated[0]["verdict"]},
     )
 
 
@@ -128,7 +124,7 @@ def _features(options: tuple[AgentState, ...], rows: list[TrainingExample]) -> t
     return feature_columns(choices), np.array([example.probabilities for example in rows])
 
 
-def _judged(
+def _evaluate(
     options: tuple[AgentState, ...], rows: list[TrainingExample], rule: RuleReasoner, kind: Kind, *, required: bool
 ) -> dict[str, Any]:
     about: dict[str, Any] = {
@@ -143,19 +139,19 @@ def _judged(
     except DataError:
         if required:
             raise
-        return about | {"verdict": "not judged: too few personas or posts to hold some out"}
+        return about | {"verdict": "not evaluated: too few personas or posts to hold some out"}
     columns, true = _features(options, rows)
     predicted = {name: np.zeros_like(true) for name in (*KINDS, "majority")}
     for known, tried in blocks:
         for name in KINDS:
-            model = OptionModel(options=list(options), scores=fitted(name, columns[:, known], true[known]), rows=1)
+            model = OptionModel(options=list(options), scores=fit_scores(name, columns[:, known], true[known]), rows=1)
             predicted[name][tried] = model.probabilities(columns[:, tried])
         predicted["majority"][tried] = true[known].mean(axis=0)
     predicted["rule"] = rule.probabilities(detailed_columns(options, [example.ask for example in rows]))
     predicted["llm"] = true
     scores = {name: _scores(true, probabilities) for name, probabilities in predicted.items()}
-    scores["majority"]["auc"] = 0.5  # it gives all rows the same; differences between folds are no knowledge
-    better = {name: _better(true, predicted[kind], predicted[name], blocks) for name in ("rule", "majority")}
+    scores["majority"]["auc"] = 0.5  # within a fold it predicts the same for all rows
+    better = {name: _measure_gain(true, predicted[kind], predicted[name], blocks) for name in ("rule", "majority")}
     about |= {"blocks": len(blocks), "scores": scores, "better": better}
     floor, top = scores["llm"]["log_loss"], scores["majority"]["log_loss"]
     # the share of the LLM's dependence on rows, beyond the shares of its answers, that the model has too
@@ -174,11 +170,15 @@ def _scores(true: Floats, predicted: Floats) -> dict[str, float]:
     }
 
 
-def _better(true: Floats, predicted: Floats, other: Floats, blocks: list[Any]) -> dict[str, float]:
-    """Return by how much log loss is lower than that of `other`, and in how many blocks."""
+def _measure_gain(true: Floats, predicted: Floats, other: Floats, blocks: list[Any]) -> dict[str, float]:
+    """Return the gain in log loss over another prediction, and the number of blocks with a gain."""
     gains = [log_loss(true[rows], other[rows]) - log_loss(true[rows], predicted[rows]) for _, rows in blocks]
-    own, others = log_loss(true, predicted), log_loss(true, other)
-    return {"by": others - own, "share": 1 - own / others if others else 0.0, "blocks": sum(g > 0 for g in gains)}
+    loss, other_loss = log_loss(true, predicted), log_loss(true, other)
+    return {
+        "by": other_loss - loss,
+        "share": 1 - loss / other_loss if other_loss else 0.0,
+        "blocks": sum(g > 0 for g in gains),
+    }
 
 
 def _verdict(about: dict[str, Any], kind: str) -> str:
@@ -191,9 +191,9 @@ def _verdict(about: dict[str, Any], kind: str) -> str:
         return f"beats {gains} in log loss, on personas and posts it has never seen"
     span = scores["majority"]["log_loss"] - scores["llm"]["log_loss"]
     why = (
-        "the LLM says nearly the same of every row, so there is next to nothing to explain"
+        "the LLM answers nearly the same in every row, so there is little to explain"
         if span < 0.01
-        else f"what the LLM makes of {about['personas']} personas and {about['posts']} posts does not carry over to "
-        "others by these features: give more runs, or more reasoner.archetypes and posts.circulating"
+        else f"these features do not generalise from {about['personas']} personas and {about['posts']} posts: give "
+        "more runs, or more reasoner.archetypes and posts.circulating"
     )
     return f"does not beat both ({kind}: {gains}): {why}"

@@ -1,6 +1,6 @@
-"""Fits a distilled model with scikit-learn (extra `distill`), and returns it as plain numbers.
+"""Fit a distilled model with scikit-learn (extra `distill`), and return it as plain numbers.
 
-An answer of an LLM becomes a row for each option, weighted by its probability.
+Each answer of the LLM becomes a row for each option, weighted by its probability.
 """
 
 from typing import Any, Final, Literal
@@ -18,7 +18,7 @@ type Kind = Literal["logistic", "boosting"]
 type Scores = list[Linear | Trees]
 
 DOUBT: Final = 0.001
-"""Share of every answer that is spread over all options, so that log-odds stay finite."""
+"""Share of each answer that is spread over all options, to keep log-odds finite."""
 
 _PENALTY: Final = 1.0
 _TREES: Final[dict[str, Any]] = {
@@ -48,7 +48,7 @@ def check_installed() -> None:
     _sklearn()
 
 
-def fitted(kind: Kind, columns: Floats, true: Floats) -> Scores:
+def fit_scores(kind: Kind, columns: Floats, true: Floats) -> Scores:
     """Return scores of options, fitted to an LLM's probabilities.
 
     Args:
@@ -60,12 +60,12 @@ def fitted(kind: Kind, columns: Floats, true: Floats) -> Scores:
     check_installed()
     from threadpoolctl import threadpool_limits  # installed with scikit-learn
 
-    with threadpool_limits(1):  # so little work is slower with threads
+    with threadpool_limits(1):  # threads slow down so little work
         return _logistic(columns, true) if kind == "logistic" else _boosting(columns, true)
 
 
 def _weighted(rows: Floats, true: Floats) -> tuple[Floats, npt.NDArray[np.int64], Floats]:
-    """Return each row once per option: rows, options, weights."""
+    """Repeat the rows for each option, and return rows, options and weights."""
     n, k = true.shape
     weights = (1 - DOUBT) * true + DOUBT / k
     return np.tile(rows, (k, 1)), np.repeat(np.arange(k), n), weights.T.reshape(-1)
@@ -97,15 +97,13 @@ def _boosting(columns: Floats, true: Floats) -> Scores:
     _, boosting = _sklearn()
     rows, options, weights = _weighted(columns.T, true)
     model = boosting(**_TREES).fit(rows, options, sample_weight=weights)
-    # scikit-learn's trees are private: what is read here is compared with its own scores
+    # scikit-learn's trees are private, so the scores are compared with its own below
     rounds, base = model._predictors, np.ravel(model._baseline_prediction)
     sign = -1.0 if true.shape[1] == 2 else 1.0  # for two options it scores the second
     scores = [_forest([trees[k].nodes for trees in rounds], float(base[k]), sign) for k in range(len(rounds[0]))]
     sums = np.stack([sign * score.sums(columns) for score in scores], axis=1)
     if not np.allclose(sums, model.decision_function(columns.T).reshape(sums.shape), atol=1e-6):
-        raise PrismError(
-            "prism distill: this version of scikit-learn keeps its trees in another way; use --kind logistic"
-        )
+        raise PrismError("prism distill: cannot read the trees of this scikit-learn; use --kind logistic")
     return list(scores)
 
 

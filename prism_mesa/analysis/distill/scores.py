@@ -1,7 +1,7 @@
 """Scores of a model of an LLM's choices.
 
-All compare `true`, the LLM's probabilities, with `predicted`, the model's: shape (n, options), rows adding up to 1.
-An LLM is not certain itself: no model can beat its log loss and AUC.
+They compare the LLM's probabilities, `true`, with the model's, `predicted`; both have shape (n, options), and rows add
+up to 1. The LLM itself is uncertain, so no model can beat its log loss and AUC.
 """
 
 from typing import Final
@@ -11,11 +11,11 @@ import numpy.typing as npt
 
 type Floats = npt.NDArray[np.float64]
 
-LEAST: Final = 1e-6  # smaller probabilities count as this in log loss
+LEAST: Final = 1e-6  # of a probability in log loss
 
 
 def log_loss(true: Floats, predicted: Floats) -> float:
-    """Return the mean of ``-sum(true * ln(predicted))``, in nats: against the entropy of `true` if they are equal.
+    """Return the mean of ``-sum(true * ln(predicted))``, in nats; it is the entropy of `true` if they are equal.
 
     >>> round(log_loss(np.array([[1.0, 0.0]]), np.array([[0.5, 0.5]])), 3)
     0.693
@@ -26,9 +26,9 @@ def log_loss(true: Floats, predicted: Floats) -> float:
 def auc(true: Floats, predicted: Floats) -> float:
     """Return the area under the ROC curve of the first option, for probabilities instead of outcomes.
 
-    A row counts as chosen with weight `true[:, 0]`, else as not chosen. The area is the probability that `predicted` is
-    larger for a chosen row than for another; ties count half. With more than two options it is their mean, weighted by
-    how often each is chosen. 0.5 if all rows are alike.
+    A row counts as chosen with weight `true[:, 0]`, and as not chosen with the rest. The area is the probability that
+    `predicted` is larger for a chosen row than for another; ties count half. With more than two options it is the mean
+    over options, weighted by their probability. It is 0.5 if all rows are alike.
     """
     shares = true.mean(axis=0)
     columns = range(1 if true.shape[1] == 2 else true.shape[1])

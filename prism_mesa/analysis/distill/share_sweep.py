@@ -1,7 +1,7 @@
-"""Runs a scenario with several shares of the LLM, with a distilled model answering the rest.
+"""Run a scenario with several shares of the LLM; a distilled model answers the rest.
 
-The runs have the same keyed draws: an agent that asks the LLM at a small share also asks it at a larger one. They share
-answers, and begin with those in the ledger of the run, whose folder is not changed.
+The runs use the same keyed draws: an agent that asks the LLM at a small share also asks it at a larger share. They
+share their answers, and start with the answers in the ledger of the run, whose folder does not change.
 """
 
 from collections.abc import Callable, Sequence
@@ -21,7 +21,7 @@ from prism_mesa.runs.config import make_config
 from prism_mesa.runs.recorded import config_to_run_anew, recorded_rounds
 from prism_mesa.runs.records.folder import make_folder
 from prism_mesa.runs.records.table_checks import check_written, write_csv
-from prism_mesa.runs.rounds import as_before
+from prism_mesa.runs.rounds import without_repeated_warnings
 from prism_mesa.runs.run_files import LEDGER
 from prism_mesa.runs.social import run
 from prism_mesa.tables import Column, TableSchema
@@ -45,15 +45,15 @@ class Drift:
     """The result of `drift`.
 
     Attributes:
-        table: See `DRIFT`; the relative value is blank if the value with the largest share is 0.
-        folder: The folder of `drift.parquet` and of the runs.
+        table: See `DRIFT`; the relative value is blank if the value at the largest share is 0.
+        folder: The folder with `drift.parquet` and the runs.
     """
 
     table: pd.DataFrame
     folder: Path
 
 
-@as_before()
+@without_repeated_warnings()
 def drift(
     run_dir: str | Path,
     distilled: str | Path,
@@ -73,12 +73,11 @@ def drift(
         shares: Shares of open choices for the LLM, ascending.
         n_seeds: The number of seeds, from the run's on.
         on_round: Called after each round of each run.
-        trust: Whether a server, module or outside file that only the folder names may be used; those of your own runs
-            may.
+        trust: As for `replay`.
 
     Raises:
         DataError: If there is no such run, it cannot be repeated from its folder, or is not trusted.
-        ConfigError: If its LLM is missing, which answers new questions.
+        ConfigError: If the LLM for new questions is missing.
     """
     folder = Path(out)
     make_folder(folder)
@@ -113,7 +112,7 @@ def drift(
 
 
 def drift_rounds(run_dir: str | Path, n_seeds: int = 1) -> int:
-    """Return the number of rounds that `drift` runs in all."""
+    """Return the total number of rounds that `drift` runs."""
     completed_rounds(Path(run_dir))
     return recorded_rounds(Path(run_dir)) * len(SHARES) * n_seeds
 

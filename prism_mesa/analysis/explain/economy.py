@@ -1,4 +1,4 @@
-"""Explains what a nation of a run decided and why, from the run's tables."""
+"""Explain a nation's decisions from the tables of a run."""
 
 import json
 import re
@@ -15,7 +15,7 @@ from prism_mesa.errors import DataError, did_you_mean
 from prism_mesa.llm.text import plain
 from prism_mesa.params import whole_number
 from prism_mesa.runs.manifest import read_run
-from prism_mesa.runs.run_files import columns_of, read_table
+from prism_mesa.runs.run_files import read_column_names, read_table
 
 _WIDTH = 106
 _TEXT_CAP = 2000
@@ -25,7 +25,7 @@ _OUTCOMES = {
     "rejected": "rejected by the validator, without any effect",
     "not_understood": "not understood, without any effect",
 }
-_OF_DECISIONS = (
+_DECISION_COLUMNS = (
     *("round", "quarter", "nation", "action", "confidence", "read_by", "policy", "outcome", "reason", "reasoning"),
     "reasoning_chain_id",
 )
@@ -41,17 +41,16 @@ _SHOWN = {
 
 
 def why_nation(run_dir: str | Path, nation: str, quarter: str | None = None, *, brief: bool = False) -> Iterator[str]:
-    """Yield what a nation decided in a quarter, why, and the outcome; arguments and errors as in `api.runs.why`.
+    """Yield a nation's decision in a quarter, its reason and outcome; arguments and errors as in `api.runs.why`.
 
-    By default it is the last quarter in which the nation changed something. `brief` yields only a summary.
+    The default is the last quarter with a change. `brief` yields only a summary.
     """
     run = read_run(run_dir)
     manifest = run.manifest
     if not manifest.summary.rounds:
         error = f": {manifest.error}" if manifest.error else ""
-        was = "was" if manifest.summary.rounds == 0 else "is known to have been"
-        raise DataError(f"{run_dir}: no quarter of it {was} completed (status {run.state}{error}){run.way_on}")
-    decisions = read_table(run_dir, "decisions", _OF_DECISIONS)
+        raise DataError(f"{run_dir}: no quarter is known to be complete (status {run.state}{error}){run.way_on}")
+    decisions = read_table(run_dir, "decisions", _DECISION_COLUMNS)
     name = _nation(nation, read_table(run_dir, "nations", ["name"])["name"].tolist(), run_dir)
     rows = decisions[decisions["nation"] == name]
     _first_row(rows, run_dir, "decisions", name)
@@ -69,12 +68,8 @@ def why_nation(run_dir: str | Path, nation: str, quarter: str | None = None, *, 
 
 
 def decision_lines(run_dir: str | Path, nation: str, round_: int) -> Iterator[str]:
-    """Yield what a nation wanted in a quarter, why, and the outcome: the short form of `why_nation`.
-
-    Raises:
-        DataError: If the run has no such decision.
-    """
-    decisions = read_table(run_dir, "decisions", _OF_DECISIONS)
+    """Yield a nation's decision in a quarter, its reason and outcome; raises DataError if there is none."""
+    decisions = read_table(run_dir, "decisions", _DECISION_COLUMNS)
     rows = decisions[(decisions["nation"] == nation) & (decisions["round"] == round_)]
     decision = _first_row(rows, run_dir, "decisions", nation)
     indicators = read_table(run_dir, "indicators", ["round", "nation", *_SHOWN])
@@ -154,7 +149,9 @@ def _indicators(row: Any) -> str:
 
 
 def _asked(run_dir: Path, chain_id: str) -> Iterator[str]:
-    thoughts_column = ["thoughts"] if "thoughts" in columns_of(run_dir, "reasoning") else []  # older runs lack it
+    thoughts_column = (
+        ["thoughts"] if "thoughts" in read_column_names(run_dir, "reasoning") else []
+    )  # older runs lack it
     chains = read_table(run_dir, "reasoning", ["chain_id", "prompt", *thoughts_column])
     chain = _first_row(chains[chains["chain_id"] == chain_id], run_dir, "reasoning", chain_id)
     yield "  It was told:"
@@ -168,11 +165,11 @@ def _asked(run_dir: Path, chain_id: str) -> Iterator[str]:
 
 
 def _thoughts(cell: str, run_dir: Path) -> list[str]:
-    """Describe the thoughts of a nation before it decided; raise DataError if the cell holds none."""
+    """Describe a nation's thoughts before its decision; raises DataError if the cell is damaged."""
     try:
         return [_thought(entry) for entry in json.loads(cell)]
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
-        raise DataError(f"{run_dir}: table 'reasoning' is damaged: {cell[:80]!r} holds no thoughts") from None
+        raise DataError(f"{run_dir}: table 'reasoning' is damaged: {cell[:80]!r} is not a list of thoughts") from None
 
 
 def _thought(entry: dict[str, Any]) -> str:

@@ -1,6 +1,6 @@
-"""Explains an agent's feed while its round runs: the place of each post, or why it is not there.
+"""Explain an agent's feed during a round: the place of each post, or why a post is missing.
 
-Candidates are ranked as in `kernels.feeds.ranking`, with the scores of `analysis.explain.scores`.
+Candidates are ranked like `kernels.feeds.ranking`, by the scores of `analysis.explain.scores`.
 """
 
 from collections import Counter
@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from prism_mesa.analysis.explain.follows import named
-from prism_mesa.analysis.explain.scores import Candidates, Further, Made, explain_scores, lowered
+from prism_mesa.analysis.explain.scores import Candidates, Further, ScoredCandidates, explain_scores, lowered
 from prism_mesa.kernels.draws import mixed, unit
 from prism_mesa.kernels.feeds.outbox import Audience
 from prism_mesa.kernels.feeds.scoring import DIVERSE
@@ -28,9 +28,9 @@ class FeedReasons:
     """A reader's feed in a round as text.
 
     Attributes:
-        how: How it is ranked.
-        posts: Id -> place, source and score of each post; `in_full` also has the terms of the score.
-        about: The same about a post that was asked for, or why it was not shown.
+        how: The ranking criterion.
+        posts: The place, source and score of each post by id; `in_full` also has the terms of the score.
+        about: The same for a requested post, or why it was not shown.
     """
 
     how: str
@@ -40,10 +40,10 @@ class FeedReasons:
 
 
 def explain_feed(model: SocialModel, row: int, about: int | None = None) -> FeedReasons:
-    """Explain the feed of an agent in the running round, at its first tick, and the post `about` in any case."""
+    """Explain an agent's feed at the first tick of a round, and always the post `about`."""
     ranked = RankedFeed(model, row)
     shown = model.population.feed[row, : model.population.n_feed[row]].tolist()
-    reasons = FeedReasons(ranked.params.ranking + (f": {ranked.made.how}" if ranked.made is not None else ""))
+    reasons = FeedReasons(ranked.params.ranking + (f": {ranked.scored.how}" if ranked.scored is not None else ""))
     for place, post in enumerate(shown, start=1):
         for texts, in_full in ((reasons.posts, False), (reasons.in_full, True)):
             texts[post] = f"place {place} of {len(shown)}, {ranked.words(post, in_full=in_full)}"
@@ -54,9 +54,9 @@ def explain_feed(model: SocialModel, row: int, about: int | None = None) -> Feed
 
 
 def about_lines(rounds: Iterable[tuple[int, FeedReasons | None]]) -> Iterator[str]:
-    """Yield why a post was in the feed or not, for each round since it was there."""
+    """Yield for each round why a post was in the feed or not."""
     lines = [f"  round {round_}: {feed.about}" for round_, feed in rounds if feed is not None and feed.about]
-    yield from lines or ["  none since it was there"]
+    yield from lines or ["  none since the post appeared"]
 
 
 class RankedFeed:
@@ -64,9 +64,9 @@ class RankedFeed:
 
     Attributes:
         candidates: The candidates that may be shown.
-        made: Their scores; None in a mode that `scores` does not know.
-        order: Their places in `candidates`, best first, each root once.
-        further: For each of `order` the factors for better posts of its author, and of its group.
+        scored: Their scores; None in a mode that `scores` does not know.
+        order: Places in `candidates`, best first, without repeated roots.
+        further: The factors for better posts of the same author or group, for each place in `order`.
         slots: Posts that may be shown beside the ranking.
     """
 
@@ -85,11 +85,11 @@ class RankedFeed:
         self.number = np.flatnonzero(self._may_be_shown(post))
         kept = post[self.number], inside[self.number]
         self.candidates = Candidates(platform, row, self.params, own_feed, self.outbox, self.scoring, *kept)
-        self.made: Made | None = explain_scores(self.candidates) if len(kept[0]) else None
+        self.scored: ScoredCandidates | None = explain_scores(self.candidates) if len(kept[0]) else None
         self.order, self.further = self._ranked()
 
     def _listed(self) -> tuple[Ints, npt.NDArray[np.bool_]]:
-        """Return all candidates, -1 where a draw has none, and whether the agent follows their authors."""
+        """Return all candidates, with -1 for empty draws, and whether the agent follows their authors."""
         platform, reader = self.model.platform, np.array([self.row], np.int32)
         if not self.outbox.n:
             return np.zeros(0, np.int64), np.zeros(0, np.bool_)
@@ -108,14 +108,14 @@ class RankedFeed:
         return np.asarray((post >= 0) & is_new & ~hidden)
 
     def _ranked(self) -> tuple[Ints, list[Further]]:
-        if self.made is None:
+        if self.scored is None:
             return np.zeros(0, np.int64), []
-        posts, post, score = self.model.posts, self.candidates.post, self.made.score.astype(np.float64)
+        posts, post, score = self.model.posts, self.candidates.post, self.scored.score.astype(np.float64)
         best = np.lexsort((post, score.astype(np.float32)))[::-1]
         _, first = np.unique(posts.root[post[best]], return_index=True)
         order = best[np.sort(first)]
         further: dict[int, Further] = dict.fromkeys(order.tolist(), ())
-        for kind, values, factors in self._kinds():
+        for kind, values, factors in self._groupings():
             better = Counter[int]()
             for place in order.tolist():
                 n = better[int(values[place])]
@@ -126,8 +126,8 @@ class RankedFeed:
             order = order[np.lexsort((post[order], score[order].astype(np.float32)))[::-1]]
         return order, [further[place] for place in order.tolist()]
 
-    def _kinds(self) -> Iterator[tuple[str, Ints, npt.NDArray[np.float64]]]:
-        """Yield why further posts of a kind score less: its name, the kind of each candidate, and the factors."""
+    def _groupings(self) -> Iterator[tuple[str, Ints, npt.NDArray[np.float64]]]:
+        """Yield groupings in which further posts score less: name, group of each candidate, and factors."""
         author, scoring = self.model.posts.author, self.scoring
         yield "author", author[self.candidates.post].astype(np.int64), scoring.diversity
         if scoring.mode == DIVERSE and scoring.n_groups:
@@ -144,22 +144,22 @@ class RankedFeed:
         """Return the source of a candidate, and its score."""
         places = np.flatnonzero(self.candidates.post == post).tolist()
         text = f"{self._source(places[0]) if places else self._author(post)}{self._in_slot(post)}"
-        if not places or self.made is None or post not in self.posts:  # a slot may hold it beside the ranking
+        if not places or self.scored is None or post not in self.posts:  # a slot may hold it beside the ranking
             return text
         place = self.posts.index(post)
-        return f"{text}: {self.made.words(int(self.order[place]), self.further[place], in_full=in_full)}"
+        return f"{text}: {self.scored.words(int(self.order[place]), self.further[place], in_full=in_full)}"
 
     def _in_slot(self, post: int) -> str:
-        """Return which slot may hold a post, in words."""
+        """Describe the slot that may hold a post."""
         trending, matches, query = self.slots
         local = post - self.outbox.first
         if local in trending:
-            return " (a slot is for it, as it is trending)"
+            return " (a slot holds it, because it is trending)"
         topic = int(query[self.row]) if len(query) else -1
-        return " (a slot is for it, as its search finds it)" if topic >= 0 and local in matches[topic] else ""
+        return " (a slot holds it, because a search found it)" if topic >= 0 and local in matches[topic] else ""
 
     def _source(self, place: int) -> str:
-        """Return the author of a candidate, and how it came to the agent."""
+        """Return the author of a candidate, and how the candidate reached the agent."""
         model, post, scoring = self.model, int(self.candidates.post[place]), self.scoring
         who = self._author(post)
         if self.candidates.inside[place]:
@@ -168,7 +168,7 @@ class RankedFeed:
         if number < scoring.outsiders:
             return f"{who}, whom it does not follow (drawn from the whole platform)"
         if number < scoring.outsiders + scoring.two_hops:
-            return f"{who}, whom {named(model, self._between(number - scoring.outsiders))} follows, whom it follows"
+            return f"{who}, whom its followee {named(model, self._between(number - scoring.outsiders))} follows"
         if number < scoring.outsiders + scoring.two_hops + len(scoring.trending):
             return f"{who}, whom it does not follow (trending, velocity {model.posts.velocity[post]})"
         topic = model.topics.names[int(scoring.query[self.row])]
@@ -181,7 +181,7 @@ class RankedFeed:
         return f"{by} {named(self.model, int(self.model.posts.author[post]))}{again}"
 
     def _between(self, draw: int) -> int:
-        """Return the followee through whom a candidate of two hops came: the first step of its draw."""
+        """Return the followee in the middle of a two-hop draw."""
         followees = self.model.network.followees(self.row)
         key = self.scoring.two_hops_key
         for part in (draw, self.row, 0):
@@ -189,32 +189,32 @@ class RankedFeed:
         return int(followees[int(unit(key) * len(followees))])
 
     def why_not(self, post: int, n_shown: int) -> str:
-        """Return why a post is not in a feed of `n_shown` posts; empty before the post exists."""
+        """Explain why a post is not in a feed of `n_shown` posts; empty before the post exists."""
         model, posts = self.model, self.model.posts
         if post >= posts.n_there(model.round):
             return ""
         root = int(posts.root[post])
         author, writer = int(posts.author[post]), int(posts.author[root])
         if post < self.outbox.first:
-            return f"it was older than the {self.params.window} rounds for which posts are shown"
+            return f"it was older than {self.params.window} rounds (feed.window)"
         if writer == self.row:
-            return "the agent had written it itself" if author == writer else "it passes on what the agent had written"
+            return "the agent wrote it" if author == writer else "it reshares a post by the agent"
         for other in (author, writer):
             if model.relations.hides(np.array([self.row]), np.array([other]))[0]:
-                return f"the agent sees nothing of {named(model, other)}, by a mute or a block"
+                return f"the agent sees no posts by {named(model, other)}, because of a mute or a block"
         if root in model.platform.exposure.of(self.row):
             done = "engaged with" if self.params.repeats else "read"
             return f"the agent had {done} it, or another copy of it, before"
         if post in model.platform.copies.of(self.row):
-            return "the agent had read this very copy before; only another one is shown again"
+            return "the agent had read this copy before; only another copy is shown again"
         if post not in self.candidates.post:
-            return "nobody whom the agent follows had posted it, and it was not among what is added from outside"
-        if self.made is None:
+            return "no followee of the agent posted it, and it was not among the posts that are added from outside"
+        if self.scored is None:
             return "others were ranked before it"
         ranked = self.posts
         if post not in ranked:
             same = next(other for other in ranked if posts.root[other] == root)
-            return f"post {same}, which is the same, stood in its stead"
+            return f"post {same}, another copy, was shown instead"
         return (
             f"it was ranked at place {ranked.index(post) + 1} of {len(ranked)}, and the agent was shown {n_shown}; "
             f"{self.words(post)}"

@@ -1,4 +1,4 @@
-"""Explains rows of the tables `follows`, `churn` and `influences`: relations, coming and going, opinions."""
+"""Explain rows of the tables `follows`, `churn` and `influences`."""
 
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,7 +12,7 @@ from prism_mesa.llm.text import NAME_CAP, plain
 from prism_mesa.social.model import SocialModel
 from prism_mesa.social.state.population import NO_POST
 
-_MOST: Final = 30  # decisions that are shown, the last ones
+_MOST: Final = 30  # decisions to show, the latest
 _TEXT: Final = 60
 _DID: Final = {
     "follow": "followed {}",
@@ -20,23 +20,23 @@ _DID: Final = {
     "mute": "muted {}",
     "block": "blocked {}",
     "report": "reported a post by {}",
-    "unmute": "took back that it muted {}",
-    "unblock": "took back that it blocked {}",
+    "unmute": "unmuted {}",
+    "unblock": "unblocked {}",
 }
 _WHY: Final = {
     "engaged": "it engaged with {post}, whose author it did not follow",
     "exposure": "it read {post}, whose author it did not follow",
-    "follow_back": "to follow back, as it had a new follower",
-    "triad": "as one whom somebody follows whom it follows",
-    "ignored": "it read {post}, which was worth less to it than its band, and did not engage with it",
-    "script": "its script said so",
+    "follow_back": "to follow back a new follower",
+    "triad": "because one of its followees follows that agent",
+    "ignored": "it read {post}, whose value was below its band, and did not engage with it",
+    "script": "its script decided",
     "tool": "it called a tool",
-    "block": "as one of the two has blocked the other",
+    "block": "because one of the two blocked the other",
 }
 
 
 def relations(model: SocialModel, row: int, columns: Mapping[str, Any]) -> Iterator[tuple[bool, str]]:
-    """Yield the rows of `follows` by an agent (True) or about it (False), in words."""
+    """Describe the rows of `follows` by an agent (True) or about it (False)."""
     rows = np.flatnonzero((columns["agent"] == row) | (columns["other"] == row))
     values = (np.asarray(columns[name])[rows].tolist() for name in ("round", "agent", "other", "event", "post", "why"))
     for round_, agent, other, event, post_id, why in zip(*values, strict=True):
@@ -67,7 +67,7 @@ def _chance(model: SocialModel, agent: int, other: int, event: str, why: str) ->
 
 
 def follow_lines(decided: Sequence[tuple[bool, str]]) -> Iterator[str]:
-    """Yield the last of `relations`: those of an agent about others, and those of others about it."""
+    """Yield the latest `relations`: by the agent about others, and by others about the agent."""
     for subject, whom, is_own in (("It", "others", True), ("Others", "it", False)):
         lines = [line for own, line in decided if own == is_own]
         n = len(lines)
@@ -78,7 +78,7 @@ def follow_lines(decided: Sequence[tuple[bool, str]]) -> Iterator[str]:
 
 
 def text_shown(model: SocialModel, post: Post, most: int) -> str:
-    """Return the text of a post, quoted, up to `most` characters, with its author if it shows another's text."""
+    """Return the quoted text of a post, up to `most` characters, with the author of a text by another agent."""
     posts = model.posts
     origin = posts.origin(post.post_id)
     text = post.words or posts.said(origin)
@@ -98,7 +98,7 @@ _TURNS: Final = {"join": "joined", "leave": "left", "back": "came back", "remove
 
 
 def turns(model: SocialModel, row: int, columns: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the rows of `churn` about an agent, in words."""
+    """Describe the rows of `churn` about an agent."""
     churn = model.params.agents.churn
     chances = {"join": churn.join, "leave": churn.leave, "back": churn.back}
     for place in np.flatnonzero(columns["agent"] == row).tolist():
@@ -109,14 +109,14 @@ def turns(model: SocialModel, row: int, columns: Mapping[str, Any]) -> Iterator[
 
 
 def turn_lines(model: SocialModel, turns: Sequence[str], rounds_there: int) -> Iterator[str]:
-    """Yield when an agent joined and left, and its number of rounds; empty without churn."""
+    """Yield when an agent joined and left, and its number of rounds, if there is churn."""
     if model.params.has_churn:
         events = turns or ([] if rounds_there else ["waited to join"])
-        there = f"It was there in {rounds_there} of {model.round + 1} rounds"
+        there = f"It was on the platform in {rounds_there} of {model.round + 1} rounds"
         yield f"{there}: it {', '.join(events)}." if events else f"{there}."
 
 
-_MOST_MOVED: Final = 5  # posts that are named, those that moved the opinion farthest
+_MOST_MOVED: Final = 5  # posts to name, with the largest effects
 
 
 class Influence(NamedTuple):
@@ -136,20 +136,20 @@ def influences(row: int, columns: Mapping[str, Any]) -> Iterator[Influence]:
 
 
 def opinion_lines(model: SocialModel, row: int, moved: list[Influence]) -> Iterator[str]:
-    """Yield an agent's opinion at the start and now, and what moved it farthest; nothing if opinions are fixed."""
+    """Yield an agent's first and current opinion, and the posts that moved it most, if opinions change."""
     name, read = model.params.opinions.of, model.recorded["impressions"]
     if name is None:
         return
     place, _ = model.platform.attributes.known.of_agents(name)
     now = float(model.population.attributes[row, place])
     if read is not None and not read[row]:
-        yield f"Its {name} is {now:.3f}; what moved it was not recorded (records.impressions)."
+        yield f"Its {name} is {now:.3f}; the posts that moved it were not recorded (records.impressions)."
         return
     if not moved:
-        yield f"Its {name} is {now:.3f}, and nothing that it read has moved it."
+        yield f"Its {name} is {now:.3f}, and no post has moved it."
         return
     order = sorted(range(len(moved)), key=lambda place: -abs(moved[place].after - moved[place].before))
-    yield f"Its {name} went from {moved[0].before:.3f} to {now:.3f}, by {counted(len(moved), 'post')}; farthest by:"
+    yield f"Its {name} went from {moved[0].before:.3f} to {now:.3f}, by {counted(len(moved), 'post')}; most of all by:"
     for step in (moved[place] for place in sorted(order[:_MOST_MOVED])):
         by, post = f"post {step.post}", model.post(step.post, row)
         if post is not None:

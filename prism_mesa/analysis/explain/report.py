@@ -1,4 +1,4 @@
-"""The report of `why`, line by line. Texts of users or an LLM are shown on one line, without control characters."""
+"""The report of `why`, line by line. Texts by users or an LLM are on one line, without control characters."""
 
 import json
 import math
@@ -10,7 +10,7 @@ from typing import Final
 
 from prism_mesa.analysis.explain.feed import about_lines
 from prism_mesa.analysis.explain.follows import follow_lines, named, opinion_lines, text_shown, turn_lines
-from prism_mesa.analysis.explain.trace import ActivityByTool, Move, RoundOfAgent, Thought, TracedAgent, folded
+from prism_mesa.analysis.explain.trace import ActivityByTool, AgentRound, Move, Thought, TracedAgent, folded
 from prism_mesa.analysis.explain.why import Explanation
 from prism_mesa.deliberation import ReasoningResult
 from prism_mesa.deliberation.conversation import reasoning_text
@@ -40,11 +40,11 @@ _MOST_LOG_RATIO = 700.0  # more overflows a float
 
 @dataclass(frozen=True, repr=False)
 class Report:
-    """What an agent or nation did and why; ``str`` gives the text.
+    """The actions of an agent or nation and their reasons; ``str`` gives the text.
 
     Attributes:
-        brief: At most five lines: what it did, and why.
-        lines: The full report, which starts with these.
+        brief: The report in at most five lines.
+        lines: The full report, which begins with `brief`.
         explanation: The data behind the report of an agent; None for a nation.
     """
 
@@ -70,7 +70,7 @@ def report_lines(explanation: Explanation) -> Iterator[str]:
         yield ""
         yield from round_lines(explanation, explanation.shown)
     elif agent.model.params.has_churn:
-        yield f"Round {agent.model.round}: it was not there."
+        yield f"Round {agent.model.round}: it was not on the platform."
 
 
 def _agent(explanation: Explanation) -> Iterator[str]:
@@ -80,7 +80,7 @@ def _agent(explanation: Explanation) -> Iterator[str]:
     low, high = f"{agent.low_threshold:.3f}", f"{agent.high_threshold:.3f}"
     does = f"It ignores posts below {low} and engages above {high}; between them the choice is open."
     if not goes_by_band(agent.model.chart):
-        does = f"Its band is {low} to {high}; this run's own chart says what it does with a post."
+        does = f"Its band is {low} to {high}; the chart of this run decides how it uses the band."
     yield f"{_COMPARED[agent.model.params.utility.sensitivity > 0]} {does}"
     for done, rounds in _engagements(explanation.rounds).items():
         yield f"  {done} in round {', '.join(f'{r} ({n} times)' if n > 1 else str(r) for r, n in rounds.items())}"
@@ -89,7 +89,7 @@ def _agent(explanation: Explanation) -> Iterator[str]:
     yield from follow_lines(agent.decided)
 
 
-def _engagements(rounds: list[RoundOfAgent]) -> dict[str, Counter[int]]:
+def _engagements(rounds: list[AgentRound]) -> dict[str, Counter[int]]:
     counts: dict[str, Counter[int]] = {}
     for r in rounds:
         by_tool = [f"{_DONE[activity.action]} by a tool" for activity in r.by_tool]
@@ -98,19 +98,19 @@ def _engagements(rounds: list[RoundOfAgent]) -> dict[str, Counter[int]]:
     return counts
 
 
-def _posted(shown: RoundOfAgent) -> Iterator[str]:
+def _posted(shown: AgentRound) -> Iterator[str]:
     for text in shown.posted:
-        yield f'Round {shown.round}: when it opened it posted "{plain(text, WORDS_CAP)}", by its own rate of posting.'
+        yield f'Round {shown.round}: at its start it posted "{plain(text, WORDS_CAP)}", by its posting rate.'
 
 
-def round_lines(explanation: Explanation, shown: RoundOfAgent) -> Iterator[str]:
+def round_lines(explanation: Explanation, shown: AgentRound) -> Iterator[str]:
     """Yield the agent's actions in one round with reasons, in full."""
     agent = explanation.agent
     minutes = round(60 * local_hours(agent.model.platform, shown.round)[agent.row]) % 1440
     clock = "" if agent.model.params.agents.time_zone is None else f" ({minutes // 60}:{minutes % 60:02} by its clock)"
     hour = "" if shown.online_chance == agent.activity else f", {shown.online_chance:.3f} at this hour{clock}"
     how = (
-        f"its draw {shown.online_draw:.3f} and its activity {agent.activity:.3f}{hour}: it comes when the draw is below"
+        f"its draw was {shown.online_draw:.3f}, its activity {agent.activity:.3f}{hour}: it comes if the draw is lower"
     )
     yield from _posted(shown)
     if not shown.came_online:
@@ -139,7 +139,7 @@ def round_lines(explanation: Explanation, shown: RoundOfAgent) -> Iterator[str]:
 
 
 def moment_lines(explanation: Explanation, tick: int) -> Iterator[str]:
-    """Yield the agent's actions at one tick of the displayed round; 0 opens the round."""
+    """Yield the agent's actions at a tick of the displayed round; tick 0 opens the round."""
     shown = explanation.shown
     if shown is None:
         return
@@ -148,7 +148,7 @@ def moment_lines(explanation: Explanation, tick: int) -> Iterator[str]:
     if tick == 0 or not shown.came_online:
         comes = "came online" if shown.came_online else "did not come online"
         draw = (
-            f"its draw {shown.online_draw:.3f}, its chance {shown.online_chance:.3f}: it comes when the draw is below"
+            f"its draw was {shown.online_draw:.3f}, its chance {shown.online_chance:.3f}: it comes if the draw is lower"
         )
         yield f"Round {shown.round}: it {comes} ({draw}), {shown.feed} posts in its feed."
     for at, passed in shown.passed:
@@ -203,15 +203,15 @@ def _move(explanation: Explanation, move: Move) -> Iterator[str]:
         yield from _open_choice(explanation, move, move.answer, move.question)
     if move.action is not None:
         shares = ", ".join(f"{action} {share:.2f}" for action, share in explanation.agent.propensities.items())
-        drawn = f"one after the other from 0 to 1, its draw, {move.action_draw:.3f}, falls on {move.action}"
-        yield f"      What it will do with the post is drawn from its habits ({shares}): {drawn}."
+        drawn = f"stacked from 0 to 1, its draw of {move.action_draw:.3f} falls on {move.action}"
+        yield f"      Its action is drawn from its habits ({shares}): {drawn}."
 
 
 def _meaning(agent: TracedAgent, move: Move) -> str:
     if move.trigger == SEES_POST and move.post is not None:
         return f": it reads {_post(agent, move.post)}"
     if move.trigger == TIMEOUT:
-        return f": {move.waited} ticks in this state are as long as it stays"
+        return f": it stays at most {move.waited} ticks in this state"
     rule = next((r for r in TRIGGER_RULES if (r.state, r.trigger) == (move.state, move.trigger)), None)
     if rule is not None and rule.when is not None:
         values = "" if move.post is None else f" ({move.post.utility:.3f})"
@@ -231,8 +231,8 @@ def _post(agent: TracedAgent, post: Post) -> str:
 
 _COMPARED = {
     False: "Relevance is the similarity of a post's topics and its interests, 0 to 1.",
-    True: "Utility is what a post is worth to it: its relevance (the similarity of topics and interests, 0 to 1), and "
-    "log-odds of engaging from its appeal, age, closeness, mood and how unlike its author is, each with its weight.",
+    True: "Utility is the value of a post to it: relevance (the similarity of topics and interests, 0 to 1), plus "
+    "weighted log-odds of engaging from appeal, age, closeness, mood and the distance to its author.",
 }
 
 
@@ -257,26 +257,24 @@ def _open_choice(explanation: Explanation, move: Move, answer: Answer, question:
         yield f"      Decided by {llm or explanation.decided_by}."
         if move.stored is not None:
             if move.post is not None and question.post is not None and move.post.text != question.post.text:
-                yield "      The LLM is asked about the text as the corpus has it; the post says it in other words."
+                yield "      The LLM is asked about the text in the corpus, which the post words differently."
             yield from _asked(explanation, reasoner, question, move.stored)
         if 1.0 in chances:
             yield f"      It chose {chosen}."
             return
     shares = ", ".join(f"{name} {chance:.1%}" for name, chance in zip(names, chances, strict=True))
-    drawn = f"one after the other from 0 to 1, its draw, {move.draw:.3f}, falls on {chosen}"
+    drawn = f"stacked from 0 to 1, its draw of {move.draw:.3f} falls on {chosen}"
     yield f"      So the chances are {shares}; {drawn}."
 
 
 def _answered_in_batch(reasoner: AnyReasoner, answer: Answer, question: Question) -> Iterator[str]:
     if answer.source == "rule":
-        yield "      Decided by the rule: the distilled model was never asked about these options."
+        yield "      Decided by the rule, because the distilled model does not know these options."
         return
     by = "" if reasoner.batch_reasoner is None else f" the {reasoner.batch_reasoner.label}"
     yield f"      Decided by{by}; no LLM was asked."
-    yield (
-        f"      What it goes by, among others: how near the post is to the nearest interest told, {question.match:.2f} "
-        "(a cosine: 1 the same topics, 0 nothing in common, -1 the opposite)."
-    )
+    match = f"the cosine of the post and the nearest known interest ({question.match:.2f})"
+    yield f"      One of its features is {match}."
 
 
 def _asked(explanation: Explanation, reasoner: Reasoner, question: Question, stored: StoredAnswer) -> Iterator[str]:
@@ -299,27 +297,24 @@ def _asked(explanation: Explanation, reasoner: Reasoner, question: Question, sto
 
 
 def _shared(explanation: Explanation, key: str) -> Iterator[str]:
-    """Yield with how many agents of an archetype the answer is shared, and which one was asked first."""
+    """Yield the number of agents that share the answer of an archetype, and the agent that asked first."""
     rows, agent = explanation.asked.get(key, ()), explanation.agent.row
     if others := len({row.agent for row in rows} - {agent}):
         first = next((row for row in rows if row.source == "llm"), None)
-        by = (
-            ""
-            if first is None or first.agent == agent
-            else f", asked for first by agent {first.agent} in round {first.round}"
-        )
+        is_other = first is not None and first.agent != agent
+        by = f"; agent {first.agent} asked first, in round {first.round}" if first and is_other else ""
         yield f"      The answer is shared with {counted(others, 'other agent')} of the archetype in this run{by}."
 
 
 def _scores(raw: str) -> Iterator[str]:
-    """Yield how much likelier a post makes each interest; raise DataError if the ledger is damaged."""
+    """Yield how a post changes the probability of each interest; raises DataError if the ledger is damaged."""
     try:
         scores = {str(name): min(float(score), _MOST_LOG_RATIO) for name, score in json.loads(raw)["of"].items()}
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
-        raise DataError(f"the ledger is damaged: {raw[:80]!r} holds no scores of interests") from None
+        raise DataError(f"the ledger is damaged: {raw[:80]!r} is not a set of scores") from None
     for interest, score in scores.items():
         times = f"{math.exp(score):.2g} times as likely as without it"
-        yield f"      With the post '{plain(interest, NAME_CAP)}' is {times}."
+        yield f"      With the post, '{plain(interest, NAME_CAP)}' is {times}."
 
 
 def _odds(terms: dict[str, float]) -> str:
@@ -337,13 +332,13 @@ _WORSE: Final = "post.utility < agent.low_threshold"
 
 
 def values_read(values: Mapping[str, object]) -> str:
-    """Return the fields that a guard reads and their values, in brackets; empty if it reads none."""
+    """Return the values that a guard reads in parentheses, or an empty string."""
     read = [f"{name} = {f'{value:.3f}' if isinstance(value, float) else value}" for name, value in values.items()]
     return f" ({', '.join(read)})" if read else ""
 
 
 def brief_lines(explanation: Explanation) -> list[str]:
-    """Return what the agent did in the run, and in one round or with one post, and why."""
+    """Return the agent's actions in the run, and in a round or with a post, with their reasons."""
     agent, shown = explanation.agent, explanation.shown
     lines = [_brief_run(agent, explanation.rounds)]
     if explanation.about is not None:
@@ -358,7 +353,7 @@ def brief_lines(explanation: Explanation) -> list[str]:
     return lines[:MOST_LINES]
 
 
-def _brief_run(agent: TracedAgent, rounds: list[RoundOfAgent]) -> str:
+def _brief_run(agent: TracedAgent, rounds: list[AgentRound]) -> str:
     did = Counter(action for r in rounds for action in (*r.engaged, *(activity.action for activity in r.by_tool)))
     did["post"] += sum(len(r.posted) for r in rounds)
     often = {action: "once" if n == 1 else f"{n:,} times" for action, n in did.items() if n}
@@ -369,7 +364,7 @@ def _brief_run(agent: TracedAgent, rounds: list[RoundOfAgent]) -> str:
     return f"{named(agent.model, agent.row)} {came} and {deeds or 'neither posted nor engaged with any post'}."
 
 
-def _brief_round(agent: TracedAgent, shown: RoundOfAgent) -> Iterator[str]:
+def _brief_round(agent: TracedAgent, shown: AgentRound) -> Iterator[str]:
     posted = "".join(f' It posted "{plain(text, 100)}".' for text in shown.posted[:1])
     if not shown.came_online:
         chance = f"its chance to come online was {shown.online_chance:.0%} in this round"
@@ -385,8 +380,8 @@ def _brief_round(agent: TracedAgent, shown: RoundOfAgent) -> Iterator[str]:
     yield from (line for _, line in sorted(_deeds(agent, shown), key=lambda deed: deed[0]))
 
 
-def _deeds(agent: TracedAgent, shown: RoundOfAgent) -> Iterator[tuple[int, str]]:
-    """Yield what the agent did with each post that it read, with a rank: engagements come first."""
+def _deeds(agent: TracedAgent, shown: AgentRound) -> Iterator[tuple[int, str]]:
+    """Yield the agent's action with each post, and a rank by which engagements come first."""
     for activity in shown.by_tool:
         post = agent.model.post(activity.post, agent.row)
         yield 0, f"It {DID[activity.action]}{f' {_short_post(agent, post)}' if post else ''} by a tool that it called."
@@ -411,11 +406,11 @@ def _deeds(agent: TracedAgent, shown: RoundOfAgent) -> Iterator[tuple[int, str]]
 
 
 def _why(agent: TracedAgent, move: Move) -> str:
-    """Return why the agent changed state: an open choice was decided, or a guard was true."""
+    """Return the reason for a change of state: a decided open choice, or a true guard."""
     worth = "" if move.post is None else f"the post was worth {move.post.utility:.3f} to it"
     if move.answer is not None:
         if move.answer.source in STAND_INS:
-            return "the chart left it open, no answer came, and the fallback decided"
+            return "the chart left it open, the LLM did not answer, and the fallback decided"
         who = _DECIDERS.get(move.answer.source, agent.llm or "the LLM")
         reason = f', and gave this reason: "{move.reason}"' if move.reason else ""
         return f"{worth}, the chart left it open, and {who} decided so{reason}"

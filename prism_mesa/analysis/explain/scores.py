@@ -1,4 +1,4 @@
-"""The terms of a post's score in each feed mode: one function a mode, over all candidates of one reader."""
+"""The terms of posts' scores in each feed mode, for all candidates of a reader."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -21,14 +21,14 @@ from prism_mesa.social.state.posts import relevance_of
 
 type Floats = npt.NDArray[np.float64]
 type Further = tuple[tuple[float, str], ...]
-"""Factors of a score for being one of several of a kind, each with its reason."""
+"""Factors for further posts of a grouping, with their reasons."""
 
 _MOST_READ: Final = 12  # fields of a user's own feed that are shown
 
 
 @dataclass(frozen=True)
 class Candidates:
-    """The posts that a reader may see in a round: `post` and `inside`, whether it follows the author."""
+    """The posts that a reader may see in a round; `inside` says whether it follows the author."""
 
     platform: Platform
     reader: int
@@ -41,32 +41,32 @@ class Candidates:
 
     @property
     def readers(self) -> Rows:
-        """The reader, once for each post."""
+        """The reader, repeated for each post."""
         return np.full(len(self.post), self.reader)
 
 
 @dataclass(frozen=True)
-class Made:
-    """The scores of candidates and their terms, in columns of one length.
+class ScoredCandidates:
+    """The scores of candidates and their terms, in columns of equal length.
 
     Attributes:
         how: The ranking criterion as text.
-        score: The kernel's score without the factors for further posts of one author; more is better.
-        terms: Name -> a weight and a column; their weighted sum, times all `factors`, is the score.
-        factors: Name -> a factor of at most 1; a negative sum is divided by it.
-        read: Name -> other inputs of the score.
-        is_shown: Whether the score is meaningful by itself.
+        score: The kernel's score without factors for further posts of one author; higher is better.
+        terms: A weight and a column by name; their weighted sum, times all `factors`, is the score.
+        factors: Factors of at most 1 by name; a negative sum is divided by them.
+        inputs: Other inputs of the score by name.
+        is_shown: Whether to show the score itself.
     """
 
     how: str
     score: Floats
     terms: Mapping[str, tuple[float, Floats]] = field(default_factory=dict)
     factors: Mapping[str, Floats] = field(default_factory=dict)
-    read: Mapping[str, npt.NDArray[Any]] = field(default_factory=dict)
+    inputs: Mapping[str, npt.NDArray[Any]] = field(default_factory=dict)
     is_shown: bool = True
 
     def words(self, place: int, further: Further, *, in_full: bool) -> str:
-        """Return the score of the candidate at a place, with `further` factors, and (`in_full`) its terms."""
+        """Return a candidate's score with `further` factors as text; `in_full` adds its terms."""
         score = self.score[place]
         for factor, _ in further:
             score = lowered(score, factor)
@@ -78,13 +78,13 @@ class Made:
             times += [f" x {factor:.4g} ({why})" for factor, why in further if factor != 1.0]
             formula = (f" = ({added.removeprefix(' + ')})" if added else "") + "".join(times)
             parts = [f"{part}{formula}" for part in parts]
-            parts += [f"{name} = {_short(column[place])}" for name, column in list(self.read.items())[:_MOST_READ]]
-            parts += ["..."] if len(self.read) > _MOST_READ else []
+            parts += [f"{name} = {_short(column[place])}" for name, column in list(self.inputs.items())[:_MOST_READ]]
+            parts += ["..."] if len(self.inputs) > _MOST_READ else []
         return ", ".join(parts)
 
 
 def lowered(score: Floats | float, factor: Floats | float) -> Floats:
-    """Return scores times factors of at most 1, as `kernels.feeds.scoring.lowered` does."""
+    """Lower scores by factors of at most 1, as `kernels.feeds.scoring.lowered` does."""
     with np.errstate(all="ignore"):
         return np.where(np.less(score, 0.0), np.divide(score, factor), np.multiply(score, factor))
 
@@ -93,8 +93,8 @@ def _short(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float | np.floating) else plain(str(value), NAME_CAP)
 
 
-def explain_scores(feed: Candidates) -> Made | None:
-    """Return the scores of the candidates in the mode of the reader's feed; None in a mode that is unknown here."""
+def explain_scores(feed: Candidates) -> ScoredCandidates | None:
+    """Return the scores of candidates in the mode of the reader's feed; None for an unknown mode."""
     if feed.own_feed is not None:
         return _own_feed(feed, feed.own_feed)
     explain = _MODES.get(feed.params.ranking)
@@ -105,24 +105,24 @@ def _why(feed: Candidates) -> str:
     return FEED_MODES[feed.params.mode].why.format(attribute=feed.params.attribute)
 
 
-def _chronological(feed: Candidates) -> Made:
+def _chronological(feed: Candidates) -> ScoredCandidates:
     age = feed.platform.round - feed.platform.posts.round[feed.post].astype(np.int64)
-    return Made(_why(feed), np.zeros(len(age)), read={"age": age}, is_shown=False)
+    return ScoredCandidates(_why(feed), np.zeros(len(age)), inputs={"age": age}, is_shown=False)
 
 
-def _random(feed: Candidates) -> Made:
+def _random(feed: Candidates) -> ScoredCandidates:
     keys, now = feed.platform.posts.key[feed.post], feed.platform.round
     draw = feed.platform.streams.uniform("feed order", feed.readers, round_=now, index=keys)
-    return Made(_why(feed), draw, read={"draw": draw}, is_shown=False)
+    return ScoredCandidates(_why(feed), draw, inputs={"draw": draw}, is_shown=False)
 
 
-def _preference(feed: Candidates) -> Made:
+def _preference(feed: Candidates) -> ScoredCandidates:
     match = feed.platform.matches(feed.readers, feed.post)
-    read = {"relevance": relevance_of(match)}
-    return Made(_why(feed), match.astype(np.float64), read=read, is_shown=False)
+    inputs = {"relevance": relevance_of(match)}
+    return ScoredCandidates(_why(feed), match.astype(np.float64), inputs=inputs, is_shown=False)
 
 
-def _predicted(feed: Candidates) -> Made:
+def _predicted(feed: Candidates) -> ScoredCandidates:
     weights, scoring, local = feed.params.weights or feed.params.x_algo, feed.scoring, feed.post - feed.outbox.first
     relevance = relevance_of(feed.platform.matches(feed.readers, feed.post))
     factors = {
@@ -146,37 +146,39 @@ def _predicted(feed: Candidates) -> Made:
         "negative feedback": (weights.weight_negative, 2.0 * (1.0 - relevance) * weights.rate_negative),
         "report": (weights.weight_report, 2.0 * (1.0 - relevance) * weights.rate_report),
     }
-    return Made(_why(feed), score, terms, factors, {"relevance": relevance})
+    return ScoredCandidates(_why(feed), score, terms, factors, {"relevance": relevance})
 
 
-def _bridging(feed: Candidates) -> Made:
-    """Return the shares of impressions that groups engaged with, each shrunk towards that of all visible posts."""
+def _bridging(feed: Candidates) -> ScoredCandidates:
+    """Return the engagement rates of groups, shrunk towards the rate over all visible posts."""
     score = feed.scoring.good[feed.post - feed.outbox.first]
     groups = feed.platform.groups or NO_GROUPS
     engaged, seen = groups.counts.of_roots(feed.platform.posts.root[feed.post])
-    read = {}
+    inputs = {}
     for group in range(groups.counts.n):
-        read[f"engaged of group {group + 1}"] = np.array(
+        inputs[f"engaged of group {group + 1}"] = np.array(
             [f"{a} of {b}" for a, b in zip(engaged[:, group].tolist(), seen[:, group].tolist(), strict=True)]
         )
-    return Made(_why(feed), score, read=read)
+    return ScoredCandidates(_why(feed), score, inputs=inputs)
 
 
-def _diverse(feed: Candidates) -> Made:
+def _diverse(feed: Candidates) -> ScoredCandidates:
     relevance = relevance_of(feed.platform.matches(feed.readers, feed.post))
-    return Made(_why(feed), np.asarray(relevance), {"relevance": (1.0, np.asarray(relevance))})
+    return ScoredCandidates(_why(feed), np.asarray(relevance), {"relevance": (1.0, np.asarray(relevance))})
 
 
-def _own_feed(feed: Candidates, own_feed: UserFeed) -> Made:
+def _own_feed(feed: Candidates, own_feed: UserFeed) -> ScoredCandidates:
     agents, posts = (
         AgentColumns(feed.platform, feed.readers),
         CandidateColumns(feed.platform, feed.readers, feed.post, feed.inside),
     )
     score = own_feed.scores(agents, posts, len(feed.post))
-    return Made(f"by the score of {feed.params.mode}, the highest first", score, read={**own_feed.read(agents, posts)})
+    return ScoredCandidates(
+        f"by the score of {feed.params.mode}, the highest first", score, inputs={**own_feed.read(agents, posts)}
+    )
 
 
-_MODES: Final[Mapping[str, Callable[[Candidates], Made]]] = {
+_MODES: Final[Mapping[str, Callable[[Candidates], ScoredCandidates]]] = {
     "chronological": _chronological,
     "random": _random,
     "preference": _preference,

@@ -1,4 +1,4 @@
-"""Traces what an agent does and why, while its run is repeated from the configuration, the seed and the ledger."""
+"""Trace an agent's actions and their reasons while its run is repeated."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -33,13 +33,13 @@ class Move:
     """A trigger that was fired on the agent, and its effect.
 
     Attributes:
-        considered: The candidate transitions, the value of each guard, and the values that it read.
-        draw: The agent's keyed draw in [0, 1) that decided an open choice.
-        stored: The ledger's row of the answer, if an LLM gave it.
-        action_draw: The draw of the pending action, if COMPOSING was entered.
-        words: The agent's own words in a reply or reshare.
-        log_odds: The terms of the utility of a post that it reads, beside relevance (`Platform.log_odds`).
-        place: Why that post has its place in the feed.
+        considered: The candidate transitions, with the value of the guard and the values that it read.
+        draw: The keyed draw in [0, 1) that decided an open choice.
+        stored: The LLM's answer in the ledger, if any.
+        action_draw: The draw of the pending action, if the agent began composing.
+        words: The words that the agent added to a reply or reshare.
+        log_odds: The terms of the post's utility beside relevance (`Platform.log_odds`).
+        place: An explanation of the post's place in the feed.
     """
 
     tick: int
@@ -67,7 +67,7 @@ class Move:
 
 @dataclass(frozen=True)
 class ActivityByTool:
-    """What an agent did by a tool while it wrote; its own posts have `action` "post" and `post` -1."""
+    """An action by a tool while the agent wrote; a new post has `action` "post" and `post` -1."""
 
     action: ActivityKind
     post: int
@@ -76,7 +76,7 @@ class ActivityByTool:
 
 @dataclass(frozen=True)
 class Thought:
-    """A row of the table `thoughts`: what an agent thought, called or wrote, or an error."""
+    """A row of the table `thoughts`: a thought, a tool call, a text or an error."""
 
     tick: int
     action: str
@@ -85,7 +85,7 @@ class Thought:
 
     @property
     def activity(self) -> ActivityByTool | None:
-        """The activity, if this is a successful call of a tool that acts."""
+        """The activity of a successful call of an acting tool, if it is one."""
         call = json.loads(self.text) if self.event == "tool" else {}
         if not call or call["tool_name"] not in _ACTIVITIES or not call["result"]["ok"]:
             return None
@@ -95,13 +95,13 @@ class Thought:
 
 
 @dataclass
-class RoundOfAgent:
-    """What an agent did and thought in one round.
+class AgentRound:
+    """An agent's actions and thoughts in a round.
 
     Attributes:
-        feed: The number of posts in its feed.
-        passed: Ticks in which it scrolled past posts, with their ids.
-        reasons: Why its feed holds its posts; None if it was offline.
+        feed: The number of posts in the feed.
+        passed: Ticks in which the agent scrolled past posts, with the ids of the posts.
+        reasons: An explanation of the feed; None if the agent was offline.
     """
 
     round: int
@@ -128,7 +128,7 @@ class RoundOfAgent:
 
 
 def folded[T](things: Sequence[T], kind: Callable[[T], object], most: int = 4) -> Iterator[tuple[list[T], int]]:
-    """Yield parts of a sequence in order; an immediate repetition comes once, with its number of repeats.
+    """Yield parts of a sequence in order, with immediate repetitions folded into a count.
 
     >>> [("".join(part), n) for part, n in folded("xababab", str)]
     [('x', 1), ('ab', 3)]
@@ -147,14 +147,14 @@ def folded[T](things: Sequence[T], kind: Callable[[T], object], most: int = 4) -
 
 
 class TracedAgent(SocialAgent):
-    """An agent that acts as usual and remembers why, and why the post `about` was shown to it or not.
+    """An agent that acts as usual and records why, and why the post `about` was shown or not.
 
-    It keeps rows about itself: `decided` (see `relations`), `turns`, and the influences on its opinion (`moved`).
+    It also keeps rows of three tables: `decided` (see `relations`), `turns`, and influences on its opinion (`moved`).
     """
 
     def __init__(self, model: SocialModel, row: int, about: int | None = None) -> None:
         self.about = about
-        self.rounds: list[RoundOfAgent] = []
+        self.rounds: list[AgentRound] = []
         self.decided: list[tuple[bool, str]] = []
         self.turns: list[str] = []
         self.moved: list[Influence] = []
@@ -168,18 +168,18 @@ class TracedAgent(SocialAgent):
 
     @property
     def llm(self) -> str:
-        """The name of its LLM if there are several; else empty."""
+        """The name of the agent's LLM if there are several; else empty."""
         [llm] = self.model.platform.llms.of(np.array([self.row]), self.model.population)
         return plain(llm, NAME_CAP)
 
     def step(self) -> None:
-        """Begin a round on its first tick, then do the tick."""
+        """Begin a round on its first tick, then step."""
         model = self.model
         if not self.rounds or self.rounds[-1].round != model.round:
             draw = float(draws_of_coming(model.platform, np.array([self.row]))[0])
             chance = float(chances_online(model.platform)[self.row])
             feed = int(model.population.n_feed[self.row])
-            self.rounds.append(RoundOfAgent(model.round, draw, chance, self.state is not AgentState.IDLE, feed))
+            self.rounds.append(AgentRound(model.round, draw, chance, self.state is not AgentState.IDLE, feed))
             if self.rounds[-1].came_online:
                 self.rounds[-1].reasons = explain_feed(model, self.row, self.about)
         read = int(model.population.n_read[self.row])
@@ -195,7 +195,7 @@ class TracedAgent(SocialAgent):
         model = self.model
         considered = model.chart.considered(self, trigger, context)
         post = context if isinstance(context, Post) else None
-        # its clock has advanced already when a trigger fires
+        # the clock advances before a trigger fires
         self._now = Move(model.tick, self.state, self.ticks_in_state, trigger, post, considered)
         if trigger == SEES_POST and post is not None:
             self._now.log_odds = model.platform.log_odds(self.row, post.post_id)
@@ -210,7 +210,7 @@ class TracedAgent(SocialAgent):
         return self._now.target
 
     def note_round(self) -> None:
-        """Note, after a round, what it posted and thought, and the words of its replies and reshares."""
+        """After a round, record its posts and thoughts, and the words of replies and reshares."""
         thoughts, self.thoughts = self.thoughts, []
         round_, posts = self.model.round, self.model.posts
         if not self.rounds or self.rounds[-1].round != round_:

@@ -1,41 +1,41 @@
-"""Explains what an agent of a run did, by repeating its rounds."""
+"""Explain an agent's actions by repeating the rounds of its run."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from prism_mesa.analysis.explain.trace import RoundOfAgent, TracedAgent
+from prism_mesa.analysis.explain.trace import AgentRound, TracedAgent
 from prism_mesa.errors import DataError
 from prism_mesa.llm import AskedRow, Ledger
-from prism_mesa.runs.archive import row_of
+from prism_mesa.runs.archive import find_row
 from prism_mesa.runs.config import Config
 from prism_mesa.runs.manifest import RecordedRun, read_run
 from prism_mesa.runs.recorded import recorded_config
-from prism_mesa.runs.rounds import as_before
+from prism_mesa.runs.rounds import without_repeated_warnings
 from prism_mesa.runs.run_files import LEDGER
 from prism_mesa.social.model import SocialModel
 
 
 @dataclass(frozen=True)
 class Explanation:
-    """An agent of a run and its rounds; `shown` is the one to report in full.
+    """An agent of a run and its rounds; `shown` is reported in full.
 
     Attributes:
-        decided_by: Who decided open choices in the run.
-        asked: The ledger's key of an answer -> its uses in the run, in order.
-        about: A post to report on, instead of a round.
+        decided_by: The decider of open choices in the run.
+        asked: The uses of each answer by its key in the ledger, in order.
+        about: A post to report on instead of a round.
     """
 
     agent: TracedAgent
     decided_by: str
-    rounds: list[RoundOfAgent]
-    shown: RoundOfAgent | None
+    rounds: list[AgentRound]
+    shown: AgentRound | None
     asked: Mapping[str, Sequence[AskedRow]] = field(default_factory=dict)
     about: int | None = None
 
 
-@as_before()
+@without_repeated_warnings()
 def why(
     run_dir: str | Path,
     agent: str,
@@ -54,7 +54,7 @@ def why(
         raise DataError(f"{run_dir}: no round {round_} there (rounds: 0 .. {last})")
     with closing(SocialModel(config)) as model:
         people = model.population
-        traced = TracedAgent(model, row_of(agent, people.ids, people.names, run_dir), post)
+        traced = TracedAgent(model, find_row(agent, people.ids, people.names, run_dir), post)
         for done in range((last if round_ is None else round_) + 1):
             model.step()
             traced.note_round()
@@ -81,7 +81,7 @@ def _asked_rows(run_dir: Path, keys: Collection[str]) -> dict[str, list[AskedRow
 
 
 def _last_round(run: RecordedRun, config: Config) -> int:
-    """Return the last round that is known to be complete; the manifest of a killed run does not say."""
+    """Return the last complete round, which the ledger tells if the manifest of a killed run does not."""
     rounds = run.manifest.summary.rounds
     if rounds is None and run.manifest.llm is not None:
         with Ledger(run.folder / LEDGER, read_only=True) as ledger:
@@ -91,8 +91,8 @@ def _last_round(run: RecordedRun, config: Config) -> int:
     return min(rounds or config.rounds, config.rounds) - 1
 
 
-def _most_eventful(rounds: list[RoundOfAgent]) -> RoundOfAgent | None:
-    def weight(r: RoundOfAgent) -> tuple[int, int, int, bool, int]:
+def _most_eventful(rounds: list[AgentRound]) -> AgentRound | None:
+    def weight(r: AgentRound) -> tuple[int, int, int, bool, int]:
         open_choices = sum(move.answer is not None for move in r.moves)
         did = len(r.engaged) + len(r.by_tool)
         sure = min(len(r.engaged), open_choices) + len(r.by_tool)

@@ -1,4 +1,4 @@
-"""Match an answer to an agent's records by names, rounds and shared words."""
+"""Match an answer with an agent's records by names, rounds and shared words."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -59,8 +59,8 @@ def _evidence(activity: Activity, answer: str, words: set[str], rounds: set[int]
 def not_in_records(answer: str, snapshot: AgentSnapshot, names: Iterable[str]) -> list[str]:
     """Return rounds and users that an answer mentions, but none of the agent's activities and notes.
 
-    They need not be made up, as an agent also reads posts without reacting. Other claims are not checked. `names` are
-    those of all users of the run.
+    They may still be true, because agents also read posts without reacting. Other claims are not checked. `names` has
+    all users of the run.
     """
     activities, notes = snapshot.activities, " ".join(snapshot.notes)
     known = " ".join([notes, *(f"{a.author} {a.quotes} {a.text} {a.words}" for a in activities)])
@@ -71,7 +71,7 @@ def not_in_records(answer: str, snapshot: AgentSnapshot, names: Iterable[str]) -
 
 
 def is_named(name: str, text: str) -> bool:
-    """Return whether a text holds a name in full; names without letters, such as numbers, do not count."""
+    """Return whether a text contains a full name; names without letters, such as numbers, do not count."""
     if name not in text or not any(map(str.isalpha, name)):
         return False
     return re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text) is not None

@@ -1,4 +1,4 @@
-"""An interview with an agent of a finished run, which is only read; the transcript gets a folder of its own."""
+"""Interview an agent of a finished run, which is only read, and keep the transcript in a new folder."""
 
 import os
 import tempfile
@@ -31,12 +31,12 @@ from prism_mesa.params import require_overrides, require_whole_number
 from prism_mesa.runs.archive import AgentSnapshot, RunRecords
 from prism_mesa.runs.process.machine import provenance, wall_clock
 from prism_mesa.runs.records.folder import new_folder
-from prism_mesa.runs.run_files import LEDGER, check_out, folder_of
+from prism_mesa.runs.run_files import LEDGER, check_out, run_folder
 from prism_mesa.social.content.activity import activity_line
 from prism_mesa.streams import digest64, fresh_seed
 
-ACTIVITIES_SHOWN: Final = 8  # the last activities, which are in every prompt; tools find the others
-RECALLED: Final = 3  # earlier activities that fit a question
+ACTIVITIES_SHOWN: Final = 8  # latest activities in every prompt; tools find the others
+RECALLED: Final = 3  # number of earlier activities that match a question
 TASK: Final = (
     "You are that user, and a researcher interviews you about what you did on the platform. Say in one or two "
     "sentences what you did and why, in the first person. Speak only of what stands in your memory; if it is not "
@@ -68,13 +68,12 @@ class Interview(Deliberation):
         run: A result, or the run's folder, which is only read.
         agent: The agent's row, id, or name.
         at: The last round that it remembers; None for the last completed one, -1 for before the run.
-        llm: The LLM that plays the agent (see `deliberation.as_llm_client`); None: that of the configuration.
+        llm: The LLM that plays the agent (see `deliberation.as_llm_client`); None: the configured LLM.
         overrides: ``reasoner.*`` and ``deliberation.*`` on top of the run's configuration: values by dotted key, or
             ``key=value``.
-        free: Whether the small embedded LLM speaks in its own words; otherwise each answer is one of the agent's
-            activities. All other LLMs speak freely.
+        free: Whether the small embedded LLM answers freely, as other LLMs do, and not only with an activity.
         out: Parent folder of saved interviews.
-        trust: Whether a server or model file that only the folder names may be used; those of your own runs may.
+        trust: Whether to use a server or model file of a run from elsewhere.
 
     Attributes:
         snapshot: The agent.
@@ -82,8 +81,8 @@ class Interview(Deliberation):
         transcript: The questions and answers so far.
 
     Raises:
-        DataError: If there is no such run, agent or round, it is not trusted, or `out` is no folder, or lies in a run.
-        ConfigError: If an override is not allowed, or no LLM is there.
+        DataError: If the run, agent or round is missing or not trusted, or `out` cannot be used.
+        ConfigError: If an override is not allowed, or there is no LLM.
     """
 
     def __init__(
@@ -98,14 +97,14 @@ class Interview(Deliberation):
         out: str | Path = "results",
         trust: bool = False,
     ) -> None:
-        run_dir, at = folder_of(run), None if at is None else require_whole_number(at, "--at")
+        run_dir, at = run_folder(run), None if at is None else require_whole_number(at, "--at")
         require_overrides(overrides)
         self.out = Path(out)
         if self.out.exists() and not self.out.is_dir():
-            raise DataError(f"--out: {out}: is no folder")
+            raise DataError(f"--out: {out}: is not a folder")
         check_out(out)
         self.records = RunRecords(run_dir)
-        self.snapshot = self.records.snapshot(self.records.row_of(str(agent)), at)
+        self.snapshot = self.records.snapshot(self.records.find_row(str(agent)), at)
         overrides = as_overrides(overrides)
         config = config_to_ask(self.records.run, overrides, asks=llm is None, trust=trust)
         params = played_config(config, overrides).deliberation
@@ -143,11 +142,11 @@ class Interview(Deliberation):
             pass
         exchange = self.transcript[-1]
         if not exchange.text:
-            raise PrismError(f"{self.llm.label} did not answer: {(exchange.errors or ['it said nothing'])[-1]}")
+            raise PrismError(f"{self.llm.label} did not answer: {(exchange.errors or ['no text'])[-1]}")
         return exchange.text
 
     def chat_stream(self, user_input: str) -> Iterator[Event]:
-        """Answer a question, as events; it is in `transcript` at once. Errors of the LLM are events too.
+        """Answer a question as events, which include errors of the LLM; the question is in `transcript` at once.
 
         Raises:
             AgentError: If `user_input` is empty or has more than 8,000 characters, or another question is still being
@@ -155,14 +154,14 @@ class Interview(Deliberation):
         """
         turn, exchange = super().chat_stream(user_input), Exchange(user_input)
         place = RunPosition(max(self.snapshot.at, 0), self.snapshot.row, len(self.transcript))
-        self.transcript.append(exchange)  # at once, so that no interrupt can come before
+        self.transcript.append(exchange)  # before an interrupt can come
         return self._play(exchange, place, turn)
 
     def _prepare(self, question: str, place: RunPosition) -> None:
-        """Set the question's place in the ledger and, for constrained answers, the activities to choose from."""
+        """Set the place in the ledger, and the activities for a constrained answer."""
         self.context = replace(self.context, place=place)
         if self.constrained:
-            self.conversation.messages.clear()  # a small LLM does not follow a talk, which would only slow it down
+            self.conversation.messages.clear()  # a small LLM cannot follow a conversation
             activities = self.snapshot.activities
             known = best_matches(activities, question, searched, ties=True) or activities[-ACTIVITIES_SHOWN:]
             self.context = replace(self.context, form=constrained_recall(known))
@@ -229,7 +228,7 @@ class Interview(Deliberation):
         }
 
     def close(self) -> None:
-        """End the LLM's background thread, if the LLM was made here, and delete the temporary ledger."""
+        """Close the LLM if this interview made it, and delete the temporary ledger."""
         super().close()
         self.ledger.close()
         self._folder.cleanup()

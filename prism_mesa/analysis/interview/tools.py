@@ -74,12 +74,9 @@ class RecallTools:
             words: What should stand in them.
         """
         posts = self.records.posts
-        return (
-            self._posts_text(
-                best_matches(range(self._n_there()), words, lambda post: f"{posts.says(post)} {posts.words(post)}")
-            )
-            or "Nothing was found."
-        )
+        numbers = range(self._n_there())
+        matches = best_matches(numbers, words, lambda post: f"{posts.says(post)} {posts.words(post)}")
+        return self._posts_text(matches) or "Nothing was found."
 
     def _n_there(self) -> int:
         """Return the number of posts so far: ids grow with time."""

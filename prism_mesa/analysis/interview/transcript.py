@@ -1,6 +1,6 @@
-"""The transcript of an interview as values, JSON and Markdown.
+"""The transcript of an interview as JSON and Markdown.
 
-In Markdown all texts of people and LLMs are in quotations, with marks of Markdown and HTML escaped.
+Markdown quotes all texts by people and LLMs, and escapes marks of Markdown and HTML in them.
 """
 
 import json
@@ -69,7 +69,7 @@ class Exchange:
         return [event["text"] for event in self.events if event["type"] == "error"]
 
     def as_json(self) -> dict[str, Any]:
-        """Return it as JSON values."""
+        """Return the exchange as JSON values."""
         return asdict(self)
 
 
@@ -121,9 +121,9 @@ def _exchange(number: int, exchange: Exchange) -> Iterator[str]:
     yield from _events_text("Not in its records", exchange.not_in_records, "nothing")
 
 
-def _events_text(title: str, texts: Sequence[str], nothing: str = "") -> Iterator[str]:
-    """Yield a title and texts, each a paragraph of a quotation; without texts what `nothing` says."""
-    yield f"**{title}:**" if texts else f"**{title}:** {nothing}"
+def _events_text(title: str, texts: Sequence[str], placeholder: str = "") -> Iterator[str]:
+    """Yield a title and quoted texts, or the `placeholder` if there are no texts."""
+    yield f"**{title}:**" if texts else f"**{title}:** {placeholder}"
     if texts:
         yield "\n>\n".join(map(_quoted, texts))
 
@@ -143,7 +143,7 @@ def _escaped(text: str) -> str:
 
 
 def grounds(exchange: Exchange) -> list[str]:
-    """Return the activities that an answer refers to, and what it mentions that is in no record, as lines."""
+    """Return lines on the activities that an answer refers to, and on its claims outside the records."""
     if not exchange.text:
         return []
     lines = [f"- {did_text(activity)}" for activity in exchange.refers_to] or ["- nothing that the agent did"]

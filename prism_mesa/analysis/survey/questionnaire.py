@@ -12,7 +12,7 @@ from prism_mesa.params import Params, validated
 from prism_mesa.runs.yaml_text import Loader, read_yaml
 
 MOST_OPTIONS: Final = TOP_LOGPROBS
-"""Maximum number of options of a question: servers return log-probabilities of this many letters."""
+"""Maximum number of options; servers return log-probabilities of this many letters."""
 
 
 class SurveyQuestion(Params):

@@ -14,7 +14,7 @@ from prism_mesa.tables import Column, TableSchema, by_name
 type Floats = npt.NDArray[np.float64]
 
 MIN_AGENTS: Final = 10
-"""Fewer agents get no interval, because the distribution of their mean is too far from normal."""
+"""Smallest sample with an interval; the mean of fewer agents is too far from normal."""
 WAVES: Final = ("before", "after")
 
 _QUESTION = Column("question", "text", "id of the question")
@@ -56,8 +56,8 @@ SURVEY_TABLES: Final = by_name(ANSWERS, MEANS)
 def mean_interval(values: npt.ArrayLike) -> tuple[Floats, Floats, Floats]:
     """Return the mean of each column of `values` over agents, and the ends of its Student's 95 % interval.
 
-    The interval is about another sample of agents, not about another LLM or wording. `values` has shape (n, k). Means
-    are NaN if there are no rows; the ends are NaN if there are fewer than `MIN_AGENTS` rows.
+    The interval covers other samples of agents, not other LLMs or wordings. `values` has shape (n, k). Means are NaN
+    without rows, and the ends for fewer than `MIN_AGENTS` rows.
     """
     from scipy.stats import t  # importing it takes as long as a small run
 
@@ -74,10 +74,10 @@ class Replies:
 
     Attributes:
         n: The number of agents.
-        first_options: For each agent, the index of the option that was lettered A; None without letters.
-        probabilities: Shape (2, agents, options), NaN without an answer. An open question has no options.
-        texts: The answers to an open question by wave; None without an answer.
-        failures: Why there is no answer: (wave, place of the agent) -> reason.
+        first_options: The index of the option with the letter A, by agent; None without letters.
+        probabilities: Shape (2, agents, options); NaN for missing answers. Open questions have no options.
+        texts: The answers to an open question by wave; None for missing answers.
+        failures: The reason of a missing answer, by wave and place of the agent.
     """
 
     question: SurveyQuestion
@@ -105,7 +105,7 @@ class Replies:
         return np.array([text is not None for text in self.texts[wave]], bool)
 
     def by_letter(self) -> dict[str, float]:
-        """Return the mean probability of each letter in both waves, about equal if the LLM reads the options."""
+        """Return the mean probability of each letter; letters are about equal if the LLM reads the options."""
         k = len(self.question.options)
         if self.first_options is None or not any(self.answered(wave).any() for wave in (0, 1)):
             return {}

@@ -1,12 +1,12 @@
-"""A survey: agents of a finished run are asked the same questions as they were before the run and after it.
+"""Ask agents of a finished run the same questions before and after the run.
 
-Before, an agent has only its profile; after, it also remembers what it did and noted. Nothing is run again, and the
-run's folder is only read. The answers of an LLM in an agent's place do not forecast what people would say.
+Before the run, an agent has only its profile; after it, the agent also remembers its activities and notes. The run is
+not repeated, and its folder is only read. An LLM's answers do not predict the answers of people.
 
-The embedded SmolLM2-135M chooses letters blindly, so it is asked by association (`AssociationScore`): how much likelier
-do an agent's profile and activities, read apart, make each option? That finds interests, not attitudes, and the wording
-of the options can move it (docs/interviews.md has the figures). All other LLMs are asked by letters;
-`Replies.by_letter` shows how blind they are.
+The embedded SmolLM2-135M chooses letters at random, so it is asked by association (`AssociationScore`): how much do an
+agent's profile and activities raise the probability of each option? This finds interests, not attitudes, and depends on
+the wording of the options (see docs/interviews.md). All other LLMs answer with letters; `Replies.by_letter` shows
+whether they prefer some letters.
 """
 
 import json
@@ -30,7 +30,14 @@ from prism_mesa.analysis.survey.questionnaire import (
     make_questionnaire,
     read_questionnaire,
 )
-from prism_mesa.analysis.survey.respondents import associates, association, decision, sampled, speakers, survey_prompt
+from prism_mesa.analysis.survey.respondents import (
+    associates,
+    association,
+    decision,
+    sample_users,
+    speakers,
+    survey_prompt,
+)
 from prism_mesa.analysis.survey.results import SURVEY_TABLES, WAVES, Replies, answer_columns, means_table
 from prism_mesa.errors import DataError, LLMFailureException, counted, one_line
 from prism_mesa.llm import ChatClient, LLMClient, LLMRequest, RunPosition
@@ -45,7 +52,7 @@ from prism_mesa.runs.manifest import llm_facts
 from prism_mesa.runs.records.folder import RunFolder
 from prism_mesa.runs.records.table_checks import write_csv
 from prism_mesa.runs.rounds import RunTimer
-from prism_mesa.runs.run_files import check_out, folder_of
+from prism_mesa.runs.run_files import check_out, run_folder
 from prism_mesa.streams import Streams, digest64
 
 AGENTS: Final = 100
@@ -59,7 +66,7 @@ class SurveyResult:
     Attributes:
         folder: Its folder.
         status: `done`, `failed` if too many answers are missing, or `interrupted`.
-        summary: What ``prism survey --json`` prints.
+        summary: The summary that ``prism survey --json`` prints.
         table: See `results.means_table`.
     """
 
@@ -90,33 +97,32 @@ def survey(
 ) -> SurveyResult:
     """Ask agents of a run the same questions before and after it, and keep the answers in ``out/survey-<time>``.
 
-    The letters of options rotate by a keyed draw of the agent, the same before and after (see `MultipleChoice`). The
-    embedded SmolLM2 is asked by association, without letters (see `AssociationScore`), and with
-    ``reasoner.answer=decision`` a decision model weighs the options (see `llm.decision`).
+    A keyed draw rotates the letters of the options for each agent (see `MultipleChoice`). The embedded SmolLM2 is asked
+    by association (see `AssociationScore`); with ``reasoner.answer=decision`` a decision model weighs the options.
 
     Args:
         run: A result, or the run's folder, which is only read.
         questions: A YAML file, or its values: ``{"questions": [{"id": ..., "ask": ..., "options": [...]}]}``.
         overrides: ``reasoner.*`` and ``deliberation.*`` on top of the run's configuration: values by dotted key, or
             ``key=value``.
-        agents: How many agents are asked, at least 1, drawn by the run's seed; all if there are fewer.
+        agents: The number of agents to ask, drawn by the run's seed; all if there are fewer.
         at: The last round to count as the run; None for the last completed one.
         out: Parent folder; made if missing.
-        llm: A client or a function of the prompt that is asked; None: the LLM of the configuration.
-        on_answers: Called with the number of answers so far, and in all.
+        llm: A client, or a function of the prompt; None: the configured LLM.
+        on_answers: Called with the number of answers so far, and the total number.
         trust: As for `Interview`.
 
     Raises:
         BadInputError: If an argument cannot be used, or the run is not trusted; no folder is made.
-        RunError: If the survey cannot go on; its folder says so, and keeps the answers. The same holds for
-            KeyboardInterrupt, after which it says `interrupted`. Both have the attribute `result`.
+        RunError: If the survey cannot go on; its folder keeps the answers. So does KeyboardInterrupt, with the status
+            `interrupted`. Both have the attribute `result`.
     """
     require_overrides(overrides)
-    watch, records, overrides = RunTimer(), RunRecords(folder_of(run)), as_overrides(overrides)
+    watch, records, overrides = RunTimer(), RunRecords(run_folder(run)), as_overrides(overrides)
     asked, agents = _questionnaire(questions), require_whole_number(agents, "--agents", 1)
     last = records.rounds - 1 if at is None else require_whole_number(at, "--at")
     if not 0 <= last < records.rounds:
-        raise DataError(f"--at: no round {last} in {records.run_dir} (rounds: 0 .. {records.rounds - 1})")
+        raise DataError(f"--at: {records.run_dir} has no round {last} (rounds: 0 .. {records.rounds - 1})")
     config = config_to_ask(records.run, overrides, of="survey", asks=llm is None, trust=trust)
     played = played_config(config, overrides, of="survey")
     check_out(out)
@@ -135,13 +141,13 @@ def _questionnaire(questions: str | Path | Mapping[str, Any] | Questionnaire) ->
     if isinstance(questions, Questionnaire):
         return questions
     if not isinstance(questions, str | Path | Mapping):
-        raise DataError(f"questions: give a YAML file, or what one holds, not {shown(questions)}")
+        raise DataError(f"questions: give a YAML file or its values, not {shown(questions)}")
     return make_questionnaire(questions) if isinstance(questions, Mapping) else read_questionnaire(questions)
 
 
 @dataclass
 class _Survey:
-    """A survey as the work of a run."""
+    """A survey (see `work.RunTask`)."""
 
     records: RunRecords
     questionnaire: Questionnaire
@@ -157,7 +163,7 @@ class _Survey:
         reasoner, self.streams = self.played.reasoner, Streams(self.played.seed)
         self.orders = reasoner.decision_orders if reasoner.decides else 0
         self.lettered = not self.orders and not associates(self.letters.client)
-        self.rows = sampled(self.records.users, self.n_agents, self.streams)
+        self.rows = sample_users(self.records.users, self.n_agents, self.streams)
         self.replies = [Replies(each, len(self.rows), self._firsts(each)) for each in self.questionnaire.questions]
         self.table = means_table(self.replies)
         self.done = 0
@@ -175,16 +181,16 @@ class _Survey:
 
     @property
     def total(self) -> int:
-        """The number of answers that are wanted."""
+        """The number of expected answers."""
         return len(WAVES) * len(self.rows) * len(self.replies)
 
     @property
     def checkpoint_every(self) -> int:
-        """0: the ledger keeps the answers, and a survey is short."""
+        """0, because the ledger keeps the answers."""
         return 0
 
     def scope(self) -> str:
-        """Return a name that surveys with the same questions share."""
+        """Return a name for surveys with the same questions."""
         asked = self.questionnaire.model_dump(mode="json")
         for question in asked["questions"]:
             if not question["scale"]:  # older surveys lack this key
@@ -199,18 +205,18 @@ class _Survey:
 
     @property
     def fault(self) -> str:
-        """Why it counts as failed although it ended, or an empty string; what limits left over is no failure."""
+        """Why a complete survey counts as failed, or an empty string; answers over a budget are no failures."""
         failed = self.failures
         del failed["budget"]
-        share, most = failed.total() / max(1, self.total), self.played.reasoner.max_fallback_share
-        if share <= most:
+        share, limit = failed.total() / max(1, self.total), self.played.reasoner.max_fallback_share
+        if share <= limit:
             return ""
         reasons = ", ".join(f"{n} {why}" for why, n in failed.items())
-        missing = f"{share:.1%} of {self.total} answers did not come ({reasons})"
-        return f"{missing}; reasoner.max_fallback_share allows {most:.1%}"
+        missing = f"{share:.1%} of {self.total} answers are missing ({reasons})"
+        return f"{missing}; reasoner.max_fallback_share allows {limit:.1%}"
 
     def carry_out(self, folder: RunFolder) -> str:
-        """Ask all questions, agent by agent, in batches; stop if the first batch brings no answer."""
+        """Ask all questions in batches, agent by agent; stop if the first batch has no answer."""
         last = ""
         for batch in batched(self._requests(), _PER_SLOT * self.letters.slots):
             for client in dict.fromkeys((self.letters, self.words)):
@@ -226,11 +232,11 @@ class _Survey:
             self.on_answers(self.done, self.total)
             failed = self.failures
             if self.done < self.total and failed.total() == self.done and not failed["budget"]:
-                return f"none of the first {self.done} answers came: {last}"
+                return f"the first {self.done} answers are all missing: {last}"
         return self.fault
 
     def _requests(self) -> Iterator[tuple[Replies, int, int, LLMRequest[Any]]]:
-        """Yield replies, wave, agent's place and request; its tick is twice the question's place plus the wave."""
+        """Yield replies, wave, place of the agent and request; the tick is twice the question's place plus the wave."""
         for place, row in enumerate(self.rows.tolist()):
             waves = [self.records.snapshot(row, at) for at in (-1, self.at)]
             for number, reply in enumerate(self.replies):
@@ -255,7 +261,7 @@ class _Survey:
         return f"answer {self.done}"
 
     def facts(self) -> dict[str, Any]:
-        """Return what the manifest says."""
+        """Return the facts for the manifest."""
         return {
             "system": "survey",
             "run": str(self.records.run_dir),
@@ -287,7 +293,7 @@ class _Survey:
         return self.summary(folder.path, ending) | took | {"notes": list(folder.notes)}
 
     def result(self, run: RunResult) -> SurveyResult:
-        """Return what `survey` returns."""
+        """Return the result for users."""
         table = json.loads(self.table.to_json(orient="records", double_precision=15))
         return SurveyResult(run.run_dir, run.status, run.summary | {"table": table}, self.table)
 

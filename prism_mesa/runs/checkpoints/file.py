@@ -1,4 +1,4 @@
-"""The files of a run's checkpoints.
+"""Files of checkpoints.
 
 A checkpoint is nested plain data (`prism_mesa.snapshot`) in one ``.npz`` without pickle: its arrays, and the rest as
 JSON. It is signed with the user's key; other checkpoints are used only if the user trusts them.
@@ -24,9 +24,9 @@ from prism_mesa.snapshot import OwnedArray, Plain
 FOLDER: Final = "checkpoints"
 """The checkpoints' folder in a run's folder."""
 WORLD: Final = "world.npz"
-"""The file beside the checkpoints that keeps the drawn world, if drawing it takes long."""
+"""The file with the drawn world, beside the checkpoints."""
 FROM_START: Final = "with --from-start (in Python from_start=True)"
-"""How to start a run again although it has a checkpoint."""
+"""How to start a run again despite a checkpoint."""
 _NAME: Final = re.compile(r"round-(\d{1,9})\.npz", re.ASCII)
 _JSON: Final = "json"
 _SEAL: Final = "seal"
@@ -34,11 +34,11 @@ _MARK: Final = "array"
 
 
 class DamagedError(DataError):
-    """A checkpoint that cannot be read completely."""
+    """A checkpoint cannot be read."""
 
 
 class RefusedError(DataError):
-    """An intact checkpoint from which the run cannot continue.
+    """A run cannot continue from an intact checkpoint.
 
     Attributes:
         why: The reason, without a remedy.
@@ -55,37 +55,37 @@ def checkpoint_name(done: int) -> str:
 
 
 def files(run: Path) -> list[Path]:
-    """Return the files of a run's checkpoints, the newest first."""
-    found = (file for file in (run / FOLDER).glob("round-*") if file.is_file() and _NAME.fullmatch(file.name))
-    return sorted(found, key=rounds_of, reverse=True)
+    """Return the checkpoints of a run, newest first."""
+    named = (file for file in (run / FOLDER).glob("round-*") if file.is_file() and _NAME.fullmatch(file.name))
+    return sorted(named, key=checkpoint_round, reverse=True)
 
 
-def rounds_of(file: Path) -> int:
-    """Return the rounds that were complete when a checkpoint was made, from its name."""
+def checkpoint_round(file: Path) -> int:
+    """Return the number of complete rounds from the name of a checkpoint."""
     return int(file.stem.rpartition("-")[2])
 
 
 def last_round(run: Path) -> int | None:
-    """Return the rounds that were complete at a run's newest checkpoint; None if there is none."""
-    return next(map(rounds_of, files(run)), None)
+    """Return the number of complete rounds in the newest checkpoint; None without a checkpoint."""
+    return next(map(checkpoint_round, files(run)), None)
 
 
 def write_checkpoint(file: Path, data: Mapping[str, Plain]) -> None:
-    """Write nested plain data (see `in_one_piece`); raises NotRestorableError if something in it is none."""
+    """Write nested plain data in one piece; raises NotRestorableError for other values."""
     arrays: dict[str, npt.NDArray[Any]] = {}
     try:
         text = json.dumps(_without_arrays(data, arrays), separators=(",", ":")).encode()
     except (TypeError, ValueError, RecursionError) as error:
-        raise NotRestorableError(f"a checkpoint holds no such thing: {error}") from error
+        raise NotRestorableError(f"a checkpoint cannot hold this value: {error}") from error
     arrays[_JSON] = np.frombuffer(text, np.uint8)
-    members: dict[str, Any] = {**arrays, _SEAL: np.frombuffer(_sealed(arrays), np.uint8)}
+    members: dict[str, Any] = {**arrays, _SEAL: np.frombuffer(_signature(arrays), np.uint8)}
     with in_one_piece(file) as stream:
         np.savez(stream, **members)
 
 
 @contextmanager
 def in_one_piece(file: Path) -> Iterator[IO[bytes]]:
-    """Yield a stream to write a file to: under another name, synced to the disk, and renamed at the end."""
+    """Yield a stream to a temporary file, which is synced to the disk and renamed at the end."""
     part = file.with_name(f".{file.name}")
     try:
         with part.open("wb") as stream:
@@ -101,7 +101,7 @@ def in_one_piece(file: Path) -> Iterator[IO[bytes]]:
 
 
 def sync_folder(folder: Path) -> None:
-    """Sync the names in a folder to the disk, where the system can."""
+    """Sync the entries of a folder to the disk, if the system can."""
     with suppress(OSError):  # Windows cannot open folders
         number = os.open(folder, os.O_RDONLY)
         try:
@@ -111,11 +111,11 @@ def sync_folder(folder: Path) -> None:
 
 
 def read_checkpoint(file: Path, *, trust: bool = False) -> dict[str, Plain]:
-    """Return what `write_checkpoint` wrote, with arrays of its own.
+    """Return the data of a checkpoint, with contiguous arrays.
 
     Raises:
         DamagedError: If it cannot be read.
-        RefusedError: If the user's key did not sign it, or a version of PRISM wrote it that did not sign.
+        RefusedError: If the user's key did not sign it.
     """
     try:
         with file.open("rb") as stream:
@@ -128,7 +128,7 @@ def read_checkpoint(file: Path, *, trust: bool = False) -> dict[str, Plain]:
         raise DamagedError(f"{file}: is damaged: {shortened(why)}") from None
     if _SEAL not in arrays:
         raise other_version(file)
-    is_own = hmac.compare_digest(arrays.pop(_SEAL).tobytes(), _sealed(arrays) or b"no key")
+    is_own = hmac.compare_digest(arrays.pop(_SEAL).tobytes(), _signature(arrays) or b"no key")
     if not (is_own or trust):
         way = f": use it with --trust (in Python trust=True), or start the run again {FROM_START}"
         raise RefusedError(f"{file}: was not written here, or was changed", way)
@@ -144,8 +144,8 @@ def other_version(file: Path) -> RefusedError:
     )
 
 
-def _sealed(arrays: Mapping[str, npt.NDArray[Any]]) -> bytes:
-    """Return the signature of arrays with their names, types and shapes; empty if the user has no key."""
+def _signature(arrays: Mapping[str, npt.NDArray[Any]]) -> bytes:
+    """Return the signature of named arrays; empty if the user has no key."""
     return seal(
         part
         for name, array in arrays.items()
@@ -157,7 +157,7 @@ def _sealed(arrays: Mapping[str, npt.NDArray[Any]]) -> bytes:
 
 
 def _without_arrays(value: Plain, arrays: dict[str, npt.NDArray[Any]]) -> Plain:
-    """Add each array in the data to `arrays`, and return the data with a mark in its place."""
+    """Move the arrays in some data to `arrays`, and return the data with a mark in place of each array."""
     if isinstance(value, np.ndarray):
         if value.dtype.hasobject:
             raise TypeError(f"an array of {value.dtype}")
@@ -167,7 +167,7 @@ def _without_arrays(value: Plain, arrays: dict[str, npt.NDArray[Any]]) -> Plain:
     if isinstance(value, Mapping):
         if value.keys() == {_MARK} or not all(isinstance(key, str) for key in value):
             raise TypeError(f"a dict with the keys {list(value)}")
-        return {key: _without_arrays(held, arrays) for key, held in value.items()}
+        return {key: _without_arrays(item, arrays) for key, item in value.items()}
     if isinstance(value, list) and any(isinstance(item, list | Mapping | np.ndarray) for item in value):
         return [_without_arrays(item, arrays) for item in value]
     return value
@@ -178,5 +178,5 @@ def _with_arrays(value: Plain, arrays: Mapping[str, npt.NDArray[Any]]) -> Plain:
     if isinstance(value, dict):
         if value.keys() == {_MARK}:
             return arrays[value[_MARK]]
-        return {key: _with_arrays(held, arrays) for key, held in value.items()}
+        return {key: _with_arrays(item, arrays) for key, item in value.items()}
     return [_with_arrays(item, arrays) for item in value] if isinstance(value, list) else value

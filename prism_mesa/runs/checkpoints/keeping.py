@@ -1,4 +1,4 @@
-"""When checkpoints are made while a run goes on; the last two are kept."""
+"""Make checkpoints while a run goes on, and keep the last two."""
 
 import shutil
 import time
@@ -14,34 +14,33 @@ from prism_mesa.runs.checkpoints.file import (
     FOLDER,
     WORLD,
     checkpoint_name,
+    checkpoint_round,
     files,
     last_round,
-    rounds_of,
     sync_folder,
     write_checkpoint,
 )
 from prism_mesa.runs.identity import code_version
 from prism_mesa.runs.process.machine import package_versions
-from prism_mesa.runs.records.aside import remove_aside
 from prism_mesa.runs.records.folder import RunFolder
 from prism_mesa.snapshot import Plain
 
 MOST_LOST_S: Final = 60.0
-"""Seconds of work that may be lost, unless checkpoints would then cost more than `MOST_SHARE`."""
+"""Most seconds of work that a crash loses, unless checkpoints would cost more than `MOST_SHARE` of the time."""
 MOST_SHARE: Final = 0.05
 """Largest share of the time that checkpoints take."""
 _AIM: Final = 0.8
-"""Share of both limits to aim at, as rounds and checkpoints differ."""
+"""Share of both limits to aim at, because rounds and checkpoints vary."""
 _KEPT: Final = 2
 _SETTLED_S: Final = 1.0
-"""Seconds after which a run may well be stopped and resumed."""
+"""Seconds after which the version of the code is read; shorter runs are hardly ever resumed."""
 
 
 class Policy:
     """Decides after each round whether a checkpoint is due.
 
     Args:
-        every: Rounds from one to the next; None: by time, taking the next round to be as long as the last.
+        every: Rounds between checkpoints; None decides by time, and expects the next round to take as long as the last.
         clock: A monotonic clock, in seconds.
     """
 
@@ -62,21 +61,20 @@ class Policy:
         return is_time and since >= self._cost_s * (1 / (_AIM * MOST_SHARE) - 1)
 
     def made(self, cost_s: float) -> None:
-        """Note that a checkpoint was made just now, in `cost_s` seconds."""
+        """Note that a checkpoint has just been made in `cost_s` seconds."""
         self._cost_s = max(cost_s, 0.0)
         self._last_end = self._last_round = self._clock()
 
 
 class Checkpoints:
-    """Makes the checkpoints of a run, as `Checkpointing` says; `name` is the run's name in ledgers.
+    """Makes the checkpoints of a run (see `Checkpointing`); `name` is the run's name in ledgers.
 
-    A checkpoint that cannot be written does not end the run: a note says so, and the one before it stays.
+    If a checkpoint cannot be written, a note says so, the run goes on, and the checkpoint before it stays.
     """
 
     def __init__(self, run: RunFolder, ledger: Ledger, name: str, every: int | None) -> None:
         self._run, self._ledger, self._name = run, ledger, name
         self._policy = Policy(every)
-        self._oldest_before = run.oldest_aside
         self._off = False
         self._began = time.monotonic()
         self.cpu_s = 0.0
@@ -94,12 +92,12 @@ class Checkpoints:
             self._make(done, state())
         except NotRestorableError as error:
             self._off = True
-            self._say(f"no checkpoint can be made of this run: {error}")
+            self._warn(f"no checkpoint can be made of this run: {error}")
         except (OSError, DataError) as error:
             why = getattr(error, "strerror", None) or error
             before = last_round(self._run.path)
-            stays = "" if before is None else f"; that of round {before} stands"
-            self._say(f"the checkpoint of round {done} could not be written: {why}{stays}")
+            stays = "" if before is None else f"; the checkpoint of round {before} stays"
+            self._warn(f"the checkpoint of round {done} could not be written: {why}{stays}")
         self.cpu_s += time.process_time() - at
         self._policy.made(time.monotonic() - wall)
 
@@ -113,13 +111,11 @@ class Checkpoints:
         write_checkpoint(folder / checkpoint_name(done), {**head, **known, **state})
         for old in files(self._run.path)[_KEPT:]:
             old.unlink(missing_ok=True)
-        before, self._oldest_before = self._oldest_before, self._run.oldest_aside
-        remove_aside(self._run.path, range(min(before, self._oldest_before), done + 1))
         if self.world is not None:
             self._keep_world(folder / WORLD)
 
     def _keep_world(self, file: Path) -> None:
-        """Write the drawn world, once; without it, `resume` draws the world again."""
+        """Write the drawn world once; without it, `resume` draws the world again."""
         world, self.world = self.world, None
         kept = None if file.exists() or world is None else world()
         if kept is None:
@@ -127,9 +123,9 @@ class Checkpoints:
         try:
             write_checkpoint(file, {"code": code_version(), **kept})
         except OSError as error:
-            self._say(f"the world could not be kept: {error.strerror or error}; it is drawn again if the run goes on")
+            self._warn(f"the drawn world could not be written: {error.strerror or error}; a resumed run draws it again")
 
-    def _say(self, note: str) -> None:
+    def _warn(self, note: str) -> None:
         note = shortened(note)
         if note not in self._run.notes:
             self._run.notes.append(note)
@@ -137,15 +133,14 @@ class Checkpoints:
 
 
 def forget(run: Path, after: int = -1) -> None:
-    """Remove the checkpoints of rounds later than `after`; with -1, all."""
+    """Remove the checkpoints after a round; -1 removes all."""
     for file in files(run):
-        if rounds_of(file) > after:
+        if checkpoint_round(file) > after:
             file.unlink(missing_ok=True)
     if after < 0 and (run / FOLDER).is_dir() and not (run / FOLDER).is_symlink():
         shutil.rmtree(run / FOLDER, ignore_errors=True)
     else:
         for part in (run / FOLDER).glob(".round-*"):
             part.unlink(missing_ok=True)
-        remove_aside(run, range(after + 1))
     with suppress(OSError):
         sync_folder(run)

@@ -1,7 +1,7 @@
-"""The lock on a run's folder: one process writes to it, and a crash leaves no lock behind.
+"""The lock on a run's folder: only one process writes to it, and a crash leaves no lock behind.
 
-The kernel holds the lock (`flock` on a file of its own) and releases it with the process. The file names the process
-and the run's round, so that they are known of a run that died.
+The kernel holds the lock (`flock` on a lock file) and releases it when the process ends. The file has the process and
+the round, which are still known after a run has died.
 """
 
 import errno
@@ -21,27 +21,27 @@ from typing import Any, Final, TypeGuard
 from prism_mesa.errors import DataError, printable, shortened
 
 LOCK: Final = ".lock"
-"""The file's name. A run removes it once its manifest says how it ended; a run that died leaves it."""
+"""The lock file. A run removes it at its end; a run that died leaves it."""
 _BYTES: Final = 512
-"""Size of the file, so that one write replaces all of it."""
+"""Size of the file, so that one write replaces its content."""
 _EVERY_S: Final = 1.0
 _TRIES: Final = 10
 _PAUSE_S: Final = 0.02
 _NO_LOCKS_HERE: Final = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL}
 _PLAIN: Final = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
-"""Follow no link, and do not wait at a pipe."""
+"""Do not follow links or wait for pipes."""
 
 
 @dataclass(frozen=True)
 class Holder:
-    """The process that writes to a run's folder, or did so when the run died.
+    """The process that writes to a run's folder, or that wrote when the run died.
 
     Attributes:
-        pid: Its number.
-        host: Machine.
-        since: Start time (UTC).
-        round: The round that it is or was in, from 0, at most a second behind; None before the first is complete.
-        locks: Whether the kernel holds the lock; False on file systems without locks, where only this text says so.
+        pid: The process id.
+        host: The machine.
+        since: The start time (UTC).
+        round: The current or last round, from 0, at most a second old; None before the first is complete.
+        locks: Whether the kernel holds the lock; False on file systems without locks.
     """
 
     pid: int
@@ -58,7 +58,7 @@ class RunLock:
     """The lock on a folder while this process holds it (see `lock_run`).
 
     Attributes:
-        ended: Whether the manifest says how the run ended, or nothing was written yet: then `release` removes the file.
+        ended: Whether `release` removes the file, because the run has ended, or has not begun.
     """
 
     def __init__(self, file: Path, number: int, holder: Holder) -> None:
@@ -69,7 +69,7 @@ class RunLock:
         _locks_here.add(self)
 
     def note_round(self, round_: int) -> None:
-        """Write down the run's round, at most once a second."""
+        """Write the current round, at most once a second."""
         self._holder, now = replace(self._holder, round=round_), time.monotonic()
         if now >= self._next:
             self._next = now + _EVERY_S
@@ -91,7 +91,7 @@ class RunLock:
         self.forget()
 
     def forget(self) -> None:
-        """Close the file; this releases the lock unless a parent process has the file open too."""
+        """Close the file, which releases the lock unless a parent process also has the file open."""
         _locks_here.discard(self)
         number, self._number = self._number, -1
         if number >= 0:
@@ -102,7 +102,7 @@ _locks_here: Final[set[RunLock]] = set()
 
 
 def _forget_all() -> None:
-    """Forget the parent's locks after a fork: the child would hold them when the parent is gone."""
+    """Forget the parent's locks after a fork; otherwise the child would keep them."""
     for lock in tuple(_locks_here):
         lock.forget()
 
@@ -113,7 +113,7 @@ if hasattr(os, "register_at_fork"):
 
 @contextmanager
 def lock_run(folder: Path) -> Iterator[RunLock]:
-    """Lock a run's folder while the block writes to it; raises DataError if a process does already, or none can."""
+    """Lock a run's folder during the block; raises DataError if it is locked, or cannot be locked."""
     lock = _lock(folder)
     try:
         yield lock
@@ -122,7 +122,7 @@ def lock_run(folder: Path) -> Iterator[RunLock]:
 
 
 def is_locked(folder: Path, name: str = LOCK) -> bool:
-    """Return whether a process writes to a folder now; `name` is the file that it locks."""
+    """Return whether a process writes to a folder; `name` is the lock file."""
     try:
         with _opened(folder / name, os.O_RDONLY) as number:
             is_free = try_lock(number, shared=True)
@@ -132,7 +132,7 @@ def is_locked(folder: Path, name: str = LOCK) -> bool:
 
 
 def last_holder(folder: Path) -> Holder | None:
-    """Return the process that writes to a run's folder, or did when the run died; None if it is not known."""
+    """Return the current or last process that writes to a run's folder; None if unknown."""
     try:
         with _opened(folder / LOCK, os.O_RDONLY) as number:
             return _read(number)
@@ -141,13 +141,13 @@ def last_holder(folder: Path) -> Holder | None:
 
 
 def require_free(folder: Path) -> None:
-    """Check that no process writes to a run's folder now; raises DataError if one does."""
+    """Raise DataError if a process writes to a run's folder."""
     if is_locked(folder):
         raise _busy(folder, last_holder(folder))
 
 
 def try_lock(number: int, *, shared: bool = False) -> bool | None:
-    """Try for a moment to lock an open file, and return whether it is locked now; None where there are no locks."""
+    """Try to lock an open file, and return whether that succeeded; None on file systems without locks."""
     try:
         import fcntl
     except ImportError:  # Windows
@@ -189,7 +189,7 @@ def _lock(folder: Path) -> RunLock:
         except BaseException:
             os.close(number)
             raise
-        os.close(number)  # its holder has removed it meanwhile: lock the next one
+        os.close(number)  # the holder has removed this file, so lock a new one
 
 
 def _busy(folder: Path, holder: Holder | None) -> DataError:
@@ -199,11 +199,11 @@ def _busy(folder: Path, holder: Holder | None) -> DataError:
 
 
 def _open(file: Path, how: int) -> int:
-    """Open a lock file; raises OSError if it is a link, or no plain file."""
+    """Open a lock file; raises OSError if it is a link, or not a regular file."""
     number = os.open(file, how | _PLAIN, 0o666)
     if not stat.S_ISREG(os.fstat(number).st_mode):
         os.close(number)
-        raise OSError(errno.EINVAL, "is no plain file")
+        raise OSError(errno.EINVAL, "is not a regular file")
     return number
 
 
@@ -217,7 +217,7 @@ def _opened(file: Path, how: int) -> Iterator[int]:
 
 
 def _is_at(file: Path, number: int) -> bool:
-    """Return whether an open file still has that name."""
+    """Return whether a path still leads to an open file."""
     try:
         return os.path.samestat(os.stat(file, follow_symlinks=False), os.fstat(number))
     except FileNotFoundError:
@@ -225,14 +225,14 @@ def _is_at(file: Path, number: int) -> bool:
 
 
 def _claims_lock(number: int, *, kernel_locks: bool) -> bool:
-    """Return whether the text alone says that a process writes, and nothing speaks against it.
+    """Return whether the text in the file says that a process writes, and that process may still exist.
 
-    `kernel_locks`: the kernel says that no process holds the lock, which settles it if the writer had locks too.
+    `kernel_locks`: the kernel reports the lock as free, which is decisive if the writer used locks.
     """
     holder = _read(number)
     if holder is None or (kernel_locks and holder.locks):
         return False
-    if holder.host != platform.node() or sys.platform == "win32":  # this machine cannot know
+    if holder.host != platform.node() or sys.platform == "win32":  # the process cannot be checked from here
         return True
     try:
         os.kill(holder.pid, 0)
@@ -240,11 +240,11 @@ def _claims_lock(number: int, *, kernel_locks: bool) -> bool:
         return False
     except OSError:
         return True
-    return holder.pid != os.getpid() or bool(_locks_here)  # a container may reuse the number of the process before
+    return holder.pid != os.getpid() or bool(_locks_here)  # a container may reuse a process id
 
 
 def _read(number: int) -> Holder | None:
-    """Return the holder that the file names; None if it names none (the file may come from anybody)."""
+    """Return the holder in a lock file; None if the content is invalid, as the file may be from elsewhere."""
     try:
         values: Any = json.loads(os.pread(number, _BYTES, 0))
         pid, host, since, round_ = (values[name] for name in ("pid", "host", "since", "round"))

@@ -1,4 +1,4 @@
-"""Versions, clocks and memory: what a run was made from, and what it used of the machine."""
+"""Versions, clocks and memory of a run."""
 
 import os
 import platform
@@ -20,10 +20,7 @@ _STARTED = 19  # the field after the process's name that holds its start, in tic
 
 
 def whole_process() -> dict[str, float]:
-    """Return CPU and wall seconds since this process began, with imports and compiling.
-
-    Where the system does not tell, the wall seconds count from the import of this module.
-    """
+    """Return CPU and wall seconds since this process began; the wall time may begin with the import of this module."""
     wall_s = time.time() - _IMPORTED
     if _STAT.is_file() and hasattr(time, "CLOCK_BOOTTIME"):
         began = int(_STAT.read_text().rpartition(")")[2].split()[_STARTED]) / os.sysconf("SC_CLK_TCK")
@@ -32,7 +29,7 @@ def whole_process() -> dict[str, float]:
 
 
 def provenance() -> dict[str, Any]:
-    """Return the part of a manifest that all runs share: when and from what the run was started."""
+    """Return the part of a manifest that all runs share: start, versions and machine."""
     return {
         "status": "running",
         "started": wall_clock(),
@@ -46,16 +43,17 @@ def provenance() -> dict[str, Any]:
 
 def package_versions() -> dict[str, str | None]:
     """Return the versions of the packages that a run depends on; None if one is not installed."""
-    return {name: _version(name) for name in _PACKAGES}
+    return {name: installed_version(name) for name in _PACKAGES}
 
 
 def wall_clock() -> str:
-    """Return the time of day, UTC; for manifests only."""
+    """Return the time of day (UTC) for a manifest."""
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 @cache
-def _version(package: str) -> str | None:
+def installed_version(package: str) -> str | None:
+    """Return the version of a package; None if it is not installed."""
     try:
         return version(package)
     except PackageNotFoundError:
@@ -64,10 +62,7 @@ def _version(package: str) -> str | None:
 
 @cache
 def _git_revision() -> str | None:
-    """Return the revision of PRISM's checkout (``-dirty`` if changed); None without git.
-
-    It is read once: what changes later is not what was imported.
-    """
+    """Return the revision of PRISM's checkout when it was imported (``-dirty`` if changed); None without git."""
     git = ["git", "-C", str(Path(__file__).parent)]
     command = [*git, "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
     try:
@@ -78,7 +73,7 @@ def _git_revision() -> str | None:
 
 
 def memory_bytes() -> int:
-    """Return the memory of this machine in bytes; 8 GB where the system does not tell."""
+    """Return the memory of this machine in bytes; 8 GB if unknown."""
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, ValueError, OSError):
@@ -86,7 +81,7 @@ def memory_bytes() -> int:
 
 
 def peak_memory_mb() -> float | None:
-    """Return this process's peak memory in MB of 2**20 bytes; None where the system does not tell."""
+    """Return this process's peak memory in MB of 2**20 bytes; None if unknown."""
     if sys.platform == "win32":
         return None
     import resource
@@ -94,5 +89,5 @@ def peak_memory_mb() -> float | None:
     peak = re.search(r"VmHWM:\s+(\d+) kB", _STATUS.read_text()) if _STATUS.is_file() else None
     if peak:  # on Linux, getrusage includes the process that started this one
         return int(peak[1]) / 2**10
-    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return most / (2**20 if sys.platform == "darwin" else 2**10)
+    peak_rss = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak_rss / (2**20 if sys.platform == "darwin" else 2**10)

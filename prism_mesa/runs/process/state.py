@@ -1,4 +1,4 @@
-"""The state of a run: what its manifest says, and whether its process is still there."""
+"""The state of a run, from its manifest and its process."""
 
 import json
 from contextlib import suppress
@@ -10,7 +10,7 @@ from prism_mesa.runs.checkpoints.file import last_round
 from prism_mesa.runs.process.lock import is_locked, last_holder
 
 STATUSES: Final = ("running", "done", "failed", "interrupted")
-"""What a manifest may say."""
+"""Statuses in manifests."""
 
 
 @dataclass(frozen=True)
@@ -19,8 +19,8 @@ class RunState:
 
     Attributes:
         status: `done`, `failed`, `interrupted`, `running`, or `died`: the manifest says `running`, but no process runs.
-        round: The round that a running or dead run is or was in, from 0; it may be a second behind. None: not known.
-        rounds: The planned rounds or quarters; None if the manifest does not say.
+        round: The current or last round, from 0, at most a second old; None if unknown.
+        rounds: The planned rounds or quarters; None if unknown.
     """
 
     status: str
@@ -35,12 +35,12 @@ class RunState:
 
     @property
     def unfinished(self) -> bool:
-        """Whether its manifest says that it is running."""
+        """Whether the manifest says that the run is running."""
         return self.status in ("running", "died")
 
 
-def state_of(folder: Path, status: str, rounds: int | None) -> RunState:
-    """Return the state of the run in a folder, whose manifest has this status and planned rounds."""
+def read_state(folder: Path, status: str, rounds: int | None) -> RunState:
+    """Return the state of a run from its folder, and the status and planned rounds in its manifest."""
     if status != "running":
         return RunState(status, None, rounds)
     is_running, holder = is_locked(folder), last_holder(folder)

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM end a run in order: its round is completed, and its last tables are written."""
+"""Ctrl-C and SIGTERM end a run after its round, and let it write its last tables."""
 
 import signal
 import sys
@@ -12,30 +12,30 @@ from typing import Any, Final, NoReturn
 from prism_mesa.terminal import show_line
 
 _SAME_S: Final = 0.3
-"""A signal so soon after another is the same one, passed on by a terminal, a scheduler and `uv run`."""
-_WRITING: Final = "prism: the last tables are being written (once more ends it at once, without them)"
-_IN_ROUND: Final = "prism: the run is stopped after this round, and can go on later (once more ends it at once)"
+"""A terminal, a scheduler and `uv run` may each pass on the same signal; repeats within these seconds count once."""
+_WRITING: Final = "prism: the last tables are being written (press again to end at once, without them)"
+_IN_ROUND: Final = "prism: the run is stopped after this round, and can go on later (press again to end at once)"
 
 
 class TerminatedError(KeyboardInterrupt):
-    """SIGTERM, as schedulers send it; it ends a run as Ctrl-C does."""
+    """SIGTERM from a scheduler; it ends a run as Ctrl-C does."""
 
 
 class EndAtOnceError(KeyboardInterrupt):
-    """A second signal: the user does not wait for the last tables."""
+    """A second signal ends the run without its last tables."""
 
 
 class Stopping:
-    """Handles the signals: the first ends the run when its round is over, the second at once.
+    """Handles signals: the first ends the run after its round, the second at once.
 
     Attributes:
-        came: The first signal; None before there is one.
-        writing: Whether the last tables are being written; the first signal then changes nothing.
+        received: The first signal, if any.
+        writing: Whether the last tables are being written, which the first signal does not interrupt.
         in_round: Whether a round is in progress.
     """
 
     def __init__(self) -> None:
-        self.came: int | None = None
+        self.received: int | None = None
         self.writing = False
         self.in_round = False
         self._last = float("-inf")
@@ -45,8 +45,8 @@ class Stopping:
         now = time.monotonic()
         if now - self._last < _SAME_S:
             return
-        self._last, first = now, self.came is None
-        self.came = number if first else self.came
+        self._last, first = now, self.received is None
+        self.received = number if first else self.received
         if not first:
             raise EndAtOnceError
         if not (self.writing or self.in_round):
@@ -56,32 +56,31 @@ class Stopping:
 
     def end(self) -> NoReturn:
         """End the run with a KeyboardInterrupt."""
-        raise TerminatedError if self.came == signal.SIGTERM else KeyboardInterrupt
+        raise TerminatedError if self.received == signal.SIGTERM else KeyboardInterrupt
 
 
 @contextmanager
 def ended_by_signals() -> Iterator[None]:
-    """Let Ctrl-C and SIGTERM end runs in the block in order.
+    """Handle Ctrl-C and SIGTERM for runs in the block, if it is in the main thread.
 
-    Only in the main thread, and only signals that nobody else handles: an ignored Ctrl-C, as in the background of a
-    shell, stays ignored.
+    Signals with another handler are left alone; an ignored Ctrl-C, as in the background of a shell, stays ignored.
     """
     handle, before = Stopping().handle, {}
     if threading.current_thread() is threading.main_thread():
         usual: dict[signal.Signals, Any] = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_DFL}
-        before = {number: does for number, does in usual.items() if signal.getsignal(number) is does}
+        before = {number: action for number, action in usual.items() if signal.getsignal(number) is action}
     try:
         for number in before:
             signal.signal(number, handle)
         yield
     finally:
-        for number, does in before.items():
-            signal.signal(number, does)
+        for number, action in before.items():
+            signal.signal(number, action)
 
 
 @contextmanager
 def last_tables() -> Iterator[Stopping]:
-    """Defer the first signal until the block is written; a second one interrupts. Yields the handler."""
+    """Defer the first signal until the block has ended; a second signal interrupts it. Yields the handler."""
     stopping = _stopping() or Stopping()
     before, stopping.writing = stopping.writing, True
     try:
@@ -92,26 +91,26 @@ def last_tables() -> Iterator[Stopping]:
 
 @contextmanager
 def whole_rounds() -> Iterator[Callable[[], bool]]:
-    """Defer the first signal until a round is over; yields a function that says whether one came."""
+    """Defer the first signal until a round is over; yields a function that says whether there was one."""
     stopping = _stopping() or Stopping()
     before, stopping.in_round = stopping.in_round, True
     try:
-        yield lambda: stopping.came is not None
+        yield lambda: stopping.received is not None
     finally:
         stopping.in_round = before
 
 
 def stop_now() -> None:
-    """Raise KeyboardInterrupt if a signal has come."""
+    """Raise KeyboardInterrupt if there was a signal."""
     stopping = _stopping()
-    if stopping is not None and stopping.came is not None:
+    if stopping is not None and stopping.received is not None:
         stopping.end()
 
 
-def came_first() -> int | None:
-    """Return the first signal that this thread's run got, if any."""
+def first_signal() -> int | None:
+    """Return the first signal that this thread received, if any."""
     stopping = _stopping()
-    return None if stopping is None else stopping.came
+    return None if stopping is None else stopping.received
 
 
 def _stopping() -> Stopping | None:

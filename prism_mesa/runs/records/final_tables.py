@@ -1,4 +1,4 @@
-"""The final tables of a run, in blocks: posts, cascades, agents."""
+"""The tables that are written when a run ends: posts, cascades and agents."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -9,7 +9,7 @@ import pandas as pd
 import pyarrow as pa
 
 from prism_mesa.domain import ACTIONS, BIG_FIVE, POST_KINDS
-from prism_mesa.runs.records.arrow_rows import named
+from prism_mesa.runs.records.arrow_rows import category_column
 from prism_mesa.runs.records.folder import PART_ROWS
 from prism_mesa.social.state.agent_fields import AGENT_FIELDS
 from prism_mesa.social.state.attributes import Attribute
@@ -26,24 +26,24 @@ type Columns = Mapping[str, npt.NDArray[Any] | pa.Array]
 
 
 def post_blocks(model: "SocialModel") -> Iterator[Columns]:
-    """Yield the table of posts."""
+    """Yield the table of posts in blocks."""
     nearest = model.topics.nearest_name(model.posts.text_vectors)
     return _blocks(len(model.posts), lambda rows: _posts(model, rows, nearest))
 
 
 def cascade_blocks(model: "SocialModel", trees: pd.DataFrame) -> Iterator[Columns]:
-    """Yield the table of cascades, with the kind of each root."""
+    """Yield the table of cascades in blocks, with the kind of each root."""
     kind = model.posts.kind[trees["root"]].astype(np.int8)
 
     def block(rows: slice) -> Columns:
         columns = {name: trees[name].to_numpy()[rows] for name in trees.columns}
-        return {**columns, "kind": named(kind[rows], POST_KINDS)}
+        return {**columns, "kind": category_column(kind[rows], POST_KINDS)}
 
     return _blocks(len(trees), block)
 
 
 def agent_blocks(model: "SocialModel") -> Iterator[Columns]:
-    """Yield the table of agents."""
+    """Yield the table of agents in blocks."""
     network, n = model.network, len(model.population)
     posts = np.bincount(model.posts.author[model.posts.kind == POST], minlength=n)
     counts: dict[str, npt.NDArray[np.integer[Any]]] = {
@@ -55,7 +55,7 @@ def agent_blocks(model: "SocialModel") -> Iterator[Columns]:
 
 
 def _blocks(n: int, block: Callable[[slice], Columns]) -> Iterator[Columns]:
-    """Yield blocks of `PART_ROWS` rows, at least one, so that an empty table has its columns."""
+    """Yield blocks of `PART_ROWS` rows; an empty table has one block, with its columns."""
     for first in range(0, max(n, 1), PART_ROWS):
         yield block(slice(first, min(n, first + PART_ROWS)))
 
@@ -66,32 +66,34 @@ def _posts(model: "SocialModel", rows: slice, nearest: npt.NDArray[np.integer[An
     kind = posts.kind[rows].astype(np.int8)
     columns: dict[str, Any] = {"post": np.arange(rows.start, rows.stop), "round": posts.round[rows]}
     columns["written"] = posts.written[rows]
-    columns |= {"author": posts.author[rows], "kind": named(kind, POST_KINDS)}
+    columns |= {"author": posts.author[rows], "kind": category_column(kind, POST_KINDS)}
     columns |= {name: getattr(posts, name)[rows] for name in _COUNTED}
     columns["topic"] = _texts(model.topics.names, nearest[posts.text_id[rows]])
     words = posts.words[rows]
     says = posts.says(np.arange(rows.start, rows.stop))
-    text = np.where((kind == REPLY) & (words == NO_TEXT), NO_TEXT, says)  # a reply without words has no text of its own
-    used, place = _used(np.where(text == NO_TEXT, NO_TEXT, text.astype(np.int64) << 32 | posts.wording[rows]))
+    text = np.where((kind == REPLY) & (words == NO_TEXT), NO_TEXT, says)  # such a reply shows no text
+    used, place = _distinct_texts(np.where(text == NO_TEXT, NO_TEXT, text.astype(np.int64) << 32 | posts.wording[rows]))
     media = [posts.media(code >> 32) for code in used]
     columns["text"] = _texts([posts.text(code >> 32, code & 0xFFFFFFFF) for code in used], place)
-    comments, comment = _used(np.where(kind == RESHARE, words, NO_TEXT))
+    comments, comment = _distinct_texts(np.where(kind == RESHARE, words, NO_TEXT))
     columns["comment"] = _texts([posts.texts[i] for i in comments], comment)
     columns["media_type"] = _texts([type_ for type_, _ in media], place)
     columns["media_description"] = _texts([description for _, description in media], place)
-    return columns | _declared(model.platform.attributes.known.posts, posts.attributes[rows])
+    return columns | _attribute_columns(model.platform.attributes.known.posts, posts.attributes[rows])
 
 
-def _declared(known: Mapping[str, Attribute], kept: npt.NDArray[np.float64]) -> dict[str, Any]:
-    """Return attributes of some rows as columns of a table."""
+def _attribute_columns(known: Mapping[str, Attribute], kept: npt.NDArray[np.float64]) -> dict[str, Any]:
+    """Return declared attributes as columns of a table."""
     return {
-        name: named(kept[:, i].astype(np.int32), attribute.texts) if attribute.texts else attribute.column(kept[:, i])
+        name: category_column(kept[:, i].astype(np.int32), attribute.texts)
+        if attribute.texts
+        else attribute.column(kept[:, i])
         for i, (name, attribute) in enumerate(known.items())
     }
 
 
-def _used(text_id: npt.NDArray[np.integer[Any]]) -> tuple[list[int], npt.NDArray[np.int32]]:
-    """Return the distinct ids of texts, and the index of each one among them, -1 for `NO_TEXT`."""
+def _distinct_texts(text_id: npt.NDArray[np.integer[Any]]) -> tuple[list[int], npt.NDArray[np.int32]]:
+    """Return the distinct ids of texts, and the index of each id among them; -1 stands for `NO_TEXT`."""
     used, place = np.unique(text_id, return_inverse=True)
     none = int(len(used) > 0 and used[0] == NO_TEXT)
     return used[none:].tolist(), (place - none).astype(np.int32)
@@ -101,7 +103,7 @@ def _texts(texts: Sequence[str], place: npt.NDArray[np.integer[Any]]) -> pa.Dict
     """Return the text at each index, as codes of distinct texts; -1 is a blank."""
     codes, distinct = pd.factorize(np.array(texts, dtype=object))
     codes = np.append(codes, -1).astype(np.int32)  # for the index -1
-    return named(codes[place], list(distinct))
+    return category_column(codes[place], list(distinct))
 
 
 def _agents(model: "SocialModel", rows: slice, counts: Mapping[str, npt.NDArray[np.integer[Any]]]) -> Columns:
@@ -120,12 +122,14 @@ def _agents(model: "SocialModel", rows: slice, counts: Mapping[str, npt.NDArray[
         mask = model.recorded[table]
         columns[f"recorded_{table}"] = np.ones(len(agents), np.bool_) if mask is None else mask[rows]
     if (llms := model.platform.llms).names:
-        columns["llm"] = named(llms.codes(np.arange(rows.start, rows.stop), people).astype(np.int32), llms.names)
-    return columns | _declared(model.platform.attributes.known.agents, people.attributes[rows])
+        columns["llm"] = category_column(
+            llms.codes(np.arange(rows.start, rows.stop), people).astype(np.int32), llms.names
+        )
+    return columns | _attribute_columns(model.platform.attributes.known.agents, people.attributes[rows])
 
 
 def _joined_words(names: Sequence[str], nearest: npt.NDArray[np.integer[Any]]) -> pa.Array:
-    """Return the names of each row as one text; `nearest` has their indices, -1 for none, shape (rows, most)."""
+    """Return each row's names joined by semicolons; `nearest` has their indices or -1, shape (rows, names)."""
     digits = (len(names) + 1) ** np.arange(nearest.shape[1], dtype=np.int64)
     _, first, place = np.unique((nearest + np.int64(1)) @ digits, return_index=True, return_inverse=True)
     texts = [";".join(names[i] for i in row if i >= 0) for row in nearest[first].tolist()]

@@ -1,4 +1,4 @@
-"""The folder of a run while it is written: Parquet tables in parts, and the manifest."""
+"""Write the folder of a run: Parquet tables and the manifest."""
 
 import glob
 import json
@@ -17,8 +17,7 @@ import pyarrow.parquet as pq
 from prism_mesa.errors import DataError, PrismWarning, redact_credentials
 from prism_mesa.runs.process.lock import RunLock, require_free
 from prism_mesa.runs.records.arrow_rows import Rows, WaitingRows, arrow_table
-from prism_mesa.runs.records.aside import FEW, write_aside
-from prism_mesa.runs.run_files import MANIFEST, file_of
+from prism_mesa.runs.run_files import MANIFEST, table_path
 from prism_mesa.runs.trust import sign
 from prism_mesa.runs.work import Checkpointing
 from prism_mesa.snapshot import Plain
@@ -27,35 +26,35 @@ from prism_mesa.tables import TableSchema
 PART_ROWS = 1_000_000
 PART_ROUNDS = 50
 _DENSE: Final = ("post", "root")
-"""Columns whose encoding leaves nothing to compress: their numbers lie far apart."""
+"""Columns that do not compress after encoding, because their numbers lie far apart."""
 
 
 class RunFolder:
-    """A run's folder while it is written (see `work.Records`).
+    """The folder of a run while it is written (see `work.Records`).
 
-    A table is one file, or a folder of parts once it has grown: a part is written when it holds `PART_ROWS` rows or
-    `PART_ROUNDS` rounds. Files are renamed when they are whole, so a crash loses at most one part.
+    A large table is a folder of parts, which are written after `PART_ROWS` rows or `PART_ROUNDS` rounds. Complete files
+    are renamed, so a crash loses at most one part.
 
     Args:
         out: Parent folder; made if missing.
         name: Name of the folder.
-        tables: Schemas by name, against which each write is checked; a table without one is not checked.
-        dated: Add date and time to the name. Without them, a folder of that name is moved aside, with a note.
+        tables: Schemas by name; tables without a schema are not checked.
+        dated: Whether to add date and time to the name. Otherwise an existing folder is renamed, with a note.
 
     Attributes:
-        lock: The lock on the folder, which notes each round; None if there is none.
+        lock: The lock on the folder, which notes each round, if any.
     """
 
     def __init__(self, out: Path, name: str, tables: Mapping[str, TableSchema], *, dated: bool = True) -> None:
-        path, aside = (new_folder(out, name), None) if dated else own_folder(out, name)
+        path, earlier = (new_folder(out, name), None) if dated else replace_folder(out, name)
         self._begin(path, tables)
-        self.notes += [f"an earlier attempt at this run lies in {aside.name}"] if aside else []
+        self.notes += [f"an earlier attempt at this run lies in {earlier.name}"] if earlier else []
 
     def _begin(self, path: Path, tables: Mapping[str, TableSchema]) -> None:
         self.path = path
         self._tables = tables
         self._open: dict[str, tuple[int, WaitingRows]] = {}
-        """Table -> parts written, rows waiting; one value, as an interrupt may come."""
+        """Number of written parts and waiting rows by table; one value, so that an interrupt leaves both or none."""
         self._rounds = 0
         self.cpu_s = 0.0
         self.lock: RunLock | None = None
@@ -64,7 +63,7 @@ class RunFolder:
         self._unsynced: list[Path] = []
 
     def write(self, table: str, columns: Rows) -> None:
-        """Append rows to a table; raises TypeError if the columns are not those of its schema."""
+        """Append rows to a table; raises TypeError if they do not fit the schema."""
         at = time.process_time()
         _, waiting = self._open.setdefault(table, (0, WaitingRows(self._tables.get(table))))
         waiting.add(columns)
@@ -73,10 +72,10 @@ class RunFolder:
         self.cpu_s += time.process_time() - at
 
     def write_whole(self, table: str, blocks: Rows | Iterable[Rows]) -> None:
-        """Write a table, and replace what it held: one file, or a folder of parts if it comes in several blocks."""
+        """Replace a table: by one file, or a folder of parts if there are several blocks."""
         at = time.process_time()
         blocks = [blocks] if isinstance(blocks, Mapping) else blocks
-        file = file_of(self.path, table)
+        file = table_path(self.path, table)
         parts = self.path / f".{table}.parts"
         shutil.rmtree(parts, ignore_errors=True)
         parts.mkdir()
@@ -95,7 +94,7 @@ class RunFolder:
         self.cpu_s += time.process_time() - at
 
     def round_done(self) -> None:
-        """Count a round; every `PART_ROUNDS` rounds, write the waiting rows."""
+        """Count a round, and write the waiting rows after every `PART_ROUNDS` rounds."""
         self._rounds += 1
         if self.lock is not None:
             self.lock.note_round(self._rounds)
@@ -106,7 +105,7 @@ class RunFolder:
     def close(self) -> None:
         """Write the waiting rows."""
         for table, (_, waiting) in self._open.items():
-            file = file_of(self.path, table)
+            file = table_path(self.path, table)
             if file.is_dir():
                 while self._flush(table):
                     pass
@@ -120,7 +119,7 @@ class RunFolder:
         if not len(waiting):
             return waiting
         rows = waiting.table()
-        folder = file_of(self.path, table)
+        folder = table_path(self.path, table)
         folder.mkdir(exist_ok=True)
         _write_file(rows[:PART_ROWS], folder / part_name(part))
         self._unsynced.append(folder / part_name(part))
@@ -128,25 +127,14 @@ class RunFolder:
         self._open[table] = part + 1, rest
         return rest
 
-    @property
-    def oldest_aside(self) -> int:
-        """The round after which the oldest file with waiting rows was written (see `records.aside`)."""
-        rounds = [done for _, waiting in self._open.values() for done, _ in waiting.aside]
-        return min(rounds, default=self._rounds)
-
     def snapshot(self) -> dict[str, Plain]:
-        """Return how far the folder is written: parts, synced to the disk, and waiting rows, of which many go aside."""
+        """Sync the parts to the disk, and return their sizes and the waiting rows."""
         for path in (*self._unsynced, *{file.parent for file in self._unsynced}):
             _sync(path)
         self._unsynced.clear()
-        for table, (_, waiting) in self._open.items():
-            fresh = waiting.fresh()
-            if fresh is not None and fresh.nbytes > FEW:
-                waiting.put_aside(write_aside(self.path, table, self._rounds, fresh))
         tables = {
             table: {
-                "aside": list(map(list, waiting.aside)),
-                "sizes": [(file_of(self.path, table) / part_name(part)).stat().st_size for part in range(parts)],
+                "sizes": [(table_path(self.path, table) / part_name(part)).stat().st_size for part in range(parts)],
                 "waiting": waiting.snapshot(),
             }
             for table, (parts, waiting) in self._open.items()
@@ -154,7 +142,7 @@ class RunFolder:
         return {"rounds": self._rounds, "cpu_s": self.cpu_s, "notes": list(self.notes), "tables": tables}
 
     def write_manifest(self, manifest: Mapping[str, Any]) -> None:
-        """Write manifest.json in one piece, signed (`trust.sign`), and without passwords in addresses."""
+        """Write a signed manifest.json in one piece, without passwords in addresses."""
         values, unsigned = sign(_redacted(dict(manifest)))
         part = self.path / f".{MANIFEST}"
         part.write_text(json.dumps(values, indent=2) + "\n", encoding="utf-8")
@@ -167,9 +155,9 @@ class RunFolder:
 
 
 def _redacted(value: Any) -> Any:
-    """Return a value without passwords in addresses; those of a `host` may lack the ``http://``."""
+    """Return a value without passwords in addresses; a `host` may lack the ``http://``."""
     if isinstance(value, dict):
-        return {key: _redacted_host(held) if key == "host" else _redacted(held) for key, held in value.items()}
+        return {key: _redacted_host(item) if key == "host" else _redacted(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [_redacted(item) for item in value]
     return redact_credentials(value) if isinstance(value, str) else value
@@ -190,7 +178,7 @@ def make_folder(out: Path) -> None:
 
 
 def new_folder(out: Path, name: str) -> Path:
-    """Make and return ``out/<name>-<date>-<time>``, with a number if that is taken."""
+    """Make and return ``out/<name>-<date>-<time>``, numbered if it exists."""
     make_folder(out)
     stem = f"{name}-{datetime.now(UTC):%Y%m%d-%H%M%S}"
     for number in range(1000):
@@ -205,28 +193,27 @@ def new_folder(out: Path, name: str) -> Path:
     raise DataError(f"--out: {out}: no free name for {stem}")
 
 
-def own_folder(out: Path, name: str) -> tuple[Path, Path | None]:
-    """Make and return ``out/<name>``; a folder of that name is moved to the next ``<name>.broken-N``, also returned.
+def replace_folder(out: Path, name: str) -> tuple[Path, Path | None]:
+    """Make ``out/<name>``, and move an earlier folder of that name to ``<name>.broken-N``; return both.
 
-    Raises:
-        DataError: If that cannot be done, or a process writes to the folder.
+    Raises DataError if that fails, or a process writes to the earlier folder.
     """
     make_folder(out)
-    folder, aside = out / name, None
+    folder, earlier = out / name, None
     require_free(folder)
     try:
         if folder.exists():
             ends = (other.name.rpartition("-")[2] for other in out.glob(f"{glob.escape(name)}.broken-*"))
             number = max((int(end) for end in ends if end.isdecimal()), default=0) + 1
-            aside = folder.rename(out / f"{name}.broken-{number}")
+            earlier = folder.rename(out / f"{name}.broken-{number}")
         folder.mkdir()
     except OSError as error:
         raise DataError(f"--out: {out}: cannot make the folder {name} there: {error.strerror}") from None
-    return folder, aside
+    return folder, earlier
 
 
 def _sync(path: Path) -> None:
-    """Sync a file or folder to the disk; Windows opens no folders, and syncs only what can be written."""
+    """Sync a file or folder to the disk; Windows can sync writable files only."""
     is_folder = path.is_dir()
     if os.name == "nt" and is_folder:
         return
@@ -243,13 +230,13 @@ def part_name(number: int) -> str:
 
 
 def _write_file(table: pa.Table, file: Path) -> None:
-    """Write a file in one piece: small, fast, and with the bounds of round, tick and agent for queries."""
+    """Write a table in one piece, with statistics of round, tick and agent for queries."""
     few = [f.name for f in table.schema if pa.types.is_dictionary(f.type) or f.name == "interests"]
     steps = [f.name for f in table.schema if pa.types.is_integer(f.type)]
     dense = () if "to_state" in table.column_names else _DENSE
     part = file.with_name(f".{file.name}")
     pq.write_table(
-        table.combine_chunks(),  # how rows came in leaves no trace
+        table.combine_chunks(),  # the file does not depend on how the rows were added
         part,
         compression={name: "NONE" if name in dense else "ZSTD" for name in table.column_names},
         compression_level=dict.fromkeys((name for name in table.column_names if name not in dense), 1),

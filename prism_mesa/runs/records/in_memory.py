@@ -1,4 +1,4 @@
-"""Records in memory, for a run that leaves nothing on disk."""
+"""Records of a run that writes no files."""
 
 import time
 from collections.abc import Collection, Iterable, Mapping
@@ -17,7 +17,7 @@ class RowsInMemory:
 
     Args:
         tables: Schemas by name, against which rows are checked.
-        wanted: Tables whose rows are kept while rounds run; None: all. Final tables are made when they are read.
+        wanted: Tables whose rows are kept during rounds; None keeps all. Final tables are made when they are read.
     """
 
     path: Path | None = None
@@ -31,18 +31,18 @@ class RowsInMemory:
         self._whole: dict[str, Rows | Iterable[Rows]] = {}
 
     def wants(self, table: str) -> bool:
-        """Return whether rows of a table are kept while rounds run."""
+        """Return whether rows of a table are kept during rounds."""
         return self._wanted is None or table in self._wanted
 
     def write(self, table: str, columns: Rows) -> None:
-        """Append rows to a table if it is wanted; otherwise as `RunFolder.write`."""
+        """Append rows to a table if it is wanted (see `RunFolder.write`)."""
         at = time.process_time()
         if self.wants(table):
             self._rows.setdefault(table, WaitingRows(self._schemas.get(table))).add(columns)
         self.cpu_s += time.process_time() - at
 
     def write_whole(self, table: str, blocks: Rows | Iterable[Rows]) -> None:
-        """Keep the blocks of a table, which replace its rows, until it is read."""
+        """Replace the rows of a table by blocks, which are kept until the table is read."""
         self._rows.pop(table, None)
         self._whole[table] = blocks
 
@@ -50,7 +50,7 @@ class RowsInMemory:
         """Do nothing after a round."""
 
     def table(self, name: str) -> pd.DataFrame:
-        """Return a table as `run_files.read_table` does; raises DataError if nothing of it was recorded."""
+        """Return a table like `run_files.read_table`; raises DataError if it was not recorded."""
         if name in self._whole:
             blocks = self._whole.pop(name)
             rows = self._rows[name] = WaitingRows(self._schemas.get(name))

@@ -1,4 +1,4 @@
-"""The folder of a run that goes on: as it was at a checkpoint, or empty except for the ledger."""
+"""The folder of a resumed run, restored to a checkpoint or to the start."""
 
 import os
 import shutil
@@ -12,20 +12,16 @@ import pyarrow.parquet as pq
 from prism_mesa.errors import DataError
 from prism_mesa.runs.checkpoints.file import DamagedError
 from prism_mesa.runs.records.arrow_rows import WaitingRows
-from prism_mesa.runs.records.aside import Aside, read_aside
 from prism_mesa.runs.records.folder import RunFolder, part_name
-from prism_mesa.runs.run_files import file_of
+from prism_mesa.runs.run_files import table_path
 from prism_mesa.snapshot import Plain
 from prism_mesa.tables import TableSchema
 
 
 class ReopenedFolder(RunFolder):
-    """A run's folder that is written on; call `remove_later` first.
+    """The folder of a resumed run; call `remove_later` before writing.
 
-    Args:
-        path: The folder.
-        tables: As for `RunFolder`.
-        kept: What `RunFolder.snapshot` returned, checked by `check_parts`; None: start without any table.
+    `kept` is what `RunFolder.snapshot` returned, checked by `check_parts`; None starts without tables.
     """
 
     def __init__(self, path: Path, tables: Mapping[str, TableSchema], kept: Mapping[str, Plain] | None) -> None:
@@ -34,16 +30,14 @@ class ReopenedFolder(RunFolder):
             self._rounds, self.cpu_s = kept["rounds"], kept["cpu_s"]
             self.notes += kept["notes"]
             for table, rows in kept["tables"].items():
-                names: list[Aside] = [(done, checksum) for done, checksum in rows["aside"]]
-                aside = [(name, read_aside(path, table, name)) for name in names]
-                waiting = WaitingRows.restored(tables.get(table), rows["waiting"], aside)
+                waiting = WaitingRows.restored(tables.get(table), rows["waiting"])
                 self._open[table] = len(rows["sizes"]), waiting
 
     def remove_later(self) -> None:
-        """Remove parts and tables that were written later, whole or half written."""
+        """Remove parts and tables that were written after the checkpoint."""
         for table in self._tables:
             parts, _ = self._open.get(table, (0, None))
-            file = file_of(self.path, table)
+            file = table_path(self.path, table)
             if parts:
                 names = {part_name(part) for part in range(parts)}
                 later = [part for part in file.iterdir() if part.name not in names]
@@ -57,14 +51,10 @@ class ReopenedFolder(RunFolder):
 
 
 def check_parts(run: Path, kept: Mapping[str, Any]) -> None:
-    """Check that the files that a checkpoint counts on are there: parts of tables by their ends, waiting rows whole.
-
-    Raises:
-        DamagedError: If not; the message names the file.
-    """
+    """Raise DamagedError if a part of a table is missing, or has another size than at the checkpoint."""
     for table, rows in kept["tables"].items():
         for number, size in enumerate(rows["sizes"]):
-            part = file_of(run, table) / part_name(number)
+            part = table_path(run, table) / part_name(number)
             try:
                 if part.stat().st_size != size:
                     raise DamagedError(f"{part}: is damaged: has {part.stat().st_size:,} bytes of {size:,}")
@@ -72,13 +62,11 @@ def check_parts(run: Path, kept: Mapping[str, Any]) -> None:
             except (OSError, pa.ArrowException) as error:
                 why = getattr(error, "strerror", None) or next(iter(str(error).splitlines()), "")
                 raise DamagedError(f"{part}: is damaged: {why}") from None
-        for aside in rows["aside"]:
-            read_aside(run, table, aside)
 
 
 def check_no_links(run: Path) -> None:
-    """Check that nothing in a run's folder is a link, as a run that goes on writes into it; raises DataError if so."""
+    """Raise DataError if a run's folder contains a link, because a resumed run writes into the folder."""
     for folder, folders, files in os.walk(run):
         for link in (os.path.join(folder, name) for name in (*folders, *files)):
             if os.path.islink(link):
-                raise DataError(f"{link}: is a link: a run goes on in its own folder only: put the file itself there")
+                raise DataError(f"{link}: is a link; a run is resumed in its folder only: put the file itself there")

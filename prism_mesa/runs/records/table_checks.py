@@ -1,4 +1,4 @@
-"""Checks of tables against their schemas: exact when they are written; when read, they may be old or damaged."""
+"""Check tables against their schemas: strictly when written; tables that are read may be old or damaged."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -23,14 +23,14 @@ ARROW_TYPES: Final[Mapping[ColumnType, pa.DataType]] = {
     "text": pa.string(),
     "category": pa.dictionary(pa.int8(), pa.string()),
 }
-"""Types in which columns are written; whole numbers, texts and codes may be wider."""
+"""Types of written columns; integers, texts and codes may be wider."""
 _MOST: Final = 2**53
-"""The largest whole number; old runs wrote some as floats."""
+"""The largest whole number; older runs wrote some as floats."""
 _DAMAGED: Final = "(it is damaged, or another version wrote it)"
 
 
 def check_written(table: TableSchema, schema: pa.Schema) -> None:
-    """Check that a table has the columns of its schema, in order, each of its type; raises TypeError if not."""
+    """Raise TypeError unless a table has the columns of its schema, in order, with their types."""
     columns = [column for column in table.columns if not column.optional or column.name in schema.names]
     if schema.names != [column.name for column in columns]:
         names = ", ".join(map(str, schema.names))
@@ -48,7 +48,7 @@ def _is_wider(type_: pa.DataType, column: ColumnType) -> bool:
 
 
 def check_columns(where: str, table: str, schema: pa.Schema, wanted: Sequence[str]) -> None:
-    """Raise DataError if a table lacks a column `wanted`, has one twice, or a known column of another type."""
+    """Raise DataError if a table lacks a wanted column, has a column twice, or a column of the wrong type."""
     names = [str(name) for name in schema.names]
     for name in wanted:
         if name not in names:
@@ -67,7 +67,7 @@ def _short(value: object) -> str:
 
 
 def _fits(column: Column, type_: pa.DataType) -> bool:
-    """Return whether a type of any width can hold a column's values; texts may be codes."""
+    """Return whether a type, of any width, can hold a column's values."""
     types = pa.types
     if types.is_null(type_):
         return column.blank
@@ -84,19 +84,19 @@ def _fits(column: Column, type_: pa.DataType) -> bool:
 
 
 def check_values(where: str, table: str, rows: pd.DataFrame) -> None:
-    """Raise DataError if a column of a table, whose types are checked, has a blank or a value out of range."""
+    """Raise DataError if a column has an invalid blank or a value out of range; the types are checked already."""
     for column in RUN_TABLES[table].columns:
         if column.name in rows:
-            bad = np.flatnonzero(_bad(rows[column.name], column))
-            if len(bad):
-                value = rows[column.name].iloc[bad[0]]
+            invalid = np.flatnonzero(_find_invalid(rows[column.name], column))
+            if len(invalid):
+                value = rows[column.name].iloc[invalid[0]]
                 text = "nothing" if pd.isna(value) else _short(repr(value) if isinstance(value, str) else value)
-                raise DataError(f"{where}: row {bad[0]}, column {column.name!r}: cannot be {text} {_DAMAGED}")
+                raise DataError(f"{where}: row {invalid[0]}, column {column.name!r}: cannot be {text} {_DAMAGED}")
 
 
-def _bad(cells: "pd.Series[Any]", column: Column) -> Any:
-    """Return which cells are blank or out of range, though they must not be."""
-    if cells.dtype in (np.int32, np.bool_):  # as nearly all columns are
+def _find_invalid(cells: "pd.Series[Any]", column: Column) -> Any:
+    """Return which cells are wrongly blank or out of range."""
+    if cells.dtype in (np.int32, np.bool_):  # nearly all columns
         return []
     blank = cells.isna().to_numpy(bool) & (not column.blank)
     match column.type:
@@ -114,9 +114,10 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 
 def write_csv(table: pd.DataFrame, file: Path, **how: Any) -> None:
-    """Write a table as CSV without its index; an apostrophe protects texts that a spreadsheet would run as formulas.
+    """Write a table as CSV without its index; `how` is passed to `DataFrame.to_csv`.
 
-    A carriage return becomes a line feed, as Python 3.12 does not quote it. `how` is as for `DataFrame.to_csv`.
+    An apostrophe protects texts that a spreadsheet would run as formulas. Carriage returns become line feeds, because
+    Python 3.12 does not quote them.
     """
     is_number = pd.api.types.is_numeric_dtype
     cells = {name: column.map(_inert) for name, column in table.items() if not is_number(column.dtype)}

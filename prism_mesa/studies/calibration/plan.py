@@ -13,7 +13,7 @@ from pydantic import Field, TypeAdapter, ValidationError, field_validator, model
 from prism_mesa.errors import ConfigError, DataError, PrismError, counted
 from prism_mesa.params import Params, merged, nested, shown, validated
 from prism_mesa.runs.config import Config
-from prism_mesa.runs.identity import Identity, identity_of
+from prism_mesa.runs.identity import Identity, identify_config
 from prism_mesa.runs.yaml_text import read_yaml
 from prism_mesa.streams import Floats
 from prism_mesa.studies.design.models import check_models
@@ -272,7 +272,9 @@ def plan_calibration(params: CalibrationParams, name: str, where: str) -> Calibr
     base = design_study(study_params(start, where), name, where).base
     values = base.model_dump(mode="json", exclude={"seed"})
     axes = tuple(_axis(key, span, values, where) for key, span in params.parameters.items())
-    plan = CalibrationPlan(params, params.name or name, where, base, axes, identity_of(base), _notes(params), values)
+    plan = CalibrationPlan(
+        params, params.name or name, where, base, axes, identify_config(base), _notes(params), values
+    )
     lows, highs = ({axis.key: axis.value(end) for axis in axes} for end in (0.0, 1.0))
     for bounds in (lows, highs):  # so that errors name the parameters, not the arms of the study below
         validated(Config, merged(values, nested(bounds)), f"{where}: parameters")

@@ -13,9 +13,9 @@ from prism_mesa.analysis.compare.reasons import Reasons, reasons
 from prism_mesa.analysis.compare.settings import (
     Branching,
     Setting,
-    branching_of,
     facts_that_differ,
     first_free_round,
+    read_branching,
     settings_that_differ,
 )
 from prism_mesa.errors import DataError, counted
@@ -102,7 +102,7 @@ def compare_runs(
     explained = None
     if why and first is not None:
         explained = reasons(pairs.base[diverged].folder, pairs.other[diverged].folder, first, trust=trust)
-    branched = {"base": branching_of(left.facts), "other": branching_of(right.facts)}
+    branched = {"base": read_branching(left.facts), "other": read_branching(right.facts)}
     return RunComparison(
         pairs=pairs,
         settings=pd.DataFrame([vars(setting) for setting in settings], columns=["key", "base", "other"], dtype=object),
@@ -204,7 +204,8 @@ def as_json(comparison: RunComparison) -> dict[str, Any]:
         "first_divergence": None if first is None else _divergence(comparison, first),
         "start": diverged.start or None,
         "tables": {
-            table.table: {"equal": table.equal, "told": table.told, "note": table.note} for table in diverged.tables
+            table.table: {"equal": table.equal, "told": table.difference, "note": table.note}
+            for table in diverged.tables
         },
         "measures": {row.pop("measure"): _with_interval(row) for row in _plain(comparison.measures).to_dict("records")},
         "rounds": _columns(_plain(comparison.rounds)),

@@ -10,7 +10,7 @@ from typing import Any, Final
 from prism_mesa.errors import DataError, counted
 from prism_mesa.runs.lifecycle import RunResult
 from prism_mesa.runs.manifest import Manifest, read_run
-from prism_mesa.runs.run_files import MANIFEST, folder_of, has_table, read_manifest, read_table
+from prism_mesa.runs.run_files import MANIFEST, has_table, read_manifest, read_table, run_folder
 
 type Runs = RunResult | str | os.PathLike[str] | Sequence[RunResult | str | os.PathLike[str]]
 """A run (a result or its folder), a folder that holds runs, or several of these."""
@@ -132,7 +132,7 @@ def run_folders(runs: Runs) -> list[Path]:
         DataError: If there is no run.
     """
     items = [runs] if isinstance(runs, RunResult | str | os.PathLike) else list(runs)
-    folders = [folder for item in items for folder in _runs_in(folder_of(item))]
+    folders = [folder for item in items for folder in _runs_in(run_folder(item))]
     if not folders:
         raise DataError("no run was given: a comparison needs one for each side")
     return folders

@@ -11,7 +11,7 @@ import pandas as pd
 
 from prism_mesa.economy.tables import INDICATOR_COLUMNS
 from prism_mesa.errors import ConfigError, PrismError, did_you_mean
-from prism_mesa.runs.run_files import columns_of, has_table, read_table
+from prism_mesa.runs.run_files import has_table, read_column_names, read_table
 from prism_mesa.social.tables import ROUND_COUNTS, ROUND_SHARES
 from prism_mesa.streams import Floats
 from prism_mesa.studies.comparison.pairs import ComparedRun
@@ -119,7 +119,7 @@ def per_round(run: ComparedRun, rounds: int) -> tuple[list[Series], Floats]:
     """
     of_nations = run.manifest.of_nations
     table, wanted = ("indicators", _INDICATOR_UNITS) if of_nations else ("rounds", _PER_ROUND)
-    present = set(columns_of(run.folder, table))
+    present = set(read_column_names(run.folder, table))
     columns = [name for name in wanted if name in present]
     keys = ["round", "nation"] if of_nations else ["round"]
     rows = _rows_within(run, table, [*keys, *columns], rounds).drop_duplicates(keys)

@@ -11,7 +11,7 @@ from prism_mesa.errors import ConfigError, PrismError
 from prism_mesa.params import merged, nested, validated
 from prism_mesa.reasoner import Reasoner, make_reasoner
 from prism_mesa.runs.config import INPUT_FILES, Config
-from prism_mesa.runs.identity import Identity, identity_of
+from prism_mesa.runs.identity import Identity, identify_config
 from prism_mesa.runs.yaml_text import read_yaml
 from prism_mesa.streams import digest64
 from prism_mesa.studies.design.points import Points, check_keys, find_file, make_points
@@ -36,7 +36,7 @@ class Condition:
 
 @dataclass(frozen=True)
 class PlannedRun:
-    """A run of a study: its name (see `Identity.run_of`), condition and seed."""
+    """A run of a study: its name (see `Identity.run_identity`), condition and seed."""
 
     run: str
     condition: Condition
@@ -96,7 +96,7 @@ class StudyDesign:
         """Return the run of a condition with a seed of the study."""
         if not self.params.paired:
             seed = digest64(condition.arm, repr(condition.point), str(seed)) >> 33
-        return PlannedRun(condition.identity.run_of(seed), condition, seed)
+        return PlannedRun(condition.identity.run_identity(seed), condition, seed)
 
     def factors(self, condition: Condition) -> dict[str, Any]:
         """Return the factors of a condition: dotted key -> value."""
@@ -201,7 +201,7 @@ def design_study(params: StudyParams, name: str, where: str) -> StudyDesign:
     for arm in tuple(params.arms) or (ONE_ARM,):
         for point in points.values:
             config = maker.make(arm, dict(zip(points.factors, point, strict=True)))
-            conditions.append(Condition(len(conditions), arm, point, identity_of(config)))
+            conditions.append(Condition(len(conditions), arm, point, identify_config(config)))
     design = StudyDesign(params, params.name or name, where, base, points, conditions, maker)
     levels = factor_levels(points)
     try:

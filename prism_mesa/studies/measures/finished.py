@@ -12,7 +12,7 @@ from prism_mesa.runs.config import Config
 from prism_mesa.runs.lifecycle import RunResult
 from prism_mesa.runs.manifest import read_run
 from prism_mesa.runs.recorded import as_config, manifest_values, recorded_config
-from prism_mesa.runs.run_files import folder_of, has_table, read_manifest, read_table
+from prism_mesa.runs.run_files import has_table, read_manifest, read_table, run_folder
 from prism_mesa.social.state.network import FollowNetwork
 from prism_mesa.social.state.relations import pair_keys
 from prism_mesa.social.world.build import make_network
@@ -33,7 +33,7 @@ def finished_run(run: RunResult | str | os.PathLike[str], *, trust: bool = False
     Raises:
         DataError: If there is no such run, it is one of nations, or it has not finished.
     """
-    run_dir = folder_of(run)
+    run_dir = run_folder(run)
     opened = read_run(run_dir)
     if opened.manifest.of_nations:
         raise DataError(f"{run_dir}: is a run of nations, and measures are of a platform")

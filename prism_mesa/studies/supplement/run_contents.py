@@ -23,11 +23,11 @@ from prism_mesa.runs.run_files import (
     LEDGER,
     MANIFEST,
     check_within,
-    file_of,
-    files_of,
     has_table,
     naming_file,
     read_manifest,
+    table_files,
+    table_path,
 )
 from prism_mesa.runs.trust import is_inside
 from prism_mesa.social.tables import ALWAYS as SOCIAL_ALWAYS
@@ -63,7 +63,7 @@ def pack_run(run_dir: Path, contents: Contents, *, data: bool, within: str = "",
         raise DataError(f"{run_dir}: has not come to its end (status {run.state}){run.way_on}: nothing is packed")
     files = contents.files
     for table in RUN_TABLES:
-        for part in files_of(file_of(run_dir, table)) if has_table(run_dir, table) else ():
+        for part in table_files(table_path(run_dir, table)) if has_table(run_dir, table) else ():
             check_within(run_dir, part)
             check_table(part, contents.cleaner)
             files[within + part.relative_to(run_dir).as_posix()] = part

@@ -12,7 +12,7 @@ import pandas as pd
 
 from prism_mesa.errors import ConfigError, RunError, one_line
 from prism_mesa.runs.config import Config
-from prism_mesa.runs.identity import code_version, digest, identity_of
+from prism_mesa.runs.identity import code_version, digest, identify_config
 from prism_mesa.runs.records.folder import make_folder
 from prism_mesa.streams import Floats
 from prism_mesa.studies.collect import run_table
@@ -289,7 +289,7 @@ def prepared(config: Config) -> Config:
 
 def validation_folder(config: Config, name: str, out: str | Path) -> Path:
     """Return the folder of a configuration's validation, ``out/validation-<name>-<digest>``."""
-    identity = identity_of(prepared(config))
+    identity = identify_config(prepared(config))
     return Path(out) / f"validation-{name[:30]}-{digest(identity.config, identity.data)[:8]}"
 
 

@@ -10,7 +10,7 @@ from prism_mesa.params import merged, nested
 from prism_mesa.reasoner.params import ReasonerParams
 from prism_mesa.runs.config import Config, make_config
 from prism_mesa.runs.records.in_memory import RowsInMemory
-from prism_mesa.runs.rounds import as_before
+from prism_mesa.runs.rounds import without_repeated_warnings
 from prism_mesa.runs.social import start_run
 from prism_mesa.social.tables import SOCIAL_TABLES
 
@@ -148,7 +148,7 @@ def reshare_rate(config: Config, seeds: int) -> float:
     """Run a configuration with several seeds, and return reshares per impression; 0 without impressions."""
     reshares = impressions = 0
     for seed in range(config.seed, config.seed + seeds):
-        with as_before():
+        with without_repeated_warnings():
             run = start_run(config.model_copy(update={"seed": seed}))
             summary = run.run_in_memory(RowsInMemory(SOCIAL_TABLES, ()), "rate")
         if summary["status"] != "done":

@@ -78,7 +78,7 @@ def table_lines(comparison: RunComparison) -> list[str]:
     tables = comparison.divergences[comparison.diverged_pair].tables
     equal = [table.table for table in tables if table.equal]
     lines = [f"equal: {', '.join(equal)}"] if equal else []
-    lines += [f"{table.table}: {plain(table.told)}" for table in tables if not table.equal]
+    lines += [f"{table.table}: {plain(table.difference)}" for table in tables if not table.equal]
     return lines + [f"{table.table} {table.note}" for table in tables if table.note]
 
 

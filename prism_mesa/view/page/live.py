@@ -14,7 +14,7 @@ import numpy.typing as npt
 from prism_mesa.domain import POST_KINDS
 from prism_mesa.errors import printable
 from prism_mesa.reasoner import asks_llm
-from prism_mesa.runs.archive import row_of
+from prism_mesa.runs.archive import find_row
 from prism_mesa.social.content.activity import author_and_text
 from prism_mesa.social.platform_agent import PlatformAgent
 from prism_mesa.social.round.collect import ROUND_FIELDS, SHARE_FIELDS
@@ -121,7 +121,7 @@ class LiveSource(page_source.Source):
 
     def find_agent(self, text: str) -> int:
         people = self.model.population
-        return row_of(text.strip(), [*people.ids], [*people.names], Path("this model"))
+        return find_row(text.strip(), [*people.ids], [*people.names], Path("this model"))
 
     def agent(self, row: int) -> page_source.AgentDetails:
         with self.model.lock:

@@ -13,7 +13,7 @@ from typing import Any, Final, cast
 import numpy as np
 
 from prism_mesa.analysis.explain.report import round_lines
-from prism_mesa.analysis.explain.trace import RoundOfAgent, Thought, TracedAgent
+from prism_mesa.analysis.explain.trace import AgentRound, Thought, TracedAgent
 from prism_mesa.analysis.explain.why import Explanation
 from prism_mesa.errors import PrismError, format_error
 from prism_mesa.llm import AskedRow, Ledger
@@ -206,7 +206,7 @@ class RoundExplanation:
     """An explanation of an agent's last round; `shown` is None if it did nothing, `note` says why it is missing."""
 
     lines: tuple[str, ...] = ()
-    shown: RoundOfAgent | None = None
+    shown: AgentRound | None = None
     note: str = ""
 
 

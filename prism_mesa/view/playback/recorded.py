@@ -148,7 +148,7 @@ class RecordedSource(page_source.Source):
         return plain(self.tables.names[row], 120)
 
     def find_agent(self, text: str) -> int:
-        return self.tables.row_of(text.strip())
+        return self.tables.find_row(text.strip())
 
     def agent(self, row: int) -> page_source.AgentDetails:
         moves, tables = tuple(self._moves(row)), self.tables

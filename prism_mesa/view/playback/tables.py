@@ -16,7 +16,7 @@ from prism_mesa.llm.ledger import Ledger
 from prism_mesa.runs.archive import RunRecords
 from prism_mesa.runs.config import Config
 from prism_mesa.runs.recorded import recorded_config
-from prism_mesa.runs.run_files import LEDGER, columns_of, has_table, read_table
+from prism_mesa.runs.run_files import LEDGER, has_table, read_column_names, read_table
 from prism_mesa.social.behavior import build_chart, chosen_chart
 from prism_mesa.social.state.network import FollowNetwork
 from prism_mesa.social.tables import ROUNDS
@@ -45,7 +45,7 @@ class RoundRows:
 
 def read_with(run_dir: str | Path, table: str, needed: Sequence[str]) -> pd.DataFrame:
     """Return a table with all its columns; raise a DataError if it cannot be read, or lacks a needed column."""
-    return read_table(run_dir, table, [*needed, *(name for name in columns_of(run_dir, table) if name not in needed)])
+    return read_table(run_dir, table, [*needed, *(name for name in read_column_names(run_dir, table) if name not in needed)])
 
 
 class PlaybackTables(RunRecords):
@@ -91,7 +91,7 @@ class PlaybackTables(RunRecords):
             return format_error(error)
 
     def _read_rounds(self) -> dict[str, Floats]:
-        have, needed = columns_of(self.run_dir, "rounds"), ("round", "open", "fallback")
+        have, needed = read_column_names(self.run_dir, "rounds"), ("round", "open", "fallback")
         names = [column.name for column in ROUNDS.columns if column.name in (*have, *needed)]
         rows = read_table(self.run_dir, "rounds", names)
         if len(rows) < self.rounds:
@@ -105,7 +105,7 @@ class PlaybackTables(RunRecords):
         rows = read_table(self.run_dir, table, columns)
         for column, limit in (("agent", self.n_agents), ("post", len(self.posts))):
             values = rows[column].to_numpy()
-            self._must_be_below(table, column, np.maximum(values, 0) if column == "post" else values, limit)
+            self._check_rows(table, column, np.maximum(values, 0) if column == "post" else values, limit)
         rows = rows[rows["round"] < self.rounds].sort_values("round", kind="stable")
         for name in rows.columns.intersection(["from_state", "to_state"]):
             rows[name] = rows[name].astype(object).map(STATE_CODES).fillna(0).astype(np.uint8)
@@ -193,7 +193,7 @@ class PlaybackTables(RunRecords):
             return {"round": np.zeros(0, np.int64), "key": np.zeros(0, np.int64), "begins": np.zeros(0, np.bool_)}
         rows = read_table(self.run_dir, "follows", ["round", "agent", "other", "event"])
         for column in ("agent", "other"):
-            self._must_be_below("follows", column, rows[column].to_numpy(), self.n_agents)
+            self._check_rows("follows", column, rows[column].to_numpy(), self.n_agents)
         event = rows["event"].astype(object).to_numpy()
         agent, other = (rows[name].to_numpy(np.int64) for name in ("agent", "other"))
         place = np.flatnonzero(np.isin(event, ("follow", "unfollow", "block")))

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from prism_mesa.runs.run_files import folder_of, has_table
+from prism_mesa.runs.run_files import has_table, run_folder
 from prism_mesa.view.plots.cascades import cascades_figure
 from prism_mesa.view.plots.engagement import engagement_figure
 from prism_mesa.view.plots.files import save_figures
@@ -23,7 +23,7 @@ def draw_run(run_dir: str | Path, *, partly: bool = False) -> list[Path]:
     Raises:
         DataError: If the folder lacks a table, or no round was completed (unless `partly`).
     """
-    folder = folder_of(run_dir)
+    folder = run_folder(run_dir)
     figures = {
         "states": lambda: states_figure(folder),
         "cascades": lambda: cascades_figure(folder),

@@ -16,7 +16,7 @@ from matplotlib.patches import Patch
 
 from prism_mesa.errors import DataError
 from prism_mesa.runs.manifest import read_run
-from prism_mesa.runs.run_files import filled_table, folder_of
+from prism_mesa.runs.run_files import filled_table, run_folder
 from prism_mesa.view.plots import style as look
 from prism_mesa.view.plots.files import save_figures
 
@@ -255,7 +255,7 @@ def responses_figure(of: NationRun | pd.DataFrame, *, width: float = look.WIDE) 
 
 def _table(of: NationRun, name: str) -> pd.DataFrame:
     """Return a table of a run of nations, which must not be empty."""
-    folder = folder_of(of)
+    folder = run_folder(of)
     if not read_run(folder).manifest.of_nations:
         raise DataError(f"{folder}: is a run of a platform, not of nations")
     return filled_table(folder, name, _COLUMNS[name])

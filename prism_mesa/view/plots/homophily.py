@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from prism_mesa.errors import DataError
-from prism_mesa.runs.run_files import folder_of
+from prism_mesa.runs.run_files import run_folder
 from prism_mesa.studies.measures.exposure import assortativity
 from prism_mesa.studies.measures.finished import finished_run
 from prism_mesa.studies.measures.measure import FinishedRun, writers
@@ -42,13 +42,13 @@ def homophily_figure(of: OneRun, *, what: Tied = "follows", ax: Axes | None = No
         ConfigError: If `what` is none of these.
     """
     check_choice("homophily", "what", what, _KINDS)
-    run = finished_run(folder_of(of))
+    run = finished_run(run_folder(of))
     groups = attribute_groups(run)
     kind, names = largest_groups(groups)
     ends = _ties(run, what, groups)
     sources, targets = kind[ends[0]], kind[ends[1]]
     if not len(sources):
-        raise DataError(f"{folder_of(of)}: there are no {what}: nothing to draw")
+        raise DataError(f"{run_folder(of)}: there are no {what}: nothing to draw")
     counts = mixing(sources, targets, len(names))
     panel = open_panel(ax, width, height=min(width, 11.0) + 1.0)
     axes = panel.axes

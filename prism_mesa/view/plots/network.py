@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from prism_mesa.errors import DataError, counted, shortened
-from prism_mesa.runs.run_files import folder_of, has_table
+from prism_mesa.runs.run_files import has_table, run_folder
 from prism_mesa.social.state.network import FollowNetwork
 from prism_mesa.streams import Streams
 from prism_mesa.studies.measures.exposure import external_internal, sides
@@ -78,7 +78,7 @@ def network_figure(of: str | Path, *, width: float = look.WIDE) -> Figure:
     Raises:
         DataError: If the network did not change, is too large, or cannot be made again.
     """
-    folder = folder_of(of)
+    folder = run_folder(of)
     if not has_table(folder, "follows"):
         raise DataError(f"{folder}: its network did not move")
     run = finished_run(folder)
@@ -109,12 +109,12 @@ def network_by_attribute_figure(
         ConfigError: If the run has no such attribute.
         DataError: If the network cannot be made again.
     """
-    run = finished_run(folder_of(of))
+    run = finished_run(run_folder(of))
     groups, pairs = attribute_groups(run, by), run.follows()
     src, dst = (pairs[end].to_numpy(np.int64) for end in ("src", "dst"))
     n = len(groups.of)
     if len(src) and max(src.max(), dst.max()) >= n:
-        raise DataError(f"{folder_of(of)}: table 'agents' has fewer rows than its network has agents: it is damaged")
+        raise DataError(f"{run_folder(of)}: table 'agents' has fewer rows than its network has agents: it is damaged")
     scene = _scene(groups, np.bincount(src, minlength=n))
     among = scene.among(src, dst)
     share = min(1.0, _FOLLOWS / max(1, len(among[0])))

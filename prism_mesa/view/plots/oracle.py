@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from prism_mesa.errors import DataError
 from prism_mesa.llm import Ledger
-from prism_mesa.runs.run_files import LEDGER, check_within, folder_of, read_table
+from prism_mesa.runs.run_files import LEDGER, check_within, read_table, run_folder
 from prism_mesa.view.plots.sources import OneRun
 from prism_mesa.view.plots.style import GREY, SMALL, TEXT, WIDE, open_panel, percent_axis, series_color
 
@@ -71,7 +71,7 @@ def wilson(share: npt.NDArray[np.float64], n: npt.NDArray[np.int64]) -> tuple[np
 
 def _predictions(of: OneRun) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
     """Return the probabilities of options, and 1 for each option taken, else 0."""
-    folder = folder_of(of)
+    folder = run_folder(of)
     file = folder / LEDGER
     if not file.is_file():
         raise DataError(f"{folder}: has no {LEDGER}: what the oracle said is not kept")

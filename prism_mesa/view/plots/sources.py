@@ -19,7 +19,7 @@ from prism_mesa.errors import DataError, counted, printable
 from prism_mesa.params import shown
 from prism_mesa.runs.records.arrow_rows import WaitingRows
 from prism_mesa.runs.records.final_tables import agent_blocks, cascade_blocks, post_blocks
-from prism_mesa.runs.run_files import MANIFEST, batches_of, folder_of, has_table, read_manifest, read_table
+from prism_mesa.runs.run_files import MANIFEST, has_table, read_batches, read_manifest, read_table, run_folder
 from prism_mesa.social.cascades import cascades
 from prism_mesa.social.model import SocialModel
 from prism_mesa.social.params import InterventionParams
@@ -101,7 +101,7 @@ class StoredRun:
         """
         if self.folder is None or not self._is_kept(name):
             return _count([self.table(name, by)], by)
-        batches = batches_of(self.folder, name, by, rows=1 << 20)
+        batches = read_batches(self.folder, name, by, rows=1 << 20)
         return _count((pa.Table.from_batches([batch]).to_pandas() for batch in batches), by)
 
 
@@ -374,7 +374,7 @@ def _run_tables(run: object) -> RunTables:
 
     if isinstance(run, SocialModel):
         return LiveRun(run)
-    folder = folder_of(run)
+    folder = run_folder(run)
     if not (folder / MANIFEST).exists() and (folder / STUDY_MANIFEST).exists():
         raise DataError(f"{folder}: is the folder of a study: give its result, Study(...).report(), or its runs")
     return _stored_run(folder)

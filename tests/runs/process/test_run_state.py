@@ -12,7 +12,7 @@ from prism_mesa import Interview, open_run, replay, run_economy, survey, why
 from prism_mesa.errors import DataError
 from prism_mesa.runs.process import state
 from prism_mesa.runs.process.lock import LOCK
-from prism_mesa.runs.process.state import RunState, state_of
+from prism_mesa.runs.process.state import RunState, read_state
 from prism_mesa.runs.run_files import MANIFEST, read_manifest
 from prism_mesa.runs.social import run
 from prism_mesa.studies.measures.finished import finished_run
@@ -120,4 +120,4 @@ def test_a_run_that_ends_while_somebody_looks_did_not_die(tmp_path, monkeypatch)
         return False
 
     monkeypatch.setattr(state, "is_locked", ends)
-    assert state_of(tmp_path, "running", 3) == RunState("done", None, 3)
+    assert read_state(tmp_path, "running", 3) == RunState("done", None, 3)

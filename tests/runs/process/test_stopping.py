@@ -19,8 +19,8 @@ from prism_mesa.runs.process.stopping import ended_by_signals
 from prism_mesa.runs.run_files import read_manifest, read_table
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
-IN_ROUND = "prism: the run is stopped after this round, and can go on later (once more ends it at once)\n"
-AGAIN = "prism: the last tables are being written (once more ends it at once, without them)\n"
+IN_ROUND = "prism: the run is stopped after this round, and can go on later (press again to end at once)\n"
+AGAIN = "prism: the last tables are being written (press again to end at once, without them)\n"
 
 
 @pytest.fixture(autouse=True)

@@ -5,7 +5,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from prism_mesa.runs.records.arrow_rows import WaitingRows, arrow_table, joined
+from prism_mesa.runs.records.arrow_rows import WaitingRows, arrow_table, concatenated
 from prism_mesa.tables import Column, TableSchema
 
 SCHEMA = TableSchema("ticks", "a tick", tuple(Column(name, "int", "what it says") for name in ("round", "idle")))
@@ -22,7 +22,7 @@ def test_rows_that_come_few_at_a_time_are_those_that_come_at_once():
         made.append(arrow_table(columns(first, n), SCHEMA))
         assert len(waiting) == sum(map(len, made))
         first += n
-    assert waiting.table().equals(joined(made))
+    assert waiting.table().equals(concatenated(made))
     waiting.add(columns(first, 1))
     assert waiting.table()["round"].to_pylist() == list(range(first + 1))
 
@@ -90,16 +90,3 @@ def test_rows_of_which_none_came_in_stay_so_and_columns_without_rows_too():
     rows.add(columns(0, 0))
     again = WaitingRows.restored(SCHEMA, rows.snapshot())
     assert (again.is_new, len(again)) == (False, 0)
-
-
-def test_rows_that_a_file_holds_are_not_written_again():
-    rows = WaitingRows(SCHEMA)
-    rows.add(columns(0, 3))
-    first = rows.snapshot()
-    rows.put_aside((1, "x"))
-    assert (rows.fresh(), rows.snapshot(), rows.aside) == (None, None, [(1, "x")])
-    rows.add(columns(3, 2))
-    assert rows.fresh().num_rows == 2
-    again = WaitingRows.restored(SCHEMA, rows.snapshot(), [((1, "x"), first)])
-    assert again.table().equals(rows.table())
-    assert (again.aside, again.fresh().num_rows, len(again)) == ([(1, "x")], 2, 5)

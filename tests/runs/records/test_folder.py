@@ -8,7 +8,7 @@ import pytest
 
 from prism_mesa.errors import DataError
 from prism_mesa.runs.records import folder as store
-from prism_mesa.runs.records.arrow_rows import named
+from prism_mesa.runs.records.arrow_rows import category_column
 from prism_mesa.runs.records.folder import RunFolder, make_folder
 from prism_mesa.runs.records.reopened import ReopenedFolder, check_parts
 from prism_mesa.runs.run_files import read_manifest, read_table
@@ -76,7 +76,7 @@ def test_a_table_made_in_blocks_is_a_folder_and_blanks_and_texts_of_its_blocks_a
         for words in (["a", "b"], ["c", "a"]):
             place = np.array([1, -1, 0], np.int32)
             parent = pd.Series([None, 4, 5], dtype="Int32")
-            yield {"text": named(place, words), "parent": parent, "likes": np.arange(3)}
+            yield {"text": category_column(place, words), "parent": parent, "likes": np.arange(3)}
 
     for _ in range(2):  # the second time in place of the first
         folder.write_whole("posts", blocks())
@@ -127,7 +127,7 @@ def test_the_manifest_is_replaced_in_one_piece(folder):
 def test_reading_what_is_not_there_says_what_there_is(folder):
     with pytest.raises(
         DataError,
-        match=r"'round' is no table of a run \(rounds, .*notes, .*churn, opinions, .*\)\. Did you mean 'rounds'\?",
+        match=r"'round' is not a table of a run \(rounds, .*notes, .*churn, opinions, .*\)\. Did you mean 'rounds'\?",
     ):
         read_table(folder.path, "round")
     with pytest.raises(DataError, match=r"no table 'posts' there \(it has: none\)"):

@@ -14,7 +14,7 @@ from prism_mesa.runs.config import make_config
 from prism_mesa.runs.records import final_tables as last_tables
 from prism_mesa.runs.records import folder as store
 from prism_mesa.runs.replay import replay
-from prism_mesa.runs.run_files import files_of, read_manifest
+from prism_mesa.runs.run_files import read_manifest, table_files
 from prism_mesa.runs.social import run
 from prism_mesa.social.params import RecordsParams
 from prism_mesa.social.state.sampling import SAMPLED, recorded_agents
@@ -149,7 +149,7 @@ def test_the_streamed_tables_are_the_same_in_parts_and_are_repeated_as_such(tmp_
     parts = run(small(), out=tmp_path)
     for table in SAMPLED:
         pd.testing.assert_frame_equal(parts.table(table), whole.table(table))
-        lengths = [len(pd.read_parquet(f)) for f in files_of(parts.run_dir / f"{table}.parquet")]
+        lengths = [len(pd.read_parquet(f)) for f in table_files(parts.run_dir / f"{table}.parquet")]
         assert set(lengths[:-1]) <= {100}
         assert sum(lengths) == len(whole.table(table))
     assert replay(parts.run_dir).equal

@@ -31,7 +31,7 @@ def test_why_explains_a_reshare_with_guards_prompt_answer_and_draws(tmp_path):
         f"Decided by Ollama llama3.2 at {server.url}.",
         "You decide what one user of a social media platform does next.",
         'It answered: {"next_state": "composing"}',
-        "What it will do with the post is drawn from its habits",
+        "Its action is drawn from its habits",
         "evaluating -> composing",
         "composing -> engaging_reshare, on 'compose_done': it reshares",
     ):
@@ -48,7 +48,7 @@ def test_why_says_that_an_answer_was_shared_by_an_archetype(tmp_path):
     others = len({row.agent for row in rows if row.key == second.key}) - 1
     told = "\n".join(report_lines(why(result.run_dir, str(second.agent), second.round)))
     agents = "1 other agent" if others == 1 else f"{others} other agents"
-    by = f", asked for first by agent {first.agent} in round {first.round}."
+    by = f"; agent {first.agent} asked first, in round {first.round}."
     assert f"The answer is shared with {agents} of the archetype in this run{by}" in told
     own = "\n".join(report_lines(why(result.run_dir, str(first.agent), first.round)))
     assert f"The answer is shared with {agents} of the archetype in this run." in own

@@ -124,7 +124,7 @@ def tell_apart_but_records(whole, other):
 def test_an_agent_whose_state_nobody_knows_is_named():
     model = small()
     Hoarder(model, 3)
-    told = "Hoarder: its state is not known: give it snapshot(), which returns plain data"
+    told = "Hoarder: its state is unknown: add snapshot(), which returns plain data"
     with pytest.raises(NotRestorableError, match=re.escape(told)):
         model.snapshot()
 

@@ -14,7 +14,9 @@ from prism_mesa.view.playback.nations import quarter_policies, read_nations
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
     """Return the folder of a run of nations; only to be read."""
-    settings = config.as_given(config.EconomyConfig, {"name": "nations", "rounds": 3, "economy": {"policy": "taylor"}})
+    settings = config.read_config(
+        config.EconomyConfig, {"name": "nations", "rounds": 3, "economy": {"policy": "taylor"}}
+    )
     return economy.run_economy(settings, out=tmp_path_factory.mktemp("runs")).run_dir
 
 

@@ -21,7 +21,9 @@ def make_runs(out):
         "one": social.run(config.make_config({**QUICK, "name": "one", "seed": 1}), out=out),
         "other": social.run(config.make_config({**QUICK, "name": "other", "feed": {"mode": "random"}}), out=out),
     }
-    nations = config.as_given(config.EconomyConfig, {"name": "nations", "rounds": 4, "economy": {"policy": "taylor"}})
+    nations = config.read_config(
+        config.EconomyConfig, {"name": "nations", "rounds": 4, "economy": {"policy": "taylor"}}
+    )
     made["nations"] = economy.run_economy(nations, out=out)
     return {name: str(result.run_dir) for name, result in made.items()}
 

@@ -45,7 +45,9 @@ class RoundRows:
 
 def read_with(run_dir: str | Path, table: str, needed: Sequence[str]) -> pd.DataFrame:
     """Return a table with all its columns; raise a DataError if it cannot be read, or lacks a needed column."""
-    return read_table(run_dir, table, [*needed, *(name for name in read_column_names(run_dir, table) if name not in needed)])
+    return read_table(
+        run_dir, table, [*needed, *(name for name in read_column_names(run_dir, table) if name not in needed)]
+    )
 
 
 class PlaybackTables(RunRecords):

@@ -15,7 +15,7 @@ from prism_mesa.runs.run_files import columns_of, has_table, read_table
 from prism_mesa.social.tables import ROUND_COUNTS, ROUND_SHARES
 from prism_mesa.streams import Floats
 from prism_mesa.studies.comparison.pairs import ComparedRun
-from prism_mesa.studies.measures.catalogue import MEASURES, measured
+from prism_mesa.studies.measures.catalogue import MEASURES, compute_measures
 from prism_mesa.studies.measures.finished import finished_run
 from prism_mesa.studies.statistics.comparisons import Comparison, compare_pairs
 from prism_mesa.studies.statistics.significance import holm, interval
@@ -68,7 +68,7 @@ def run_measures(
     failed: dict[str, str] = {}
     for name in MEASURES if names is None else names:
         try:
-            values |= measured(finished, [name])
+            values |= compute_measures(finished, [name])
         except PrismError as error:
             if names is not None:
                 raise

@@ -25,8 +25,8 @@ from prism_mesa.runs.run_files import LEDGER
 from prism_mesa.runs.social import PlatformRun, start_run
 from prism_mesa.social.world.kept import KeptWorld
 from prism_mesa.studies.engines.job import Job, Outcome
-from prism_mesa.studies.measures.catalogue import FinishedRun, find_measure, measured
-from prism_mesa.studies.measures.curves import CURVES, READ, run_curves
+from prism_mesa.studies.measures.catalogue import FinishedRun, compute_measures, find_measure
+from prism_mesa.studies.measures.curves import CURVE_TABLES, CURVES, run_curves
 
 _INSTALLED: Final = tuple(sysconfig.get_paths()[place] for place in ("stdlib", "purelib", "platlib"))
 _PRISM: Final = str(Path(__file__).parents[2])
@@ -76,7 +76,7 @@ def _run_and_measure(job: Job, facts: dict[str, Any]) -> Outcome:
     finished = FinishedRun(
         run.config, summary, cache(table), lambda: pd.DataFrame(dict(zip(("src", "dst"), edges(), strict=True)))
     )
-    measures = measured(finished, job.measures)
+    measures = compute_measures(finished, job.measures)
     return Outcome(job.run, "done", "", measures, facts, _collected(job, finished, facts["notes"]))
 
 
@@ -145,9 +145,9 @@ def _reported(folder: Path, spent: Mapping[str, int]) -> dict[str, int]:
 
 def _run_in_memory(job: Job, run: PlatformRun) -> tuple[Mapping[str, Any], _Tables]:
     """Run, keep no files, and return the summary and a reader of tables."""
-    inputs = [find_measure(name).tables for name in job.measures]
-    wanted = {*job.collect, *(READ if CURVES in job.collect else ()), *(t for names in inputs for t in names or ())}
-    records = RowsInMemory(run.tables, None if None in inputs else wanted)
+    read = [find_measure(name).tables for name in job.measures] + [CURVE_TABLES if CURVES in job.collect else ()]
+    wanted = {*job.collect, *(table for tables in read for table in tables or ())}
+    records = RowsInMemory(run.tables, None if None in read else wanted)
     return run.run_in_memory(records, job.run), records.table
 
 

@@ -21,7 +21,7 @@ from prism_mesa.studies.design.points import check_keys, is_whole
 from prism_mesa.studies.design.study_design import StudyDesign, design_study
 from prism_mesa.studies.folder import StudyFolder, read_json, write_text
 from prism_mesa.studies.measures.catalogue import find_measure
-from prism_mesa.studies.params import NAME, flat, study_params
+from prism_mesa.studies.params import NAME, RunLimits, flat, study_params
 
 RISE: Final = 3.84
 """Rise of the objective at the ends of a 95 % interval: the quantile of chi-squared with one degree of freedom."""
@@ -55,13 +55,6 @@ class Target(Params):
         gt=0, description="tolerance: the distance from the target that counts as one unit; up to one is inside"
     )
     data: str = Field(min_length=1, max_length=200, description="name of its dataset")
-
-
-class RunLimits(Params):
-    """Limits of a run; null: no limit."""
-
-    seconds: float | None = Field(None, gt=0, description="wall seconds after which it is ended")
-    memory_gb: float | None = Field(None, gt=0, description="memory in GB above which it is ended")
 
 
 class CalibrationParams(Params):

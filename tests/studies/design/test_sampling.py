@@ -63,10 +63,10 @@ def test_whole_numbers_stay_whole_and_their_ends_are_as_likely_as_the_rest():
 @pytest.mark.parametrize(
     ("kind", "n", "ranges", "told"),
     [
-        ("sobol", 60, RANGES, r"^sobol: 60 is no power of two; 64 is"),
+        ("sobol", 60, RANGES, r"^sobol: 60 is not a power of two; 64 is"),
         ("morris", 5, {"x": (1.0, 1.0)}, r"^x: the range 1\.0 to 1\.0 is empty"),
         ("lhs", 5, {"x": (0.0, float("inf"))}, r"^x: the range 0\.0 to inf is empty"),
-        ("lhs", 100_001, RANGES, r"100001 makes 100,001 points; there can be 100,000"),
+        ("lhs", 100_001, RANGES, r"100001 makes 100,001 points; at most 100,000"),
     ],
 )
 def test_what_cannot_be_sampled_is_refused_in_one_line(kind, n, ranges, told):

@@ -104,8 +104,10 @@ def _trials(
         def total(now: Progress, planned: float = planned, before: Progress = so_far) -> Progress:
             return Progress(int(planned), before.done + now.done, before.failed + now.failed, now.calls)
 
-        progress = run_missing(design, folder, engine, retry=False, on_run=lambda now, total=total: on_run(total(now)))
-        so_far = total(progress)
+        def report(now: Progress, total: Callable[[Progress], Progress] = total) -> None:
+            on_run(total(now))
+
+        so_far = total(run_missing(design, folder, engine, retry=False, on_run=report))
         with folder.journals() as journals:
             results += judge_trials(batch, design, journals, plan.params.fit)
     return results

@@ -265,7 +265,7 @@ LARGE_TREES: Final = (
     *(
         share(
             f"large_hop_{hop}",
-            _large(lambda _, at_hop, hop=hop: at_hop[hop] / at_hop[1:].sum()),
+            _large(partial(lambda hop, _, at_hop: at_hop[hop] / at_hop[1:].sum(), hop)),
             f"reshares at hop {hop}, of all reshares in large cascades",
         )
         for hop in (1, 2, 3)
@@ -273,7 +273,7 @@ LARGE_TREES: Final = (
     *(
         Measure(
             f"large_reproduction_{hop}",
-            _large(lambda _, at_hop, hop=hop: ratio(at_hop[hop], at_hop[hop - 1])),
+            _large(partial(lambda hop, _, at_hop: ratio(at_hop[hop], at_hop[hop - 1]), hop)),
             f"reshares at hop {hop} per reshare at hop {hop - 1}, over all large cascades",
             "reshares",
         )

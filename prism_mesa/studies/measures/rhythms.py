@@ -416,7 +416,7 @@ SESSIONS: Final = (
     *(
         Measure(
             f"window_{verb}",
-            lambda run, action=action: mean(run.once(usage_windows).did[action]),
+            partial(lambda action, run: mean(run.once(usage_windows).did[action]), action),
             f"{_WINDOWS} in which the agent {verb}",
             *_SHARE,
         )

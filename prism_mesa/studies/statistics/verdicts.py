@@ -38,7 +38,7 @@ def verdicts(cells: Cells, expected: Sequence[Expectation]) -> tuple[tuple[Verdi
     by_sides: dict[tuple[str, str], list[int]] = {}
     for index, expectation in enumerate(expected):
         by_sides.setdefault((expectation.left.text, expectation.right.text), []).append(index)
-    tests = {}
+    tests: dict[int, _TestedExpectation] = {}
     for indices in by_sides.values():
         left, right = expected[indices[0]].left, expected[indices[0]].right
         averaged = [term for term in cells.terms if term not in dict((*left.terms, *right.terms))]

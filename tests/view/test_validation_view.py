@@ -82,7 +82,7 @@ def test_a_variant_breaks_what_the_full_model_reaches(validation):
     lost = broken(validation, validation.variants["one_probability"])
     assert {row.target.measure for row in lost} == set(CASCADES[2:])  # not burstiness, which both miss
     off, breaks, rate = variant_lines(validation, "one_probability")
-    assert off == "every impression is reshared with one probability, whatever is read and by whom"
+    assert off == "all impressions are reshared with the same probability"
     assert breaks.startswith("breaks: mean size of a cascade 5, ")
     assert breaks.endswith("(of 6 targets of cascades 4 outside)")
     assert rate == "reshares per impression: 1.1 times the full model's, matched (threshold 0.2)"

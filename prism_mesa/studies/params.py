@@ -9,7 +9,6 @@ from typing import Any, Final, Literal, Self
 import yaml
 from pydantic import Field, field_validator, model_validator
 
-from prism_mesa.errors import ConfigError
 from prism_mesa.params import ONE_VALUE, Params, validated
 from prism_mesa.runs.yaml_text import parsed, read_yaml
 from prism_mesa.social.tables import SOCIAL_TABLES
@@ -217,6 +216,4 @@ def read_study(file: str | Path) -> StudyParams:
 
 def study_params(values: Mapping[str, Any], where: str) -> StudyParams:
     """Return the parameters of a study."""
-    if not isinstance(values, Mapping):
-        raise ConfigError(f"{where}: give keys and values")
     return validated(StudyParams, values, where)

@@ -117,17 +117,9 @@ def study_status(design: StudyDesign, folder: StudyFolder) -> StudyStatus:
         for entry in known.entries():
             if entry.run not in planned_names:
                 stale.setdefault(_why_stale(entry, design), []).append(entry.run)
-    return StudyStatus(
-        planned=design.n_runs,
-        done=counts["done"],
-        failed=counts["failed"],
-        missing=counts["missing"],
-        outdated=counts["outdated"],
-        failures=tuple(failures),
-        stale=stale,
-        skipped=counts["skipped"],
-        why_skipped=why_skipped,
-    )
+    done, failed, missing = counts["done"], counts["failed"], counts["missing"]
+    progress = design.n_runs, done, failed, missing, counts["outdated"]
+    return StudyStatus(*progress, tuple(failures), stale, counts["skipped"], why_skipped)
 
 
 def _why_stale(entry: Entry, design: StudyDesign) -> str:

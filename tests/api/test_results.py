@@ -68,8 +68,8 @@ def test_runs_of_a_group_differ_in_their_seed_only(tmp_path):
 def test_what_cannot_be_drawn_is_said_in_one_line(tmp_path):
     for given, why in (
         (3, r"give a run, a model, a study's result, or several by label, not 3"),
-        ([], r"give a run for each side"),
-        ({}, r"give a run for each side"),
+        ([], r"no run was given"),
+        ({}, r"no run was given"),
         (tmp_path / "nothing", r"no run there"),
         ({str(i): small() for i in range(8)}, r"8 groups of runs .*: a figure shows at most 7"),
         ([small(rng=1), 3], r"give a RunResult or the folder of a run, not 3"),

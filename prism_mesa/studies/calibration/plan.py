@@ -135,8 +135,6 @@ def read_calibration(file: str | Path) -> CalibrationParams:
 
 def calibration_params(values: Mapping[str, Any], where: str) -> CalibrationParams:
     """Return the parameters of a calibration."""
-    if not isinstance(values, Mapping):
-        raise ConfigError(f"{where}: give keys and values")
     return validated(CalibrationParams, values, where)
 
 
@@ -156,27 +154,23 @@ class Axis:
         >>> Axis("agents.activity", 0.01, 1, log=True).value(0.5)
         0.1
         """
-        inside = min(max(place, 0.0), 1.0)
-        if self.log:
-            value = exp(log(self.low) + inside * (log(self.high) - log(self.low)))
-        else:
-            value = self.low + inside * (self.high - self.low)
+        low, high = self._scale(self.low), self._scale(self.high)
+        scaled = low + min(max(place, 0.0), 1.0) * (high - low)
+        value = exp(scaled) if self.log else scaled
         return round(value) if self.whole else min(max(float(f"{value:.6g}"), self.low), self.high)
 
     def place(self, value: float) -> float:
         """Return the position of a value, 0 to 1."""
-        if self.log:
-            place = (log(max(value, self.low)) - log(self.low)) / (log(self.high) - log(self.low))
-        else:
-            place = (value - self.low) / (self.high - self.low)
-        return min(max(place, 0.0), 1.0)
+        low, high = self._scale(self.low), self._scale(self.high)
+        return min(max((self._scale(max(value, self.low)) - low) / (high - low), 0.0), 1.0)
+
+    def _scale(self, value: float) -> float:
+        return log(value) if self.log else value
 
 
 type Values = dict[str, float | int]
 
 _QUESTION: Final = "Which values of some parameters meet some targets?"
-_PER_PARAMETER: Final = 6
-_FEWEST: Final = 8
 
 
 @dataclass(frozen=True)
@@ -194,7 +188,7 @@ class CalibrationPlan:
 
     @property
     def seeds(self) -> list[int]:
-        """The seeds of each trial, the same for all, so that trials share random numbers."""
+        """The seeds of all trials, which so share random numbers."""
         return list(range(1, self.params.seeds + 1))
 
     @property
@@ -205,7 +199,7 @@ class CalibrationPlan:
     @property
     def first(self) -> int:
         """Number of evenly spread trials at the start."""
-        return self.params.first or max(_FEWEST, _PER_PARAMETER * len(self.axes))
+        return self.params.first or max(8, 6 * len(self.axes))
 
     def values(self, place: Floats) -> Values:
         """Return the values of the parameters at a place, shape (axes,)."""

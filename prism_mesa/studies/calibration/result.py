@@ -169,17 +169,9 @@ def _row(target: Target, values: Floats) -> dict[str, Any]:
     mean = float(values.mean()) if len(values) else nan
     [low], [high] = interval(values[:, None])
     off = distance(mean, target)
-    return {
-        "data": target.data,
-        "target": target.target,
-        "tolerance": target.tolerance,
-        "simulated": mean,
-        "low": float(low),
-        "high": float(high),
-        "distance": off,
-        "inside": bool(abs(off) <= 1.0),
-        "n": len(values),
-    }
+    simulated = {"simulated": mean, "low": float(low), "high": float(high), "distance": off}
+    expected = {"data": target.data, "target": target.target, "tolerance": target.tolerance}
+    return {**expected, **simulated, "inside": bool(abs(off) <= 1.0), "n": len(values)}
 
 
 def _profiles(plan: CalibrationPlan, results: Sequence[TrialResult], best: TrialResult) -> Profiles | None:

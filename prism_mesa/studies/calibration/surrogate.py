@@ -219,15 +219,10 @@ def _interval(axis: Axis, height: Floats, best: float) -> dict[str, object]:
     middle = int(np.argmin(np.abs(grid - best)))
     low, high = _crossing(grid, height, middle, -1, best), _crossing(grid, height, middle, 1, best)
     verdicts = {(True, True): OPEN, (True, False): ONLY_ABOVE, (False, True): ONLY_BELOW, (False, False): IDENTIFIED}
-    return {
-        "parameter": axis.key,
-        "fitted": float(axis.value(best)),
-        "low": float(axis.value(0.0 if low is None else low)),
-        "high": float(axis.value(1.0 if high is None else high)),
-        "lowest": axis.low,
-        "highest": axis.high,
-        "verdict": verdicts[low is None, high is None],
-    }
+    places = {"fitted": best, "low": 0.0 if low is None else low, "high": 1.0 if high is None else high}
+    values = {name: float(axis.value(place)) for name, place in places.items()}
+    verdict = verdicts[low is None, high is None]
+    return {"parameter": axis.key, **values, "lowest": axis.low, "highest": axis.high, "verdict": verdict}
 
 
 def _crossing(grid: Floats, height: Floats, start: int, step: int, best: float) -> float | None:

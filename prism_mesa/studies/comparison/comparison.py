@@ -97,7 +97,7 @@ def compare_runs(
     explained = None
     if why and first is not None:
         explained = reasons(pairs.base[diverged].folder, pairs.other[diverged].folder, first, trust=trust)
-    branched = {"base": branching_of(left.facts), "other": branching_of(right.facts)}
+    origins = {"base": branching_of(left.facts), "other": branching_of(right.facts)}
     return RunComparison(
         pairs=pairs,
         settings=pd.DataFrame([vars(setting) for setting in settings], columns=["key", "base", "other"], dtype=object),
@@ -107,7 +107,7 @@ def compare_runs(
         first_divergence=first,
         diverged_pair=diverged,
         reasons=explained,
-        branched={side: branching for side, branching in branched.items() if branching},
+        branched={side: branching for side, branching in origins.items() if branching},
         can_differ_from=can_differ_from,
         notes=tuple(notes),
     )

@@ -61,16 +61,11 @@ def points_again(sampling: Mapping[str, Any]) -> pd.DataFrame:
     return points
 
 
-def n_points(kind: SampledDesign, n: int, factors: int) -> int:
-    """Return the number of points of a design."""
-    return n * {"sobol": factors + 2, "lhs": 1, "morris": factors + 1}[kind]
-
-
 def _check(kind: SampledDesign, n: int, ranges: Mapping[str, tuple[float, float]]) -> None:
     for key, (low, high) in ranges.items():
         if not (np.isfinite([low, high]).all() and low < high):
             raise ConfigError(f"{key}: the range {low} to {high} is empty; give the lower number first")
     if kind == "sobol" and n & (n - 1):
         raise ConfigError(f"sobol: {n} is not a power of two; {2 ** max(1, round(np.log2(n)))} is")
-    if (points := n_points(kind, n, len(ranges))) > MOST:
+    if (points := n * {"sobol": len(ranges) + 2, "lhs": 1, "morris": len(ranges) + 1}[kind]) > MOST:
         raise ConfigError(f"{kind}: {n} makes {points:,} points; at most {MOST:,} are allowed")

@@ -15,7 +15,6 @@ from prism_mesa.extras import how_to_install
 from prism_mesa.studies.engines.job import Job, Outcome
 from prism_mesa.studies.engines.supervise import kill_runs, without_main_import
 
-_TIMEOUT_S: Final = 10
 _SETTINGS: Final = {
     "distributed.scheduler.worker-saturation": 1.0,  # tasks wait at the scheduler, not at a busy worker
     "distributed.worker.memory.target": False,  # runs use memory in processes that Dask does not know
@@ -33,7 +32,7 @@ def open_dask(scheduler: str | None, workers: int) -> Iterator[Executor]:
     with _import_package("dask", "distributed").config.set(_SETTINGS):
         if scheduler is not None:
             try:
-                client = distributed.Client(scheduler, timeout=_TIMEOUT_S)
+                client = distributed.Client(scheduler, timeout=10)
             except (OSError, ValueError, TypeError) as error:
                 raise ConfigError(f"--scheduler: {scheduler}: no Dask scheduler: {_first_line(error)}") from None
             with client:
@@ -98,7 +97,6 @@ def _executor(client: Any, *, has_own_workers: bool = False) -> Iterator[Executo
 
 type EngineKind = Literal["local", "dask", "slurm"]
 ENGINES: Final[tuple[EngineKind, ...]] = get_args(EngineKind.__value__)
-_AGAIN_S: Final = 0.05
 
 
 def open_engine(kind: EngineKind, *, workers: int, scheduler: str | None = None) -> AbstractContextManager[Executor]:
@@ -134,7 +132,7 @@ def _local(workers: int) -> Iterator[Executor]:
         ending.start()
         while ending.is_alive():  # a thread may be about to start its process
             kill_runs()
-            ending.join(_AGAIN_S)
+            ending.join(0.05)
         raise
 
 

@@ -137,9 +137,6 @@ def without_main_import() -> Iterator[None]:
         main.__spec__ = spec
 
 
-_POLL_S: Final = 0.25
-_POLL_MEMORY_S: Final = 0.1
-
 _running: Final[set[RunProcess]] = set()
 _lock: Final = threading.Lock()
 
@@ -187,7 +184,7 @@ class _Watch:
         ends: list[Any] = [self.running.results, self.running.process.sentinel]
         if memory_gb is not None and not HAS_PROC:
             _warn_that_memory_is_not_watched()
-        pause = _POLL_S if memory_gb is None else _POLL_MEMORY_S
+        pause = 0.25 if memory_gb is None else 0.1
         deadline = inf if seconds is None else self.began + seconds
         self._measure()
         while not wait(ends, min(pause, max(0.0, deadline - time.monotonic()))):

@@ -48,9 +48,6 @@ def find_measure(name: str) -> Measure:
     """Return the measure with a name, which may be ``measure@attribute`` or ``module:function`` for a user's own.
 
     A user's function takes a `FinishedRun` and may read all of its tables; a user's `Measure` names its tables.
-
-    Raises:
-        ConfigError: If there is no such measure, or a user's module cannot be imported.
     """
     if name in MEASURES:
         return MEASURES[name]

@@ -24,14 +24,8 @@ def finished_run(run: RunResult | str | os.PathLike[str], *, trust: bool = False
     """Return a run of a platform for measuring.
 
     Tables are read when a measure needs them. No table holds the follows at the end, so the network is built again from
-    the configuration or its file of edges, and then changed by the tables `follows` and `churn`.
-
-    Args:
-        run: A result, or the run's folder.
-        trust: Whether a file that only the folder names may be read (see `runs.trust`).
-
-    Raises:
-        DataError: If the run is missing or unfinished, or is a run of nations.
+    the configuration or its file of edges, and then changed by the tables `follows` and `churn`. Only with `trust` is a
+    file read that only the folder names (see `runs.trust`).
     """
     run_dir = folder_of(run)
     opened = read_run(run_dir)
@@ -53,9 +47,6 @@ def start_and_end_networks(run_dir: Path, *, trust: bool = False) -> tuple[Follo
     """Return the networks of follows at the start and the end of a run, the same object if nothing changed.
 
     If agents join during the run, the start network holds the initial follows of all agents who have joined by its end.
-
-    Raises:
-        DataError: If the run is not trusted, or a file is missing.
     """
     config = recorded_config(run_dir, trust=trust)
     network, _ = make_network(config, Streams(config.seed))

@@ -167,14 +167,10 @@ def _unpaired(cells: Cells, left: Bools, right: Bools) -> Comparison:
             p[columns], low[columns], high[columns] = t_test((x, y))
             equal[columns] = (x == y[0]).all(axis=0) & (y == y[0]).all(axis=0)
     return Comparison(
-        n=np.minimum(n_left, n_right),
-        missing=cells.planned[left].sum() + cells.planned[right].sum() - n_left - n_right,
-        difference=np.where(equal, 0.0, difference),
-        low=low,
-        high=high,
-        p=p,
-        equal=equal,
-        right_mean=right_mean,
+        np.minimum(n_left, n_right),
+        cells.planned[left].sum() + cells.planned[right].sum() - n_left - n_right,
+        np.where(equal, 0.0, difference),
+        *(low, high, p, equal, right_mean),
         samples=(lefts, rights),
         scale=np.zeros(measures),
         test="Welch's t-test",
@@ -262,13 +258,8 @@ def _difference_row(cells: Cells, pair: Pair) -> dict[str, Any]:
     for columns, x, y in _complete_samples(_runs(cells, cells.at(term, left)), _runs(cells, cells.at(term, right))):
         ranked[:, columns] = mann_whitney(x, y)
     return _pair_columns(cells, pair) | {
-        "n": compared.n,
-        "missing": compared.missing,
-        "difference": compared.difference,
-        "low": compared.low,
-        "high": compared.high,
+        **{name: getattr(compared, name) for name in ("n", "missing", "difference", "low", "high", "p")},
         "d_z": np.where(np.isfinite(compared.d_z), compared.d_z, np.nan),
-        "p": compared.p,
         "p_holm": np.nan,
         "family": OTHERS,
         **dict(zip(("u", "p_mann_whitney", "rank_biserial"), ranked, strict=True)),
@@ -307,10 +298,7 @@ def expected_width(pilot: RunTable, seeds: int) -> pd.DataFrame:
     Two seeds tell little about one pair of conditions. So the variance of a difference is pooled over all pairs of a
     term and all conditions, which are taken as independent: the half width is t(.975, k - 1) s / sqrt(k c) with k seeds
     and c conditions. If differences are correlated over conditions, intervals will be wider. Without any complete pair
-    it is twice the variance within conditions, as for unpaired seeds.
-
-    Returns:
-        `measure`, `term`, `left`, `right`, `half_width` of the 95 % interval; NaN if unknown.
+    it is twice the variance within conditions, as for unpaired seeds. `half_width` is NaN if unknown.
     """
     cells = make_cells(pilot)
     pairs, _ = pairs_of_terms(cells, pilot.design)

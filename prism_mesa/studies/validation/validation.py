@@ -157,20 +157,10 @@ def _row(target: Target, values: Floats, real: Real, why_not: str) -> Row:
     low, high = (float(np.clip(end, measure.low, measure.high)) for [end] in interval(known[:, None]))
     within = (values >= target.low) & (values <= target.high)  # NaN is not
     judged = target.required and not why_not and len(values) > 0
-    enough = len(known) > len(values) / 2
-    return Row(
-        target,
-        real=real.values[target.measure],
-        simulated=mean,
-        low=low,
-        high=high,
-        n=len(known),
-        of=len(values),
-        share_inside=float(within.mean()) if judged else nan,
-        inside=bool(enough and target.low <= mean <= target.high) if judged else None,
-        why_not=why_not,
-        computed=target.measure in real.computed,
-    )
+    is_inside = len(known) > len(values) / 2 and target.low <= mean <= target.high
+    share, inside = (float(within.mean()), is_inside) if judged else (nan, None)
+    counts, computed = (len(known), len(values)), target.measure in real.computed
+    return Row(target, real.values[target.measure], mean, low, high, *counts, share, inside, why_not, computed)
 
 
 def as_json(row: Row) -> dict[str, object]:

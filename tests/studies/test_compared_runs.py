@@ -230,7 +230,7 @@ def test_what_cannot_be_compared_is_refused(runs, base, tmp_path):
         ([run, runs["chronological", 2]], runs["random", 3], "no seed is on both sides"),
         ([run, base], runs["random", 1], r"seed 1: .* on one side"),
         (run, nations(tmp_path, "nothing"), r"is a run of a platform, .* of nations"),
-        (run, empty, r"empty: holds no round .*\(status done\)"),
+        (run, empty, r"empty: no round to compare .*\(status done\)"),
         (run, damaged, "table 'rounds' is damaged: round 1,000,000,000"),
         (run, broken, r"transitions\.parquet: cannot be read"),
     ):

@@ -30,7 +30,7 @@ from prism_mesa.runs.social import run as run_platform
 from prism_mesa.social.model import SocialModel
 from prism_mesa.statechart import Statechart
 from prism_mesa.studies.listing import Listed, listed
-from prism_mesa.studies.measures.catalogue import MEASURES, measured
+from prism_mesa.studies.measures.catalogue import MEASURES, compute_measures
 from prism_mesa.studies.measures.finished import finished_run
 
 __all__ = ["RunResult", "branch", "measure", "open_run", "resume", "run", "run_economy", "why"]
@@ -271,7 +271,7 @@ def measure(
         RunError: If a measure raises, or returns no number.
     """
     wanted = [names] if isinstance(names, str) else list(MEASURES if names is None else names)
-    return pd.Series(measured(finished_run(run, trust=trust), wanted), dtype=float, name=run_folder(run).name)
+    return pd.Series(compute_measures(finished_run(run, trust=trust), wanted), dtype=float, name=run_folder(run).name)
 
 
 def list_runs(out: str | os.PathLike[str] = "results") -> pd.DataFrame:

@@ -1,4 +1,4 @@
-"""Collects the runs of a study into tables: a row for each run, and the rows of the tables in `collect`."""
+"""Collects the runs of a study into tables: `runs`, `facts`, and the tables in `collect`."""
 
 import io
 import json
@@ -25,12 +25,9 @@ _AT_A_TIME: Final = 1000
 
 
 def collect(design: StudyDesign, folder: StudyFolder) -> tuple[str, ...]:
-    """Write ``runs.parquet``, ``facts.parquet``, and the tables in `collect`, in the order of the plan.
+    """Write ``runs.parquet``, ``facts.parquet`` and the tables in `collect`, in the order of the plan; return notes.
 
     Rows are written in parts, so memory does not grow with the number of runs.
-
-    Returns:
-        A note if an earlier table held more measures and was kept under another name.
     """
     versions, notes = measure_versions(design), list[str]()
     with folder.collecting(), folder.journals() as known:
@@ -48,7 +45,7 @@ def collect(design: StudyDesign, folder: StudyFolder) -> tuple[str, ...]:
 
 
 def _keep_larger_table(folder: StudyFolder, now: int) -> tuple[str, ...]:
-    """Rename the earlier runs and their report if they held more numbers than there are now."""
+    """Rename the earlier table of runs and its report if that table held more numbers than the new one."""
     before = _count_numbers(folder.table(RUNS))
     if before <= now:
         return ()
@@ -60,8 +57,7 @@ def _keep_larger_table(folder: StudyFolder, now: int) -> tuple[str, ...]:
         if old.is_file():
             moved.append(f"{old.stem}.before-{number}{old.suffix}")
             old.rename(folder.path / moved[-1])
-    note = f"{counted(now, 'measure')} taken, where the table of before had {before:,}"
-    return (f"{note}: it is kept ({', '.join(moved)})",)
+    return (f"runs.parquet holds {counted(now, 'measure')}, the earlier table {before:,}; kept: {', '.join(moved)}",)
 
 
 def _count_numbers(file: Path) -> int:
@@ -74,10 +70,9 @@ def _count_numbers(file: Path) -> int:
 
 def run_table(design: StudyDesign, folder: StudyFolder) -> RunTable:
     """Return the runs that were collected."""
-    frame, points = pd.read_parquet(folder.table(RUNS)), design.points
+    frame, points, params = pd.read_parquet(folder.table(RUNS)), design.points, design.params
     kind: Any = points.kind
-    measures = tuple(design.params.measures)
-    return RunTable(frame, design.arms, points.factors, measures, kind, design.params.paired, points.sampling)
+    return RunTable(frame, design.arms, points.factors, tuple(params.measures), kind, params.paired, points.sampling)
 
 
 def _runs(part: Sequence[PlannedRun], known: Journals, design: StudyDesign, versions: Mapping[str, str]) -> pa.Table:
@@ -99,13 +94,13 @@ def _runs(part: Sequence[PlannedRun], known: Journals, design: StudyDesign, vers
 
 
 def _value(entry: Entry | None, name: str, version: str) -> float:
-    """Return a measure of a successful run; NaN if it is missing or was taken by other code."""
+    """Return a measure of a successful run; NaN if it is missing or other code computed it."""
     code, value = entry.measures.get(name, ("", None)) if entry is not None and entry.done else ("", None)
     return float("nan") if value is None or code != version else float(value)
 
 
 def _factor(values: list[Any], design: StudyDesign, place: int) -> pa.Array:
-    """Return the values of a factor in the type that all its levels have; as texts if they have several."""
+    """Return the values of a factor in the common type of its levels, or else as texts."""
     kinds = {type(point[place]) for point in design.points.values}
     if kinds <= {bool}:
         return pa.array(values, pa.bool_())
@@ -127,7 +122,6 @@ _FACTS: Final = pa.schema(
 
 
 def _facts(part: Sequence[PlannedRun], known: Journals, design: StudyDesign, folder: StudyFolder) -> pa.Table:
-    entries = [(planned, entry) for planned in part if (entry := known.entry(planned.run)) is not None]
     rows = [
         {
             **entry.facts,
@@ -138,14 +132,15 @@ def _facts(part: Sequence[PlannedRun], known: Journals, design: StudyDesign, fol
             "notes": json.dumps(entry.facts.get("notes", [])),
             "attempts": entry.attempts,
             "folder": f"runs/{entry.run}" if entry.kept else "",
-            "again": _again(planned, entry, design, folder),
+            "again": _repeat_overrides(planned, entry, design, folder),
         }
-        for planned, entry in entries
+        for planned in part
+        if (entry := known.entry(planned.run)) is not None
     ]
     return pa.Table.from_pylist(rows, _FACTS)
 
 
-def _again(planned: PlannedRun, entry: Entry, design: StudyDesign, folder: StudyFolder) -> str:
+def _repeat_overrides(planned: PlannedRun, entry: Entry, design: StudyDesign, folder: StudyFolder) -> str:
     overrides = override_text(planned, design)
     if not design.params.cache or not {"llm", "cache"} & set(entry.facts.get("by_source", {})):
         return overrides
@@ -153,7 +148,7 @@ def _again(planned: PlannedRun, entry: Entry, design: StudyDesign, folder: Study
 
 
 def _rows(table: str, known: Journals, design: StudyDesign) -> Iterator[pa.Table]:
-    """Yield the rows of a table of each run, after columns for the run, arm, seed and factors."""
+    """Yield a table's rows run by run, with columns for the run, arm, seed and factors in front."""
     for planned in design.runs():
         entry = known.entry(planned.run)
         stream = known.rows(planned.run, table) if entry is not None and entry.done else None
@@ -162,8 +157,8 @@ def _rows(table: str, known: Journals, design: StudyDesign) -> Iterator[pa.Table
         try:
             rows = pa.ipc.open_stream(io.BytesIO(stream)).read_all()
         except (pa.ArrowException, OSError, ValueError) as error:
-            why = str(error).partition("\n")[0]
-            raise DataError(f"{planned.run}: the rows of {table} in its journal are damaged: {why}") from None
+            reason = str(error).partition("\n")[0]
+            raise DataError(f"{planned.run}: journal: table {table!r} is damaged: {reason}") from None
         n = len(rows)
         columns = {
             "run": pa.array([planned.run] * n, pa.string()),
@@ -172,21 +167,18 @@ def _rows(table: str, known: Journals, design: StudyDesign) -> Iterator[pa.Table
         }
         for place, factor in enumerate(design.points.factors):
             columns[factor] = _factor([planned.condition.point[place]] * n, design, place)
-        yield pa.table(columns | {name: _plain(rows[name]) for name in rows.column_names if name not in columns})
+        yield pa.table(columns | {name: _widen(rows[name]) for name in rows.column_names if name not in columns})
 
 
-def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return a column whose type does not depend on the run: texts, or integers of 64 bits."""
+def _widen(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return a column with a type that is the same in all runs: texts, or 64-bit integers."""
     if pa.types.is_dictionary(column.type):
         return column.cast(pa.string())
     return column.cast(pa.int64()) if pa.types.is_integer(column.type) else column
 
 
-def _write(file: Path, parts: Iterator[pa.Table], written: Callable[[Path], None] = lambda new: None) -> None:
-    """Write a table in parts to a new file, which then replaces `file`; without any part write nothing.
-
-    `written` is called with the new file before it replaces the other one.
-    """
+def _write(file: Path, parts: Iterator[pa.Table], on_written: Callable[[Path], None] = lambda new: None) -> None:
+    """Write the parts of a table to a new file, call `on_written` with it, and replace `file`."""
     first = next(parts, None)
     if first is None:
         return
@@ -194,6 +186,6 @@ def _write(file: Path, parts: Iterator[pa.Table], written: Callable[[Path], None
         with pq.ParquetWriter(new, first.schema, compression="zstd", compression_level=1) as writer:
             for part in chain((first,), parts):
                 if part.schema != first.schema:
-                    raise DataError(f"{file}: its runs differ in their columns: a journal is damaged")
+                    raise DataError(f"{file}: runs differ in their columns: a journal is damaged")
                 writer.write_table(part)
-        written(new)
+        on_written(new)

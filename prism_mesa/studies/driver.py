@@ -1,15 +1,15 @@
-"""Runs the missing runs of a study: hands jobs to an engine and journals each outcome at once."""
+"""Runs the missing runs of a study: submits jobs to an engine, and journals each outcome at once."""
 
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
-from contextlib import AbstractContextManager, closing
+from contextlib import AbstractContextManager, ExitStack, closing
 from dataclasses import dataclass, replace
 from itertools import islice
 from math import inf
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from prism_mesa.errors import ConfigError, DataError, printable
 from prism_mesa.llm import Ledger
@@ -20,11 +20,11 @@ from prism_mesa.studies.engines.executors import EngineKind, future_outcome, ope
 from prism_mesa.studies.engines.job import Job, Limits, Outcome
 from prism_mesa.studies.engines.supervise import run_supervised
 from prism_mesa.studies.folder import WHOLE, Shard, StudyFolder
-from prism_mesa.studies.journal import Entry, Journal
+from prism_mesa.studies.journal import Entry, Journal, sum_spent
 from prism_mesa.studies.measures.catalogue import measure_version
 
 _WAITING: Final = 4
-"""Jobs to queue so that no worker idles (a quarter of the workers if that is more). More would only take memory."""
+"""Jobs to queue so that no worker idles; a quarter of the workers if that is more. A longer queue wastes memory."""
 
 type _Todo = tuple[PlannedRun, Entry | None]
 
@@ -35,10 +35,10 @@ class Engine:
 
     Attributes:
         kind: `local`: processes on this machine; `dask`: a Dask scheduler; `slurm`: jobs of a cluster.
-        workers: Runs at the same time; None: the number of cores divided by the threads of a run, or as many as the
-            scheduler's workers can take. `slurm` needs a number.
+        workers: Simultaneous runs; None: the number of cores divided by the threads of a run, or the capacity of the
+            scheduler's workers. `slurm` needs a number.
         scheduler: Address of a running Dask scheduler.
-        attempts: How often a failing run is tried.
+        attempts: Attempts at a failing run.
     """
 
     kind: EngineKind = "local"
@@ -47,9 +47,9 @@ class Engine:
     attempts: int = 1
 
     def open(self, workers: int) -> AbstractContextManager[Executor]:
-        """Return an executor (see `open_engine`); raise ConfigError if SLURM gets no number of workers."""
+        """Return an executor (see `open_engine`)."""
         if self.kind == "slurm" and self.workers is None:
-            raise ConfigError("--engine slurm: give --workers: how many jobs SLURM is to start")
+            raise ConfigError("--engine slurm: give --workers, the number of SLURM jobs")
         return open_engine(self.kind, workers=workers, scheduler=self.scheduler)
 
 
@@ -57,11 +57,9 @@ class Engine:
 class Progress:
     """Progress of a study: runs planned, done, failed and skipped, and LLM calls.
 
-    Calls are those of all attempts in the folder's journals. Two kinds are missing: those that other shards make
-    meanwhile, and those of killed runs without a ledger of their own (``keep: measures``).
-
-    Attributes:
-        held_back: Runs that were not begun because the limit of calls was reached.
+    Calls are the calls of all attempts in the folder's journals, without those that other shards make meanwhile and
+    those of killed runs without a ledger (``keep: measures``). `held_back` runs did not start because the limit of
+    calls was reached.
     """
 
     planned: int
@@ -94,16 +92,10 @@ def run_missing(
     retry: bool = True,
     on_run: Callable[[Progress], object] = lambda progress: None,
 ) -> Progress:
-    """Execute the missing runs of a study, whose folder exists and is locked, and return the progress.
+    """Execute the missing runs of a study, whose folder is locked, and return the progress.
 
-    Args:
-        design: The study.
-        folder: Its folder.
-        engine: Where the runs are executed.
-        shard: The part that is run here.
-        runs: The runs to consider; None: all.
-        retry: Whether to run failed runs again.
-        on_run: Called with the progress at the start and after each run.
+    Only a shard's part of `runs` (None: all runs) is considered; failed runs only with `retry`. `on_run` is called with
+    the progress at the start and after each run.
     """
     versions, progress = measure_versions(design), Progress(0)
     todo: dict[str, _Todo] = {}
@@ -125,56 +117,37 @@ def run_missing(
             else:
                 progress.planned -= planned.run in todo  # equivalent conditions share their runs
                 todo.setdefault(planned.run, (planned, entry))
-    if skipped:
-        with closing(Journal(folder.journal(shard))) as journal:
-            for planned in skipped:
-                outcome = Outcome(planned.run, "skipped", printable(design.skipped[planned.condition.number]))
-                journal.put(outcome, {}, planned.condition.identity, run_text(planned, design), kept=False)
     on_run(progress)
-    if todo:
-        _run_all(list(todo.values()), design, folder, engine, shard, progress, on_run)
+    if not todo and not skipped:
+        return progress
+    with closing(Journal(folder.journal(shard))) as journal, ExitStack() as stack:
+        for planned in skipped:
+            outcome = Outcome(planned.run, "skipped", printable(design.skipped[planned.condition.number]))
+            journal.put(outcome, {}, planned.condition.identity, run_text(planned, design), kept=False)
+        if todo:
+            pool = stack.enter_context(engine.open(engine.workers or default_workers(design.base)))
+            for planned, job, outcome, is_last in _outcomes(todo.values(), design, folder, pool, engine, progress):
+                kept = job.keep == "tables" and (folder.runs / job.run).is_dir()
+                journal.put(outcome, versions, planned.condition.identity, run_text(planned, design), kept=kept)
+                if is_last:
+                    progress.done += outcome.ending == "done"
+                    progress.failed += outcome.ending != "done"
+                    on_run(progress)
     return progress
 
 
-def _run_all(
-    todo: list[_Todo],
-    design: StudyDesign,
-    folder: StudyFolder,
-    engine: Engine,
-    shard: Shard,
-    progress: Progress,
-    on_run: Callable[[Progress], object],
-) -> None:
-    versions, workers = measure_versions(design), engine.workers or default_workers(design.base)
-    with closing(Journal(folder.journal(shard))) as journal, engine.open(workers) as pool:
-        for planned, job, outcome, goes_on in _outcomes(todo, design, folder, pool, engine, progress):
-            if outcome.ending == "done":
-                outcome = replace(outcome, facts=outcome.facts | {"collected": list(job.collect)})
-            kept = job.keep == "tables" and (folder.runs / job.run).is_dir()
-            journal.put(outcome, versions, planned.condition.identity, run_text(planned, design), kept=kept)
-            if not goes_on:
-                progress.done += outcome.ending == "done"
-                progress.failed += outcome.ending != "done"
-                on_run(progress)
-
-
 def default_workers(config: Config) -> int:
-    """Return the number of simultaneous runs whose threads fill the cores."""
+    """Return the number of simultaneous runs that use all cores."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return max(1, cores // config.threads)
 
 
 def _outcomes(
-    todo: list[_Todo],
-    design: StudyDesign,
-    folder: StudyFolder,
-    pool: Executor,
-    engine: Engine,
-    progress: Progress,
+    todo: Iterable[_Todo], design: StudyDesign, folder: StudyFolder, pool: Executor, engine: Engine, progress: Progress
 ) -> Iterator[tuple[PlannedRun, Job, Outcome, bool]]:
-    """Yield the outcome of each attempt at a run, and whether another attempt follows.
+    """Yield the outcome of each attempt at a run, and whether it is the last attempt.
 
-    A few more runs than workers are queued. With a limit of calls none are, because they might exceed it.
+    A few more runs than workers are queued, but none with a limit of calls, because they might exceed it.
     """
     waiting: dict[Future[Outcome], tuple[PlannedRun, Job, int]] = {}
     rest = iter(todo)
@@ -189,14 +162,16 @@ def _outcomes(
                 progress.held_back = sum(1 for _ in rest)
                 return
             for future in wait(waiting, return_when=FIRST_COMPLETED).done:
-                planned, job, tried = waiting.pop(future)
+                planned, job, attempt = waiting.pop(future)
                 outcome = _with_calls(future_outcome(future, job), job, folder)
+                if outcome.ending == "done":
+                    outcome = replace(outcome, facts=outcome.facts | {"collected": list(job.collect)})
                 progress.calls += outcome.facts.get("calls") or 0
-                again = outcome.ending != "done" and tried < engine.attempts and progress.calls < max_calls
-                yield planned, job, outcome, again
-                if again:
-                    job = replace(job, spent=_spent(job.spent, outcome.facts))
-                    waiting[pool.submit(run_supervised, job)] = planned, job, tried + 1
+                is_last = outcome.ending == "done" or attempt >= engine.attempts or progress.calls >= max_calls
+                yield planned, job, outcome, is_last
+                if not is_last:
+                    job = replace(job, spent=sum_spent([job.spent, outcome.facts]))
+                    waiting[pool.submit(run_supervised, job)] = planned, job, attempt + 1
     finally:
         for future in waiting:
             future.cancel()
@@ -209,7 +184,7 @@ def _max_submitted(pool: Executor, engine: Engine, design: StudyDesign) -> int:
 
 
 def _with_calls(outcome: Outcome, job: Job, folder: StudyFolder) -> Outcome:
-    """Return the outcome, with the calls from the run's own ledger if it was killed before it could report them."""
+    """Return the outcome, with the calls in the run's ledger if it was killed before it could report them."""
     file = folder.runs / job.run / run_files.LEDGER
     if "calls" in outcome.facts or job.keep != "tables" or not file.is_file():
         return outcome
@@ -221,14 +196,10 @@ def _with_calls(outcome: Outcome, job: Job, folder: StudyFolder) -> Outcome:
     return replace(outcome, facts=outcome.facts | {"calls": calls})
 
 
-def _spent(*attempts: Mapping[str, Any]) -> dict[str, int]:
-    return {name: sum(facts.get(name) or 0 for facts in attempts) for name in ("calls", "tokens")}
-
-
 def _job(planned: PlannedRun, entry: Entry | None, design: StudyDesign, folder: StudyFolder) -> Job:
     params = design.params
     config = _with_ledger(design.config(planned), design, folder)
-    has_folder = entry is not None and entry.done and entry.kept  # then only measures or rows are missing
+    has_folder = entry is not None and entry.done and entry.kept  # only measures or collected rows are missing
     return Job(
         run=planned.run,
         config=config.model_dump(mode="json"),
@@ -238,12 +209,12 @@ def _job(planned: PlannedRun, entry: Entry | None, design: StudyDesign, folder: 
         folder=str(folder.runs.absolute()),
         path=tuple(dict.fromkeys(str(Path(place or ".").absolute()) for place in (*sys.path, "."))),
         limits=Limits(params.limits.seconds, params.limits.memory_gb),
-        spent=_spent({} if entry is None else entry.facts),
+        spent=sum_spent([{} if entry is None else entry.facts]),
     )
 
 
 def _with_ledger(config: Config, design: StudyDesign, folder: StudyFolder) -> Config:
-    """Return a configuration that shares LLM answers with all runs of the study, if the study has a cache."""
+    """Return a configuration that uses the study's shared ledger as a cache, if the study has one."""
     reasoner = config.reasoner
     if not design.params.cache or reasoner.kind in ("rule", "distilled") or reasoner.ledger_path is not None:
         return config

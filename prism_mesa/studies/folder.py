@@ -1,4 +1,4 @@
-"""The folder of a study: its files, which study it belongs to, and the lock of its drivers."""
+"""The folder of a study: its files, its owner, and the locks of its drivers."""
 
 import json
 import os
@@ -29,8 +29,8 @@ _WRITTEN: Final = (
     *(".lock*", "journal*.sqlite*", f"{LEDGER}*", "study.json", "study.yaml", "base.yaml", "*.parquet", "report*"),
     *("calibration.json", "calibration.yaml", "trials.json", "fitted.yaml", "runs", "figures"),
 )
-"""Patterns of what a study or a calibration writes into its folder."""
-_BUSY: Final = "another process runs this study now; wait for it, or give each a --shard K/N"
+"""Patterns of the files that a study or a calibration writes."""
+_BUSY: Final = "another process is running this study: wait for it, or run shards (--shard K/N)"
 _NO_LINKS: Final = getattr(os, "O_NOFOLLOW", 0)
 
 
@@ -38,7 +38,7 @@ _NO_LINKS: Final = getattr(os, "O_NOFOLLOW", 0)
 class Shard:
     """The k-th of n parts of a study's runs, k from 1.
 
-    With at least n seeds each part gets whole seeds, so that a lost part costs all conditions the same seeds.
+    With at least n seeds a part gets whole seeds, so if it is lost, all conditions lack the same seeds.
     """
 
     k: int = 1
@@ -49,14 +49,12 @@ class Shard:
         """Whether it holds all runs."""
         return self.n == 1
 
-    def has(self, place: int, design: StudyDesign) -> bool:
-        """Return whether it holds the run at a place of `StudyDesign.runs_by_seed`, from 0."""
+    def has(self, index: int, design: StudyDesign) -> bool:
+        """Return whether it holds the run at an index of `StudyDesign.runs_by_seed`."""
         n_conditions = len(design.conditions)
-        seed = place // n_conditions
-        shift = (
-            seed if n_conditions % self.n == 0 else 0
-        )  # otherwise each part would have the same conditions of all seeds
-        number = seed if len(design.seeds) >= self.n else place + shift
+        seed = index // n_conditions
+        shift = seed if n_conditions % self.n == 0 else 0  # else a part would get the same conditions of all seeds
+        number = seed if len(design.seeds) >= self.n else index + shift
         return number % self.n == self.k - 1
 
 
@@ -71,7 +69,7 @@ class StudyFolder:
 
     @property
     def runs(self) -> Path:
-        """The folder of the runs that keep their tables."""
+        """The folder of kept runs."""
         return self.path / "runs"
 
     @property
@@ -97,27 +95,18 @@ class StudyFolder:
         return Journals(sorted(self.path.glob("journal*.sqlite")), self.runs)
 
     def check(self) -> None:
-        """Check that nothing is written through a link: the folder may be somebody else's.
-
-        Raises:
-            DataError: If the folder, or one of its files that a study writes, is a link.
-        """
+        """Raise DataError if the folder, or a file in it that a study writes, is a link: it may lead anywhere."""
         if self.path.is_symlink():
-            raise DataError(f"{self.path}: is a link: a study's folder is written, so name the folder itself in --out")
+            raise DataError(f"{self.path}: is a link: name the folder itself in --out")
         for inside in sorted(self.path.iterdir()) if self.path.is_dir() else ():
             if inside.is_symlink() and any(fnmatch(inside.name, pattern) for pattern in _WRITTEN):
-                raise DataError(f"{inside}: is a link: a study writes there, so put the file or folder itself there")
+                raise DataError(f"{inside}: is a link: a study writes this file; replace the link")
 
     @contextmanager
     def locked(self, shard: Shard, busy: str = _BUSY) -> Iterator[None]:
         """Make the folder if it is missing, and lock it; drivers of different shards can lock it together.
 
-        Args:
-            shard: The runs to make.
-            busy: What an error says if another driver has locked it.
-
-        Raises:
-            DataError: If another driver has locked it, or it cannot be locked.
+        Raises DataError, with the text `busy` if another driver has locked the folder.
         """
         make_folder(self.path)
         self.check()
@@ -129,39 +118,35 @@ class StudyFolder:
 
     @contextmanager
     def collecting(self) -> Iterator[None]:
-        """Wait until no other process collects results, and lock that: else the last to write may know least."""
+        """Lock the collected tables, once no other process does: the last to collect must see all results."""
         self.check()
         with _lock(self.path / ".lock-collect", waits=True):
             yield
 
     def opened(self, manifest: str, kind: str) -> Mapping[str, Any] | None:
-        """Return the folder's manifest; None if the folder is new.
-
-        Raises:
-            DataError: If the folder holds something else, or links where files are written, or its manifest is damaged.
-        """
+        """Return the folder's manifest, or None if the folder is new; raise DataError if it holds something else."""
         rename = f"give the {kind} another name, or another --out"
         if self.path.exists() and not self.path.is_dir():
-            raise DataError(f"{self.path}: is no folder; {rename}")
+            raise DataError(f"{self.path}: is not a folder; {rename}")
         self.check()
         values = read_json(self.path / manifest)
         if values is None and self.path.is_dir() and any(not f.name.startswith(".lock") for f in self.path.iterdir()):
-            raise DataError(f"{self.path}: holds no {kind} but something else; {rename}")
+            raise DataError(f"{self.path}: is not the folder of a {kind}; {rename}")
         if values is not None and values.get("kind") != kind:
-            raise DataError(f"{self.path / manifest}: is not what a {kind} writes; {rename}")
+            raise DataError(f"{self.path / manifest}: is not the manifest of a {kind}; {rename}")
         return values
 
     def describe(self, manifest: str, facts: Mapping[str, Any], text: str, params: Params, base: Config) -> None:
         """Write the manifest, the study (or calibration) file, and ``base.yaml``, without passwords.
 
-        The manifest keeps the versions (`made`) of the first time. Without a `text` the file is made from `params`.
+        A manifest keeps the versions (`made`) of its first writing. Without `text` the file is made from `params`.
         """
         before = read_json(self.path / manifest)
         made = provenance() if before is None else before.get("made")
-        written = text or yaml.safe_dump(params.model_dump(mode="json", exclude_unset=True), sort_keys=False)
+        text = text or yaml.safe_dump(params.model_dump(mode="json", exclude_unset=True), sort_keys=False)
         for name, content in (
             (manifest, json.dumps({**facts, "made": made}, indent=2) + "\n"),
-            (manifest.replace(".json", ".yaml"), written),
+            (manifest.replace(".json", ".yaml"), text),
             ("base.yaml", yaml.safe_dump(base.model_dump(mode="json"), sort_keys=False, allow_unicode=True)),
         ):
             write_text(self.path / name, redact_credentials(content))
@@ -181,12 +166,9 @@ def describe_study(design: StudyDesign, folder: StudyFolder, text: str) -> None:
 
 @contextmanager
 def replacing(file: Path) -> Iterator[Path]:
-    """Yield a new, empty file beside `file`, which replaces it when the block ends without an error.
+    """Yield a new file beside `file` that replaces it when the block ends without an error; RunError if that fails.
 
     Its name is unique, so several processes may write the same file: the last one wins.
-
-    Raises:
-        RunError: If it cannot be written, as on a disk that is full.
     """
     part = file.with_name(f".{file.name}.{secrets.token_hex(8)}")
     try:
@@ -206,11 +188,7 @@ def write_text(file: Path, text: str) -> None:
 
 
 def open_folder(design: StudyDesign, out: str | Path) -> StudyFolder:
-    """Return the folder of a study, ``out/<name>``, which need not exist yet.
-
-    Raises:
-        DataError: If it holds something else, another study, or links where a study writes.
-    """
+    """Return the folder of a study, ``out/<name>``, new or not; raise DataError if it holds something else."""
     folder = StudyFolder(Path(out) / design.name)
     before = folder.opened(MANIFEST, "study")
     if before is None or before.get("question") == design.params.question or _shares_runs(design, folder):
@@ -222,7 +200,7 @@ def open_folder(design: StudyDesign, out: str | Path) -> StudyFolder:
 
 
 def _shares_runs(design: StudyDesign, folder: StudyFolder) -> bool:
-    """Return whether the folder has a run of one of the study's conditions, by any code, or no runs at all."""
+    """Return whether the folder holds no runs, or one of a condition of the study, by any code."""
     ours = {(condition.identity.config, condition.identity.data) for condition in design.conditions}
     with folder.journals() as journals:
         theirs = {(entry.identity.config, entry.identity.data) for entry in journals.entries()}
@@ -230,11 +208,7 @@ def _shares_runs(design: StudyDesign, folder: StudyFolder) -> bool:
 
 
 def read_json(file: Path) -> Mapping[str, Any] | None:
-    """Return the values of a JSON file; None if there is no such file.
-
-    Raises:
-        DataError: If it cannot be read, or does not hold keys and values.
-    """
+    """Return the values of a JSON file, or None if it is missing; raise DataError if it does not hold an object."""
     if not file.exists():
         return None
     try:
@@ -242,20 +216,20 @@ def read_json(file: Path) -> Mapping[str, Any] | None:
     except (OSError, ValueError, RecursionError) as error:
         raise DataError(f"{file}: cannot be read: {str(error).splitlines()[0]}") from None
     if not isinstance(values, dict):
-        raise DataError(f"{file}: cannot be read: it does not hold keys and values")
+        raise DataError(f"{file}: cannot be read: must hold keys and values")
     return values
 
 
 @contextmanager
 def _lock(file: Path, *, shared: bool = False, waits: bool = False, busy: str = _BUSY) -> Iterator[None]:
-    """Lock a file while the block runs; nothing is written into it."""
+    """Lock a file during the block; nothing is written into it."""
     try:
         number = os.open(file, os.O_RDWR | os.O_CREAT | _NO_LINKS, 0o666)
     except OSError as error:
         raise DataError(f"{file}: cannot be opened: {error.strerror}") from None
     try:
         if waits:
-            with suppress(ImportError):  # Windows has no such locks
+            with suppress(ImportError):  # Windows lacks fcntl
                 import fcntl
 
                 fcntl.flock(number, fcntl.LOCK_EX)
@@ -264,7 +238,7 @@ def _lock(file: Path, *, shared: bool = False, waits: bool = False, busy: str = 
             if locked is False:
                 raise DataError(f"{file.parent}: {busy}")
             if locked is None and sys.platform != "win32":
-                raise DataError(f"{file.parent}: cannot be locked: this file system has no locks")
+                raise DataError(f"{file.parent}: cannot be locked: the file system has no locks")
         yield
     finally:
         os.close(number)

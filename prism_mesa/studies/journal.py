@@ -1,6 +1,6 @@
-"""The journal of a study: what became of each run, written at once, so that a killed driver loses only unfinished runs.
+"""The journal of a study: the outcome of each run, written at once, so that a killed driver loses only unfinished runs.
 
-Each driver (shard) writes a SQLite file of its own. Readers merge what several files say about a run.
+Each driver (shard) writes its own SQLite file. Readers merge the rows of a run in all files.
 """
 
 import json
@@ -27,7 +27,7 @@ type _Count = Annotated[int, Field(ge=0, lt=2**63)]
 
 @with_config(ConfigDict(extra="allow", strict=True))
 class Facts(TypedDict, total=False):
-    """The facts of a run that are read (see `engines.job.Outcome`)."""
+    """The facts of a run that are read from a journal (see `engines.job.Outcome`)."""
 
     cpu_s: float | None
     model_cpu_s: float | None
@@ -49,10 +49,10 @@ class Row:
     """A row of the table `runs` of one journal.
 
     Attributes:
-        at: When it was written, in seconds of the epoch.
-        measures: Name -> the version of the measure's code, the value, and when it was taken.
+        at: Time of writing, in seconds since the epoch.
+        measures: Name -> the version of the measure's code, the value, and the time.
         config: With `data` and `code` the identity of the condition (see `Identity`).
-        told: The condition and the seed, for people who look into the file.
+        told: The condition and the seed, for people who open the file.
         kept: 1 if the run has a folder, else 0.
     """
 
@@ -82,11 +82,11 @@ _WAIT_S: Final = 60
 
 @dataclass(frozen=True)
 class Entry:
-    """What all journals together say about a run.
+    """The merged rows of a run.
 
     Attributes:
         measures: Name -> the version of the measure's code, and the value.
-        facts: Facts of the attempt that counts; `calls` and `tokens` are sums over all attempts.
+        facts: Facts of the successful or else the last attempt; `calls` and `tokens` are sums over all attempts.
     """
 
     run: str
@@ -109,17 +109,12 @@ class Entry:
         return self.ending if self.ending in ("done", "skipped") else "failed"
 
     def has(self, versions: Mapping[str, str]) -> bool:
-        """Return whether all measures were taken by the present code."""
+        """Return whether the present code computed all measures."""
         return all(name in self.measures and self.measures[name][0] == version for name, version in versions.items())
 
 
 class Journal:
-    """The journal of one driver.
-
-    Raises:
-        DataError: If the file is damaged or is not a journal.
-        RunError: If it cannot be written.
-    """
+    """The journal of one driver; DataError if the file is damaged, RunError if it cannot be written."""
 
     def __init__(self, file: Path) -> None:
         self._file = file
@@ -137,12 +132,7 @@ class Journal:
         self._db.close()
 
     def put(self, outcome: Outcome, versions: Mapping[str, str], identity: Identity, text: str, *, kept: bool) -> None:
-        """Write the outcome of a run in one transaction; measures that were taken before stay.
-
-        Raises:
-            DataError: If the file is damaged.
-            RunError: If it cannot be written.
-        """
+        """Write the outcome of a run in one transaction; earlier measures stay."""
         at = time.time()
         measures = {name: [versions[name], v if v == v else None, at] for name, v in outcome.measures.items()}
         with _naming_file(self._file), self._db:
@@ -154,7 +144,7 @@ class Journal:
                 *(outcome.run, at, outcome.ending, outcome.reason),
                 sum(row.attempts for row in earlier) + (outcome.ending != "skipped"),
                 json.dumps(measures),
-                json.dumps(outcome.facts | _spent([outcome.facts, *(row.facts for row in earlier)])),
+                json.dumps(outcome.facts | sum_spent([outcome.facts, *(row.facts for row in earlier)])),
                 *(identity.config, identity.data, identity.code, text),
                 int(kept or any(row.kept and row.ending == "done" for row in earlier)),
             )
@@ -165,15 +155,9 @@ class Journal:
 
 
 class Journals:
-    """All journals of a study's folder, for reading.
+    """All journals of a study, for reading; DataError if one is damaged, RunError if one cannot be read.
 
-    Args:
-        files: The journals.
-        runs: The folder of kept runs: a run whose folder is gone counts as not kept. None: do not look.
-
-    Raises:
-        DataError: If a journal is damaged, now or when it is read.
-        RunError: If a journal cannot be read.
+    `runs` is the folder of kept runs: a run whose folder is gone counts as not kept. With None nothing is checked.
     """
 
     def __init__(self, files: Sequence[Path], runs: Path | None = None) -> None:
@@ -202,15 +186,12 @@ class Journals:
         return (row for db, file in self._databases for row in _rows(db.fetch, file, run))
 
     def entry(self, run: str) -> Entry | None:
-        """Return what is known about a run: a success in any journal counts, and so do all measures that were taken.
-
-        Of a measure that was taken several times the last value counts.
-        """
+        """Return the merged rows of a run: a success in any journal counts, and the last value of each measure."""
         rows = list(self._all_rows(run))
         return _merged(rows, self._runs) if rows else None
 
     def entries(self) -> Iterator[Entry]:
-        """Yield what is known about each run, in the order of the journals."""
+        """Yield the entry of each run, in the order of the journals."""
         seen = set()
         for row in self._all_rows():
             entry = _merged([row], self._runs) if len(self._databases) == 1 else self.entry(row.run)
@@ -219,11 +200,11 @@ class Journals:
                 yield entry
 
     def calls(self) -> int:
-        """Return the LLM calls of all runs together."""
+        """Return the total number of LLM calls."""
         return sum(row.facts.get("calls") or 0 for row in self._all_rows())
 
     def rows(self, run: str, table: str) -> bytes | None:
-        """Return the rows that were collected from a table of a run, as an Arrow IPC stream."""
+        """Return the collected rows of a run's table as an Arrow IPC stream."""
         for db, file in self._databases:
             with _naming_file(file):
                 blobs = db.fetch("select arrow from rows where run = ? and name = ?", (run, table))
@@ -242,7 +223,7 @@ def _merged(rows: Sequence[Row], runs: Path | None) -> Entry:
             if name not in measures or taken[2] >= measures[name][2]:
                 measures[name] = taken
     done = [row for row in rows if row.ending == "done"]
-    facts = {**last.facts, **_spent([row.facts for row in rows])}
+    facts = {**last.facts, **sum_spent([row.facts for row in rows])}
     if collected := {table for row in done for table in row.facts.get("collected", ())}:
         facts["collected"] = sorted(collected)
     return Entry(
@@ -257,11 +238,10 @@ def _merged(rows: Sequence[Row], runs: Path | None) -> Entry:
     )
 
 
-def _spent(facts: Sequence[Mapping[str, Any]]) -> dict[str, int]:
-    spent = {
-        name: [attempt[name] for attempt in facts if attempt.get(name) is not None] for name in ("calls", "tokens")
-    }
-    return {name: sum(values) for name, values in spent.items() if values}
+def sum_spent(facts: Sequence[Mapping[str, Any]]) -> dict[str, int]:
+    """Return the LLM calls and tokens of all attempts, as far as known."""
+    known = {name: [row[name] for row in facts if row.get(name) is not None] for name in ("calls", "tokens")}
+    return {name: sum(numbers) for name, numbers in known.items() if numbers}
 
 
 def _rows(fetch: Callable[..., Iterable[Any]], file: Path, run: str | None = None) -> Iterator[Row]:
@@ -272,13 +252,13 @@ def _rows(fetch: Callable[..., Iterable[Any]], file: Path, run: str | None = Non
                 row = Row(**dict(zip(COLUMNS, values, strict=True)))
             except ValidationError as error:
                 column = ": ".join(map(str, error.errors(include_url=False)[0]["loc"][:2]))
-                raise _damaged(file, f"run {values[0]!r}: {column}: is not what a driver writes") from None
+                raise _damaged(file, f"run {values[0]!r}: {column}: not allowed") from None
             yield row
 
 
-def _damaged(file: Path, why: object) -> DataError:
-    remedy = f"rename it to {file.name}.damaged, and its runs are run again"
-    return DataError(printable(f"{file}: is damaged, or no journal of a study ({why}): {remedy}"))
+def _damaged(file: Path, reason: object) -> DataError:
+    remedy = f"rename it to {file.name}.damaged to run its runs again"
+    return DataError(printable(f"{file}: is damaged or not a study's journal ({reason}): {remedy}"))
 
 
 @contextmanager
@@ -288,8 +268,8 @@ def _naming_file(file: Path) -> Iterator[None]:
         yield
     except (sqlite3.Error, OSError, UnicodeDecodeError) as error:
         code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR)
-        in_the_way = isinstance(error, sqlite3.OperationalError) and code != sqlite3.SQLITE_ERROR
-        if in_the_way or isinstance(error, OSError):  # the disk, permissions or another process; the file is whole
-            fault = f"{file}: cannot be read or written: {error}; mend that, and the same command continues"
+        is_blocked = isinstance(error, sqlite3.OperationalError) and code != sqlite3.SQLITE_ERROR
+        if is_blocked or isinstance(error, OSError):  # by the disk, permissions or another process; the file is whole
+            fault = f"{file}: cannot be read or written: {error}; repair this, then repeat the command"
             raise RunError(printable(fault)) from None
         raise _damaged(file, error) from None

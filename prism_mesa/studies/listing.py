@@ -1,7 +1,4 @@
-"""A list of the runs, studies, calibrations and validations in a folder, with the status of each.
-
-There may be many, so little is read and loaded for each.
-"""
+"""Lists the runs, studies, calibrations and validations in a folder with their status."""
 
 import os
 import sqlite3
@@ -21,12 +18,6 @@ from prism_mesa.runs.process.lock import LOCK, is_locked, last_holder
 from prism_mesa.runs.process.state import STATUSES, read_state
 
 type Kind = Literal["platform", "nations", "survey", "interview", "study", "calibration", "validation", "unknown"]
-_RUN_KINDS: Final[dict[object, Kind]] = {
-    "social": "platform",
-    "economy": "nations",
-    "survey": "survey",
-    "interview": "interview",
-}
 _RUN: Final = "manifest.json"
 _STUDY: Final = "study.json"
 _STUDY_KINDS: Final[dict[str, Kind]] = {
@@ -34,7 +25,7 @@ _STUDY_KINDS: Final[dict[str, Kind]] = {
     "validation.json": "validation",
     _STUDY: "study",
 }
-"""The file that says what a folder of many runs is; the first match counts."""
+"""The file that tells the kind of a folder of many runs; the first match counts."""
 _RESULT: Final[dict[Kind, str]] = {"calibration": "fitted.yaml", "validation": "validation.json"}
 """The file that is written last."""
 _MOST_BYTES: Final = 64 * 2**20
@@ -47,18 +38,16 @@ class Listed:
     """The status of a run, or of a folder of many runs.
 
     Attributes:
-        run_dir: Its folder.
-        kind: Its kind; `unknown` if it cannot be told.
         config: Name of its configuration or study.
         seed: None for a folder of many runs.
         status: Of a run `done`, `failed`, `interrupted`, `running` or `died`; of many runs `done`, `failed`, `running`
             or `incomplete`; `damaged` if it cannot be read.
         state: The status with the round (`died in round 7 of 56`) or the number of runs (`incomplete, 3 of 10 runs`).
-        round: The round of a run that is running or died, from 0, as far as is known.
+        round: The round of a run that is running or died, from 0, as far as known.
         rounds: The planned rounds, or quarters.
-        started: When it started (UTC); if it does not say, when the folder was last changed.
-        age_s: Seconds since then, at least 0.
-        size_bytes: The size of all its files.
+        started: Start time (UTC); if it is not recorded, the last change of the folder.
+        age_s: Seconds since `started`, at least 0.
+        size_bytes: The size of all files.
         error: Why it failed, or what is damaged; else empty.
     """
 
@@ -77,13 +66,7 @@ class Listed:
 
 
 def listed(out: str | os.PathLike[str]) -> list[Listed]:
-    """Return what is in a folder, newest first; for a study its runs, for a run that run.
-
-    Folders that hold neither are left out.
-
-    Raises:
-        DataError: If there is no such folder, or it cannot be read.
-    """
+    """Return the runs and studies in a folder, newest first; for a study its runs, for a run that run."""
     folder, now = Path(out), datetime.now(UTC)
     try:
         if any((folder / name).is_file() for name in _STUDY_KINDS):
@@ -104,7 +87,7 @@ def _folders_in(folder: Path) -> list[str]:
 
 
 def _read_folder(path: str, now: datetime) -> Listed | None:
-    """Return what a folder holds; None if it is neither a run nor a folder of many."""
+    """Return the status of a folder; None if it holds neither a run nor a study."""
     try:
         with os.scandir(path) as entries:
             inside = list(entries)
@@ -117,7 +100,9 @@ def _read_folder(path: str, now: datetime) -> Listed | None:
     try:
         if _RUN in names:
             values = _read_json(path, _RUN)
-            kind = _RUN_KINDS.get(str(values.get("system", "social")), "unknown")
+            kinds: dict[str, Kind] = {"social": "platform", "economy": "nations"}
+            kinds |= {"survey": "survey", "interview": "interview"}
+            kind = kinds.get(str(values.get("system", "social")), "unknown")
             return _listed(path, now, values, kind, size, _run_state(Path(path), values))
         if study is not None:
             values = _read_json(path, _STUDY if kind == "validation" else study)
@@ -149,7 +134,7 @@ type _Values = dict[str, Any]
 def _run_state(run: Path, values: _Values) -> _Values:
     config, status = values.get("config"), values.get("status")
     if status not in STATUSES:
-        raise ValueError(f"{_RUN}: holds no status of a run")
+        raise ValueError(f"{_RUN}: status: not allowed")
     config = config if isinstance(config, dict) else {}
     rounds = _whole(config.get("rounds"))
     state = read_state(run, status, rounds)
@@ -165,12 +150,12 @@ def _run_state(run: Path, values: _Values) -> _Values:
 
 
 def _study_state(folder: Path, values: _Values, kind: Kind, names: set[str]) -> _Values:
-    done, skipped, failed = _endings(folder, names)
+    done, skipped, failed = _count_endings(folder, names)
     planned = _whole(values.get("runs"))
-    is_whole = _RESULT[kind] in names if kind in _RESULT else planned is not None and done + skipped + failed >= planned
+    ended = _RESULT[kind] in names if kind in _RESULT else planned is not None and done + skipped + failed >= planned
     if any(is_locked(folder, name) for name in names if name.startswith(LOCK) and name != f"{LOCK}-collect"):
         status = "running"
-    elif not is_whole:
+    elif not ended:
         status = "incomplete"
     else:
         status = "failed" if failed else "done"
@@ -180,7 +165,7 @@ def _study_state(folder: Path, values: _Values, kind: Kind, names: set[str]) -> 
     return {"status": status, "state": state, "config": _text(values.get("name")) or folder.name}
 
 
-def _endings(folder: Path, names: set[str]) -> tuple[int, int, int]:
+def _count_endings(folder: Path, names: set[str]) -> tuple[int, int, int]:
     endings: dict[str, str] = {}
     for name in sorted(names):
         journal = folder / name
@@ -200,7 +185,7 @@ def _endings(folder: Path, names: set[str]) -> tuple[int, int, int]:
 
 
 def require_tables(fetch: Callable[[str], Iterable[Any]]) -> None:
-    """Raise sqlite3.DatabaseError if `runs` or `rows` is a view, which may be a query that never ends."""
+    """Raise sqlite3.DatabaseError if `runs` or `rows` is a view, whose query may never end."""
     fetch("pragma trusted_schema = off")
     for (name,) in fetch("select name from sqlite_master where name in ('runs', 'rows') and type != 'table'"):
         raise sqlite3.DatabaseError(f"{name} is no table")
@@ -230,7 +215,7 @@ def _read_json(folder: str, name: str) -> _Values:
     except (OSError, ValueError) as error:
         raise ValueError(f"{name}: cannot be read: {error}") from None
     if not isinstance(values, dict):
-        raise ValueError(f"{name}: cannot be read: it holds a {type(values).__name__}, not keys and values")
+        raise ValueError(f"{name}: cannot be read: must hold keys and values")
     return values
 
 

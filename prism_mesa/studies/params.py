@@ -9,7 +9,6 @@ from typing import Any, Final, Literal, Self
 import yaml
 from pydantic import Field, field_validator, model_validator
 
-from prism_mesa.errors import ConfigError
 from prism_mesa.params import ONE_VALUE, Params, validated
 from prism_mesa.runs.yaml_text import parsed, read_yaml
 from prism_mesa.social.tables import SOCIAL_TABLES
@@ -24,11 +23,16 @@ type SampledDesign = Literal["sobol", "lhs", "morris"]
 SAMPLED: Final[tuple[SampledDesign, ...]] = ("sobol", "lhs", "morris")
 
 
-class StudyLimits(Params):
+class RunLimits(Params):
     """Limits of a run; null: no limit."""
 
     seconds: float | None = Field(None, gt=0, description="wall seconds after which a run is ended")
     memory_gb: float | None = Field(None, gt=0, description="memory in GB above which a run is ended")
+
+
+class StudyLimits(RunLimits):
+    """Limits of a study; null: no limit."""
+
     calls: int | None = Field(None, ge=0, description="LLM calls in all runs after which no run starts")
 
 
@@ -82,7 +86,7 @@ class StudyParams(Params):
     @classmethod
     def _allow_empty_arms(cls, arms: object) -> object:
         if not isinstance(arms, Mapping):
-            raise ValueError("give each arm its name, and the values that it changes: {ranked: {feed.mode: x_algo}}")
+            raise ValueError("give the name of each arm and its values: {ranked: {feed.mode: x_algo}}")
         return {name: {} if values is None else values for name, values in arms.items()}
 
     @field_validator("arms", mode="after")
@@ -90,7 +94,7 @@ class StudyParams(Params):
     def _check_arms(cls, arms: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
         for name in arms:
             if not _ARM.fullmatch(name):
-                raise ValueError(f"the name {name!r} holds more than letters, digits, '_', '-', '.' and spaces")
+                raise ValueError(f"{name!r}: a name has only letters, digits, '_', '-', '.' and spaces inside")
             if not isinstance(arms[name].get("optional", False), bool):
                 raise ValueError(f"{name}: optional: give true or false")
         return arms
@@ -110,7 +114,7 @@ class StudyParams(Params):
     @field_validator("expect", mode="before")
     @classmethod
     def _allow_expectations_without_quotes(cls, lines: object) -> object:
-        """Read ``- likes: a > b``, which is a key and a value in YAML, as a text."""
+        """Turn ``- likes: a > b``, which YAML reads as a key and a value, into a text."""
         if not isinstance(lines, list):
             return lines
         return [
@@ -122,7 +126,7 @@ class StudyParams(Params):
     def _check_repeats(cls, names: list[str]) -> list[str]:
         for name in names:
             if names.count(name) > 1:
-                raise ValueError(f"{name!r} is there twice")
+                raise ValueError(f"{name!r} occurs twice")
         return names
 
     @field_validator("collect", mode="after")
@@ -131,7 +135,7 @@ class StudyParams(Params):
         known = (*SOCIAL_TABLES, CURVES)
         for table in tables:
             if table not in known:
-                raise ValueError(f"{table!r} is no table (there are {', '.join(known)})")
+                raise ValueError(f"{table!r} is not a table ({', '.join(known)})")
         return tables
 
     @field_validator("vary", mode="after")
@@ -148,11 +152,11 @@ class StudyParams(Params):
             keys = [key for key, _ in flat(values)]
             for key in keys:
                 if keys.count(key) > 1:
-                    raise ValueError(f"{where}: {key}: is there twice")
+                    raise ValueError(f"{where}: {key}: occurs twice")
                 if key == "seed":
-                    raise ValueError(f"{where}: seed: set the seeds of a study with its key 'seeds'")
+                    raise ValueError(f"{where}: seed: use the study's key 'seeds'")
                 if key in self.vary and where != "vary":
-                    raise ValueError(f"{where}: {key}: is in 'vary' too; leave it out of one of them")
+                    raise ValueError(f"{where}: {key}: is in 'vary', too; leave it out of one of them")
         return self
 
     @property
@@ -176,7 +180,7 @@ def settings(arm: Mapping[str, Any] | None) -> dict[str, Any]:
 
 
 def flat(values: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield the dotted keys of nested values, each with its value; a key that is there twice comes twice.
+    """Yield nested values by dotted key; a key that occurs twice is yielded twice.
 
     >>> dict(flat({"feed": {"mode": "random"}, "agents.n": 10}))
     {'feed.mode': 'random', 'agents.n': 10}
@@ -189,7 +193,7 @@ def flat(values: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any
 
 
 def shortest(values: Mapping[str, Any]) -> str:
-    """Return settings on one line as a user would write them: ``feed.mode=x_algo, agents.n=500``.
+    """Return settings on one line.
 
     >>> shortest({"feed.mode": "x_algo", "agents.n": 500})
     'feed.mode=x_algo, agents.n=500'
@@ -198,7 +202,7 @@ def shortest(values: Mapping[str, Any]) -> str:
 
 
 def parse_value(text: str) -> Any:
-    """Return the value of a text as YAML reads it, or the text itself if it is not YAML."""
+    """Return the YAML value of a text, or the text itself if it is not YAML."""
     try:
         return parsed(text)
     except yaml.YAMLError:
@@ -206,13 +210,10 @@ def parse_value(text: str) -> Any:
 
 
 def read_study(file: str | Path) -> StudyParams:
-    """Return the content of a study file."""
-    values = read_yaml(Path(file), what="study file", hint="")
-    return study_params(values, str(file))
+    """Return the parameters in a study file."""
+    return study_params(read_yaml(Path(file), what="study file", hint=""), str(file))
 
 
 def study_params(values: Mapping[str, Any], where: str) -> StudyParams:
-    """Return the parameters of a study; raise ConfigError for the first value that is not allowed."""
-    if not isinstance(values, Mapping):
-        raise ConfigError(f"{where}: a study is written as keys and values")
+    """Return the parameters of a study."""
     return validated(StudyParams, values, where)

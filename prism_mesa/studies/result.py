@@ -13,21 +13,17 @@ from prism_mesa.studies.statistics.analysis import Analysis, RunTable
 
 @dataclass(frozen=True, repr=False)
 class StudyResult:
-    """A study with its runs.
+    """A study with its runs, in the folder `study_dir`.
 
     Attributes:
-        study_dir: Its folder.
-        name: Its name.
-        question: The question it asks.
         status: See `study.StudyStatus.status`.
         values: The values in the study file.
         base: The configuration that arms and points start from.
         table: The runs and the design; ``table.runs`` is a DataFrame with a row for each run.
-        facts: A row for each run that was made: `run`, `ending`, `reason`, `cpu_s`, `wall_s`, `peak_memory_mb`,
+        facts: A row for each executed run: `run`, `ending`, `reason`, `cpu_s`, `wall_s`, `peak_memory_mb`,
             `decided_by`, `open`, `fallback`, `calls` and `tokens` (of all attempts), `sources` (JSON: source ->
-            answers), `attempts`, `folder` (relative to `study_dir`; blank: not kept), `again` (what makes
-            the run again on top of ``base.yaml``: ``key=value ...``).
-        analysis: The analysis of the runs.
+            answers), `attempts`, `folder` (relative to `study_dir`; blank: not kept), `again` (the overrides of
+            ``base.yaml`` that repeat the run: ``key=value ...``).
         file: The study file; ``STUDY.yaml`` if there was none.
         notes: Stale runs, measures that were not a number, limits, and so on.
     """

@@ -1,4 +1,4 @@
-"""Running and planning a study, and its status."""
+"""Runs and plans a study, and returns its status."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -30,10 +30,8 @@ class StudyStatus:
     """The progress of a study.
 
     Attributes:
-        failed: Runs that failed.
-        missing: Number of runs that have not started.
         outdated: Number of completed runs that lack a measure, a table or the folder.
-        failures: Name, condition, seed and reason of each failed run.
+        failures: Name, condition with seed, and reason of each failed run.
         stale: Names of runs in the folder that no longer belong to this study, by reason.
         skipped: Number of runs in optional arms whose LLM was missing; `why_skipped` has the reason by arm.
     """
@@ -57,36 +55,31 @@ class StudyStatus:
     @property
     def notes(self) -> tuple[str, ...]:
         """Skipped arms, stale runs and outdated runs."""
+        again = "prism study run repeats"
         notes = [
-            f"arm {arm} is skipped, as its LLM is missing ({why}); prism study run makes its runs when the LLM is there"
-            for arm, why in self.why_skipped.items()
+            f"arm {arm}: skipped, because its LLM is missing ({reason}); {again} it when the LLM is there"
+            for arm, reason in self.why_skipped.items()
         ]
-        notes += [
-            f"stale: {counted(len(runs), 'run')} ({why}): kept in the folder, and not used"
-            for why, runs in self.stale.items()
-        ]
+        notes += [f"stale: {counted(len(runs), 'run')} ({reason}): not used" for reason, runs in self.stale.items()]
         if self.outdated:
-            notes.append(
-                f"{counted(self.outdated, 'run')} that are done have a measure, a table or a folder yet to be made, or "
-                "measures by other code: prism study run makes them"
-            )
+            lacking = "without a measure, a table or a folder that is asked for, or with measures by other code"
+            notes.append(f"{counted(self.outdated, 'finished run')} {lacking}: {again} them")
         return tuple(notes)
 
 
 @dataclass(frozen=True)
 class StudyPlan:
-    """An estimate of what a study takes, from a pilot.
+    """An estimate of a study's cost, from a pilot.
 
     Attributes:
-        runs: Runs of the study, `done` of them done already, including the pilot.
+        runs: Number of runs; `done` of them are done, including the pilot.
         conditions: Number of conditions (arms x points).
-        seeds: The number of seeds of each condition.
-        pilot: The number of runs of the pilot.
-        cpu_hours: CPU hours of all runs, estimated from the pilot; `cpu_hours_left` of those that are not done.
-        wall_hours: Hours that are left, with `workers` runs at the same time.
-        calls: LLM calls of all runs; None without a pilot.
+        seeds: Number of seeds of each condition.
+        pilot: Number of runs of the pilot.
+        cpu_hours: CPU hours of all runs; `cpu_hours_left` of those that are not done. None without a finished run.
+        wall_hours: Hours left with `workers` simultaneous runs.
+        calls: LLM calls of all runs; None without a finished run.
         widths: The result of `comparisons.expected_width`.
-        notes: The notes of the design, of the status and of collecting, and failures.
     """
 
     runs: int
@@ -104,7 +97,7 @@ class StudyPlan:
 
 
 def study_status(design: StudyDesign, folder: StudyFolder) -> StudyStatus:
-    """Return the progress of a study. Nothing is run, and nothing is written."""
+    """Return the status of a study; nothing is run or written."""
     versions, counts, failures, planned_names = measure_versions(design), Counter[str](), [], set()
     stale: dict[str, list[str]] = {}
     why_skipped: dict[str, str] = {}
@@ -124,26 +117,18 @@ def study_status(design: StudyDesign, folder: StudyFolder) -> StudyStatus:
         for entry in known.entries():
             if entry.run not in planned_names:
                 stale.setdefault(_why_stale(entry, design), []).append(entry.run)
-    return StudyStatus(
-        planned=design.n_runs,
-        done=counts["done"],
-        failed=counts["failed"],
-        missing=counts["missing"],
-        outdated=counts["outdated"],
-        failures=tuple(failures),
-        stale=stale,
-        skipped=counts["skipped"],
-        why_skipped=why_skipped,
-    )
+    done, failed, missing = counts["done"], counts["failed"], counts["missing"]
+    progress = design.n_runs, done, failed, missing, counts["outdated"]
+    return StudyStatus(*progress, tuple(failures), stale, counts["skipped"], why_skipped)
 
 
 def _why_stale(entry: Entry, design: StudyDesign) -> str:
     alike = [c.identity for c in design.conditions if c.identity.config == entry.identity.config]
     if entry.identity in alike:
-        return "its seed is none of the study's"
+        return "its seed is not in the study"
     if any(identity.data == entry.identity.data for identity in alike):
         return "the code has changed"
-    return "a file that it reads has changed" if alike else "its condition is not in the study, or was changed"
+    return "an input file has changed" if alike else "its condition is not in the study"
 
 
 def run_study(
@@ -156,24 +141,22 @@ def run_study(
     retry: bool = True,
     on_run: Callable[[Progress], object] = lambda progress: None,
 ) -> StudyResult:
-    """Run what is missing of a study, and return its result; `text` is the study file, kept beside the results.
+    """Run the missing runs of a study, and return its result; `text` is the content of the study file.
 
-    Raises:
-        DataError: If the folder cannot be used, or another process runs the study.
-        KeyboardInterrupt: When the user ends it; what was done is kept, and the same call continues.
+    Finished runs stay after a KeyboardInterrupt, and the same call continues.
     """
     with folder.locked(shard):
         describe_study(design, folder, text)
         progress = run_missing(design, folder, engine, shard=shard, retry=retry, on_run=on_run)
         notes = []
         if progress.held_back:
-            made = f"{progress.calls:,} LLM calls were made, of at most {design.params.limits.calls:,}"
-            notes.append(f"limits.calls: {made}: {counted(progress.held_back, 'run')} not begun")
+            calls = f"{progress.calls:,} LLM calls of at most {design.params.limits.calls:,}"
+            notes.append(f"limits.calls: {calls}: {counted(progress.held_back, 'run')} did not start")
         return collect_result(design, folder, notes=tuple(notes))
 
 
 def collect_result(design: StudyDesign, folder: StudyFolder, *, notes: tuple[str, ...] = ()) -> StudyResult:
-    """Collect the runs in the folder, and return the result. Nothing is run."""
+    """Collect the runs in the folder, and return the result; nothing is run."""
     notes = (*notes, *collect(design, folder))
     table, status = run_table(design, folder), study_status(design, folder)
     analysis = analyse(table, design.params.expect)
@@ -204,10 +187,7 @@ def plan_study(
 ) -> StudyPlan:
     """Run a pilot, the first two seeds of some conditions, and return an estimate of the whole study.
 
-    The runs of the pilot belong to the study and are not run again.
-
-    Raises:
-        DataError: As for `run_study`.
+    The runs of the pilot belong to the study and are not repeated.
     """
     conditions = _pilot_conditions(design)
     pilot = [design.planned_run(condition, seed) for seed in design.seeds[:PILOT_SEEDS] for condition in conditions]
@@ -239,11 +219,11 @@ def plan_study(
 
 
 def _pilot_conditions(design: StudyDesign) -> list[Condition]:
-    """Return the first condition and those that differ from it in one value, taking turns by which value it is.
+    """Return the first condition and others that differ from it in one value, taking turns between values.
 
-    If there are none, as among sampled points, take conditions spread over the design.
+    If there are none, as among sampled points, the others are spread over the design.
     """
-    first, *others = [each for each in design.conditions if each.number not in design.skipped] or design.conditions
+    first, *others = [c for c in design.conditions if c.number not in design.skipped] or design.conditions
     by_difference: dict[int, list[Condition]] = {}
     for other in others:
         pairs = zip((first.arm, *first.point), (other.arm, *other.point), strict=True)

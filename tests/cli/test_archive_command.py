@@ -42,11 +42,11 @@ def test_of_a_run_without_an_end_its_status_is_told_and_that_nothing_is_to_be_re
         run(nested(SMALL | {"rounds": 2}), pictures=False, on_round=stop)
     [folder] = folders()
     code, out, err = prism("archive", folder)
-    told = f"the end of the run: its status is {status}, so there is nothing to repeat"
+    told = f"the end of the run: its status is {status}, so it cannot be repeated"
     assert (code, err, out.splitlines()[1]) == (0, "", f"left out: {told}")
     with zipfile.ZipFile(folders()[-1]) as packed:
         readme = packed.read("README.md").decode()
-    assert readme.endswith(f"so `prism replay` repeats nothing of it.\n\nNot in here:\n\n- {told}\n")
+    assert readme.endswith(f"so `prism replay` cannot repeat it.\n\nNot included:\n\n- {told}\n")
     assert prism("archive", "--check", folders()[-1])[1].startswith(f"left out when packed: {told}\n")
 
 

@@ -15,7 +15,7 @@ from prism_mesa.analysis.explain.why import why
 from prism_mesa.api.runs import branch, resume, run
 from prism_mesa.runs.config import make_config
 from prism_mesa.social.user_objects import objects_named
-from prism_mesa.studies.measures.catalogue import measured
+from prism_mesa.studies.measures.catalogue import compute_measures
 from prism_mesa.studies.measures.finished import finished_run
 from prism_mesa.view.plots.drawing import draw_run
 from prism_mesa.view.plots.opinions import opinions_figure
@@ -53,7 +53,7 @@ def test_tables_summary_and_measures_say_the_same(made):
     assert min(summary["drawn_on"], summary["pushed_away"]) > 10
     leaning = agents["leaning"]
     names = [f"opinion_{name}@leaning" for name in ("mean", "variance", "bimodality")]
-    assert list(measured(finished_run(made[0]), names).values()) == pytest.approx(
+    assert list(compute_measures(finished_run(made[0]), names).values()) == pytest.approx(
         [leaning.mean(), leaning.var(ddof=0), summary["after"]["bimodality"]]
     )
     [told] = [text for what, text in run_lines(made[0].summary) if what == "opinions"]

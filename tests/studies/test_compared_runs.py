@@ -167,7 +167,7 @@ def test_runs_of_other_lengths_are_compared_as_far_as_both_go(runs, tmp_path):
     found = compare(runs["chronological", 1], longer)
     assert found.rounds["round"].max() == 2
     assert (found.first_divergence, len(found.measures)) == (None, 0)
-    assert "they have 3 to 5 rounds: only the first 3 and no measures are compared" in found.notes
+    assert "runs have 3 to 5 rounds: only the first 3 and no measures are compared" in found.notes
 
 
 def test_a_run_that_was_broken_off_is_compared_as_far_as_it_came(base):
@@ -192,7 +192,7 @@ def test_a_branch_says_where_it_parted_and_what_differs_before(base):
     found = quick(base, other, why=False)
     assert found.can_differ_from == 2
     assert found.branched["other"].run == "base"
-    assert any("they branched in round 2, but differ before it" in note for note in found.notes)
+    assert any("the runs branched in round 2, but differ before" in note for note in found.notes)
 
 
 def test_nations_are_compared_by_quarter(tmp_path):
@@ -225,12 +225,12 @@ def test_what_cannot_be_compared_is_refused(runs, base, tmp_path):
     broken = copied(base, "broken")
     (broken / "transitions.parquet").write_bytes(b"dear diary")
     for left, right, fault in (
-        (run, run, "is given twice"),
+        (run, run, "occurs twice"),
         (run, "nowhere", "nowhere: no run there"),
         ([run, runs["chronological", 2]], runs["random", 3], "no seed is on both sides"),
-        ([run, base], runs["random", 1], r"seed 1: .* both on one side"),
+        ([run, base], runs["random", 1], r"seed 1: .* on one side"),
         (run, nations(tmp_path, "nothing"), r"is a run of a platform, .* of nations"),
-        (run, empty, r"empty: holds no round .*\(status done\)"),
+        (run, empty, r"empty: no round to compare .*\(status done\)"),
         (run, damaged, "table 'rounds' is damaged: round 1,000,000,000"),
         (run, broken, r"transitions\.parquet: cannot be read"),
     ):
@@ -288,7 +288,7 @@ def test_what_was_posted_in_a_round_that_was_broken_off_is_no_difference(base):
             None,
             "is written for whole runs, and the runs have different rounds",
         )
-        assert "stopped within a round, so measures of whole runs are left out: broken" in found.notes
+        assert "stopped within a round, so measures are left out: broken" in found.notes
 
 
 def test_input_files_and_code_that_differ_are_settings_that_do(base):

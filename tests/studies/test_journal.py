@@ -122,8 +122,8 @@ def read_all(file):
 @pytest.mark.parametrize(
     ("damage", "why"),
     [
-        (text, "is damaged, or no journal of a study"),
-        (damaged_page, "rename it to journal.sqlite.damaged, and its runs are run again"),
+        (text, "is damaged or not a study's journal"),
+        (damaged_page, "rename it to journal.sqlite.damaged"),
         (changed("runs", "facts", '{"calls": "x"}'), "run 'a': facts: "),
         (changed("runs", "facts", "[" * 100_000), "run 'a': facts: "),
         (changed("runs", "measures", '{"likes": ["1", "many", 0]}'), "run 'a': measures: likes"),
@@ -171,7 +171,7 @@ def test_a_query_without_end_in_place_of_a_table_is_refused_and_not_asked(tmp_pa
         endless = "with recursive c(x) as (select 1 union all select x + 1 from c)"
         db.execute(f"create view {table} as {endless} select others.* from others, c")
     for read in (lambda: Journals([file]), lambda: Journal(file)):
-        with pytest.raises(DataError, match=rf"is damaged, or no journal of a study \({table} is no table\)"):
+        with pytest.raises(DataError, match=rf"is damaged or not a study's journal \({table} is no table\)"):
             read()
     [found] = listed(tmp_path)
     assert f"{table} is no table" in found.error

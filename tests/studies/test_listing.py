@@ -158,7 +158,7 @@ def test_a_study_is_running_while_somebody_runs_it(shard, tmp_path):
     with StudyFolder(folder).locked(shard):
         assert only(tmp_path).state == "running, 1 of 4 runs done"
         for other in (WHOLE, shard):
-            with pytest.raises(DataError, match="another process runs this study now"):
+            with pytest.raises(DataError, match="another process is running this study"):
                 StudyFolder(folder).locked(other).__enter__()
     assert only(tmp_path).state == "incomplete, 1 of 4 runs done"
 

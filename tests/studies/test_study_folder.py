@@ -52,16 +52,16 @@ def test_passwords_are_not_written_into_the_folder(tmp_path):
 def test_the_folder_of_something_else_is_left_alone(tmp_path):
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.txt").write_text("years of work")
-    with pytest.raises(DataError, match="holds no study but something else"):
+    with pytest.raises(DataError, match="is not the folder of a study"):
         open_folder(design_of(), tmp_path)
     (tmp_path / "mine" / "study.json").write_text("[")
     with pytest.raises(DataError, match="cannot be read"):
         open_folder(design_of(), tmp_path)
     (tmp_path / "mine" / "study.json").write_text(json.dumps({"kind": "run"}))
-    with pytest.raises(DataError, match="is not what a study writes"):
+    with pytest.raises(DataError, match="is not the manifest of a study"):
         open_folder(design_of(), tmp_path)
     (tmp_path / "other").write_text("a file")
-    with pytest.raises(DataError, match="is no folder"):
+    with pytest.raises(DataError, match="is not a folder"):
         open_folder(design_of(name="other"), tmp_path)
 
 
@@ -79,11 +79,11 @@ def test_two_drivers_never_share_a_folder_but_shards_do(tmp_path):
     folder = made(design_of(), tmp_path)
     with folder.locked(WHOLE):
         for shard in (WHOLE, Shard(1, 2)):
-            with pytest.raises(DataError, match="another process runs this study now"), folder.locked(shard):
+            with pytest.raises(DataError, match="another process is running this study"), folder.locked(shard):
                 pass
     with folder.locked(Shard(1, 2)), folder.locked(Shard(2, 2)):
         for shard in (WHOLE, Shard(1, 2)):
-            with pytest.raises(DataError, match="another process runs this study now"), folder.locked(shard):
+            with pytest.raises(DataError, match="another process is running this study"), folder.locked(shard):
                 pass
     with folder.locked(WHOLE):
         pass

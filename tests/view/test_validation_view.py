@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from prism_mesa.runs.config import Config
-from prism_mesa.studies.validation.real import carried
+from prism_mesa.studies.validation.real import built_in_values
 from prism_mesa.studies.validation.targets import CASCADES
 from prism_mesa.studies.validation.validation import BESIDE, Validation, target_rows
 from prism_mesa.studies.validation.variants import Match
@@ -22,8 +22,8 @@ from prism_mesa.view.validation.words import broken, data_used, joint, validatio
 
 
 def rows(excused=lambda target: "", **columns):
-    real = {name: [value] * 3 for name, value in carried().values.items()}
-    return target_rows(pd.DataFrame({**real, **columns, "status": "done"}), carried(), excused)
+    real = {name: [value] * 3 for name, value in built_in_values().values.items()}
+    return target_rows(pd.DataFrame({**real, **columns, "status": "done"}), built_in_values(), excused)
 
 
 def curves():
@@ -58,7 +58,7 @@ def validation():
         matches={"one_probability": Match(0.2, 1.01)},
         curves=curves(),
         runs=pd.DataFrame({"arm": ["full", "one_probability"]} | RATES),
-        real=carried(),
+        real=built_in_values(),
         notes=("a note",),
     )
 
@@ -82,7 +82,7 @@ def test_a_variant_breaks_what_the_full_model_reaches(validation):
     lost = broken(validation, validation.variants["one_probability"])
     assert {row.target.measure for row in lost} == set(CASCADES[2:])  # not burstiness, which both miss
     off, breaks, rate = variant_lines(validation, "one_probability")
-    assert off == "every impression is reshared with one probability, whatever is read and by whom"
+    assert off == "all impressions are reshared with the same probability"
     assert breaks.startswith("breaks: mean size of a cascade 5, ")
     assert breaks.endswith("(of 6 targets of cascades 4 outside)")
     assert rate == "reshares per impression: 1.1 times the full model's, matched (threshold 0.2)"

@@ -1,1 +1,1 @@
-"""Fit parameters to targets by simulation, and report how well the data identify each."""
+"""Fit parameters to targets by simulation, and report how well the data identify them."""

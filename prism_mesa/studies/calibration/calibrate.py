@@ -1,7 +1,7 @@
-"""Fit parameters to targets: propose trials, run them, and learn from their measures.
+"""Fits parameters to targets: proposes trials, runs them, and learns from their measures.
 
-Trials come in batches. Each batch depends on all results before it, and on nothing else, so the trials are the same
-for any number of workers and interruptions.
+A batch of trials depends only on all earlier results, so trials are the same for any number of workers and
+interruptions.
 """
 
 import time
@@ -17,7 +17,7 @@ from scipy.stats import qmc
 from prism_mesa.errors import ConfigError, RunError
 from prism_mesa.streams import Floats, digest64
 from prism_mesa.studies.calibration.plan import RUNS, CalibrationFolder, CalibrationPlan, How, Trial
-from prism_mesa.studies.calibration.result import CalibrationResult, TrialResult, judged, write_result
+from prism_mesa.studies.calibration.result import CalibrationResult, TrialResult, judge_trials, write_result
 from prism_mesa.studies.calibration.surrogate import SKLEARN, Surrogate, best_guess, load, probe
 from prism_mesa.studies.driver import Engine, Progress, run_missing
 from prism_mesa.studies.folder import WHOLE
@@ -28,11 +28,9 @@ FITTED: Final = "fitted"  # the arm of the fitted world
 
 @dataclass(frozen=True)
 class Budget:
-    """Limits of a calibration.
+    """Limits of a calibration; None: no limit.
 
-    Attributes:
-        runs: Runs of all trials, including failed ones and those of earlier calls. None: no limit.
-        minutes: Wall minutes from now, after which no batch begins. None: no limit.
+    `runs` counts all trials, failed ones and those of earlier calls included. No batch begins after `minutes` from now.
     """
 
     runs: int | None = None
@@ -40,18 +38,16 @@ class Budget:
 
 
 def resolve_budget(plan: CalibrationPlan, runs: int | None, minutes: float | None) -> Budget:
-    """Return the budget of a call: its own, else that of the file, else `RUNS` runs.
-
-    Raises:
-        ConfigError: If it is not enough for two trials.
-    """
+    """Return the budget of a call, else of the file, else `RUNS` runs; raise ConfigError for fewer than two trials."""
     if runs is None and minutes is None:
         runs, minutes = plan.params.runs, plan.params.minutes
     if runs is None and minutes is None:
         runs = RUNS
     least = 2 * len(plan.seeds)
     if runs is not None and runs < least:
-        raise ConfigError(f"{plan.where}: runs: {runs} are fewer than two trials of {len(plan.seeds)} seeds: {least}")
+        raise ConfigError(
+            f"{plan.where}: runs: give at least {least} (two trials of {len(plan.seeds)} seeds), not {runs}"
+        )
     return Budget(runs, minutes)
 
 
@@ -64,23 +60,19 @@ def calibrate(
     text: str = "",
     on_run: Callable[[Progress], object] = lambda progress: None,
 ) -> CalibrationResult:
-    """Fit, run the fitted world with new seeds, and return the result; arguments as for `api.calibrations.Calibration`.
+    """Fit, run the fitted world with new seeds, and return the result (see `api.calibrations.Calibration`).
 
-    Raises:
-        ConfigError: If Optuna or scikit-learn is not installed.
-        DataError: If the folder cannot be used, or another process uses it.
-        RunError: If all trials failed.
-        KeyboardInterrupt: When the user stops it; results are kept, and the same call continues.
+    Results stay after a KeyboardInterrupt, and the same call continues.
     """
     load("optuna", "optuna")
     load(SKLEARN, "scikit-learn")
-    with folder.locked(WHOLE, "another process runs this calibration now; wait for it"):
+    with folder.locked(WHOLE, "another process is running this calibration: wait for it"):
         folder.describe_plan(plan, text)
         results = _trials(plan, folder, engine, budget, on_run)
         done = [result for result in results if result.objective is not None]
         if not done:
             reason = results[0].reason if results else "none was run"
-            raise RunError(f"{folder.path}: none of {len(results)} trials came to a good end; the first: {reason}")
+            raise RunError(f"{folder.path}: all {len(results)} trials failed; the first: {reason}")
         best = min(done, key=lambda result: (result.objective or 0.0, result.trial.number))
         measures = [*plan.params.fit, *plan.params.holdout]
         report = plan.study({FITTED: best.trial.values}, plan.report_seeds, measures)
@@ -101,40 +93,40 @@ def _trials(
     trials, results, so_far = folder.trials(plan), list[TrialResult](), Progress(0)
     while len(results) < most and (time.monotonic() < ends or not results):
         if len(trials) <= len(results):
-            trials += _proposed(plan, results)
-            folder.keep_trials(trials)
+            trials += _propose(plan, results)
+            folder.write_trials(trials)
         size = plan.params.batch
         batch = trials[len(results) : (len(results) // size + 1) * size]
         batch = batch[: int(min(len(batch), most - len(results)))]
         design = plan.study({trial.name: trial.values for trial in batch}, plan.seeds, list(plan.params.fit))
         planned = most * len(plan.seeds) if most < inf else so_far.planned + design.n_runs
 
-        def overall(now: Progress, planned: float = planned, before: Progress = so_far) -> Progress:
+        def total(now: Progress, planned: float = planned, before: Progress = so_far) -> Progress:
             return Progress(int(planned), before.done + now.done, before.failed + now.failed, now.calls)
 
-        def report(now: Progress, overall: Callable[[Progress], Progress] = overall) -> None:
-            on_run(overall(now))
+        def report(now: Progress, total: Callable[[Progress], Progress] = total) -> None:
+            on_run(total(now))
 
-        so_far = overall(run_missing(design, folder, engine, retry=False, on_run=report))
-        with folder.journals() as known:
-            results += judged(batch, design, known, plan.params.fit)
+        so_far = total(run_missing(design, folder, engine, retry=False, on_run=report))
+        with folder.journals() as journals:
+            results += judge_trials(batch, design, journals, plan.params.fit)
     return results
 
 
-def _proposed(plan: CalibrationPlan, results: Sequence[TrialResult]) -> list[Trial]:
-    """Return the next batch of trials, given the results of all before it."""
+def _propose(plan: CalibrationPlan, results: Sequence[TrialResult]) -> list[Trial]:
+    """Return the next batch of trials, given all earlier results."""
     at, size = len(results), plan.params.batch
     places: list[tuple[How, Floats]] = []
     if at < plan.first:
-        evenly = spread(max(plan.first, at + size), len(plan.axes), plan.params.seed)
+        evenly = spread_points(max(plan.first, at + size), len(plan.axes), plan.params.seed)
         places += [("spread", place) for place in evenly[at : min(at + size, plan.first)]]
     if left := size - len(places):
-        places += _learned(plan, results, left)
+        places += _propose_near_targets(plan, results, left)
     return [Trial(at + number, how, plan.values(place)) for number, (how, place) in enumerate(places)]
 
 
-def _learned(plan: CalibrationPlan, results: Sequence[TrialResult], n: int) -> list[tuple[How, Floats]]:
-    """Return `n` places: the last is the surrogate's lowest, one probes a profile, the others are TPE's."""
+def _propose_near_targets(plan: CalibrationPlan, results: Sequence[TrialResult], n: int) -> list[tuple[How, Floats]]:
+    """Return `n` places: the last minimises the surrogate, one probes a profile, and TPE draws the others."""
     points = np.array([plan.place(result.trial.values) for result in results]).reshape(-1, len(plan.axes))
     objectives = [result.objective for result in results]
     done = [place for place, objective in enumerate(objectives) if objective is not None]
@@ -150,21 +142,19 @@ def _learned(plan: CalibrationPlan, results: Sequence[TrialResult], n: int) -> l
         chosen.append(("guess", best_guess(surrogate, points[done], seed=seed)))
         if len(chosen) > n:
             chosen = [chosen[turn % 2]]
-    n_likely = n - len(chosen)
-    places = likely(points, objectives, n_likely, seed=seed) if n_likely else np.zeros((0, points.shape[1]))
-    return [*(("likely", place) for place in places), *chosen]
+    return [*(("likely", place) for place in likely_points(points, objectives, n - len(chosen), seed=seed)), *chosen]
 
 
-def spread(n: int, n_axes: int, seed: int) -> Floats:
+def spread_points(n: int, n_axes: int, seed: int) -> Floats:
     """Return the first `n` places of a scrambled Sobol sequence, shape (n, axes)."""
     sequence = qmc.Sobol(n_axes, rng=digest64("calibration/spread", str(seed)))
     return np.asarray(sequence.random_base2(int(np.ceil(np.log2(n)))))[:n]
 
 
-def likely(points: Floats, objectives: Sequence[float | None], n: int, *, seed: int) -> Floats:
-    """Return `n` places by Optuna's multivariate tree-structured Parzen estimator (Bergstra et al. 2011).
+def likely_points(points: Floats, objectives: Sequence[float | None], n: int, *, seed: int) -> Floats:
+    """Return `n` places that keep apart, by Optuna's tree-structured Parzen estimator (Bergstra et al. 2011).
 
-    The objective of a trial that failed is None. Each place keeps away from those before it.
+    The objective of a failed trial is None.
     """
     optuna = load("optuna", "optuna")
     level = optuna.logging.get_verbosity()

@@ -1,4 +1,4 @@
-"""A calibration: its file, checked; the studies that its trials are; and its folder."""
+"""A calibration: its checked file, the studies that run its trials, and its folder."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -21,12 +21,12 @@ from prism_mesa.studies.design.points import check_keys, is_whole
 from prism_mesa.studies.design.study_design import StudyDesign, design_study
 from prism_mesa.studies.folder import StudyFolder, read_json, write_text
 from prism_mesa.studies.measures.catalogue import find_measure
-from prism_mesa.studies.params import NAME, flat, study_params
+from prism_mesa.studies.params import NAME, RunLimits, flat, study_params
 
 RISE: Final = 3.84
 """Rise of the objective at the ends of a 95 % interval: the quantile of chi-squared with one degree of freedom."""
 
-FAR: Final = 10.0  # distance, in tolerances, of a measure that is not defined in any run of a trial
+FAR: Final = 10.0  # distance, in tolerances, of an undefined measure
 RUNS: Final = 200  # the budget if neither the file nor the call sets runs or minutes
 _MOST_SEEDS: Final = 1000
 
@@ -39,7 +39,7 @@ class Span(Params):
     log: bool = Field(False, description="whether the scale is logarithmic; requires low above 0")
 
     @model_validator(mode="after")
-    def _is_a_span(self) -> Self:
+    def _check_ends(self) -> Self:
         if not self.low < self.high:
             raise ValueError(f"low must be below high, not {self.low:g} and {self.high:g}")
         if self.log and self.low <= 0:
@@ -52,16 +52,9 @@ class Target(Params):
 
     target: float = Field(description="target value of the measure, as a mean over seeds")
     tolerance: float = Field(
-        gt=0, description="tolerance: the distance from the target that counts as one unit; up to one is inside"
+        gt=0, description="the distance from the target that counts as one unit; up to one unit is inside"
     )
     data: str = Field(min_length=1, max_length=200, description="name of its dataset")
-
-
-class RunLimits(Params):
-    """Limits of a run; null: no limit."""
-
-    seconds: float | None = Field(None, gt=0, description="wall seconds after which it is ended")
-    memory_gb: float | None = Field(None, gt=0, description="memory in GB above which it is ended")
 
 
 class CalibrationParams(Params):
@@ -97,44 +90,41 @@ class CalibrationParams(Params):
 
     @field_validator("base", mode="before")
     @classmethod
-    def _is_text_or_values(cls, value: object) -> object:
+    def _check_base(cls, value: object) -> object:
         if not isinstance(value, str | Mapping):
             raise ValueError("give a file, or values by key")
         return value
 
     @field_validator("parameters", mode="before")
     @classmethod
-    def _may_be_pairs(cls, value: object) -> object:
+    def _allow_pairs(cls, value: object) -> object:
         """Accept ``[low, high]``."""
         if not isinstance(value, Mapping):
-            raise ValueError("give each key its range, as {agents.activity: [0.05, 0.5]}")
+            raise ValueError("give keys with ranges: {agents.activity: [0.05, 0.5]}")
         pairs = {key: span for key, span in value.items() if isinstance(span, list | tuple) and len(span) == 2}
         return dict(value) | {key: {"low": low, "high": high} for key, (low, high) in pairs.items()}
 
     @field_validator("fit", "holdout", mode="before")
     @classmethod
-    def _may_be_empty(cls, value: object) -> object:
+    def _allow_none(cls, value: object) -> object:
         return {} if value is None else value
 
     @model_validator(mode="after")
-    def _holds_out_other_data(self) -> Self:
+    def _check_holdout(self) -> Self:
         fitted = {"".join(target.data.casefold().split()): measure for measure, target in self.fit.items()}
         for measure, target in self.holdout.items():
             if same := fitted.get("".join(target.data.casefold().split())):
-                raise ValueError(
-                    f"holdout: {measure}: {target.data!r} is data of fit: {same} too: hold out what the fit does not "
-                    "see, or move it to fit"
-                )
+                raise ValueError(f"holdout: {measure}: fit: {same} has the same data {target.data!r}; move it to fit")
         return self
 
     @model_validator(mode="after")
-    def _each_key_has_one_owner(self) -> Self:
+    def _check_keys(self) -> Self:
         fixed = dict(flat(self.set))
         if both := fixed.keys() & self.parameters.keys():
-            raise ValueError(f"set: {min(both)}: stands in 'parameters' too; leave it out of one of them")
+            raise ValueError(f"set: {min(both)}: is in 'parameters', too; leave it out of one of them")
         for group, keys in (("set", fixed), ("parameters", self.parameters)):
             if "seed" in keys:
-                raise ValueError(f"{group}: seed: the calibration's own key 'seeds' says which seeds there are")
+                raise ValueError(f"{group}: seed: use the calibration's key 'seeds'")
         return self
 
 
@@ -144,24 +134,13 @@ def read_calibration(file: str | Path) -> CalibrationParams:
 
 
 def calibration_params(values: Mapping[str, Any], where: str) -> CalibrationParams:
-    """Return values as the parameters of a calibration.
-
-    Raises:
-        ConfigError: If a key or a value is wrong.
-    """
-    if not isinstance(values, Mapping):
-        raise ConfigError(f"{where}: a calibration is written as keys and values")
+    """Return the parameters of a calibration."""
     return validated(CalibrationParams, values, where)
 
 
 @dataclass(frozen=True)
 class Axis:
-    """A parameter and its range, scaled to 0..1.
-
-    Attributes:
-        log: Whether places are proportional to the logarithm of values.
-        whole: Whether values are whole numbers.
-    """
+    """A parameter and its range, scaled to 0..1, logarithmically if `log`; `whole` for integers."""
 
     key: str
     low: float
@@ -170,41 +149,33 @@ class Axis:
     whole: bool = False
 
     def value(self, place: float) -> float | int:
-        """Return the value at a place from 0 to 1, rounded to six digits, so that a file states what was run.
+        """Return the value at a place from 0 to 1, rounded to six digits, so that files hold the exact value.
 
         >>> Axis("agents.activity", 0.01, 1, log=True).value(0.5)
         0.1
         """
-        inside = min(max(place, 0.0), 1.0)
-        if self.log:
-            value = exp(log(self.low) + inside * (log(self.high) - log(self.low)))
-        else:
-            value = self.low + inside * (self.high - self.low)
+        low, high = self._scale(self.low), self._scale(self.high)
+        scaled = low + min(max(place, 0.0), 1.0) * (high - low)
+        value = exp(scaled) if self.log else scaled
         return round(value) if self.whole else min(max(float(f"{value:.6g}"), self.low), self.high)
 
     def place(self, value: float) -> float:
         """Return the position of a value, 0 to 1."""
-        if self.log:
-            place = (log(max(value, self.low)) - log(self.low)) / (log(self.high) - log(self.low))
-        else:
-            place = (value - self.low) / (self.high - self.low)
-        return min(max(place, 0.0), 1.0)
+        low, high = self._scale(self.low), self._scale(self.high)
+        return min(max((self._scale(max(value, self.low)) - low) / (high - low), 0.0), 1.0)
+
+    def _scale(self, value: float) -> float:
+        return log(value) if self.log else value
 
 
 type Values = dict[str, float | int]
 
 _QUESTION: Final = "Which values of some parameters meet some targets?"
-_PER_PARAMETER: Final = 6
-_FEWEST: Final = 8
 
 
 @dataclass(frozen=True)
 class CalibrationPlan:
-    """A checked calibration.
-
-    Attributes:
-        notes: Keys without effect, and limits of the design.
-    """
+    """A checked calibration; `notes` has keys without effect, and limits of the design."""
 
     params: CalibrationParams
     name: str
@@ -217,18 +188,18 @@ class CalibrationPlan:
 
     @property
     def seeds(self) -> list[int]:
-        """The seeds of each trial, the same for all, so that trials share random numbers."""
+        """The seeds of all trials, which so share random numbers."""
         return list(range(1, self.params.seeds + 1))
 
     @property
     def report_seeds(self) -> list[int]:
-        """The seeds of the fitted world, which no trial uses."""
+        """The seeds of the fitted world, different from those of trials."""
         return [self.params.seeds + number for number in range(1, self.params.report_seeds + 1)]
 
     @property
     def first(self) -> int:
         """Number of evenly spread trials at the start."""
-        return self.params.first or max(_FEWEST, _PER_PARAMETER * len(self.axes))
+        return self.params.first or max(8, 6 * len(self.axes))
 
     def values(self, place: Floats) -> Values:
         """Return the values of the parameters at a place, shape (axes,)."""
@@ -245,7 +216,7 @@ class CalibrationPlan:
         values = {
             "question": _QUESTION,
             "base": self._values,
-            "arms": {name: dict(changes) for name, changes in arms.items()},
+            "arms": arms,
             "seeds": list(seeds),
             "measures": list(dict.fromkeys(measures)),
             "keep": "measures",
@@ -256,11 +227,7 @@ class CalibrationPlan:
 
 
 def plan_calibration(params: CalibrationParams, name: str, where: str) -> CalibrationPlan:
-    """Return a calibration that is ready to run; small models at its bounds are made to check it.
-
-    Raises:
-        ConfigError: If a key, a value or a measure is wrong, or a model cannot be made at the bounds.
-    """
+    """Return a calibration that is ready to run, checked with small models at its bounds."""
     check_keys(params.parameters, f"{where}: parameters")
     for group, targets in (("fit", params.fit), ("holdout", params.holdout)):
         for measure in targets:
@@ -276,7 +243,7 @@ def plan_calibration(params: CalibrationParams, name: str, where: str) -> Calibr
         params, params.name or name, where, base, axes, identify_config(base), _notes(params), values
     )
     lows, highs = ({axis.key: axis.value(end) for axis in axes} for end in (0.0, 1.0))
-    for bounds in (lows, highs):  # so that errors name the parameters, not the arms of the study below
+    for bounds in (lows, highs):  # so that errors name parameters, not arms of the study below
         validated(Config, merged(values, nested(bounds)), f"{where}: parameters")
     ends = plan.study({"lowest": lows, "highest": highs}, [1], list(params.fit), f"{where}: parameters")
     without_effect = [note for note in check_models(ends) if any(axis.key in note for axis in axes)]
@@ -288,10 +255,10 @@ def _axis(key: str, span: Span, base: Mapping[str, Any], where: str) -> Axis:
     for part in key.split("."):
         value = value[part] if isinstance(value, Mapping) else None
     if isinstance(value, str | bool | list):
-        raise ConfigError(f"{where}: parameters: {key}: choices cannot be fitted, only numbers (here: {shown(value)})")
+        raise ConfigError(f"{where}: parameters: {key}: must be a number to be fitted, not {shown(value)}")
     whole = is_whole(key)
     if whole and not (span.low.is_integer() and span.high.is_integer()):
-        raise ConfigError(f"{where}: parameters: {key}: takes whole numbers, not {span.low:g} to {span.high:g}")
+        raise ConfigError(f"{where}: parameters: {key}: give whole numbers, not {span.low:g} to {span.high:g}")
     return Axis(key, span.low, span.high, span.log, whole)
 
 
@@ -299,12 +266,10 @@ def _notes(params: CalibrationParams) -> tuple[str, ...]:
     notes = []
     n_targets, n_parameters = len(params.fit), len(params.parameters)
     if n_targets < n_parameters:
-        notes.append(
-            f"{counted(n_targets, 'target')} cannot identify {counted(n_parameters, 'parameter')}: "
-            "the profiles show which are left open"
-        )
+        sizes = counted(n_targets, "target"), counted(n_parameters, "parameter")
+        notes.append(f"{sizes[0]} cannot identify {sizes[1]}: the profiles show which are not identified")
     if not params.holdout:
-        notes.append("nothing is held out: how the fitted world does on data that it was not fitted to is not known")
+        notes.append("no target is held out: nothing tests the fitted world on other data")
     return tuple(notes)
 
 
@@ -317,11 +282,11 @@ type How = Literal["spread", "likely", "probe", "guess"]
 
 @dataclass(frozen=True)
 class Trial:
-    """Values of the parameters to try.
+    """Parameter values to try.
 
     Attributes:
-        how: How they were chosen: `spread` evenly; `likely` by Optuna's TPE; `probe`: where a profile is low without
-            a trial that is; `guess`: where the surrogate is lowest.
+        how: How they were chosen: `spread` evenly; `likely` by Optuna's TPE; `probe`: where the surrogate, but no
+            trial, is low; `guess`: where the surrogate is lowest.
     """
 
     number: int
@@ -342,15 +307,11 @@ class CalibrationFolder(StudyFolder):
     """The folder of a calibration: that of a study, with trials."""
 
     def describe_plan(self, plan: CalibrationPlan, text: str) -> None:
-        """Write the manifest of a calibration, and its file (`text`)."""
+        """Write a calibration's manifest and its file, with the content `text`."""
         self.describe(MANIFEST, _identity(plan), text, plan.params, plan.base)
 
     def trials(self, plan: CalibrationPlan) -> list[Trial]:
-        """Return the trials proposed so far.
-
-        Raises:
-            DataError: If the file is damaged, or of other parameters.
-        """
+        """Return the trials proposed so far; raise DataError if their file is damaged or has other parameters."""
         file = self.path / TRIALS
         content = read_json(file) or {"trials": []}
         try:
@@ -359,10 +320,10 @@ class CalibrationFolder(StudyFolder):
             trials = None
         keys = {axis.key for axis in plan.axes}
         if trials is None or any(trial.values.keys() != keys for trial in trials):
-            raise DataError(f"{file}: is not what a calibration writes: remove it, and all is proposed anew")
+            raise DataError(f"{file}: is damaged or of another calibration: remove it to start again")
         return trials
 
-    def keep_trials(self, trials: Sequence[Trial]) -> None:
+    def write_trials(self, trials: Sequence[Trial]) -> None:
         """Write all trials at once."""
         rows = [{"how": trial.how, "values": trial.values} for trial in trials]
         text = ",\n".join(f"  {json.dumps(row)}" for row in rows)
@@ -370,24 +331,18 @@ class CalibrationFolder(StudyFolder):
 
 
 def open_calibration_folder(plan: CalibrationPlan, out: str | Path) -> CalibrationFolder:
-    """Return the folder of a calibration, ``out/<name>``, which may not exist yet.
-
-    Raises:
-        DataError: If it holds something else, or a calibration of other parameters, seeds or base.
-    """
+    """Return the folder of a calibration, ``out/<name>``, new or not; raise DataError if it holds something else."""
     folder, now = CalibrationFolder(Path(out) / plan.name), _identity(plan)
     before = folder.opened(MANIFEST, "calibration")
     differs = [name for name in now if before is not None and before.get(name) != now[name]]
     if differs:
-        raise DataError(
-            f"{folder.path}: is the folder of another calibration (it differs in {', '.join(differs)}); give this one "
-            "another name, or another --out"
-        )
+        other = f"is the folder of another calibration (different: {', '.join(differs)})"
+        raise DataError(f"{folder.path}: {other}; give this one another name, or another --out")
     return folder
 
 
 def _identity(plan: CalibrationPlan) -> dict[str, Any]:
-    """Return everything that trials depend on. Targets are left out: if they change, runs are judged anew."""
+    """Return all values that trials depend on; targets are not among them, because they only judge runs."""
     return {
         "kind": "calibration",
         "name": plan.name,

@@ -1,4 +1,4 @@
-"""The results of a calibration: distances of trials from the targets, the fit, and its tables."""
+"""The results of a calibration: distances from targets, the fitted world, and tables."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -28,8 +28,8 @@ class TrialResult:
 
     Attributes:
         reason: Why it failed; empty if it did not.
-        measures: Means over the seeds in which a measure is defined; NaN if there is none.
-        distances: Of each target, in tolerances: (mean - target) / tolerance; NaN if the mean is.
+        measures: Means over the seeds with a value; NaN without any.
+        distances: Distances from the targets in tolerances: (mean - target) / tolerance; NaN without a mean.
     """
 
     trial: Trial
@@ -40,19 +40,19 @@ class TrialResult:
 
     @property
     def objective(self) -> float | None:
-        """The sum of squared distances, with `FAR` for what is not defined; None if the trial failed."""
+        """The sum of squared distances, `FAR` in place of NaN; None if the trial failed."""
         if self.reason:
             return None
         return float((np.where(np.isnan(self.distances), FAR, self.distances) ** 2).sum())
 
 
 def distance(value: float, target: Target) -> float:
-    """Return how many tolerances a value lies above a target; negative if below."""
+    """Return the distance of a value above a target, in tolerances; negative if below."""
     return (value - target.target) / target.tolerance
 
 
 def arm_measures(design: StudyDesign, known: Journals, arm: str) -> tuple[dict[str, Floats], str, int]:
-    """Return the defined values of each measure over the runs of an arm, why the first failed run failed, and n."""
+    """Return the defined values of measures in an arm, the reason of its first failure, and the number of runs."""
     rows, reason, n = [], "", 0
     for planned in design.runs():
         if planned.condition.arm != arm:
@@ -62,17 +62,17 @@ def arm_measures(design: StudyDesign, known: Journals, arm: str) -> tuple[dict[s
         if entry is not None and entry.done:
             rows.append([entry.measures.get(name, ("", None))[1] for name in design.params.measures])
         elif not reason:
-            why = "was not run" if entry is None else f"{entry.ending}: {entry.reason}"
-            reason = f"seed {planned.seed}: {why}"
+            fault = "was not run" if entry is None else f"{entry.ending}: {entry.reason}"
+            reason = f"seed {planned.seed}: {fault}"
     table = np.array(rows, np.float64).reshape(-1, len(design.params.measures))  # None becomes NaN
     columns = zip(design.params.measures, table.T, strict=True)
     return {name: column[np.isfinite(column)] for name, column in columns}, reason, n
 
 
-def judged(
+def judge_trials(
     trials: Sequence[Trial], design: StudyDesign, known: Journals, fit: Mapping[str, Target]
 ) -> list[TrialResult]:
-    """Return the results of trials, each an arm of a study whose runs are done or failed."""
+    """Return the results of trials, which are arms of a finished study."""
     results = []
     for trial in trials:
         values, reason, n = arm_measures(design, known, trial.name)
@@ -88,21 +88,18 @@ _EXPLORED: Final = 4  # trials that profiles need
 
 @dataclass(frozen=True, repr=False)
 class CalibrationResult:
-    """A calibration and its results.
+    """A calibration and its results, in the folder `calibration_dir`.
 
     Attributes:
-        plan: The calibration.
-        calibration_dir: Its folder.
-        fitted: The values of the parameters in the trial with the least objective.
+        fitted: The parameter values of the trial with the least objective.
         config: The configuration of the fitted world.
         trials: A row for each trial: `trial`, `how`, `status`, `reason`, the parameters, the means of the fitted
             measures, `objective`.
         measures: A row for each target, from runs of the fitted world with new seeds: `set` (`fit`, `holdout`),
             `measure`, `data`, `target`, `tolerance`, `simulated`, `low` and `high` (95 % interval of the mean),
-            `distance` (in tolerances), `inside` (up to one), `n` (runs in which it is defined).
-        profiles: What the data say about each parameter; None with fewer than four trials that did not fail.
-        runs: The number of runs of trials, including failed ones.
-        notes: Notes for the reader.
+            `distance` (in tolerances), `inside` (up to one), `n` (runs with a value).
+        profiles: How well the data identify the parameters; None with fewer than four successful trials.
+        runs: Number of runs of trials, including failed runs.
     """
 
     plan: CalibrationPlan
@@ -117,7 +114,7 @@ class CalibrationResult:
 
     @property
     def config_file(self) -> Path:
-        """The file of the configuration, for ``prism run``."""
+        """The configuration file of the fitted world, for ``prism run``."""
         return self.calibration_dir / CONFIG
 
     @one_line
@@ -172,17 +169,9 @@ def _row(target: Target, values: Floats) -> dict[str, Any]:
     mean = float(values.mean()) if len(values) else nan
     [low], [high] = interval(values[:, None])
     off = distance(mean, target)
-    return {
-        "data": target.data,
-        "target": target.target,
-        "tolerance": target.tolerance,
-        "simulated": mean,
-        "low": float(low),
-        "high": float(high),
-        "distance": off,
-        "inside": bool(abs(off) <= 1.0),
-        "n": len(values),
-    }
+    simulated = {"simulated": mean, "low": float(low), "high": float(high), "distance": off}
+    expected = {"data": target.data, "target": target.target, "tolerance": target.tolerance}
+    return {**expected, **simulated, "inside": bool(abs(off) <= 1.0), "n": len(values)}
 
 
 def _profiles(plan: CalibrationPlan, results: Sequence[TrialResult], best: TrialResult) -> Profiles | None:
@@ -200,22 +189,17 @@ def _notes(results: Sequence[TrialResult], reason: str, best: TrialResult, plan:
     notes = []
     if failed:
         first = f"trial {failed[0].trial.number}: {failed[0].reason}"
-        notes.append(
-            f"{counted(len(failed), 'trial')} of {len(results)} failed, and count for nothing; the first: {first}"
-        )
-    undefined = [
-        name
-        for name in plan.params.fit
-        if any(np.isnan(result.measures[name]) for result in results if not result.reason)
-    ]
+        notes.append(f"{counted(len(failed), 'trial')} of {len(results)} failed and do not count; the first: {first}")
+    done = [result for result in results if not result.reason]
+    undefined = [name for name in plan.params.fit if any(np.isnan(result.measures[name]) for result in done)]
     if undefined:
-        notes.append(f"{', '.join(undefined)}: not defined in some trials, which count as ten tolerances off")
+        notes.append(f"{', '.join(undefined)}: undefined in some trials, which counts as ten tolerances")
     if reason:
-        notes.append(f"a run of the fitted world failed, and is left out of its measures: {reason}")
+        notes.append(f"a run of the fitted world failed and does not count: {reason}")
     places = plan.place(best.trial.values)
     ends = [axis.key for axis, place in zip(plan.axes, places, strict=True) if not 0.01 <= place <= 0.99]
     if ends:
-        notes.append(f"{', '.join(ends)}: fitted at the end of its range: the best may lie beyond")
+        notes.append(f"{', '.join(ends)}: fitted at the end of its range; the optimum may lie outside")
     return notes
 
 

@@ -1,8 +1,8 @@
-"""A surrogate of the objective between trials (Gaussian processes), its lowest places, and profiles of parameters.
+"""A surrogate of the objective (Gaussian processes), its minima, and profiles of parameters.
 
-Profiles follow Raue et al. 2009 (doi:10.1093/bioinformatics/btp358), with the surrogate in place of the model: a
-tolerance is read as a standard deviation, so the objective is minus twice a log likelihood, and a 95 % interval ends
-where it rises by 3.84 above its least.
+Profiles follow Raue et al. 2009 (doi:10.1093/bioinformatics/btp358), with the surrogate in place of the model. A
+tolerance is taken as a standard deviation, so the objective is minus twice a log likelihood, and a 95 % interval ends
+where it is 3.84 above its minimum.
 """
 
 import warnings
@@ -19,11 +19,11 @@ from prism_mesa.streams import Floats, generator
 from prism_mesa.studies.calibration.plan import Axis
 
 _MOST: Final = 300
-"""Trials that a process is fitted to: of more, the best 150, and 150 others from best to worst."""
+"""Most trials for fitting a process: the best half, and as many others, evenly spaced by rank."""
 SKLEARN: Final = "sklearn.gaussian_process"
 GRID: Final = 25  # values of a parameter in its profile
-LEEWAY: Final = 1.0  # standard deviations by which the surrogate may err
-_PROBED: Final = 9  # values of a parameter among which a probe is chosen
+LEEWAY: Final = 1.0  # assumed error of the surrogate, in standard deviations
+_PROBED: Final = 9  # values of a parameter that a probe chooses from
 IDENTIFIED: Final = "identified"
 ONLY_ABOVE: Final = "not identified below: flat down to the lowest value"
 ONLY_BELOW: Final = "not identified above: flat up to the highest value"
@@ -31,11 +31,7 @@ OPEN: Final = "not identified: flat from the lowest value to the highest"
 
 
 def load(module: str, package: str) -> Any:
-    """Import an optional module, only when something is calibrated.
-
-    Raises:
-        ConfigError: If its package is not installed.
-    """
+    """Import an optional module; raise ConfigError if its package is not installed."""
     try:
         return import_module(module)
     except ImportError:
@@ -44,10 +40,9 @@ def load(module: str, package: str) -> Any:
 
 @dataclass(frozen=True)
 class GaussianProcess:
-    """A Gaussian process fitted to noisy values at some points.
+    """A Gaussian process fitted to noisy values by maximum likelihood (Rasmussen and Williams 2006, chapter 5).
 
-    Matern 5/2 kernel with a length scale per axis, and noise, by maximum likelihood (Rasmussen and Williams 2006,
-    chapter 5).
+    It has a Matern 5/2 kernel with a length scale per axis.
     """
 
     regressor: Any
@@ -62,24 +57,22 @@ class GaussianProcess:
         kernel = kernels.ConstantKernel(1.0, (1e-2, 1e3)) * matern + kernels.WhiteKernel(0.01, (1e-6, 1.0))
         regressor = gaussian.GaussianProcessRegressor(kernel, normalize_y=True, n_restarts_optimizer=1, random_state=0)
         with warnings.catch_warnings():
-            warnings.simplefilter(
-                "ignore"
-            )  # a length scale at its bound means that the measure does not depend on the parameter
+            warnings.simplefilter("ignore")  # a length scale is at its bound if the parameter has no effect
             regressor.fit(points, values)
         return cls(regressor, float(regressor.kernel_.k2.noise_level) * float(np.var(values) or 1.0))
 
     def at(self, places: Floats) -> tuple[Floats, Floats]:
-        """Return mean and standard deviation of the function, without noise, at points of shape (m, axes)."""
+        """Return mean and standard deviation without noise at points of shape (m, axes)."""
         mean, sd = self.regressor.predict(places, return_std=True)
         return mean, np.sqrt(np.maximum(sd**2 - self.noise, 0.0))
 
 
 @dataclass(frozen=True)
 class Surrogate:
-    """The objective predicted from trials at any point.
+    """Predicts the objective at any point from trials.
 
-    A process is fitted to asinh of each measure's distance from its target: about the distance itself within a
-    tolerance, about its logarithm far away.
+    A process is fitted to asinh of each measure's distance from its target, which is close to the distance within a
+    tolerance, and to its logarithm far away.
     """
 
     processes: tuple[GaussianProcess, ...]
@@ -111,9 +104,9 @@ class Surrogate:
 
 
 def best_guess(surrogate: Surrogate, points: Floats, *, seed: int) -> Floats:
-    """Return the place at which the surrogate is lowest, shape (axes,).
+    """Return the minimum of the surrogate, shape (axes,).
 
-    The search draws from the whole space and around the known places, ever nearer to the best so far.
+    The search starts from the trials and random places, and narrows around the best place so far.
     """
     draws = generator("calibration/best", str(seed))
     shape = (256, points.shape[1])
@@ -126,41 +119,41 @@ def best_guess(surrogate: Surrogate, points: Floats, *, seed: int) -> Floats:
 
 
 def _lowest(surrogate: Surrogate, points: Floats, axis: int, grid: Floats, leeway: float) -> Floats:
-    """Return where the surrogate is lowest at each value of one axis, over all other axes; shape (grid, axes).
+    """Return the minimum of the surrogate over all other axes at each value of one axis, shape (grid, axes).
 
-    The search starts from the trials and random places, and then narrows around the best place of each value and of
-    its neighbours.
+    The search starts from the trials and random places, and narrows around the best places of a value and its
+    neighbours.
     """
     n_axes = points.shape[1]
     if n_axes == 1:
         return grid[:, None]
-    draws, each = generator("calibration/profile", str(axis)), np.arange(len(grid))
+    draws, rows = generator("calibration/profile", str(axis)), np.arange(len(grid))
 
     def lowest(tried: Floats) -> Floats:
         tried = np.array(np.broadcast_to(tried, (len(grid), *tried.shape[-2:])))
         tried[:, :, axis] = grid[:, None]
         values = surrogate.objective(tried.reshape(-1, n_axes), leeway=leeway).reshape(len(grid), -1)
-        return np.asarray(tried[each, values.argmin(axis=1)])
+        return np.asarray(tried[rows, values.argmin(axis=1)])
 
     best = lowest(np.vstack([points, draws.random((128, n_axes))]))
     for narrower in range(5):
         steps = draws.normal(0.0, 0.15 * 0.5**narrower, (128, n_axes))
-        neighbours = best[np.clip(each[:, None] + (-1, 0, 1), 0, len(grid) - 1)]
+        neighbours = best[np.clip(rows[:, None] + (-1, 0, 1), 0, len(grid) - 1)]
         best = lowest(np.clip(np.concatenate([neighbours, best[:, None] + steps], axis=1), 0.0, 1.0))
     return best
 
 
 def _best_trials(points: Floats, objectives: Floats, axis: int, grid: Floats) -> Floats:
-    """Return the least objective of the trials around each value of one axis; infinite without any."""
+    """Return the least objective of the trials around each value of one axis; infinite without trials."""
     near = (np.abs(points[:, axis] - at) <= 0.5 / (len(grid) - 1) for at in grid)
     return np.array([objectives[rows].min(initial=np.inf) for rows in near])
 
 
 def probe(surrogate: Surrogate, points: Floats, objectives: Floats, axis: int, rise: float) -> Floats | None:
-    """Return the place that would reveal most about a parameter's profile: where it is low without a trial that is.
+    """Return the place where the surrogate, but no trial, is low along a parameter; None if there is no such place.
 
-    Of the parameter's values at which the surrogate may be within the rise, it is the one with the worst best trial,
-    or none near; the other parameters are where the surrogate is lowest. None if there is no such value.
+    Among the parameter's values at which the surrogate may be within the rise, it has the worst best trial, or none.
+    The other parameters minimise the surrogate.
     """
     grid = np.linspace(0.0, 1.0, _PROBED)
     places = _lowest(surrogate, points, axis, grid, LEEWAY)
@@ -175,10 +168,10 @@ class Profiles:
     """Profiles of all parameters.
 
     Attributes:
-        curves: For each parameter and value: `parameter`, `value`, `objective` (the least of the surrogate there),
-            `possible` (the least if it may err by one standard deviation), `tried` (the least of the trials around
-            that value; NaN without any).
-        intervals: For each parameter: `parameter`, `fitted`, `low`, `high` (where `possible` is within the rise),
+        curves: A row for each parameter and value: `parameter`, `value`, `objective` (the minimum of the surrogate),
+            `possible` (the minimum one standard deviation lower), `tried` (the minimum of trials around the value; NaN
+            without any).
+        intervals: A row for each parameter: `parameter`, `fitted`, `low`, `high` (where `possible` is within the rise),
             `lowest`, `highest` (the range), `verdict`.
         least: The minimum of the surrogate.
     """
@@ -191,10 +184,9 @@ class Profiles:
 def fit_profiles(
     axes: tuple[Axis, ...], points: Floats, distances: Floats, objectives: Floats, best: Floats, rise: float
 ) -> Profiles:
-    """Return the profiles from trials that did not fail.
+    """Return the profiles from successful trials, at points of shape (trials, axes); `best` is the fitted place.
 
-    `points` has shape (trials, axes), `distances` (trials, targets) with NaN for what is not defined; `best` is the
-    place of the fitted values.
+    `distances` has shape (trials, targets), with NaN where undefined.
     """
     surrogate = Surrogate.fit(points, distances)
     curves = [_curve(axis, place, surrogate, points, objectives) for place, axis in enumerate(axes)]
@@ -227,19 +219,14 @@ def _interval(axis: Axis, height: Floats, best: float) -> dict[str, object]:
     middle = int(np.argmin(np.abs(grid - best)))
     low, high = _crossing(grid, height, middle, -1, best), _crossing(grid, height, middle, 1, best)
     verdicts = {(True, True): OPEN, (True, False): ONLY_ABOVE, (False, True): ONLY_BELOW, (False, False): IDENTIFIED}
-    return {
-        "parameter": axis.key,
-        "fitted": float(axis.value(best)),
-        "low": float(axis.value(0.0 if low is None else low)),
-        "high": float(axis.value(1.0 if high is None else high)),
-        "lowest": axis.low,
-        "highest": axis.high,
-        "verdict": verdicts[low is None, high is None],
-    }
+    places = {"fitted": best, "low": 0.0 if low is None else low, "high": 1.0 if high is None else high}
+    values = {name: float(axis.value(place)) for name, place in places.items()}
+    verdict = verdicts[low is None, high is None]
+    return {"parameter": axis.key, **values, "lowest": axis.low, "highest": axis.high, "verdict": verdict}
 
 
 def _crossing(grid: Floats, height: Floats, start: int, step: int, best: float) -> float | None:
-    """Return the outermost place in a direction where a curve falls below 0; None if it is below 0 at the end."""
+    """Return the outermost place in a direction where a curve crosses 0; None if it is below 0 at the end."""
     at = 0 if step < 0 else len(grid) - 1
     if height[at] <= 0:
         return None

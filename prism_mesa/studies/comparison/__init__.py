@@ -1,1 +1,1 @@
-"""Compare runs pair by pair: measures and rounds, with intervals if there are several pairs."""
+"""Compare runs in pairs: measures and rounds, with intervals for several pairs."""

@@ -1,4 +1,4 @@
-"""Compare runs: settings that differ, the first divergence and its reasons, and differences of results."""
+"""Compares runs: settings that differ, the first divergence and its reasons, and differences of results."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -31,18 +31,18 @@ class RunComparison:
 
     Attributes:
         pairs: The runs, paired by seed.
-        settings: Where configurations, versions and deciders differ: columns `key`, `base`, `other`.
+        settings: Configurations, versions and deciders that differ: columns `key`, `base`, `other`.
         measures: A row for each measure that both sides have, the largest differences first: `measure`, `unit`, the
             means `base` and `other`, their `difference`, `low` and `high` of its 95 % interval (NaN for one pair),
             `change` (difference as a share of base), `standardised` (difference in standard deviations of the pairs'
             differences), `p` (paired t-test) and `p_holm`, `n` pairs, `missing` pairs, and whether all pairs are
             `equal`.
-        rounds: A row for each column (and `nation`) and `round`, with the same, and intervals of each side's mean.
-        divergences: For each pair, how its tables differ.
+        rounds: A row for each column (and `nation`) and `round`, with the same, and intervals of both sides' means.
+        divergences: The divergences of each pair's tables.
         first_divergence: The earliest of all pairs; None if no table diverges.
-        diverged_pair: The index of its pair.
-        reasons: Why each side did what it did there; None if `why` was off, or nothing diverged.
-        branched: By side, where the run of the first pair branched from.
+        diverged_pair: The index of the pair with the first divergence.
+        reasons: The reasons of both sides at the first divergence; None without one, or if `why` was off.
+        branched: The origins of the first pair's runs, by side, if they branched.
         can_differ_from: The first round in which the first pair can differ.
         notes: Other remarks, such as runs and measures that were left out.
     """
@@ -66,7 +66,7 @@ class RunComparison:
 
     @property
     def names(self) -> tuple[str, str]:
-        """The names of the two sides: the folder of the first run, and how many more there are."""
+        """The names of the two sides: the folder of the first run, and the number of other runs."""
         more = len(self.pairs.base) - 1
         rest = f" and {more} more" if more else ""
         return f"{self.pairs.base[0].name}{rest}", f"{self.pairs.other[0].name}{rest}"
@@ -80,12 +80,7 @@ class RunComparison:
 def compare_runs(
     base: Runs, other: Runs, *, measures: Sequence[str] | None = None, why: bool = True, trust: bool = False
 ) -> RunComparison:
-    """Compare runs; the arguments are those of `api.comparison.compare`.
-
-    Raises:
-        DataError: If a run cannot be read, or the runs cannot be compared.
-        ConfigError: If there is no such measure.
-    """
+    """Compare runs (see `api.comparison.compare`)."""
     pairs = pair_runs(base, other)
     notes = list(pairs.notes)
     left, right = pairs.base[0], pairs.other[0]
@@ -95,14 +90,14 @@ def compare_runs(
         divergences(left.folder, right.folder, pairs.rounds, whole=pairs.is_whole(left) and pairs.is_whole(right))
         for left, right in zip(pairs.base, pairs.other, strict=True)
     )
-    diverged, first = _earliest(by_pair)
+    diverged, first = _earliest_divergence(by_pair)
     can_differ_from = first_free_round(left.facts, right.facts, (left.name, right.name))
     if can_differ_from and first is not None and first.round < can_differ_from:
-        notes.append(f"they branched in round {can_differ_from}, but differ before it: one of them was changed")
+        notes.append(f"the runs branched in round {can_differ_from}, but differ before: one of them was changed")
     explained = None
     if why and first is not None:
         explained = reasons(pairs.base[diverged].folder, pairs.other[diverged].folder, first, trust=trust)
-    branched = {"base": read_branching(left.facts), "other": read_branching(right.facts)}
+    origins = {"base": read_branching(left.facts), "other": read_branching(right.facts)}
     return RunComparison(
         pairs=pairs,
         settings=pd.DataFrame([vars(setting) for setting in settings], columns=["key", "base", "other"], dtype=object),
@@ -112,19 +107,19 @@ def compare_runs(
         first_divergence=first,
         diverged_pair=diverged,
         reasons=explained,
-        branched={side: branching for side, branching in branched.items() if branching},
+        branched={side: branching for side, branching in origins.items() if branching},
         can_differ_from=can_differ_from,
         notes=tuple(notes),
     )
 
 
 def _settings(pairs: Pairs, notes: list[str]) -> list[Setting]:
-    """Return where the first pair's settings differ; notes say if runs of one side differ."""
+    """Return the settings that differ in the first pair; note differences within a side."""
     for side in (pairs.base, pairs.other):
         first = _config(side[0])
         different = {setting.key for run in side[1:] for setting in settings_that_differ(first, _config(run))}
         if different:
-            notes.append(f"runs of one side, {side[0].name} and others, differ in {_name_some(different)}")
+            notes.append(f"runs of one side, {side[0].name} and others, differ in {_join_sorted(different)}")
     left, right = pairs.base[0], pairs.other[0]
     return [*settings_that_differ(_config(left), _config(right)), *facts_that_differ(left.facts, right.facts)]
 
@@ -133,18 +128,14 @@ def _config(run: ComparedRun) -> dict[str, Any]:
     return dict(run.manifest.config or {})
 
 
-def _name_some(names: Iterable[str]) -> str:
+def _join_sorted(names: Iterable[str]) -> str:
     return join_names(sorted(names), _MAX_NAMED)
 
 
-def _earliest(by_pair: Sequence[Divergences]) -> tuple[int, Divergence | None]:
-    """Return which pair diverged first, and in what; 0 and None if no pair did."""
-    firsts = [(pair.first, index) for index, pair in enumerate(by_pair)]
-    earliest = [(first.moment, index, first) for first, index in firsts if first is not None]
-    if not earliest:
-        return 0, None
-    _, index, first = min(earliest, key=lambda item: item[:2])
-    return index, first
+def _earliest_divergence(by_pair: Sequence[Divergences]) -> tuple[int, Divergence | None]:
+    """Return the index of the pair that diverged first, and its divergence; 0 and None without any."""
+    firsts = [(index, pair.first) for index, pair in enumerate(by_pair) if pair.first is not None]
+    return min(firsts, key=lambda item: (item[1].moment, item[0]), default=(0, None))
 
 
 def _measures(pairs: Pairs, names: Sequence[str] | None, notes: list[str], trust: bool) -> pd.DataFrame:
@@ -152,33 +143,33 @@ def _measures(pairs: Pairs, names: Sequence[str] | None, notes: list[str], trust
     runs, n = (*pairs.base, *pairs.other), len(pairs.base)
     if not pairs.whole or not all(isinstance(run.facts.get("summary"), dict) for run in runs):
         if pairs.whole:
-            notes.append("measures are left out, because unfinished runs have none")
+            notes.append("measures are left out: unfinished runs have none")
         return measure_differences([], np.zeros((n, 0)), np.zeros((n, 0)))
     by_run, failures = zip(*(run_measures(run, names, pairs.rounds, trust=trust) for run in runs), strict=True)
     failed = {name: why for failure in failures for name, why in failure.items()}
     if failed:
         reason = next(iter(failed.values()))
-        notes.append(f"{counted(len(failed), 'measure')} left out ({_name_some(failed)}): {reason}")
+        notes.append(f"{counted(len(failed), 'measure')} left out ({_join_sorted(failed)}): {reason}")
     common = [name for name in by_run[0] if all(name in values for values in by_run)]
     numbers = np.array([[values[name] for name in common] for values in by_run], np.float64)
     table = measure_differences(common, *numbers.reshape(2, n, len(common)))
     undefined = set(table["measure"][table["n"] == 0])
     if left_out := {name for name in undefined if names or any(isfinite(values[name]) for values in by_run)}:
-        where = "undefined in all pairs" if names else "defined on one side only"
-        notes.append(f"{counted(len(left_out), 'measure')} left out, because they are {where} ({_name_some(left_out)})")
+        reason = "undefined in all pairs" if names else "defined on one side only"
+        notes.append(f"{counted(len(left_out), 'measure')} left out, {reason}: {_join_sorted(left_out)}")
     return table[~table["measure"].isin(undefined)].reset_index(drop=True)
 
 
 def _rounds(pairs: Pairs, notes: list[str]) -> pd.DataFrame:
-    """Return the differences of rounds, for the columns that all runs have."""
+    """Return the differences by round of the columns that all runs have."""
     by_run = [per_round(run, pairs.rounds) for run in (*pairs.base, *pairs.other)]
     common = [series for series in by_run[0][0] if all(series in columns for columns, _ in by_run)]
     if pairs.of_nations:
         unshared = {nation for columns, _ in by_run for _, nation in columns} - {nation for _, nation in common}
         if not common:
-            raise DataError(f"{pairs.base[0].folder} and others have no nation in common ({_name_some(unshared)})")
+            raise DataError(f"{pairs.base[0].folder} and others have no nation in common ({_join_sorted(unshared)})")
         if unshared:
-            notes.append(f"nations that not all runs have are left out: {_name_some(unshared)}")
+            notes.append(f"nations that not all runs have are left out: {_join_sorted(unshared)}")
     values = np.array([numbers[:, [columns.index(series) for series in common]] for columns, numbers in by_run])
     n = len(pairs.base)
     table = round_differences(common, values[:n], values[n:])
@@ -186,7 +177,7 @@ def _rounds(pairs: Pairs, notes: list[str]) -> pd.DataFrame:
 
 
 def as_json(comparison: RunComparison) -> dict[str, Any]:
-    """Return a comparison as plain values, as ``prism compare --json`` prints it; None for what is not a number."""
+    """Return a comparison as plain values for ``prism compare --json``, with None in place of NaN."""
     first, pairs = comparison.first_divergence, comparison.pairs
     diverged = comparison.divergences[comparison.diverged_pair]
     return {
@@ -207,8 +198,10 @@ def as_json(comparison: RunComparison) -> dict[str, Any]:
             table.table: {"equal": table.equal, "told": table.difference, "note": table.note}
             for table in diverged.tables
         },
-        "measures": {row.pop("measure"): _with_interval(row) for row in _plain(comparison.measures).to_dict("records")},
-        "rounds": _columns(_plain(comparison.rounds)),
+        "measures": {
+            row.pop("measure"): _with_interval(row) for row in _plain_values(comparison.measures).to_dict("records")
+        },
+        "rounds": _columns(_plain_values(comparison.rounds)),
         "notes": list(comparison.notes),
     }
 
@@ -231,20 +224,20 @@ def _divergence(comparison: RunComparison, first: Divergence) -> dict[str, Any]:
     }
 
 
-def _plain(table: pd.DataFrame) -> pd.DataFrame:
-    """Return a table of plain Python values, None in place of NaN and infinities."""
+def _plain_values(table: pd.DataFrame) -> pd.DataFrame:
+    """Return a table of plain Python values, with None in place of NaN and infinities."""
     finite = table.replace([np.inf, -np.inf], np.nan)
     return finite.astype(object).where(finite.notna(), None)
 
 
 def _with_interval(row: dict[str, Any]) -> dict[str, Any]:
-    """Return a measure's row with its interval as two ends, or None."""
+    """Return a measure's row with its interval as a pair, or None."""
     ends = [row.pop("low"), row.pop("high")]
     return {"difference": row.pop("difference"), "interval": None if None in ends else ends, **row}
 
 
 def _columns(table: pd.DataFrame) -> dict[str, dict[str, list[Any]]]:
-    """Return each column of rounds as lists over the rounds."""
+    """Return the columns of rounds as lists."""
     keys = ["column", "nation"] if "nation" in table else ["column"]
     wanted = ("base", "other", "difference", "low", "high")
     return {
@@ -254,7 +247,7 @@ def _columns(table: pd.DataFrame) -> dict[str, dict[str, list[Any]]]:
 
 
 def folder_name(comparison: RunComparison) -> str:
-    """Return the name of a comparison's folder: ``compare-<base>-<other>``, and the number of pairs if several."""
+    """Return the name of a comparison's folder: ``compare-<base>-<other>``, and the number of several pairs."""
     n, sides = len(comparison.pairs.base), (comparison.pairs.base, comparison.pairs.other)
     names = [side[0].name[:60] for side in sides]
     return "-".join(["compare", *names, *([f"{n}-pairs"] if n > 1 else [])])

@@ -1,4 +1,4 @@
-"""Pairs of runs to compare: two sides, paired by seed."""
+"""Pairs the runs of two sides by seed."""
 
 import json
 import os
@@ -16,20 +16,18 @@ type Runs = RunResult | str | os.PathLike[str] | Sequence[RunResult | str | os.P
 """A run (a result or its folder), a folder that holds runs, or several of these."""
 
 MAX_PAIRS: Final = 10_000
-_RUN_KEYS: Final = ("seed", "name", "threads", "checkpoint_every")  # keys in which runs of one side may differ
-_BEFORE_ROUNDS: Final = {"posts": "written", "decisions": "round"}
-"""Tables (of a platform, of nations) that get rows before their round is done, and the column of the round."""
+_RUN_KEYS: Final = ("seed", "name", "threads", "checkpoint_every")  # keys that may differ within a side
+_EARLY_TABLES: Final = {"posts": "written", "decisions": "round"}
+"""Tables (of a platform, of nations) with rows of an unfinished round, and their column of the round."""
 
 
 @dataclass(frozen=True)
 class ComparedRun:
-    """A run of a comparison.
+    """A run of a comparison; `facts` is its manifest as read, before checks.
 
     Attributes:
-        manifest: Its manifest, checked.
-        facts: Its manifest as read.
         rounds: Number of rounds or quarters in its tables.
-        broken: Whether it stopped within a round, so that some tables have rows of a round that others lack.
+        broken: Whether it stopped within a round, so that some tables lack rows of that round.
     """
 
     folder: Path
@@ -46,13 +44,7 @@ class ComparedRun:
 
 @dataclass(frozen=True)
 class Pairs:
-    """The runs of two sides.
-
-    Attributes:
-        base: The runs of one side, one per pair.
-        other: The runs of the other side.
-        rounds: How many rounds or quarters are compared: as many as all runs have.
-    """
+    """The runs of two sides, in pairs; `rounds` is the number of rounds or quarters that all runs have."""
 
     base: tuple[ComparedRun, ...]
     other: tuple[ComparedRun, ...]
@@ -80,35 +72,27 @@ class Pairs:
 
 
 def pair_runs(base: Runs, other: Runs) -> Pairs:
-    """Return the runs of two sides, paired by seed; two single runs are a pair whatever their seeds.
-
-    Raises:
-        DataError: If there is no such run, a run is on both sides, or the sides cannot be paired.
-    """
+    """Return the runs of two sides, paired by seed; two single runs may have different seeds."""
     notes: list[str] = []
     left, right = _side(base, notes), _side(other, notes)
     _check_sides([*left, *right])
-    pairs = [(left[0], right[0])] if len(left) == len(right) == 1 else _by_seed(left, right, notes)
+    pairs = [(left[0], right[0])] if len(left) == len(right) == 1 else _pair_by_seed(left, right, notes)
     if len(pairs) > MAX_PAIRS:
-        raise DataError(f"{len(pairs):,} pairs of runs: at most {MAX_PAIRS:,} are compared")
+        raise DataError(f"{len(pairs):,} pairs of runs: at most {MAX_PAIRS:,} are allowed")
     bases, others = zip(*pairs, strict=True)
     seeds = bases[0].manifest.seed, others[0].manifest.seed
     if seeds[0] != seeds[1]:
-        notes.append(f"their seeds differ ({seeds[0]} and {seeds[1]}): so all their random draws differ too")
+        notes.append(f"their seeds differ ({seeds[0]} and {seeds[1]}): so all random draws differ, too")
     runs = (*bases, *others)
     rounds = min(run.rounds for run in runs)
     if not rounds:
         empty = next(run for run in runs if not run.rounds)
-        raise DataError(f"{empty.folder}: holds no {_unit(empty)} to compare (status {empty.manifest.status})")
+        raise DataError(f"{empty.folder}: no {_unit(empty)} to compare (status {empty.manifest.status})")
     return Pairs(bases, others, rounds, (*notes, *_notes_on_length(runs, rounds)))
 
 
 def sides_by_settings(runs: Sequence[RunResult | str | os.PathLike[str]]) -> tuple[list[Path], list[Path]]:
-    """Return runs as two sides, by their configurations without the seed; the first run is on the first side.
-
-    Raises:
-        DataError: If there are not exactly two configurations.
-    """
+    """Return runs as two sides with different configurations, apart from the seed; the first run is on the first."""
     folders = run_folders(runs)
     by_settings: dict[str, list[Path]] = {}
     for folder in folders:
@@ -117,24 +101,18 @@ def sides_by_settings(runs: Sequence[RunResult | str | os.PathLike[str]]) -> tup
         branched = read_manifest(folder).get("branched_from") is not None
         by_settings.setdefault(json.dumps([settings, branched], sort_keys=True, default=str), []).append(folder)
     if len(by_settings) != 2:
-        raise DataError(
-            f"{counted(len(folders), 'run')} of {counted(len(by_settings), 'configuration')} that differ in more than "
-            "the seed, instead of two: name the two sides: prism compare BASE... --with OTHER..."
-        )
+        sizes = f"{counted(len(folders), 'run')} of {counted(len(by_settings), 'configuration')}, instead of two"
+        raise DataError(f"{sizes}: name the two sides: prism compare BASE... --with OTHER...")
     left, right = by_settings.values()
     return left, right
 
 
 def run_folders(runs: Runs) -> list[Path]:
-    """Return the folders of runs, and of those in a folder that holds runs.
-
-    Raises:
-        DataError: If there is no run.
-    """
+    """Return the folders of runs, which may be in a folder of runs."""
     items = [runs] if isinstance(runs, RunResult | str | os.PathLike) else list(runs)
     folders = [folder for item in items for folder in _runs_in(run_folder(item))]
     if not folders:
-        raise DataError("no run was given: a comparison needs one for each side")
+        raise DataError("give a run for each side")
     return folders
 
 
@@ -146,19 +124,19 @@ def _runs_in(folder: Path) -> list[Path]:
 
 
 def _side(items: Runs, notes: list[str]) -> list[ComparedRun]:
-    """Return the runs of a side; in a folder of runs, those without a round are left out."""
+    """Return the runs of a side; runs without a round are left out if others have rounds."""
     runs = [_open_run(folder) for folder in run_folders(items)]
     filled = [run for run in runs if run.rounds]
     if filled and len(filled) < len(runs):
         left_out = [f"{run.name} ({run.manifest.status})" for run in runs if not run.rounds]
-        notes.append(f"left out, because they have no rounds: {join_names(left_out)}")
+        notes.append(f"left out, without rounds: {join_names(left_out)}")
     return filled or runs
 
 
 def _open_run(folder: Path) -> ComparedRun:
     manifest = read_run(folder).manifest
     if manifest.config is None:
-        raise DataError(f"{folder}: manifest.json holds no configuration: another version wrote it")
+        raise DataError(f"{folder}: manifest.json: no configuration: another version wrote it")
     table = "indicators" if manifest.of_nations else "rounds"
     rounds = 0
     if has_table(folder, table):
@@ -168,7 +146,7 @@ def _open_run(folder: Path) -> ComparedRun:
             raise DataError(f"{folder}: table {table!r} is damaged: round {rounds - 1:,}, but {len(column):,} rows")
     broken = manifest.status != "done" and any(
         has_table(folder, name) and bool((read_table(folder, name, [column])[column] >= rounds).any())
-        for name, column in _BEFORE_ROUNDS.items()
+        for name, column in _EARLY_TABLES.items()
     )
     return ComparedRun(folder, manifest, read_manifest(folder), rounds, broken)
 
@@ -177,14 +155,14 @@ def _check_sides(runs: Sequence[ComparedRun]) -> None:
     first, known = runs[0], set[Path]()
     for run in runs:
         if run.folder.resolve() in known:
-            raise DataError(f"{run.folder}: is given twice: give different runs")
+            raise DataError(f"{run.folder}: occurs twice: give different runs")
         known.add(run.folder.resolve())
         if run.manifest.of_nations != first.manifest.of_nations:
             kinds = ["nations" if item.manifest.of_nations else "a platform" for item in (first, run)]
             raise DataError(f"{first.folder} is a run of {kinds[0]}, {run.folder} of {kinds[1]}: they share no table")
 
 
-def _by_seed(
+def _pair_by_seed(
     left: Sequence[ComparedRun], right: Sequence[ComparedRun], notes: list[str]
 ) -> list[tuple[ComparedRun, ComparedRun]]:
     by_seed = [_runs_by_seed(side) for side in (left, right)]
@@ -195,7 +173,7 @@ def _by_seed(
         raise DataError(f"no seed is on both sides, so no runs can be paired (seeds: {seeds})")
     unpaired = [run.name for side in by_seed for seed, run in side.items() if seed not in shared]
     if unpaired:
-        notes.append(f"left out, because their seeds are on one side only: {join_names(unpaired)}")
+        notes.append(f"left out, with seeds on one side only: {join_names(unpaired)}")
     return [(lefts[seed], rights[seed]) for seed in shared]
 
 
@@ -204,12 +182,12 @@ def _runs_by_seed(side: Iterable[ComparedRun]) -> dict[int | None, ComparedRun]:
     for run in side:
         first = runs.setdefault(run.manifest.seed, run)
         if first is not run:
-            raise DataError(f"seed {run.manifest.seed}: {first.folder} and {run.folder} are both on one side: drop one")
+            raise DataError(f"seed {run.manifest.seed}: {first.folder} and {run.folder} are on one side: drop one")
     return runs
 
 
 def _notes_on_length(runs: Sequence[ComparedRun], rounds: int) -> list[str]:
-    """Return notes on runs that did not finish, or have more rounds than others."""
+    """Return notes on unfinished runs, and on runs with more rounds than others."""
     early = [
         f"{run.name} ({run.manifest.status}, {run.rounds} of {run.manifest.planned})"
         for run in runs
@@ -217,11 +195,11 @@ def _notes_on_length(runs: Sequence[ComparedRun], rounds: int) -> list[str]:
     ]
     notes = [f"unfinished: {join_names(early)}"] if early else []
     if broken := [run.name for run in runs if run.broken]:
-        notes.append(f"stopped within a round, so measures of whole runs are left out: {join_names(broken)}")
+        notes.append(f"stopped within a round, so measures are left out: {join_names(broken)}")
     longest = max(run.rounds for run in runs)
     if longest != rounds:
         unit = f"{_unit(runs[0])}s"
-        notes.append(f"they have {rounds} to {longest} {unit}: only the first {rounds} and no measures are compared")
+        notes.append(f"runs have {rounds} to {longest} {unit}: only the first {rounds} and no measures are compared")
     return notes
 
 
@@ -230,6 +208,6 @@ def _unit(run: ComparedRun) -> str:
 
 
 def join_names(names: Sequence[str], limit: int = 4) -> str:
-    """Return the first names, and how many more there are."""
+    """Return the first names, and the number of others."""
     more = len(names) - limit
     return ", ".join(names[:limit]) + (f" and {more} more" if more > 0 else "")

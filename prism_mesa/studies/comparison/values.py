@@ -1,4 +1,4 @@
-"""The numbers of two sides that are compared, and their differences pair by pair (other minus base)."""
+"""The compared values of two sides, and their differences by pair (other minus base)."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -15,7 +15,7 @@ from prism_mesa.runs.run_files import has_table, read_column_names, read_table
 from prism_mesa.social.tables import ROUND_COUNTS, ROUND_SHARES
 from prism_mesa.streams import Floats
 from prism_mesa.studies.comparison.pairs import ComparedRun
-from prism_mesa.studies.measures.catalogue import MEASURES, measured
+from prism_mesa.studies.measures.catalogue import MEASURES, compute_measures
 from prism_mesa.studies.measures.finished import finished_run
 from prism_mesa.studies.statistics.comparisons import Comparison, compare_pairs
 from prism_mesa.studies.statistics.significance import holm, interval
@@ -28,39 +28,29 @@ _FOLLOW_EVENTS: Final = {
     "blocks": "block",
     "reports": "report",
 }
-"""Columns counted from table `follows`, if both runs have it, with their events."""
+"""Columns counted from the table `follows` if both runs have it, and their events."""
 _INDICATOR_UNITS: Final = {column.name: column.unit for column in INDICATOR_COLUMNS}
 LOSS: Final = "loss"
 _SIDES: Final = ("base", "other")
 
 type Series = tuple[str, str]
-"""A column that is compared round by round, and its nation; the nation is empty for a platform."""
+"""A column that is compared by round, and its nation, which is empty for a platform."""
 
 
 def run_measures(
     run: ComparedRun, names: Sequence[str] | None, rounds: int, *, trust: bool
 ) -> tuple[dict[str, float], dict[str, str]]:
-    """Return measures of a whole run, and why others failed, both by name.
+    """Return measures of a whole run (None: all), and the errors of others, by name.
 
-    The measures of a platform are those of the catalogue; of nations, means over quarters (`mean_over_quarters`).
-
-    Args:
-        run: The run.
-        names: The measures; None: all.
-        rounds: Quarters that count, for a run of nations.
-        trust: As for `finished_run`.
-
-    Raises:
-        ConfigError: If there is no such measure.
+    A platform has the measures of the catalogue; nations have means over the first `rounds` quarters.
     """
     if run.manifest.of_nations:
         means = mean_over_quarters(run, rounds)
         if unknown := [name for name in names or () if name not in means]:
             indicators = sorted({name.partition(" of ")[0] for name in means})
-            raise ConfigError(
-                f"measures: {unknown[0]!r}: {run.folder} has none of that name (INDICATOR of NATION, {LOSS}; "
-                f"indicators: {', '.join(indicators)}).{did_you_mean(unknown[0], means)}"
-            )
+            allowed = f"INDICATOR of NATION, {LOSS}; indicators: {', '.join(indicators)}"
+            near = did_you_mean(unknown[0], means)
+            raise ConfigError(f"measures: {unknown[0]!r}: not in {run.folder} ({allowed}).{near}")
         return {name: means[name] for name in names or means}, {}
     finished = finished_run(run.folder, trust=trust)
     finished = replace(finished, table=cache(finished.table), follows=cache(finished.follows))
@@ -68,7 +58,7 @@ def run_measures(
     failed: dict[str, str] = {}
     for name in MEASURES if names is None else names:
         try:
-            values |= measured(finished, [name])
+            values |= compute_measures(finished, [name])
         except PrismError as error:
             if names is not None:
                 raise
@@ -77,7 +67,7 @@ def run_measures(
 
 
 def mean_over_quarters(run: ComparedRun, rounds: int) -> dict[str, float]:
-    """Return the mean over quarters of each indicator of each nation, and the loss if the run has one."""
+    """Return the means over quarters of all indicators and nations, and the loss if the run has one."""
     columns, values = per_round(run, rounds)
     with np.errstate(invalid="ignore"):
         means = {series_name(series): float(column.mean()) for series, column in zip(columns, values.T, strict=True)}
@@ -88,23 +78,22 @@ def mean_over_quarters(run: ComparedRun, rounds: int) -> dict[str, float]:
 
 
 def series_name(series: Series) -> str:
-    """Return the name of a column of rounds: ``likes``, ``inflation of Canada``."""
+    """Return the name of a series: ``likes``, ``inflation of Canada``."""
     column, nation = series
     return f"{column} of {nation}" if nation else column
 
 
 def measure_unit(name: str) -> str:
-    """Return the unit of a measure; empty if it is not known."""
+    """Return the unit of a measure; empty if unknown."""
     if name in MEASURES:
         return MEASURES[name].unit
     return "points squared" if name == LOSS else _INDICATOR_UNITS.get(name.partition(" of ")[0], "")
 
 
 def measure_span(name: str) -> float | None:
-    """Return the range of a measure whose values may lie on both sides of 0; None for other measures.
+    """Return the range of a measure that may be negative, or 100 points for rates of nations; None for other measures.
 
-    Differences of such measures are compared with their range (correlations), or with 100 points (rates and balances
-    of nations), not with a value.
+    Differences of these measures are compared with this range, not with a value.
     """
     if name in MEASURES:
         low, high = MEASURES[name].low, MEASURES[name].high
@@ -113,10 +102,7 @@ def measure_span(name: str) -> float | None:
 
 
 def per_round(run: ComparedRun, rounds: int) -> tuple[list[Series], Floats]:
-    """Return the columns of a run to compare by round, and their values, shape (rounds, columns).
-
-    A round that is missing, as in a damaged table, is NaN.
-    """
+    """Return the columns to compare by round, and their values, shape (rounds, columns); NaN for a missing round."""
     of_nations = run.manifest.of_nations
     table, wanted = ("indicators", _INDICATOR_UNITS) if of_nations else ("rounds", _PER_ROUND)
     present = set(read_column_names(run.folder, table))
@@ -133,7 +119,7 @@ def per_round(run: ComparedRun, rounds: int) -> tuple[list[Series], Floats]:
 
 
 def _event_counts(run: ComparedRun, rounds: int) -> dict[str, Floats]:
-    """Return how many follows began or ended, and mutes, blocks and reports, in each round."""
+    """Return the numbers of new and ended follows, mutes, blocks and reports by round."""
     rows = _rows_within(run, "follows", ["round", "event"], rounds)
     return {
         name: np.bincount(rows["round"][rows["event"] == event], minlength=rounds).astype(np.float64)
@@ -153,7 +139,7 @@ def _by_round(rows: pd.DataFrame, columns: Sequence[str], rounds: int) -> Floats
 
 
 def _compare(base: Floats, other: Floats) -> Comparison:
-    """Return other minus base; both have shape (pairs, columns), and gaps where a value is not finite."""
+    """Compare two sides of shape (pairs, columns); values that are not finite are missing."""
     left, right = (np.where(np.isfinite(side), side, np.nan)[None] for side in (other, base))
     return compare_pairs(left, right, len(base))
 
@@ -171,10 +157,10 @@ def _columns(compared: Comparison) -> dict[str, Any]:
 
 
 def measure_differences(names: Sequence[str], base: Floats, other: Floats) -> pd.DataFrame:
-    """Return a row for each measure, the largest differences first: see `comparison.RunComparison.measures`.
+    """Return `comparison.RunComparison.measures`; sides have shape (pairs, measures), with NaN where undefined.
 
-    With several pairs they are ordered by the standardised difference, else by the difference as a share of the
-    larger value, or of `measure_span`. Sides have shape (pairs, measures), with NaN for what is not defined.
+    Rows are ordered by the standardised difference, or for one pair by the difference as a share of the larger value or
+    of `measure_span`, the largest first.
     """
     compared = _compare(base, other)
     difference, right = compared.difference, compared.right_mean
@@ -204,7 +190,7 @@ def measure_differences(names: Sequence[str], base: Floats, other: Floats) -> pd
 
 
 def round_differences(series: Sequence[Series], base: Floats, other: Floats) -> pd.DataFrame:
-    """Return `comparison.RunComparison.rounds`; both sides have shape (pairs, rounds, columns)."""
+    """Return `comparison.RunComparison.rounds`; sides have shape (pairs, rounds, columns)."""
     pairs, rounds, columns = base.shape
     wide = [np.moveaxis(side, 2, 1).reshape(pairs, columns * rounds) for side in (base, other)]
     compared = _compare(*wide)

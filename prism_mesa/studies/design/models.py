@@ -1,4 +1,4 @@
-"""Models of a study's conditions, built before anything runs to find errors and keys without effect."""
+"""Builds models of a study's conditions before anything runs, to find errors and keys without effect."""
 
 import warnings
 from dataclasses import replace
@@ -8,7 +8,7 @@ from typing import Final
 from prism_mesa.errors import ConfigError, MissingLLMError, PrismError, PrismWarning
 from prism_mesa.runs.config import INPUT_FILES
 from prism_mesa.social.model import SocialModel
-from prism_mesa.studies.design.study_design import Condition, StudyDesign, condition_text, who_decides
+from prism_mesa.studies.design.study_design import Condition, StudyDesign, condition_text, reasoner_kind
 
 _MODELS: Final = 48
 _AGENTS: Final = 20_000
@@ -16,11 +16,7 @@ _BYTES: Final = 5_000_000
 
 
 def check_models(design: StudyDesign) -> tuple[str, ...]:
-    """Build models of the conditions that are small, and return their notes.
-
-    Raises:
-        ConfigError: If a model cannot be built; the message names the condition.
-    """
+    """Build the models of small conditions, and return their notes; raise ConfigError if one cannot be built."""
     notes: dict[str, list[str]] = {}
     checked = [condition for condition in conditions_to_check(design) if condition.number not in design.skipped]
     for condition in checked:
@@ -45,15 +41,17 @@ def check_models(design: StudyDesign) -> tuple[str, ...]:
 
 
 def find_skipped(design: StudyDesign) -> StudyDesign:
-    """Look for each LLM of the optional arms; return the study with the conditions to skip."""
+    """Look for the LLMs of the optional arms; return the study with the conditions to skip."""
     faults: dict[str, str] = {}
     skipped, idle = dict[int, str](), set(design.params.optional)
-    for condition in [condition for condition in design.conditions if condition.arm in design.params.optional]:
+    for condition in design.conditions:
+        if condition.arm not in design.params.optional:
+            continue
         config = design.config(design.planned_run(condition, design.seeds[0]))
         reasoner = config.reasoner.model_dump_json()
         if reasoner not in faults:
             try:
-                faults[reasoner] = who_decides(config) and ""
+                faults[reasoner] = reasoner_kind(config) and ""
             except MissingLLMError as error:
                 faults[reasoner] = str(error).replace(", or set reasoner.kind=rule", "")
         if faults[reasoner]:
@@ -65,7 +63,7 @@ def find_skipped(design: StudyDesign) -> StudyDesign:
 
 
 def conditions_to_check(design: StudyDesign) -> list[Condition]:
-    """Return conditions that cover each arm and each level, up to a limit."""
+    """Return conditions that cover all arms and levels, up to a limit."""
     seen: set[tuple[int, str]] = set()
     chosen: list[Condition] = []
     for condition in design.conditions:

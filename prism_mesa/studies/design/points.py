@@ -20,12 +20,9 @@ _MAX_POINTS: Final = 1_000_000
 
 @dataclass(frozen=True)
 class Points:
-    """The points of a design.
+    """The points of a design; `values` holds the values of each point, in the order of `factors`.
 
-    Attributes:
-        values: The values of each point, in the order of `factors`.
-        sampling: The arguments of `sampling.points_again`; None if the points are not sampled.
-        notes: Changes made when the design was read.
+    `sampling` has the arguments of `sampling.points_again`, or None if the points are not sampled.
     """
 
     kind: str
@@ -36,16 +33,12 @@ class Points:
 
 
 def make_points(params: StudyParams, where: str) -> Points:
-    """Return the points of a study; a single point without values if nothing varies.
-
-    Raises:
-        ConfigError: If the design is not allowed, or does not fit `vary`.
-    """
+    """Return the points of a study; a single point without values if nothing varies."""
     check_keys(params.vary, f"{where}: vary")
     if params.design is None:
         n = prod(map(len, params.vary.values()))
         if n > _MAX_POINTS:
-            raise ConfigError(f"{where}: vary: has {n:,} points, more than {_MAX_POINTS:,}: sample them (design)")
+            raise ConfigError(f"{where}: vary: has {n:,} points, at most {_MAX_POINTS:,} are allowed: sample (design)")
         return Points("factorial", tuple(params.vary), list(product(*params.vary.values())))
     if isinstance(params.design, str):
         return _from_file(params, params.design, where)
@@ -53,18 +46,18 @@ def make_points(params: StudyParams, where: str) -> Points:
 
 
 _DECLARED: Final = ("attributes.", "files.columns.")
-"""Prefixes of keys whose names a configuration chooses."""
+"""Prefixes of keys that a configuration declares itself."""
 
 
 def check_keys(values: Mapping[str, Any], where: str) -> None:
-    """Check that each key is a parameter of the configuration; raise ConfigError if it is a group or does not exist."""
+    """Raise ConfigError if a key does not exist or is a group of keys."""
     known = dict(leaves(Config))
     for key in values:
         if key not in known and not key.startswith(_DECLARED):
             members = [name for name in known if name.startswith(f"{key}.")]
             fault = f"no such key of the configuration.{did_you_mean(key, (*known, 'optional'))}"
             if members:
-                fault = f"is a group of keys ({', '.join(members[:5])}, ...): name one of them"
+                fault = f"is a group of keys: name one of {', '.join(members[:5])}, ..."
             raise ConfigError(f"{where}: {key}: {fault}")
 
 
@@ -81,7 +74,7 @@ def _sampled(params: StudyParams, design: Mapping[str, Any], where: str) -> Poin
         if isinstance(value, bool) or not isinstance(value, int) or value < least:
             raise ConfigError(f"{where}: design: {name}: must be a whole number of at least {least}, not {value!r}")
     if not params.vary:
-        raise ConfigError(f"{where}: design: {kind} needs 'vary': each key with its lowest and highest value")
+        raise ConfigError(f"{where}: design: {kind} needs 'vary': keys with lowest and highest values")
     ranges = {key: _range(key, values, f"{where}: vary") for key, values in params.vary.items()}
     integers = [key for key in ranges if is_whole(key)]
     try:
@@ -101,7 +94,7 @@ def _range(key: str, values: list[Any], where: str) -> tuple[float, float]:
 
 
 def is_whole(key: str) -> bool:
-    """Return whether a key of the configuration takes only integers."""
+    """Return whether a configuration key takes only integers."""
     kind: Any = Config
     for name in key.split("."):
         kind = kind.model_fields[name].annotation if issubclass(kind, Params) else kind
@@ -109,16 +102,16 @@ def is_whole(key: str) -> bool:
 
 
 def find_file(path: str, where: str | Path, working_dir: str | Path = "") -> Path:
-    """Return the path of a file that a study names: in the working directory, or else beside the study file."""
+    """Return the path of a file named in a study: in the working directory, or else beside the study file."""
     file = Path(os.path.expanduser(path))
     beside = Path(where).parent / file
     return beside if beside.exists() and not (working_dir / file).exists() else working_dir / file
 
 
 def _from_file(params: StudyParams, file: str, where: str) -> Points:
-    """Return the points of a CSV file: dotted keys in its first row, then a row for each point."""
+    """Return the points of a CSV file: dotted keys in the first row, then a row for each point."""
     if params.vary:
-        raise ConfigError(f"{where}: vary: has no effect beside a file of points ({file}): leave out one of them")
+        raise ConfigError(f"{where}: vary: no effect with a file of points ({file}): leave out one of them")
     path, where = find_file(file, where), f"{where}: design: {file}"
     if not path.is_file():
         raise ConfigError(f"{where}: no such file (looked in {Path.cwd()} and beside the study file)")
@@ -128,12 +121,12 @@ def _from_file(params: StudyParams, file: str, where: str) -> Points:
         raise ConfigError(f"{where}: cannot be read as CSV: {str(error).splitlines()[0]}") from None
     check_keys(dict.fromkeys(table.columns), where)
     if "seed" in table:
-        raise ConfigError(f"{where}: seed: set the seeds of a study with its key 'seeds'")
+        raise ConfigError(f"{where}: seed: use the study's key 'seeds'")
     for group, values in params.groups.items():
         if both := dict(flat(values)).keys() & set(table.columns):
-            raise ConfigError(f"{where}: {min(both)}: is in {group} too; leave it out of one of them")
+            raise ConfigError(f"{where}: {min(both)}: is in {group}, too; leave it out of one of them")
     if table.empty:
-        raise ConfigError(f"{where}: holds no point: write one per row, below the row of keys")
+        raise ConfigError(f"{where}: no points: write one per row, below the row of keys")
     for line, row in enumerate(table.to_dict("records"), start=2):
         for key, text in row.items():
             if not text.strip():

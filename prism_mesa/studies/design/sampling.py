@@ -23,9 +23,9 @@ def sample_points(
     *,
     whole: Collection[str] = (),
 ) -> tuple[pd.DataFrame, dict[str, object]]:
-    """Return points, and plain data from which `points_again` makes the same ones.
+    """Return points, and plain data from which `points_again` makes the same points.
 
-    The same arguments give the same points. With `sobol` and `morris` a larger `n` adds points, so a study can grow.
+    With `sobol` and `morris` a larger `n` adds points, so a study can grow.
 
     Args:
         kind: `sobol`: Saltelli's scheme without second order (Saltelli et al. 2010, doi:10.1016/j.cpc.2009.09.018),
@@ -33,7 +33,7 @@ def sample_points(
         n: A power of two from 2 for `sobol`, at least 1 for `lhs`, at least 2 for `morris`.
         ranges: Dotted key -> lowest and highest value.
         seed: The seed of the sample.
-        whole: Keys whose values are integers; the ends of their ranges are as likely as values in between.
+        whole: Keys with integer values; the ends of their ranges are as likely as values in between.
     """
     _check(kind, n, ranges)
     margins = {key: 0.5 if key in whole else 0.0 for key in ranges}
@@ -45,7 +45,7 @@ def sample_points(
 
 
 def points_again(sampling: Mapping[str, Any]) -> pd.DataFrame:
-    """Return the points of `sample_points` again, from the data that it returned with them."""
+    """Return the points of `sample_points` from the data that it returned."""
     problem, n = dict(sampling["problem"]), int(sampling["n"])
     seed = 1 + digest64("studies/sample", str(sampling["seed"])) % 2**31
     if sampling["kind"] == "sobol":
@@ -61,16 +61,11 @@ def points_again(sampling: Mapping[str, Any]) -> pd.DataFrame:
     return points
 
 
-def n_points(kind: SampledDesign, n: int, factors: int) -> int:
-    """Return the number of points of a design."""
-    return n * {"sobol": factors + 2, "lhs": 1, "morris": factors + 1}[kind]
-
-
 def _check(kind: SampledDesign, n: int, ranges: Mapping[str, tuple[float, float]]) -> None:
     for key, (low, high) in ranges.items():
         if not (np.isfinite([low, high]).all() and low < high):
-            raise ConfigError(f"{key}: the range {low} to {high} is empty; the first number is the least")
+            raise ConfigError(f"{key}: the range {low} to {high} is empty; give the lower number first")
     if kind == "sobol" and n & (n - 1):
-        raise ConfigError(f"sobol: {n} is no power of two; {2 ** max(1, round(np.log2(n)))} is")
-    if n_points(kind, n, len(ranges)) > MOST:
-        raise ConfigError(f"{kind}: {n} makes {n_points(kind, n, len(ranges)):,} points; there can be {MOST:,}")
+        raise ConfigError(f"sobol: {n} is not a power of two; {2 ** max(1, round(np.log2(n)))} is")
+    if (points := n * {"sobol": len(ranges) + 2, "lhs": 1, "morris": len(ranges) + 1}[kind]) > MOST:
+        raise ConfigError(f"{kind}: {n} makes {points:,} points; at most {MOST:,} are allowed")

@@ -48,7 +48,6 @@ class StudyDesign:
     """A checked study: arms x points x seeds.
 
     Attributes:
-        points: The points of the design; a single one without values if nothing varies.
         conditions: Arms x points, in the order of the file.
         notes: Changes made while reading the study, and keys without effect.
         skipped: Conditions of optional arms whose LLM is missing: number -> reason.
@@ -71,7 +70,7 @@ class StudyDesign:
 
     @cached_property
     def seeds(self) -> list[int]:
-        """The seeds of each condition; unless the study is paired, each condition derives its own seeds from them."""
+        """The seeds of all conditions; in a study that is not paired, conditions derive different seeds from them."""
         seeds = self.params.seeds
         return list(range(1, seeds + 1)) if isinstance(seeds, int) else seeds
 
@@ -87,7 +86,7 @@ class StudyDesign:
                 yield self.planned_run(condition, seed)
 
     def runs_by_seed(self) -> Iterator[PlannedRun]:
-        """Yield all runs, seed by seed, so that an interrupted study has the same seeds in all conditions."""
+        """Yield all runs seed by seed, so that an interrupted study has the same seeds in all conditions."""
         for seed in self.seeds:
             for condition in self.conditions:
                 yield self.planned_run(condition, seed)
@@ -99,7 +98,7 @@ class StudyDesign:
         return PlannedRun(condition.identity.run_identity(seed), condition, seed)
 
     def factors(self, condition: Condition) -> dict[str, Any]:
-        """Return the factors of a condition: dotted key -> value."""
+        """Return the values of a condition's factors by dotted key."""
         return dict(zip(self.points.factors, condition.point, strict=True))
 
     def config(self, planned: PlannedRun) -> Config:
@@ -117,7 +116,7 @@ class ConfigMaker:
         self._kinds: dict[str, str] = {}
 
     def base(self) -> Config:
-        """Return the configuration without an arm and a point."""
+        """Return the configuration without arm and point."""
         where = f"{self._where}: set" if self._params.set else self._where
         return self._resolved(validated(Config, self._values, where))
 
@@ -132,20 +131,20 @@ class ConfigMaker:
         return self._resolved(validated(Config, merged(values, nested(point)), where))
 
     def _resolved(self, config: Config) -> Config:
-        """Return a configuration with absolute paths, and with the kind of reasoner that `auto` stands for."""
-        config = _with_whole_paths(config, self._where)
+        """Return a configuration with absolute paths, and with the reasoner that `auto` chooses."""
+        config = _with_absolute_paths(config, self._where)
         if config.reasoner.kind != "auto" or config.reasoner.ledger == "replay":
             return config
         reasoner = config.reasoner.model_dump_json()
         if reasoner not in self._kinds:
-            self._kinds[reasoner] = who_decides(config)
+            self._kinds[reasoner] = reasoner_kind(config)
         update: dict[str, Any] = {"kind": self._kinds[reasoner]}
         if update["kind"] == "rule":
             update |= {"llm_share": 1.0, "distilled": None}
         return config.model_copy(update={"reasoner": config.reasoner.model_copy(update=update)})
 
 
-def _with_whole_paths(config: Config, where: str) -> Config:
+def _with_absolute_paths(config: Config, where: str) -> Config:
     """Return a configuration with absolute paths, so that it means the same in any working directory."""
     for group, key in _FILES:
         path = getattr(getattr(config, group), key)
@@ -155,8 +154,8 @@ def _with_whole_paths(config: Config, where: str) -> Config:
     return config
 
 
-def who_decides(config: Config) -> str:
-    """Return the kind of reasoner that decides; raise MissingLLMError if its LLM is missing."""
+def reasoner_kind(config: Config) -> str:
+    """Return the kind of the reasoner; raise MissingLLMError if its LLM is missing."""
     reasoner = make_reasoner(config.reasoner)
     try:
         return str(reasoner.kind)
@@ -177,17 +176,13 @@ def _base_values(base: str | Mapping[str, Any], where: str) -> dict[str, Any]:
             raise ConfigError(f"{key}: {error}") from None
         key = f"{key}: {file}"
     if "economy" in values:
-        raise ConfigError(f"{key}: is the configuration of nations: a study is of runs of the platform")
+        raise ConfigError(f"{key}: is a configuration of nations: studies run platforms")
     validated(Config, values, key)
     return values
 
 
 def design_study(params: StudyParams, name: str, where: str) -> StudyDesign:
-    """Return the design of a study, checked as far as possible before anything runs.
-
-    Raises:
-        BadInputError: If the study cannot be run as it is.
-    """
+    """Return the design of a study; raise BadInputError for any fault that shows before a run."""
     maker = ConfigMaker(params, where)
     for group, values in params.groups.items():
         check_keys(dict(flat(values)), f"{where}: {group}")
@@ -211,8 +206,8 @@ def design_study(params: StudyParams, name: str, where: str) -> StudyDesign:
         raise ConfigError(f"{where}: {error}") from None
     notes = list(points.notes)
     if base.seed != Config.model_fields["seed"].default:
-        notes.append(f"base: seed={base.seed}: no effect: set the seeds of a study with its key 'seeds'")
-    return replace(design, notes=(*notes, *_same_runs(design)))
+        notes.append(f"base: seed={base.seed}: no effect: use the study's key 'seeds'")
+    return replace(design, notes=(*notes, *_note_equal_conditions(design)))
 
 
 def factor_levels(points: Points) -> dict[str, list[Any]]:
@@ -224,8 +219,8 @@ def factor_levels(points: Points) -> dict[str, list[Any]]:
     return {factor: list(values.values()) for factor, values in levels.items()}
 
 
-def _same_runs(design: StudyDesign) -> list[str]:
-    """Return a note on conditions that differ in nothing that decides a result, and so share their runs."""
+def _note_equal_conditions(design: StudyDesign) -> list[str]:
+    """Return a note on conditions that have the same results and so share their runs."""
     known: dict[Identity, Condition] = {}
     same = []
     for condition in design.conditions:
@@ -234,13 +229,8 @@ def _same_runs(design: StudyDesign) -> list[str]:
             same.append(f"{condition_text(first, design)} = {condition_text(condition, design)}")
     if not same:
         return []
-    more = f", and {len(same) - _SHOWN} more" if len(same) > _SHOWN else ""
-    return [
-        f"conditions that differ in nothing that decides a result share their runs: {'; '.join(same[:_SHOWN])}{more}"
-    ]
-
-
-_SHOWN: Final = 3
+    more = f", and {len(same) - 3} more" if len(same) > 3 else ""
+    return [f"equivalent conditions share their runs: {'; '.join(same[:3])}{more}"]
 
 
 def condition_text(condition: Condition, design: StudyDesign) -> str:
@@ -255,7 +245,7 @@ def run_text(planned: PlannedRun, design: StudyDesign) -> str:
 
 
 def override_text(planned: PlannedRun, design: StudyDesign) -> str:
-    """Return the overrides of the base that repeat a run, ``key=value ...``, for a shell."""
+    """Return the overrides of the base that repeat a run, ``key=value ...``, quoted for a shell."""
     arm = settings(design.params.arms.get(planned.condition.arm))
     values = {**dict(flat(arm)), **design.factors(planned.condition), "seed": planned.seed}
     files = [(group, key) for group, key in _FILES if f"{group}.{key}" in values]
@@ -273,10 +263,10 @@ type Worlds = Mapping[tuple[str, ...], Config]
 def condition_configs(
     base: Config, values: Mapping[str, Any], levels: Mapping[str, Sequence[Any]] | None = None
 ) -> Worlds:
-    """Return the configuration of each condition of a study, at most `MOST_WORLDS`.
+    """Return the configurations of a study's conditions, at most `MOST_WORLDS`.
 
-    Beyond that, factors keep the value of `base`, those with numbers first. By default the levels are those in the
-    study file's `values`, and none for a sampled design.
+    With more conditions, some factors keep the value of `base`, numeric factors first. By default the levels are those
+    in the study file's `values`, or none for a sampled design.
     """
     if levels is None:
         levels = {} if values.get("design") else values.get("vary") or {}

@@ -1,1 +1,1 @@
-"""Engines that run the runs of a study, one process each, on this machine or a cluster."""
+"""Engines: execute the runs of a study, each in its own process, on this machine or a cluster."""

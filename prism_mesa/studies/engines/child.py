@@ -1,4 +1,4 @@
-"""The main function of the process of a run. Its imports come before those of `preload`."""
+"""The main function of a run's process. Its imports come before those of `preload`."""
 
 import faulthandler
 import os
@@ -14,25 +14,25 @@ from prism_mesa.studies.engines.job import ONE_THREAD, Job
 
 
 def begin(job: Job, sender: "Connection[object, object]", printed: str, environment: Mapping[str, str]) -> None:
-    """Carry out a job, send its `Outcome`, and end; the file `printed` gets what it prints."""
+    """Carry out a job, send its `Outcome`, and end the process; output goes to the file `printed`."""
     if hasattr(os, "setsid"):
-        os.setsid()  # lead a process group, which holds all children and does not receive Ctrl-C
+        os.setsid()  # lead a process group that holds all children and does not receive Ctrl-C
     _redirect_output(printed)
     os.environ.clear()
     os.environ.update({**environment, **ONE_THREAD})
     threading.Thread(target=_end_with_parent, daemon=True, name="end with parent").start()
-    from prism_mesa.studies.engines import preload  # noqa: F401 - forked processes have it, others get it here
+    from prism_mesa.studies.engines import preload  # noqa: F401 - already imported in forked processes
     from prism_mesa.studies.engines.worker import carry_out
 
     sender.send(carry_out(job))
     sender.close()
     sys.stdout.flush()
     sys.stderr.flush()
-    os._exit(0)  # do not wait for threads and connections that a run has left open
+    os._exit(0)  # without waiting for threads and connections that the run left open
 
 
 def _redirect_output(printed: str) -> None:
-    """Write output and crash reports to a file, which the parent has open; unlink it, so that it is never left."""
+    """Write output and crash reports to a file that the parent has open; unlink it, so that it never stays behind."""
     with open(printed, "ab", buffering=0) as file:
         for stream in (1, 2):
             os.dup2(file.fileno(), stream)
@@ -42,7 +42,7 @@ def _redirect_output(printed: str) -> None:
 
 
 def _end_with_parent() -> None:
-    """Wait until the parent process is gone, then end this process and all its children."""
+    """Wait for the end of the parent process, then end this process and all its children."""
     parent = parent_process()
     if parent is None:
         return

@@ -15,10 +15,9 @@ from prism_mesa.extras import how_to_install
 from prism_mesa.studies.engines.job import Job, Outcome
 from prism_mesa.studies.engines.supervise import kill_runs, without_main_import
 
-_TIMEOUT_S: Final = 10
 _SETTINGS: Final = {
     "distributed.scheduler.worker-saturation": 1.0,  # tasks wait at the scheduler, not at a busy worker
-    "distributed.worker.memory.target": False,  # memory is used by processes that Dask does not know
+    "distributed.worker.memory.target": False,  # runs use memory in processes that Dask does not know
     "distributed.worker.memory.spill": False,
     "distributed.worker.memory.pause": False,
     "distributed.worker.memory.terminate": False,
@@ -28,48 +27,37 @@ _SETTINGS: Final = {
 
 @contextmanager
 def open_dask(scheduler: str | None, workers: int) -> Iterator[Executor]:
-    """Open an executor on the workers of a scheduler; without an address on that many processes of this machine."""
-    distributed = _imported("distributed")
-    with _imported("dask", "distributed").config.set(_SETTINGS):
+    """Open an executor on the workers of a scheduler, or without an address on processes of this machine."""
+    distributed = _import_package("distributed")
+    with _import_package("dask", "distributed").config.set(_SETTINGS):
         if scheduler is not None:
             try:
-                client = distributed.Client(scheduler, timeout=_TIMEOUT_S)
+                client = distributed.Client(scheduler, timeout=10)
             except (OSError, ValueError, TypeError) as error:
-                raise ConfigError(f"--scheduler: {scheduler}: no Dask scheduler there: {_first_line(error)}") from None
+                raise ConfigError(f"--scheduler: {scheduler}: no Dask scheduler: {_first_line(error)}") from None
             with client:
                 yield from _executor(client, has_own_workers=True)
             return
         here: dict[str, Any] = {"n_workers": workers, "threads_per_worker": 1, "memory_limit": None}
         here |= {"processes": True, "dashboard_address": ":0", "silence_logs": logging.ERROR}
-        with (
-            _restored_environment(),
-            without_main_import(),  # applies to restarted workers too
-            distributed.LocalCluster(**here) as cluster,
-            distributed.Client(cluster) as client,
-        ):
-            yield from _executor(client)
-
-
-@contextmanager
-def _restored_environment() -> Iterator[None]:
-    """Restore the environment afterwards: Dask sets variables before it starts a worker."""
-    before = os.environ.copy()
-    try:
-        yield
-    finally:
-        os.environ.clear()
-        os.environ.update(before)
+        before = os.environ.copy()  # Dask sets variables before it starts a worker
+        try:
+            with (
+                without_main_import(),  # applies to restarted workers too
+                distributed.LocalCluster(**here) as cluster,
+                distributed.Client(cluster) as client,
+            ):
+                yield from _executor(client)
+        finally:
+            os.environ.clear()
+            os.environ.update(before)
 
 
 @contextmanager
 def open_slurm(workers: int) -> Iterator[Executor]:
-    """Open an executor on workers that SLURM starts, as ``jobqueue.slurm`` in the user's Dask configuration says.
-
-    Raises:
-        ConfigError: If dask-jobqueue is not installed, or its configuration lacks something.
-    """
-    distributed, jobqueue = _imported("distributed"), _imported("dask_jobqueue", "dask-jobqueue")
-    with _imported("dask", "distributed").config.set(_SETTINGS):
+    """Open an executor on SLURM jobs, configured by ``jobqueue.slurm`` in the user's Dask configuration."""
+    distributed, jobqueue = _import_package("distributed"), _import_package("dask_jobqueue", "dask-jobqueue")
+    with _import_package("dask", "distributed").config.set(_SETTINGS):
         try:
             cluster = jobqueue.SLURMCluster()
         except ValueError as error:
@@ -80,7 +68,7 @@ def open_slurm(workers: int) -> Iterator[Executor]:
             yield from _executor(client)
 
 
-def _imported(module: str, package: str = "") -> Any:
+def _import_package(module: str, package: str = "") -> Any:
     package = package or module
     if find_spec(module) is None:
         raise ConfigError(f"--engine: {package} is not installed: {how_to_install('dask', package)}")
@@ -92,9 +80,9 @@ def _first_line(error: Exception) -> str:
 
 
 def _executor(client: Any, *, has_own_workers: bool = False) -> Iterator[Executor]:
-    """Yield the executor of a client; after an error it drops what was submitted and has not begun.
+    """Yield the executor of a client; after an error it drops waiting jobs.
 
-    If the scheduler has its own workers, the executor knows how many runs they take (see `runs_at_a_time`).
+    If the scheduler has its own workers, the executor reports their capacity (see `runs_at_a_time`).
     """
     executor: Any = client.get_executor(pure=False)
     if has_own_workers:
@@ -109,34 +97,28 @@ def _executor(client: Any, *, has_own_workers: bool = False) -> Iterator[Executo
 
 type EngineKind = Literal["local", "dask", "slurm"]
 ENGINES: Final[tuple[EngineKind, ...]] = get_args(EngineKind.__value__)
-_AGAIN_S: Final = 0.05
 
 
 def open_engine(kind: EngineKind, *, workers: int, scheduler: str | None = None) -> AbstractContextManager[Executor]:
-    """Return an executor for ``submit(run_supervised, job)`` as a context manager; leaving it ends what it started.
+    """Return an executor for ``submit(run_supervised, job)`` as a context manager; see `driver.Engine`.
 
-    An error or Ctrl-C ends running runs, except on a cluster that somebody else started, and begins no others. See
-    `driver.Engine` for the arguments.
-
-    Raises:
-        ConfigError: If an argument cannot be used, or a package is missing; on entering the context, if there is no
-            scheduler at the address.
+    An error or Ctrl-C ends running runs, except on a cluster that PRISM did not start, and starts no others.
     """
     if kind not in ENGINES:
-        raise ConfigError(f"--engine: {kind!r} is none ({', '.join(ENGINES)}).{did_you_mean(kind, ENGINES)}")
+        raise ConfigError(f"--engine: {kind!r} does not exist ({', '.join(ENGINES)}).{did_you_mean(kind, ENGINES)}")
     if workers < 1:
         raise ConfigError(f"--workers: give at least 1, not {workers}")
     if scheduler is not None and kind != "dask":
-        raise ConfigError(f"--scheduler: has no use with --engine {kind}, only with dask")
+        raise ConfigError(f"--scheduler: needs --engine dask, not {kind}")
     if kind == "local":
         return _local(workers)
     return open_dask(scheduler, workers) if kind == "dask" else open_slurm(workers)
 
 
 def runs_at_a_time(engine: Executor, workers: int) -> int:
-    """Return how many runs go on at the same time: `workers`, or what the workers of a running scheduler take now."""
-    ask: Callable[[], int] | None = getattr(engine, "runs_at_a_time", None)
-    return workers if ask is None else ask()
+    """Return the number of simultaneous runs: `workers`, or the present capacity of a running scheduler's workers."""
+    capacity: Callable[[], int] | None = getattr(engine, "runs_at_a_time", None)
+    return workers if capacity is None else capacity()
 
 
 @contextmanager
@@ -148,18 +130,18 @@ def _local(workers: int) -> Iterator[Executor]:
     except BaseException:
         ending = Thread(target=pool.shutdown, kwargs={"cancel_futures": True})
         ending.start()
-        while ending.is_alive():  # repeatedly, as a thread may be about to start its process
+        while ending.is_alive():  # a thread may be about to start its process
             kill_runs()
-            ending.join(_AGAIN_S)
+            ending.join(0.05)
         raise
 
 
 def future_outcome(future: "Future[Outcome]", job: Job) -> Outcome:
-    """Return the outcome of a job whose future is done; a lost worker or a cancelled job is an outcome too."""
+    """Return the outcome of a finished future; a lost worker or a cancelled job is an outcome, too."""
     try:
         return future.result()
     except CancelledError:
-        return Outcome(job.run, "killed", "cancelled before it was begun")
+        return Outcome(job.run, "killed", "cancelled before it started")
     except Exception as error:
         fault = shortened(printable(f"{type(error).__name__}: {error}"))
         return Outcome(job.run, "killed", f"its worker could not run it: {fault}")

@@ -1,4 +1,4 @@
-"""What is sent to the process of a run, and what it sends back: plain data."""
+"""The plain data that a run's process receives and sends back."""
 
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
@@ -14,14 +14,14 @@ class Limits:
 
 @dataclass(frozen=True)
 class Job:
-    """The data that a process needs to do one run of a study.
+    """The data for one run of a study.
 
     Attributes:
         keep: Whether to keep its tables in a folder, as ``prism run`` does, or only its measures.
-        collect: Tables whose rows are to come back.
-        folder: Parent of the run's folder, which is ``folder/run``.
-        path: Folders with modules of the user's own, searched after everything installed.
-        spent: LLM calls and tokens that earlier attempts have reported, and that a resumed run does not report again.
+        collect: Tables whose rows are returned.
+        folder: Parent of the run's folder, ``folder/run``.
+        path: Folders with the user's modules, searched after installed packages.
+        spent: LLM calls and tokens that earlier attempts reported, so that a resumed run does not report them again.
     """
 
     run: str
@@ -45,10 +45,10 @@ class Outcome:
     Attributes:
         ending: `done`; `raised`: it raised an error; `timeout` and `memory`: it hit a limit; `killed`: a signal ended
             it, or its process vanished; `skipped`: it did not start because its LLM is missing.
-        reason: One line on why it is not done; empty if it is.
-        measures: Values by name; NaN where a measure is not defined for this run.
-        facts: What the run took and who decided, as far as is known (see `journal.Facts`).
-        tables: Rows of the tables to collect, each an Arrow IPC stream.
+        reason: Why the run is not done, in one line; empty if it is.
+        measures: Values by name; NaN if undefined.
+        facts: Costs and deciders, as far as known (see `journal.Facts`).
+        tables: Rows of the collected tables as Arrow IPC streams.
     """
 
     run: str
@@ -59,12 +59,6 @@ class Outcome:
     tables: dict[str, bytes] = field(default_factory=dict)
 
 
-ONE_THREAD: Final = {
-    "OMP_NUM_THREADS": "1",
-    "OPENBLAS_NUM_THREADS": "1",
-    "MKL_NUM_THREADS": "1",
-    "NUMEXPR_NUM_THREADS": "1",
-    "VECLIB_MAXIMUM_THREADS": "1",
-    "NUMBA_NUM_THREADS": "1",
-}
-"""Environment variables by which libraries, when they are imported, choose their number of threads."""
+_THREADS: Final = ("OMP_NUM", "OPENBLAS_NUM", "MKL_NUM", "NUMEXPR_NUM", "VECLIB_MAXIMUM", "NUMBA_NUM")
+ONE_THREAD: Final = {f"{library}_THREADS": "1" for library in _THREADS}
+"""Environment variables that limit libraries to one thread; they are read on import."""

@@ -1,7 +1,7 @@
 """Imports everything that a run needs into the process that runs are forked from.
 
-Importing it changes that process: libraries use one thread, Ctrl-C is ignored, and a small run loads compiled kernels,
-not in parallel, as a fork after that would hang.
+Importing it changes that process: libraries use one thread, Ctrl-C is ignored, and a small run loads compiled kernels.
+It must not use parallel kernels, because a fork would then hang.
 """
 
 import gc
@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 
 from prism_mesa.studies.engines.job import ONE_THREAD
 
-gc.disable()  # nothing that is made from here on is garbage
+gc.disable()  # objects made from here on stay
 signal.signal(signal.SIGINT, signal.SIG_IGN)
 os.environ.update(ONE_THREAD)
 
@@ -22,7 +22,7 @@ from prism_mesa.studies.engines.worker import carry_out  # noqa: E402
 
 
 def _run_a_little() -> None:
-    """Do once what every run does, so that caches are filled."""
+    """Run a small model to fill the caches."""
     config = {"agents": {"n": 40}, "rounds": 2, "ticks_per_round": 5, "threads": 1, "reasoner": {"kind": "rule"}}
     with TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -30,8 +30,8 @@ def _run_a_little() -> None:
             carry_out(Job("warm-up", config, (), keep=keep, folder=folder))
 
 
-with suppress(OSError):  # without room for the small run, each run fills the caches itself
+with suppress(OSError):  # on a full disk each run fills its own caches
     _run_a_little()
 gc.collect()
-gc.freeze()  # the collector of a run does not touch these objects, so their memory stays shared
+gc.freeze()  # a run's collector does not touch these objects, so their memory stays shared
 gc.enable()

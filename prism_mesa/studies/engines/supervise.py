@@ -1,4 +1,4 @@
-"""A run in a process of its own: started, watched, and ended if it exceeds its limits."""
+"""Executes a run in its own process, watches it, and ends it if it exceeds its limits."""
 
 import multiprocessing
 import os
@@ -28,17 +28,16 @@ _LAST_BYTES: Final = 20_000
 _END_S: Final = 10.0
 _PRELOAD: Final = "prism_mesa.studies.engines.preload"
 _one_at_a_time: Final = threading.Lock()
-"""Guards starting a process and reading its exit code, which multiprocessing cannot do in several threads."""
+"""Guards starting processes and reading exit codes, as multiprocessing is not thread-safe there."""
 
 
 @dataclass(frozen=True, eq=False)
 class RunProcess:
-    """The process of a run.
+    """The process of a run; it leads a process group, except on Windows.
 
     Attributes:
-        process: The process; it leads a process group, except on Windows.
-        results: The connection on which it sends its outcome.
-        output: The file that receives what it prints.
+        results: The connection that receives its outcome.
+        output: The file that receives its printed output.
     """
 
     process: BaseProcess
@@ -51,7 +50,7 @@ class RunProcess:
         return self.process.pid or 0
 
     def wait_for_exit_code(self) -> int | None:
-        """Wait for the process to end, and return its exit code, negative for a signal; None if it does not end."""
+        """Wait for the end of the process, and return its exit code, negative for a signal; None if it still runs."""
         wait([self.process.sentinel], _END_S)
         return self._exit_code()
 
@@ -61,7 +60,7 @@ class RunProcess:
             return self.process.exitcode
 
     def last_lines(self) -> str:
-        """Return the last lines that it printed, or Python's report of a crash."""
+        """Return its last printed lines, or Python's crash report."""
         self.output.seek(max(0, self.output.seek(0, os.SEEK_END) - _LAST_BYTES))
         text = self.output.read().decode("utf-8", errors="replace")
         lines = [line.strip() for line in text.splitlines() if line.strip()]
@@ -76,33 +75,29 @@ class RunProcess:
         if hasattr(os, "killpg"):
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(self.pid, signal.SIGKILL)
-        if self._exit_code() is None:  # it may not have a group yet
+        if self._exit_code() is None:  # it may not lead a group yet
             with suppress(ProcessLookupError, PermissionError):
                 self.process.kill()
 
     def end(self) -> None:
-        """Kill it, wait, and close its files; doing it twice does no harm."""
+        """Kill it, wait, and close its files; may be called twice."""
         self.kill()
         self.wait_for_exit_code()
         self.results.close()
         self.output.close()
-        Path(self.output.name).unlink(missing_ok=True)  # a process that ended at once has not unlinked it
+        Path(self.output.name).unlink(missing_ok=True)  # if the process ended before it unlinked the file
 
 
 def start(job: Job) -> RunProcess:
-    """Start a run's process: a fork of one that has imported everything, or on Windows a new interpreter.
-
-    Raises:
-        OSError, EOFError: If no process can be started.
-    """
-    me = multiprocessing.current_process()
-    if me.daemon:  # as Dask's workers are; daemonic processes may have no children
-        me.daemon = False
+    """Start a run's process: a fork of a process with all imports, or on Windows a new interpreter."""
+    current = multiprocessing.current_process()
+    if current.daemon:  # a Dask worker; daemonic processes may have no children
+        current.daemon = False
     context: Any = _context()
     receiver, sender = context.Pipe(duplex=False)
     descriptor, file = mkstemp(prefix="prism-run-", suffix=".txt")
     os.close(descriptor)
-    output = open(file, "rb")  # noqa: SIM115 - it is open for as long as the process is watched
+    output = open(file, "rb")  # noqa: SIM115 - RunProcess.end closes it
     process = context.Process(
         target=begin, args=(job, sender, file, dict(os.environ)), name=f"run {job.run}", daemon=True
     )
@@ -129,9 +124,9 @@ def _context() -> multiprocessing.context.BaseContext:
 
 @contextmanager
 def without_main_import() -> Iterator[None]:
-    """Keep processes that start in the block from importing the user's script again, so it needs no guard.
+    """Keep processes that start in the block from importing the user's script, which then needs no main guard.
 
-    multiprocessing does not import a main module that was started as ``python -m package``.
+    multiprocessing skips a main module that was started as ``python -m package``.
     """
     main = sys.modules["__main__"]
     spec = main.__spec__
@@ -142,15 +137,12 @@ def without_main_import() -> Iterator[None]:
         main.__spec__ = spec
 
 
-_POLL_S: Final = 0.25
-_POLL_MEMORY_S: Final = 0.1
-
 _running: Final[set[RunProcess]] = set()
 _lock: Final = threading.Lock()
 
 
 def run_supervised(job: Job) -> Outcome:
-    """Run a job in a process of its own, and return the outcome, even if the process crashes, hangs or is killed."""
+    """Run a job in its own process, and return the outcome, even if the process crashes, hangs or is killed."""
     try:
         running = start(job)
     except (OSError, EOFError) as error:
@@ -179,12 +171,7 @@ def kill_runs() -> None:
 
 @dataclass
 class _Watch:
-    """Watches a running process from outside.
-
-    Attributes:
-        began: Start time (`time.monotonic`).
-        facts: The memory and CPU time that it has used, as facts of its outcome.
-    """
+    """Watches a process that began at a time (`time.monotonic`); `facts` holds its memory and CPU time."""
 
     job: Job
     running: RunProcess
@@ -197,15 +184,15 @@ class _Watch:
         ends: list[Any] = [self.running.results, self.running.process.sentinel]
         if memory_gb is not None and not HAS_PROC:
             _warn_that_memory_is_not_watched()
-        pause = _POLL_S if memory_gb is None else _POLL_MEMORY_S
+        pause = 0.25 if memory_gb is None else 0.1
         deadline = inf if seconds is None else self.began + seconds
         self._measure()
         while not wait(ends, min(pause, max(0.0, deadline - time.monotonic()))):
             self._measure()
             if time.monotonic() > deadline:
-                return self._killed("timeout", f"took more than limits.seconds = {seconds:g}")
+                return self._kill("timeout", f"took more than limits.seconds = {seconds:g}")
             if memory_gb is not None and (used := memory_bytes(self.running.pid) / 1e9) > memory_gb:
-                return self._killed("memory", f"took {used:.2f} GB, more than limits.memory_gb = {memory_gb:g}")
+                return self._kill("memory", f"took {used:.2f} GB, more than limits.memory_gb = {memory_gb:g}")
         with suppress(EOFError, OSError):
             outcome: Outcome = self.running.results.recv()
             return outcome
@@ -215,12 +202,12 @@ class _Watch:
         used = {"peak_memory_mb": peak_mb(self.running.pid), "cpu_s": cpu_s(self.running.pid)}
         self.facts |= {name: value for name, value in used.items() if value}
 
-    def _killed(self, ending: Ending, reason: str) -> Outcome:
+    def _kill(self, ending: Ending, reason: str) -> Outcome:
         self.running.end()
         return Outcome(self.job.run, ending, reason, facts={**self.facts, "signal": "SIGKILL"})
 
     def _vanished(self) -> Outcome:
-        """Return the outcome of a run whose process ended without sending one."""
+        """Return the outcome of a run whose process ended without sending its own."""
         code = self.running.wait_for_exit_code()
         name = signal.Signals(-code).name if code is not None and code < 0 else None
         reason = f"its process was killed by {name}" if name else f"its process ended with exit code {code}"
@@ -242,10 +229,10 @@ _USER, _SYSTEM = 11, 12  # fields after the process's name
 
 
 def memory_bytes(pid: int) -> int:
-    """Return the RAM of a process and its descendants, in bytes; shared memory counts once for each."""
+    """Return the RAM of a process and its descendants, in bytes; shared memory counts for all of them."""
     total = 0
     for process in (pid, *descendants(pid)):
-        with suppress(OSError, ValueError, IndexError):  # it may end meanwhile
+        with suppress(OSError, ValueError, IndexError):  # the process may end meanwhile
             total += int((_PROC / str(process) / "statm").read_text().split()[1]) * _PAGE
     return total
 
@@ -261,7 +248,7 @@ def descendants(pid: int) -> list[int]:
 
 
 def peak_mb(pid: int) -> float | None:
-    """Return the most RAM that a process has used, in MB of 2**20 bytes; None if it is gone or /proc is missing."""
+    """Return the peak RAM of a process, in MB of 2**20 bytes; None if it has ended or /proc is missing."""
     with suppress(OSError):
         peak = re.search(r"VmHWM:\s+(\d+) kB", (_PROC / str(pid) / "status").read_text())
         return int(peak[1]) / 2**10 if peak else None
@@ -269,7 +256,7 @@ def peak_mb(pid: int) -> float | None:
 
 
 def cpu_s(pid: int) -> float | None:
-    """Return the CPU seconds of a process, without its children; None as for `peak_mb`."""
+    """Return the CPU seconds of a process, without its children; None if it has ended or /proc is missing."""
     with suppress(OSError, ValueError, IndexError):
         fields = (_PROC / str(pid) / "stat").read_text().rpartition(")")[2].split()
         return (int(fields[_USER]) + int(fields[_SYSTEM])) / _TICKS

@@ -1,4 +1,4 @@
-"""Carries out a job: runs the model, and computes the measures."""
+"""Carries out a job: runs the model and computes the measures."""
 
 import sys
 import sysconfig
@@ -25,31 +25,28 @@ from prism_mesa.runs.run_files import LEDGER
 from prism_mesa.runs.social import PlatformRun, start_run
 from prism_mesa.social.world.kept import KeptWorld
 from prism_mesa.studies.engines.job import Job, Outcome
-from prism_mesa.studies.measures.catalogue import FinishedRun, find_measure, measured
-from prism_mesa.studies.measures.curves import CURVES, READ, run_curves
+from prism_mesa.studies.measures.catalogue import FinishedRun, compute_measures, find_measure
+from prism_mesa.studies.measures.curves import CURVE_TABLES, CURVES, run_curves
 
 _INSTALLED: Final = tuple(sysconfig.get_paths()[place] for place in ("stdlib", "purelib", "platlib"))
 _PRISM: Final = str(Path(__file__).parents[2])
 
-_FOR_DEVELOPERS: Final = (DeprecationWarning, PendingDeprecationWarning, ImportWarning, ResourceWarning)
+_IGNORED_WARNINGS: Final = (DeprecationWarning, PendingDeprecationWarning, ImportWarning, ResourceWarning)
 
 
 def carry_out(job: Job) -> Outcome:
-    """Run a job here and now, and return the outcome.
-
-    It raises nothing: an error becomes the reason of the outcome, and warnings become notes in its facts.
-    """
+    """Run a job in this process, and return the outcome; errors become its reason, and warnings notes in its facts."""
     sys.path.extend(folder for folder in job.path if folder not in sys.path)
     started = time.process_time()
     with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("default")
-        for category in _FOR_DEVELOPERS:
+        for category in _IGNORED_WARNINGS:
             warnings.simplefilter("ignore", category)
         facts: dict[str, Any] = {}
         try:
             outcome = _run_and_measure(job, facts)
         except BaseException as error:  # also SystemExit, which a chart or a measure may raise
-            outcome = Outcome(job.run, "raised", _reason(error), facts=facts)
+            outcome = Outcome(job.run, "raised", _describe(error), facts=facts)
     has_notes = "notes" in outcome.facts
     warnings_ = [str(w.message) for w in warned if not (has_notes and issubclass(w.category, NotedWarning))]
     notes = map(printable, (*outcome.facts.get("notes", ()), *warnings_))
@@ -59,7 +56,7 @@ def carry_out(job: Job) -> Outcome:
 
 
 def _run_and_measure(job: Job, facts: dict[str, Any]) -> Outcome:
-    """Run and measure. `facts` gets what is known about the run, even if it ends in an error."""
+    """Run and measure; `facts` receives the facts of the run, even if it ends in an error."""
     config, runner = make_config(job.config, job.run), _Runner()
     try:
         summary, table = (
@@ -76,17 +73,17 @@ def _run_and_measure(job: Job, facts: dict[str, Any]) -> Outcome:
     finished = FinishedRun(
         run.config, summary, cache(table), lambda: pd.DataFrame(dict(zip(("src", "dst"), edges(), strict=True)))
     )
-    measures = measured(finished, job.measures)
+    measures = compute_measures(finished, job.measures)
     return Outcome(job.run, "done", "", measures, facts, _collected(job, finished, facts["notes"]))
 
 
 class _Runner:
-    """Starts the run of a job: once, and again if it cannot resume from a checkpoint.
+    """Starts the run of a job, again from its beginning if it cannot resume from a checkpoint.
 
     Attributes:
         run: The run that was started last.
-        cpu_s: CPU seconds of building it.
-        reported: LLM calls and tokens that earlier attempts have reported.
+        cpu_s: CPU seconds of building models.
+        reported: LLM calls and tokens that earlier attempts reported.
     """
 
     def __init__(self) -> None:
@@ -102,7 +99,7 @@ class _Runner:
         return self.run
 
     def costs(self) -> dict[str, float]:
-        """Return calls and tokens of the LLMs that decide and write, and CPU seconds, even of a failed run."""
+        """Return the calls and tokens of all LLMs, and CPU seconds, even of a failed run."""
         run: PlatformRun | None = getattr(self, "run", None)
         llms = [] if run is None else [llm for llm in (run.asked, run.model.writer) if llm is not None]
         calls = sum(llm.usage["calls"] for llm in llms)
@@ -118,12 +115,9 @@ type _Tables = Callable[[str], pd.DataFrame]
 
 
 def _run_in_folder(job: Job, config: Config, runner: _Runner) -> tuple[Mapping[str, Any], _Tables]:
-    """Run, keep what ``prism run`` keeps except pictures, and return the summary and a reader of tables.
-
-    A run that was killed after a checkpoint resumes there.
-    """
+    """Run, or resume from a checkpoint, keep the tables, and return the summary and a reader of tables."""
     folder = Path(job.folder) / job.run
-    runner.reported = _reported(folder, job.spent)
+    runner.reported = _reported_spending(folder, job.spent)
     result = resume_in(folder, config, partial(runner, config))
     if result is None:
         runner.reported = {}
@@ -131,7 +125,7 @@ def _run_in_folder(job: Job, config: Config, runner: _Runner) -> tuple[Mapping[s
     return result.summary, result.table
 
 
-def _reported(folder: Path, spent: Mapping[str, int]) -> dict[str, int]:
+def _reported_spending(folder: Path, spent: Mapping[str, int]) -> dict[str, int]:
     if not any(spent.values()) or not (folder / LEDGER).is_file():
         return {}
     try:
@@ -144,15 +138,15 @@ def _reported(folder: Path, spent: Mapping[str, int]) -> dict[str, int]:
 
 
 def _run_in_memory(job: Job, run: PlatformRun) -> tuple[Mapping[str, Any], _Tables]:
-    """Run, keep no files, and return the summary and a reader of tables."""
-    inputs = [find_measure(name).tables for name in job.measures]
-    wanted = {*job.collect, *(READ if CURVES in job.collect else ()), *(t for names in inputs for t in names or ())}
-    records = RowsInMemory(run.tables, None if None in inputs else wanted)
+    """Run without files, and return the summary and a reader of tables."""
+    read = [find_measure(name).tables for name in job.measures] + [CURVE_TABLES if CURVES in job.collect else ()]
+    wanted = {*job.collect, *(table for tables in read for table in tables or ())}
+    records = RowsInMemory(run.tables, None if None in read else wanted)
     return run.run_in_memory(records, job.run), records.table
 
 
 def _collected(job: Job, run: FinishedRun, notes: list[str]) -> dict[str, bytes]:
-    """Return the rows to collect as Arrow streams; note the tables that this run lacks."""
+    """Return the collected tables as Arrow streams; note tables that this run lacks."""
     streams = {}
     for name in job.collect:
         try:
@@ -162,17 +156,14 @@ def _collected(job: Job, run: FinishedRun, notes: list[str]) -> dict[str, bytes]
             notes.append(f"collect: {error}")
             continue
         stream = pa.BufferOutputStream()
-        with pa.ipc.new_stream(stream, rows.schema, options=_PACKED) as writer:
+        with pa.ipc.new_stream(stream, rows.schema, options=pa.ipc.IpcWriteOptions(compression="zstd")) as writer:
             writer.write_table(rows)
         streams[name] = stream.getvalue().to_pybytes()
     return streams
 
 
-_PACKED: Final = pa.ipc.IpcWriteOptions(compression="zstd")
-
-
-def _reason(error: BaseException) -> str:
-    """Describe an error in one line, with its place. For PRISM's errors, only a place in the user's code is named."""
+def _describe(error: BaseException) -> str:
+    """Describe an error and its place in one line; for PRISM's errors only a place in the user's code."""
     message, fault = str(error), error
     if isinstance(error, RunBrokenError):
         message, fault = error.reason, error.__cause__ or error
@@ -188,11 +179,11 @@ def _reason(error: BaseException) -> str:
 
 
 def _place(error: BaseException, *, only_users: bool = False) -> str:
-    """Return where an error was raised: the last place in a user's code, else in PRISM's, else in any code."""
+    """Return where an error was raised: the last place in the user's code, else in PRISM, else anywhere."""
     frames = traceback.extract_tb(error.__traceback__)
-    own_frames = [frame for frame in frames if not frame.filename.startswith((*_INSTALLED, "<"))]
-    user_frames = [frame for frame in own_frames if not frame.filename.startswith(_PRISM)]
-    if not user_frames and (only_users or not frames):
+    ours = [frame for frame in frames if not frame.filename.startswith((*_INSTALLED, "<"))]
+    users = [frame for frame in ours if not frame.filename.startswith(_PRISM)]
+    if not users and (only_users or not frames):
         return ""
-    frame = (user_frames or own_frames or frames)[-1]
+    frame = (users or ours or frames)[-1]
     return f" ({Path(frame.filename).name}, line {frame.lineno}, in {frame.name})"

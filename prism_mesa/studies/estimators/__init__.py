@@ -1,1 +1,1 @@
-"""Estimators for data and runs alike: columns in, numbers out."""
+"""Estimators for data and runs: they take columns and return numbers."""

@@ -1,4 +1,4 @@
-"""The shape of reshare trees, and of the network of follows."""
+"""The shapes of reshare trees and of the network of follows."""
 
 from typing import Any, Final
 
@@ -16,16 +16,16 @@ type Floats = npt.NDArray[np.float64]
 SIZE_CLASSES: Final = (2, 3, 5, 10, 20, 50, 100, 200, 500, 1000)
 """Lower bounds of the size classes in `shapes_by_size`."""
 _CLASSES: Final = np.unique(np.rint(1.1 ** np.arange(200)).astype(np.int64))
-"""Lower bounds of classes of about equal size: one size each up to 13; above that each bound is 10 % larger."""
-_PAIRS: Final = 100_000  # sampled pairs of followees: the standard error of clustering is at most .0016
+"""Lower bounds of classes of similar sizes: single sizes up to 13, then steps of 10 %."""
+_PAIRS: Final = 100_000  # sampled pairs of followees; the standard error of clustering is at most .0016
 
 
 def hops(parent: Ints, joins: npt.NDArray[np.bool_]) -> Ints:
-    """Return the number of reshares between each node and its root; `joins`: whether a node reshares its parent."""
+    """Return the number of reshares between nodes and their roots; `joins`: whether a node reshares its parent."""
     hop = joins.astype(np.int32)
     below = np.flatnonzero(joins)
     above = parent[below]
-    while len(below):  # each pass goes one node up; nodes that have reached a root leave
+    while len(below):  # a pass goes one node up; nodes that reach a root leave
         continues = joins[above]
         below, above = below[continues], above[continues]
         hop[below] += 1
@@ -34,7 +34,7 @@ def hops(parent: Ints, joins: npt.NDArray[np.bool_]) -> Ints:
 
 
 def reproduction(hop: npt.ArrayLike) -> Floats:
-    """Return the reproduction number: children per node at hop 0, 1, 2, ..., up to the last hop with nodes.
+    """Return the reproduction numbers: children per node at hop 0, 1, 2, ..., up to the last hop.
 
     >>> reproduction([0, 0, 1, 1, 1, 2]).round(2).tolist()
     [1.5, 0.33, 0.0]
@@ -44,10 +44,10 @@ def reproduction(hop: npt.ArrayLike) -> Floats:
 
 
 def matched_difference(size: Ints, value: Floats, is_second: npt.NDArray[np.bool_]) -> float:
-    """Return how much larger a mean is in the second of two groups of cascades, at equal sizes.
+    """Return the difference of means of the second minus the first group of cascades, at equal sizes.
 
-    In each class of sizes, as many cascades of each group count as the smaller group has (Juul and Ugander 2021,
-    doi:10.1073/pnas.2100786118). NaN if no class has cascades of both.
+    Classes of sizes are weighted by the smaller group's number of cascades (Juul and Ugander 2021,
+    doi:10.1073/pnas.2100786118). NaN if no class has cascades of both groups.
     """
     place = np.searchsorted(_CLASSES, size, side="right")
     counts, sums = (
@@ -62,13 +62,10 @@ def matched_difference(size: Ints, value: Floats, is_second: npt.NDArray[np.bool
 
 
 def shapes_by_size(cascades: pd.DataFrame) -> pd.DataFrame:
-    """Return the mean shape of cascades of about equal size: columns `from_size`, `n`, and the means of four columns.
+    """Return the mean shapes of cascades of similar sizes: columns `from_size`, `n`, and the means of four columns.
 
-    Cascades differ in depth and breadth mainly because they differ in size (Juul and Ugander 2021,
-    doi:10.1073/pnas.2100786118).
-
-    Args:
-        cascades: Columns `size`, `depth`, `breadth`, `structural_virality`.
+    The columns of `cascades` are `size`, `depth`, `breadth` and `structural_virality`. Depth and breadth depend mainly
+    on size (Juul and Ugander 2021, doi:10.1073/pnas.2100786118).
     """
     size = cascades["size"].to_numpy()
     place = np.searchsorted(SIZE_CLASSES, size, side="right") - 1
@@ -83,8 +80,8 @@ def shapes_by_size(cascades: pd.DataFrame) -> pd.DataFrame:
 def degree_assortativity(src: Ints, dst: Ints, n: int) -> float:
     """Return the correlation over follows of the followee's followers with the follower's followees.
 
-    It is one of four degree correlations of a directed network (Foster et al. 2010, doi:10.1073/pnas.0912671107):
-    networkx's default, with edges from `src` (followee) to `dst` (follower). NaN if degrees do not vary.
+    It is networkx's default degree correlation of a directed network (Foster et al. 2010, doi:10.1073/pnas.0912671107),
+    with edges from `src` (followee) to `dst` (follower). NaN if degrees do not vary.
     """
     followers, followees = _degrees(src, dst, n)
     edges = max(1, len(src))
@@ -113,7 +110,7 @@ def friendship_paradox(src: Ints, dst: Ints, n: int) -> float:
 
 
 def mutual_follows(network: FollowNetwork) -> tuple[float, float]:
-    """Return mutual follows as shares of all follows and of the possible ones; NaN if there are none.
+    """Return mutual follows as shares of all follows and of the possible number; NaN without follows.
 
     The possible number is the sum over agents of the smaller of followers and followees.
     """
@@ -131,9 +128,9 @@ def degree_correlation(network: FollowNetwork) -> float:
 
 
 def clustering(network: FollowNetwork) -> float:
-    """Return how often one of two followees of an agent follows the other, as a mean over agents.
+    """Return the share of pairs of an agent's followees with a follow between them, as a mean over agents.
 
-    It is estimated from a sample of pairs, the same for the same network; NaN if no agent has two followees.
+    It is estimated from a sample of pairs, the same for the same network. NaN if no agent has two followees.
     """
     agents = np.flatnonzero(network.n_followees > 1)
     if not len(agents):

@@ -15,8 +15,8 @@ from prism_mesa.streams import generator
 type Sizes = npt.NDArray[np.integer[Any]]
 
 _TABLE: Final = 100_000
-"""Sizes from the least one on whose probabilities are tabulated for draws."""
-_FEWEST: Final = 50  # values in a tail whose start is searched
+"""Number of sizes, from the least, with tabulated probabilities."""
+_FEWEST: Final = 50  # values in the tail of a candidate start
 
 
 @dataclass(frozen=True)
@@ -37,14 +37,10 @@ class PowerLaw:
 
 
 def fit_power_law(sizes: npt.ArrayLike, least: int | None = None) -> PowerLaw:
-    """Fit a power law to a tail; exponent and distance are NaN if it has no two different sizes.
+    """Fit a power law to sizes (integers from 1) of at least `least`; NaN without two different sizes.
 
-    The likelihood is exact (equation 3.5 of doi:10.1137/070710111): its approximation is biased below a least size of
-    about 6.
-
-    Args:
-        sizes: Whole numbers from 1, in any order.
-        least: The start of the tail; None: the size with the smallest `ks`, among those with a tail of at least 50.
+    With None, `least` is the size with the smallest `ks` among those with a tail of at least 50. The likelihood is
+    exact (equation 3.5 of doi:10.1137/070710111): its approximation is biased below a least size of about 6.
     """
     values = np.asarray(sizes)
     if least is None:
@@ -61,7 +57,7 @@ def fit_power_law(sizes: npt.ArrayLike, least: int | None = None) -> PowerLaw:
 
 
 def distance(tail: npt.ArrayLike, exponent: float, least: int) -> float:
-    """Return the largest distance between the cumulative shares of a tail's sizes and of a power law."""
+    """Return the largest distance between the cumulative shares of a tail and of a power law."""
     distinct, at_least = ccdf(tail)
     above = np.append(at_least[1:], 0.0)
     whole = zeta(exponent, least)
@@ -71,9 +67,9 @@ def distance(tail: npt.ArrayLike, exponent: float, least: int) -> float:
 
 
 def drawn_sizes(exponent: float, least: int, n: int, rng: np.random.Generator) -> Sizes:
-    """Return sizes drawn from a discrete power law, shape (n,).
+    """Return `n` sizes drawn from a discrete power law.
 
-    Draws are exact up to 100,000 above the least size; beyond, the law is taken as continuous (appendix D of
+    Draws are exact up to 100,000 above the least size; beyond, the law is continuous (appendix D of
     doi:10.1137/070710111), an error of less than a ten-thousandth of a size.
     """
     survival = _survival(exponent, least)
@@ -89,13 +85,13 @@ def drawn_sizes(exponent: float, least: int, n: int, rng: np.random.Generator) -
 
 @lru_cache(maxsize=1)
 def _survival(exponent: float, least: int) -> npt.NDArray[np.float64]:
-    """Return the probabilities of more than `least`, `least` + 1, ..., falling."""
+    """Return the probabilities of sizes above `least`, `least` + 1, ..."""
     numbers = np.arange(least, least + _TABLE, dtype=float)
     return np.asarray(zeta(exponent, numbers + 1.0) / zeta(exponent, least))
 
 
 def plausibility(fit: PowerLaw, draws: int = 200, key: str = "") -> float:
-    """Return the share of samples of a fitted law that lie as far from their own fit as the data.
+    """Return the share of samples of a fitted law with at least the data's distance from their own fit.
 
     Below .1 the law is ruled out (section 4.1 of doi:10.1137/070710111, for a fixed least size). With 200 draws the
     standard error is about .03. `key` seeds the draws.

@@ -12,22 +12,18 @@ HOURS: Final = 24
 
 
 def burstiness(times: npt.ArrayLike, persons: npt.ArrayLike, fewest: int = 10) -> Floats:
-    """Return the burstiness ``(s - m) / (s + m)`` of each person, from mean and sd of the times between its events.
+    """Return the burstiness ``(s - m) / (s + m)`` of persons, from mean and sd of the times between their events.
 
-    -1 is a clock, 0 a Poisson process, 1 one burst (Goh and Barabasi 2008, doi:10.1209/0295-5075/81/48002). Persons
-    with too few events, or all at the same time, are left out.
-
-    Args:
-        times: The time of each event, in any order and unit.
-        persons: The person of each event, whole numbers from 0.
-        fewest: Events that a person needs, at least 2.
+    -1 is a clock, 0 a Poisson process, 1 one burst (Goh and Barabasi 2008, doi:10.1209/0295-5075/81/48002). Events have
+    a time and a person, an integer from 0. Persons with fewer than `fewest` (from 2) events, or with all events at the
+    same time, are left out.
     """
-    who, when = np.asarray(persons, np.int64), np.asarray(times, np.float64)
-    order = np.lexsort((when, who))
-    who, when = who[order], when[order]
-    gaps, same = np.diff(when), who[1:] == who[:-1]
-    gaps, owner = gaps[same], who[1:][same]
-    n_people = int(who.max()) + 1 if len(who) else 0
+    person, time = np.asarray(persons, np.int64), np.asarray(times, np.float64)
+    order = np.lexsort((time, person))
+    person, time = person[order], time[order]
+    gaps, same = np.diff(time), person[1:] == person[:-1]
+    gaps, owner = gaps[same], person[1:][same]
+    n_people = int(person.max()) + 1 if len(person) else 0
     n = np.bincount(owner, minlength=n_people)
     enough = (n + 1 >= max(2, fewest)) & (n > 0)
     mean = np.bincount(owner, gaps, n_people) / np.maximum(n, 1)
@@ -38,7 +34,7 @@ def burstiness(times: npt.ArrayLike, persons: npt.ArrayLike, fewest: int = 10) -
 
 
 def hour_profile(hours: npt.ArrayLike) -> Floats:
-    """Return the share of events in each hour of the day (0 to 23), shape (24,); zeros without any."""
+    """Return the share of events in each hour of the day, shape (24,); zeros without events."""
     counts = np.bincount(np.asarray(hours, np.int64), minlength=HOURS)
     return counts / max(1, int(counts.sum()))
 
@@ -52,7 +48,7 @@ def correlation(first: npt.ArrayLike, second: npt.ArrayLike) -> float:
 
 
 def shift_between(profile: npt.ArrayLike, reference: npt.ArrayLike) -> int:
-    """Return the shift of a reference, 0 to 23 hours, that correlates best with a profile; the first of equals.
+    """Return the shift of a reference, 0 to 23 hours, with the best correlation with a profile.
 
     >>> shift_between(np.roll(np.arange(24), 5), np.arange(24))
     5
@@ -62,9 +58,9 @@ def shift_between(profile: npt.ArrayLike, reference: npt.ArrayLike) -> int:
 
 
 def survival(lengths: Ints, ended: npt.NDArray[np.bool_]) -> tuple[Ints, Floats]:
-    """Return the durations at which something ended, ascending, and the share of durations that are longer.
+    """Return the sorted durations of ended events, and the share of all durations that are longer.
 
-    Kaplan and Meier 1958, doi:10.1080/01621459.1958.10501452; lengths that have not ended are censored.
+    Kaplan and Meier 1958, doi:10.1080/01621459.1958.10501452; durations that have not ended are censored.
 
     >>> [column.tolist() for column in survival(np.array([1, 2, 2, 5]), np.array([True, True, False, False]))]
     [[1, 2], [0.75, 0.5]]

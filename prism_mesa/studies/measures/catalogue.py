@@ -1,4 +1,4 @@
-"""The catalogue of measures, and how they are found by name and computed."""
+"""The catalogue of measures: finds measures by name and computes them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -19,7 +19,7 @@ from prism_mesa.studies.measures.exposure import EXPOSURE, HOMOPHILY, measure_by
 from prism_mesa.studies.measures.measure import FinishedRun, Measure, first_sentence
 from prism_mesa.studies.measures.rhythms import CLOCKS, RHYTHMS, SESSIONS, SPREADS
 
-__all__ = ["MEASURES", "SUBJECTS", "FinishedRun", "Measure", "find_measure", "measured"]
+__all__ = ["MEASURES", "SUBJECTS", "FinishedRun", "Measure", "compute_measures", "find_measure"]
 
 SUBJECTS: Final[Mapping[str, Sequence[Measure]]] = {
     "Engagement": ENGAGEMENT,
@@ -45,12 +45,9 @@ MEASURES: Final[Mapping[str, Measure]] = {
 
 
 def find_measure(name: str) -> Measure:
-    """Return a measure by its name, ``measure@attribute``, or ``module:function`` for a user's own.
+    """Return the measure with a name, which may be ``measure@attribute`` or ``module:function`` for a user's own.
 
-    A function is called with a `FinishedRun`, and may read all of it; a `Measure` in its place names its tables.
-
-    Raises:
-        ConfigError: If there is none, or a user's module cannot be imported.
+    A user's function takes a `FinishedRun` and may read all of its tables; a user's `Measure` names its tables.
     """
     if name in MEASURES:
         return MEASURES[name]
@@ -58,18 +55,18 @@ def find_measure(name: str) -> Measure:
         return measure_by_attribute(name)
     key = f"measures: {printable(name)}"
     if ":" not in name:
-        near = did_you_mean(name, MEASURES) or " prism study measures lists all; your own is written module:function"
+        near = did_you_mean(name, MEASURES) or " prism study measures lists all; write your own as module:function"
         raise ConfigError(f"{key}: no such measure.{near}")
-    function = _user_function(name, key)
+    function = _import_function(name, key)
     if isinstance(function, Measure):
         return replace(function, name=name)
     if not callable(function):
-        raise ConfigError(f"{key}: is no function of a finished run, but {shown(function)}")
+        raise ConfigError(f"{key}: must be a function of a finished run, not {shown(function)}")
     return Measure(name, function, first_sentence(function) or "a measure of your own", "", -inf, inf, tables=None)
 
 
-def _user_function(name: str, key: str) -> Any:
-    """Import the object that ``module:function`` names."""
+def _import_function(name: str, key: str) -> Any:
+    """Return the object that ``module:function`` names."""
     module_name, _, attribute = name.partition(":")
     if not (module_name and attribute):
         raise ConfigError(f"{key}: write your own as module:function, for example my_measures:toxicity")
@@ -77,7 +74,7 @@ def _user_function(name: str, key: str) -> Any:
         module = import_module(module_name)
     except ImportError as error:
         raise ConfigError(f"{key}: cannot import {module_name!r}: {error}") from None
-    except Exception as error:  # a user's module may fail in any way
+    except Exception as error:  # a user's module may raise anything
         raise ConfigError(f"{key}: importing {module_name!r} raised {type(error).__name__}: {error}") from error
     if not hasattr(module, attribute):
         functions = [item for item, value in vars(module).items() if callable(value) and not item.startswith("_")]
@@ -85,24 +82,22 @@ def _user_function(name: str, key: str) -> Any:
     return getattr(module, attribute)
 
 
-def measured(run: FinishedRun, names: Sequence[str]) -> dict[str, float]:
-    """Return measures of a run by name; each table is read once for all."""
-    once = replace(run, table=cache(run.table), follows=cache(run.follows))
-    return {name: _value(find_measure(name), once) for name in names}
+def compute_measures(run: FinishedRun, names: Sequence[str]) -> dict[str, float]:
+    """Return measures of a run by name; tables are read once."""
+    run = replace(run, table=cache(run.table), follows=cache(run.follows))
+    return {name: _compute(find_measure(name), run) for name in names}
 
 
-def _value(measure: Measure, run: FinishedRun) -> float:
+def _compute(measure: Measure, run: FinishedRun) -> float:
     key = f"measures: {printable(measure.name)}"
     try:
         value: object = measure.compute(run)
     except PrismError as error:
         raise RunError(f"{key}: {error}") from error
-    except Exception as error:  # a user's function may fail in any way
+    except Exception as error:  # a user's function may raise anything
         raise RunError(f"{key}: raised {type(error).__name__}: {error}") from error
     if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating) or isinf(value):
-        raise RunError(
-            f"{key}: returned {shown(value)}: a measure is one finite number, or NaN where it is not defined"
-        )
+        raise RunError(f"{key}: returned {shown(value)}: return a finite number, or NaN if undefined")
     return float(value)
 
 
@@ -115,6 +110,6 @@ def _measures_version() -> str:
 
 
 def measure_version(name: str) -> str:
-    """Return a digest of the code of a measure: of PRISM's measures, or of a user's module."""
+    """Return a digest of a measure's code: PRISM's measures, or the user's module."""
     module, colon, _ = name.partition(":")
     return module_digest(module) if colon else _measures_version()

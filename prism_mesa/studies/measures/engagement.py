@@ -7,8 +7,8 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from prism_mesa.domain import ACTIONS
 from prism_mesa.runs.measures import gini, top_share
+from prism_mesa.social.tables import COUNTERS
 from prism_mesa.statechart import STATES, AgentState
 from prism_mesa.studies.estimators.timing import survival
 from prism_mesa.studies.measures.measure import (
@@ -21,11 +21,11 @@ from prism_mesa.studies.measures.measure import (
     summary,
 )
 
-_COUNTERS: Final = {"like": "likes", "reply": "replies", "reshare": "reshares"}
+GINI: Final = "Gini 1912; as in Dorfman 1979, doi:10.2307/1924845"
 
 
 def _engagements(run: FinishedRun) -> float:
-    return float(sum(run.summary["engagement"][counter] for counter in _COUNTERS.values()))
+    return float(sum(run.summary["engagement"][counter] for counter in COUNTERS))
 
 
 def _per_impression(count: Callable[[FinishedRun], float]) -> Callable[[FinishedRun], float]:
@@ -40,13 +40,10 @@ def _open_share(run: FinishedRun) -> float:
 _RATE: Final = "engagements per impression"
 
 ENGAGEMENT: Final = (
-    Measure("posts", summary("engagement.posts"), "posts of all rounds, replies and reshares not among them", "posts"),
-    Measure("impressions", summary("impressions"), "posts that somebody read, each time", "impressions"),
-    *(
-        Measure(counter, summary(f"engagement.{counter}"), f"{counter} of all rounds", counter)
-        for counter in _COUNTERS.values()
-    ),
-    Measure("engagements", _engagements, "likes, replies and reshares of all rounds", "engagements"),
+    Measure("posts", summary("engagement.posts"), "posts in all rounds, without replies and reshares", "posts"),
+    Measure("impressions", summary("impressions"), "impressions: a reader reads a post", "impressions"),
+    *(Measure(counter, summary(f"engagement.{counter}"), f"{counter} in all rounds", counter) for counter in COUNTERS),
+    Measure("engagements", _engagements, "likes, replies and reshares in all rounds", "engagements"),
     Measure("engagement_per_impression", _per_impression(_engagements), _RATE, _RATE),
     *(
         Measure(
@@ -54,7 +51,7 @@ ENGAGEMENT: Final = (
             _per_impression(summary(f"engagement.{counter}")),
             *(f"{counter} per impression", f"{counter} per impression"),
         )
-        for counter in map(_COUNTERS.__getitem__, ACTIONS)
+        for counter in COUNTERS
     ),
 )
 
@@ -65,20 +62,20 @@ STATE_SHARES: Final = tuple(
 
 _EVENTS: Final = "network_changes.events"
 DECISIONS: Final = (
-    Measure("new_follows", summary(f"{_EVENTS}.follow"), "follows that began; NaN for a fixed network", "follows"),
-    Measure("unfollows", summary(f"{_EVENTS}.unfollow"), "follows that ended; NaN for a fixed network", "follows"),
+    Measure("new_follows", summary(f"{_EVENTS}.follow"), "new follows; NaN for a fixed network", "follows"),
+    Measure("unfollows", summary(f"{_EVENTS}.unfollow"), "ended follows; NaN for a fixed network", "follows"),
     Measure("open_choices", summary("decisions.open"), "choices that the guards left open", "choices"),
-    Measure("open_rate", summary("decisions.rates.open"), "the same, per agent and round", "choices per agent-round"),
+    Measure("open_rate", summary("decisions.rates.open"), "open choices by agent and round", "choices per agent-round"),
     share("open_engagement_share", _open_share, "decisions to engage left open", tables=("transitions",)),
     share(
         "fallback_rate",
         summary("decisions.rates.fallback"),
-        "open choices that a fallback answered, as the LLM gave no usable answer; 0 if none was open",
+        "open choices for which the LLM gave no usable answer; 0 without any",
     ),
     share(
         "budget_rate",
         summary("decisions.rates.budget"),
-        "open choices that a limit of calls, tokens or seconds left to the fallback; 0 if none was open",
+        "open choices after a limit of calls, tokens or seconds; 0 without any",
     ),
 )
 
@@ -93,42 +90,46 @@ def _reshared(run: FinishedRun) -> npt.NDArray[np.float64]:
     return np.bincount(posts["author"], posts["reshares"], minlength=len(joined))[joined]
 
 
-def _pair(
+def _inequality(
     name: str,
     amount: str,
     owners: str,
-    measures: tuple[Callable[[FinishedRun], float], Callable[[FinishedRun], float]],
+    functions: tuple[Callable[[FinishedRun], float], Callable[[FinishedRun], float]],
     tables: tuple[str, ...] = (),
 ) -> tuple[Measure, Measure]:
     """Return two measures of inequality: the Gini coefficient, and the share of the top tenth."""
-    source, spread = "Gini 1912; as in Dorfman 1979, doi:10.2307/1924845", f"Gini coefficient of {amount} over {owners}"
+    meaning = f"Gini coefficient of {amount} over {owners}"
     return (
-        index(f"gini_{name}", measures[0], spread, source=source, tables=tables, low=0),
-        share(f"top_10_{name}", measures[1], f"{amount}: share of the top tenth of {owners}", tables=tables),
+        index(f"gini_{name}", functions[0], meaning, source=GINI, tables=tables, low=0),
+        share(f"top_10_{name}", functions[1], f"{amount}: share of the top tenth of {owners}", tables=tables),
     )
 
 
-def _summary_pair(name: str, amount: str, owners: str, group: str, suffix: str = "") -> tuple[Measure, Measure]:
-    measures = summary(f"{group}.gini{suffix}"), summary(f"{group}.top_10_share{suffix}")
-    return _pair(name, amount, owners, measures)
-
-
-def _amount_pair(name: str, amount: str, amounts: Callable[[FinishedRun], npt.NDArray[Any]]) -> tuple[Measure, Measure]:
-    measures = (lambda run: gini(amounts(run))), (lambda run: top_share(amounts(run), 0.1))
-    return _pair(name, amount, "all agents", measures, tables=("churn",))
+def _in_summary(group: str, end: str = "") -> tuple[Callable[[FinishedRun], float], Callable[[FinishedRun], float]]:
+    return summary(f"{group}.gini{end}"), summary(f"{group}.top_10_share{end}")
 
 
 _ATTENTION: Final = "impressions of an agent's posts"
 _ACTIVITY: Final = "posts, likes, replies and reshares by an agent"
 
 INEQUALITY: Final = (
-    *_summary_pair("impressions", _ATTENTION, "all agents", "attention"),
-    *_summary_pair("impressions_seen", _ATTENTION, "agents whose posts were read", "attention", "_seen"),
-    *_summary_pair("activity", _ACTIVITY, "all agents", "activity"),
-    *_summary_pair("activity_active", _ACTIVITY, "agents that did anything", "activity", "_active"),
-    share("share_active", summary("activity.share_active"), "agents that did anything"),
-    *_amount_pair("followers", "followers", _followers),
-    *_amount_pair("reshares", "reshares of an agent's posts", _reshared),
+    *_inequality("impressions", _ATTENTION, "all agents", _in_summary("attention")),
+    *_inequality("impressions_seen", _ATTENTION, "agents with impressions", _in_summary("attention", "_seen")),
+    *_inequality("activity", _ACTIVITY, "all agents", _in_summary("activity")),
+    *_inequality("activity_active", _ACTIVITY, "active agents", _in_summary("activity", "_active")),
+    share("share_active", summary("activity.share_active"), "agents that posted, liked, replied or reshared"),
+    *_inequality(
+        "followers",
+        *("followers", "all agents"),
+        (lambda run: gini(_followers(run)), lambda run: top_share(_followers(run), 0.1)),
+        tables=("churn",),
+    ),
+    *_inequality(
+        "reshares",
+        *("reshares of an agent's posts", "all agents"),
+        (lambda run: gini(_reshared(run)), lambda run: top_share(_reshared(run), 0.1)),
+        tables=("churn",),
+    ),
 )
 
 
@@ -136,9 +137,9 @@ _NONE: Final = "NaN without `agents.churn`"
 
 
 def stays(run: FinishedRun) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
-    """Return how many rounds each stay on the platform lasted, and whether it ended.
+    """Return the length of each stay on the platform in rounds, and whether the stay ended.
 
-    A stay begins with the run, or when an agent joins or comes back; it ends when the agent leaves, or is removed.
+    A stay begins with the run, or when an agent joins or returns. It ends when the agent leaves or is removed.
     """
     rounds, table = run.config.rounds, run.table("churn")
     table = table.sort_values(["agent", "round"], kind="stable")
@@ -146,20 +147,20 @@ def stays(run: FinishedRun) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_
     comes = table["event"].isin(["join", "back"]).to_numpy()
     is_first, is_last = np.diff(agent, prepend=-1) != 0, np.diff(agent, append=-1) != 0
     began, still = np.where(is_first, 0, np.roll(at, 1)), rounds - at[comes & is_last]
-    there = run.table("agents")["present"].to_numpy(np.bool_).copy()
-    there[agent] = False
-    lengths = np.concatenate([(at - began)[~comes], still, np.full(int(there.sum()), rounds)])
+    stayed = run.table("agents")["present"].to_numpy(np.bool_).copy()
+    stayed[agent] = False
+    lengths = np.concatenate([(at - began)[~comes], still, np.full(int(stayed.sum()), rounds)])
     return lengths, np.arange(len(lengths)) < np.count_nonzero(~comes)
 
 
 def _median_stay(run: FinishedRun) -> float:
     if not run.config.has_churn:
         return nan
-    at, lasts = survival(*run.once(stays))
-    return float(at[np.argmax(lasts <= 0.5)]) if len(at) and lasts[-1] <= 0.5 else nan
+    at, survivors = survival(*run.once(stays))
+    return float(at[np.argmax(survivors <= 0.5)]) if len(at) and survivors[-1] <= 0.5 else nan
 
 
-def _share_there(run: FinishedRun) -> float:
+def _mean_present(run: FinishedRun) -> float:
     churn: dict[str, Any] = run.summary.get("churn", {})
     return ratio(churn["there_mean"], churn["rows"]) if churn else nan
 
@@ -170,10 +171,10 @@ def _per_round(event: str) -> Callable[[FinishedRun], float]:
 
 
 CHURN: Final = (
-    share("share_there", _share_there, f"agents who are present, as a mean over rounds; {_NONE}"),
+    share("share_there", _mean_present, f"agents who are present, as a mean over rounds; {_NONE}"),
     *(
-        Measure(f"{name}_per_round", _per_round(event), f"agents who {acts} in a round; {_NONE}", "agents per round")
-        for name, event, acts in (
+        Measure(f"{name}_per_round", _per_round(event), f"agents who {verb} in a round; {_NONE}", "agents per round")
+        for name, event, verb in (
             ("joined", "join", "join"),
             ("left", "leave", "leave"),
             ("came_back", "back", "return"),

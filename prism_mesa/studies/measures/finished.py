@@ -17,31 +17,23 @@ from prism_mesa.social.state.network import FollowNetwork
 from prism_mesa.social.state.relations import pair_keys
 from prism_mesa.social.world.build import make_network
 from prism_mesa.streams import Streams
-from prism_mesa.studies.measures.measure import FinishedRun, joined_in
+from prism_mesa.studies.measures.measure import FinishedRun, select_joined
 
 
 def finished_run(run: RunResult | str | os.PathLike[str], *, trust: bool = False) -> FinishedRun:
-    """Return a run of a platform, as measures see it.
+    """Return a run of a platform for measuring.
 
-    Tables are read when a measure needs them. No table holds who follows whom at the end: the network is built again
-    from the configuration, or its file of edges, and changed as tables `follows` and `churn` say.
-
-    Args:
-        run: A result, or the run's folder, which is only read.
-        trust: Whether a file that only the folder names may be read (see `runs.trust`).
-
-    Raises:
-        DataError: If there is no such run, it is one of nations, or it has not finished.
+    Tables are read when a measure needs them. No table holds the follows at the end, so the network is built again from
+    the configuration or its file of edges, and then changed by the tables `follows` and `churn`. Only with `trust` is a
+    file read that only the folder names (see `runs.trust`).
     """
     run_dir = run_folder(run)
     opened = read_run(run_dir)
     if opened.manifest.of_nations:
-        raise DataError(f"{run_dir}: is a run of nations, and measures are of a platform")
+        raise DataError(f"{run_dir}: is a run of nations: only runs of a platform have measures")
     summary = read_manifest(run_dir).get("summary")
     if not isinstance(summary, dict):
-        raise DataError(
-            f"{run_dir}: its manifest.json has no summary (status {opened.state}): nothing to measure{opened.way_on}"
-        )
+        raise DataError(f"{run_dir}: manifest.json: no summary to measure (status {opened.state}){opened.way_on}")
     config = as_config(Config, manifest_values(run_dir, opened.manifest), run_dir)
 
     def follows() -> pd.DataFrame:
@@ -52,23 +44,20 @@ def finished_run(run: RunResult | str | os.PathLike[str], *, trust: bool = False
 
 
 def start_and_end_networks(run_dir: Path, *, trust: bool = False) -> tuple[FollowNetwork, FollowNetwork]:
-    """Return who followed whom at the start of a run, and at its end; the same network twice if it did not change.
+    """Return the networks of follows at the start and the end of a run, the same object if nothing changed.
 
-    If agents join during the run, the start has the drawn follows of all who have joined by its end.
-
-    Raises:
-        DataError: If the run is not trusted, or lacks the files that this needs.
+    If agents join during the run, the start network holds the initial follows of all agents who have joined by its end.
     """
     config = recorded_config(run_dir, trust=trust)
     network, _ = make_network(config, Streams(config.seed))
     if config.has_churn:
-        network = network.among(joined_in(config, partial(read_table, run_dir)))
+        network = network.among(select_joined(config, partial(read_table, run_dir)))
     if not has_table(run_dir, "follows"):
         return network, network
     rows = read_table(run_dir, "follows")
     rows = rows[rows["event"].isin(["follow", "unfollow"])]
     pair = rows[["agent", "other"]]
-    rows = rows[(pair.min(axis=1) >= 0) & (pair.max(axis=1) < network.n_agents)]  # others joined later
+    rows = rows[(pair.min(axis=1) >= 0) & (pair.max(axis=1) < network.n_agents)]  # other agents joined later
     last = rows.drop_duplicates(["agent", "other"], keep="last")
     begins = (last["event"] == "follow").to_numpy()
     pairs = pair_keys(last["agent"].to_numpy(), last["other"].to_numpy())

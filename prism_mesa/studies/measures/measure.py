@@ -1,4 +1,4 @@
-"""Measures and the finished runs that they read; quantities that several measures share."""
+"""Measures, the finished runs that they read, and quantities that several measures share."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -24,8 +24,8 @@ class FinishedRun:
     Attributes:
         config: Its configuration.
         summary: Its summary, as ``prism run --json`` prints it.
-        table: Returns a table by name, one of `social.tables`. Measures share it: change a copy only.
-        follows: Follows: columns `src` and `dst`, rows of `agents`; `dst` follows `src`.
+        table: Returns a table of `social.tables` by name. Measures share it: change only a copy.
+        follows: Returns the follows: columns `src` and `dst`, rows of `agents`; `dst` follows `src`.
     """
 
     config: Config
@@ -34,11 +34,11 @@ class FinishedRun:
     follows: Callable[[], pd.DataFrame]
     _known: dict[Callable[..., Any], Any] = field(default_factory=dict, repr=False, compare=False)
 
-    def once[T](self, work: "Callable[[FinishedRun], T]") -> T:
-        """Return the result of a function of this run; it is computed once, and shared by measures."""
-        if work not in self._known:
-            self._known[work] = work(self)
-        result: T = self._known[work]
+    def once[T](self, function: "Callable[[FinishedRun], T]") -> T:
+        """Return the result of a function of this run, which is computed once for all measures."""
+        if function not in self._known:
+            self._known[function] = function(self)
+        result: T = self._known[function]
         return result
 
 
@@ -47,14 +47,14 @@ class Measure:
     """A number computed from a finished run.
 
     Attributes:
-        compute: Returns it; NaN if undefined.
+        compute: Returns the number; NaN if undefined.
         meaning: A phrase that begins in lower case, without a full stop.
-        unit: Its unit; `share` for 0 to 1.
-        low: Its smallest possible value.
-        high: Its largest possible value.
-        source: The source of its definition; empty if its meaning defines it.
-        tables: The tables it reads that are recorded while rounds run, and only if some measure reads them
-            (`transitions`, `impressions`, `engagements`, `rounds`, `churn`, `ticks`, `views`); None: any of them.
+        unit: The unit; `share` for 0 to 1.
+        low: The smallest possible value.
+        high: The largest possible value.
+        source: The source of the definition; empty if `meaning` defines the measure.
+        tables: The tables it reads among those that are recorded only on demand (`transitions`, `impressions`,
+            `engagements`, `rounds`, `churn`, `ticks`, `views`); None: all of them.
     """
 
     name: str
@@ -73,18 +73,18 @@ index: Final = partial(Measure, unit="", low=-1, high=1)
 """Return a measure without a unit, such as a correlation."""
 
 
-def first_sentence(thing: object) -> str:
-    """Return the first sentence of a user function's docstring, on one line without the full stop.
+def first_sentence(function: object) -> str:
+    """Return the first sentence of a docstring, on one line without the full stop.
 
     >>> first_sentence(ratio)
     'Return a part over a whole; NaN if the whole is 0'
     """
-    text = " ".join((getattr(thing, "__doc__", None) or "").split("\n\n")[0].split())
+    text = " ".join((getattr(function, "__doc__", None) or "").split("\n\n")[0].split())
     return re.split(r"(?<!\.\w)\.(?:\s|$)", text, maxsplit=1)[0]
 
 
 def summary(keys: str) -> Callable[[FinishedRun], float]:
-    """Return a function of a run: a number of its summary, by dotted keys; NaN if one is missing."""
+    """Return a function that reads a number from a run's summary by dotted keys; NaN if a key is missing."""
 
     def number(run: FinishedRun) -> float:
         value: Any = run.summary
@@ -103,7 +103,7 @@ def ratio(part: float, whole: float) -> float:
 
 
 def mean(values: Any) -> float:
-    """Return the mean of an array or a column; NaN without any value."""
+    """Return the mean of an array or a column; NaN if it is empty."""
     return ratio(float(np.sum(values)), np.size(values))
 
 
@@ -114,7 +114,7 @@ _MOST_BINS: Final = 1 << 22  # up to this many possible pairs are counted in bin
 
 
 def _category_codes(column: "pd.Series[Any]") -> tuple[npt.NDArray[np.int64], list[str]]:
-    """Return the texts of a column as codes, -1 for missing, and the texts."""
+    """Return a column of texts as codes, -1 for missing, and the texts."""
     coded = column.array if isinstance(column.array, pd.Categorical) else pd.Categorical(column)
     return coded.codes.astype(np.int64), [str(text) for text in coded.categories]
 
@@ -135,20 +135,20 @@ def main_interests(run: FinishedRun) -> tuple[npt.NDArray[np.int64], list[str]]:
 
 @dataclass(frozen=True)
 class Communities:
-    """Communities of a run: `of` has the community of each agent, -1 for none, shape (agents,)."""
+    """The `n` communities of a run; `of` holds the community of each agent, -1 for none, shape (agents,)."""
 
     of: npt.NDArray[np.int64]
     n: int
 
 
 def communities(run: FinishedRun) -> Communities:
-    """Return the blocks of a stochastic block model, else groups of agents with the same main interest."""
+    """Return the blocks of a stochastic block model, or else groups of agents with the same main interest."""
     main, names = main_interests(run)
     return Communities(*find_communities(run.config.network, run.config.agents.n, names, main))
 
 
 def count_pairs(first: Ints, second: Ints, n_second: int) -> tuple[Ints, Ints, Ints]:
-    """Return the first, the second (below `n_second`) and the count of each distinct pair of numbers, in order."""
+    """Return the first number, the second number (below `n_second`) and the count of each distinct pair, sorted."""
     keys = first.astype(np.int64) * n_second + second
     if int(keys.max(initial=0)) < _MOST_BINS:
         bins = np.bincount(keys)
@@ -160,39 +160,39 @@ def count_pairs(first: Ints, second: Ints, n_second: int) -> tuple[Ints, Ints, I
 
 
 def have_joined(run: FinishedRun) -> Mask:
-    """Return which agents are or were on the platform (see `joined_in`)."""
-    return joined_in(run.config, run.table)
+    """Return which agents are or were on the platform (see `select_joined`)."""
+    return select_joined(run.config, run.table)
 
 
-def joined_in(config: Config, table: Callable[[str], pd.DataFrame]) -> Mask:
-    """Return which agents are or were on the platform: all but those who never joined (table `churn`)."""
+def select_joined(config: Config, table: Callable[[str], pd.DataFrame]) -> Mask:
+    """Return which agents are or were on the platform: all except those who never joined (table `churn`)."""
     agents = table("agents")
     if not config.has_churn:
         return np.ones(len(agents), np.bool_)
-    there = np.array(agents["present"], np.bool_)
-    there[table("churn")["agent"].to_numpy()] = True
-    return there
+    joined = np.array(agents["present"], np.bool_)
+    joined[table("churn")["agent"].to_numpy()] = True
+    return joined
 
 
 def is_sampled(run: FinishedRun, table: str) -> bool:
-    """Return whether a table only holds rows of some agents (`records.*`)."""
+    """Return whether a table holds only a sample of the agents (`records.*`)."""
     return bool(run.summary["recorded"][table]["share"] < 1)
 
 
 def writers(run: FinishedRun, roots: Ints) -> npt.NDArray[np.int64]:
-    """Return the authors of some roots, as rows of `agents`."""
+    """Return the authors of roots, as rows of `agents`."""
     return np.asarray(run.table("posts")["author"], np.int64)[roots]
 
 
-FILLING_H: Final = 24  # hours in which an empty platform fills; they are left out
-SPREADING_H: Final = 18  # hours for a cascade to spread; posts of the last ones are left out
-SHORTEST_H: Final = 60  # nothing is left out of runs of fewer hours
+FILLING_H: Final = 24  # hours at the start that are left out, while an empty platform fills
+SPREADING_H: Final = 18  # hours at the end whose posts are left out, as their cascades are still spreading
+SHORTEST_H: Final = 60  # nothing is left out of shorter runs
 
 
 def measured_rounds(config: Config) -> tuple[int, int]:
-    """Return the first round in which posts are measured, and the end of these rounds.
+    """Return the first round whose posts are measured, and the end of these rounds.
 
-    Posts of the first 24 and the last 18 hours are left out, but none of a run of less than 60 hours.
+    Posts of the first 24 and the last 18 hours are left out if a run has at least 60 hours.
     """
     hours = config.clock.round_minutes / 60
     if config.rounds * hours < SHORTEST_H:
@@ -207,7 +207,7 @@ class MeasuredPosts:
     Attributes:
         table: Rows of `posts` that appeared in the measured rounds.
         cascades: Their rows of `cascades`.
-        reshares: Rows of `posts` that are reshares in the same rounds, of posts of any round.
+        reshares: Rows of `posts`: the reshares in these rounds, of posts of any round.
         mask: Which rows of `posts` are measured.
     """
 
@@ -218,7 +218,7 @@ class MeasuredPosts:
 
 
 def is_kind(posts: pd.DataFrame, kind: int) -> Mask:
-    """Return which rows of `posts` are of a kind, an index of `domain.POST_KINDS`."""
+    """Return which rows of `posts` have a kind, an index of `domain.POST_KINDS`."""
     return np.asarray(posts["kind"] == POST_KINDS[kind])
 
 

@@ -1,4 +1,4 @@
-"""Measures of when agents act, how much each does, how fast posts spread, and what agents do in windows of use."""
+"""Measures of when and how much agents write, how fast posts spread, and what agents do in windows of use."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -18,12 +18,13 @@ from prism_mesa.streams import Streams
 from prism_mesa.studies.estimators.timing import burstiness, correlation, hour_profile, shift_between
 from prism_mesa.studies.measures.cascades import (
     ENOUGH_LARGE,
+    LARGE_CASCADES,
     SEEN_ENOUGH,
-    WHICH,
     large_trees,
     measured_sizes,
     seen_posts,
 )
+from prism_mesa.studies.measures.engagement import GINI
 from prism_mesa.studies.measures.measure import (
     FinishedRun,
     Ints,
@@ -53,38 +54,37 @@ CONGRESS_HOURS: Final = (
 
 
 def activities(run: FinishedRun) -> npt.NDArray[np.int64]:
-    """Return the number of posts and reshares of each agent that has any, as VoterFraud2020 counts them."""
+    """Return the number of posts and reshares of each agent that wrote, as VoterFraud2020 counts them."""
     posts = run.table("posts")
     counted = posts["author"].to_numpy()[is_kind(posts, POST) | is_kind(posts, RESHARE)]
     done = np.bincount(counted[counted >= 0])
     return done[done > 0]
 
 
-def _minutes(config: Config, rounds: npt.NDArray[Any], ticks: npt.NDArray[Any]) -> Floats:
+def _minutes(config: Config, rounds: npt.NDArray[Any], ticks: npt.NDArray[Any] | float) -> Floats:
     """Return times in minutes since the start of the run."""
     minutes: Floats = (rounds + ticks / (config.ticks_per_round + 2)) * config.clock.round_minutes
     return minutes
 
 
-def written_at(run: FinishedRun) -> tuple[npt.NDArray[Any], Floats]:
-    """Return the author of each post, reply and reshare, and its time in minutes since the run began.
+def writing_times(run: FinishedRun) -> tuple[npt.NDArray[Any], Floats]:
+    """Return the author of each post, reply and reshare, and its time in minutes since the start of the run.
 
-    Posts are written when their round opens; replies and reshares are those of recorded agents.
+    Posts are written when their round opens. Replies and reshares are those of recorded agents.
     """
     posts, engaged = run.table("posts"), run.table("engagements")
-    written = posts[is_kind(posts, POST) & (posts["author"] >= 0).to_numpy()]
-    wrote = engaged[engaged["action"].isin(["reply", "reshare"])]
-    rounds, ticks = wrote["round"].to_numpy(), wrote["tick"].to_numpy()
+    posts = posts[is_kind(posts, POST) & (posts["author"] >= 0).to_numpy()]
+    others = engaged[engaged["action"].isin(["reply", "reshare"])]
     times = [
-        _minutes(run.config, written["written"].to_numpy(), np.zeros(len(written))),
-        _minutes(run.config, rounds, ticks),
+        _minutes(run.config, posts["written"].to_numpy(), 0.0),
+        _minutes(run.config, others["round"].to_numpy(), others["tick"].to_numpy()),
     ]
-    return np.concatenate([written["author"].to_numpy(), wrote["agent"].to_numpy()]), np.concatenate(times)
+    return np.concatenate([posts["author"].to_numpy(), others["agent"].to_numpy()]), np.concatenate(times)
 
 
 def _burstiness(run: FinishedRun) -> float:
-    who, when = run.once(written_at)
-    return mean(burstiness(when, who))
+    author, time = run.once(writing_times)
+    return mean(burstiness(time, author))
 
 
 def hourly_shares(run: FinishedRun) -> Floats:
@@ -93,18 +93,18 @@ def hourly_shares(run: FinishedRun) -> Floats:
     since_midnight = start.hour * 60 + start.minute
     if (offset := start.utcoffset()) is not None:
         since_midnight -= int(offset.total_seconds() // 60)
-    who, when = run.once(written_at)
+    author, time = run.once(writing_times)
     zone, days = run.config.agents.time_zone, int(run.config.rounds * run.config.clock.round_minutes // DAY_MIN)
-    local = when if zone is None else when + 60 * run.table("agents")[zone].to_numpy()[who]
-    when = local[when < days * DAY_MIN] if days else local
-    return hour_profile(((when + since_midnight) % DAY_MIN // 60).astype(np.int64))
+    local = time if zone is None else time + 60 * run.table("agents")[zone].to_numpy()[author]
+    local = local[time < days * DAY_MIN] if days else local
+    return hour_profile(((local + since_midnight) % DAY_MIN // 60).astype(np.int64))
 
 
 def real_hours(config: Config) -> Floats:
     """Return the real hourly profile, shifted to a configuration's clock.
 
-    The shift comes from the configuration, never from results: `agents.hours` is aligned with the data. Without hours
-    it is that of US Eastern time, or none if agents have clocks of their own.
+    The shift depends on the configuration, never on results. With `agents.hours` it aligns the data with these hours;
+    otherwise it is that of US Eastern time, or 0 if agents have their own clocks.
     """
     agents = config.agents
     eastern = EASTERN if agents.time_zone is None else 0
@@ -112,14 +112,14 @@ def real_hours(config: Config) -> Floats:
     return np.roll(np.array(CONGRESS_HOURS), shift)
 
 
-def _hours(run: FinishedRun) -> float:
+def _hours_correlation(run: FinishedRun) -> float:
     if run.config.rounds * run.config.clock.round_minutes < DAY_MIN or run.config.clock.round_minutes > 60:
         return nan
     return correlation(hourly_shares(run), real_hours(run.config))
 
 
 def reactions(run: FinishedRun) -> pd.DataFrame:
-    """Return the likes, replies and reshares of measured posts: `root`, `action`, and `minutes` since it appeared."""
+    """Return the engagements with measured posts: `root`, `action`, and `minutes` since the post appeared."""
     engaged = run.table("engagements")
     engaged = engaged[run.once(measured_posts).mask[engaged["root"]]]
     rounds = engaged["round"].to_numpy() - run.table("posts")["round"].to_numpy()[engaged["root"].to_numpy()]
@@ -127,34 +127,29 @@ def reactions(run: FinishedRun) -> pd.DataFrame:
 
 
 def delays(run: FinishedRun) -> Floats:
-    """Return minutes from the appearance of a measured post to each like, reply and reshare of it within a day."""
+    """Return the minutes between measured posts and engagements with them within a day."""
     minutes: Floats = run.once(reactions)["minutes"].to_numpy()
     return minutes[minutes <= DAY_MIN]
 
 
-def _top_written(top: float, run: FinishedRun) -> float:
-    return top_share(run.once(activities), top)
-
-
-_GINI: Final = "Gini 1912; as in Dorfman 1979, doi:10.2307/1924845"
-_WRITTEN: Final = "posts and reshares of each agent that has any"
+_WRITTEN: Final = "posts and reshares over agents with any"
 
 RHYTHMS: Final = (
     index(
-        "written_gini", lambda run: gini(run.once(activities)), f"Gini coefficient of {_WRITTEN}", source=_GINI, low=0
+        "written_gini", lambda run: gini(run.once(activities)), f"Gini coefficient of {_WRITTEN}", source=GINI, low=0
     ),
-    share("written_top_10", partial(_top_written, 0.1), f"share of the top tenth in {_WRITTEN}"),
+    share("written_top_10", lambda run: top_share(run.once(activities), 0.1), f"share of the top tenth in {_WRITTEN}"),
     index(
         "burstiness",
         _burstiness,
-        "mean burstiness of the posts, replies and reshares of agents with 10 or more: -1 a clock, 0 a Poisson process",
+        "mean burstiness of posts, replies and reshares over agents with 10 or more: -1 a clock, 0 a Poisson process",
         source=_GOH,
         tables=_TABLES,
     ),
     index(
         "hours_r",
-        _hours,
-        "correlation of hours of writing with tweets of the US Congress; needs a day, and rounds of an hour at most",
+        _hours_correlation,
+        "correlation of hours of writing with tweets of the US Congress; needs a day and rounds of at most an hour",
         tables=_TABLES,
     ),
 )
@@ -164,27 +159,27 @@ SEEN: Final = 20  # fewest impressions of a post in its first 24 hours
 _LATER_MIN: Final = DAY_MIN + 12 * 60
 _SILENT: Final = 0.01
 _PFEFFER: Final = "after Pfeffer, Matter and Sargsyan 2023, ICWSM 17, 1163-1167, arXiv:2302.09654"
-_NEEDS: Final = "of the posts that `records.views` draws"
+_VIEWED: Final = "of posts in the sample of `records.views`"
 
 
 def _views_within(run: FinishedRun, minutes: float) -> pd.DataFrame:
-    """Return rows of `views` in the first minutes of measured posts that appeared early enough to have them.
+    """Return rows of `views` from the first minutes of measured posts that appeared early enough.
 
-    Column `after` has the minutes from the appearance to the start of the round, ascending for each root.
+    Column `after` holds the minutes from the post to the start of the round, ascending for each root.
     """
     if not run.config.records.views:
         return pd.DataFrame({"root": [], "after": [], "impressions": []})
-    views, appeared, each = run.table("views"), run.table("posts")["round"].to_numpy(), run.config.clock.round_minutes
-    born = appeared[views["root"]]
-    views = views.assign(after=(views["round"] - born) * each)
-    counts = run.once(measured_posts).mask[views["root"]] & ((run.config.rounds - born) * each >= minutes)
-    return views[counts & (views["after"] < minutes)]
+    views, step = run.table("views"), run.config.clock.round_minutes
+    appeared = run.table("posts")["round"].to_numpy()[views["root"]]
+    views = views.assign(after=(views["round"] - appeared) * step)
+    measured = run.once(measured_posts).mask[views["root"]] & ((run.config.rounds - appeared) * step >= minutes)
+    return views[measured & (views["after"] < minutes)]
 
 
 def half_lives(run: FinishedRun) -> "pd.Series[float]":
-    """Return minutes to half of a post's impressions in 24 hours, for posts with `SEEN` or more of them.
+    """Return the minutes to half of a post's impressions in 24 hours, for posts with at least `SEEN` of them.
 
-    The impressions of a round are spread evenly over it.
+    Impressions are spread evenly over their round.
     """
     views = _views_within(run, DAY_MIN)
     by_root, new = views.groupby("root")["impressions"], views["impressions"]
@@ -194,7 +189,7 @@ def half_lives(run: FinishedRun) -> "pd.Series[float]":
     return (views["after"] + lacking / new * run.config.clock.round_minutes)[reached]
 
 
-def _silent(run: FinishedRun) -> float:
+def _silent_share(run: FinishedRun) -> float:
     views = _views_within(run, _LATER_MIN)
     is_late = views["after"] >= DAY_MIN
     first, later = (views[part].groupby("root")["impressions"].sum() for part in (~is_late, is_late))
@@ -203,7 +198,7 @@ def _silent(run: FinishedRun) -> float:
 
 
 def _large_delays(run: FinishedRun) -> "pd.Series[float]":
-    """Return minutes from the appearance of a post to each reshare in its cascade, by root, for large cascades."""
+    """Return the minutes from posts to the reshares in their cascades, by root, for large cascades."""
     rows, large = run.once(reactions), run.once(large_trees)[0]["root"]
     rows = rows[rows["root"].isin(large if len(large) >= ENOUGH_LARGE else []) & (rows["action"] == "reshare")]
     return rows.set_index("root")["minutes"]
@@ -221,15 +216,15 @@ CLOCKS: Final = (
     Measure(
         "view_half_life",
         lambda run: float(run.once(half_lives).median()),
-        f"median time to half of a measured post's impressions of 24 hours, of posts with {SEEN} of them; {_NEEDS}",
+        f"median time to half of the impressions in 24 hours, {_VIEWED} with at least {SEEN} of them",
         "minutes",
         source=_PFEFFER,
         tables=("views",),
     ),
     share(
         "silent_after_day",
-        _silent,
-        f"such posts with at most a hundredth as many impressions in the next 12 hours; {_NEEDS}",
+        _silent_share,
+        f"posts with at most 1 % as many impressions in the next 12 hours, {_VIEWED} with at least {SEEN} in 24",
         source=_PFEFFER,
         tables=("views",),
     ),
@@ -237,7 +232,7 @@ CLOCKS: Final = (
         Measure(
             name,
             partial(_large_delay, quantile),
-            f"{statistic} time from a post to a recorded reshare in its cascade, over {WHICH}",
+            f"{statistic} time from a post to a recorded reshare in its cascade, over {LARGE_CASCADES}",
             unit,
             tables=_TABLES,
         )
@@ -266,21 +261,17 @@ def _reach(run: FinishedRun) -> float:
     return float(np.median(posts["impressions"].to_numpy()[enough] / followers[enough])) if enough.any() else nan
 
 
-def _only(kind: int, other_kind: int, run: FinishedRun) -> float:
-    """Return the share of agents who write one kind of posts alone, of those who write either kind."""
+def _exclusive_share(kind: int, other_kind: int, run: FinishedRun) -> float:
+    """Return the share of agents who write only one of two kinds of posts, among agents who write either."""
     posts = run.table("posts")
     posts = posts[posts["author"] >= 0]
     authors, others = (posts["author"][is_kind(posts, k)].unique() for k in (kind, other_kind))
     return ratio(len(np.setdiff1d(authors, others)), len(np.union1d(authors, others)))
 
 
-def _delay_at(quantile: float, run: FinishedRun) -> float:
+def _delay_quantile(quantile: float, run: FinishedRun) -> float:
     minutes = run.once(delays)
     return float(np.quantile(minutes, quantile)) if len(minutes) else nan
-
-
-def _top_reshared(run: FinishedRun) -> float:
-    return top_share(measured_sizes(run) - 1, 0.01)
 
 
 SPREADS: Final = (
@@ -298,14 +289,26 @@ SPREADS: Final = (
         f"median impressions per follower of measured posts by authors with {FOLLOWED_ENOUGH} followers or more",
         "impressions",
     ),
-    share("post_top_1", _top_reshared, "share of the top hundredth of measured posts in reshares"),
-    share("written_top_1", partial(_top_written, 0.01), f"share of the top hundredth in {_WRITTEN}"),
-    share("written_only_reshares", partial(_only, RESHARE, POST), "agents who only reshare, of those who write either"),
-    share("written_only_posts", partial(_only, POST, RESHARE), "agents who only post, of the same"),
+    share(
+        "post_top_1",
+        lambda run: top_share(measured_sizes(run) - 1, 0.01),
+        "top hundredth of measured posts: their share of reshares",
+    ),
+    share(
+        "written_top_1", lambda run: top_share(run.once(activities), 0.01), f"share of the top hundredth in {_WRITTEN}"
+    ),
+    share(
+        "written_only_reshares",
+        partial(_exclusive_share, RESHARE, POST),
+        "agents who only reshare, of those who do either",
+    ),
+    share(
+        "written_only_posts", partial(_exclusive_share, POST, RESHARE), "agents who only post, of those who do either"
+    ),
     *(
         Measure(
             f"delay_{name}",
-            partial(_delay_at, quantile),
+            partial(_delay_quantile, quantile),
             f"{statistic} of the times from a measured post to a recorded engagement with it within a day",
             "minutes",
             tables=_TABLES,
@@ -321,24 +324,24 @@ SPREADS: Final = (
 
 _WINDOW_TABLES: Final = ("transitions", "engagements")
 _ESM: Final = "Oldemburgo de Mello, Cheung and Inzlicht 2024, doi:10.1038/s44271-024-00062-z"
-_WINDOWS: Final = "windows of use (rounds in which a recorded agent came online; long runs without the first day)"
+_WINDOWS: Final = "windows of use (rounds in which a recorded agent came online; long runs leave out the first day)"
 _SHARE: Final = ("share", 0, 1, _ESM, _WINDOW_TABLES)
 
 USED_WINDOWS: Final = (
     *(23, 27, 26, 18, 21, 18, 14, 11, 11, 17, 9, 7, 4, 3, 10, 6),
     *(1, 1, 1, 1, 2, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1),
 )
-"""How many of the 234 persons of the experience-sampling data were asked after 1, 2, 3, ... windows of use."""
+"""The number of persons in the experience-sampling data who were asked about 1, 2, 3, ... windows of use."""
 
 
 @dataclass(frozen=True)
 class Windows:
-    """Windows of use, and which of four things the agent did in each.
+    """Windows of use, and what agents did in them.
 
     Attributes:
         agent: The agent of each window, ascending.
         round: The round of each window.
-        did: Action, or `post`, -> in which windows it was done.
+        did: Action or `post` -> whether the agent did it in each window.
         possible: The number of windows if these agents came online in every round.
     """
 
@@ -349,44 +352,33 @@ class Windows:
 
 
 def usage_windows(run: FinishedRun) -> Windows:
-    """Return the windows of use of agents with recorded transitions and engagements.
-
-    The first day is left out if its posts are (see `measure.measured_rounds`).
-    """
+    """Return the windows of use of agents with recorded transitions and engagements, in `measured_rounds`."""
     agents, moves = run.table("agents"), run.table("transitions")
     first, _ = measured_rounds(run.config)
     known = (agents["recorded_transitions"] & agents["recorded_engagements"]).to_numpy()
     rounds = run.config.rounds
 
-    def keys(rows: pd.DataFrame, agent: str = "agent", round_: str = "round") -> Ints:
-        """Return a number for each agent and round in which it has a row."""
-        who, when = rows[agent].to_numpy(), rows[round_].to_numpy()
-        counted = (when >= first) & (when < rounds) & known[who]
-        return np.unique(who[counted].astype(np.int64) * rounds + when[counted])
+    def window_keys(rows: pd.DataFrame, agent: str = "agent", round_: str = "round") -> Ints:
+        """Return a distinct number for each agent and round with a row."""
+        agents, at = rows[agent].to_numpy(), rows[round_].to_numpy()
+        counted = (at >= first) & (at < rounds) & known[agents]
+        return np.unique(agents[counted].astype(np.int64) * rounds + at[counted])
 
-    used = keys(moves[moves["trigger"] == FEED_READY])
+    used = window_keys(moves[moves["trigger"] == FEED_READY])
     engaged, posts = run.table("engagements"), run.table("posts")
-    done: dict[str, Ints] = {action: keys(engaged[engaged["action"] == action]) for action in ACTIONS}
+    active: dict[str, Ints] = {action: window_keys(engaged[engaged["action"] == action]) for action in ACTIONS}
     by_agents = is_kind(posts, POST) & posts["author"].between(0, len(agents), inclusive="left")
-    done["post"] = keys(posts[by_agents], "author", "written")
-    did = {action: np.isin(used, active, assume_unique=True) for action, active in done.items()}
+    active["post"] = window_keys(posts[by_agents], "author", "written")
+    did = {action: np.isin(used, keys, assume_unique=True) for action, keys in active.items()}
     return Windows(used // rounds, used % rounds, did, int(known.sum()) * (rounds - first))
 
 
-def _share(action: str, run: FinishedRun) -> float:
-    return mean(run.once(usage_windows).did[action])
-
-
-def _used(run: FinishedRun) -> float:
+def _used_share(run: FinishedRun) -> float:
     windows = run.once(usage_windows)
     return ratio(len(windows.agent), windows.possible)
 
 
-def _never(run: FinishedRun) -> float:
-    return mean(run.once(_persons) == 0)
-
-
-def _none(run: FinishedRun) -> float:
+def _idle_share(run: FinishedRun) -> float:
     did = np.stack(list(run.once(usage_windows).did.values()))
     return mean(~did.any(axis=0))
 
@@ -394,8 +386,8 @@ def _none(run: FinishedRun) -> float:
 def person_shares(agent: Ints, round_: Ints, did: Mask, seed: int) -> npt.NDArray[np.float64]:
     """Return the share of windows in which each person did something, with persons sampled as in the data.
 
-    Each agent with a window is a person. It is asked about as many of its windows as a random person of the data
-    (`USED_WINDOWS`), or about all if it has fewer; the windows are drawn, too.
+    Each agent with a window is a person. A person is asked about as many of its windows, chosen at random, as a random
+    person of the data (`USED_WINDOWS`), or about all of them if it has fewer.
     """
     draws = Streams(seed)
     persons, place = np.unique(agent, return_inverse=True)
@@ -410,30 +402,38 @@ def person_shares(agent: Ints, round_: Ints, did: Mask, seed: int) -> npt.NDArra
     return np.bincount(place[asked], did[asked]) / np.bincount(place[asked])
 
 
-def _persons(run: FinishedRun) -> npt.NDArray[np.float64]:
+def _reshared_shares(run: FinishedRun) -> npt.NDArray[np.float64]:
     windows = run.once(usage_windows)
     return person_shares(windows.agent, windows.round, windows.did["reshare"], run.config.seed)
 
 
-def _spread(run: FinishedRun) -> float:
-    shares = run.once(_persons)
+def _sd_over_persons(run: FinishedRun) -> float:
+    shares = run.once(_reshared_shares)
     return float(shares.std(ddof=1)) if len(shares) > 1 else nan
 
 
-_DONE: Final = {"like": "liked", "reshare": "reshared", "reply": "replied", "post": "posted"}
-
 SESSIONS: Final = (
     *(
-        Measure(f"window_{done}", partial(_share, action), f"{_WINDOWS} in which the agent {done}", *_SHARE)
-        for action, done in _DONE.items()
+        Measure(
+            f"window_{verb}",
+            partial(lambda action, run: mean(run.once(usage_windows).did[action]), action),
+            f"{_WINDOWS} in which the agent {verb}",
+            *_SHARE,
+        )
+        for action, verb in (("like", "liked"), ("reshare", "reshared"), ("reply", "replied"), ("post", "posted"))
     ),
-    Measure("window_none", _none, "windows of use in which it did none of the four", *_SHARE),
-    Measure("window_used", _used, "rounds of the same agents that are windows of use", *_SHARE),
+    Measure("window_none", _idle_share, "windows of use without a like, reshare, reply or post", *_SHARE),
+    Measure("window_used", _used_share, "rounds of recorded agents that are windows of use", *_SHARE),
     Measure(
         "persons_reshared_sd",
-        _spread,
+        _sd_over_persons,
         "standard deviation over persons of the share of windows with a reshare, in samples like those of the data",
         *_SHARE,
     ),
-    Measure("persons_never_reshared", _never, "persons that reshared in no window of such a sample", *_SHARE),
+    Measure(
+        "persons_never_reshared",
+        lambda run: mean(run.once(_reshared_shares) == 0),
+        "persons without a reshare in these samples",
+        *_SHARE,
+    ),
 )

@@ -1,1 +1,1 @@
-"""Statistics of a study's runs: answers with intervals, comparisons, effects, sensitivity."""
+"""Statistics of a study's runs: means with intervals, comparisons, effects and sensitivity."""

@@ -1,4 +1,4 @@
-"""The runs of a study by condition and seed, levels of factors, and the columns of the tables of statistics."""
+"""The runs of a study by condition and seed, levels of factors, and the columns of statistical tables."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -16,14 +16,12 @@ class RunTable:
     """The runs of a study and their design.
 
     Attributes:
-        runs: A row for each run that was planned: `run`, `arm`, `seed`, `status` (`done`, `failed`,
-            `skipped`, `missing`), `reason`, the factors by dotted key, the measures (NaN if missing).
+        runs: A row for each planned run: `run`, `arm`, `seed`, `status` (`done`, `failed`, `skipped`, `missing`),
+            `reason`, the factors by dotted key, the measures (NaN if missing).
         arms: Arms in order; ("all",) if there are none.
         factors: Dotted keys that vary.
-        design: How conditions were chosen.
         paired: Whether all conditions have the same seeds.
-        sampling: For sensitivity indices, the origin of a sampled design: SALib's problem, seed and size (see
-            `design.sampling.sample_points`); None otherwise.
+        sampling: The data of a sampled design (see `design.sampling.sample_points`); None otherwise.
     """
 
     runs: pd.DataFrame
@@ -36,7 +34,7 @@ class RunTable:
 
 
 def level_key(value: Any) -> tuple[str, Any]:
-    """Return a key that two levels share if YAML reads them as the same.
+    """Return a key that is the same for equal values in YAML.
 
     >>> level_key(1) == level_key(1.0), level_key(True) == level_key(1), level_key("1") == level_key(1)
     (True, False, False)
@@ -51,7 +49,7 @@ def level_key(value: Any) -> tuple[str, Any]:
 
 
 def level_text(value: Any) -> str:
-    """Return a level as you would write it in YAML.
+    """Return a level as YAML text.
 
     >>> level_text(True), level_text(0.5), level_text(20.0), level_text("x_algo"), level_text(None)
     ('true', '0.5', '20', 'x_algo', 'null')
@@ -68,17 +66,17 @@ def level_text(value: Any) -> str:
 
 
 def level_places(values: Iterable[Any], first: Iterable[Any] = ()) -> tuple[Ints, tuple[Any, ...]]:
-    """Return the place of each value's level, and the levels: `first`, then numbers ascending, others as they come."""
+    """Return the index of each value's level, and the levels: `first`, then numbers sorted, others by appearance."""
     levels = list(first)
     places = {level_key(level): place for place, level in enumerate(levels)}
-    codes_seen = []
+    indices = []
     for value in values:
         key = level_key(value)
         if key not in places:
             places[key] = len(levels)
             levels.append(value)
-        codes_seen.append(places[key])
-    codes = np.array(codes_seen, np.int64)
+        indices.append(places[key])
+    codes = np.array(indices, np.int64)
     kinds = {level_key(level)[0] for level in levels}
     if kinds <= {"number"} or kinds <= {"truth"}:
         order = sorted(range(len(levels)), key=lambda place: float(levels[place]))
@@ -99,12 +97,11 @@ class Cells:
     Attributes:
         conditions: A row for each condition: `arm` and the factors; sorted by arm, then by levels.
         codes: Term (`arm` or a factor) -> index of each condition's level in `levels`.
-        levels: Term -> its levels: numbers ascending, others as they come, arms in the order of the study.
-        values: Shape (conditions, replicates, measures): NaN where a run is not done, or has no such measure.
-            Replicates are the seeds of all conditions if paired, else the seeds of each condition.
+        levels: Term -> its levels: numbers sorted, others by appearance, arms in the order of the study.
+        values: Shape (conditions, replicates, measures): NaN without a finished run or the measure. Replicates are
+            seeds that all conditions share if `paired`, else the seeds of each condition.
         planned: Shape (conditions, replicates): whether a run was planned and not skipped.
         done: Shape (conditions, replicates): whether the run is done.
-        paired: Whether replicates are seeds.
     """
 
     conditions: pd.DataFrame
@@ -122,12 +119,12 @@ class Cells:
         return tuple(term for term, levels in self.levels.items() if len(levels) > 1)
 
     def select(self, measures: Sequence[str]) -> "Cells":
-        """Return the cells of some measures, in their order; a measure may occur twice."""
+        """Return the cells of measures, in their order; a measure may occur twice."""
         places = [self.measures.index(name) for name in measures]
         return replace(self, values=self.values[:, :, places], measures=tuple(measures))
 
     def at(self, term: str, place: int) -> Bools:
-        """Return for each condition whether it has the level of a term at a place."""
+        """Return which conditions have a level of a term, given by its index."""
         return np.equal(self.codes[term], place)
 
     def texts(self, term: str) -> tuple[str, ...]:
@@ -136,10 +133,7 @@ class Cells:
 
 
 def make_cells(table: RunTable) -> Cells:
-    """Return the runs of a study by condition and replicate.
-
-    Only runs that are `done` count. Infinite values are treated as missing.
-    """
+    """Return the finished runs of a study by condition and replicate; infinite values are treated as missing."""
     runs = table.runs
     codes, levels = {}, {}
     codes[ARM], levels[ARM] = level_places(runs[ARM], table.arms)
@@ -157,7 +151,7 @@ def make_cells(table: RunTable) -> Cells:
         replicate = np.asarray(runs["seed"].groupby(condition).rank("dense"), np.int64) - 1
     shape = (len(first), int(replicate.max(initial=-1)) + 1)
     values, (planned, finished) = np.full((*shape, len(table.measures)), np.nan), np.zeros((2, *shape), bool)
-    order = np.argsort(done, kind="stable")  # if a run has two rows, the row that is done wins
+    order = np.argsort(done, kind="stable")  # of two rows of a run, the finished one counts
     values[condition[order], replicate[order]] = measured[order]
     planned[condition, replicate] = runs["status"] != "skipped"
     finished[condition[done], replicate[done]] = True
@@ -173,18 +167,15 @@ def make_cells(table: RunTable) -> Cells:
     )
 
 
-def alike(values: Floats) -> Iterator[tuple[Ints, Bools]]:
-    """Yield groups of columns that have numbers in the same rows, and these rows."""
+def columns_by_gaps(values: Floats) -> Iterator[tuple[Ints, Bools]]:
+    """Yield groups of columns with numbers in the same rows, and these rows."""
     patterns, group = np.unique(np.isfinite(values), axis=1, return_inverse=True)
     for place in range(patterns.shape[1]):
         yield np.flatnonzero(group.reshape(-1) == place), patterns[:, place]
 
 
 def constant(values: Floats, scale: Floats | float = 0.0) -> Bools:
-    """Return whether the numbers of each column are the same, up to rounding.
-
-    If they are differences, they carry the rounding of the values that were subtracted: `scale` is the size of these.
-    """
+    """Return which columns are constant up to rounding; `scale` is the size of values whose differences they are."""
     return np.asarray(np.ptp(values, axis=0) <= ROUNDING * np.maximum(np.abs(values).max(axis=0), scale))
 
 
@@ -194,7 +185,7 @@ def ratio(sums: Floats, counts: Floats | Ints) -> Floats:
 
 
 def variance(sample: Floats) -> Floats:
-    """Return the variance of each column, without its gaps (NaN); NaN for fewer than two numbers."""
+    """Return the variance of each column without its NaNs; NaN for fewer than two numbers."""
     known = np.isfinite(sample)
     n = known.sum(axis=0)
     mean = np.where(known, sample, 0.0).sum(axis=0) / np.maximum(n, 1)
@@ -232,12 +223,7 @@ EXPECTED_WIDTH: Final = _columns("measure term left right half_width")
 
 
 def make_table(columns: Columns, parts: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
-    """Return a table with exactly these columns.
-
-    Args:
-        columns: Name -> dtype.
-        parts: Rows: a list for the first column; for others a value, or a list of the same length.
-    """
+    """Return a table from parts that hold a list for the first column, and lists or single values for others."""
     gathered: dict[str, list[npt.NDArray[Any]]] = {name: [] for name in columns}
     first = next(iter(columns))
     for part in parts:

@@ -1,6 +1,6 @@
-"""Comparisons of two sides of a study: differences with intervals, and their width with more seeds."""
+"""Compares two sides of a study: differences with intervals, and the width of intervals with more seeds."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -21,7 +21,7 @@ from prism_mesa.studies.statistics.cells import (
     Bools,
     Cells,
     RunTable,
-    alike,
+    columns_by_gaps,
     level_text,
     make_cells,
     make_table,
@@ -31,30 +31,30 @@ from prism_mesa.studies.statistics.cells import (
 from prism_mesa.studies.statistics.expectation import Expectation, Verdict
 from prism_mesa.studies.statistics.significance import holm, mann_whitney, t_test
 
-MOST_LEVELS: Final = 6  # factors with more levels are not compared pair by pair
+MOST_LEVELS: Final = 6  # of a factor that is compared pair by pair
 MOST_ARMS: Final = 20
-MOST_ROWS: Final = 50_000  # of table `precision`; a larger one has only `_FEW` numbers of seeds
+MOST_ROWS: Final = 50_000  # of the table `precision`; a larger table is reduced to `_FEW` numbers of seeds
 _FEW: Final = 12
 
 type Pair = tuple[str, int, int]
-"""A term, and the places of its left and right level."""
+"""A term, and the indices of its left and right level."""
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Left against right for each measure: arrays over the measures.
+    """Left against right: arrays over the measures.
 
     Attributes:
         n: Number of pairs, or of runs of the smaller side if seeds are not paired.
         missing: Planned pairs, or runs of both sides, without a value.
         difference: The mean of left minus right over all pairs.
         low: Lower end of its 95 % interval: Student's over seeds, or Welch's over the runs of both sides.
-        high: Its upper end.
-        p: Two-sided.
-        equal: Whether there is a pair, and none differs.
-        right_mean: The mean of the right side over the pairs that have a value.
+        high: Upper end.
+        p: Two-sided p of the difference.
+        equal: Whether all pairs are equal; False without pairs.
+        right_mean: The mean of the right side over the pairs with a value.
         samples: The tested samples: a difference for each seed, shape (seeds, measures), or the runs of left and right.
-        scale: The size of the values that were subtracted, which bounds the rounding of differences.
+        scale: The size of the subtracted values, which bounds the rounding of differences.
         test: The name of the test.
     """
 
@@ -72,10 +72,10 @@ class Comparison:
 
     @property
     def d_z(self) -> Floats:
-        """Cohen's d of paired seeds: the mean difference in standard deviations of the seeds' differences.
+        """Cohen's d of paired seeds: the mean difference over the standard deviation of the seeds' differences.
 
-        It is infinite where all seeds have the same difference, and NaN for fewer than two seeds or unpaired runs
-        (Cohen 1988; Lakens 2013, doi:10.3389/fpsyg.2013.00863).
+        Infinite if all seeds have the same difference; NaN for fewer than two seeds or unpaired runs (Cohen 1988;
+        Lakens 2013, doi:10.3389/fpsyg.2013.00863).
         """
         if len(self.samples) > 1:
             return np.full(len(self.difference), np.nan)
@@ -86,14 +86,10 @@ class Comparison:
 
 
 def compare(cells: Cells, left: Bools, right: Bools, over: Sequence[str]) -> Comparison:
-    """Return one side of a study against another.
+    """Compare two sides, given by which conditions are on the left and on the right.
 
-    Args:
-        cells: The runs.
-        left: For each condition, whether it is on the left.
-        right: For each condition, whether it is on the right.
-        over: Terms that neither side names: a pair has the same levels of them. Where a side has several conditions
-            for one pair, their mean counts, and the pair is missing if one of them is.
+    The conditions of a pair have the same levels of the terms in `over`. If a side has several conditions for a pair,
+    their mean counts, and the pair is missing if one of them is.
     """
     if not cells.paired:
         return _unpaired(cells, left, right)
@@ -106,7 +102,7 @@ def compare(cells: Cells, left: Bools, right: Bools, over: Sequence[str]) -> Com
 
 
 def compare_pairs(left: Floats, right: Floats, planned: int) -> Comparison:
-    """Return left against right; both have shape (pairs of conditions, seeds, measures), with NaN for gaps."""
+    """Compare left with right, both of shape (pairs of conditions, seeds, measures), with NaN for gaps."""
     differences = left - right
     rounded = np.abs(differences) <= ROUNDING * np.maximum(np.abs(left), np.abs(right))
     differences = np.where(rounded, 0.0, differences)
@@ -116,7 +112,7 @@ def compare_pairs(left: Floats, right: Floats, planned: int) -> Comparison:
     scale = np.where(known, np.abs(right) + np.abs(differences), 0.0).max(axis=(0, 1), initial=0.0)
     equal = (n > 0) & ~(known & (differences != 0)).any(axis=(0, 1))
     p, low, high = np.full((3, len(n)), np.nan)
-    for columns, rows in alike(by_seed):
+    for columns, rows in columns_by_gaps(by_seed):
         p[columns], low[columns], high[columns] = t_test((by_seed[rows][:, columns],), scale[columns])
     certain = equal & (np.isfinite(by_seed).sum(axis=0) > 1)
     low[certain] = high[certain] = 0.0
@@ -136,10 +132,10 @@ def compare_pairs(left: Floats, right: Floats, planned: int) -> Comparison:
 
 
 def _by_seed(differences: Floats) -> Floats:
-    """Return a difference for each seed, shape (seeds, measures), with the mean over all pairs as their mean.
+    """Return a difference for each seed, shape (seeds, measures), whose mean is the mean over all pairs.
 
-    It is the mean of the seed's pairs. If seeds have different numbers of pairs, it is the linearised value of a ratio
-    (Cochran 1977, Sampling Techniques, section 6.3), which weights seeds by their number of pairs.
+    It is the mean of the seed's pairs, or if seeds have different numbers of pairs, the linearised value of a ratio
+    (Cochran 1977, Sampling Techniques, section 6.3).
     """
     known = np.isfinite(differences)
     sums, counts = np.where(known, differences, 0.0).sum(axis=0), known.sum(axis=0).astype(np.float64)
@@ -149,10 +145,7 @@ def _by_seed(differences: Floats) -> Floats:
 
 
 def _sides(cells: Cells, side: Bools, group: Ints, shared: Ints) -> tuple[Floats, Bools]:
-    """Return the mean of a side's conditions in each shared group, and whether all its runs were planned.
-
-    Shapes (groups, replicates, measures) and (groups, replicates).
-    """
+    """Return the means of a side's conditions by shared group, and whether all their runs were planned."""
     conditions = np.flatnonzero(side & np.isin(group, shared))
     place = np.searchsorted(shared, group[conditions])
     sums = np.zeros((len(shared), *cells.values.shape[1:]))
@@ -168,21 +161,16 @@ def _unpaired(cells: Cells, left: Bools, right: Bools) -> Comparison:
     measures = len(cells.measures)
     difference, low, high, p, right_mean = np.full((5, measures), np.nan)
     equal = np.zeros(measures, bool)
-    for columns, rows in alike(np.concatenate([lefts, rights])):
-        x, y = lefts[rows[: len(lefts)]][:, columns], rights[rows[len(lefts) :]][:, columns]
+    for columns, x, y in _complete_samples(lefts, rights):
         if len(x) and len(y):
             difference[columns], right_mean[columns] = x.mean(axis=0) - y.mean(axis=0), y.mean(axis=0)
             p[columns], low[columns], high[columns] = t_test((x, y))
             equal[columns] = (x == y[0]).all(axis=0) & (y == y[0]).all(axis=0)
     return Comparison(
-        n=np.minimum(n_left, n_right),
-        missing=cells.planned[left].sum() + cells.planned[right].sum() - n_left - n_right,
-        difference=np.where(equal, 0.0, difference),
-        low=low,
-        high=high,
-        p=p,
-        equal=equal,
-        right_mean=right_mean,
+        np.minimum(n_left, n_right),
+        cells.planned[left].sum() + cells.planned[right].sum() - n_left - n_right,
+        np.where(equal, 0.0, difference),
+        *(low, high, p, equal, right_mean),
         samples=(lefts, rights),
         scale=np.zeros(measures),
         test="Welch's t-test",
@@ -194,11 +182,16 @@ def _runs(cells: Cells, side: Bools) -> Floats:
     return np.asarray(cells.values[side][cells.planned[side]])
 
 
-def pairs_of_terms(cells: Cells, design: str) -> tuple[list[Pair], tuple[str, ...]]:
-    """Return which levels are compared, and notes on what is left out.
+def _complete_samples(left: Floats, right: Floats) -> Iterator[tuple[Ints, Floats, Floats]]:
+    """Yield groups of columns with their left and right values without gaps."""
+    for columns, rows in columns_by_gaps(np.concatenate([left, right])):
+        yield columns, left[rows[: len(left)]][:, columns], right[rows[len(left) :]][:, columns]
 
-    All pairs of arms are compared; in a factorial design also the levels of factors with few of them. The later level
-    is on the left, so that a difference is a change.
+
+def pairs_of_terms(cells: Cells, design: str) -> tuple[list[Pair], tuple[str, ...]]:
+    """Return the pairs of levels to compare, with the later level on the left, and notes on omitted terms.
+
+    These are all pairs of arms, and in a factorial design pairs of the levels of factors with few levels.
     """
     pairs: list[Pair] = []
     notes = []
@@ -207,7 +200,7 @@ def pairs_of_terms(cells: Cells, design: str) -> tuple[list[Pair], tuple[str, ..
             continue
         most, n = MOST_ARMS if term == ARM else MOST_LEVELS, len(cells.levels[term])
         if n > most:
-            notes.append(f"{term}: its {n} levels are not compared pair by pair (at most {most} are).")
+            notes.append(f"{term}: {n} levels are too many to compare in pairs (at most {most}).")
             continue
         pairs += [(term, left, right) for right in range(n) for left in range(right + 1, n)]
     return pairs, tuple(notes)
@@ -220,7 +213,7 @@ def _compare_pair(cells: Cells, pair: Pair) -> Comparison:
 
 
 def _pair_columns(cells: Cells, pair: Pair) -> dict[str, Any]:
-    """Return the columns that name a pair, with a row for each measure."""
+    """Return the columns that name a pair."""
     term, left, right = pair
     levels = cells.levels[term]
     texts = {"left": level_text(levels[left]), "right": level_text(levels[right])}
@@ -230,50 +223,43 @@ def _pair_columns(cells: Cells, pair: Pair) -> dict[str, Any]:
 def differences(
     cells: Cells, pairs: Sequence[Pair], expected: Iterable[tuple[Expectation, Verdict]] = ()
 ) -> pd.DataFrame:
-    """Return all pairs as a table with a row for each pair and measure (see `analysis.Analysis`).
+    """Return the table `differences` (see `analysis.Analysis`).
 
-    A row that an expectation is about has the p of its verdict; Holm's correction covers the other rows.
+    Rows with an expectation have the p of its verdict; Holm's correction covers the other rows.
     """
-    table = make_table(DIFFERENCES, [_difference(cells, pair) for pair in pairs])
-    asked = _asked(expected)
+    table = make_table(DIFFERENCES, [_difference_row(cells, pair) for pair in pairs])
+    by_levels = _expected_p(expected)
     for place, row in enumerate(table[["measure", "term", "left", "right"]].itertuples(index=False)):
-        if columns := asked.get((row.measure, row.term, frozenset([row.left, row.right]))):
+        if columns := by_levels.get((row.measure, row.term, frozenset([row.left, row.right]))):
             table.loc[place, ["p", "p_holm", "family"]] = columns
     others = table["family"] == OTHERS
     table.loc[others, "p_holm"] = holm(table.loc[others, "p"])
     return table
 
 
-def _asked(
+def _expected_p(
     expected: Iterable[tuple[Expectation, Verdict]],
 ) -> dict[tuple[str, str, frozenset[str]], tuple[float, float, str]]:
-    """Return p, p after Holm and the family by measure, term and levels; > and < take precedence over equalities."""
-    asked: dict[tuple[str, str, frozenset[str]], tuple[float, float, str]] = {}
+    """Return p, p after Holm and the family by measure, term and levels; > and < take precedence over =."""
+    by_levels: dict[tuple[str, str, frozenset[str]], tuple[float, float, str]] = {}
     for expectation, verdict in sorted(expected, key=lambda item: item[0].relation == "="):
-        left, right = expectation.left.named, expectation.right.named
+        left, right = expectation.left.terms, expectation.right.terms
         if len(left) == len(right) == 1 and left[0][0] == right[0][0]:
             family = MARGINS if expectation.relation == "=" else EXPECTED
             levels = frozenset(level_text(level) for _, level in (*left, *right))
-            asked.setdefault((expectation.measure, left[0][0], levels), (verdict.p, verdict.p_holm, family))
-    return asked
+            by_levels.setdefault((expectation.measure, left[0][0], levels), (verdict.p, verdict.p_holm, family))
+    return by_levels
 
 
-def _difference(cells: Cells, pair: Pair) -> dict[str, Any]:
+def _difference_row(cells: Cells, pair: Pair) -> dict[str, Any]:
     term, left, right = pair
     compared = _compare_pair(cells, pair)
-    lefts, rights = _runs(cells, cells.at(term, left)), _runs(cells, cells.at(term, right))
     ranked = np.full((3, len(cells.measures)), np.nan)
-    for columns, rows in alike(np.concatenate([lefts, rights])):
-        sides = lefts[rows[: len(lefts)]][:, columns], rights[rows[len(lefts) :]][:, columns]
-        ranked[:, columns] = mann_whitney(*sides)
+    for columns, x, y in _complete_samples(_runs(cells, cells.at(term, left)), _runs(cells, cells.at(term, right))):
+        ranked[:, columns] = mann_whitney(x, y)
     return _pair_columns(cells, pair) | {
-        "n": compared.n,
-        "missing": compared.missing,
-        "difference": compared.difference,
-        "low": compared.low,
-        "high": compared.high,
+        **{name: getattr(compared, name) for name in ("n", "missing", "difference", "low", "high", "p")},
         "d_z": np.where(np.isfinite(compared.d_z), compared.d_z, np.nan),
-        "p": compared.p,
         "p_holm": np.nan,
         "family": OTHERS,
         **dict(zip(("u", "p_mann_whitney", "rank_biserial"), ranked, strict=True)),
@@ -281,11 +267,10 @@ def _difference(cells: Cells, pair: Pair) -> dict[str, Any]:
 
 
 def precision(cells: Cells, pairs: Sequence[Pair]) -> pd.DataFrame:
-    """Return the width of each difference's interval with 2, 3, ... seeds, as the table `precision`.
+    """Return the table `precision`: the expected width of each difference's interval with 2, 3, ... seeds.
 
-    The half width is t(.975, k - 1) s / sqrt(k), where s is the standard deviation over all seeds: what to expect of
-    k seeds, not what the first k happened to give. For unpaired seeds it is Welch's, of the runs that k seeds make.
-    Pairs are those of arms, or of factors in a study without arms.
+    The half width of k seeds is t(.975, k - 1) s / sqrt(k), where s is the standard deviation over all seeds, or
+    Welch's if seeds are not paired. Pairs are pairs of arms, or of levels in a study without arms.
     """
     shown = [pair for pair in pairs if pair[0] == ARM] or list(pairs)
     seeds = np.arange(2, cells.planned.shape[1] + 1)
@@ -295,8 +280,8 @@ def precision(cells: Cells, pairs: Sequence[Pair]) -> pd.DataFrame:
     for pair in shown:
         term, left, right = pair
         spread = np.asarray(sum(map(variance, _compare_pair(cells, pair).samples)))
-        each = 1 if cells.paired else int(min(cells.at(term, left).sum(), cells.at(term, right).sum()))
-        n = seeds[:, None] * each
+        n_runs = 1 if cells.paired else int(min(cells.at(term, left).sum(), cells.at(term, right).sum()))
+        n = seeds[:, None] * n_runs
         widths = _half_width(spread, n, df=n - 1 if cells.paired else 2 * (n - 1)).reshape(-1)
         numbers = {"seeds": np.repeat(seeds, len(cells.measures)), "half_width": widths}
         parts.append(_pair_columns(cells, pair) | {"measure": list(cells.measures) * len(seeds)} | numbers)
@@ -308,36 +293,27 @@ def _half_width(spread: Floats, n: int | Ints, df: int | Ints) -> Floats:
 
 
 def expected_width(pilot: RunTable, seeds: int) -> pd.DataFrame:
-    """Return how wide the intervals of differences will be with a number of seeds, from a pilot of two seeds or more.
+    """Return the expected width of differences' intervals with 2 seeds or more, from a pilot of at least two seeds.
 
-    Two seeds say little about one pair of conditions. So the variance of a difference is pooled over all pairs of a
-    term and over the conditions in which they were compared, which are taken as independent: the half width is
-    t(.975, k - 1) s / sqrt(k c) with k seeds and c conditions. If a seed's differences rise and fall together in all
-    conditions, intervals will be wider. If no two conditions of any pair were run, it is twice the variance within
-    conditions, as for unpaired seeds.
-
-    Args:
-        pilot: Its runs, with all that are planned (those outside the pilot as `missing`): they give the conditions.
-        seeds: Of the planned study, for each condition; 2 or more.
-
-    Returns:
-        `measure`, `term`, `left`, `right`, `half_width` of the 95 % interval; NaN where the pilot cannot tell. No rows
-        for a study without pairs to compare.
+    Two seeds tell little about one pair of conditions. So the variance of a difference is pooled over all pairs of a
+    term and all conditions, which are taken as independent: the half width is t(.975, k - 1) s / sqrt(k c) with k seeds
+    and c conditions. If differences are correlated over conditions, intervals will be wider. Without any complete pair
+    it is twice the variance within conditions, as for unpaired seeds. `half_width` is NaN if unknown.
     """
     cells = make_cells(pilot)
     pairs, _ = pairs_of_terms(cells, pilot.design)
     parts = []
     for term in dict.fromkeys(pair[0] for pair in pairs):
-        of_term = [pair for pair in pairs if pair[0] == term]
+        term_pairs = [pair for pair in pairs if pair[0] == term]
         conditions = max(1, len(cells.conditions) // len(cells.levels[term]))
         df = seeds - 1 if cells.paired else 2 * (seeds * conditions - 1)
-        width = _half_width(_pooled(cells, of_term) / conditions, seeds, df)
-        parts += [_pair_columns(cells, pair) | {"half_width": width} for pair in of_term]
+        width = _half_width(_pooled_variance(cells, term_pairs) / conditions, seeds, df)
+        parts += [_pair_columns(cells, pair) | {"half_width": width} for pair in term_pairs]
     return make_table(EXPECTED_WIDTH, parts)
 
 
-def _pooled(cells: Cells, pairs: Sequence[Pair]) -> Floats:
-    """Return the pooled variance of a difference within conditions for each measure: the mean over pairs of a term."""
+def _pooled_variance(cells: Cells, pairs: Sequence[Pair]) -> Floats:
+    """Return the variance of a difference within conditions for each measure, pooled over pairs."""
     unpaired = 2 * _finite_mean(np.stack([variance(value) for value in cells.values]))
     variances = []
     for term, left, right in pairs if cells.paired else ():

@@ -1,4 +1,4 @@
-"""Answers by condition, tests of three or more levels (Kruskal-Wallis), and effects of factors (ANOVA)."""
+"""Means by condition, tests of three or more levels (Kruskal-Wallis), and effects of factors (ANOVA)."""
 
 from itertools import combinations
 from typing import Any, Final
@@ -8,26 +8,26 @@ import pandas as pd
 from scipy import stats
 
 from prism_mesa.streams import Floats, Ints
-from prism_mesa.studies.statistics.cells import ANSWERS, ARM, EFFECTS, GROUPS, Bools, Cells, alike, make_table
+from prism_mesa.studies.statistics.cells import ANSWERS, ARM, EFFECTS, GROUPS, Bools, Cells, columns_by_gaps, make_table
 from prism_mesa.studies.statistics.significance import holm, interval
 
 CONDITION: Final = "condition"  # the term whose levels are the conditions
 
 
 def answers(cells: Cells) -> pd.DataFrame:
-    """Return a row for each condition and measure (see `analysis.Analysis`)."""
+    """Return the table `answers` (see `analysis.Analysis`)."""
     conditions, replicates, measures = cells.values.shape
     columns = np.sort(cells.values.transpose(1, 0, 2).reshape(replicates, conditions * measures), axis=0)  # NaN last
     n = np.isfinite(columns).sum(axis=0)
     numbers = {name: np.full(len(n), np.nan) for name in ("mean", "median", "sd", "low", "high")}
     for size in np.unique(n[n > 0]):
-        of_size = np.flatnonzero(n == size)
-        values = columns[:size, of_size]
-        numbers["mean"][of_size] = values.mean(axis=0)
-        numbers["median"][of_size] = np.median(values, axis=0)
+        places = np.flatnonzero(n == size)
+        values = columns[:size, places]
+        numbers["mean"][places] = values.mean(axis=0)
+        numbers["median"][places] = np.median(values, axis=0)
         if size > 1:
-            numbers["sd"][of_size] = values.std(axis=0, ddof=1)
-            numbers["low"][of_size], numbers["high"][of_size] = interval(values)
+            numbers["sd"][places] = values.std(axis=0, ddof=1)
+            numbers["low"][places], numbers["high"][places] = interval(values)
     table: dict[str, Any] = {
         "measure": np.tile(np.array(cells.measures, object), conditions),
         "n": n,
@@ -39,10 +39,7 @@ def answers(cells: Cells) -> pd.DataFrame:
 
 
 def groups(cells: Cells, design: str) -> pd.DataFrame:
-    """Return the table `groups` (see `analysis.Analysis`).
-
-    In a design that is not factorial only arms are compared: its conditions have one run for each seed.
-    """
+    """Return the table `groups` (see `analysis.Analysis`); only arms are compared if the design is not factorial."""
     factorial, n = design == "factorial", len(cells.conditions)
     terms = [term for term in cells.terms if len(cells.levels[term]) > 2 and (term == ARM or factorial)]
     codes = {term: cells.codes[term] for term in terms}
@@ -61,13 +58,13 @@ def groups(cells: Cells, design: str) -> pd.DataFrame:
 
 
 def kruskal_wallis(values: Floats, group: Ints) -> tuple[Floats, Ints, Floats]:
-    """Return H, its degrees of freedom and p for each column of values (runs, columns), with NaN for gaps.
+    """Return H, degrees of freedom and p of each column of values (runs, columns), which may hold NaN.
 
-    H is 0 and p 1 if all numbers are the same. Groups without a number do not count.
+    H is 0 and p 1 if all numbers are equal. Groups without a number do not count.
     """
     h, p = np.full((2, values.shape[1]), np.nan)
     df = np.zeros(values.shape[1], np.int64)
-    for columns, rows in alike(values):
+    for columns, rows in columns_by_gaps(values):
         numbers, group_of_row = values[rows][:, columns], group[rows]
         present = np.unique(group_of_row)
         df[columns] = max(0, len(present) - 1)
@@ -81,17 +78,16 @@ def kruskal_wallis(values: Floats, group: Ints) -> tuple[Floats, Ints, Floats]:
     return h, df, p
 
 
-MOST_COLUMNS: Final = 400  # interactions are left out if the design's matrix would have more columns
+MOST_COLUMNS: Final = 400  # of the design matrix; interactions are left out if it would be larger
 
 type Effect = tuple[str, ...]
 
 
 def effects(cells: Cells, design: str) -> tuple[pd.DataFrame, tuple[str, ...]]:
-    """Return the table `effects` (see `analysis.Analysis`), and notes on what is not in it.
+    """Return the table `effects` (see `analysis.Analysis`), and notes on omitted measures and effects.
 
-    Sums of squares are of type II: each effect beside all others that do not contain it (Langsrud 2003,
-    doi:10.1023/A:1023260610025); paired seeds are blocks. The result is that of statsmodels' `anova_lm` with `typ` 2,
-    for all measures at once.
+    Sums of squares are of type II (Langsrud 2003, doi:10.1023/A:1023260610025), and paired seeds are blocks. The result
+    is that of statsmodels' `anova_lm` with `typ=2`, for all measures at once.
     """
     if design != "factorial" or not cells.planned.any():
         return make_table(EFFECTS, []), ()
@@ -101,20 +97,20 @@ def effects(cells: Cells, design: str) -> tuple[pd.DataFrame, tuple[str, ...]]:
     block = np.nonzero(cells.planned)[1] if cells.paired else np.zeros(len(runs), np.int64)
     dummies = {effect: _dummies(cells, effect)[condition] for effect in names}
     parts, flat, unbalanced = [], 0, 0
-    for columns, rows in alike(runs):
+    for columns, rows in columns_by_gaps(runs):
         matrices = {effect: matrix[rows] for effect, matrix in dummies.items()}
-        tests, usable = _variance(matrices, block[rows], runs[rows][:, columns])
+        tests, usable = _anova(matrices, block[rows], runs[rows][:, columns])
         flat += int((~usable).sum())
         unbalanced += 0 if rows.all() else int(usable.sum())
         measures = [cells.measures[place] for place in columns[usable]]
         counts = {"n": int(rows.sum()), "missing": int((~rows).sum())}
         parts += [{"measure": measures, **test, **counts, "p_holm": np.nan} for test in tests if measures]
     if names and flat:
-        why = "which do not vary between seeds of a condition, or have too few runs"
-        notes.append(f"Effects: none of {flat} of {len(cells.measures)} measures, {why}.")
+        reason = "they do not vary between seeds, or have too few runs"
+        notes.append(f"Effects: {flat} of {len(cells.measures)} measures are left out: {reason}.")
     if names and unbalanced:
-        why = "so that their effects are not independent of each other (sums of squares of type II)"
-        notes.append(f"Effects: runs are missing for {unbalanced} of {len(cells.measures)} measures, {why}.")
+        meaning = "effects are not independent of each other (sums of squares of type II)"
+        notes.append(f"Effects: {unbalanced} of {len(cells.measures)} measures lack runs: their {meaning}.")
     table = make_table(EFFECTS, parts)
     order = table["measure"].map({name: place for place, name in enumerate(cells.measures)})
     table = table.iloc[np.argsort(order.to_numpy(), kind="stable")].reset_index(drop=True)
@@ -123,7 +119,7 @@ def effects(cells: Cells, design: str) -> tuple[pd.DataFrame, tuple[str, ...]]:
 
 
 def _choose_effects(cells: Cells) -> tuple[list[Effect], list[str]]:
-    """Return main effects and two-way interactions, as terms, and notes on what is left out."""
+    """Return main effects and two-way interactions, and notes on omitted interactions."""
     main: list[Effect] = [(term,) for term in cells.terms]
     two: list[Effect] = list(combinations(cells.terms, 2))
     notes = ["Effects: interactions of three terms and more are left out."] if len(cells.terms) > 2 else []
@@ -135,16 +131,16 @@ def _choose_effects(cells: Cells) -> tuple[list[Effect], list[str]]:
 
 
 def _dummies(cells: Cells, effect: Effect) -> Floats:
-    """Return the columns of an effect for each condition: products of the dummies of all levels but the first."""
+    """Return the columns of an effect by condition: products of the dummies of all levels except the first."""
     product = np.ones((len(cells.conditions), 1))
     for term in effect:
-        apart = (cells.codes[term][:, None] == np.arange(1, len(cells.levels[term]))).astype(np.float64)
-        product = (product[:, :, None] * apart[:, None, :]).reshape(len(product), -1)
+        dummies = (cells.codes[term][:, None] == np.arange(1, len(cells.levels[term]))).astype(np.float64)
+        product = (product[:, :, None] * dummies[:, None, :]).reshape(len(product), -1)
     return product
 
 
-def _variance(dummies: dict[Effect, Floats], block: Ints, values: Floats) -> tuple[list[dict[str, Any]], Bools]:
-    """Return rows of effects for measures (runs, measures) without gaps, and which measures have any."""
+def _anova(dummies: dict[Effect, Floats], block: Ints, values: Floats) -> tuple[list[dict[str, Any]], Bools]:
+    """Return rows of effects for values (runs, measures) without gaps, and which measures can be tested."""
     none = np.zeros(values.shape[1], bool)
     if not dummies or len(values) < 2:
         return [], none
@@ -174,7 +170,7 @@ def _variance(dummies: dict[Effect, Floats], block: Ints, values: Floats) -> tup
 
 
 def _explained(gram: Floats, cross: Floats, chosen: Bools) -> tuple[Floats, int]:
-    """Return the sums of squares that chosen columns of a linear model explain, and their rank."""
+    """Return the sums of squares that columns of a linear model explain, and their rank."""
     values, vectors = np.linalg.eigh(gram[np.ix_(chosen, chosen)])
     kept = values > 1e-9 * max(values.max(initial=0.0), 1.0)
     along = vectors[:, kept].T @ cross[chosen]

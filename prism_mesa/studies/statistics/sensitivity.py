@@ -1,4 +1,4 @@
-"""Sensitivity of outcomes to factors: Sobol and Morris indices (SALib), and variance shares of crossed designs."""
+"""Sensitivity of measures to factors: Sobol and Morris indices (SALib), and variance shares of crossed designs."""
 
 from collections.abc import Iterator
 from typing import Any, Final
@@ -14,19 +14,19 @@ from prism_mesa.studies.statistics.cells import ARM, ROUNDING, SENSITIVITY, Bool
 
 DRAWS: Final = 4000
 RESAMPLES: Final = 200
-_RESAMPLING_SEED: Final = 1  # SALib takes 0 for none
+_RESAMPLING_SEED: Final = 1  # SALib treats 0 as no seed
 
 type Row = dict[str, Any]
 
 
 def variance_shares(cells: Cells) -> tuple[pd.DataFrame, tuple[str, ...]]:
-    """Return the table `sensitivity` of a factorial design (see `analysis.Analysis`), and notes on missing measures.
+    """Return the table `sensitivity` of a factorial design (see `analysis.Analysis`), and notes on omitted measures.
 
-    This is an analysis of variance over the seeds that all conditions have, without arms that lack a condition. The
-    part of a term is the variance of its levels' means minus the part due to chance; `interactions` is the further
-    variance between conditions; `seed` is the variance within conditions. If a term is itself a seed (`agents.seed`),
-    its levels are a sample, and its part is the variance over all seeds. The 95 % intervals are generalised intervals:
-    quantiles of shares with redrawn mean squares (Weerahandi 1993, doi:10.1080/01621459.1993.10476355).
+    This is an analysis of variance over the seeds of all conditions, without arms that lack a condition. The part of a
+    term is the variance of its levels' means minus the part due to chance; `interactions` is the remaining variance
+    between conditions, and `seed` the variance within conditions. The levels of a seed (`agents.seed`) are a sample of
+    all seeds. Intervals are generalised 95 % intervals: quantiles of shares with redrawn mean squares (Weerahandi 1993,
+    doi:10.1080/01621459.1993.10476355).
     """
     rows: list[Row] = []
     unsplit = []
@@ -42,12 +42,14 @@ def variance_shares(cells: Cells) -> tuple[pd.DataFrame, tuple[str, ...]]:
         low, high = np.quantile(shares[:, 1:], (0.025, 0.975), axis=1)
         numbers = {"value": shares[:, 0], "low": low, "high": high}
         rows.append({"measure": [measure] * len(parts), "factor": list(parts), "index": "share", **numbers})
-    note = f"Variance of {', '.join(unsplit)}: not split; it is constant, or fewer than two seeds have all runs."
+    note = (
+        f"Variance of {', '.join(unsplit)}: not split: the measure is constant, or fewer than two seeds are complete."
+    )
     return make_table(SENSITIVITY, rows), (note,) if unsplit else ()
 
 
 def _parts(cells: Cells, kept: Bools, values: Floats) -> dict[str, Floats]:
-    """Return the variance of values (kept conditions, seeds) by source: the estimate, then `DRAWS` redrawn values."""
+    """Return the variance of values (kept conditions, seeds) by source: the estimate, then `DRAWS` draws."""
     draws, (conditions, seeds), grand = generator("variance shares"), values.shape, values.mean()
 
     def mean_square(squares: float, df: int) -> Floats:
@@ -66,9 +68,9 @@ def _parts(cells: Cells, kept: Bools, values: Floats) -> dict[str, Floats]:
         level = np.unique(cells.codes[term][kept], return_inverse=True)[1]
         n = int(level.max()) + 1
         if n > 1:
-            each = values.size // n
-            squares = each * ((np.bincount(level, values.mean(axis=1)) * n / conditions - grand) ** 2).sum()
-            sampled = np.maximum(mean_square(squares, n - 1) - error, 0.0) / each
+            size = values.size // n
+            squares = size * ((np.bincount(level, values.mean(axis=1)) * n / conditions - grand) ** 2).sum()
+            sampled = np.maximum(mean_square(squares, n - 1) - error, 0.0) / size
             parts[term] = sampled if term.endswith(".seed") else fixed(squares, n - 1)
             left, df_left = left - squares, df_left - n + 1
     if df_left:
@@ -78,11 +80,10 @@ def _parts(cells: Cells, kept: Bools, values: Floats) -> dict[str, Floats]:
 
 
 def sensitivity(table: RunTable, cells: Cells) -> tuple[pd.DataFrame, tuple[str, ...]]:
-    """Return the table `sensitivity` (see `analysis.Analysis`), and notes on what it lacks.
+    """Return the table `sensitivity` (see `analysis.Analysis`), and notes on omitted measures.
 
-    The value at a point is the mean over its runs (seeds and arms), if all of them have the measure: a mean over other
-    runs than elsewhere would look like an effect of the point. One incomplete point would falsify all indices of a
-    measure, so it has none.
+    The value at a point is the mean over its runs (seeds and arms). A measure with an incomplete point has no indices,
+    because a mean over fewer runs would look like an effect of the point.
     """
     if table.design == "factorial":
         return variance_shares(cells)
@@ -91,7 +92,7 @@ def sensitivity(table: RunTable, cells: Cells) -> tuple[pd.DataFrame, tuple[str,
     points = points_again(table.sampling)
     outcomes = _outcomes(cells, points)
     parts: list[Row] = []
-    notes = ["Sensitivity: at each point the mean over all arms counts."] if len(cells.levels[ARM]) > 1 else []
+    notes = ["Sensitivity: values are means over all arms."] if len(cells.levels[ARM]) > 1 else []
     for measure, y in zip(cells.measures, outcomes.T, strict=True):
         gaps = int(np.isnan(y).sum())
         varying = y
@@ -99,12 +100,10 @@ def sensitivity(table: RunTable, cells: Cells) -> tuple[pd.DataFrame, tuple[str,
             step = len(points.columns) + 2
             varying = np.concatenate([y[::step], y[step - 1 :: step]])
         if gaps:
-            notes.append(
-                f"Sensitivity of {measure}: {gaps} of {counted(len(y), 'point')} are not complete (not all of their "
-                "runs have this measure); indices of an incomplete design would be wrong, so there are none."
-            )
+            points_text = f"{gaps} of {counted(len(y), 'point')}"
+            notes.append(f"Sensitivity of {measure}: no indices, because {points_text} lack runs or the measure.")
         elif not np.ptp(varying) > 1e-12 * np.abs(varying).max():
-            notes.append(f"Sensitivity of {measure}: it hardly differs between points, so there is nothing to explain.")
+            notes.append(f"Sensitivity of {measure}: no indices, because it hardly differs between points.")
         else:
             parts += [{"measure": [measure], **row} for row in _indices(table, points, y)]
     return make_table(SENSITIVITY, parts), tuple(notes)
@@ -113,8 +112,8 @@ def sensitivity(table: RunTable, cells: Cells) -> tuple[pd.DataFrame, tuple[str,
 def _outcomes(cells: Cells, points: pd.DataFrame) -> Floats:
     """Return the mean of each measure at each point, shape (points, measures); NaN if a run is missing.
 
-    Each point needs as many runs as the point with most planned runs. Factors that hold only whole numbers were
-    rounded, so their points are rounded, too.
+    A point needs as many runs as the point with the most planned runs. Points of integer factors are rounded, as the
+    study rounded them.
     """
     finite = np.isfinite(cells.values)
     sums, n = np.where(finite, cells.values, 0.0).sum(axis=1), finite.sum(axis=1)
@@ -135,9 +134,9 @@ def _outcomes(cells: Cells, points: pd.DataFrame) -> Floats:
 
 
 def _indices(table: RunTable, points: pd.DataFrame, y: Floats) -> Iterator[Row]:
-    """Yield the indices of an outcome, shape (points,), for each factor."""
+    """Yield the indices of a measure, shape (points,), for each factor."""
     sampling: dict[str, Any] = dict(table.sampling or {})
-    problem = dict(sampling["problem"])  # SALib adds to this
+    problem = dict(sampling["problem"])  # SALib changes it
     if table.design == "sobol":
         indices, halves = {"s1": "S1", "st": "ST"}, {"s1": "S1_conf", "st": "ST_conf"}
         options = {"calc_second_order": False, "num_resamples": RESAMPLES, "seed": _RESAMPLING_SEED}

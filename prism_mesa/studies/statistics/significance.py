@@ -15,13 +15,13 @@ from prism_mesa.studies.statistics.cells import ROUNDING, constant
 
 ALPHA: Final = 0.05
 LEVEL: Final = 0.95
-_EXACT: Final = 8  # up to this many runs per side, Mann-Whitney's p is exact if there are no ties (scipy's own bound)
+_EXACT: Final = 8  # most runs per side for an exact p of Mann-Whitney without ties (scipy's own bound)
 
 
 def holm(p: npt.ArrayLike) -> Floats:
-    """Return p-values corrected by Holm (1979, https://www.jstor.org/stable/4615733); NaN stays NaN and does not count.
+    """Return p-values after Holm's correction (1979, https://www.jstor.org/stable/4615733); NaN is ignored.
 
-    statsmodels' `multipletests` gives the same, but collects garbage at each call (60 ms).
+    statsmodels' `multipletests` gives the same, but collects garbage in each call (60 ms).
 
     >>> holm([0.01, 0.04, float("nan"), 0.03]).tolist()
     [0.03, 0.06, nan, 0.06]
@@ -35,10 +35,10 @@ def holm(p: npt.ArrayLike) -> Floats:
 
 
 def constant_p(*sizes: int) -> float:
-    """Return the exact two-sided p of a nonzero difference that does not vary, where a t-test would return 0.
+    """Return the exact two-sided p of a constant nonzero difference, for which a t-test would return 0.
 
-    This is a permutation test: over the signs of the differences (one size), or over which side each run is on (two
-    sizes). Exactly two permutations are as extreme, so up to five equal differences are not significant at .05.
+    It is a permutation test of the signs of differences (one sample size) or of the sides of runs (two sizes), in which
+    two permutations are as extreme. So up to five equal differences are not significant at .05.
 
     >>> constant_p(2), constant_p(6), constant_p(3, 3)
     (0.5, 0.03125, 0.1)
@@ -50,13 +50,9 @@ def constant_p(*sizes: int) -> float:
 def t_test(samples: tuple[Floats, ...], scale: Floats | float = 0.0) -> tuple[Floats, Floats, Floats]:
     """Return p and the 95 % interval by Student's test of each column's mean against 0, or Welch's of two samples.
 
-    An interval excludes 0 exactly where p is below .05. If no value varies, p is 1 for no difference, else
-    `constant_p`; the interval then has no width, or is NaN where `constant_p` is not significant. Samples of fewer
-    than two rows give NaN.
-
-    Args:
-        samples: One or two, each of shape (rows, columns), without gaps. Rows are independent: seeds, or runs.
-        scale: For one sample of differences: the size of the values that were subtracted, as in `cells.constant`.
+    Samples have shape (rows, columns), without gaps; fewer than two rows give NaN. An interval excludes 0 exactly where
+    p is below .05. If no value varies, p is 1 for no difference, else `constant_p`; the interval then has no width, or
+    is NaN if `constant_p` is not significant. `scale` is used as in `cells.constant`.
     """
     p, low, high = np.full((3, samples[0].shape[1]), np.nan)
     if min(map(len, samples)) < 2:
@@ -86,16 +82,15 @@ def t_test(samples: tuple[Floats, ...], scale: Floats | float = 0.0) -> tuple[Fl
 
 
 def interval(sample: Floats, scale: Floats | float = 0.0) -> tuple[Floats, Floats]:
-    """Return the ends of Student's 95 % interval of each column's mean; see `t_test`."""
+    """Return the ends of Student's 95 % interval of each column's mean (see `t_test`)."""
     return t_test((sample,), scale)[1:]
 
 
 def mann_whitney(left: Floats, right: Floats) -> tuple[Floats, Floats, Floats]:
-    """Return U of the left side, the two-sided p and the rank-biserial r of each column.
+    """Return U of the left side, the two-sided p and the rank-biserial r of each column; sides have no gaps.
 
-    r is 2 U / (n m) - 1 (Kerby 2014, doi:10.2466/11.IT.3.1): 1 if every run on the left lies above every run on the
-    right. p is exact for few runs without ties, else from the normal distribution, corrected for ties. Both sides have
-    shape (runs, columns), without gaps.
+    r is 2 U / (n m) - 1 (Kerby 2014, doi:10.2466/11.IT.3.1): 1 if all runs on the left lie above all on the right. p is
+    exact for few runs without ties, else from the normal distribution, corrected for ties.
     """
     sizes = len(left) * len(right)
     u, p = np.full((2, left.shape[1]), np.nan)
@@ -114,15 +109,15 @@ def mann_whitney(left: Floats, right: Floats) -> tuple[Floats, Floats, Floats]:
 
 @dataclass(frozen=True)
 class Equivalence:
-    """Two one-sided tests (Schuirmann 1987, doi:10.1007/BF01068419), and a test that the difference is larger.
+    """Two one-sided tests (Schuirmann 1987, doi:10.1007/BF01068419), and a test of a difference beyond the margin.
 
     Attributes:
         margin: The largest absolute difference that counts as equal.
         low: Lower end of the 90 % interval of the difference. The interval is within the margin if `p` is below .05.
-        high: Its upper end.
+        high: Upper end.
         p_low: p of the hypothesis that the difference is at most minus the margin.
         p_high: p of the hypothesis that it is at least the margin.
-        p_apart: Two-sided p of the hypothesis that it lies within the margin.
+        p_beyond: Two-sided p of the hypothesis that it lies within the margin.
         beyond: Whether the mean difference is outside the margin.
     """
 
@@ -131,7 +126,7 @@ class Equivalence:
     high: float = np.nan
     p_low: float = np.nan
     p_high: float = np.nan
-    p_apart: float = np.nan
+    p_beyond: float = np.nan
     beyond: bool = False
 
     @property
@@ -141,17 +136,10 @@ class Equivalence:
 
 
 def tost(samples: tuple[Floats, ...], margin: float, *, scale: float = 0.0, identical: bool = False) -> Equivalence:
-    """Test whether a mean, or the difference of two means, is within a margin, and whether it is beyond.
+    """Test whether the mean of paired differences, or the difference of two means (Welch), is within a margin.
 
-    A difference that does not vary has the p-values of `constant_p`; only runs that are identical seed by seed are
-    certain to be equivalent (p = 0).
-
-    Args:
-        samples: A sample of paired differences, or two samples (Welch). NaN is left out. The result is NaN if a sample
-            has fewer than two numbers.
-        margin: 0 or above.
-        scale: As in `cells.constant`.
-        identical: Whether all pairs of runs are identical.
+    NaN is left out; fewer than two numbers give NaN. A constant difference has the p-values of `constant_p`; only runs
+    that are `identical` seed by seed are certain to be equivalent (p = 0). `scale` is used as in `cells.constant`.
     """
     finite = [sample[np.isfinite(sample)] for sample in samples]
     if min(map(len, finite)) < 2 or not np.isfinite(margin):
@@ -171,13 +159,13 @@ def tost(samples: tuple[Floats, ...], margin: float, *, scale: float = 0.0, iden
         low, high = compared.tconfint_diff(alpha=0.1, usevar="unequal")
         difference = float(compared.d1.mean - compared.d2.mean)
     t, _, df = below if difference < 0 else above  # at the nearer end of the margin
-    apart = min(1.0, 2 * float(stats.t.sf(t * np.sign(difference), df)))
+    p_beyond = min(1.0, 2 * float(stats.t.sf(t * np.sign(difference), df)))
     p_low, p_high = float(below[1]), float(above[1])
-    return Equivalence(margin, float(low), float(high), p_low, p_high, apart, abs(difference) > margin)
+    return Equivalence(margin, float(low), float(high), p_low, p_high, p_beyond, abs(difference) > margin)
 
 
 def _constant_equivalence(samples: list[Floats], margin: float, scale: float) -> Equivalence:
-    """Return the tests of a difference that does not vary."""
+    """Return the tests of a constant difference."""
     difference = float(samples[0][0] - (samples[1][0] if len(samples) > 1 else 0.0))
     rounding = ROUNDING * max(scale, margin, *(float(np.abs(sample).max()) for sample in samples))
     p = constant_p(*map(len, samples))

@@ -1,1 +1,1 @@
-"""Pack runs and studies for a paper's supplement as a Process Run Crate, and check such archives."""
+"""Packs runs and studies for a paper's supplement as a Process Run Crate, and checks archives."""

@@ -28,8 +28,8 @@ class Checked:
     Attributes:
         kind: `run`, `study`, or empty if unknown.
         size_bytes: The size of all files, unpacked.
-        faults: What is missing, changed or wrong, a line each; empty if the archive is whole.
-        left_out: What was left out of the archive, a line each.
+        faults: Lines on missing, changed and wrong files; empty if the archive is intact.
+        left_out: Lines on files that the archive leaves out.
     """
 
     path: Path
@@ -42,13 +42,13 @@ class Checked:
 
 
 def check(path: Path, *, out: Path | None = None) -> Checked:
-    """Check an archive and unpack it if it is whole; arguments and errors as in `api.archives.check_archive`.
+    """Check an archive and unpack it if it is intact (see `api.archives.check_archive`).
 
-    The checksums are in the archive: they reveal damage and changes, not an archive that somebody made anew.
+    The checksums are in the archive, so they reveal damage and changes, but not a forged archive.
     """
     with open_archive(path) as archive:
         if FACTS not in archive.sizes:
-            raise DataError(f"{path}: is no archive of PRISM: {FACTS} is missing")
+            raise DataError(f"{path}: is not an archive of PRISM: {FACTS} is missing")
         try:
             facts = json.loads(archive.read(FACTS, _MOST_TEXT))
         except (ValueError, RecursionError):
@@ -59,15 +59,10 @@ def check(path: Path, *, out: Path | None = None) -> Checked:
         faults = [*_missing(archive, facts, kind), *_changed(archive)]
         if out is not None and not faults:
             unpack(archive, out)
-        return Checked(
-            path=path,
-            kind=kind,
-            name=_short(facts.get("name", "")),
-            files=len(archive.sizes),
-            size_bytes=sum(archive.sizes.values()),
-            faults=tuple(map(_short, faults[:_MOST_LINES])),
-            left_out=tuple(map(_short, left_out if isinstance(left_out, list) else ())),
-        )
+        name, size = _short(facts.get("name", "")), sum(archive.sizes.values())
+        lines = left_out if isinstance(left_out, list) else []
+        texts = (tuple(map(_short, part)) for part in (faults[:_MOST_LINES], lines))
+        return Checked(path, kind, name, len(archive.sizes), size, *texts)
 
 
 def _short(text: object) -> str:
@@ -76,23 +71,23 @@ def _short(text: object) -> str:
 
 def _missing(archive: Archive, facts: dict[str, Any], kind: str) -> Iterator[str]:
     if facts.get("format") != FORMAT:
-        yield f"{FACTS}: says format {facts.get('format')!r}; this version knows {FORMAT}"
+        yield f"{FACTS}: format: must be {FORMAT}, not {facts.get('format')!r}"
     if not kind:
-        yield f"{FACTS}: does not say whether it is of a run or of a study"
+        yield f"{FACTS}: kind: must be run or study"
     for name in _NEEDED.get(kind, ()):
         if name not in archive.sizes:
-            yield f"{name}: is missing: an archive of a {kind} has it"
+            yield f"{name}: is missing from an archive of a {kind}"
 
 
 def _changed(archive: Archive) -> Iterator[str]:
     if CHECKSUMS not in archive.sizes:
-        yield f"{CHECKSUMS}: is missing: nothing can be checked"
+        yield f"{CHECKSUMS}: is missing, so nothing can be checked"
         return
     checksums: dict[str, str] = {}
     for number, line in enumerate(archive.read(CHECKSUMS, _MOST_TEXT).decode("utf-8", "replace").splitlines(), 1):
         match = _LINE.fullmatch(line)
         if match is None:
-            yield f"{CHECKSUMS}: line {number}: is no checksum and name"
+            yield f"{CHECKSUMS}: line {number}: must be a checksum and a name"
         else:
             checksums[match[2]] = match[1]
     for name, checksum in checksums.items():
@@ -107,7 +102,7 @@ def _changed(archive: Archive) -> Iterator[str]:
             yield str(error).removeprefix(f"{archive.path}: ")
             continue
         if digest.hexdigest() != checksum:
-            yield f"{name}: was changed (its SHA-256 is not that in {CHECKSUMS})"
+            yield f"{name}: was changed (its SHA-256 differs from {CHECKSUMS})"
     for name in archive.sizes:
         if name not in checksums and name != CHECKSUMS:
             yield f"{name}: was added (not in {CHECKSUMS})"

@@ -29,11 +29,9 @@ type Entity = dict[str, Any]
 
 
 def crate_metadata(contents: Contents, facts: Mapping[str, Any]) -> bytes:
-    """Return the metadata: files, PRISM as the tool, and each run as an action that read and made files.
+    """Return the metadata: files, PRISM as the tool, and runs as actions that read and made files.
 
-    Args:
-        contents: What is packed, without the crate and the checksums.
-        facts: `title`, `published` (a date), `version` of PRISM; `license` and `author` or None.
+    `facts` holds `title`, `published` (a date), `version` of PRISM, `license` and `author`.
     """
     names = sorted({*contents.files, CHECKSUMS})
     folders = sorted({f"runs/{name.split('/')[1]}/" for name in names if name.startswith("runs/")})
@@ -64,7 +62,7 @@ def crate_metadata(contents: Contents, facts: Mapping[str, Any]) -> bytes:
             "description": "prism-mesa: simulates social platforms whose agents are statecharts",
         },
         *([{**_AUTHOR, "@type": "Person", "name": author}] if author else []),
-        *(_action(action, has_author=bool(author)) for action in contents.actions),
+        *(_action_entity(action, has_author=bool(author)) for action in contents.actions),
     ]
     for folder in folders:
         parts = [{"@id": quote(name)} for name in names if name.startswith(folder)]
@@ -76,7 +74,7 @@ def crate_metadata(contents: Contents, facts: Mapping[str, Any]) -> bytes:
     return (json.dumps({"@context": _CONTEXT, "@graph": graph}, indent=2) + "\n").encode()
 
 
-def _action(action: Action, *, has_author: bool) -> Entity:
+def _action_entity(action: Action, *, has_author: bool) -> Entity:
     entity: Entity = {
         "@id": quote(action.id, safe="#"),
         "@type": "CreateAction",

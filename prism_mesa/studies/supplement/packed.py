@@ -43,17 +43,12 @@ from prism_mesa.studies.supplement.zip_files import open_archive, write_zip
 _VERSIONS: Final = ("packages", "python", "machine", "git", "code")
 
 type OddText = Callable[[Worlds, list[str], str, bool], str]
-"""Writes the ODD protocol of configurations: the keys that vary, a question, whether own modules may be loaded."""
+"""Writes the ODD protocol of configurations, from the keys that vary, a question, and whether to load user modules."""
 
 
 @dataclass(frozen=True)
 class Packed:
-    """An archive that was written.
-
-    Attributes:
-        files: The number of its files.
-        left_out: What was left out and why, a line each.
-    """
+    """A written archive; `left_out` has lines on omitted files with the reasons."""
 
     file: Path
     files: int
@@ -70,7 +65,7 @@ def pack(
     license: str | None = None,
     author: str | None = None,
 ) -> Packed:
-    """Write the archive of a run or a study; see `api.archives.archive`. `odd` writes the ODD protocol."""
+    """Write the archive of a run or a study (see `api.archives.archive`); `odd` writes the ODD protocol."""
     file = folder.absolute().with_name(f"{folder.absolute().name}.zip") if out is None else out
     _check_out(file)
     if (folder / STUDY_MANIFEST).is_file():
@@ -78,7 +73,7 @@ def pack(
     elif (folder / RUN_MANIFEST).is_file() or not folder.is_dir():
         contents, facts = _run(folder, odd, data=data)
     else:
-        raise DataError(f"{folder}: holds neither a run ({RUN_MANIFEST}) nor a study ({STUDY_MANIFEST})")
+        raise DataError(f"{folder}: is neither a run ({RUN_MANIFEST}) nor a study ({STUDY_MANIFEST})")
     facts |= {"version": version("prism-mesa"), "license": license, "author": author}
     about = {"format": FORMAT, "kind": contents.kind, "name": contents.name, "left_out": contents.left_out}
     contents.files[FACTS] = (json.dumps(about, indent=2) + "\n").encode()
@@ -91,9 +86,9 @@ def pack(
 
 
 def _check_out(file: Path) -> None:
-    """Check that only an archive is replaced, and that no run is written to."""
+    """Raise DataError if the file is in a run's folder, or would replace something other than an archive."""
     if (run := run_around(file.parent)) is not None:
-        raise DataError(f"--out: {file}: lies in the folder of a run, {run}, which is only read: name another")
+        raise DataError(f"--out: {file}: is in the folder of a run, {run}, which is only read: name another file")
     if not os.path.lexists(file):
         return
     try:
@@ -102,12 +97,12 @@ def _check_out(file: Path) -> None:
     except PrismError:
         ours = False
     if not ours:
-        raise DataError(f"{file}: is there, and is no archive of PRISM: name another file with --out")
+        raise DataError(f"{file}: exists and is not an archive of PRISM: name another file with --out")
 
 
 def _contents(kind: str, folder: Path, facts: Mapping[str, Any]) -> Contents:
-    working = facts.get("working_directory")
-    cleaner = Cleaner([str(folder.absolute()), *([working] if isinstance(working, str) else [])])
+    folders = [folder.absolute(), facts.get("working_directory")]
+    cleaner = Cleaner([str(path) for path in folders if isinstance(path, str | Path)])
     return Contents(kind, folder.absolute().name, cleaner)
 
 
@@ -116,10 +111,10 @@ def _run(folder: Path, odd: OddText, *, data: bool) -> tuple[Contents, dict[str,
     contents = _contents("run", folder, facts)
     pack_run(folder, contents, data=data)
     if status := contents.actions[0].unended:
-        contents.leave_out(f"the end of the run: its status is {status}, so there is nothing to repeat")
+        contents.leave_out(f"the end of the run: its status is {status}, so it cannot be repeated")
     contents.put_values(VERSIONS, {key: facts[key] for key in _VERSIONS if key in facts})
     if run.manifest.of_nations:
-        contents.leave_out("odd.md: the ODD protocol is written of platforms, not of nations")
+        contents.leave_out("odd.md: only platforms have an ODD protocol")
     else:
         config = as_config(Config, manifest_values(folder, run.manifest), folder)
         _put_odd(contents, odd, {(): config}, [], "", run.whose == "own")
@@ -143,13 +138,13 @@ def _study(folder: Path, odd: OddText, *, data: bool) -> tuple[Contents, dict[st
 def _put_odd(
     contents: Contents, odd: OddText, worlds: Worlds, varied: list[str], question: str, may_load: bool
 ) -> None:
-    """Put the ODD protocol; values are cleaned first, as it shortens them and the cleaner knows only whole paths."""
+    """Add the ODD protocol, of clean values: it shortens paths, and the cleaner recognises only whole paths."""
     cleaned = {arm: _without_paths(config, contents.cleaner) for arm, config in worlds.items()}
     contents.put_text(ODD, contents.cleaner.value(odd(cleaned, varied, question, may_load)))
 
 
 def _without_paths[P: Params](params: P, cleaner: Cleaner) -> P:
-    """Return parameters with cleaned texts, which may no longer be valid."""
+    """Return parameters with clean texts, which may no longer be valid."""
     values = {name: getattr(params, name) for name in type(params).model_fields}
     changed = {
         name: _without_paths(value, cleaner) if isinstance(value, Params) else cleaner.value(value)
@@ -160,7 +155,7 @@ def _without_paths[P: Params](params: P, cleaner: Cleaner) -> P:
 
 
 def _day(*times: Any) -> str:
-    """Return the day of the first time that is known; a crate must have one."""
+    """Return the day of the first known time; a crate must have a date."""
     return next((time[:10] for time in times if isinstance(time, str) and len(time) >= 10), "1980-01-01")
 
 
@@ -193,38 +188,37 @@ def _readme(contents: Contents) -> str:
     rows += ["| `*.parquet` | the tables |"] if contents.kind == "run" else []
     paragraphs = [
         f"# {contents.kind.capitalize()} {contents.name}",
-        "Made with PRISM on Mesa. Nothing in here is code that runs by itself; paths of the machine and keys were "
-        "taken out, and `[removed]` stands for them.",
+        "Made with PRISM on Mesa. No file runs by itself. `[removed]` replaces paths of the machine and keys.",
         "| file | holds |\n|---|---|\n" + "\n".join(rows),
         "Check it with `sha256sum -c manifest-sha256.txt`, or, unpacked or not, with `prism archive --check`.",
     ]
     if any(line.startswith(IN_PYTHON) for line in contents.left_out):
-        paragraphs.append("What was given in Python is not in here, so `prism replay` repeats nothing of it.")
+        paragraphs.append("Objects passed in Python are not included, so `prism replay` cannot repeat the run.")
     elif contents.kind == "study":
-        paragraphs += _repeating_runs(contents)
-        paragraphs += [] if _FITTED & set(contents.files) else [_repeating_study(contents)]
+        paragraphs += _describe_replays(contents)
+        paragraphs += [] if _FITTED & set(contents.files) else [_describe_study(contents)]
     elif contents.actions[0].unended:
-        paragraphs.append("The run has not come to its end, so `prism replay` repeats nothing of it.")
+        paragraphs.append("The run did not finish, so `prism replay` cannot repeat it.")
     else:
-        command = _replay(".", contents.actions[0])
+        command = _replay_command(".", contents.actions[0])
         paragraphs.append(f"To repeat the run and compare its tables, type `{command}` in this folder.")
     if contents.left_out:
-        paragraphs.append("Not in here:\n\n" + "\n".join(f"- {line}" for line in contents.left_out))
+        paragraphs.append("Not included:\n\n" + "\n".join(f"- {line}" for line in contents.left_out))
     return "\n\n".join(paragraphs) + "\n"
 
 
-def _repeating_runs(contents: Contents) -> list[str]:
+def _describe_replays(contents: Contents) -> list[str]:
     if not any(name.startswith("runs/") for name in contents.files):
         command = "`prism run base.yaml` and the settings in the column `again` of `facts.parquet`"
-        return [f"Runs left no tables: make a run again with {command}."]
+        return [f"Runs kept no tables: repeat a run with {command}."]
     runs = {action.id.removeprefix("#run-"): action for action in contents.actions[1:]}
     paragraphs, names = [], defaultdict[str, list[str]](list)
     if others := ", ".join(f"`{name}` ({run.unended})" for name, run in runs.items() if run.unended):
-        paragraphs.append(f"These runs have not come to their end, so they cannot be repeated: {others}.")
+        paragraphs.append(f"These runs did not finish, so they cannot be repeated: {others}.")
     for name, run in runs.items():
         if not run.unended:
             shares = any(file.startswith(f"{INPUTS}/") for file in run.read)
-            names[_replay("runs/<run>", run, trust=shares)].append(f"`{name}`")
+            names[_replay_command("runs/<run>", run, trust=shares)].append(f"`{name}`")
     start = f"To repeat {'one of the other runs' if others else 'a run'} in `runs/` and compare its tables, type"
     if len(names) == 1:
         paragraphs.append(f"{start} `{next(iter(names))}` in this folder.")
@@ -234,20 +228,20 @@ def _repeating_runs(contents: Contents) -> list[str]:
     return paragraphs
 
 
-def _repeating_study(contents: Contents) -> str:
-    """Say how to make a study anew, beside the unpacked folder, which stays as it is."""
+def _describe_study(contents: Contents) -> str:
+    """Describe how to repeat a study beside the unpacked folder, which stays unchanged."""
     study = contents.files["study.yaml"]
     values = yaml.safe_load(study.read_bytes() if isinstance(study, Path) else study)
     names_base = isinstance(values.get("base"), str)
     modules = _BESIDE if any(name.startswith(f"{MODULES}/") for name in contents.files) else ""
     command = f"{modules}prism study run {'../again.yaml' if names_base else 'study.yaml'} --out ../again"
-    text = f"To make the whole study anew, in a folder beside this one, type `{command}` in this folder"
+    text = f"To repeat the whole study in a folder beside this one, type `{command}` in this folder"
     if any(LACKS in line for line in contents.left_out):
-        text += ", once you have put there what is not in here"
+        text += " after adding the files that are not included"
     return text + (", where `../again.yaml` is `study.yaml` with `base: base.yaml`." if names_base else ".")
 
 
-def _replay(where: str, run: Action, *, trust: bool = False) -> str:
+def _replay_command(where: str, run: Action, *, trust: bool = False) -> str:
     has_modules = any(name.startswith(f"{MODULES}/") for name in run.read)
     how = " --trust" if has_modules or trust else ""
     return f"{_BESIDE if has_modules else ''}prism replay{how} {where}"

@@ -15,12 +15,12 @@ from typing import Any, Final
 import yaml
 
 from prism_mesa.errors import DataError, redact_credentials
-from prism_mesa.studies.supplement.zip_files import Content, opened_content
+from prism_mesa.studies.supplement.zip_files import Content, open_content
 
 REMOVED: Final = "[removed]"  # stands for a secret, or the folders of a path
 A_KEY: Final = "a key or password"
 _NAMED_SECRET: Final = re.compile(r"key|token|secret|passw(?:or)?d|pwd|credential", re.IGNORECASE)
-_SHORTEST: Final = 8  # characters of a secret; shorter values, as of ``KEYBOARD=us``, are in any text
+_SHORTEST: Final = 8  # characters of a secret; shorter values such as ``KEYBOARD=us`` occur in any text
 _KEYS: Final = re.compile(
     r"\b(?:sk-[\w-]{16,}|hf_\w{20,}|gh[opsu]_\w{20,}|github_pat_\w{20,}|AKIA[0-9A-Z]{16}|xox[abprs]-[\w-]{10,}"
     r"|AIza[\w-]{30,}|eyJ[\w-]{10,}\.eyJ[\w-]{10,}\.[\w-]{10,})"
@@ -30,18 +30,16 @@ _KEYS: Final = re.compile(
 _PATH: Final = re.compile(
     r"(?<![\w/.~+\]-])(?:file://)?(?:[A-Za-z]:[\\/]|~?/)(?:[^\s/\\'\",;:()\[\]{}<>|]+[\\/])+[^\s/\\'\",;:()\[\]{}<>|]*"
 )
-"""An absolute path of two names or more."""
-_QUOTED: Final = re.compile(r"""(['"])((?:[A-Za-z]:[\\/]|/)[^'"\n]+)\1""")  # perhaps a path with blanks
+"""An absolute path of at least two names."""
+_QUOTED: Final = re.compile(r"""(['"])((?:[A-Za-z]:[\\/]|/)[^'"\n]+)\1""")  # perhaps a path with spaces
 _HOME: Final = re.compile(r"(?:/home|/Users|[A-Za-z]:\\Users)[\\/][^\s/\\'\"<>:;,)]+")
 
 
 class Cleaner:
     """Removes paths of this machine and secrets from texts and values, and remembers the paths that it saw.
 
-    Args:
-        folders: Folders of this machine, besides the home, the working directory, the folder of temporary files, and
-            that of Python.
-        environment: Variables; those with the name of a secret hold one.
+    Known paths are the home, the working directory, the folders of temporary files and Python, and `folders`. Secrets
+    are values of `environment` variables with a name such as ``API_KEY``.
     """
 
     def __init__(self, folders: Iterable[str | Path] = (), environment: Mapping[str, str] = os.environ) -> None:
@@ -60,14 +58,11 @@ class Cleaner:
         self._secrets = sorted(secrets, key=len, reverse=True)
 
     def replace_path(self, path: str | Path, name: str) -> None:
-        """Replace a path by a name, such as that in an archive, from now on.
-
-        An absolute path is replaced wherever it is; a relative one only where it is a whole value.
-        """
+        """Replace a path by a name from now on: an absolute path anywhere, a relative path only as a whole value."""
         (self._seen if _is_deep(str(path)) else self._names)[_plain(path)] = name
 
     def hide(self, *words: str) -> None:
-        """Treat words, such as the address of a server, as secrets."""
+        """Treat words such as a server's address as secrets."""
         self._hidden.update(words)
 
     def text(self, text: str) -> str:
@@ -76,10 +71,7 @@ class Cleaner:
         return self._without_secrets(_HOME.sub(REMOVED, text))
 
     def value(self, value: Any) -> Any:
-        """Return values, nested as in JSON, without secrets, and with only the last name of each path.
-
-        Paths in them count as known from then on.
-        """
+        """Return JSON-like values without secrets and with only the last names of paths, which become known paths."""
         if isinstance(value, Mapping):
             return {str(key): self.value(item) for key, item in value.items()}
         if isinstance(value, list | tuple):
@@ -96,7 +88,7 @@ class Cleaner:
         return self.text(_PATH.sub(lambda match: self._last_name(match[0]), text))
 
     def leak_in(self, text: str) -> str:
-        """Return which kind of secret or path a text holds, without repeating it; empty if none."""
+        """Return the kind of the secret or path in a text; empty without any."""
         for kind, words in self.forbidden.items():
             if any(form in text for word in words for form in _forms(word)):
                 return kind
@@ -104,7 +96,7 @@ class Cleaner:
 
     @property
     def forbidden(self) -> dict[str, list[str]]:
-        """Words that no packed file may hold, by kind."""
+        """Words that no packed file may contain, by kind."""
         return {A_KEY: self._secrets, "a path of this machine": self._watched}
 
     def _last_name(self, path: str) -> str:
@@ -135,7 +127,7 @@ def _without(text: str, names: Mapping[str, str]) -> str:
 
 
 def _forms(text: str) -> list[str]:
-    """Return a text as plain text, HTML and JSON write it."""
+    """Return a text as written in plain text, HTML and JSON."""
     forms = (text, html.escape(text), html.escape(text, quote=False), json.dumps(text)[1:-1])
     return list(dict.fromkeys(forms))
 
@@ -145,7 +137,7 @@ def _plain(path: str | Path) -> str:
 
 
 def _is_deep(path: str) -> bool:
-    """Return whether a path has two names or more, so that it means nothing else in a text."""
+    """Return whether a path is absolute with at least two names, so that it is unambiguous in a text."""
     return _is_absolute(path) and len([part for part in re.split(r"[\\/]", path) if part]) > 1
 
 
@@ -161,14 +153,12 @@ FORMAT: Final = 1  # of archives
 
 @dataclass
 class Contents:
-    """The contents of an archive while it is being packed.
+    """The contents of the archive of a `run` or `study` during packing.
 
     Attributes:
-        kind: `run` or `study`.
         files: Name in the archive -> content.
-        inputs: Name in the archive -> path, for each input file of a run, packed or not.
-        left_out: What was left out and why, a line each.
-        actions: What the crate says about each run.
+        inputs: Name in the archive -> path of an input file, packed or not.
+        left_out: Lines on omitted files with the reasons.
     """
 
     kind: str
@@ -193,19 +183,19 @@ class Contents:
         self.files[name] = self.cleaner.text(text).encode()
 
     def leave_out(self, note: str) -> None:
-        """Note what is left out of the archive, and why."""
+        """Note a file that is left out, and the reason."""
         line = self.cleaner.value(note)
         if line not in self.left_out:
             self.left_out.append(line)
 
     def check(self) -> None:
-        """Raise DataError if a text holds a secret or a path of this machine."""
+        """Raise DataError if a text contains a secret or a path of this machine."""
         for name, content in self.files.items():
             if not name.endswith(TEXTS):
                 continue
             text = content.read_bytes() if isinstance(content, Path) else content
             if leak := self.cleaner.leak_in(text.decode("utf-8", errors="replace")):
-                raise DataError(f"{name}: holds {leak}: nothing was packed; take it out, or leave own data out")
+                raise DataError(f"{name}: contains {leak}: nothing was packed; remove it, or use --no-data")
 
 
 @dataclass(frozen=True)
@@ -216,7 +206,7 @@ class Action:
         description: The command that repeats it.
         started: Start time as ISO 8601; None if unknown.
         failed: Why it failed; empty if it did not.
-        unended: Its status if it did not come to its end, so that it cannot be repeated; else empty.
+        unended: The status of an unfinished run, which cannot be repeated; else empty.
         read: Names of its input files.
         made: Names of the files or folders that it made.
     """
@@ -236,6 +226,6 @@ def checksums(files: Mapping[str, Content]) -> bytes:
     """Return the SHA-256 of each file in the format of ``sha256sum``."""
     lines = []
     for name in sorted(files):
-        with opened_content(files[name]) as stream:
+        with open_content(files[name]) as stream:
             lines.append(f"{file_digest(stream, 'sha256').hexdigest()}  {name}\n")
     return "".join(lines).encode()

@@ -39,28 +39,25 @@ from prism_mesa.studies.supplement.zip_files import Content
 ENDED: Final = ("done", "failed", "interrupted")  # the status of runs that can be packed
 CONFIG: Final = "config.yaml"
 INPUTS: Final = "inputs"
-IN_PYTHON: Final = "a chart, agents or a reasoner that were given in Python"
-LACKS: Final = "needs it"  # in notes on files without which something cannot be repeated
-_STAYS: Final = "cannot be taken out without changing the run: nothing was packed"
+IN_PYTHON: Final = "a chart, agents or a reasoner passed in Python"
+LACKS: Final = "needs it"  # in notes on files that a repetition needs
+_STAYS: Final = "cannot be removed without changing the run: nothing was packed"
 _NOT_NEEDED: Final = {
     *(f"{group}.{key}" for group, key in INPUT_FILES),
     *(f"reasoner.{key}" for key in ("host", "ledger_path", "distilled")),
 }
-"""Keys that have other values in an archive: a replay finds their files in it, or does not ask for them."""
+"""Keys whose values change in an archive: a replay finds their files in it, or does not need them."""
 
 
 def pack_run(run_dir: Path, contents: Contents, *, data: bool, within: str = "", shared: str = "") -> RecordedRun:
     """Add the files of a run to the contents, and return the run.
 
-    `within` is its place in the archive: empty, or a folder with a slash at its end. `shared` is the way from there to
-    files that several runs share: empty, or ``../..``.
-
-    Raises:
-        DataError: If there is no run, it has not come to its end, or it holds a secret that cannot be taken out.
+    `within` is its folder in the archive, ending in a slash, or empty. `shared` is the path from there to files that
+    runs share: empty, or ``../..``.
     """
     run = read_run(run_dir)
     if run.state.status not in ENDED:
-        raise DataError(f"{run_dir}: has not come to its end (status {run.state}){run.way_on}: nothing is packed")
+        raise DataError(f"{run_dir}: did not finish (status {run.state}){run.way_on}: nothing is packed")
     files = contents.files
     for table in RUN_TABLES:
         for part in table_files(table_path(run_dir, table)) if has_table(run_dir, table) else ():
@@ -82,12 +79,12 @@ def pack_run(run_dir: Path, contents: Contents, *, data: bool, within: str = "",
     made = tuple(name for name in files if name.startswith(within) and name not in read)
     contents.actions.append(_action(run, contents, within, read, made))
     if any(run.manifest.made_in_python):
-        contents.leave_out(f"{IN_PYTHON}; no folder holds them, and prism replay needs them")
+        contents.leave_out(f"{IN_PYTHON}; a replay {LACKS}")
     return run
 
 
 def _put_config(run: RecordedRun, contents: Contents, within: str, shared: str, *, data: bool) -> tuple[str, ...]:
-    """Put a run's configuration, the files it names, and its manifest; return the names of what the run read."""
+    """Add a run's configuration, its input files and its manifest; return the names of the files that the run read."""
     facts, read = read_manifest(run.folder), list[str]()
     before = manifest_values(run.folder, run.manifest)
     kind: type[Config] | type[EconomyConfig] = EconomyConfig if run.manifest.of_nations else Config
@@ -107,7 +104,7 @@ def _put_config(run: RecordedRun, contents: Contents, within: str, shared: str, 
     flat_before = dict(flat(before))
     for key, value in flat(values):
         if key not in _NOT_NEEDED and value != flat_before.get(key):
-            contents.leave_out(f"{key}: what looks like a path or a key was taken out of it; a replay {LACKS}")
+            contents.leave_out(f"{key}: text like a path or a key was removed; a replay {LACKS}")
     hide_host(config.reasoner, values, contents)
     cleaned = contents.cleaner.value({key: value for key, value in facts.items() if key != "config"})
     contents.put_values(within + MANIFEST, {**cleaned, "working_directory": shared or ".", "config": values})
@@ -116,7 +113,7 @@ def _put_config(run: RecordedRun, contents: Contents, within: str, shared: str, 
 
 
 def hide_host(params: LLMParams, values: dict[str, Any], contents: Contents) -> None:
-    """Remove private servers from a configuration's values; replays do not need them."""
+    """Remove servers from a configuration's values; replays do not need them."""
     contents.cleaner.hide(*params.hosts)
     values.setdefault("reasoner", {})["host"] = None
 
@@ -124,34 +121,34 @@ def hide_host(params: LLMParams, values: dict[str, Any], contents: Contents) -> 
 def _put_input(
     run: RecordedRun, config: Config, contents: Contents, key: tuple[str, str], beside: str, *, data: bool
 ) -> str:
-    """Put an input file if it may be packed; return its name in the archive, packed or not; empty if there is none."""
+    """Add an input file if it may be packed; return its name in the archive, packed or not; empty without a file."""
     path = getattr(getattr(config, key[0]), key[1])
     if path is None:
         return ""
     file, dotted = run.started_in / path, ".".join(key)
     name = input_name(file, key[0], contents, beside)
     if not data:
-        why = "own data were to be left out"
+        reason = "left out on request"
     elif not (run.whose == "own" or is_inside(run.folder, file)):
-        why = "the run was not made here, and the file is not in its folder"
+        reason = "the run was not made here, and the file is not in its folder"
     elif not file.is_file():
-        why = "it is not there any more"
+        reason = "the file is missing"
     elif _has_changed(run, config):
-        raise DataError(f"{run.folder}: {dotted} or a module of its own is not what it was: put it back, or --no-data")
+        raise DataError(f"{run.folder}: {dotted} or a user's module has changed: restore it, or use --no-data")
     else:
         if file.suffix == ".parquet":
             check_table(file, contents.cleaner)
         contents.files[name] = file
         return name
-    contents.leave_out(f"{dotted}: {file.name}: {why}; a replay {LACKS} as {name}")
+    contents.leave_out(f"{dotted}: {file.name}: {reason}; a replay {LACKS} as {name}")
     return name
 
 
 def input_name(file: Path, group: str, contents: Contents, beside: str) -> str:
-    """Return the name of an input file in the archive; different files of the same name are numbered."""
-    path, taken = str(file.absolute()), contents.inputs
+    """Return the name of an input file in the archive; different files with the same name are numbered."""
+    path = str(file.absolute())
     name, number = f"{beside}{INPUTS}/{group}-{file.name}", 1
-    while taken.setdefault(name, path) != path:
+    while contents.inputs.setdefault(name, path) != path:
         number += 1
         name = f"{beside}{INPUTS}/{group}-{number}-{file.name}"
     contents.cleaner.replace_path(path, name.removeprefix(beside))
@@ -160,7 +157,7 @@ def input_name(file: Path, group: str, contents: Contents, beside: str) -> str:
 
 def _has_changed(run: RecordedRun, config: Config) -> bool:
     recorded = read_manifest(run.folder).get("inputs")
-    if recorded is None or config.reasoner.distilled is not None:  # the model has its own checksum
+    if recorded is None or config.reasoner.distilled is not None:  # a distilled model has its own checksum
         return False
     groups: dict[str, Any] = {}
     for group, key in INPUT_FILES:
@@ -171,21 +168,21 @@ def _has_changed(run: RecordedRun, config: Config) -> bool:
 
 
 def put_module(key: str, where: str, contents: Contents, beside: str, *, own: bool) -> list[str]:
-    """Put the source of a user's module, which is not imported, and return the names of its files in the archive.
+    """Add the source of a user's module without importing it, and return the names of its files in the archive.
 
-    `key` names it as `where`, a ``module:object``. Only in the user's `own` run does that name mean a file here.
+    `key` has the value `where`, a ``module:object``, which names a file here only in the user's `own` run.
     """
     files = (source_files(where.partition(":")[0]) if own else None) or {}
     files = {name: file for name, file in files.items() if not is_inside(Path(sys.prefix), file)}
     leaks = (contents.cleaner.leak_in(file.read_text("utf-8", errors="replace")) for file in files.values())
     if leak := next(filter(None, leaks), ""):
-        why = f"its source holds {leak}"
+        reason = f"its source contains {leak}"
     elif not files:
-        why = "its source is not here, or in an installed package" if own else "no run in here is known to be your own"
+        reason = "its source is missing, or in an installed package" if own else "no run is known to be your own"
     else:
         contents.files |= {f"{beside}{MODULES}/{name}": file for name, file in files.items()}
         return [f"{beside}{MODULES}/{name}" for name in files]
-    contents.leave_out(f"{key}: {where}: {why}; a replay {LACKS}")
+    contents.leave_out(f"{key}: {where}: {reason}; a replay {LACKS}")
     return []
 
 
@@ -206,7 +203,7 @@ def _action(run: RecordedRun, contents: Contents, within: str, read: tuple[str, 
 
 
 def check_table(file: Path, cleaner: Cleaner) -> None:
-    """Raise DataError if a text of a table holds a secret or a path of this machine."""
+    """Raise DataError if a text in a table contains a secret or a path of this machine."""
     with naming_file(file), pq.ParquetFile(file) as opened:
         texts = [field.name for field in opened.schema_arrow if _is_text(field.type)]
         for batch in opened.iter_batches(columns=texts) if texts else ():
@@ -215,7 +212,7 @@ def check_table(file: Path, cleaner: Cleaner) -> None:
                 values = values.dictionary if pa.types.is_dictionary(values.type) else values
                 for kind, words in cleaner.forbidden.items():
                     if any(pc.any(pc.match_substring(values, word)).as_py() for word in words):
-                        raise DataError(f"{file.name}: column {name!r}: holds {kind}, which {_STAYS}")
+                        raise DataError(f"{file.name}: column {name!r}: contains {kind}, which {_STAYS}")
 
 
 def _is_text(kind: pa.DataType) -> bool:
@@ -224,17 +221,13 @@ def _is_text(kind: pa.DataType) -> bool:
 
 
 def ledger_content(file: Path, cleaner: Cleaner) -> Content:
-    """Return a ledger for packing: the file, or its bytes if a log holds some of its rows.
-
-    Raises:
-        DataError: If a text in it holds a secret or a path of this machine, or it cannot be read.
-    """
+    """Return a ledger for packing: the file, or its bytes if a log has some of its rows; check its texts."""
     with Ledger(file, read_only=True) as ledger:
         texts = [("an answer", text) for a in ledger.answers() for text in (a.prompt, a.raw, a.llm, a.decoding)]
         texts += [("the reason of a fallback", reason) for reason in {row.reason for row in ledger.asked()}]
-        for what, text in texts:
+        for kind, text in texts:
             if leak := cleaner.leak_in(text):
-                raise DataError(f"{file}: {what} holds {leak}, which {_STAYS}")
+                raise DataError(f"{file}: {kind} contains {leak}, which {_STAYS}")
         if not has_log(file):
             return file
         with TemporaryDirectory(prefix="prism-archive-", suffix=".temporary") as folder:

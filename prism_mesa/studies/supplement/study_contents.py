@@ -39,25 +39,18 @@ _VALUE_FILES: Final = ("calibration.json", "trials.json", "validation.json")
 _TEXTS: Final = ("study.yaml", "calibration.yaml", "fitted.yaml")
 _REPORTS: Final = ("report.html", "report.md")
 _LARGEST: Final = 50 * 2**20
-UP: Final = "../.."  # relative path from a run's folder to the top of the archive
+UP: Final = "../.."  # from a run's folder to the top of the archive
 
 
 def pack_study(
     study_dir: Path, facts: Mapping[str, Any], contents: Contents, *, data: bool
 ) -> tuple[Worlds, list[str]]:
-    """Add the files of a study, whose manifest holds `facts`, to the contents.
-
-    Returns:
-        The configurations of its conditions, and the keys that differ between them.
-
-    Raises:
-        DataError: If it has no results yet, or holds a secret that cannot be taken out.
-    """
+    """Add a study with the manifest `facts`; return the configurations of its conditions and the keys that differ."""
     folder = StudyFolder(study_dir)
     folder.check()
     for name in (MANIFEST, "study.yaml", "base.yaml", f"{RUNS}.parquet", f"{FACTS}.parquet"):
         if not (study_dir / name).is_file():
-            raise DataError(f"{study_dir}: {name} is missing: prism study run writes it")
+            raise DataError(f"{study_dir}: {name} is missing: run prism study run first")
     try:
         base = load_config(folder.base)
         params = study_params(_values(study_dir / "study.yaml"), str(study_dir / "study.yaml"))
@@ -90,7 +83,7 @@ def pack_study(
 def _inputs(
     params: StudyParams, facts: Mapping[str, Any], base: Config, contents: Contents
 ) -> dict[tuple[str, str], str]:
-    """Return the archive's names for the files of the base and the conditions, by key and original path."""
+    """Return the archive names of the input files, by key and original path."""
     working_dir, study_file = Path(str(facts["made"].get("working_directory", "."))), str(facts.get("file", ""))
     levels = {key: list(values) for key, values in params.vary.items()}
     for arm in params.arms.values():
@@ -126,7 +119,7 @@ def _put_files(study_dir: Path, contents: Contents) -> None:
 
 
 def _put_yaml_text(file: Path, contents: Contents) -> None:
-    """Add the text of a YAML file, or its values if replacing this machine's paths in the text changes more."""
+    """Add the clean text of a YAML file, or its clean values if they differ from the text's."""
     values = contents.cleaner.value(_values(file))
     text = str(contents.cleaner.value(_read(file)))
     try:
@@ -153,7 +146,7 @@ def _values(file: Path) -> Any:
 
 
 def _pack_runs(folder: StudyFolder, contents: Contents, *, data: bool) -> bool:
-    """Add the runs that have folders; return whether one of them is the user's own run."""
+    """Add the kept runs; return whether one of them is the user's own."""
     has_own_runs, unfinished = False, 0
     for run_dir in sorted(folder.runs.iterdir()) if folder.runs.is_dir() else ():
         if run_dir.is_symlink() or not (run_dir / RUN_MANIFEST).is_file():

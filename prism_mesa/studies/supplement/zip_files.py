@@ -1,9 +1,8 @@
-"""Reproducible zip files, and a reader for zips and folders that may come from anybody."""
+"""Reproducible zip files, and a reader for untrusted zips and folders."""
 
 import io
 import os
 import re
-import secrets
 import shutil
 import stat
 import zipfile
@@ -14,12 +13,14 @@ from pathlib import Path
 from typing import Final
 
 from prism_mesa.errors import DataError, RunError, printable, shortened
+from prism_mesa.runs.records.folder import make_folder
+from prism_mesa.studies.folder import replacing
 
 type Content = bytes | Path
 
 MOST_FILES: Final = 200_000
-MOST_BYTES: Final = 64 * 10**9  # limit of the unpacked size of all files
-MOST_TIMES: Final = 100  # an archive may unpack to this many times its own size, plus `_FREE` bytes
+MOST_BYTES: Final = 64 * 10**9  # largest unpacked size of all files
+MOST_TIMES: Final = 100  # largest unpacked size as a multiple of the archive's, beyond `_FREE` bytes
 _FREE: Final = 50 * 10**6
 _DATE: Final = (1980, 1, 1, 0, 0, 0)  # the first date that a zip can hold
 _PACKED: Final = (".parquet", ".png")  # already compressed
@@ -30,59 +31,44 @@ _DAMAGED: Final = (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeE
 
 
 def write_zip(file: Path, contents: Mapping[str, Content]) -> None:
-    """Write a zip with sorted names and fixed dates, so that the same content has the same bytes.
-
-    Raises:
-        RunError: If it cannot be written.
-    """
-    part = file.with_name(f".{file.name}.{secrets.token_hex(8)}")
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        with part.open("xb") as stream, zipfile.ZipFile(stream, "w") as packed:
-            for name, content in sorted(contents.items()):
-                entry = zipfile.ZipInfo(name, _DATE)
-                entry.create_system, entry.external_attr = 3, (stat.S_IFREG | 0o644) << 16
-                entry.compress_type = zipfile.ZIP_STORED if name.endswith(_PACKED) else zipfile.ZIP_DEFLATED
-                entry.file_size = content.stat().st_size if isinstance(content, Path) else len(content)
-                with packed.open(entry, "w") as target, opened_content(content) as source:
-                    shutil.copyfileobj(source, target, _BLOCK)
-        part.replace(file)
-    except OSError as error:
-        raise RunError(f"{file}: cannot be written: {error.strerror or error}") from None
-    finally:
-        part.unlink(missing_ok=True)
+    """Write a zip with sorted names and fixed dates, so that equal contents have equal bytes."""
+    make_folder(file.parent)
+    with replacing(file) as part, zipfile.ZipFile(part, "w") as packed:
+        for name, content in sorted(contents.items()):
+            entry = zipfile.ZipInfo(name, _DATE)
+            entry.create_system, entry.external_attr = 3, (stat.S_IFREG | 0o644) << 16
+            entry.compress_type = zipfile.ZIP_STORED if name.endswith(_PACKED) else zipfile.ZIP_DEFLATED
+            entry.file_size = content.stat().st_size if isinstance(content, Path) else len(content)
+            with packed.open(entry, "w") as target, open_content(content) as source:
+                shutil.copyfileobj(source, target, _BLOCK)
 
 
-def opened_content(content: Content) -> io.BufferedReader | io.BytesIO:
-    """Open a content for reading."""
+def open_content(content: Content) -> io.BufferedReader | io.BytesIO:
+    """Open the content of a file for reading."""
     return content.open("rb") if isinstance(content, Path) else io.BytesIO(content)
 
 
 class Archive:
-    """An archive from anyone: a zip, or the folder of an unpacked one.
-
-    Attributes:
-        sizes: Unpacked size of each file, by name.
-    """
+    """An untrusted archive: a zip, or an unpacked folder; `sizes` has the unpacked sizes of files by name."""
 
     def __init__(self, path: Path, sizes: Mapping[str, int], packed: zipfile.ZipFile | None) -> None:
         self.path, self.sizes, self._packed = path, sizes, packed
 
     def blocks(self, name: str) -> Iterator[bytes]:
-        """Yield the bytes of a file in blocks; raise DataError if it is damaged or longer than its declared size."""
+        """Yield the bytes of a file in blocks; raise DataError if it is damaged or longer than declared."""
         left = self.sizes[name]
         try:
             with (self.path / name).open("rb") if self._packed is None else self._packed.open(name) as stream:
                 while block := stream.read(_BLOCK):
                     left -= len(block)
                     if left < 0:
-                        raise EOFError("has more bytes than it says")
+                        raise EOFError("has more bytes than declared")
                     yield block
         except _DAMAGED as error:
             raise DataError(f"{self.path}: {name}: is damaged: {error}") from None
 
     def read(self, name: str, most: int) -> bytes:
-        """Return the bytes of a file; raise DataError if it is damaged, or longer than `most`."""
+        """Return the bytes of a file; raise DataError if it is damaged or longer than `most`."""
         if self.sizes[name] > most:
             raise DataError(f"{self.path}: {name}: has more than {most:,} bytes")
         return b"".join(self.blocks(name))
@@ -90,12 +76,7 @@ class Archive:
 
 @contextmanager
 def open_archive(path: Path) -> Iterator[Archive]:
-    """Yield an archive after its names and sizes were checked.
-
-    Raises:
-        DataError: If there is none, it is damaged, a name in it leads out of its folder or is a link, or it is larger
-            than an archive may be.
-    """
+    """Yield an archive with checked names and sizes; raise DataError if it is damaged, unsafe or too large."""
     if path.is_dir():
         yield Archive(path, _sizes_in_folder(path), None)
         return
@@ -104,12 +85,12 @@ def open_archive(path: Path) -> Iterator[Archive]:
     except FileNotFoundError:
         raise DataError(f"{path}: no such file") from None
     except _DAMAGED as error:
-        raise DataError(f"{path}: is no archive: {error}") from None
+        raise DataError(f"{path}: is not an archive: {error}") from None
     with packed:
         sizes: dict[str, int] = {}
         for entry in packed.infolist():
             name = entry.orig_filename
-            fault = "is in it twice" if name in sizes else _name_fault(name)
+            fault = "occurs twice" if name in sizes else _name_fault(name)
             if fault:
                 raise DataError(f"{path}: {printable(shortened(name, 80))}: {fault}")
             sizes[name] = entry.file_size
@@ -120,13 +101,13 @@ def open_archive(path: Path) -> Iterator[Archive]:
 def _check_sizes(path: Path, sizes: Mapping[str, int], most: int = MOST_BYTES) -> None:
     size, most = sum(sizes.values()), min(most, MOST_BYTES)
     if len(sizes) > MOST_FILES or size > most:
-        raise DataError(f"{path}: unpacks to {size:,} bytes in {len(sizes):,} files, more than an archive may have")
+        raise DataError(f"{path}: unpacks to {size:,} bytes in {len(sizes):,} files, more than allowed")
 
 
 def _name_fault(name: str) -> str:
-    """Return why a name is not allowed in an archive; empty if it is."""
+    """Return the reason why a name is not allowed in an archive; empty if it is."""
     if not name or len(name) > _LONGEST_NAME or _RESERVED.search(name):
-        return "is no name of a file in an archive"
+        return "is not a valid name of a file"
     if any(part in ("", ".", "..") or part != part.rstrip(" .") for part in name.split("/")):
         return "leads out of the archive's folder, or is a folder"
     return ""
@@ -138,7 +119,7 @@ def _sizes_in_folder(folder: Path) -> dict[str, int]:
         folders.sort()
         for file in (Path(where) / name for name in (*folders, *sorted(files))):
             if file.is_symlink() or not (file.is_dir() or file.is_file()):
-                raise DataError(f"{file}: is a link, or no plain file")
+                raise DataError(f"{file}: is a link or a special file")
             if file.is_file():
                 sizes[file.relative_to(folder).as_posix()] = file.stat().st_size
         if len(sizes) > MOST_FILES:
@@ -148,15 +129,10 @@ def _sizes_in_folder(folder: Path) -> dict[str, int]:
 
 
 def unpack(archive: Archive, folder: Path) -> None:
-    """Write the files of an archive, whose names were checked, into a missing or empty folder.
-
-    Raises:
-        DataError: If the folder is not empty, or a file is damaged.
-        RunError: If a file cannot be written.
-    """
+    """Write the files of a checked archive into a missing or empty folder."""
     try:
         if folder.is_symlink() or (folder.exists() and (not folder.is_dir() or any(folder.iterdir()))):
-            raise DataError(f"{folder}: is not empty: name a folder that is missing or empty")
+            raise DataError(f"{folder}: is not empty: name a missing or empty folder")
         for name in archive.sizes:
             file = folder / name
             file.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Real values: carried by PRISM, or computed from data by the estimators that measure runs."""
+"""Real values: built into PRISM, or computed from data by the estimators that measure runs."""
 
 import warnings
 import zlib
@@ -38,21 +38,15 @@ _ACTS: Final = ("liked", "reshared", "replied", "posted")
 
 @dataclass(frozen=True)
 class Real:
-    """Real values that runs are compared with.
-
-    Attributes:
-        values: Values by measure.
-        curves: By name, as in `measures.curves`; carried curves have few points.
-        computed: Measures whose values were computed from data, not carried by PRISM.
-    """
+    """Real values by measure, and curves by name as in `measures.curves`; `computed` lists measures from data."""
 
     values: Mapping[str, float]
     curves: Mapping[str, Curve]
     computed: frozenset[str]
 
 
-def carried() -> Real:
-    """Return the real values that PRISM carries."""
+def built_in_values() -> Real:
+    """Return the real values that are built into PRISM."""
     curves = {
         "cascade_sizes": _curve(list(SIZES), list(SIZES.values())),
         "delays": _curve(DELAYS, QUANTILES),
@@ -70,15 +64,8 @@ def _curve(x: npt.ArrayLike, y: npt.ArrayLike) -> Curve:
 
 
 def load_real_values(folder: str | Path | None) -> Real:
-    """Return real values, computed from data where a folder has them.
-
-    Args:
-        folder: Holds `cascades_voterfraud`, `usage_esm` or `follow_graph`; None: all values are carried.
-
-    Raises:
-        DataError: If the folder is missing, holds none of them, or a file cannot be read.
-    """
-    known = carried()
+    """Return real values, computed from a folder's data (`cascades_voterfraud`, `usage_esm`, `follow_graph`) if any."""
+    known = built_in_values()
     if folder is None:
         return known
     if not Path(folder).is_dir():
@@ -101,7 +88,7 @@ def load_real_values(folder: str | Path | None) -> Real:
 
 
 def _read(file: Path, numbers: Sequence[str], texts: Sequence[str]) -> pd.DataFrame:
-    """Return a table of columns of numbers and of texts, without gaps."""
+    """Return the columns of numbers and of texts of a table without gaps."""
     wanted, files = [*numbers, *texts], FilesParams(max_bytes=_MOST_BYTES)
     try:
         check_size(file, _MOST_BYTES)
@@ -124,9 +111,9 @@ def _read(file: Path, numbers: Sequence[str], texts: Sequence[str]) -> pd.DataFr
             raise DataError(f"{file}: column {column!r}: line {int(gaps.argmax()) + 2} has no value")
     for column in numbers:
         if not pd.api.types.is_numeric_dtype(table[column]) or not table[column].between(0, _MOST).all():
-            raise DataError(f"{file}: column {column!r}: give numbers from 0 on")
+            raise DataError(f"{file}: column {column!r}: give numbers of at least 0")
     if table.empty:
-        raise DataError(f"{file}: has no lines below its head")
+        raise DataError(f"{file}: has no rows")
     return table
 
 
@@ -134,11 +121,11 @@ type _Computed = tuple[dict[str, float], dict[str, Curve]]
 
 
 def _from_sizes(table: pd.DataFrame) -> _Computed:
-    """Return values of a histogram of cascade sizes (`size`, `n`)."""
+    """Return the values of a histogram of cascade sizes (`size`, `n`)."""
     if not all(pd.api.types.is_integer_dtype(column) for _, column in table.items()):
         raise DataError(f"{_SIZES}: give whole numbers")
     if not 0 < table["n"].sum() <= _MOST_CASCADES:
-        raise DataError(f"{_SIZES}: column 'n' adds up to {table['n'].sum():,}; 1 to {_MOST_CASCADES:,} can be read")
+        raise DataError(f"{_SIZES}: column 'n': must add up to 1 to {_MOST_CASCADES:,}, not {table['n'].sum():,}")
     sizes = np.repeat(table["size"].to_numpy(), table["n"].to_numpy())
     mean = float(sizes.mean())
     fit = fit_power_law(sizes, 10)
@@ -158,7 +145,7 @@ def _from_sizes(table: pd.DataFrame) -> _Computed:
 
 
 def _from_users(table: pd.DataFrame) -> _Computed:
-    """Return values of the activity of users (`activity_level`, and `mu`: the share of own posts in it)."""
+    """Return the values of users' activity (`activity_level`, and `mu`, the share of posts in it)."""
     table = table[table["activity_level"] >= 1]
     activity = table["activity_level"].to_numpy()
     values = {
@@ -172,7 +159,7 @@ def _from_users(table: pd.DataFrame) -> _Computed:
 
 
 def _from_windows(table: pd.DataFrame) -> _Computed:
-    """Return values of answers on windows of 30 minutes (`person`, `used`, and what was done)."""
+    """Return the values of answers on windows of 30 minutes (`person`, `used`, and actions)."""
     used = table[table["used"] == 1]
     did = used[list(_ACTS)].astype(str).apply(lambda column: column.str.upper() == "TRUE")
     values = {f"window_{done}": float(did[done].mean()) for done in _ACTS}
@@ -185,15 +172,15 @@ def _from_windows(table: pd.DataFrame) -> _Computed:
 
 
 def _from_graph(table: pd.DataFrame) -> _Computed:
-    """Return values of a graph of follows (`src`, `dst`: `dst` follows `src`)."""
+    """Return the values of a graph of follows (`src`, `dst`: `dst` follows `src`)."""
     ids, rows = np.unique(table[["src", "dst"]].to_numpy(), return_inverse=True)
     src, dst = rows.reshape(-1, 2).T
     n = len(ids)
     network = from_edges(src, dst, n)
-    reciprocity, of_possible = graphs.mutual_follows(network)
+    reciprocity, share_of_possible = graphs.mutual_follows(network)
     return {
         "reciprocity": reciprocity,
-        "mutual_of_possible": of_possible,
+        "mutual_of_possible": share_of_possible,
         "followers_followees": graphs.degree_correlation(network),
         "clustering": graphs.clustering(network),
         "degree_assortativity": graphs.degree_assortativity(src, dst, n),

@@ -1,4 +1,4 @@
-"""Real values of platforms that PRISM carries, with their tolerances and sources."""
+"""Real values of platforms that are built into PRISM, with their tolerances and sources."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
@@ -11,7 +11,7 @@ type Need = Literal["window", "sizes", "many", "rounds", "day", "days", "graph",
 
 @dataclass(frozen=True)
 class Source:
-    """A source of real values; `what` says what was counted."""
+    """A source of real values; `what` describes the data."""
 
     title: str
     reference: str
@@ -19,7 +19,7 @@ class Source:
 
     @property
     def data(self) -> str:
-        """The data set that it belongs to."""
+        """The name of its data set."""
         return self.title.partition(",")[0]
 
 
@@ -83,14 +83,14 @@ class Target:
 
     Attributes:
         real: The value in the data.
-        low: The least simulated mean that is inside.
-        high: The largest.
-        source: One of `SOURCES`.
+        low: The smallest simulated mean that is inside.
+        high: The largest simulated mean that is inside.
+        source: A key of `SOURCES`.
         label: A short name.
         role: `fitted`: parameters were fitted to it; `given`: the configuration contains it; `other`: another
-            statistic of a data set of which something was fitted or given; `predicted`: neither.
-        needs: What a world must have for it (see `validation.why_not`).
-        required: Whether a configuration outside fails; other targets only inform.
+            statistic of a data set with a fitted or given statistic; `predicted`: none of these.
+        needs: The requirement for a world (see `validation.why_not`).
+        required: Whether a configuration fails if it is outside; other targets only inform.
     """
 
     measure: str
@@ -144,7 +144,7 @@ RANGE_FROM: Final[Mapping[str, str]] = {
     "persons_reshared_sd": ".20 to .36, in which the data's .25 lies",
     "persons_never_reshared": ".10 around the .70 of the data",
 }
-"""The origin of the allowed range of each required target. The ranges are PRISM's own; none are published."""
+"""The origins of the ranges of required targets. The ranges are PRISM's choice; none are published."""
 
 INFORMING: Final[tuple[tuple[str, float, str, str, Need], ...]] = (
     ("post_tail_ks", 0.0189, "voterfraud_cascades", "distance from a power law, from 10", "sizes"),
@@ -221,10 +221,9 @@ _TARGETS: Final = (
 
 
 def targets_fitted(measures: Collection[str] | None) -> tuple[Target, ...]:
-    """Return all targets with their roles; a target is predicted only if nothing of its data set is fitted or given.
+    """Return all targets with their roles, given the fitted measures; None: those of PRISM's own configuration.
 
-    Args:
-        measures: The measures that were fitted; None: those of PRISM's own configuration.
+    A target is predicted only if no other target of its data set is fitted or given.
     """
     if measures is None:
         measures = {target.measure for target in _TARGETS if target.role == "fitted"}
@@ -256,4 +255,4 @@ SIZES: Final = {1: 1.0, 2: 0.1971, 3: 0.0802, 10: 0.01525, 100: 0.001973, 1000: 
 """The share of VoterFraud2020's tweets whose cascade has at least a size."""
 
 TOP_SHARES: Final = {0.01: 0.203, 0.1: 0.622, 0.25: 0.83}
-"""The share of all activity of the most active VoterFraud2020 users, by their share."""
+"""The share of the most active VoterFraud2020 users in all activity, by their share of users."""

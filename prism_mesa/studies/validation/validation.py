@@ -1,4 +1,4 @@
-"""Validate a configuration: run it with several seeds, beside its variants, and compare it with real values."""
+"""Validates a configuration: runs it and its variants with several seeds, and compares measures with real values."""
 
 import json
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -39,14 +39,14 @@ from prism_mesa.studies.validation.variants import (
 )
 
 LEAST_AGENTS: Final = 10_000
-LEAST_FOLLOWEES: Final = 150  # below it a post gets too few impressions for both real rates and real sizes
-WINDOW_MIN: Final = (20, 60)  # minutes of a round that stands for a window of 30 in which a person looked in once
-LONGEST_ROUND_MIN: Final = 60  # minutes of a round in which delays of an hour can be told
+LEAST_FOLLOWEES: Final = 150  # with fewer, posts get too few impressions for both real rates and real sizes
+WINDOW_MIN: Final = (20, 60)  # minutes of a round that is comparable with a window of 30 minutes
+LONGEST_ROUND_MIN: Final = 60  # minutes of a round that resolves delays of an hour
 DAY_H: Final = 24
-LEAST_PERSONS: Final = 234  # as many as in the data of windows of use
-MANY_AGENTS: Final = 60_000  # from this size on, too few cascades of 100 for an exponent are outside
-_OF_PERSONS: Final = ("window", "rounds", "day", "days")  # needs that few agents, or less than a day, do not meet
-_OF_SMALL_GRAPHS: Final = (
+LEAST_PERSONS: Final = 234  # persons in the data of windows of use
+MANY_AGENTS: Final = 60_000  # in a larger world too few cascades of 100 posts count as outside
+_PERSON_NEEDS: Final = ("window", "rounds", "day", "days")  # not met by few agents, or by less than a day
+_SMALL_GRAPH_MEASURES: Final = (
     "post_reshares",
     *("window_liked", "window_reshared", "window_replied", "window_posted", "window_none"),
 )
@@ -54,19 +54,16 @@ _OF_SMALL_GRAPHS: Final = (
 
 
 def why_not(target: Target, config: Config, agents: float, followees: float) -> str:
-    """Return why a target does not apply to a world; empty if it does.
+    """Return the reason why a target does not apply to a world; empty if it does.
 
-    Args:
-        target: The target.
-        config: The configuration of the world; a variant has the targets of the configuration that it changes.
-        agents: The number of agents; for a graph from a file only a run tells.
-        followees: How many agents an agent follows on average.
+    `agents` and `followees` are the number of agents and their mean followees; for a graph from a file only a run tells
+    them. A variant has the targets of the configuration that it changes.
     """
     minutes, needs = config.clock.round_minutes, target.needs
-    if needs in _OF_PERSONS and (reason := _too_small(config, agents)):
+    if needs in _PERSON_NEEDS and (reason := _too_small(config, agents)):
         return reason
     few = followees < LEAST_FOLLOWEES
-    if config.network.kind == "edges" and few and target.required and target.measure not in _OF_SMALL_GRAPHS:
+    if config.network.kind == "edges" and few and target.required and target.measure not in _SMALL_GRAPH_MEASURES:
         return f"a graph with {followees:.1f} followees: only reshares per post and windows of use"
     if needs in ("sizes", "many"):
         if agents < LEAST_AGENTS:
@@ -74,21 +71,21 @@ def why_not(target: Target, config: Config, agents: float, followees: float) -> 
         if few:
             return f"{followees:.0f} followees: a post needs some 1,000 impressions ({LEAST_FOLLOWEES} followees)"
     if needs == "graph" and agents < LEAST_AGENTS:
-        return f"{agents:,.0f} agents: among so few many follow each other by chance ({LEAST_AGENTS:,} agents)"
+        return f"{agents:,.0f} agents: too many mutual follows by chance (at least {LEAST_AGENTS:,} agents)"
     if needs == "many" and agents < MANY_AGENTS:
         return f"{agents:,.0f} agents: enough large cascades need {MANY_AGENTS:,}"
     if needs == "window" and not WINDOW_MIN[0] <= minutes <= WINDOW_MIN[1]:
         return f"rounds of {minutes:g} minutes: the data are of windows of 30"
     if minutes > LONGEST_ROUND_MIN and (needs in ("rounds", "days") or target.measure == "hours_r"):
-        return f"rounds of {minutes:g} minutes: too long to tell {'hours' if needs == 'day' else 'delays'}"
+        return f"rounds of {minutes:g} minutes: too long for {'hours' if needs == 'day' else 'delays'}"
     if needs == "days" and config.rounds * minutes < SHORTEST_H * 60:
         least = ceil(SHORTEST_H * 60 / minutes)
-        return f"{config.rounds * minutes / 60:.3g} hours: followed for too short ({SHORTEST_H} hours, {least} rounds)"
+        return f"{config.rounds * minutes / 60:.3g} hours: too short (at least {SHORTEST_H} hours, {least} rounds)"
     return ""
 
 
 def _too_small(config: Config, agents: float) -> str:
-    """Return why a world is too small or too short for any target of what agents do; empty if it is not."""
+    """Return the reason why a world is too small or too short for targets of persons; empty if it is not."""
     hours = config.rounds * config.clock.round_minutes / 60
     if agents < LEAST_PERSONS:
         return f"{agents:,.0f} agents: too few to compare shares (at least {LEAST_PERSONS} agents)"
@@ -98,7 +95,7 @@ def _too_small(config: Config, agents: float) -> str:
 
 
 def least_rounds(config: Config) -> int:
-    """Return the rounds of a day."""
+    """Return the number of rounds in a day."""
     return ceil(DAY_H * 60 / config.clock.round_minutes)
 
 
@@ -107,15 +104,15 @@ class Row:
     """A target and the simulated values.
 
     Attributes:
-        simulated: Mean over the seeds that have a value; NaN without any.
+        simulated: Mean over the seeds with a value; NaN without any.
         low: Lower end of the 95 % interval of the mean, within the measure's range; NaN for fewer than two seeds.
-        high: Its upper end.
+        high: Upper end.
         n: Number of seeds with a value.
-        of: All seeds.
-        share_inside: The share of all seeds whose own value is inside.
+        of: Number of all seeds.
+        share_inside: The share of all seeds with a value that is inside.
         inside: Whether the mean is inside; None if the target does not apply, or only informs.
-        why_not: Why it does not apply; empty if it does.
-        computed: Whether the real value was computed from data, not carried by PRISM.
+        why_not: The reason why it does not apply; empty if it does.
+        computed: Whether the real value was computed from data.
     """
 
     target: Target
@@ -132,27 +129,22 @@ class Row:
 
     @property
     def ratio(self) -> float:
-        """The simulated value as a multiple of the real value; NaN if that is not above 0."""
+        """The simulated value as a multiple of the real value; NaN if the real value is not above 0."""
         return self.simulated / self.real if self.real > 0 else nan
 
     @property
     def fails(self) -> bool:
-        """Whether a configuration fails because of it."""
+        """Whether the configuration fails because of this target."""
         return self.target.required and self.inside is False
 
 
 def target_rows(
     runs: pd.DataFrame, real: Real, excused: Callable[[Target], str], targets: Sequence[Target] = TARGETS
 ) -> tuple[Row, ...]:
-    """Return the table of runs.
+    """Return the rows of one condition, from a table with a row for each seed; failed runs are left out.
 
-    A measure that is NaN in half of the runs or more is outside: there is no tail to measure an exponent of.
-
-    Args:
-        runs: The runs of one condition: a row for each seed, a column for each measure. Failed runs are left out.
-        real: Real values.
-        excused: Returns why a target does not apply, empty if it does.
-        targets: All targets, with their roles.
+    A measure that is NaN in half of the runs or more is outside: there is no tail with an exponent. `excused` returns
+    the reason why a target does not apply, empty if it does.
     """
     done = runs[runs["status"] == "done"]
     return tuple(_row(target, done[target.measure].to_numpy(np.float64), real, excused(target)) for target in targets)
@@ -165,24 +157,14 @@ def _row(target: Target, values: Floats, real: Real, why_not: str) -> Row:
     low, high = (float(np.clip(end, measure.low, measure.high)) for [end] in interval(known[:, None]))
     within = (values >= target.low) & (values <= target.high)  # NaN is not
     judged = target.required and not why_not and len(values) > 0
-    enough = len(known) > len(values) / 2
-    return Row(
-        target,
-        real=real.values[target.measure],
-        simulated=mean,
-        low=low,
-        high=high,
-        n=len(known),
-        of=len(values),
-        share_inside=float(within.mean()) if judged else nan,
-        inside=bool(enough and target.low <= mean <= target.high) if judged else None,
-        why_not=why_not,
-        computed=target.measure in real.computed,
-    )
+    is_inside = len(known) > len(values) / 2 and target.low <= mean <= target.high
+    share, inside = (float(within.mean()), is_inside) if judged else (nan, None)
+    counts, computed = (len(known), len(values)), target.measure in real.computed
+    return Row(target, real.values[target.measure], mean, low, high, *counts, share, inside, why_not, computed)
 
 
 def as_json(row: Row) -> dict[str, object]:
-    """Return a row for JSON, with None for NaN and infinities; `low` and `high` are the interval of the mean."""
+    """Return a row for JSON, with None in place of NaN and infinities."""
     target = row.target
     values: dict[str, object] = {
         "measure": target.measure,
@@ -209,31 +191,27 @@ def as_json(row: Row) -> dict[str, object]:
 
 VALIDATION: Final = "validation.json"
 _MATCHED: Final = "matched.json"
-_RECORDED: Final = 6_000  # agents whose transitions are recorded, and the basis of the share of posts with views
+_RECORDED: Final = 6_000  # agents with recorded transitions; the same share of posts has views
 BESIDE: Final = (
     *("agents", "followees_mean", "post_impressions", "reproduction_0", "reproduction_1", "reproduction_2"),
     *("reproduction_later", "large_breadth", "shape_depth", "shape_breadth", "shape_virality"),
     "reshares_per_impression",
 )
-"""Measures that help to read the table: shapes, and what they depend on."""
+"""Measures that explain the table: shapes and their causes."""
 MEASURES: Final = tuple(dict.fromkeys([*(target.measure for target in TARGETS), *BESIDE]))
 
 
 @dataclass(frozen=True, repr=False)
 class Validation:
-    """The results of a validation.
+    """The results of a validation, in the folder `path`.
 
     Attributes:
-        path: Its folder.
-        config: The configuration.
         seeds: The seeds of all conditions.
-        rows: The table of the configuration itself.
+        rows: The table of the configuration.
         variants: The tables of its variants, by name.
-        matches: The thresholds of the variants that were matched, by name.
+        matches: The thresholds of matched variants, by name.
         curves: Distributions of all runs (`measures.curves`), with `arm` and `seed`.
         runs: A row for each run, with its measures.
-        real: Real values and curves.
-        notes: Notes for the reader.
     """
 
     path: Path
@@ -275,10 +253,10 @@ class Validation:
         return f"<Validation {inside} of {self.judged} targets inside, {len(self.seeds)} seeds, {self.path}>"
 
 
-def prepared(config: Config) -> Config:
-    """Return a configuration for validation: views are counted, and of many agents samples are recorded.
+def with_records(config: Config) -> Config:
+    """Return a configuration that records views, and with many agents samples of transitions.
 
-    Results do not depend on this. Configured shares stay, but views are always counted.
+    Results do not depend on this. Configured shares stay, but views are always recorded.
     """
     share = min(1.0, _RECORDED / config.agents.n)
     records: dict[str, float] = {} if config.records.views else {"views": share}
@@ -289,7 +267,7 @@ def prepared(config: Config) -> Config:
 
 def validation_folder(config: Config, name: str, out: str | Path) -> Path:
     """Return the folder of a configuration's validation, ``out/validation-<name>-<digest>``."""
-    identity = identify_config(prepared(config))
+    identity = identify_config(with_records(config))
     return Path(out) / f"validation-{name[:30]}-{digest(identity.config, identity.data)[:8]}"
 
 
@@ -306,16 +284,8 @@ def validate(
     on_run: Callable[[Progress], object] = lambda progress: None,
     on_match: Callable[[int, int], object] = lambda done, of: None,
 ) -> Validation:
-    """Run the missing runs, write ``validation.json``, and return the results.
-
-    The arguments are those of `api.validation.validate`, checked.
-
-    Raises:
-        ConfigError: If a variant is no configuration.
-        DataError: If the folder cannot be used.
-        RunError: If a run failed; other results are kept.
-    """
-    config = prepared(config)
+    """Run the missing runs, write ``validation.json``, and return the results (see `api.validation.validate`)."""
+    config = with_records(config)
     numbers = range(config.seed, config.seed + seeds)
     alone = _design(config, validation_folder(config, name, out).name, numbers, (), {})
     kept = open_folder(alone, out)
@@ -328,7 +298,7 @@ def validate(
     failed = runs[runs["status"] != "done"]
     if len(failed):
         reason = failed["reason"].iloc[0]
-        raise RunError(f"{kept.path}: {len(failed)} of {len(runs)} runs failed; the first one: {reason}")
+        raise RunError(f"{kept.path}: {len(failed)} of {len(runs)} runs failed; the first: {reason}")
     targets, full = targets_fitted(fitted), runs[runs["arm"] == FULL]
     agents, followees = float(full["agents"].mean()), float(full["followees_mean"].mean())
     tables = {
@@ -338,10 +308,8 @@ def validate(
         for name in (FULL, *variants)
     }
     rows = tables.pop(FULL)
-    known = tuple(f"{row.target.measure}: not a number" for row in rows if row.why_not)  # the table says so
-    notes = tuple(note for note in result.notes if not (known and note.startswith(known)))
     curves = pd.read_parquet(kept.table(CURVES))
-    validation = Validation(kept.path, config, tuple(numbers), rows, tables, matches, curves, runs, real, notes)
+    validation = Validation(kept.path, config, tuple(numbers), rows, tables, matches, curves, runs, real, result.notes)
     _write(validation, kept)
     return validation
 
@@ -368,12 +336,12 @@ def _design(
 def _matches(
     config: Config, variants: Sequence[str], folder: Path, on_match: Callable[[int, int], object]
 ) -> dict[str, Match]:
-    """Return the thresholds of variants that are matched; those of earlier calls are read from the folder."""
+    """Return the thresholds of matched variants; known thresholds are read from the folder."""
     names = [name for name in variants if VARIANTS[name].matched]
     if not names:
         return {}
     if null := next((name for name in names if config.utility.sensitivity == 0 and VARIANTS[name].null), None):
-        raise ConfigError(f"--variant: {null}: needs utility.sensitivity above 0: without it there is no mechanism")
+        raise ConfigError(f"--variant: {null}: needs utility.sensitivity above 0")
     file = folder / _MATCHED
     known = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
     if known.get("code") != code_version():
@@ -390,7 +358,7 @@ def _matches(
 def _search_matches(
     config: Config, names: Sequence[str], on_match: Callable[[int, int], object]
 ) -> Iterator[tuple[str, Match]]:
-    """Yield variants with their thresholds; `on_match` gets the steps done, and the most there can be."""
+    """Yield variants with their thresholds; `on_match` gets the number of steps, done and at most."""
     if not names:
         return
     tried = worlds(config)

@@ -1,4 +1,4 @@
-"""Null models and ablations as named overrides, and matching their rate of reshares to the full model's."""
+"""Null models and ablations as named overrides, and the matching of their reshare rates to the full model's."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,14 +17,10 @@ from prism_mesa.social.tables import SOCIAL_TABLES
 
 @dataclass(frozen=True)
 class Variant:
-    """A configuration with a mechanism removed or added.
+    """A configuration with a mechanism removed or added: a null model or an ablation.
 
-    Attributes:
-        label: A phrase that describes it.
-        matched: Whether `agents.threshold_mean` is moved until an impression is reshared as often as in the full
-            model. Without this, most variants would only make engagement rarer or more frequent. It is off where the
-            change of rates is itself the pattern.
-        null: Whether it is a null model; else it is an ablation.
+    If `matched`, `agents.threshold_mean` is moved until impressions are reshared as often as in the full model, because
+    most variants would otherwise only change the rate of engagement.
     """
 
     label: str
@@ -37,7 +33,7 @@ FULL: Final = "full"  # the arm of the configuration itself
 
 VARIANTS: Final[Mapping[str, Variant]] = {
     "one_probability": Variant(
-        "every impression is reshared with one probability, whatever is read and by whom",
+        "all impressions are reshared with the same probability",
         {
             "utility.weight": 0.0,
             "utility.appeal_sigma": 0.0,
@@ -51,39 +47,35 @@ VARIANTS: Final[Mapping[str, Variant]] = {
         null=True,
     ),
     "constant_per_hop": Variant(
-        "a reshare is passed on with a tenth of the odds, whatever its appeal",
+        "a reshare is reshared with a tenth of the odds, whatever its appeal",
         {"utility.gamma": 1.0, "utility.reshared": round(log(0.1), 4)},
         matched=True,
         null=True,
     ),
     "no_appeal": Variant("all posts have the same appeal", {"utility.appeal_sigma": 0.0}, matched=True),
-    "no_loss": Variant("a reshare loses no force (gamma 1)", {"utility.gamma": 1.0, "utility.reshared": 0.0}),
+    "no_loss": Variant("a reshare is as appealing as its post", {"utility.gamma": 1.0, "utility.reshared": 0.0}),
     "no_recency": Variant("age does not count", {"utility.theta": 0.0}, matched=True),
     "no_close_ties": Variant("close ties count as all others", {"utility.closeness": None}),
     "equal_activity": Variant(
-        "all are equally active", {"agents.activity_sigma": 0.0, "agents.post_sigma": 0.0, "agents.popularity": 0.0}
+        "agents are equally active", {"agents.activity_sigma": 0.0, "agents.post_sigma": 0.0, "agents.popularity": 0.0}
     ),
     "flat_hours": Variant("all hours are alike", {"agents.hours": None}),
     "no_bursts": Variant("rounds are independent", {"agents.persistence": 0.0}),
     "alike_persons": Variant(
-        "persons do not differ in what they do",
+        "agents do not differ in their thresholds and propensities",
         {"agents.threshold_sd": 0.0, "agents.propensity_sigma": 0.0},
         matched=True,
     ),
-    "small_audience": Variant("an agent follows 20", {"network.mean_degree": 20}),
+    "small_audience": Variant("agents follow 20 others", {"network.mean_degree": 20}),
     "no_mood": Variant("an agent's mood does not count", {"utility.mood": 0.0}, matched=True),
-    "repeats": Variant("others who reshare a root show it again", {"feed.repeats": True}, matched=True),
-    "own_hours": Variant("persons have habits: hours of their own", {"agents.rhythm": 1.0}),
+    "repeats": Variant("reshares show a root again", {"feed.repeats": True}, matched=True),
+    "own_hours": Variant("agents have their own habitual hours", {"agents.rhythm": 1.0}),
 }
 """All null models and ablations by name."""
 
 
 def chosen_variants(names: Sequence[str]) -> tuple[str, ...]:
-    """Return names of variants without repetitions; `all` means all, `nulls` the null models.
-
-    Raises:
-        ConfigError: If there is no such variant.
-    """
+    """Return names of variants without repetitions; `all` means all, `nulls` the null models."""
     groups = {"all": list(VARIANTS), "nulls": [name for name, variant in VARIANTS.items() if variant.null]}
     known = {**groups, **{name: [name] for name in VARIANTS}}
     for name in names:
@@ -93,27 +85,24 @@ def chosen_variants(names: Sequence[str]) -> tuple[str, ...]:
 
 
 AGENTS: Final = 3_000  # agents of the small runs in which a threshold is first searched
-SEEDS: Final = 4  # small runs for each threshold; in the world itself there is one
+SEEDS: Final = 4  # small runs for a threshold; the world itself has one
 NEAR: Final = 0.05
-"""Rates whose logarithms differ by no more than this count as the same. It is about the standard error of the ratio of
-two means over `SEEDS` small runs (the logarithm of a rate varies between seeds by .075)."""
+"""Largest difference of the logarithms of equal rates: about the standard error of the ratio of two means over `SEEDS`
+small runs (the logarithm of a rate varies between seeds by .075)."""
 
 STRAW: Final = 1.25
-"""A variant with more than this multiple of the full model's rate, or less than its inverse, is no fair comparison."""
+"""Largest ratio of a variant's rate and the full model's, or its inverse, for a fair comparison."""
 
-STEPS: Final = 10  # thresholds that are tried for a variant in each world
-_FARTHEST: Final = 3.0  # log-odds by which one step moves a threshold at most
+STEPS: Final = 10  # most thresholds for a variant in each world
+_FARTHEST: Final = 3.0  # largest step of a threshold, in log-odds
 KEY: Final = "agents.threshold_mean"
 
 
 @dataclass(frozen=True)
 class Match:
-    """The threshold of a variant.
+    """The threshold of a variant (`agents.threshold_mean`).
 
-    Attributes:
-        threshold: The value of `agents.threshold_mean`.
-        ratio: Reshares per impression of the variant, as a multiple of the full model's, in the last runs of the
-            search.
+    `ratio` is the variant's reshares per impression as a multiple of the full model's, in the last runs of the search.
     """
 
     threshold: float
@@ -121,7 +110,7 @@ class Match:
 
     @property
     def distance(self) -> float:
-        """How far the logarithms of both rates differ."""
+        """The absolute difference of the logarithms of both rates."""
         return abs(log(self.ratio)) if self.ratio > 0 else inf
 
     @property
@@ -131,10 +120,10 @@ class Match:
 
 
 def worlds(config: Config) -> tuple[tuple[Config, int], ...]:
-    """Return the worlds in which a threshold is searched, each with its number of seeds.
+    """Return the worlds in which a threshold is searched, with their numbers of seeds.
 
     The first has 3,000 agents, the second is the configuration itself, since rates depend on size. A small world, or
-    one with a graph from a file, is the only one. The rule replaces an LLM, which every threshold would ask anew.
+    one with a graph from a file, is the only one. The rule replaces an LLM, whose answers would not be reused.
     """
     if config.reasoner.kind not in ("rule", "distilled"):
         config = config.model_copy(update={"reasoner": ReasonerParams(kind="rule")})
@@ -145,7 +134,7 @@ def worlds(config: Config) -> tuple[tuple[Config, int], ...]:
 
 
 def reshare_rate(config: Config, seeds: int) -> float:
-    """Run a configuration with several seeds, and return reshares per impression; 0 without impressions."""
+    """Run a configuration with several seeds, and return the reshares per impression; 0 without impressions."""
     reshares = impressions = 0
     for seed in range(config.seed, config.seed + seeds):
         with without_repeated_warnings():
@@ -165,16 +154,9 @@ def matched_threshold(
     *,
     on_step: Callable[[], object] = lambda: None,
 ) -> Match:
-    """Return the threshold at which a variant is reshared as often as the full model.
+    """Return the threshold, in the last of the model's `worlds`, at which a variant is reshared as often as the model.
 
-    Args:
-        config: The full model.
-        overrides: The changes that make it the variant.
-        rates: The full model's reshares per impression in each of its `worlds`.
-        on_step: Called after each threshold, at most 10 times in each world.
-
-    Returns:
-        The result of the last of these worlds.
+    `rates` has the full model's reshares per impression in these worlds; `on_step` is called after each threshold.
     """
     match = Match(config.agents.threshold_mean, 0.0)
     for (world, seeds), rate in zip(worlds(config), rates, strict=True):
@@ -185,12 +167,12 @@ def matched_threshold(
 def _search(
     config: Config, seeds: int, overrides: Mapping[str, Any], rate: float, on_step: Callable[[], object]
 ) -> Match:
-    """Return the threshold at which a variant is reshared at a rate, starting from that of the overrides.
+    """Return the best of 10 thresholds at which a variant is reshared at a rate, starting from the overrides.
 
-    Where engagement is rare and moods are logistic, rates are proportional to ``exp(-threshold / (sensitivity *
-    mood))``. So a step moves the threshold by the logarithm of the ratio of both rates until two thresholds enclose
-    the rate; then it uses secants (Illinois; Dowell and Jarratt 1971, doi:10.1007/BF01934364). With sensitivity 0
-    utility is relevance, and a log-odds is taken as .03. The best of 10 steps is returned.
+    For rare engagement and logistic moods, rates are proportional to ``exp(-threshold / (sensitivity * mood))``. So
+    steps move the threshold by the logarithm of the ratio of both rates until two thresholds enclose the rate, and then
+    use secants (Illinois; Dowell and Jarratt 1971, doi:10.1007/BF01934364). With sensitivity 0 utility is relevance,
+    and a log-odds is taken as .03.
     """
     values = merged(config.model_dump(mode="json"), nested(dict(overrides)))
     unit = values["utility"]["sensitivity"] or 0.03
@@ -205,7 +187,7 @@ def _search(
         if now.is_close:
             return now
         off = max(-_FARTHEST, min(_FARTHEST, log(now.ratio) if now.ratio > 0 else -_FARTHEST))
-        if last == (off > 0) and (not last) in ends:  # the other end did not move: halve its weight
+        if last == (off > 0) and (not last) in ends:  # halve the weight of the other end, which did not move
             ends[not last] = ends[not last][0], ends[not last][1] / 2
         last = off > 0
         ends[last] = threshold, off

@@ -85,10 +85,10 @@ def _real(real: Real) -> dict[str, tuple[Floats, Floats]]:
     if real is False:
         return {}
     # loading scipy takes as long as a small run
-    from prism_mesa.studies.validation.real import carried, load_real_values
+    from prism_mesa.studies.validation.real import built_in_values, load_real_values
 
     if real is True:
-        return {f"{CARRIED} (real)": carried().curves["cascade_sizes"]}
+        return {f"{CARRIED} (real)": built_in_values().curves["cascade_sizes"]}
     if isinstance(real, str | os.PathLike):
         return {f"{CARRIED} (real)": load_real_values(os.fspath(real)).curves["cascade_sizes"]}
     if not isinstance(real, Mapping):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from prism_mesa.streams import generator
-from prism_mesa.studies.calibration.calibrate import likely, spread
+from prism_mesa.studies.calibration.calibrate import likely_points, spread_points
 from prism_mesa.studies.calibration.plan import Axis
 from prism_mesa.studies.calibration.surrogate import (
     IDENTIFIED,
@@ -23,7 +23,7 @@ def wavy(points):
 
 
 def test_a_process_tells_a_smooth_function_between_the_places_that_it_knows_and_how_unsure_it_is():
-    known, new = spread(40, 2, 1), spread(64, 2, 2)
+    known, new = spread_points(40, 2, 1), spread_points(64, 2, 2)
     process = GaussianProcess.fit(known, wavy(known))
     mean, sd = process.at(new)
     assert np.abs(mean - wavy(new)).max() < 0.1
@@ -33,14 +33,14 @@ def test_a_process_tells_a_smooth_function_between_the_places_that_it_knows_and_
 
 
 def test_a_process_does_not_follow_noise():
-    known = spread(60, 1, 3)
+    known = spread_points(60, 1, 3)
     noise = generator("test/noise").normal(0, 0.3, 60)
     mean, _ = GaussianProcess.fit(known, 3 * known[:, 0] + noise).at(known)
     assert np.abs(mean - 3 * known[:, 0]).mean() < 0.5 * np.abs(noise).mean()
 
 
 def test_the_objective_of_a_surrogate_is_the_sum_of_squared_distances_far_and_near():
-    known = spread(48, 2, 4)
+    known = spread_points(48, 2, 4)
     distances = np.stack([30 * (known[:, 0] - 0.5), 3 * (known[:, 1] - 0.2)], axis=1)
     distances[5, 1] = np.nan
     surrogate = Surrogate.fit(known, distances)
@@ -52,19 +52,19 @@ def test_the_objective_of_a_surrogate_is_the_sum_of_squared_distances_far_and_ne
 
 
 def test_places_that_are_spread_fill_the_space_and_more_of_them_begin_with_the_same():
-    some, more = spread(12, 3, 7), spread(40, 3, 7)
+    some, more = spread_points(12, 3, 7), spread_points(40, 3, 7)
     assert (more[:12] == some).all()
-    assert (spread(12, 3, 8) != some).any()
+    assert (spread_points(12, 3, 8) != some).any()
     for axis in more.T:
         assert np.bincount((axis * 4).astype(int), minlength=4).min() >= 8
 
 
 def test_likely_places_are_nearer_to_the_best_depend_on_arguments_alone_and_take_failures():
-    known = spread(64, 2, 5)
+    known = spread_points(64, 2, 5)
     objectives = [*((known[:, 0] - 0.8) ** 2 * 100).tolist()[:-1], None]
-    found = likely(known, objectives, 8, seed=3)
-    assert (found == likely(known, objectives, 8, seed=3)).all()
-    assert (found != likely(known, objectives, 8, seed=4)).any()
+    found = likely_points(known, objectives, 8, seed=3)
+    assert (found == likely_points(known, objectives, 8, seed=3)).all()
+    assert (found != likely_points(known, objectives, 8, seed=4)).any()
     assert np.median(np.abs(found[:, 0] - 0.8)) < 0.15
     assert len(np.unique(found.round(6), axis=0)) == 8
 
@@ -74,7 +74,7 @@ RISE = 3.84
 
 
 def profiles(distances_at, best, n=40):
-    points = spread(n, 2, 1)
+    points = spread_points(n, 2, 1)
     distances = distances_at(points)
     return fit_profiles(SPACE, points, distances, (distances**2).sum(1), np.array(best), RISE)
 
@@ -116,14 +116,14 @@ def test_a_parameter_that_saturates_has_no_upper_end():
 
 def test_profiles_of_one_parameter_need_no_others():
     space = (Axis("a", 0, 10),)
-    points = spread(20, 1, 1)
+    points = spread_points(20, 1, 1)
     distances = 10 * (points - 0.3)
     found = fit_profiles(space, points, distances, (distances**2).sum(1), np.array([0.3]), RISE)
     assert found.intervals["verdict"].tolist() == [IDENTIFIED]
 
 
 def test_a_probe_goes_where_a_profile_is_said_to_be_low_and_no_trial_has_been():
-    points = spread(60, 2, 1)
+    points = spread_points(60, 2, 1)
     points = points[np.abs(points.sum(axis=1) - 1) < 0.3 + 0.7 * (points[:, 0] < 0.5)]
     points = points[(points[:, 0] < 0.6) | (np.abs(points.sum(axis=1) - 1) > 0.2)]
     distances = 12 * (points.sum(axis=1, keepdims=True) - 1.0)

@@ -59,7 +59,7 @@ def test_a_file_holds_a_point_in_each_row(tmp_path):
         ({"design": {"lhs": 5}}, "design: lhs needs 'vary'"),
         ({"vary": {"agents.n": [9, 5]}, "design": {"lhs": 5}}, "agents.n: a sampled design needs [lowest, highest]"),
         ({"design": "no.csv"}, "design: no.csv: no such file"),
-        ({"vary": {"agents.n": [9]}, "design": "no.csv"}, "vary: has no effect beside a file of points"),
+        ({"vary": {"agents.n": [9]}, "design": "no.csv"}, "vary: no effect with a file of points"),
     ],
 )
 def test_a_design_that_is_none_is_said_in_one_line(values, said):
@@ -70,13 +70,13 @@ def test_what_a_file_of_points_sets_no_arm_can_set(tmp_path):
     file = tmp_path / "points.csv"
     file.write_text("feed.mode\nrandom\n")
     said = refused(design=str(file), arms={"ranked": {"feed": {"mode": "x_algo"}}})
-    assert f"{file}: feed.mode: is in arms.ranked too" in said
+    assert f"{file}: feed.mode: is in arms.ranked, too" in said
 
 
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("agents.n\n", "holds no point"),
+        ("agents.n\n", "no points"),
         ("", "cannot be read as CSV"),
         ("agents.m\n1\n", "agents.m: no such key"),
         ("seed\n1\n", "seed: "),

@@ -63,7 +63,7 @@ def test_a_future_that_failed_is_an_outcome_too():
     lost = future_outcome(failed, job)
     assert (lost.run, lost.ending) == ("a", "killed")
     assert "RuntimeError: worker tcp://x died 3 times" in lost.reason
-    assert future_outcome(dropped, job).reason == "cancelled before it was begun"
+    assert future_outcome(dropped, job).reason == "cancelled before it started"
 
 
 def test_without_the_extra_dask_says_how_to_install_it(monkeypatch):

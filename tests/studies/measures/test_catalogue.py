@@ -15,7 +15,14 @@ from prism_mesa.errors import ConfigError, RunError
 from prism_mesa.runs.measures import gini
 from prism_mesa.runs.social import run
 from prism_mesa.runs.trust import unsigned
-from prism_mesa.studies.measures.catalogue import MEASURES, SUBJECTS, FinishedRun, Measure, find_measure, measured
+from prism_mesa.studies.measures.catalogue import (
+    MEASURES,
+    SUBJECTS,
+    FinishedRun,
+    Measure,
+    compute_measures,
+    find_measure,
+)
 from prism_mesa.studies.measures.finished import finished_run
 
 ROUND_TABLES = {"transitions", "impressions", "engagements", "rounds", "ticks", "churn", "views"}
@@ -84,7 +91,7 @@ def test_every_measure_reads_no_other_tables_of_rounds_than_it_says(ended):
             assert table in allowed
             return whole.table(table)
 
-        value = measured(FinishedRun(whole.config, whole.summary, read, whole.follows), [name])[name]
+        value = compute_measures(FinishedRun(whole.config, whole.summary, read, whole.follows), [name])[name]
         assert value == pytest.approx(known[name], nan_ok=True)
 
 
@@ -119,10 +126,10 @@ def test_a_table_is_read_once_for_all_measures_and_only_when_asked_for():
         read.append(name)
         return whole.table(name)
 
-    measured(FinishedRun(whole.config, whole.summary, table, whole.follows), ["likes"])
+    compute_measures(FinishedRun(whole.config, whole.summary, table, whole.follows), ["likes"])
     assert read == []
     names = ["exposure_authors", "topic_reach", "cascade_communities"]
-    measured(FinishedRun(whole.config, whole.summary, table, whole.follows), names)
+    compute_measures(FinishedRun(whole.config, whole.summary, table, whole.follows), names)
     assert sorted(read) == ["agents", "impressions", "posts"]
 
 
@@ -146,7 +153,7 @@ def test_a_file_of_edges_that_a_foreign_folder_names_is_read_only_if_it_is_trust
         ("nowhere_at_all:f", "cannot import 'nowhere_at_all'"),
         ("broken_measures:f", "importing 'broken_measures' raised ZeroDivisionError"),
         ("measures_of_a_test:mime", r"'mime'. Did you mean 'mine'\?$"),
-        ("measures_of_a_test:number", "is no function of a finished run, but 3$"),
+        ("measures_of_a_test:number", "must be a function of a finished run, not 3$"),
     ],
 )
 def test_a_measure_that_is_not_there_is_refused_in_one_line(name, fault, own, tmp_path, monkeypatch):
@@ -176,12 +183,12 @@ def test_a_function_of_ones_own_sees_the_whole_run(ended, tmp_path, monkeypatch)
 def test_a_measure_object_of_ones_own_keeps_what_it_says(own):
     name = own(Measure("x", lambda run: 7, "seven", "sevens", tables=("ticks",)))
     assert (find_measure(name).name, find_measure(name).tables) == (name, ("ticks",))
-    assert measured(finished(), [name]) == {name: 7.0}
+    assert compute_measures(finished(), [name]) == {name: 7.0}
 
 
 @pytest.mark.parametrize("number", [2, 2.0, np.int64(2), np.float32(2), nan, np.float64("nan")])
 def test_any_kind_of_number_is_one(own, number):
-    found = measured(finished(), [own(lambda run: number)])["measures_of_a_test:mine"]
+    found = compute_measures(finished(), [own(lambda run: number)])["measures_of_a_test:mine"]
     assert type(found) is float
     assert found == 2 or isnan(found)
 
@@ -196,5 +203,5 @@ def test_what_is_no_number_or_raises_is_an_error_that_names_the_measure(own, thi
     name = own(compute)
     fault = "raised KeyError" if isinstance(thing, KeyError) else "returned "
     with pytest.raises(RunError, match=f"^measures: {name}: {fault}") as raised:
-        measured(finished(), [name])
+        compute_measures(finished(), [name])
     assert raised.value.__cause__ is (thing if isinstance(thing, KeyError) else None)

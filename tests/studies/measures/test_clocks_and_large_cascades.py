@@ -8,7 +8,7 @@ from small_measured_runs import finished
 
 from prism_mesa.social.cascades import cascades
 from prism_mesa.studies.measures.cascades import ENOUGH_LARGE, LARGE, LARGE_TREES
-from prism_mesa.studies.measures.catalogue import measured
+from prism_mesa.studies.measures.catalogue import compute_measures
 from prism_mesa.studies.measures.rhythms import CLOCKS
 
 HALF_HOURS = {"clock": {"round_minutes": 30}, "rounds": 96, "ticks_per_round": 8, "records": {"views": 1}}
@@ -20,7 +20,7 @@ def value(name, views, born, kind=None, config=HALF_HOURS):
     posts = {"kind": kind or ["post"] * n, "root": range(n), "parent": [-1] * n, "round": born, "topic": [None] * n}
     cascades = {"root": range(n), "size": [1] * n, "depth": [0] * n, "kind": ["post"] * n}
     columns = dict(zip(("round", "root", "impressions"), zip(*sorted(views), strict=True), strict=True))
-    return measured(finished(config, posts=posts, cascades=cascades, views=columns), [name])[name]
+    return compute_measures(finished(config, posts=posts, cascades=cascades, views=columns), [name])[name]
 
 
 def test_half_of_the_impressions_is_reached_within_a_round_in_proportion():
@@ -65,7 +65,7 @@ def delays(trees):
     engaged = {"round": [*rounds, 90], "tick": [5] * len(made) + [1], "root": [*root, 0]}
     engaged["action"] = ["reshare"] * len(made) + ["like"]
     names = [one.name for one in CLOCKS if one.name.startswith("large")]
-    return measured(finished(HALF_HOURS, posts=posts, cascades=cascades, engagements=engaged), names)
+    return compute_measures(finished(HALF_HOURS, posts=posts, cascades=cascades, engagements=engaged), names)
 
 
 def test_delays_are_of_reshares_in_large_cascades_from_the_opening_of_the_round_of_the_post():
@@ -124,14 +124,14 @@ def test_shapes_are_of_large_cascades_alone_and_hops_are_pooled():
         "large_size_virality": 1,
     }
     trees = [STAR] * ENOUGH_LARGE + [BROOM] * ENOUGH_LARGE + [SMALL] * 500
-    assert measured(run_of(trees), NAMES) == pytest.approx(expected)
+    assert compute_measures(run_of(trees), NAMES) == pytest.approx(expected)
 
 
 def test_few_large_cascades_have_no_shape():
-    assert all(map(isnan, measured(run_of([STAR] * (ENOUGH_LARGE - 1) + [SMALL] * 50), NAMES).values()))
+    assert all(map(isnan, compute_measures(run_of([STAR] * (ENOUGH_LARGE - 1) + [SMALL] * 50), NAMES).values()))
 
 
 def test_where_nothing_is_reshared_again_no_reshare_has_another_behind_it():
-    found = measured(run_of([STAR] * ENOUGH_LARGE), NAMES)
+    found = compute_measures(run_of([STAR] * ENOUGH_LARGE), NAMES)
     assert (found["large_reproduction_2"], found["large_hop_1"]) == (0, 1)
     assert isnan(found["large_reproduction_3"])  # there is no reshare at hop 2

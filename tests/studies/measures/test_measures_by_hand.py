@@ -11,7 +11,7 @@ from scipy.stats import entropy, kurtosis, skew, spearmanr
 from small_measured_runs import AGENTS, CASCADES, IMPRESSIONS, POSTS, finished
 
 from prism_mesa.errors import ConfigError, RunError
-from prism_mesa.studies.measures.catalogue import find_measure, measured
+from prism_mesa.studies.measures.catalogue import compute_measures, find_measure
 from prism_mesa.studies.measures.exposure import (
     assortativity,
     effective_numbers,
@@ -22,7 +22,7 @@ from prism_mesa.studies.measures.measure import count_pairs
 
 
 def value(name, run=None, **how):
-    return measured(run or finished(**how), [name])[name]
+    return compute_measures(run or finished(**how), [name])[name]
 
 
 BLOCKS = {"network": {"kind": "stochastic_block", "blocks": 2}, "agents": {"n": 4}}
@@ -32,7 +32,7 @@ NOTHING_READ = dict.fromkeys(("agent", "post", "root"), np.zeros(0, np.int32))
 def test_engagements_are_counted_per_impression():
     expected = {"likes": 6, "engagements": 8, "likes_per_impression": 6 / 16, "reshares_per_impression": 1 / 16}
     expected["engagement_per_impression"] = 0.5
-    assert measured(finished(), list(expected)) == expected
+    assert compute_measures(finished(), list(expected)) == expected
     assert isnan(value("engagement_per_impression", summary={"impressions": 0}))
 
 
@@ -107,8 +107,8 @@ def test_the_entropy_of_topics_is_of_all_impressions_in_bits():
     assert isnan(value("topic_entropy", posts=POSTS | {"impressions": [0, 0, 0, 0]}))
     one_topic = POSTS | {"topic": ["tea", "tea", None, None]}  # the others count for none
     names = ("exposure_topics", "topic_reach", "topic_entropy")
-    assert measured(finished(posts=one_topic), names) == dict(zip(names, (1, 0.75, 0), strict=True))
-    assert all(map(isnan, measured(finished(posts=POSTS | {"topic": [None] * 4}), names).values()))
+    assert compute_measures(finished(posts=one_topic), names) == dict(zip(names, (1, 0.75, 0), strict=True))
+    assert all(map(isnan, compute_measures(finished(posts=POSTS | {"topic": [None] * 4}), names).values()))
 
 
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), min_size=1, max_size=60), st.integers(1, 4))
@@ -181,8 +181,8 @@ SEEDED = [
 def test_measures_of_seeded_posts_are_means_over_them_and_nan_without_any():
     expected = {"cascade_mean": 1.5, "impressions": 4, "communities": 1, "followers": 2, "bridging": 0.375}
     expected = {f"seeded_{name}": number for name, number in expected.items()}
-    assert measured(finished(config=BLOCKS, summary={"seeded": SEEDED}), list(expected)) == expected
-    assert all(map(isnan, measured(finished(), list(expected)).values()))
+    assert compute_measures(finished(config=BLOCKS, summary={"seeded": SEEDED}), list(expected)) == expected
+    assert all(map(isnan, compute_measures(finished(), list(expected)).values()))
 
 
 DECLARED = {
@@ -195,7 +195,7 @@ HELD = {"party": ["left", "left", "right", "right"], "leaning": [-0.5, -1.0, 0.2
 
 def held_value(name, follows=None, **held):
     run = finished({"attributes": DECLARED}, follows=follows, agents=AGENTS | HELD | held)
-    return measured(run, [name])[name]
+    return compute_measures(run, [name])[name]
 
 
 @pytest.mark.parametrize("attribute", ["party", "leaning"])
@@ -224,7 +224,9 @@ def test_modularity_and_assortativity_are_those_of_networkx():
     graph.add_nodes_from(range(40))
     for name, column in given.items():
         nx.set_node_attributes(graph, dict(enumerate(column)), name)
-    found = measured(run, ["follow_modularity@party", "follow_assortativity@party", "follow_assortativity@leaning"])
+    found = compute_measures(
+        run, ["follow_modularity@party", "follow_assortativity@party", "follow_assortativity@leaning"]
+    )
     groups = [{i for i in range(40) if given["party"][i] == side} for side in ("left", "right")]
     assert found["follow_modularity@party"] == pytest.approx(nx.community.modularity(graph, groups))
     mixing = nx.attribute_assortativity_coefficient(graph, "party")
@@ -250,7 +252,7 @@ def test_opinions_are_those_of_agents_who_are_there():
     assert held_value("opinion_bimodality@leaning", leaning=list(draw)) == pytest.approx(expected)
     assert isnan(held_value("opinion_bimodality@leaning", leaning=[0.1] * 4))
     assert all(isnan(held_value(f"opinion_{name}@leaning", present=[False] * 4)) for name in ("mean", "variance"))
-    with pytest.raises(RunError, match="opinion_mean@party: party: opinions are numbers of a range, and it has values"):
+    with pytest.raises(RunError, match="opinion_mean@party: party: give it a range"):
         held_value("opinion_mean@party")
 
 
@@ -279,12 +281,12 @@ def test_shapes_of_two_groups_of_posts_are_compared_at_equal_sizes():
     declared = DECLARED | {"tone": {"of": "post", "range": [-1, 1]}, "three": {"of": "post", "values": [1, 2, 3]}}
     run = finished({"attributes": declared}, posts=posts, cascades=trees)
     for attribute in ("veracity", "tone"):
-        assert measured(run, [f"matched_{name}@{attribute}" for name in ("depth", "breadth", "virality")]) == {
+        assert compute_measures(run, [f"matched_{name}@{attribute}" for name in ("depth", "breadth", "virality")]) == {
             f"matched_depth@{attribute}": 3,
             f"matched_breadth@{attribute}": -8,
             f"matched_virality@{attribute}": 0.5,
         }
-    with pytest.raises(RunError, match="three: two groups of posts are compared"):
-        measured(run, ["matched_depth@three"])
+    with pytest.raises(RunError, match="three: give it two values"):
+        compute_measures(run, ["matched_depth@three"])
     with pytest.raises(RunError, match=r"posts have no attribute 'party' \(attributes of posts: veracity"):
-        measured(run, ["matched_depth@party"])
+        compute_measures(run, ["matched_depth@party"])

@@ -58,7 +58,7 @@ def test_what_is_not_yet_run_is_missing_and_open():
     assert [verdict.missing for verdict in found.expectations] == [20, 30]
     assert (found.answers["n"] == 0).all()
     assert (found.answers["missing"] == 10).all()
-    assert found.notes[0].startswith("60 of 60 runs are not there (a 20, b 20, c 20), 0 of them because they failed")
+    assert found.notes[0].startswith("60 of 60 runs are missing (a 20, b 20, c 20); 0 failed")
 
 
 @pytest.mark.parametrize("paired", [True, False])

@@ -64,7 +64,7 @@ def test_with_runs_missing_sums_of_squares_are_of_type_two():
     agrees(reach, anova(table, f"{TERMS} + C(seed)"))
     assert (reach.iloc[0]["n"], reach.iloc[0]["missing"]) == (41, 7)
     agrees(found.effects[found.effects["measure"] == "other"], anova(table, f"{TERMS} + C(seed)", "other"))
-    assert any("runs are missing for 2 of 2 measures" in note for note in found.notes)
+    assert any("2 of 2 measures lack runs" in note for note in found.notes)
 
 
 def test_two_arms_alone_have_the_paired_t_tests_p():
@@ -85,7 +85,7 @@ def test_a_condition_without_any_run_takes_the_interactions_degree_of_freedom():
 def test_what_does_not_vary_between_seeds_or_has_one_has_no_effects_and_a_note_says_so(values):
     found = analyse(study({"reach": values}, ("a", "b"), {"k": [1, 2]}), [])
     assert len(found.effects) == 0
-    assert any(note.startswith("Effects: none of 1 of 1 measures") for note in found.notes)
+    assert any(note.startswith("Effects: 1 of 1 measures are left out") for note in found.notes)
 
 
 def test_interactions_that_would_take_too_many_columns_are_left_out():

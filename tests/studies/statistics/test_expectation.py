@@ -29,7 +29,7 @@ def test_a_side_may_be_levels_or_an_arm_with_levels():
     found = read("gini: ranked, agents.band=0.1 < feed.mode = x_algo, oracle=true")
     assert (found.left.arm, found.left.levels) == ("ranked", (("agents.band", 0.1),))
     assert (found.right.arm, found.right.levels) == (None, (("feed.mode", "x_algo"), ("oracle", True)))
-    assert [term for term, _ in found.left.named] == ["arm", "agents.band"]
+    assert [term for term, _ in found.left.terms] == ["arm", "agents.band"]
 
 
 @pytest.mark.parametrize(
@@ -67,9 +67,9 @@ def test_levels_of_several_types_are_texts_in_a_table_and_are_found_there_too():
         ("gini: feed.mode=x_alg > plain", r"'x_alg' .*feed.mode .*Did you mean 'x_algo'"),
         ("gini: oracle=1 > oracle=false", r"'1' .*oracle \(true, false\)"),
         ("gini: k='5' > k=10", r"\"'5'\" .*k \(5, 10\)"),
-        ("gini: ranked >= plain", "has no relation"),
+        ("gini: ranked >= plain", "exactly one relation"),
         ("gini: ranked = plain", "within 25 %"),
-        ("gini: ranked > plain > ranked", "more than one"),
+        ("gini: ranked > plain > ranked", "exactly one relation"),
         ("gini: ranked = plain within x %", "within 'x'"),
         ("gini: ranked = plain within -3", "within '-3'"),
         ("gini: k = 5 = k = 10 within 3", "levels without blanks"),
@@ -87,10 +87,10 @@ def test_what_cannot_be_read_is_refused_in_one_line(text, fault):
 
 
 def test_a_study_without_arms_has_only_levels_to_name():
-    with pytest.raises(ConfigError, match=r"'all' is no arm.*agents.band=0.02"):
+    with pytest.raises(ConfigError, match=r"'all' is not a level.*agents.band=0.02"):
         read("gini: all > k=5", arms=("all",))
     assert read("gini: k=10 > k=5", arms=("all",)).left.arm is None
-    with pytest.raises(ConfigError, match="is no text"):
+    with pytest.raises(ConfigError, match="is not a text"):
         read({"gini": "a > b"})
 
 

@@ -70,7 +70,7 @@ def test_a_point_is_the_mean_over_its_seeds_and_none_of_them_may_be_missing():
     found = analyse(table, [])
     assert len(found.sensitivity) == 0
     here = points_again(table.sampling).merge(table.runs.loc[[2], list(ranges)])  # equal points are one run
-    assert found.notes[-1].startswith(f"Sensitivity of m: {len(here)} of 12 points are not complete")
+    assert found.notes[-1].startswith(f"Sensitivity of m: no indices, because {len(here)} of 12 points lack")
 
 
 def test_arms_are_averaged_and_a_note_says_so():
@@ -78,7 +78,7 @@ def test_arms_are_averaged_and_a_note_says_so():
     table.runs["m"] *= np.where(table.runs["arm"] == "a", 1.0, 3.0)
     found = analyse(table, [])
     assert values_of(found.sensitivity, "mu_star") == pytest.approx({"x": 2, "y": 0})
-    assert "Sensitivity: at each point the mean over all arms counts." in found.notes
+    assert "Sensitivity: values are means over all arms." in found.notes
 
 
 @pytest.mark.parametrize("kind", ["sobol", "morris"])
@@ -98,7 +98,7 @@ def test_a_point_without_one_of_its_arms_is_not_complete(kind, gap):
         table = replace(table, runs=table.runs.drop(index=3))
     found = analyse(table, [])
     assert set(found.sensitivity["measure"]) == ({"other"} if gap == "no such measure" else set())
-    assert any(note.startswith(f"Sensitivity of m: {len(here)} of ") for note in found.notes)
+    assert any(note.startswith(f"Sensitivity of m: no indices, because {len(here)} of ") for note in found.notes)
 
 
 def test_whole_numbers_are_found_again_and_equal_points_need_one_run():
@@ -120,7 +120,7 @@ def test_points_that_were_rounded_afterwards_are_found_too():
 def test_an_outcome_that_is_the_same_everywhere_has_no_indices():
     found = analyse(sampled("sobol", 8, CUBE, lambda x: np.full(len(x), 0.1)), [])
     assert len(found.sensitivity) == 0
-    assert "Sensitivity of m: it hardly differs between points, so there is nothing to explain." in found.notes
+    assert "Sensitivity of m: no indices, because it hardly differs between points." in found.notes
     table = sampled("sobol", 8, CUBE, lambda x: np.full(len(x), 0.1))
     crossed = points_again(table.sampling).iloc[1]
     table.runs.loc[(table.runs[list(CUBE)] == crossed).all(axis=1), "m"] = 5.0  # only where one factor was exchanged

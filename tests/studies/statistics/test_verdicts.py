@@ -235,9 +235,9 @@ def test_a_study_tests_an_equality_seed_by_seed_with_a_margin_in_percent_of_the_
 
 def test_a_difference_without_variation_has_the_p_of_its_signs_or_of_dealing_out_its_runs():
     inside, at, beyond = (tost((np.full(5, 0.2),), margin) for margin in (0.3, 0.2, 0.1))
-    assert (inside.p, inside.p_apart, inside.beyond) == (0.5**5, 1, False)
-    assert (at.p, at.p_apart, at.beyond) == (1, 1, False)
-    assert (beyond.p, beyond.p_apart, beyond.beyond) == (1, 2 * 0.5**5, True)
+    assert (inside.p, inside.p_beyond, inside.beyond) == (0.5**5, 1, False)
+    assert (at.p, at.p_beyond, at.beyond) == (1, 1, False)
+    assert (beyond.p, beyond.p_beyond, beyond.beyond) == (1, 2 * 0.5**5, True)
     assert tost((np.full(5, 4.0), np.full(3, 4.5)), 1.0).p == 1 / 56
     assert np.isnan(tost((np.full(4, 0.2),), 0.3).low)
 
@@ -245,11 +245,11 @@ def test_a_difference_without_variation_has_the_p_of_its_signs_or_of_dealing_out
 def test_that_a_difference_is_larger_than_the_margin_is_tested_against_its_nearer_end():
     left, right = noise(1, 20) + 3, noise(2, 20) * 2
     paired, unpaired = tost((left - right,), 0.2), tost((right, left), 0.2)
-    assert paired.p_apart == pytest.approx(stats.ttest_1samp(left - right, 0.2).pvalue)
-    assert unpaired.p_apart == pytest.approx(stats.ttest_ind(right + 0.2, left, equal_var=False).pvalue)
+    assert paired.p_beyond == pytest.approx(stats.ttest_1samp(left - right, 0.2).pvalue)
+    assert unpaired.p_beyond == pytest.approx(stats.ttest_ind(right + 0.2, left, equal_var=False).pvalue)
     assert (paired.beyond, unpaired.beyond) == (True, True)
     within = tost((left - right,), 9.0)
-    assert (within.p_apart, within.beyond) == (1, False)
+    assert (within.p_beyond, within.beyond) == (1, False)
 
 
 def test_runs_that_are_identical_seed_by_seed_are_the_same_and_others_are_not():

@@ -47,8 +47,8 @@ def test_what_is_changed_missing_or_added_is_said_in_a_line_each(whole, tmp_path
     del lost["rounds.parquet"], lost["versions.json"]
     faults = check(written(tmp_path, lost | {"config.yaml": b"other", "more.txt": b"?"})).faults
     assert faults == (
-        "versions.json: is missing: an archive of a run has it",
-        "config.yaml: was changed (its SHA-256 is not that in manifest-sha256.txt)",
+        "versions.json: is missing from an archive of a run",
+        "config.yaml: was changed (its SHA-256 differs from manifest-sha256.txt)",
         "rounds.parquet: is missing",
         "versions.json: is missing",
         "more.txt: was added (not in manifest-sha256.txt)",
@@ -79,7 +79,7 @@ def test_a_name_that_leads_out_of_the_folder_is_refused_before_anything_is_writt
         entry = zipfile.ZipInfo("placeholder")
         entry.filename = entry.orig_filename = name
         packed.writestr(entry, b"harm")
-    with pytest.raises(DataError, match=r"leads out of|is no name of a file"):
+    with pytest.raises(DataError, match=r"leads out of|is not a valid name"):
         check(file, out=tmp_path / "there")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["bad.zip"]
 
@@ -103,7 +103,7 @@ def test_a_zip_that_is_damaged_anywhere_is_a_line_and_never_a_traceback(whole, t
             check(bad)
     for end in (0, 10, len(raw) // 2, len(raw) - 5):
         bad.write_bytes(raw[:end])
-        with pytest.raises(DataError, match="is no archive"):
+        with pytest.raises(DataError, match="is not an archive"):
             check(bad)
 
 
@@ -127,7 +127,7 @@ def test_the_folder_of_an_archive_is_checked_as_the_archive_and_no_link_in_it_is
     check(written(tmp_path, whole), out=there)
     assert check(there).faults == ()
     (there / "rounds.parquet").write_bytes(b"other")
-    assert check(there).faults == ("rounds.parquet: was changed (its SHA-256 is not that in manifest-sha256.txt)",)
+    assert check(there).faults == ("rounds.parquet: was changed (its SHA-256 differs from manifest-sha256.txt)",)
     (there / "rounds.parquet").unlink()
     (there / "rounds.parquet").symlink_to("/etc/passwd")
     with pytest.raises(DataError, match=r"rounds\.parquet: is a link"):

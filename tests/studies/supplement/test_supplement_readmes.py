@@ -60,7 +60,7 @@ def test_a_study_whose_base_names_a_file_is_made_anew_with_that_file(jobs, tmp_p
     there = tmp_path / "elsewhere" / "there"
     readme = unpacked(made, there)
     promise = "`prism study run study.yaml --out ../again` in this folder"
-    assert f"{promise}{', once you have put there what is not in here' if keep == 'measures' else ''}." in readme
+    assert f"{promise}{' after adding the files that are not included' if keep == 'measures' else ''}." in readme
     monkeypatch.chdir(there)
     packed = there / "inputs" / "posts-texts.csv"
     assert packed.is_file() == (keep == "tables")

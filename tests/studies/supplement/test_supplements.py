@@ -108,7 +108,7 @@ def test_neither_paths_of_the_machine_nor_keys_are_in_an_archive(with_data, tmp_
 def test_data_that_were_left_out_are_named_and_a_replay_says_what_is_missing(with_data, tmp_path):
     packed = archive(with_data, data=False)
     assert packed.left_out == (
-        "network.edges: edges.csv: own data were to be left out; a replay needs it as inputs/network-edges.csv",
+        "network.edges: edges.csv: left out on request; a replay needs it as inputs/network-edges.csv",
     )
     checked = check_archive(packed.file, unpack_to=tmp_path / "there")
     assert (checked.faults, checked.left_out) == ((), packed.left_out)
@@ -129,7 +129,7 @@ def test_what_a_folder_from_elsewhere_names_outside_of_itself_is_not_packed(with
 
 def test_data_that_were_changed_after_the_run_are_not_packed_as_its_own(with_data, tmp_path):
     (tmp_path / LONG / "at home" / "edges.csv").write_text("src,dst\na,b\n")
-    with pytest.raises(DataError, match="is not what it was: put it back"):
+    with pytest.raises(DataError, match="has changed: restore it"):
         archive(with_data)
 
 
@@ -149,7 +149,7 @@ def test_a_run_with_a_ledger_is_repeated_elsewhere_without_its_llm_and_not_packe
     packed.file.unlink()
     with closing(sqlite3.connect(made.run_dir / "decisions.sqlite")) as db, db:
         db.execute("update answers set raw = raw || ?", (SECRET,))
-    with pytest.raises(DataError, match=r"decisions\.sqlite: an answer holds a key or password"):
+    with pytest.raises(DataError, match=r"decisions\.sqlite: an answer contains a key or password"):
         archive(made)
     assert not packed.file.exists()
 
@@ -173,7 +173,7 @@ def test_a_run_of_nations_is_repeated_elsewhere(tmp_path):
     packed = archive(made)
     check_archive(packed.file, unpack_to=tmp_path / "there")
     assert replay(tmp_path / "there").equal
-    assert packed.left_out == ("odd.md: the ODD protocol is written of platforms, not of nations",)
+    assert packed.left_out == ("odd.md: only platforms have an ODD protocol",)
 
 
 @pytest.mark.slow
@@ -280,27 +280,27 @@ def test_two_files_of_one_name_stay_two_and_no_folder_is_told(jobs, tmp_path, ke
 def test_what_was_given_in_python_is_told_and_no_replay_is_promised(tmp_path):
     made = run(nested(SMALL), out=tmp_path / "runs", pictures=False, chart=social_chart)
     packed = archive(made)
-    assert packed.left_out[0].startswith("a chart, agents or a reasoner that were given in Python")
+    assert packed.left_out[0].startswith("a chart, agents or a reasoner passed in Python")
     assert "prism replay ." not in texts(packed.file)["README.md"]
 
 
 def test_a_word_of_a_configuration_that_had_to_go_is_told(with_data, tmp_path, monkeypatch):
     monkeypatch.setenv("SOME_TOKEN", "dst_follows_src")
     assert archive(with_data).left_out == (
-        "network.direction: what looks like a path or a key was taken out of it; a replay needs it",
+        "network.direction: text like a path or a key was removed; a replay needs it",
     )
 
 
 def test_what_is_no_run_and_no_study_or_has_no_end_is_refused_in_one_line(with_data, tmp_path):
     (tmp_path / "empty").mkdir()
-    with pytest.raises(DataError, match=r"empty: holds neither a run \(manifest\.json\) nor a study"):
+    with pytest.raises(DataError, match=r"empty: is neither a run \(manifest\.json\) nor a study"):
         archive(tmp_path / "empty")
     (tmp_path / "mine.zip").write_text("not yours")
-    with pytest.raises(DataError, match=r"mine\.zip: is there, and is no archive of PRISM"):
+    with pytest.raises(DataError, match=r"mine\.zip: exists and is not an archive of PRISM"):
         archive(with_data, out=tmp_path / "mine.zip")
-    with pytest.raises(DataError, match="lies in the folder of a run"):
+    with pytest.raises(DataError, match="is in the folder of a run"):
         archive(with_data, out=with_data.run_dir / "inside.zip")
     manifest = with_data.run_dir / "manifest.json"
     manifest.write_text(json.dumps(json.loads(manifest.read_text()) | {"status": "running"}))
-    with pytest.raises(DataError, match="has not come to its end"):
+    with pytest.raises(DataError, match="did not finish"):
         archive(with_data)

@@ -11,7 +11,7 @@ import pytest
 from prism_mesa.errors import DataError
 from prism_mesa.studies.measures.catalogue import MEASURES
 from prism_mesa.studies.measures.rhythms import USED_WINDOWS
-from prism_mesa.studies.validation.real import carried, load_real_values
+from prism_mesa.studies.validation.real import built_in_values, load_real_values
 from prism_mesa.studies.validation.targets import CASCADES, RANGE_FROM, SIZES, SOURCES, TARGETS, targets_fitted
 
 DATA = Path(__file__).parents[4] / "shared" / "data"
@@ -60,7 +60,7 @@ def test_what_was_fitted_may_be_named():
 
 
 def test_carried_curves_agree_with_carried_values():
-    real = carried()
+    real = built_in_values()
     assert 1 - SIZES[2] == pytest.approx(real.values["post_size_1"], abs=1e-3)
     assert SIZES[2] - SIZES[3] == pytest.approx(real.values["post_size_2"], abs=1e-3)
     shares, held = real.curves["activity"]
@@ -72,7 +72,7 @@ def test_carried_curves_agree_with_carried_values():
 
 @here
 def test_carried_values_are_those_of_the_data():
-    real, known = load_real_values(DATA), carried()
+    real, known = load_real_values(DATA), built_in_values()
     assert len(real.computed) == 29
     for measure in real.computed:
         assert real.values[measure] == pytest.approx(known.values[measure], rel=0.005), measure
@@ -97,7 +97,7 @@ def test_persons_are_asked_after_as_many_windows_as_in_the_data():
         ("size,n\n1,2\n2,\n", "column 'n': line 3"),
         ("", "cannot be read as CSV"),
         ("size,n\n1,2.5\n", "give whole numbers"),
-        ("size,n\n1,1000000000000\n", "column 'n' adds up to 1,000,000,000,000"),
+        ("size,n\n1,1000000000000\n", "column 'n': must add up to"),
         ("size,n\n" + "1," * 300_000, "cannot be read as CSV"),
         (gzip.compress(b"activity_level,mu\n" + b"3,0.5\n" * 1000)[:-20], r"users\.csv\.gz: cannot be read as CSV"),
     ],
@@ -134,6 +134,6 @@ def test_a_folder_with_some_data_gives_what_is_there(tmp_path):
     assert real.values["post_size_1"] == 0.8
     assert real.values["post_size_100"] == 0.01
     assert real.values["post_top_1"] == pytest.approx(119 / 138)
-    assert real.values["window_liked"] == carried().values["window_liked"]
+    assert real.values["window_liked"] == built_in_values().values["window_liked"]
     assert "post_size_1" in real.computed
     assert "window_liked" not in real.computed

@@ -8,21 +8,21 @@ import pytest
 from scipy import stats
 
 from prism_mesa.runs.config import Config
-from prism_mesa.studies.validation.real import carried
+from prism_mesa.studies.validation.real import built_in_values
 from prism_mesa.studies.validation.targets import TARGETS
-from prism_mesa.studies.validation.validation import as_json, prepared, target_rows, why_not
+from prism_mesa.studies.validation.validation import as_json, target_rows, why_not, with_records
 
 MEASURES = [target.measure for target in TARGETS]
 LARGE = {"agents": {"n": 60_000}, "rounds": 144, "clock": {"round_minutes": 30}, "network": {"mean_degree": 300}}
 
 
 def table(**columns):
-    real = {name: [value] * 4 for name, value in carried().values.items()}
+    real = {name: [value] * 4 for name, value in built_in_values().values.items()}
     return pd.DataFrame({**real, **columns, "status": "done"})
 
 
 def rows(runs, excused=lambda target: ""):
-    return {row.target.measure: row for row in target_rows(runs, carried(), excused)}
+    return {row.target.measure: row for row in target_rows(runs, built_in_values(), excused)}
 
 
 def test_real_values_are_inside():
@@ -101,7 +101,7 @@ CLOCKS = ("view_half_life", "silent_after_day")
         ({"rounds": 119}, CLOCKS, "59.5 hours"),
         (HOURS_AND_A_HALF, CLOCKS, "90 minutes"),
         (HOURS_AND_A_HALF, ("window_liked", "delay_median"), "90 minutes"),
-        (HOURS_AND_A_HALF, ("hours_r",), "90 minutes: too long to tell hours"),
+        (HOURS_AND_A_HALF, ("hours_r",), "90 minutes: too long for hours"),
         ({"followees": 20}, ("post_size_mean",), "20 followees"),
         ({"rounds": 20}, OF_AGENTS, "10 hours: less than a day (at least 48 rounds)"),
         ({"agents": {"n": 50}}, ("window_liked", "post_reshares"), "50 agents: too few"),
@@ -146,7 +146,7 @@ def test_a_small_graph_has_reshares_per_post_and_windows_only(tmp_path):
 
 def test_a_validation_counts_views_by_itself_and_keeps_what_the_configuration_says():
     def views(**values):
-        return prepared(Config.model_validate(values)).records.views
+        return with_records(Config.model_validate(values)).records.views
 
     assert views(agents={"n": 500}) == 1
     assert views(agents={"n": 120_000}) == 0.05

@@ -7,7 +7,7 @@ from typing import Any, Final
 from pydantic import Field
 
 from prism_mesa.errors import ChartError, DataError, counted, did_you_mean, one_line
-from prism_mesa.markup import card_of, chip_of, joined_of, note_of, shown_or_plain, table_of
+from prism_mesa.markup import card_html, chip_html, html_or_repr, joined_html, note_html, table_html
 from prism_mesa.params import Params
 from prism_mesa.snapshot import Plain, Restorable
 from prism_mesa.statechart.guards import Expression
@@ -94,7 +94,7 @@ class ChartDefinition(Restorable):
         size = f"{counted(len(self.states), 'state')}, {counted(len(self.transitions), 'transition')}"
         return f"<{type(self).__name__} {self.name}: {size}>"
 
-    @shown_or_plain
+    @html_or_repr
     def _repr_html_(self) -> str:
         size = f"{counted(len(self.states), 'state')}, {counted(len(self.transitions), 'transition')}"
         alike: dict[tuple[str, str, AgentState | None], list[AgentState]] = {}
@@ -106,20 +106,20 @@ class ChartDefinition(Restorable):
                 self._chips(sources),
                 trigger,
                 guard,
-                "?" if target is None else chip_of(STATE_COLORS[target], target.value),
+                "?" if target is None else chip_html(STATE_COLORS[target], target.value),
             )
             for (trigger, guard, target), sources in alike.items()
         ]
         oracle = "" if self.oracle_enabled else "; the oracle is off: of several targets the first is taken"
         start = f"begins in {self.initial.value}; ? is the oracle's choice{oracle}. draw_chart(chart) draws it."
-        table = table_of(("state", "trigger", "if", "next"), rows)
-        return card_of("chart", self.name, table, note_of(start), about=size)
+        table = table_html(("state", "trigger", "if", "next"), rows)
+        return card_html("chart", self.name, table, note_html(start), remark=size)
 
     def _chips(self, sources: Sequence[AgentState]) -> str:
         rest = self.states - set(sources)
         if len(sources) > 2 and len(rest) == 1:
             return f"any but {next(iter(rest)).value}"
-        return joined_of([chip_of(STATE_COLORS[state], state.value) for state in STATES if state in sources])
+        return joined_html([chip_html(STATE_COLORS[state], state.value) for state in STATES if state in sources])
 
     def label(self, t: Transition, default: str = "") -> tuple[str, str]:
         """Return a transition's trigger and guard as text; `default` follows timeouts without ticks of their own."""

@@ -1,15 +1,14 @@
 """The summary of a run that a notebook displays."""
 
-from collections.abc import Mapping
 from typing import Final
 
-from prism_mesa.markup import bar_of, card_of, facts_of, note_of
+from prism_mesa.markup import bar_html, card_html, facts_html, note_html
 from prism_mesa.runs.lifecycle import RunResult
 from prism_mesa.statechart import STATE_COLORS
 from prism_mesa.view.summaries import economy_lines, run_lines
 
-_LEFT_OUT: Final = frozenset(("run", "states", "network", "time", "memory", "pictures", "next"))
-"""Lines of the summary that a card has in another form, or not at all."""
+_OMITTED: Final = frozenset(("run", "states", "network", "time", "memory", "pictures", "next"))
+"""Lines of the summary that a card shows in another form, or not at all."""
 
 
 def run_html(result: RunResult) -> str:
@@ -18,20 +17,15 @@ def run_html(result: RunResult) -> str:
     Raises:
         LookupError: If the summary lacks a part. A damaged summary may also raise ValueError or TypeError.
     """
-    caption, name = result.summary, result.run_dir.name
-    state = result.state or result.status
-    if not caption:
-        return card_of("run", name, note_of(result.run_dir), about=state)
-    lines = economy_lines(caption) if "nations" in caption else run_lines(caption)
-    facts = facts_of([(what, text) for what, text in lines if what not in _LEFT_OUT])
-    states = caption.get("state_shares")
-    parts = (_states(states) if states else "", facts, note_of(result.run_dir))
-    return card_of("run", name, *parts, about=f"{state}, seed {caption['seed']}")
-
-
-def _states(shares: Mapping[str, float]) -> str:
-    """Return the shares of agent-ticks by state as a bar, with labels for the larger ones below."""
-    order = [(state.value, color, float(shares.get(state.value, 0.0))) for state, color in STATE_COLORS.items()]
-    largest = sorted((share, name) for name, _, share in order if share >= 0.005)[::-1]
-    words = ", ".join(f"{name} {share:.1%}" for share, name in largest)
-    return bar_of(order) + note_of(f"agent-ticks: {words}")
+    summary, remark = result.summary, result.state or result.status
+    parts = [note_html(result.run_dir)]
+    if summary:
+        remark += f", seed {summary['seed']}"
+        lines = economy_lines(summary) if "nations" in summary else run_lines(summary)
+        parts.insert(0, facts_html((name, text) for name, text in lines if name not in _OMITTED))
+    if shares := summary.get("state_shares"):
+        bars = [(state.value, color, float(shares.get(state.value, 0.0))) for state, color in STATE_COLORS.items()]
+        largest = sorted((share, name) for name, _, share in bars if share >= 0.005)[::-1]
+        label = ", ".join(f"{name} {share:.1%}" for share, name in largest)
+        parts.insert(0, bar_html(bars) + note_html(f"agent-ticks: {label}"))
+    return card_html("run", result.run_dir.name, *parts, remark=remark)

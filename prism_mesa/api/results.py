@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from prism_mesa.studies.result import StudyResult
     from prism_mesa.view.plots.cascades import Real
     from prism_mesa.view.plots.engagement import Kind, Per
-    from prism_mesa.view.plots.homophily import Tied
     from prism_mesa.view.plots.inequality import Shared
+    from prism_mesa.view.plots.network import Tied
 
 WIDE = 17.0
 """Centimetres: the width of a page; a column has 8.5."""
@@ -111,8 +111,8 @@ class RunPlots(Plots):
         return timeline_figure(self._source.run_dir, agent, rounds=rounds, ax=ax, width=width)
 
     def homophily(self, *, what: "Tied" = "follows", ax: "Axes | None" = None, width: float = WIDE) -> "Figure":
-        """Return ties between groups of agents; see `view.plots.homophily.homophily_figure`."""
-        from prism_mesa.view.plots.homophily import homophily_figure
+        """Return ties between groups of agents; see `view.plots.network.homophily_figure`."""
+        from prism_mesa.view.plots.network import homophily_figure
 
         return homophily_figure(self._source.run_dir, what=what, ax=ax, width=width)
 
@@ -129,8 +129,8 @@ class RunPlots(Plots):
         return oracle_figure(self._source.run_dir, ax=ax, width=width)
 
     def opinions(self, *, ax: "Axes | None" = None, width: float = WIDE) -> "Figure":
-        """Return the distribution of stances by round; see `view.plots.opinions.opinions_figure`."""
-        from prism_mesa.view.plots.opinions import opinions_figure
+        """Return the distribution of stances by round; see `view.plots.states.opinions_figure`."""
+        from prism_mesa.view.plots.states import opinions_figure
 
         return opinions_figure(self._source, ax=ax, width=width)
 

@@ -51,7 +51,7 @@ def test_a_study_has_a_line_for_each_condition_with_a_band_over_its_seeds(tmp_pa
 def test_runs_of_a_group_differ_in_their_seed_only(tmp_path):
     table = rounds_table(2)
     same = [kept_run(tmp_path / str(seed), seed=seed, rounds=table) for seed in (1, 2)]
-    assert [(group.label, group.n_seeds) for group in to_groups({"both": same, "one": same[0]})] == [
+    assert [(group.label, len(group.runs)) for group in to_groups({"both": same, "one": same[0]})] == [
         ("both", 2),
         ("one", 1),
     ]
@@ -61,7 +61,7 @@ def test_runs_of_a_group_differ_in_their_seed_only(tmp_path):
     again = kept_run(tmp_path / "again", seed=2, rounds=table)
     with pytest.raises(DataError, match=r"2 and again have the same seed, 2: give one of them"):
         to_groups([*same, again])
-    with pytest.raises(DataError, match="2 runs given: this figure is of one"):
+    with pytest.raises(DataError, match="2 runs given: this figure shows one"):
         one_run(same)
 
 

@@ -18,7 +18,7 @@ from prism_mesa.social.user_objects import objects_named
 from prism_mesa.studies.measures.catalogue import measured
 from prism_mesa.studies.measures.finished import finished_run
 from prism_mesa.view.plots.drawing import draw_run
-from prism_mesa.view.plots.opinions import opinions_figure
+from prism_mesa.view.plots.states import opinions_figure
 from prism_mesa.view.summaries import run_lines
 
 QUIET = {"pictures": False}

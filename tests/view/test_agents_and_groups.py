@@ -18,7 +18,7 @@ from prism_mesa.llm.ledger import AskedRow, StoredAnswer
 from prism_mesa.runs.social import run
 from prism_mesa.statechart import STATE_COLORS, AgentState
 from prism_mesa.view.plots.feeds import feeds_figure
-from prism_mesa.view.plots.homophily import homophily_figure, mixing, ratios
+from prism_mesa.view.plots.network import homophily_figure, mixing, ratios
 from prism_mesa.view.plots.network import network_by_attribute_figure
 from prism_mesa.view.plots.oracle import oracle_figure, wilson
 from prism_mesa.view.plots.sources import one_run
@@ -148,7 +148,7 @@ def test_the_oracle_is_held_against_what_agents_did_in_bins_with_wilsons_interva
 
 def test_an_oracle_that_was_never_asked_for_probabilities_cannot_be_drawn(tmp_path):
     folder = kept_run(tmp_path / "run", posts=posts_table([1]))
-    with pytest.raises(DataError, match=r"has no decisions.sqlite: what the oracle said is not kept"):
+    with pytest.raises(DataError, match=r"has no decisions.sqlite: the oracle's answers are not kept"):
         oracle_figure(folder)
     with Ledger(folder / "decisions.sqlite") as ledger:
         ledger.write([], [])

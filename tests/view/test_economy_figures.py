@@ -95,5 +95,5 @@ def test_responses_have_a_panel_for_each_indicator_of_the_nation_whose_rate_rise
     _, held, taylor = figure.axes[1].lines
     assert (held.get_ydata().tolist(), taylor.get_ydata().tolist()) == ([10.0, 11.0, 12.0], [11.0, 12.0, 13.0])
     assert figure_caption(figure).startswith(
-        "Ann: what a policy rate that is one point higher for a year changes there"
+        "Ann: effects of a policy rate that is one point higher for a year"
     )

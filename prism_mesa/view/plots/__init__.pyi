@@ -13,12 +13,12 @@ from .economy import responses_figure as responses_figure
 from .engagement import engagement_figure as engagement_figure
 from .feeds import feeds_figure as feeds_figure
 from .files import save as save
-from .homophily import homophily_figure as homophily_figure
 from .inequality import lorenz_figure as lorenz_figure
+from .network import homophily_figure as homophily_figure
 from .network import network_by_attribute_figure as network_by_attribute_figure
 from .network import network_figure as network_figure
-from .opinions import opinions_figure as opinions_figure
 from .oracle import oracle_figure as oracle_figure
+from .states import opinions_figure as opinions_figure
 from .states import states_figure as states_figure
 from .style import figure_caption as figure_caption
 from .survey import draw_survey as draw_survey

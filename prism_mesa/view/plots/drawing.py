@@ -7,8 +7,7 @@ from prism_mesa.view.plots.cascades import cascades_figure
 from prism_mesa.view.plots.engagement import engagement_figure
 from prism_mesa.view.plots.files import save_figures
 from prism_mesa.view.plots.network import network_figure
-from prism_mesa.view.plots.opinions import opinions_figure
-from prism_mesa.view.plots.states import states_figure
+from prism_mesa.view.plots.states import opinions_figure, states_figure
 
 
 def draw_run(run_dir: str | Path, *, partly: bool = False) -> list[Path]:

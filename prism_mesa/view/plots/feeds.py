@@ -14,11 +14,11 @@ from prism_mesa.errors import ConfigError, DataError, counted
 from prism_mesa.runs.measures import gini
 from prism_mesa.studies.statistics.significance import interval
 from prism_mesa.view.plots import style as look
-from prism_mesa.view.plots.sources import Drawable, Group, RunTables, to_groups
+from prism_mesa.view.plots.sources import ENGAGEMENTS, Drawable, Group, RunTables, to_groups
 
 type Floats = npt.NDArray[np.float64]
-
-_ENGAGEMENTS: Final = ["likes", "replies", "reshares"]
+type Values = Sequence[Mapping[int, float]]
+"""An outcome by seed, for each group."""
 
 
 def feeds_figure(
@@ -46,108 +46,98 @@ def feeds_figure(
         raise ConfigError("feeds: several outcomes have a row each: name one (outcome=...), or give no ax")
     if len(groups) < 2:
         raise DataError("feeds: give at least two groups of runs by label, or a study with several conditions")
-    measured = _measured(groups, [outcome] if outcome else list(OUTCOMES))
+    outcomes = _measured(groups, [outcome] if outcome else list(OUTCOMES))
+    labels = [group.label for group in groups]
     if ax is not None:
-        panel, (name, values) = look.open_panel(ax, width), next(iter(measured.items()))
-        _differences(panel.axes, values, look.short_labels([group.label for group in groups], 22, 2), bare=False)
-        panel.title(f"{name}, less {groups[0].label}")
-        panel.caption(_caption(groups, measured))
+        [(name, values)] = outcomes.items()
+        panel = look.open_panel(ax, width, f"{name}, less {labels[0]}")
+        _draw_differences(panel.axes, values, look.short_labels(labels, 22, 2))
+        panel.caption(_caption(labels[0], outcomes))
         return panel.figure
     narrow = look.is_narrow(width)
-    figure = look.new_figure(width, (1.7 + 0.4 * len(groups)) * len(measured) + 2.4)
-    grid = figure.subplots(len(measured), 2, squeeze=False, sharex=False)
-    names = look.short_labels([group.label for group in groups], 14 if narrow else 22, 2)
-    for (left, right), (name, values) in zip(grid, measured.items(), strict=True):
-        _runs(left, values, names)
-        _differences(right, values, names, bare=True)
-        for axes in (left, right):
-            look.tidy(axes, grid="x")
+    figure = look.new_figure(width, (1.7 + 0.4 * len(groups)) * len(outcomes) + 2.4)
+    grid = figure.subplots(len(outcomes), 2, squeeze=False)
+    names = look.short_labels(labels, 14 if narrow else 22, 2)
+    for (left, right), (name, values) in zip(grid, outcomes.items(), strict=True):
+        _draw_runs(left, values, names)
+        _draw_differences(right, values, [""] * len(names))
+        for axes, title in ((left, fill(name, 22 if narrow else 60)), (right, "")):
+            look.tidy(axes, title, grid="x")
             axes.xaxis.set_major_locator(MaxNLocator(3 if narrow else 5))
-        left.set_title(fill(name, 22 if narrow else 60), loc="left", fontsize=look.TEXT)
-    grid[0][1].set_title(
-        look.short_labels([f"less {groups[0].label}"], 20 if narrow else 50)[0], loc="right", fontsize=look.TEXT
-    )
-    look.write_caption(figure, _caption(groups, measured), width)
+    [base] = look.short_labels([f"less {labels[0]}"], 20 if narrow else 50)
+    grid[0][1].set_title(base, loc="right", fontsize=look.TEXT)
+    look.write_caption(figure, _caption(labels[0], outcomes), width)
     return figure
 
 
-def _measured(groups: Sequence[Group], outcomes: Sequence[str]) -> dict[str, list[dict[int, float]]]:
-    """Return outcomes by group and seed, those that the tables of all runs can give."""
-    measured = {}
-    for name in outcomes:
-        table, make = OUTCOMES[name]
+def _measured(groups: Sequence[Group], names: Sequence[str]) -> dict[str, Values]:
+    """Return the outcomes that the tables of all runs can give."""
+    outcomes: dict[str, Values] = {}
+    for name in names:
+        table, measure = OUTCOMES[name]
         if all(group.has(table) for group in groups):
-            by_group = [{run.seed: make(run) for run in group.runs} for group in groups]
-            if np.isfinite([value for by_seed in by_group for value in by_seed.values()]).any():
-                measured[name] = by_group
-    if not measured:
-        missing = f"what it keeps does not tell {' or '.join(outcomes)}"
+            values = [{run.seed: measure(run) for run in group.runs} for group in groups]
+            if np.isfinite([value for by_seed in values for value in by_seed.values()]).any():
+                outcomes[name] = values
+    if not outcomes:
+        missing = f"its tables do not give {' or '.join(names)}"
         raise DataError(f"{groups[0].runs[0].name}: {missing}: nothing to compare")
-    return measured
+    return outcomes
 
 
-def _caption(groups: Sequence[Group], measured: Mapping[str, Sequence[Mapping[int, float]]]) -> str:
+def _caption(base: str, outcomes: Mapping[str, Values]) -> str:
     """Return a caption with the number of pairs."""
-    least = min(_paired(first, other)[0].size for first, *others in measured.values() for other in others)
+    least = min(_paired(first, other)[0].size for first, *others in outcomes.values() for other in others)
     seeds = f"n = {counted(least, 'pair')} of runs with the same seed"
     bars = "bars: the mean and its 95 % interval, paired by seed" if least > 1 else "one pair has no interval"
-    less = f"differences are each condition less {groups[0].label}, {seeds}; {bars}."
-    return f"Each mark is a run, or a difference of two; those of a seed are joined; {less}"
+    differences = f"differences are each condition less {base}, {seeds}; {bars}"
+    return f"Each mark is a run, or a difference of two; lines join runs of the same seed; {differences}."
 
 
 def _paired(base: Mapping[int, float], other: Mapping[int, float]) -> tuple[Floats, Floats]:
     """Return the values of both sides for their common seeds."""
-    both = [seed for seed in base if seed in other and np.isfinite(base[seed]) and np.isfinite(other[seed])]
-    return np.array([base[seed] for seed in both]), np.array([other[seed] for seed in both])
+    seeds = [seed for seed in base if seed in other and np.isfinite([base[seed], other[seed]]).all()]
+    return np.array([base[seed] for seed in seeds]), np.array([other[seed] for seed in seeds])
 
 
-def _runs(axes: Axes, values: Sequence[Mapping[int, float]], names: Sequence[str]) -> None:
+def _draw_row(axes: Axes, values: Floats, place: int, shift: float, **style: Any) -> None:
+    """Draw values as a row of a group's marks."""
+    marker, color = look.series_marker(place), look.series_color(place)
+    axes.plot(values, np.full(len(values), place + shift), marker, color=color, ls="", **style)
+
+
+def _draw_runs(axes: Axes, values: Values, names: Sequence[str]) -> None:
     """Draw the runs of each group as a row of marks, joined by seed."""
     for seed in dict.fromkeys(seed for by_seed in values for seed in by_seed):
-        known = [(by_seed[seed], place) for place, by_seed in enumerate(values) if seed in by_seed]
-        axes.plot(*np.array(known).T, color=look.GREY, lw=0.5, alpha=0.6, zorder=1)
-    style: dict[str, Any] = {"ms": 3.5, "alpha": 0.8, "ls": "", "zorder": 2}
+        points = [(by_seed[seed], place) for place, by_seed in enumerate(values) if seed in by_seed]
+        axes.plot(*np.array(points).T, color=look.GREY, lw=0.5, alpha=0.6, zorder=1)
     for place, by_seed in enumerate(values):
-        axes.plot(
-            [*by_seed.values()],
-            [place] * len(by_seed),
-            look.series_marker(place),
-            color=look.series_color(place),
-            **style,
-        )
+        _draw_row(axes, np.array([*by_seed.values()]), place, 0, ms=3.5, alpha=0.8, zorder=2)
     axes.set_yticks(range(len(names)), names, parse_math=False)
     axes.set_ylim(len(names) - 0.5, -0.5)
 
 
-def _differences(axes: Axes, values: Sequence[Mapping[int, float]], names: Sequence[str], *, bare: bool) -> None:
+def _draw_differences(axes: Axes, values: Values, names: Sequence[str]) -> None:
     """Draw the difference of each group from the first by seed, with the mean and its interval."""
     axes.axvline(0, color=look.GREY, lw=0.8, ls=":")
     for place, other in enumerate(values[1:], 1):
         left, right = _paired(values[0], other)
-        beyond = right - left
-        axes.plot(
-            beyond,
-            [place - 0.17] * len(beyond),
-            look.series_marker(place),
-            color=look.series_color(place),
-            ms=3,
-            alpha=0.7,
-            ls="",
-        )
-        if len(beyond):
-            low, high = interval(beyond[:, None], np.maximum(np.abs(left), np.abs(right)).max(initial=0.0))
+        differences = right - left
+        _draw_row(axes, differences, place, -0.17, ms=3, alpha=0.7)
+        if len(differences):
+            low, high = interval(differences[:, None], np.maximum(np.abs(left), np.abs(right)).max(initial=0.0))
             axes.plot([low[0], high[0]], [place + 0.17] * 2, color=look.INK, lw=1.6, solid_capstyle="butt")
-            axes.plot([beyond.mean()], [place + 0.17], "D", color=look.INK, ms=4)
-    axes.set_yticks(range(1, len(names)), [] if bare else list(names[1:]), parse_math=False)
+            axes.plot([differences.mean()], [place + 0.17], "D", color=look.INK, ms=4)
+    axes.set_yticks(range(1, len(names)), names[1:], parse_math=False)
     axes.set_ylim(len(names) - 0.5, -0.5)
 
 
-def _share_engaged(run: RunTables) -> float:
-    sums = run.table("rounds", ["impressions", *_ENGAGEMENTS]).sum()
-    return float(sums[_ENGAGEMENTS].sum() / sums["impressions"]) if sums["impressions"] else np.nan
+def _engagement_rate(run: RunTables) -> float:
+    sums = run.table("rounds", ["impressions", *ENGAGEMENTS]).sum()
+    return float(sums[ENGAGEMENTS].sum() / sums["impressions"]) if sums["impressions"] else np.nan
 
 
-def _seen(run: RunTables) -> float:
+def _impression_rate(run: RunTables) -> float:
     rounds = run.table("rounds", ["impressions"])["impressions"]
     n = run.n_agents * len(rounds)  # 0 for a run of a study that keeps only measures
     return float(rounds.sum()) / n if n else np.nan
@@ -158,15 +148,15 @@ def _mean_cascade(run: RunTables) -> float:
     return float(trees.loc[trees["kind"] == "post", "size"].mean())
 
 
-def _unequal(run: RunTables) -> float:
+def _impression_gini(run: RunTables) -> float:
     posts = run.table("posts", ["kind", "impressions"])
     return float(gini(posts.loc[posts["kind"] == "post", "impressions"].to_numpy(np.float64)))
 
 
 OUTCOMES: Final[Mapping[str, tuple[str, Callable[[RunTables], float]]]] = {
-    "impressions per agent and round": ("rounds", _seen),
-    "engagements per impression": ("rounds", _share_engaged),
+    "impressions per agent and round": ("rounds", _impression_rate),
+    "engagements per impression": ("rounds", _engagement_rate),
     "mean size of cascades, posts": ("cascades", _mean_cascade),
-    "Gini between posts, of their impressions": ("posts", _unequal),
+    "Gini between posts, of their impressions": ("posts", _impression_gini),
 }
-"""Outcomes: the table that they need, and what is made of it."""
+"""Outcomes: the table that they need, and the function that measures them."""

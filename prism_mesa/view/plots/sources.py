@@ -1,6 +1,6 @@
 """The sources of figures (runs, live models and studies) as tables of one shape.
 
-`to_groups` turns whatever a figure takes into groups of runs. A group has a label and one run for each seed.
+`to_groups` turns the source of a figure into groups of runs. A group has a label and one run for each seed.
 """
 
 import json
@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from prism_mesa.errors import DataError, counted, printable
+from prism_mesa.errors import DataError, printable
 from prism_mesa.params import shown
 from prism_mesa.runs.records.arrow_rows import WaitingRows
 from prism_mesa.runs.records.final_tables import agent_blocks, cascade_blocks, post_blocks
@@ -30,20 +30,22 @@ if TYPE_CHECKING:
     from prism_mesa.studies.result import StudyResult
 
 type RunTables = StoredRun | LiveRun
-"""The tables of one run, wherever they are."""
+"""The tables of one run, stored or live."""
 
 type OneRun = str | os.PathLike[str] | SocialModel
-"""A run: its result, its folder, or a model that is still going."""
+"""A run: its result, its folder, or a live model."""
 
 type Drawable = "OneRun | StudyResult | Sequence[OneRun] | Mapping[str, OneRun | StudyResult | Sequence[OneRun]]"
-"""What figures take: a run; runs that differ in their seed; a study; or several of these by label."""
+"""The source of a figure: a run; runs that differ in their seed; a study; or several of these by label."""
 
+ENGAGEMENTS: Final = ["likes", "replies", "reshares"]
+"""Columns that count engagements."""
 MOST_GROUPS: Final = 7
-"""Groups that a figure shows: more colours are not told apart."""
+"""Groups that a figure shows; more colours are hard to distinguish."""
 MOVES: Final = "moves"
 """A table that only live models have: the last changes of state of each agent (`statechart.max_history_depth`)."""
 ORACLE: Final = "the oracle"
-"""Who decided, of a run that does not say."""
+"""The decider of a run whose manifest names none."""
 _MAY_DIFFER: Final = ("seed", "name", "threads", "checkpoint_every")
 """Keys in which runs of a group may differ."""
 
@@ -72,26 +74,26 @@ class StoredRun:
     collected: Callable[[str], pd.DataFrame | None] = lambda name: None
     study_dir: Path | None = None
 
-    def _is_kept(self, table: str) -> bool:
+    def is_kept(self, table: str) -> bool:
+        """Return whether its folder has a table."""
         return self.folder is not None and has_table(self.folder, table)
 
     def has(self, table: str) -> bool:
         """Return whether it has a table, or its study has collected it."""
-        return self._is_kept(table) or self.collected(table) is not None
+        return self.is_kept(table) or self.collected(table) is not None
 
-    def table(self, name: str, columns: Sequence[str] | None = None) -> pd.DataFrame:
-        """Return a table, or only some of its columns.
+    def table(self, name: str, columns: Sequence[str]) -> pd.DataFrame:
+        """Return columns of a table.
 
         Raises:
             DataError: If it was neither kept nor collected, or is damaged.
         """
-        if self.folder is not None and (self._is_kept(name) or self.study_dir is None):
+        if self.folder is not None and (self.is_kept(name) or self.study_dir is None):
             return read_table(self.folder, name, columns)
         if (table := self.collected(name)) is None:
             hint = f"`keep: tables` or `collect: [{name}]` in the study file keeps it"
             raise DataError(f"{self.study_dir}: no table {name!r} of its runs is kept: {hint}")
-        rows = table[table["run"] == self.name].drop(columns=["run", "arm", "seed"]).reset_index(drop=True)
-        return rows if columns is None else rows[list(columns)]
+        return table.loc[table["run"] == self.name, list(columns)].reset_index(drop=True)
 
     def counts(self, name: str, by: Sequence[str]) -> pd.DataFrame:
         """Count the rows of a table by columns: `by` and `n`. Files are read in parts.
@@ -99,7 +101,7 @@ class StoredRun:
         Raises:
             DataError: As for `table`.
         """
-        if self.folder is None or not self._is_kept(name):
+        if self.folder is None or not self.is_kept(name):
             return _count([self.table(name, by)], by)
         batches = batches_of(self.folder, name, by, rows=1 << 20)
         return _count((pa.Table.from_batches([batch]).to_pandas() for batch in batches), by)
@@ -116,22 +118,15 @@ def _stored_run(folder: Path) -> StoredRun:
     # the summary comes first: a network from a file sets the number of agents, whatever `agents.n` says
     agents = config.get("agents")
     n = summary.get("agents", agents.get("n") if isinstance(agents, dict) else 0)
-    seed, by = manifest.get("seed"), manifest.get("decided_by")
+    seed, decided_by = manifest.get("seed"), manifest.get("decided_by")
     return StoredRun(
         folder,
         folder.resolve().name,
         seed if isinstance(seed, int) else -1,
         config,
         n if isinstance(n, int) else 0,
-        printable(by) if isinstance(by, str) and by else ORACLE,
+        printable(decided_by) if isinstance(decided_by, str) and decided_by else ORACLE,
     )
-
-
-def _study_run(study_dir: Path, run: str, seed: int, read: Callable[[str], pd.DataFrame | None]) -> StoredRun:
-    """Return a run of a study; `read` returns the tables that the study collects."""
-    folder = study_dir / "runs" / run
-    kept = _stored_run(folder) if (folder / MANIFEST).is_file() else StoredRun(None, run, seed, {})
-    return replace(kept, name=run, seed=seed, collected=read, study_dir=study_dir)
 
 
 def _read_collected(study_dir: Path, name: str) -> pd.DataFrame | None:
@@ -153,12 +148,11 @@ def _read_collected(study_dir: Path, name: str) -> pd.DataFrame | None:
 def _count(parts: Iterable[pd.DataFrame], by: Sequence[str]) -> pd.DataFrame:
     """Count the rows of each combination over parts of a table: columns `by` and `n`."""
     counts = [part.groupby(list(by), observed=True).size().rename("n").reset_index() for part in parts]
-    for part in counts:  # parts have different categories
-        for name in part.columns[part.dtypes == "category"]:
-            part[name] = part[name].astype(str)
     if not counts:
         return pd.DataFrame(columns=[*by, "n"])
-    return pd.concat(counts).groupby(list(by), as_index=False)["n"].sum()
+    # parts have different categories
+    texts = [part.astype(dict.fromkeys(part.select_dtypes("category"), str)) for part in counts]
+    return pd.concat(texts).groupby(list(by), as_index=False)["n"].sum()
 
 
 class LiveRun:
@@ -177,30 +171,31 @@ class LiveRun:
         self.config: Mapping[str, Any] = model.params.model_dump()
         self.n_agents = len(model.population)
         self.decided_by = printable(model.reasoner.label)
-        self._made: dict[str, Callable[[], pd.DataFrame]] = {
+        posts, ticks = model.posts, model.prism_datacollector.tables["ticks"]
+        self._builders: dict[str, Callable[[], pd.DataFrame]] = {
             "rounds": self._rounds,
-            "ticks": self._ticks,
-            "posts": lambda: _frame(post_blocks(self.model)),
-            "agents": lambda: _frame(agent_blocks(self.model)),
-            "cascades": self._cascades,
+            "ticks": lambda: pd.DataFrame({name: ticks[name] for name in ("round", "tick", *TICK_FIELDS)}),
+            "posts": lambda: _frame(post_blocks(model)),
+            "agents": lambda: _frame(agent_blocks(model)),
+            "cascades": lambda: _frame(cascade_blocks(model, cascades(posts.parent, posts.root, posts.kind))),
             MOVES: self._moves,
         }
 
     def has(self, table: str) -> bool:
         """Return whether it has a table."""
-        return table in self._made or self._recorded(table) is not None
+        return table in self._builders or self._recorded(table) is not None
 
-    def table(self, name: str, columns: Sequence[str] | None = None) -> pd.DataFrame:
-        """Return a table as in the folder of a run, or only some of its columns.
+    def table(self, name: str, columns: Sequence[str]) -> pd.DataFrame:
+        """Return columns of a table as in the folder of a run.
 
         Raises:
             DataError: If it is not recorded.
         """
-        frame = self._made[name]() if name in self._made else self._recorded(name)
+        frame = self._builders[name]() if name in self._builders else self._recorded(name)
         if frame is None:
             hint = "SocialModel(recorder=RowsInMemory(SOCIAL_TABLES)) keeps it"
             raise DataError(f"{self.name}: no table {name!r} is recorded: {hint}")
-        return frame if columns is None else frame[list(columns)]
+        return frame[list(columns)]
 
     def counts(self, name: str, by: Sequence[str]) -> pd.DataFrame:
         """Count the rows of a table by columns: `by` and `n`."""
@@ -218,14 +213,6 @@ class LiveRun:
         n = min(len(kept[name]) for name in names)  # another thread may be writing a round
         first = self.model.round + 1 - n
         return pd.DataFrame({"round": np.arange(first, first + n), **{name: kept[name][:n] for name in names}})
-
-    def _ticks(self) -> pd.DataFrame:
-        kept = self.model.prism_datacollector.tables["ticks"]
-        return pd.DataFrame({name: kept[name] for name in ("round", "tick", *TICK_FIELDS)})
-
-    def _cascades(self) -> pd.DataFrame:
-        posts = self.model.posts
-        return _frame(cascade_blocks(self.model, cascades(posts.parent, posts.root, posts.kind)))
 
     def _moves(self) -> pd.DataFrame:
         history = self.model.history
@@ -253,21 +240,11 @@ class Group:
 
     Attributes:
         label: Label of the group; empty if it is the only one.
-        runs: The runs, at least one.
+        runs: The runs, at least one, each with its own seed.
     """
 
     label: str
     runs: tuple[RunTables, ...]
-
-    @property
-    def n_seeds(self) -> int:
-        """Number of runs, each with its own seed."""
-        return len(self.runs)
-
-    @property
-    def n_agents(self) -> int:
-        """Number of agents of the first run; 0 if unknown."""
-        return self.runs[0].n_agents
 
     def has(self, table: str) -> bool:
         """Return whether all of its runs have a table."""
@@ -279,16 +256,15 @@ class Group:
         Raises:
             DataError: If a run lacks the table, or all are empty.
         """
-        parts = [run.table(name, columns) for run in self.runs]
+        parts = [run.table(name, columns).assign(seed=run.seed) for run in self.runs]
         if not any(map(len, parts)):
             raise DataError(f"{self.runs[0].name}: table {name!r} has no rows: there is nothing to draw")
-        frames = [part[list(columns)].assign(seed=run.seed) for part, run in zip(parts, self.runs, strict=True)]
-        return pd.concat(frames, ignore_index=True)[["seed", *columns]]
+        return pd.concat(parts, ignore_index=True)[["seed", *columns]]
 
     def counts(self, name: str, by: Sequence[str]) -> pd.DataFrame:
         """Count the rows of a table by columns, for all runs: `seed`, `by` and `n`."""
-        frames = [run.counts(name, by).assign(seed=run.seed) for run in self.runs]
-        return pd.concat(frames, ignore_index=True)[["seed", *by, "n"]]
+        parts = [run.counts(name, by).assign(seed=run.seed) for run in self.runs]
+        return pd.concat(parts, ignore_index=True)[["seed", *by, "n"]]
 
 
 def to_groups(drawable: Drawable) -> tuple[Group, ...]:
@@ -305,12 +281,20 @@ def to_groups(drawable: Drawable) -> tuple[Group, ...]:
     groups: list[Group] = []
     if isinstance(drawable, str | os.PathLike | SocialModel):
         return (Group("", (_run_tables(drawable),)),)
+    from prism_mesa.studies.result import StudyResult  # a result has loaded the statistics, which take long to load
+
     if isinstance(drawable, Mapping):
         for label, part in drawable.items():
             parts = to_groups(part)
             groups += [Group(f"{label}: {group.label}" if group.label else str(label), group.runs) for group in parts]
+    elif isinstance(drawable, StudyResult):
+        groups = _conditions(drawable)
+    elif isinstance(drawable, Iterable):
+        runs = tuple(_run_tables(run) for run in drawable)
+        _check_seeds(runs)
+        groups = [Group("", runs)] if runs else []
     else:
-        groups = _several(drawable)
+        raise DataError(f"give a run, a model, a study's result, or several by label, not {shown(drawable)}")
     if not groups:
         raise DataError("no run was given: there is nothing to draw")
     if len(groups) > MOST_GROUPS:
@@ -326,23 +310,23 @@ def one_run(drawable: Drawable) -> RunTables:
         DataError: If there is none, or there are several.
     """
     groups = to_groups(drawable)
-    if (n := sum(group.n_seeds for group in groups)) > 1:
-        raise DataError(f"{counted(n, 'run')} given: this figure is of one")
+    if (n := sum(len(group.runs) for group in groups)) > 1:
+        raise DataError(f"{n:,} runs given: this figure shows one")
     return groups[0].runs[0]
 
 
 def run_names(drawable: Drawable) -> str:
     """Return a sentence that names the runs and seeds; empty for groups of several seeds, or more than three groups."""
     groups = to_groups(drawable)
-    if len(groups) > 3 or any(group.n_seeds > 1 for group in groups):
+    if len(groups) > 3 or any(len(group.runs) > 1 for group in groups):
         return ""
-    return f" From {', '.join(f'{run.name} (seed {run.seed})' for group in groups for run in group.runs)}."
+    return f" From {', '.join(f'{group.runs[0].name} (seed {group.runs[0].seed})' for group in groups)}."
 
 
 def shared_interventions(groups: Sequence[Group]) -> list[dict[str, Any]]:
     """Return the interventions of the runs (`at`, `until`, `set`, `agents`), or none if runs differ in them."""
-    each = [_interventions(group.runs[0].config) for group in groups]
-    return each[0] if all(interventions == each[0] for interventions in each) else []
+    first, *others = (_interventions(group.runs[0].config) for group in groups)
+    return first if all(interventions == first for interventions in others) else []
 
 
 def _interventions(config: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -351,17 +335,6 @@ def _interventions(config: Mapping[str, Any]) -> list[dict[str, Any]]:
         return [InterventionParams.model_validate(values).model_dump() for values in config["interventions"]]
     except (LookupError, TypeError, ValueError):  # pydantic's ValidationError is a ValueError
         return []
-
-
-def _several(drawable: object) -> list[Group]:
-    """Return a study, or runs of several seeds, as groups."""
-    from prism_mesa.studies.result import StudyResult  # one that is drawn has loaded its statistics
-
-    if isinstance(drawable, StudyResult):
-        return _conditions(drawable)
-    if isinstance(drawable, Iterable):
-        return [_seeds_group([_run_tables(run) for run in drawable])]
-    raise DataError(f"give a run, a model, a study's result, or several by label, not {shown(drawable)}")
 
 
 def _run_tables(run: object) -> RunTables:
@@ -380,18 +353,15 @@ def _run_tables(run: object) -> RunTables:
     return _stored_run(folder)
 
 
-def _seeds_group(runs: Sequence[RunTables]) -> Group:
-    """Return runs as one group if they differ only in their seeds."""
-    if not runs:
-        raise DataError("no run was given: there is nothing to draw")
-    first, by_seed = runs[0], dict[int, RunTables]()
+def _check_seeds(runs: Sequence[RunTables]) -> None:
+    """Raise a DataError if runs differ in more than their seeds, or share a seed."""
+    by_seed: dict[int, RunTables] = {}
     for run in runs:
-        if (key := _first_difference(first.config, run.config)) is not None:
+        if (key := _first_difference(runs[0].config, run.config)) is not None:
             by_label = "give them by label: {label: run}"
-            raise DataError(f"{first.name} and {run.name} differ in {key}, not only in their seed: {by_label}")
+            raise DataError(f"{runs[0].name} and {run.name} differ in {key}, not only in their seed: {by_label}")
         if (other := by_seed.setdefault(run.seed, run)) is not run:
             raise DataError(f"{other.name} and {run.name} have the same seed, {run.seed}: give one of them")
-    return Group("", tuple(runs))
 
 
 def _first_difference(left: Mapping[str, Any], right: Mapping[str, Any]) -> str | None:
@@ -410,13 +380,15 @@ def _conditions(result: "StudyResult") -> list[Group]:
     """Return the conditions of a study, each with its completed runs."""
     from prism_mesa.view.study.contents import condition_label, conditions, rows_of_condition
 
-    groups = []
-    read = cache(partial(_read_collected, result.study_dir))
+    groups, collected = [], cache(partial(_read_collected, result.study_dir))
     for condition in conditions(result.table):
         rows = rows_of_condition(result.table.runs, result.table, condition)
         rows = rows[rows["status"] == "done"].drop_duplicates("seed")
-        pairs = zip(rows["run"], rows["seed"], strict=True)
-        runs = tuple(_study_run(result.study_dir, str(run), int(seed), read) for run, seed in pairs)
+        runs = []
+        for name, seed in zip(rows["run"].astype(str), rows["seed"].astype(int), strict=True):
+            folder = result.study_dir / "runs" / name
+            kept = _stored_run(folder) if (folder / MANIFEST).is_file() else StoredRun(None, name, seed, {})
+            runs.append(replace(kept, name=name, seed=seed, collected=collected, study_dir=result.study_dir))
         if runs:
-            groups.append(Group(condition_label(result.table, condition), runs))
+            groups.append(Group(condition_label(result.table, condition), tuple(runs)))
     return groups

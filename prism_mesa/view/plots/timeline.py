@@ -14,11 +14,10 @@ from prism_mesa.view.plots.rounds import rounds_axis
 from prism_mesa.view.plots.sources import OneRun, RunTables, one_run
 from prism_mesa.view.plots.style import INK, WIDE, open_panel
 
-_ORDER: Final = (
+_ROWS: Final = (
     *(AgentState.IDLE, AgentState.RESTING, AgentState.SCROLLING, AgentState.EVALUATING, AgentState.COMPOSING),
     *(AgentState.ENGAGING_LIKE, AgentState.ENGAGING_REPLY, AgentState.ENGAGING_RESHARE),
 )
-_COLUMNS: Final = ["round", "tick", "agent", "from_state", "to_state", "open"]
 
 
 def timeline_figure(
@@ -43,77 +42,51 @@ def timeline_figure(
     """
     run = one_run(of)
     row, name = _find_agent(run, agent)
-    moves = _moves(run, row, rounds)
-    ends, n_ticks = _span(run, rounds), max(1, int(run.table("ticks", ["tick"])["tick"].max()))
+    first, last = rounds or run.table("rounds", ["round"])["round"].agg(["min", "max"]).tolist()
+    moves = run.table("transitions", ["round", "tick", "agent", "from_state", "to_state", "open"])
+    moves = moves[(moves["agent"] == row) & moves["round"].between(first, last)]
+    if moves.empty:
+        raise DataError(f"{run.name}: agent {row} did nothing in these rounds: nothing to draw")
+    moves = moves.sort_values(["round", "tick"], kind="stable")
+    n_ticks = max(1, int(run.table("ticks", ["tick"])["tick"].max()))
     at = (moves["round"] + moves["tick"].clip(upper=n_ticks) / (n_ticks + 1)).to_numpy(np.float64)
-    panel = open_panel(ax, width, height=6.6 if width > 12 else 7.4)
+    title = f"{shortened(printable(name), 40)}, agent {row}"
+    panel = open_panel(ax, width, title, height=6.6 if width > 12 else 7.4)
     axes = panel.axes
-    first = AgentState(moves["from_state"].iloc[0])
-    states = [first, *(AgentState(target) for target in moves["to_state"])]
-    edges = np.concatenate([[ends[0]], at, [ends[1] + 1]])
-    for state in _ORDER:
-        places = [place for place, target in enumerate(states) if target is state]
-        spans = [(edges[place], edges[place + 1] - edges[place]) for place in places]
-        axes.broken_barh(spans, (_ORDER.index(state) - 0.36, 0.72), color=STATE_COLORS[state], lw=0.6)
-    asked, by = moves["open"].to_numpy(bool), f"decided by {shortened(run.decided_by, 50)}"
-    heights = [_ORDER.index(AgentState(target)) for target in moves.loc[asked, "to_state"]]
+    states = [AgentState(state) for state in (moves["from_state"].iloc[0], *moves["to_state"])]
+    edges = np.array([first, *at, last + 1], np.float64)
+    for height, state in enumerate(_ROWS):
+        spans = [(edges[n], edges[n + 1] - edges[n]) for n, entered in enumerate(states) if entered is state]
+        axes.broken_barh(spans, (height - 0.36, 0.72), color=STATE_COLORS[state], lw=0.6)
+    is_open, decided = moves["open"].to_numpy(bool), f"decided by {shortened(run.decided_by, 50)}"
+    heights = np.array([_ROWS.index(state) for state in states[1:]])
     marks: dict[str, Any] = {"color": INK, "ms": 3.5, "mfc": "white", "mew": 0.9, "clip_on": False}
-    axes.plot(at[asked], heights, "D", label=f"open choice, {by}", **marks)
-    axes.set_yticks(range(len(_ORDER)), [state.value.replace("_", " ") for state in _ORDER])
-    axes.set(xlim=(ends[0], ends[1] + 1), ylim=(-0.6, len(_ORDER) - 0.4))
+    axes.plot(at[is_open], heights[is_open], "D", label=f"open choice, {decided}", **marks)
+    axes.set_yticks(range(len(_ROWS)), [state.value.replace("_", " ") for state in _ROWS])
+    axes.set(xlim=(first, last + 1), ylim=(-0.6, len(_ROWS) - 0.4))
     axes.grid(visible=False, axis="y")
     rounds_axis(axes)
-    panel.title(f"{shortened(printable(name), 40)}, agent {row}")
-    if asked.any():
+    if n_open := int(is_open.sum()):
         panel.legend_below(1)
-    panel.caption(_caption(ends, n_ticks, len(moves), int(asked.sum()), by), of)
+    when = f"round {first:,}, of" if first == last else f"rounds {first:,} to {last:,}, each of"
+    choices = f"{'an open choice' if n_open == 1 else 'open choices'}{f', {decided}' if n_open else ''}"
+    span = f"States of one agent in {when} {counted(n_ticks, 'tick')}"
+    panel.caption(f"{span}: n = {counted(len(moves), 'transition')}, {n_open:,} of them {choices}.", of)
     return panel.figure
-
-
-def _caption(ends: tuple[int, int], n_ticks: int, n_moves: int, n_open: int, by: str) -> str:
-    """Return a caption with the rounds, the ticks per round, and the number of open choices."""
-    single = ends[0] == ends[1]
-    when = f"round {ends[0]:,}, of" if single else f"rounds {ends[0]:,} to {ends[1]:,}, each of"
-    text = f"{n_open:,} of them {'an open choice' if n_open == 1 else 'open choices'}{f', {by}' if n_open else ''}"
-    moves = counted(n_moves, "transition")
-    return f"States of one agent in {when} {counted(n_ticks, 'tick')}: n = {moves}, {text}."
 
 
 def _find_agent(run: RunTables, agent: int | str) -> tuple[int, str]:
     """Return the row and name of an agent, given its row, id or name."""
     agents = run.table("agents", ["agent", "id", "name", "recorded_transitions"])
-    by_row = agents["agent"].astype(str) == str(agent)
-    for known in (by_row, agents["id"].astype(str) == str(agent), agents["name"].astype(str) == str(agent)):
-        if int(known.sum()) > 1:
-            rows = ", ".join(map(str, agents.loc[known, "agent"].tolist()[:6]))
+    for column in ("agent", "id", "name"):
+        matches: pd.DataFrame = agents[agents[column].astype(str) == str(agent)]
+        if len(matches) > 1:
+            rows = ", ".join(map(str, matches["agent"].tolist()[:6]))
             raise DataError(f"{run.name}: several agents are called {shown(agent)}: give the row, one of {rows}")
-        if known.any():
-            row = agents[known].iloc[0]
-            if not row["recorded_transitions"]:
-                raise DataError(
-                    f"{run.name}: transitions of agent {row['agent']} were not recorded (records.transitions)"
-                )
-            return int(row["agent"]), str(row["name"])
+        for row, name, is_recorded in matches[["agent", "name", "recorded_transitions"]].itertuples(index=False):
+            if not is_recorded:
+                raise DataError(f"{run.name}: transitions of agent {row} were not recorded (records.transitions)")
+            return int(row), str(name)
     near = did_you_mean(str(agent), agents["name"].astype(str).tolist())
-    raise DataError(
-        f"{run.name}: no agent {shown(agent)}: give a row from 0 to {len(agents) - 1}, an id or a name.{near}"
-    )
-
-
-def _moves(run: RunTables, row: int, rounds: tuple[int, int] | None) -> pd.DataFrame:
-    """Return the transitions of an agent in some rounds, in order."""
-    moves = run.table("transitions", _COLUMNS)
-    moves = moves[moves["agent"] == row]
-    if rounds is not None:
-        moves = moves[moves["round"].between(*rounds)]
-    if moves.empty:
-        raise DataError(f"{run.name}: agent {row} did nothing in these rounds: nothing to draw")
-    return moves.sort_values(["round", "tick"], kind="stable")
-
-
-def _span(run: RunTables, rounds: tuple[int, int] | None) -> tuple[int, int]:
-    """Return the first and last round to show."""
-    if rounds is not None:
-        return rounds
-    rows = run.table("rounds", ["round"])["round"]
-    return int(rows.min()), int(rows.max())
+    known = f"give a row from 0 to {len(agents) - 1}, an id or a name"
+    raise DataError(f"{run.name}: no agent {shown(agent)}: {known}.{near}")

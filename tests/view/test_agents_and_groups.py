@@ -18,8 +18,7 @@ from prism_mesa.llm.ledger import AskedRow, StoredAnswer
 from prism_mesa.runs.social import run
 from prism_mesa.statechart import STATE_COLORS, AgentState
 from prism_mesa.view.plots.feeds import feeds_figure
-from prism_mesa.view.plots.network import homophily_figure, mixing, ratios
-from prism_mesa.view.plots.network import network_by_attribute_figure
+from prism_mesa.view.plots.network import homophily_figure, mixing, network_by_attribute_figure, ratios
 from prism_mesa.view.plots.oracle import oracle_figure, wilson
 from prism_mesa.view.plots.sources import one_run
 from prism_mesa.view.plots.style import figure_caption

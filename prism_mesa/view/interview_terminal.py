@@ -1,4 +1,4 @@
-"""An interview in a terminal: input and output. The interview itself is in `analysis.interview`."""
+"""An interview in a terminal: its input and output. The interview itself is in `analysis.interview`."""
 
 import signal
 import sys
@@ -6,7 +6,7 @@ import textwrap
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from types import FrameType, TracebackType
+from types import FrameType
 from typing import Any, Self
 
 from prism_mesa.analysis.interview.interview import Interview
@@ -16,14 +16,14 @@ from prism_mesa.errors import AgentError, printable
 from prism_mesa.terminal import Dimmed, show
 
 PROMPT = "you> "
-HELP = """/did       what the agent did, from the run's records
+HELP = """/did       show what the agent did, from the run's records
 /thoughts  show thoughts and calls of tools, or hide them again
-/help      this
-/quit      end (as does the end of input)
-Everything else is a question to the agent."""
-_MOST = 40
+/help      show this help
+/quit      end the interview, like the end of input
+Any other line is a question to the agent."""
+_MAX_ACTIVITIES = 40
 _WIDTH = 100
-_SAID_CAP = 600
+_MAX_ASIDE = 600
 
 
 class Session:
@@ -53,91 +53,80 @@ class Session:
         self._echo = echo
 
     def take(self, lines: Iterable[str]) -> None:
-        """Take lines until there are no more, or one says ``/quit``."""
-        for line in map(str.strip, lines):
-            if line and not self._took(line):
-                break
+        """Take lines until there are no more, or one is ``/quit``."""
+        for line in filter(None, map(str.strip, lines)):
+            if not line.startswith("/"):
+                self._ask(line)
+                continue
+            self._write_question(line)
+            match line:
+                case "/quit":
+                    return
+                case "/help":
+                    self._write(HELP)
+                case "/thoughts":
+                    self.thoughts = not self.thoughts
+                    self._write(f"thoughts are {'shown' if self.thoughts else 'hidden'} from now on")
+                case "/did":
+                    self._write("\n".join(self._activities()))
+                case _:
+                    self._write(f"{line}: no such command; there are /did, /thoughts, /help and /quit")
 
-    def _took(self, line: str) -> bool:
-        """Carry out a line, and return whether to go on."""
-        if not line.startswith("/"):
-            self._ask(line)
-            return True
-        self._echoed(line)
-        match line:
-            case "/quit":
-                return False
-            case "/help":
-                self._tell(HELP)
-            case "/thoughts":
-                self.thoughts = not self.thoughts
-                self._tell(f"thoughts are {'shown' if self.thoughts else 'hidden'} from now on")
-            case "/did":
-                self._tell("\n".join(self._did()))
-            case _:
-                self._tell(f"{line}: no such command; there are /did, /thoughts, /help and /quit")
-        return True
-
-    def _echoed(self, line: str) -> None:
+    def _write_question(self, line: str) -> None:
         if self._echo:
-            self._tell(line, PROMPT)
+            self._write(line, PROMPT)
 
     def _ask(self, question: str) -> None:
         """Ask a question and show the answer, which is the last of several responses."""
         try:
             events = self.interview.chat_stream(question)
         except AgentError as error:  # it is too long
-            self._echoed(question)
-            self._tell(str(error), "error: ")
+            self._write_question(question)
+            self._write(str(error), "error: ")
             return
-        self._echoed(question)  # now that the transcript has it
+        self._write_question(question)  # now that the transcript has it
         answer, left = "", self.interview.context.limits.iterations
         for event in events:
             if isinstance(event, AgentTextEvent) and event.type == "text":
                 answer, left = event.text, left - 1
                 if left and self.thoughts:
-                    self._aside(f"drafts: {answer}")
-                elif not left:
-                    self._answer(answer)
+                    self._write_aside(f"drafts: {answer}")
             else:
-                self._event(event)
-        if answer and left:
-            self._answer(answer)
+                self._write_event(event)
+        if answer:
+            self._write(answer.strip(), f"{self.interview.snapshot.name}> ")
         if self.thoughts:
-            self._aside("\n".join(grounds(self.interview.transcript[-1])))
+            self._write_aside("\n".join(grounds(self.interview.transcript[-1])))
 
-    def _event(self, event: Event) -> None:
+    def _write_event(self, event: Event) -> None:
         match event:
             case AgentErrorEvent():
-                self._tell(f"({event.reason}) {event.text}", "error: ")
+                self._write(f"({event.reason}) {event.text}", "error: ")
             case AgentTextEvent() if self.thoughts:
-                self._aside(f"thinks: {thought_text(event.text) or '...'}")
+                self._write_aside(f"thinks: {thought_text(event.text) or '...'}")
             case ToolFinishedEvent() if self.thoughts:
-                self._aside(f"calls {tool_text(event.model_dump())}")
+                self._write_aside(f"calls {tool_text(event.model_dump())}")
 
-    def _answer(self, text: str) -> None:
-        self._tell(text.strip(), f"{self.interview.snapshot.name}> ")
-
-    def _did(self) -> Iterator[str]:
+    def _activities(self) -> Iterator[str]:
         snapshot = self.interview.snapshot
-        if len(snapshot.activities) > _MOST:
-            yield f"... and {len(snapshot.activities) - _MOST} activities before"
-        yield from map(did_text, snapshot.activities[-_MOST:])
+        if len(snapshot.activities) > _MAX_ACTIVITIES:
+            yield f"... and {len(snapshot.activities) - _MAX_ACTIVITIES} activities before"
+        yield from map(did_text, snapshot.activities[-_MAX_ACTIVITIES:])
         if not snapshot.activities:
             yield "nothing" if snapshot.at >= 0 else "nothing: it is before the run"
         if not snapshot.likes_recorded:
-            yield "what it liked is not recorded"
+            yield "its likes are not recorded"
 
-    def _aside(self, text: str) -> None:
+    def _write_aside(self, text: str) -> None:
         for line in text.splitlines():
-            for part in textwrap.wrap(printable(line)[:_SAID_CAP], _WIDTH - 4):
+            for part in textwrap.wrap(printable(line)[:_MAX_ASIDE], _WIDTH - 4):
                 self._show(Dimmed(f"    {part}") if self._dim else f"    {part}")
 
-    def _tell(self, text: str, before: str = "") -> None:
+    def _write(self, text: str, label: str = "") -> None:
         """Show a text after a label; line breaks are kept."""
         for line in text.splitlines() or [""]:
-            self._show(f"{printable(before)}{printable(line)}".rstrip())
-            before = " " * len(before)
+            self._show(f"{printable(label)}{printable(line)}".rstrip())
+            label = " " * len(label)
 
 
 class Interrupts:
@@ -155,17 +144,15 @@ class Interrupts:
 
     def __enter__(self) -> Self:
         if threading.current_thread() is threading.main_thread():
-            self._before = signal.signal(signal.SIGINT, self._noted)
+            self._before = signal.signal(signal.SIGINT, self._note_signal)
         return self
 
-    def _noted(self, number: int, frame: FrameType | None) -> None:
+    def _note_signal(self, number: int, frame: FrameType | None) -> None:
         self.came = True
         if not self.held:
             raise KeyboardInterrupt
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._before is not None:
             signal.signal(signal.SIGINT, self._before)
 
@@ -185,7 +172,7 @@ def typed_lines(prompt_to_stdout: bool) -> Iterator[str]:
     """Prompt for lines in a terminal, and yield them until the end of input.
 
     Args:
-        prompt_to_stdout: Else the prompt goes to stderr.
+        prompt_to_stdout: Whether the prompt goes to stdout instead of stderr.
     """
     with suppress(ImportError):
         import readline  # noqa: F401 - it lets input() edit lines

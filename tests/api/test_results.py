@@ -42,7 +42,7 @@ def test_a_study_has_a_line_for_each_condition_with_a_band_over_its_seeds(tmp_pa
     assert [line.get_label() for line in lines(result.plot.engagement())] == list(arms)
     assert "n = 2 seeds" in figure_caption(result.plot.cascades())
     if keep["keep"] == "measures":
-        with pytest.raises(DataError, match=r"no table 'posts' of its runs is kept: .* or `collect: \[posts\]`"):
+        with pytest.raises(DataError, match="no table 'posts' is kept: `keep: tables`"):
             result.plot.engagement(per="post")
     with pytest.raises(DataError, match=r"is the folder of a study: give its result, Study\(\.\.\.\)\.report\(\)"):
         states_figure(result.study_dir)

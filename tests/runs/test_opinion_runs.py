@@ -58,9 +58,7 @@ def test_tables_summary_and_measures_say_the_same(made):
     )
     [told] = [text for what, text in run_lines(made[0].summary) if what == "opinions"]
     assert told.startswith(f"leaning: mean {summary['before']['mean']:.3f}, sd ")
-    assert told.endswith(
-        f"; {summary['drawn_on']:,} posts drew a reader on, {summary['pushed_away']:,} pushed one away"
-    )
+    assert told.endswith(f"; {summary['drawn_on']:,} posts attracted a reader, {summary['pushed_away']:,} repelled one")
 
 
 def test_it_repeats_goes_on_and_branches_with_the_same_bytes(made, tmp_path):

@@ -14,7 +14,7 @@ from prism_mesa.errors import ChartError, DataError, counted
 from prism_mesa.social.behavior import ROUND_ENDS, social_chart
 from prism_mesa.statechart import STATE_COLORS, STATES, AgentState
 from prism_mesa.view.plots.rounds import agents_note
-from prism_mesa.view.plots.sources import MOVES, Drawable, Group, LiveRun, RunTables, to_groups
+from prism_mesa.view.plots.sources import MOVES, Drawable, Group, RunTables, to_groups
 from prism_mesa.view.plots.style import GREY, INK, NARROW, PAPER, SMALL, WIDE, open_panel
 
 type Pair = tuple[AgentState, AgentState]
@@ -145,7 +145,7 @@ def _never_taken(run: RunTables, moves: Mapping[Pair, Taken], labels: set[tuple[
     """Return the arrows of the chart that no agent took; none if the chart is unknown."""
     params = run.config.get("statechart")
     is_default = isinstance(params, Mapping) and params.get("chart", "") is None
-    chart = run.model.chart if isinstance(run, LiveRun) else social_chart if is_default else None
+    chart = run.model.chart if run.model is not None else social_chart if is_default else None
     if chart is None:
         return set()
     arrows = [t for t in chart.transitions if t.target and t.trigger != ROUND_ENDS]
@@ -252,11 +252,11 @@ def _caption(group: Group, n: float) -> str:
     run, sample = group.runs[0], ""
     means = f", means over n = {len(group.runs)} seeds" if len(group.runs) > 1 else ""
     count = f"Transitions{agents_note([group])} (n = {short_count(n)}{means})"
-    if isinstance(run, LiveRun) and not group.has("transitions"):
+    if run.model is not None and not group.has("transitions"):
         text = f"{count}, the last {run.model.history.depth} of each agent at most"
     else:
         text = f"{count}; open choices, which the guards did not settle, in brown"
-    if not isinstance(run, LiveRun) and group.has("agents"):
+    if run.model is None and group.has("agents"):
         recorded = run.table("agents", ["recorded_transitions"])["recorded_transitions"]
         n_recorded, n_agents = int(recorded.sum()), len(recorded)
         sample = "" if recorded.all() else f" Transitions are recorded of {n_recorded:,} of {n_agents:,} agents."

@@ -198,11 +198,7 @@ def _draw_decision(axes: Axes, decision: dict[str, Any], height: float, size: fl
 
 
 def _marks(cell: str) -> list[tuple[str, str]]:
-    """Return the name and marker of each instrument that a policy uses.
-
-    Raises:
-        DataError: If the text is not a policy in JSON.
-    """
+    """Return the name and marker of each instrument that a policy uses."""
     try:
         measures = {m["lever"]: m for m in json.loads(cell)["measures"]}.values()
         ups = [(m, m["size"] > 0) for m in measures if _LEVERS.index(m["lever"]) >= 0]

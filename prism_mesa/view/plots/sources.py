@@ -29,9 +29,6 @@ from prism_mesa.social.state.population import STATE_NAMES, unpacked_codes
 if TYPE_CHECKING:
     from prism_mesa.studies.result import StudyResult
 
-type RunTables = StoredRun | LiveRun
-"""The tables of one run, stored or live."""
-
 type OneRun = str | os.PathLike[str] | SocialModel
 """A run: its result, its folder, or a live model."""
 
@@ -51,49 +48,53 @@ _MAY_DIFFER: Final = ("seed", "name", "threads", "checkpoint_every")
 
 
 @dataclass(frozen=True)
-class StoredRun:
-    """A run of a platform in its folder, or a run of a study that collects tables of all runs.
+class RunTables:
+    """The tables of one run of a platform: of its folder, of a live model, or those that its study collects.
+
+    A live model has its current state, and tables of events (`transitions`, `impressions`, ...) if its recorder has a
+    method ``table(name)``, such as `runs.records.in_memory.RowsInMemory`.
 
     Attributes:
-        folder: Its folder; None if it was not kept.
         name: The name of the folder, or of the run in its study.
         seed: Its seed; -1 if the manifest names none.
         config: The configuration in the manifest, unchecked; empty without a folder.
         n_agents: Its number of agents; 0 if unknown.
         decided_by: Who answered its open choices.
-        collected: Returns a table of all runs of the study by name, or None if the study does not collect it.
-        study_dir: The folder of its study.
+        folder: Its folder; None if it was not kept.
+        model: The live model; None for a stored run.
+        find: Returns a table that the folder lacks, or None; None if tables are only in the folder.
+        hint: How to keep a table that `find` does not return.
     """
 
-    folder: Path | None
     name: str
     seed: int
     config: Mapping[str, Any]
     n_agents: int = 0
     decided_by: str = ORACLE
-    collected: Callable[[str], pd.DataFrame | None] = lambda name: None
-    study_dir: Path | None = None
+    folder: Path | None = None
+    model: SocialModel | None = None
+    find: Callable[[str], pd.DataFrame | None] | None = None
+    hint: str = ""
 
-    def is_kept(self, table: str) -> bool:
-        """Return whether its folder has a table."""
+    def _is_kept(self, table: str) -> bool:
         return self.folder is not None and has_table(self.folder, table)
 
     def has(self, table: str) -> bool:
-        """Return whether it has a table, or its study has collected it."""
-        return self.is_kept(table) or self.collected(table) is not None
+        """Return whether it has a table."""
+        return self._is_kept(table) or (self.find is not None and self.find(table) is not None)
 
     def table(self, name: str, columns: Sequence[str]) -> pd.DataFrame:
         """Return columns of a table.
 
         Raises:
-            DataError: If it was neither kept nor collected, or is damaged.
+            DataError: If there is no such table, or it is damaged.
         """
-        if self.folder is not None and (self.is_kept(name) or self.study_dir is None):
+        if self.folder is not None and (self.find is None or self._is_kept(name)):
             return read_table(self.folder, name, columns)
-        if (table := self.collected(name)) is None:
-            hint = f"`keep: tables` or `collect: [{name}]` in the study file keeps it"
-            raise DataError(f"{self.study_dir}: no table {name!r} of its runs is kept: {hint}")
-        return table.loc[table["run"] == self.name, list(columns)].reset_index(drop=True)
+        table = None if self.find is None else self.find(name)
+        if table is None:
+            raise DataError(f"{self.name}: no table {name!r} is kept: {self.hint}")
+        return table[list(columns)]
 
     def counts(self, name: str, by: Sequence[str]) -> pd.DataFrame:
         """Count the rows of a table by columns: `by` and `n`. Files are read in parts.
@@ -101,40 +102,32 @@ class StoredRun:
         Raises:
             DataError: As for `table`.
         """
-        if self.folder is None or not self.is_kept(name):
+        if self.folder is None or not self._is_kept(name):
             return _count([self.table(name, by)], by)
         batches = batches_of(self.folder, name, by, rows=1 << 20)
         return _count((pa.Table.from_batches([batch]).to_pandas() for batch in batches), by)
 
 
-def _stored_run(folder: Path) -> StoredRun:
-    """Return the run in a folder, whose manifest may hold anything.
-
-    Raises:
-        DataError: If there is no run.
-    """
+def _stored_run(folder: Path) -> RunTables:
+    """Return the run in a folder, whose manifest may hold anything."""
     manifest = read_manifest(folder)
     summary, config = (part if isinstance(part := manifest.get(key), dict) else {} for key in ("summary", "config"))
     # the summary comes first: a network from a file sets the number of agents, whatever `agents.n` says
     agents = config.get("agents")
     n = summary.get("agents", agents.get("n") if isinstance(agents, dict) else 0)
     seed, decided_by = manifest.get("seed"), manifest.get("decided_by")
-    return StoredRun(
-        folder,
+    return RunTables(
         folder.resolve().name,
         seed if isinstance(seed, int) else -1,
         config,
         n if isinstance(n, int) else 0,
         printable(decided_by) if isinstance(decided_by, str) and decided_by else ORACLE,
+        folder,
     )
 
 
 def _read_collected(study_dir: Path, name: str) -> pd.DataFrame | None:
-    """Return a table that a study has collected; None if it has not.
-
-    Raises:
-        DataError: If it cannot be read.
-    """
+    """Return a table that a study has collected; None if it has not."""
     file = study_dir / f"{name}.parquet"
     if name in ("runs", "facts") or not file.is_file():
         return None
@@ -155,75 +148,52 @@ def _count(parts: Iterable[pd.DataFrame], by: Sequence[str]) -> pd.DataFrame:
     return pd.concat(texts).groupby(list(by), as_index=False)["n"].sum()
 
 
-class LiveRun:
-    """A running model; tables hold its current state.
+def _live_run(model: SocialModel) -> RunTables:
+    """Return the run of a live model."""
+    hint = "SocialModel(recorder=RowsInMemory(SOCIAL_TABLES)) keeps it"
+    decided_by, config = printable(model.reasoner.label), model.params.model_dump()
+    find, n_agents = partial(_live_table, model), len(model.population)
+    return RunTables("the model", model.params.seed, config, n_agents, decided_by, model=model, find=find, hint=hint)
 
-    It has tables of events (`transitions`, `impressions`, ...) if its recorder has a method ``table(name)``, such as
-    `runs.records.in_memory.RowsInMemory`. Its attributes are those of `StoredRun`, and `model`.
-    """
 
-    folder = None
-    name = "the model"
+def _live_table(model: SocialModel, name: str) -> pd.DataFrame | None:
+    """Return a table of a live model; None if it is not recorded."""
+    match name:
+        case "rounds":
+            kept, fields = model.prism_datacollector.model_vars, (*ROUND_FIELDS, *SHARE_FIELDS)
+            n = min(len(kept[field]) for field in fields)  # another thread may be writing a round
+            first = model.round + 1 - n
+            return pd.DataFrame({"round": np.arange(first, first + n), **{field: kept[field][:n] for field in fields}})
+        case "ticks":
+            ticks = model.prism_datacollector.tables["ticks"]
+            return pd.DataFrame({field: ticks[field] for field in ("round", "tick", *TICK_FIELDS)})
+        case "posts":
+            return _frame(post_blocks(model))
+        case "agents":
+            return _frame(agent_blocks(model))
+        case "cascades":
+            posts = model.posts
+            return _frame(cascade_blocks(model, cascades(posts.parent, posts.root, posts.kind)))
+        case "moves":
+            return _moves(model)
+    table = getattr(model.recorder, "table", None)
+    try:
+        return table(name) if callable(table) else None
+    except DataError:
+        return None
 
-    def __init__(self, model: SocialModel) -> None:
-        self.model = model
-        self.seed = model.params.seed
-        self.config: Mapping[str, Any] = model.params.model_dump()
-        self.n_agents = len(model.population)
-        self.decided_by = printable(model.reasoner.label)
-        posts, ticks = model.posts, model.prism_datacollector.tables["ticks"]
-        self._builders: dict[str, Callable[[], pd.DataFrame]] = {
-            "rounds": self._rounds,
-            "ticks": lambda: pd.DataFrame({name: ticks[name] for name in ("round", "tick", *TICK_FIELDS)}),
-            "posts": lambda: _frame(post_blocks(model)),
-            "agents": lambda: _frame(agent_blocks(model)),
-            "cascades": lambda: _frame(cascade_blocks(model, cascades(posts.parent, posts.root, posts.kind))),
-            MOVES: self._moves,
-        }
 
-    def has(self, table: str) -> bool:
-        """Return whether it has a table."""
-        return table in self._builders or self._recorded(table) is not None
-
-    def table(self, name: str, columns: Sequence[str]) -> pd.DataFrame:
-        """Return columns of a table as in the folder of a run.
-
-        Raises:
-            DataError: If it is not recorded.
-        """
-        frame = self._builders[name]() if name in self._builders else self._recorded(name)
-        if frame is None:
-            hint = "SocialModel(recorder=RowsInMemory(SOCIAL_TABLES)) keeps it"
-            raise DataError(f"{self.name}: no table {name!r} is recorded: {hint}")
-        return frame[list(columns)]
-
-    def counts(self, name: str, by: Sequence[str]) -> pd.DataFrame:
-        """Count the rows of a table by columns: `by` and `n`."""
-        return _count([self.table(name, by)], by)
-
-    def _recorded(self, name: str) -> pd.DataFrame | None:
-        table = getattr(self.model.recorder, "table", None)
-        try:
-            return table(name) if callable(table) else None
-        except DataError:
-            return None
-
-    def _rounds(self) -> pd.DataFrame:
-        kept, names = self.model.prism_datacollector.model_vars, (*ROUND_FIELDS, *SHARE_FIELDS)
-        n = min(len(kept[name]) for name in names)  # another thread may be writing a round
-        first = self.model.round + 1 - n
-        return pd.DataFrame({"round": np.arange(first, first + n), **{name: kept[name][:n] for name in names}})
-
-    def _moves(self) -> pd.DataFrame:
-        history = self.model.history
-        kept = np.arange(history.depth) < history.count[:, None]
-        for row in history.limits:
-            kept[row] = np.isin(np.arange(history.depth), history.places(row))
-        agent, place = np.nonzero(kept)
-        names = {"trigger": self.model.chart.triggers, "from_state": STATE_NAMES, "to_state": STATE_NAMES}
-        codes = zip(names.items(), unpacked_codes(history.ring["move"][agent, place]), strict=True)
-        columns = {name: pd.Categorical.from_codes(code.astype(np.int32), list(texts)) for (name, texts), code in codes}
-        return pd.DataFrame({"agent": agent, **columns})
+def _moves(model: SocialModel) -> pd.DataFrame:
+    """Return the table `MOVES`: columns `agent`, `trigger`, `from_state`, `to_state`."""
+    history = model.history
+    kept = np.arange(history.depth) < history.count[:, None]
+    for row in history.limits:
+        kept[row] = np.isin(np.arange(history.depth), history.places(row))
+    agent, place = np.nonzero(kept)
+    names = {"trigger": model.chart.triggers, "from_state": STATE_NAMES, "to_state": STATE_NAMES}
+    codes = zip(names.items(), unpacked_codes(history.ring["move"][agent, place]), strict=True)
+    columns = {name: pd.Categorical.from_codes(code.astype(np.int32), list(texts)) for (name, texts), code in codes}
+    return pd.DataFrame({"agent": agent, **columns})
 
 
 def _frame(blocks: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
@@ -338,15 +308,11 @@ def _interventions(config: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _run_tables(run: object) -> RunTables:
-    """Return the tables of a run.
-
-    Raises:
-        DataError: If there is no run, or the folder is a study's.
-    """
+    """Return the tables of a run."""
     from prism_mesa.studies.folder import MANIFEST as STUDY_MANIFEST
 
     if isinstance(run, SocialModel):
-        return LiveRun(run)
+        return _live_run(run)
     folder = folder_of(run)
     if not (folder / MANIFEST).exists() and (folder / STUDY_MANIFEST).exists():
         raise DataError(f"{folder}: is the folder of a study: give its result, Study(...).report(), or its runs")
@@ -381,14 +347,22 @@ def _conditions(result: "StudyResult") -> list[Group]:
     from prism_mesa.view.study.contents import condition_label, conditions, rows_of_condition
 
     groups, collected = [], cache(partial(_read_collected, result.study_dir))
+    hint = f"`keep: tables`, or its name in `collect`, keeps it in the study {result.study_dir}"
     for condition in conditions(result.table):
         rows = rows_of_condition(result.table.runs, result.table, condition)
         rows = rows[rows["status"] == "done"].drop_duplicates("seed")
         runs = []
         for name, seed in zip(rows["run"].astype(str), rows["seed"].astype(int), strict=True):
             folder = result.study_dir / "runs" / name
-            kept = _stored_run(folder) if (folder / MANIFEST).is_file() else StoredRun(None, name, seed, {})
-            runs.append(replace(kept, name=name, seed=seed, collected=collected, study_dir=result.study_dir))
+            kept = _stored_run(folder) if (folder / MANIFEST).is_file() else RunTables(name, seed, {})
+            find = partial(_collected_table, collected, name)
+            runs.append(replace(kept, name=name, seed=seed, find=find, hint=hint))
         if runs:
             groups.append(Group(condition_label(result.table, condition), tuple(runs)))
     return groups
+
+
+def _collected_table(collected: Callable[[str], pd.DataFrame | None], run: str, name: str) -> pd.DataFrame | None:
+    """Return the rows of a run in a table that its study collects."""
+    table = collected(name)
+    return None if table is None else table[table["run"] == run]

@@ -111,11 +111,7 @@ def fetch_front_end(folder: Path, packages: Sequence[Package] = PACKAGES) -> lis
 
 
 def _unpacked(npm: str, package: Package, files: Iterable[str]) -> Iterator[tuple[str, bytes]]:
-    """Yield the files of a package from the archive that npm fetches.
-
-    Raises:
-        FrontEndError: If npm fails, or the archive has another digest.
-    """
+    """Yield the files of a package from the archive that npm fetches."""
     with tempfile.TemporaryDirectory() as here:
         command = [npm, "pack", "--silent", "--fetch-retries=1", f"--pack-destination={here}", package.name]
         try:
@@ -139,11 +135,7 @@ def _unpacked(npm: str, package: Package, files: Iterable[str]) -> Iterator[tupl
 
 
 def _downloaded(package: Package, files: Iterable[str]) -> Iterator[tuple[str, bytes]]:
-    """Yield files of a package from the server that Solara's pages use.
-
-    Raises:
-        FrontEndError: If a file is not available.
-    """
+    """Yield files of a package from the server that Solara's pages use."""
     import httpx
     import solara.settings
 

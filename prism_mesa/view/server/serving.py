@@ -177,11 +177,7 @@ def serve(host: str, port: int, *, on_open: Callable[[str], None] = lambda url: 
 
 
 def _listen(host: str, port: int) -> socket.socket:
-    """Return a socket that listens on an address.
-
-    Raises:
-        BadInputError: If this machine has no such address, or another program uses the port.
-    """
+    """Return a socket that listens on an address."""
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
         return socket.create_server((host, port), family=family)

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from prism_mesa.studies.result import StudyResult
     from prism_mesa.view.plots.cascades import Real
     from prism_mesa.view.plots.engagement import Kind, Per
-    from prism_mesa.view.plots.inequality import Shared
     from prism_mesa.view.plots.network import Tied
+    from prism_mesa.view.plots.outcomes import Shared
 
 WIDE = 17.0
 """Centimetres: the width of a page; a column has 8.5."""
@@ -68,8 +68,8 @@ class Plots:
         return engagement_figure(self._source, per=per, kind=kind, ax=ax, width=width)
 
     def lorenz(self, *, what: "Shared" = "impressions", ax: "Axes | None" = None, width: float = WIDE) -> "Figure":
-        """Return the inequality of a quantity between agents; see `view.plots.inequality.lorenz_figure`."""
-        from prism_mesa.view.plots.inequality import lorenz_figure
+        """Return the inequality of a quantity between agents; see `view.plots.outcomes.lorenz_figure`."""
+        from prism_mesa.view.plots.outcomes import lorenz_figure
 
         return lorenz_figure(self._source, what=what, ax=ax, width=width)
 
@@ -105,8 +105,8 @@ class RunPlots(Plots):
         ax: "Axes | None" = None,
         width: float = WIDE,
     ) -> "Figure":
-        """Return the states of one agent by tick; see `view.plots.timeline.timeline_figure`."""
-        from prism_mesa.view.plots.timeline import timeline_figure
+        """Return the states of one agent by tick; see `view.plots.chart.timeline_figure`."""
+        from prism_mesa.view.plots.chart import timeline_figure
 
         return timeline_figure(self._source.run_dir, agent, rounds=rounds, ax=ax, width=width)
 
@@ -123,8 +123,8 @@ class RunPlots(Plots):
         return network_by_attribute_figure(self._source.run_dir, by=by, ax=ax, width=width)
 
     def oracle(self, *, ax: "Axes | None" = None, width: float = WIDE) -> "Figure":
-        """Return the calibration of an LLM's probabilities; see `view.plots.oracle.oracle_figure`."""
-        from prism_mesa.view.plots.oracle import oracle_figure
+        """Return the calibration of an LLM's probabilities; see `view.plots.answers.oracle_figure`."""
+        from prism_mesa.view.plots.answers import oracle_figure
 
         return oracle_figure(self._source.run_dir, ax=ax, width=width)
 
@@ -157,8 +157,8 @@ class StudyPlots(Plots):
     """Figures of the runs of a study; see `Plots`."""
 
     def feeds(self, *, outcome: str | None = None, ax: "Axes | None" = None, width: float = WIDE) -> "Figure":
-        """Return outcomes by condition, with differences paired by seed; see `view.plots.feeds.feeds_figure`."""
-        from prism_mesa.view.plots.feeds import feeds_figure
+        """Return outcomes by condition, with differences paired by seed; see `view.plots.outcomes.feeds_figure`."""
+        from prism_mesa.view.plots.outcomes import feeds_figure
 
         return feeds_figure(self._source, outcome=outcome, ax=ax, width=width)
 
@@ -173,7 +173,7 @@ class RunResult(KeptRun):
 
     @html_or_repr
     def _repr_html_(self) -> str:
-        from prism_mesa.view.notebook import run_html
+        from prism_mesa.view.summaries import run_html
 
         return run_html(self)
 

@@ -13,7 +13,7 @@ from prism_mesa.analysis.survey.respondents import sampled
 from prism_mesa.analysis.survey.results import mean_interval
 from prism_mesa.analysis.survey.survey import survey
 from prism_mesa.streams import Streams
-from prism_mesa.view.plots.survey import survey_figure
+from prism_mesa.view.plots.answers import survey_figure
 from prism_mesa.view.summaries import survey_lines
 
 # -- the sample ----------------------------------------------------------------------------------------

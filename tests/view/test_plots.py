@@ -17,8 +17,8 @@ from prism_mesa.view.plots.cascades import cascade_tree_figure, cascades_figure
 from prism_mesa.view.plots.drawing import draw_run
 from prism_mesa.view.plots.engagement import engagement_figure
 from prism_mesa.view.plots.files import save
-from prism_mesa.view.plots.inequality import lorenz_figure
 from prism_mesa.view.plots.network import network_figure
+from prism_mesa.view.plots.outcomes import lorenz_figure
 from prism_mesa.view.plots.states import states_figure
 from prism_mesa.view.plots.style import NARROW, figure_caption
 

@@ -14,8 +14,7 @@ from prism_mesa.studies.validation.targets import CASCADES
 from prism_mesa.studies.validation.validation import BESIDE, Validation, target_rows
 from prism_mesa.studies.validation.variants import Match
 from prism_mesa.view.validation.figures import cascades_figure, matrix_figure
-from prism_mesa.view.validation.report import markdown
-from prism_mesa.view.validation.words import broken_rows, data_used, joint, validation_lines, variant_lines
+from prism_mesa.view.validation.report import broken_rows, data_used, joint, markdown, validation_lines, variant_lines
 
 
 def rows(excused=lambda target: "", **columns):

@@ -6,6 +6,7 @@ import textwrap
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
+from dataclasses import KW_ONLY, dataclass
 from types import FrameType
 from typing import Any, Self
 
@@ -26,6 +27,7 @@ _WIDTH = 100
 _MAX_ASIDE = 600
 
 
+@dataclass
 class Session:
     """Reads lines from the user and shows the answers.
 
@@ -37,20 +39,12 @@ class Session:
         echo: Whether to show questions too, for input that is not typed in a terminal.
     """
 
-    def __init__(
-        self,
-        interview: Interview,
-        show: Callable[[str], None],
-        *,
-        thoughts: bool = False,
-        dim: bool = False,
-        echo: bool = False,
-    ) -> None:
-        self.interview = interview
-        self.thoughts = thoughts
-        self._show = show
-        self._dim = dim
-        self._echo = echo
+    interview: Interview
+    show: Callable[[str], None]
+    _: KW_ONLY
+    thoughts: bool = False
+    dim: bool = False
+    echo: bool = False
 
     def take(self, lines: Iterable[str]) -> None:
         """Take lines until there are no more, or one is ``/quit``."""
@@ -73,7 +67,7 @@ class Session:
                     self._write(f"{line}: no such command; there are /did, /thoughts, /help and /quit")
 
     def _write_question(self, line: str) -> None:
-        if self._echo:
+        if self.echo:
             self._write(line, PROMPT)
 
     def _ask(self, question: str) -> None:
@@ -120,12 +114,12 @@ class Session:
     def _write_aside(self, text: str) -> None:
         for line in text.splitlines():
             for part in textwrap.wrap(printable(line)[:_MAX_ASIDE], _WIDTH - 4):
-                self._show(Dimmed(f"    {part}") if self._dim else f"    {part}")
+                self.show(Dimmed(f"    {part}") if self.dim else f"    {part}")
 
     def _write(self, text: str, label: str = "") -> None:
         """Show a text after a label; line breaks are kept."""
         for line in text.splitlines() or [""]:
-            self._show(f"{printable(label)}{printable(line)}".rstrip())
+            self.show(f"{printable(label)}{printable(line)}".rstrip())
             label = " " * len(label)
 
 

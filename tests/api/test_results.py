@@ -56,7 +56,7 @@ def test_runs_of_a_group_differ_in_their_seed_only(tmp_path):
         ("one", 1),
     ]
     other = kept_run(tmp_path / "other", seed=3, rounds=table, settings={"feed": {"mode": "random"}})
-    with pytest.raises(DataError, match=r"1 and other differ in feed, not only in their seed: give them by label"):
+    with pytest.raises(DataError, match=r"1 and other differ in feed.mode, not only in their seed: give them by label"):
         to_groups([*same, other])
     again = kept_run(tmp_path / "again", seed=2, rounds=table)
     with pytest.raises(DataError, match=r"2 and again have the same seed, 2: give one of them"):

@@ -149,20 +149,11 @@ def network_by_attribute_figure(
 
 @dataclass(frozen=True)
 class _Scene:
-    """Agents to draw.
+    """Agents to draw, and the names and colours of their groups."""
 
-    Attributes:
-        where: Positions, shape (n, 2); NaN if an agent is not drawn.
-        kind: Index of each agent's group in `names`.
-        group: Each agent's group before small ones were merged.
-        followers: Each agent's number of followers.
-        names: Names of groups.
-        palette: Colours of groups.
-    """
-
-    where: Points
-    kind: Ints
-    group: Ints
+    where: Points  # shape (n, 2); NaN if an agent is not drawn
+    kind: Ints  # index of each agent's group in `names`
+    group: Ints  # each agent's group before small ones were merged
     followers: Ints
     names: list[str]
     palette: list[str]

@@ -19,14 +19,7 @@ type Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Band:
-    """A curve of one or more seeds; all arrays have shape (n,).
-
-    Attributes:
-        x: Horizontal coordinates.
-        mean: Means over seeds.
-        low: Lower bounds; NaN where there is no band, as with one seed.
-        high: Upper bounds.
-    """
+    """Means over seeds at coordinates `x`, with bounds that are NaN where there is no band, as with one seed."""
 
     x: npt.ArrayLike
     mean: npt.ArrayLike
@@ -92,10 +85,7 @@ def agents_note(groups: Sequence[Group]) -> str:
 def rounds_axis(axes: Axes, interventions: Sequence[Mapping[str, Any]] = (), *, n_ticks: int = 9) -> None:
     """Label an axis of rounds, with about `n_ticks` whole-number ticks, and mark where interventions begin and end.
 
-    Args:
-        axes: Axes of rounds.
-        interventions: As in a manifest: `at`, `until`, `set`, `agents`.
-        n_ticks: The number of ticks.
+    Interventions are as in a manifest: `at`, `until`, `set`, `agents`.
     """
     axes.set_xlabel("round")
     axes.xaxis.set_major_locator(whole_numbers(n_ticks))

@@ -321,25 +321,18 @@ def _run_tables(run: object) -> RunTables:
 
 def _check_seeds(runs: Sequence[RunTables]) -> None:
     """Raise a DataError if runs differ in more than their seeds, or share a seed."""
+    from prism_mesa.studies.params import flat
+
     by_seed: dict[int, RunTables] = {}
     for run in runs:
-        if (key := _first_difference(runs[0].config, run.config)) is not None:
-            by_label = "give them by label: {label: run}"
-            raise DataError(f"{runs[0].name} and {run.name} differ in {key}, not only in their seed: {by_label}")
+        first, values = (dict(flat(config)) for config in (runs[0].config, run.config))
+        for key in first | values:
+            left, right = (json.dumps(config.get(key), default=str) for config in (first, values))
+            if key.rpartition(".")[2] not in _MAY_DIFFER and left != right:
+                by_label = "give them by label: {label: run}"
+                raise DataError(f"{runs[0].name} and {run.name} differ in {key}, not only in their seed: {by_label}")
         if (other := by_seed.setdefault(run.seed, run)) is not run:
             raise DataError(f"{other.name} and {run.name} have the same seed, {run.seed}: give one of them")
-
-
-def _first_difference(left: Mapping[str, Any], right: Mapping[str, Any]) -> str | None:
-    """Return the first key, other than the seed, in which two configurations differ; None if there is none."""
-    for key in dict.fromkeys([*left, *right]):
-        value, other = left.get(key), right.get(key)
-        if isinstance(value, Mapping) and isinstance(other, Mapping):
-            if (below := _first_difference(value, other)) is not None:
-                return f"{key}.{below}"
-        elif key not in _MAY_DIFFER and json.dumps(value, default=str) != json.dumps(other, default=str):
-            return str(key)
-    return None
 
 
 def _conditions(result: "StudyResult") -> list[Group]:

@@ -43,7 +43,7 @@ def states_figure(
     groups = to_groups(of)
     is_stack = len(groups) == len(groups[0].runs) == 1
     if state is not None:
-        return _one_state(groups, _known_state(state), of, ax, width)
+        return _one_state(groups, state, of, ax, width)
     if ax is None and not is_stack:
         return _panels(groups, of, width)
     if len(groups) > 1:
@@ -69,13 +69,6 @@ def states_figure(
     return panel.figure
 
 
-def _known_state(state: AgentState | str) -> AgentState:
-    try:
-        return AgentState(state)
-    except ValueError as error:
-        raise ConfigError(f"states: state={shown(state)}: {error}") from None
-
-
 def _caption(groups: Sequence[Group], states: str) -> str:
     return f"Shares of agent-ticks{agents_note(groups)} {states}, per round.{seeds_note(groups)}"
 
@@ -89,7 +82,11 @@ def _stack(axes: Axes, table: pd.DataFrame) -> None:
     axes.grid(visible=False)
 
 
-def _one_state(groups: Sequence[Group], state: AgentState, of: Drawable, ax: Axes | None, width: float) -> Figure:
+def _one_state(groups: Sequence[Group], name: AgentState | str, of: Drawable, ax: Axes | None, width: float) -> Figure:
+    try:
+        state = AgentState(name)
+    except ValueError as error:
+        raise ConfigError(f"states: state={shown(name)}: {error}") from None
     title, legend_lines = f"Share of agent-ticks in state {state.value}", len(groups) if len(groups) > 1 else 0
     panel = look.open_panel(ax, width, title, legend_lines=legend_lines)
     _draw_curves(panel.axes, groups, state, look.letters(panel.width) // 2)

@@ -88,13 +88,9 @@ def short_labels(names: Sequence[str], width: int, lines: int = 1) -> list[str]:
 
 @dataclass(frozen=True)
 class Panel:
-    """The axes that a figure function draws into.
+    """The axes that a figure function draws into: those of a new figure, or the user's.
 
-    Attributes:
-        figure: The figure that holds the axes.
-        axes: The axes.
-        is_new: Whether PRISM made the figure; otherwise the user passed `ax`.
-        width: Width of the figure, or of the user's axes, in centimetres.
+    The width is that of the figure, or of the user's axes, in centimetres.
     """
 
     figure: Figure

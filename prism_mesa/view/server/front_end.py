@@ -33,13 +33,7 @@ class FrontEndError(PrismError):
 
 @dataclass(frozen=True)
 class Package:
-    """An npm package with files that a page needs.
-
-    Attributes:
-        name: Name and version, such as ``requirejs@2.3.6``.
-        integrity: Digest of its archive: ``sha512-`` and base64.
-        files: Digests by path within the package.
-    """
+    """An npm package, such as ``requirejs@2.3.6``, with digests of its archive and of the files that a page needs."""
 
     name: str
     integrity: str

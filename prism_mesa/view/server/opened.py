@@ -24,13 +24,9 @@ MOST_RUNS: Final = 2
 
 @dataclass(frozen=True)
 class Opened:
-    """The content of the page. Each load of the page reads it again, so a repaired file needs only a reload.
+    """The content of the page: a running model, of a configuration if `paths` has one, or folders of finished runs.
 
-    Attributes:
-        kind: A running model, or finished runs.
-        paths: The configuration, if any, or the folders of runs.
-        overrides: ``key=value`` changes to the configuration.
-        defaults: Groups of keys that apply unless the configuration sets them.
+    Each load of the page reads it again, so a repaired file needs only a reload.
     """
 
     kind: Literal["model", "runs"] = "model"

@@ -29,14 +29,10 @@ _MAX_ASIDE = 600
 
 @dataclass
 class Session:
-    """Reads lines from the user and shows the answers.
+    """Reads lines from the user and shows the answers through `show`, free of terminal control characters.
 
-    Args:
-        interview: The interview that answers.
-        show: Shows a line that is free of terminal control characters.
-        thoughts: Whether to show thoughts and tool calls from the start.
-        dim: Whether they are dimmed (`terminal.Dimmed`).
-        echo: Whether to show questions too, for input that is not typed in a terminal.
+    Thoughts and tool calls are shown if `thoughts`, and dimmed if `dim`. With `echo`, questions are shown too, for
+    input that is not typed in a terminal.
     """
 
     interview: Interview
@@ -124,11 +120,9 @@ class Session:
 
 
 class Interrupts:
-    """Handles Ctrl-C during an interview, and remembers it where Python drops the exception, as in a finalizer.
+    """Handles Ctrl-C during an interview, and remembers in `came` that it was pressed.
 
-    Attributes:
-        came: Whether Ctrl-C was pressed.
-        held: Whether to only remember it, while the transcript is being saved.
+    Python drops the exception in a finalizer. While the transcript is saved (`held`), no exception is raised.
     """
 
     def __init__(self) -> None:
@@ -151,11 +145,7 @@ class Interrupts:
             signal.signal(signal.SIGINT, self._before)
 
     def between(self, lines: Iterable[str]) -> Iterator[str]:
-        """Yield lines until the user interrupts.
-
-        Raises:
-            KeyboardInterrupt: If the user pressed Ctrl-C.
-        """
+        """Yield lines until the user presses Ctrl-C, which raises KeyboardInterrupt."""
         for line in lines:
             yield line
             if self.came:
@@ -163,11 +153,7 @@ class Interrupts:
 
 
 def typed_lines(prompt_to_stdout: bool) -> Iterator[str]:
-    """Prompt for lines in a terminal, and yield them until the end of input.
-
-    Args:
-        prompt_to_stdout: Whether the prompt goes to stdout instead of stderr.
-    """
+    """Prompt on stdout, or else on stderr, for lines in a terminal, and yield them until the end of input."""
     with suppress(ImportError):
         import readline  # noqa: F401 - it lets input() edit lines
     while True:

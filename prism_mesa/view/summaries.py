@@ -145,7 +145,7 @@ def _spent(counts: dict[str, Any]) -> str:
 
 
 def _decider(part: dict[str, Any]) -> str:
-    return part["decided_by"] + (f" ({part['note']})" if part["note"] else "")
+    return f"{part['decided_by']}{f' ({part["note"]})' if part['note'] else ''}"
 
 
 def _note_lines(summary: dict[str, Any]) -> Iterator[tuple[str, str]]:

@@ -1,7 +1,6 @@
 """The chart in use: how often each transition was taken, and the states of one agent by tick."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -19,6 +18,8 @@ from prism_mesa.view.plots.sources import MOVES, Drawable, Group, OneRun, RunTab
 from prism_mesa.view.plots.style import GREY, INK, NARROW, PAPER, SMALL, WIDE, open_panel
 
 type Pair = tuple[AgentState, AgentState]
+type Moves = Mapping[Pair, tuple[float, float]]
+"""Numbers of transitions between two states: all, and those that the guards left open; means over seeds."""
 type Boxes = Mapping[AgentState, FancyBboxPatch]
 
 OPEN: Final = "#b34700"
@@ -63,14 +64,6 @@ _MANY_SOURCES: Final = 4
 _APART: Final = 0.3
 """How far an arrow without a route moves to its right if another leads back, in centimetres."""
 _THIN, _THICK = 0.6, 4.0
-
-
-@dataclass(frozen=True)
-class Taken:
-    """Number of transitions between two states: all, and those that the guards left open; means over seeds."""
-
-    n: float
-    was_open: float
 
 
 def chart_figure(of: Drawable, *, ax: Axes | None = None, width: float = WIDE) -> Figure:
@@ -125,7 +118,7 @@ def _counts(group: Group) -> pd.DataFrame:
     return counts.assign(n=counts["n"] / len(group.runs))
 
 
-def _arrows_and_labels(counts: pd.DataFrame) -> tuple[dict[Pair, Taken], pd.DataFrame]:
+def _arrows_and_labels(counts: pd.DataFrame) -> tuple[Moves, pd.DataFrame]:
     """Return the arrows, and the labels by `trigger` and `to_state`: columns `sources` (states) and `n`."""
     by_trigger = counts.groupby(["trigger", "to_state"], observed=True)
     labels = by_trigger.agg(sources=("from_state", "nunique"), n=("n", "sum"))
@@ -135,14 +128,14 @@ def _arrows_and_labels(counts: pd.DataFrame) -> tuple[dict[Pair, Taken], pd.Data
     sums = arrows.groupby(["from_state", "to_state"], observed=True, sort=False)[["n", "n_open"]].sum()
     try:
         moves = {
-            (AgentState(row.Index[0]), AgentState(row.Index[1])): Taken(row.n, row.n_open) for row in sums.itertuples()
+            (AgentState(source), AgentState(target)): (n, n_open) for (source, target), n, n_open in sums.itertuples()
         }
     except ChartError as error:
         raise DataError(f"table 'transitions': {error}") from None
     return moves, labels
 
 
-def _never_taken(run: RunTables, moves: Mapping[Pair, Taken], labels: set[tuple[str, str]]) -> set[Pair]:
+def _never_taken(run: RunTables, moves: Moves, labels: set[tuple[str, str]]) -> set[Pair]:
     """Return the arrows of the chart that no agent took; none if the chart is unknown."""
     params = run.config.get("statechart")
     is_default = isinstance(params, Mapping) and params.get("chart", "") is None
@@ -173,18 +166,18 @@ def _draw_boxes(axes: Axes, group: Group, taken: set[AgentState]) -> Boxes:
     return boxes
 
 
-def _draw_arrows(axes: Axes, boxes: Boxes, moves: Mapping[Pair, Taken], never: set[Pair]) -> None:
+def _draw_arrows(axes: Axes, boxes: Boxes, moves: Moves, never: set[Pair]) -> None:
     drawn = never | moves.keys()
-    most = max((taken.n for taken in moves.values()), default=1.0)
+    most = max((n for n, _ in moves.values()), default=1.0)
     for pair in never:
         x, y = _draw_arrow(axes, boxes, pair, pair[::-1] in drawn, lw=0.8, ls=":", color=GREY)
         _draw_count(axes, x, y, "0", GREY, "center")
-    for pair, taken in moves.items():
-        thickness = _THIN + (_THICK - _THIN) * float(np.sqrt(taken.n / most))
+    for pair, (n, n_open) in moves.items():
+        thickness = _THIN + (_THICK - _THIN) * float(np.sqrt(n / most))
         x, y = _draw_arrow(axes, boxes, pair, pair[::-1] in drawn, lw=thickness, color=_ARROW)
-        _draw_count(axes, x, y, short_count(taken.n), INK, "bottom" if taken.was_open else "center")
-        if taken.was_open:
-            _draw_count(axes, x, y, f"{short_count(taken.was_open)} open", OPEN, "top")
+        _draw_count(axes, x, y, short_count(n), INK, "bottom" if n_open else "center")
+        if n_open:
+            _draw_count(axes, x, y, f"{short_count(n_open)} open", OPEN, "top")
 
 
 def _draw_count(axes: Axes, x: float, y: float, text: str, color: str, va: str) -> None:

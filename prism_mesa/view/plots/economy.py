@@ -81,32 +81,35 @@ def figure_of_indicators(
     figure = look.new_figure(width, 14.5)
     grid = figure.subplots(len(INDICATORS), len(names), sharex=True, sharey="row", squeeze=False)
     quarters = indicators.drop_duplicates("round").set_index("round")["quarter"]
-    for column, (nation, label) in enumerate(zip(rows.to_dict("records"), look.short_labels(names, 16), strict=True)):
+    lines: list[tuple[pd.DataFrame, dict[str, Any]]] = [(indicators, {"label": "this run", "color": _COLOR, "lw": 1.6})]
+    for policy, (color, style, label) in _BASELINES.items():
+        lines.append((baselines[baselines["policy"] == policy], {"label": label, "color": color, "ls": style, "lw": 1}))
+    fitted = pd.concat([indicators, baselines[baselines["policy"] == "taylor"]])
+    fitted = fitted[fitted["nation"].isin(names)]
+    for column, (nation, title) in enumerate(zip(rows.to_dict("records"), look.short_labels(names, 16), strict=True)):
         aims = {"inflation": nation["inflation_target"], "unemployment": nation["natural_unemployment"]}
         aims["output_gap"] = 0.0
-        for axes, indicator in zip(grid[:, column], INDICATORS, strict=True):
+        for axes, (indicator, label) in zip(grid[:, column], INDICATORS.items(), strict=True):
             if indicator in aims:
                 axes.axhline(aims[indicator], color="#dddddd", lw=1, zorder=0)
-            _draw_line(axes, indicators, nation["name"], indicator, color=_COLOR, lw=1.6)
-            for policy, (color, style, _) in _BASELINES.items():
-                baseline = baselines[baselines["policy"] == policy]
-                _draw_line(axes, baseline, nation["name"], indicator, color=color, ls=style, lw=1)
+            for table, line in lines:
+                values = table[table["nation"] == nation["name"]]
+                axes.plot(values["round"], values[indicator], marker="o" if len(values) == 1 else "", ms=4, **line)
             axes.spines[["top", "right"]].set_visible(False)
             axes.margins(x=0.01)
             axes.tick_params(labelsize=look.SMALL)
-        grid[0, column].set_title(label, loc="left", fontsize=look.TEXT, parse_math=False)
+            if column == 0:
+                axes.set_ylabel(label, fontsize=look.TEXT)
+        grid[0, column].set_title(title, loc="left", fontsize=look.TEXT, parse_math=False)
         _time_axis(grid[-1, column], quarters, max(2, int(width / len(names))))
     for axes, indicator in zip(grid[:, 0], INDICATORS, strict=True):
-        axes.set_ylabel(INDICATORS[indicator], fontsize=look.TEXT)
-        _fit_height(axes, indicators, baselines, names, indicator)
-    handles = [Line2D([], [], color=_COLOR, lw=1.6, label="this run")]
-    handles += [Line2D([], [], color=color, ls=style, lw=1, label=label) for color, style, label in _BASELINES.values()]
-    look.figure_legend(figure, handles, loc="outside upper left", ncols=3)
-    caption = (
-        f"Indicators at the end of each of n = {len(quarters):,} quarters, {_shown_nations(names, nations)}, under"
+        _fit_height(axes, fitted[indicator])
+    look.figure_legend(figure, grid[0, 0], loc="outside upper left", ncols=3)
+    nations_text = f"{_shown_nations(names, nations)}, under the same shocks"
+    text = (
+        f"Indicators at the end of each of n = {len(quarters):,} quarters, {nations_text}. Grey levels: the target of"
     )
-    aims_text = "Grey levels: the target of inflation, natural unemployment, no output gap."
-    look.write_caption(figure, f"{caption} the same shocks. {aims_text}", width, of)
+    look.write_caption(figure, f"{text} inflation, natural unemployment, no output gap.", width, of)
     return figure
 
 
@@ -114,17 +117,8 @@ def _shown_nations(names: Sequence[str], nations: pd.DataFrame) -> str:
     return f"the first {len(names)} of {len(nations)} nations" if len(names) < len(nations) else "all nations"
 
 
-def _draw_line(axes: Axes, table: pd.DataFrame, nation: str, indicator: str, **style: Any) -> None:
-    rows = table[table["nation"] == nation]
-    axes.plot(rows["round"], rows[indicator], marker="o" if len(rows) == 1 else "", ms=4, **style)
-
-
-def _fit_height(
-    axes: Axes, indicators: pd.DataFrame, baselines: pd.DataFrame, names: Sequence[str], indicator: str
-) -> None:
-    """Clip a diverging no-policy baseline: the axis fits the run and Taylor's rule, with some margin."""
-    rows = pd.concat([indicators, baselines[baselines["policy"] == "taylor"]])
-    values = rows.loc[rows["nation"].isin(names), indicator]
+def _fit_height(axes: Axes, values: "pd.Series[float]") -> None:
+    """Clip a diverging no-policy baseline: the axis fits the values of the run and Taylor's rule, with some margin."""
     values = values[np.isfinite(values)]
     if not values.empty:
         low, high = values.min(), values.max()
@@ -254,12 +248,7 @@ def _table(of: NationRun, name: str) -> pd.DataFrame:
 def draw_economy(run_dir: str | Path, *, partly: bool = False) -> list[Path]:
     """Draw indicators.png, policies.png and responses.png into a run's folder, and return their paths.
 
-    Args:
-        run_dir: The folder.
-        partly: Whether to leave out pictures whose table is missing or empty.
-
-    Raises:
-        DataError: If the folder lacks a table, or no quarter was completed (unless `partly`).
+    A table that is missing or empty raises a DataError; with `partly`, its picture is left out.
     """
     folder = Path(run_dir)
     figures = {

@@ -220,14 +220,7 @@ def follow_figure(
 ) -> Figure:
     """Return two networks of the same agents side by side, or stacked if the figure is narrow.
 
-    It has two panels, so it takes no `ax`.
-
-    Args:
-        before: Follows at the start.
-        after: Follows at the end.
-        groups: Groups of all agents.
-        of: The run, for the caption.
-        width: Width of the figure in centimetres.
+    It has two panels, so it takes no `ax`. The caption names the run `of` if it is given.
     """
     scene = _scene(groups, np.bincount(before.edges()[0], minlength=before.n_agents))
     edges = [scene.among(*network.edges()) for network in (before, after)]

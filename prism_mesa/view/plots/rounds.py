@@ -28,12 +28,7 @@ class Band:
 
 
 def interval_band(frame: pd.DataFrame, column: str, by: str = "round") -> Band:
-    """Return the mean over seeds with its 95 % interval, where all seeds have values.
-
-    Args:
-        frame: Columns `seed`, `by` and `column`, with each (seed, by) once.
-        column: The column to average.
-        by: The column of horizontal coordinates.
+    """Return the mean of a column over seeds with its 95 % interval, by coordinates at which all seeds have values.
 
     Raises:
         DataError: If a seed has two values at one coordinate.

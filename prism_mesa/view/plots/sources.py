@@ -238,11 +238,7 @@ class Group:
 
 
 def to_groups(drawable: Drawable) -> tuple[Group, ...]:
-    """Return the source of a figure as groups of runs.
-
-    Args:
-        drawable: A run (a result, its folder, or a live `SocialModel`); several runs that differ only in their seed;
-            a study's result, whose conditions become groups; or a mapping from labels to any of these.
+    """Return the source of a figure as groups of runs; the conditions of a study become groups.
 
     Raises:
         DataError: If it is none of these, there are too many groups, or runs of a group differ in more than their
@@ -274,11 +270,7 @@ def to_groups(drawable: Drawable) -> tuple[Group, ...]:
 
 
 def one_run(drawable: Drawable) -> RunTables:
-    """Return the single run of a figure.
-
-    Raises:
-        DataError: If there is none, or there are several.
-    """
+    """Return the single run of a figure; none or several raise a DataError."""
     groups = to_groups(drawable)
     if (n := sum(len(group.runs) for group in groups)) > 1:
         raise DataError(f"{n:,} runs given: this figure shows one")

@@ -122,14 +122,9 @@ class Panel:
 def open_panel(
     ax: Axes | None, width: float, title: str = "", *, height: float | None = None, legend_lines: int = 0
 ) -> Panel:
-    """Return tidy axes to draw into.
+    """Return tidy axes to draw into: the user's, or those of a new figure.
 
-    Args:
-        ax: The user's axes; None for a new figure.
-        width: Width of a new figure in centimetres; 8.5 and 17 suit one and two columns of a page.
-        title: The title of the axes.
-        height: Height of a new figure in centimetres; None for one that suits the width.
-        legend_lines: Lines of a legend below the axes, which make a new figure taller.
+    The height in centimetres suits the width by default; lines of a legend below the axes make the figure taller.
 
     Raises:
         ConfigError: If `ax` is not matplotlib axes, or the width is invalid.
@@ -149,11 +144,7 @@ def open_panel(
 
 
 def new_figure(width: float, height: float) -> Figure:
-    """Return an empty figure of a size in centimetres.
-
-    Raises:
-        ConfigError: If the width is not a number, or out of range.
-    """
+    """Return an empty figure of a size in centimetres; a wrong width raises a ConfigError."""
     if not isinstance(width, int | float) or not _MIN_WIDTH <= width <= _MAX_WIDTH:
         raise ConfigError(
             f"width: give centimetres from {_MIN_WIDTH:g} to {_MAX_WIDTH:g} (8.5, 17), not {shown(width)}"

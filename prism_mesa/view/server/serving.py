@@ -35,9 +35,7 @@ _LOOPBACK_NAMES: Final = frozenset({"localhost", "localhost.localdomain"})
 class OwnHostsOnly:
     """ASGI middleware that refuses requests with a foreign Host or Origin header, with status 400 or 403.
 
-    Args:
-        app: The application that answers other requests.
-        host: The address or name that the server listens on.
+    The application `app` answers other requests; `host` is the address or name that the server listens on.
     """
 
     def __init__(self, app: ASGIApp, host: str) -> None:
@@ -150,13 +148,9 @@ _OMITTED_ROUTES: Final = frozenset({"/", "/{fullpath}", "/{fullpath:path}", "/_s
 
 
 def serve(host: str, port: int, *, on_open: Callable[[str], None] = lambda url: None, browse: bool = False) -> None:
-    """Serve the page set by `opened.open_page` until the process is interrupted.
+    """Serve the page set by `opened.open_page` until the process is interrupted; port 0 picks a free port.
 
-    Args:
-        host: The address to listen on.
-        port: The port; 0 picks a free one.
-        on_open: Called with the page's address once a browser can open it.
-        browse: Whether to open the page in the browser.
+    `on_open` is called with the page's address once a browser can open it.
 
     Raises:
         BadInputError: If the server cannot listen on the address.

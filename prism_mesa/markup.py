@@ -50,8 +50,8 @@ def _escaped(value: object) -> Markup:
     return escape(shortened(printable(redact_credentials(str(value))), _MOST_LETTERS))
 
 
-def _concatenated(parts: Iterable[object], template: str = "{}", separator: str = "") -> Markup:
-    return Markup(separator).join(Markup(template).format(_escaped(part)) for part in parts)  # noqa: S704 - it is ours
+def _concatenated(parts: Iterable[object], template: str = "{}") -> Markup:
+    return Markup("").join(Markup(template).format(_escaped(part)) for part in parts)  # noqa: S704 - it is ours
 
 
 def card_html(kind: str, title: object, *parts: object, remark: object = "") -> Markup:
@@ -91,11 +91,6 @@ def table_html(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Mark
 def chip_html(color: str, text: object) -> Markup:
     """Return a text after a dot in a colour."""
     return Markup('<span class="chip"><i style="background: {}"></i>{}</span>').format(color, _escaped(text))
-
-
-def joined_html(parts: Iterable[object]) -> Markup:
-    """Return parts with spaces between them."""
-    return _concatenated(parts, separator=" ")
 
 
 def bar_html(shares: Sequence[tuple[str, str, float]]) -> Markup:

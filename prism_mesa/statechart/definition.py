@@ -4,10 +4,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from markupsafe import Markup
 from pydantic import Field
 
 from prism_mesa.errors import ChartError, DataError, counted, did_you_mean, one_line
-from prism_mesa.markup import card_html, chip_html, html_or_repr, joined_html, note_html, table_html
+from prism_mesa.markup import card_html, chip_html, html_or_repr, note_html, table_html
 from prism_mesa.params import Params
 from prism_mesa.snapshot import Plain, Restorable
 from prism_mesa.statechart.guards import Expression
@@ -119,7 +120,7 @@ class ChartDefinition(Restorable):
         rest = self.states - set(sources)
         if len(sources) > 2 and len(rest) == 1:
             return f"any but {next(iter(rest)).value}"
-        return joined_html([chip_html(STATE_COLORS[state], state.value) for state in STATES if state in sources])
+        return Markup(" ").join(chip_html(STATE_COLORS[state], state.value) for state in STATES if state in sources)
 
     def label(self, t: Transition, default: str = "") -> tuple[str, str]:
         """Return a transition's trigger and guard as text; `default` follows timeouts without ticks of their own."""

@@ -55,10 +55,8 @@ def _parameters(result: CalibrationResult) -> b.Section:
         )
         for row in profiles.intervals.to_dict("records")
     ]
-    columns = (
-        *(b.Column("parameter"), *b.numeric("fitted", "low", "high")),
-        *(b.Column("range"), b.Column("verdict", long=True)),
-    )
+    numbers = b.numeric("fitted", "low", "high")
+    columns = (b.Column("parameter"), *numbers, b.Column("range"), b.Column("verdict", long=True))
     rise = significant(result.plan.params.rise)
     caption = (
         f"low and high: where the objective stays within {rise} of its least value. An interval that reaches the end "

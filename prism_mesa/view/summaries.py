@@ -197,10 +197,9 @@ def economy_lines(summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
     )
     if decisions["llm"]["calls"]:
         yield "asked", _spent(decisions["llm"])
-    labels = {"gdp_growth": "growth", "output_gap": "output gap", "inflation": "inflation"}
-    labels |= {"unemployment": "unemployment"}
     for nation, values in summary["indicators"].items():
-        spreads = ((label, values[name]) for name, label in labels.items())
+        names = ("gdp_growth", "output_gap", "inflation", "unemployment")
+        spreads = ((name.removeprefix("gdp_").replace("_", " "), values[name]) for name in names)
         means = ", ".join(f"{label} {spread['mean']:.1f} % (sd {spread['sd']:.1f})" for label, spread in spreads)
         ends = f"policy rate {values['policy_rate']['last']:.2f} %, debt {values['debt']['last']:.0f} % of GDP"
         yield "nation", f"{nation}: {means}; at the end {ends}"

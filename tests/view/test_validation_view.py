@@ -81,7 +81,7 @@ def test_a_variant_breaks_what_the_full_model_reaches(validation):
     assert off == "every impression is reshared with one probability, whatever is read and by whom"
     assert breaks.startswith("breaks: mean size of a cascade 5, ")
     assert breaks.endswith("(of 6 targets of cascades 4 outside)")
-    assert rate == "reshares per impression: 1.1 times the full model's, matched (threshold 0.2)"
+    assert rate == "reshares per impression: 1.10 times the full model's, matched (threshold 0.2)"
 
 
 def test_data_are_named_by_what_they_were_used_for(validation):

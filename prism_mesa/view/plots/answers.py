@@ -257,7 +257,7 @@ def _draw_question(shares: Axes, changes: Axes, rows: pd.DataFrame, label_letter
         places = [options.index(option) + shift for option in answered["option"]]
         reach = [answered["mean"] - answered["low"], answered["high"] - answered["mean"]]
         axes = changes if wave == "change" else shares
-        style = {"fmt": marker, "color": color, "ms": 4, "lw": 1.2, "capsize": 2, "label": wave}
+        style: dict[str, Any] = {"fmt": marker, "color": color, "ms": 4, "lw": 1.2, "capsize": 2, "label": wave}
         axes.errorbar(answered["mean"], places, xerr=reach, **style)
     shares.axvline(1 / len(options), color=look.GREY, lw=0.8, ls="--", label="all options alike")
     changes.axvline(0, color=look.GREY, lw=0.8, ls="--")

@@ -63,8 +63,8 @@ def indicators_figure(of: NationRun, *, width: float = look.WIDE) -> Figure:
     Raises:
         DataError: If it is not a run of nations, or no quarter was completed.
     """
-    tables = (_table(of, name) for name in ("indicators", "baselines", "nations"))
-    return figure_of_indicators(*tables, of, width=width)
+    indicators, baselines, nations = (_table(of, name) for name in ("indicators", "baselines", "nations"))
+    return figure_of_indicators(indicators, baselines, nations, of, width=width)
 
 
 def figure_of_indicators(

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 import numpy as np
 import pandas as pd
@@ -161,7 +161,7 @@ def _write_sizes(panel: look.Panel, sizes: Mapping[int, int]) -> None:
     """Write the number of posts in each class above the axes, where there is room."""
     axes, step = panel.axes, 1 + len(sizes) * 6 // look.letters(panel.width)
     axes.set_title(axes.get_title(loc="left"), loc="left", fontsize=look.TEXT, pad=15)
+    style: dict[str, Any] = {"ha": "center", "color": "#444444", "fontsize": look.SMALL - 1}
     for place, least in enumerate(sorted(sizes)[::step]):
-        text, style = f"{'n = ' if not place else ''}{sizes[least]:,}", {"ha": "center", "color": "#444444"}
-        where = axes.get_xaxis_transform()
-        axes.annotate(text, (least, 1.01), xycoords=where, fontsize=look.SMALL - 1, **style)
+        text = f"{'n = ' if not place else ''}{sizes[least]:,}"
+        axes.annotate(text, (least, 1.01), xycoords=axes.get_xaxis_transform(), **style)

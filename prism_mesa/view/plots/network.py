@@ -338,7 +338,10 @@ def homophily_figure(of: OneRun, *, what: Tied = "follows", ax: Axes | None = No
     for (row, column), ratio in np.ndenumerate(times):
         if np.isfinite(ratio):
             text = f"{ratio:.2g}" if counts[row, column] else "0"
-            style = {"color": "white" if abs(np.log2(ratio)) > 0.6 * octaves else "black", "fontsize": look.SMALL}
+            style: dict[str, Any] = {
+                "color": "white" if abs(np.log2(ratio)) > 0.6 * octaves else "black",
+                "fontsize": look.SMALL,
+            }
             axes.text(column, row, text, ha="center", va="center", **style)
     labels = look.short_labels(names, 12 if panel.is_narrow else 20)
     axes.set_xticks(range(len(names)), labels, rotation=45, ha="right", rotation_mode="anchor", parse_math=False)

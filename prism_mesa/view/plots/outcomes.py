@@ -218,7 +218,7 @@ def _amounts(run: RunTables, what: Shared) -> Floats:
     """Return an amount for each agent, shape (agents,); engagements count at roots, so copies have none."""
     agents = run.table("agents", ["agent", "followers"] if what == "followers" else ["agent"])
     if what == "followers":
-        return agents["followers"].to_numpy(np.float64)
+        return np.asarray(agents["followers"], np.float64)
     if what == "activity":
         posts = run.table("posts", ["author", "kind"])
         done = run.counts("engagements", ["agent"])

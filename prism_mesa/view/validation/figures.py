@@ -57,7 +57,7 @@ def _draw_sizes(axes: Axes, result: Validation) -> None:
     for place, arm in enumerate(_arms(result)):
         points = _points(result, "cascade_sizes", arm)
         if not points.empty:
-            style = {"ls": "-" if arm == FULL else "--", "lw": None, "label": _arm_label(arm)}
+            style: dict[str, Any] = {"ls": "-" if arm == FULL else "--", "lw": None, "label": _arm_label(arm)}
             draw_band(axes, _sizes_band(points), color=look.series_color(place), **style)
     axes.set(xscale="log", yscale="log", xlabel="size of the cascade", ylabel="share of at least that size")
     look.axes_legend(axes)

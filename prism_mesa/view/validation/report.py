@@ -13,6 +13,7 @@ from prism_mesa.studies.validation.targets import CASCADES, RANGE_FROM, SOURCES,
 from prism_mesa.studies.validation.validation import BESIDE, LEAST_PERSONS, Row, Validation, least_rounds
 from prism_mesa.studies.validation.variants import FULL, STRAW, VARIANTS
 from prism_mesa.view.plots.files import to_png
+from prism_mesa.view.study.numbers import NOTHING, significant
 from prism_mesa.view.validation.figures import validation_figures
 
 HEADS: Final = ("target", "role", "real", "simulated", "95 % interval", "allowed", "seeds inside", "verdict")
@@ -30,17 +31,6 @@ ROLES: Final[Mapping[Role, str]] = {
 _ROLE_HEADS: Final[Mapping[Role, str]] = {**ROLES, "fitted": "fitted to", "other": "same data, another statistic"}
 
 
-def number(value: float) -> str:
-    """Format a number with three significant digits; a dash if it is missing.
-
-    >>> [number(0.001973), number(2.2449), number(51.9), number(float("nan"))]
-    ['0.00197', '2.24', '51.9', '-']
-    """
-    if not isfinite(value):
-        return "-"
-    return f"{value:.3g}" if abs(value) >= 1e-4 or not value else f"{value:.2e}"
-
-
 def _is_far(row: Row) -> bool:
     """Return whether a mean differs from the real value by more than a factor of 1.5."""
     return isfinite(row.ratio) and not 1 / FAR <= row.ratio <= FAR
@@ -50,7 +40,7 @@ def _verdict(row: Row) -> str:
     """Return whether a row is inside, or why it does not apply."""
     if row.why_not:
         return f"not applicable: {row.why_not}"
-    times = f"{number(row.ratio)} times the real"
+    times = f"{significant(row.ratio)} times the real"
     if row.inside is None:
         return f"informs: {times}" if isfinite(row.ratio) else "informs"
     return "outside" if not row.inside else f"inside, {times}" if _is_far(row) else "inside"
@@ -63,11 +53,11 @@ def _table_rows(rows: Sequence[Row]) -> list[tuple[str, ...]]:
         (
             row.target.label,
             ROLES[row.target.role],
-            number(row.real) + ("" if row.computed else dagger),
-            number(row.simulated) + (f" (in {row.n} of {row.of} seeds)" if 0 < row.n < row.of else ""),
+            significant(row.real) + ("" if row.computed else dagger),
+            significant(row.simulated) + (f" (in {row.n} of {row.of} seeds)" if 0 < row.n < row.of else ""),
             _between(row.low, row.high),
             _between(row.target.low, row.target.high),
-            f"{row.share_inside:.0%}" if isfinite(row.share_inside) else "-",
+            f"{row.share_inside:.0%}" if isfinite(row.share_inside) else NOTHING,
             _verdict(row),
         )
         for row in rows
@@ -75,7 +65,7 @@ def _table_rows(rows: Sequence[Row]) -> list[tuple[str, ...]]:
 
 
 def _between(low: float, high: float) -> str:
-    return f"{number(low)} to {number(high)}" if isfinite(low) else "-"
+    return f"{significant(low)} to {significant(high)}" if isfinite(low) else NOTHING
 
 
 def _has_computed(rows: Sequence[Row]) -> bool:
@@ -122,12 +112,12 @@ def broken_rows(validation: Validation, rows: Sequence[Row]) -> list[Row]:
 def variant_lines(validation: Validation, name: str) -> list[str]:
     """Return what a variant turns off, what this breaks, and its rate of reshares against the full model's."""
     rows = validation.variants[name]
-    lost = [f"{row.target.label} {number(row.simulated)}" for row in broken_rows(validation, rows)]
+    lost = [f"{row.target.label} {significant(row.simulated)}" for row in broken_rows(validation, rows)]
     breaks = ", ".join(lost) or "no target that the full model meets"
     cascades = [row for row in rows if row.target.measure in CASCADES and row.inside is not None]
     if cascades:
         breaks += f" (of {len(cascades)} targets of cascades {sum(row.fails for row in cascades)} outside)"
-    times = f"{number(validation.rates[name])} times the full model's, {_match_text(validation, name)}"
+    times = f"{significant(validation.rates[name])} times the full model's, {_match_text(validation, name)}"
     return [VARIANTS[name].label, f"breaks: {breaks}", f"reshares per impression: {times}"]
 
 
@@ -173,7 +163,7 @@ def markdown(validation: Validation) -> str:
     computed = "computed from the data by the estimators that measured the runs"
     origin = f"{computed}; those with {CARRIED} are carried" if _has_computed(validation.rows) else "carried"
     far = [row for row in validation.rows if row.inside and _is_far(row)]
-    times = ", ".join(f"{row.target.label} {number(row.ratio)} times" for row in far)
+    times = ", ".join(f"{row.target.label} {significant(row.ratio)} times" for row in far)
     captions = _captions(validation)
     parts = [
         f"# {validation.path.name}",
@@ -227,7 +217,7 @@ def _measures_table(validation: Validation) -> str:
     arms = (FULL, *validation.variants)
     means = validation.runs.groupby("arm")[list(BESIDE)].mean()
     rows = [
-        (f"`{name}`", find_measure(name).unit, *(number(float(means.loc[arm, name])) for arm in arms))
+        (f"`{name}`", find_measure(name).unit, *(significant(float(means.loc[arm, name])) for arm in arms))
         for name in BESIDE
     ]
     return _table(("measure", "unit", *arms), rows)
@@ -235,7 +225,7 @@ def _measures_table(validation: Validation) -> str:
 
 def _captions(validation: Validation) -> dict[str, str]:
     exponent = next(row for row in validation.rows if row.target.measure == "post_tail_10")
-    real, simulated = number(exponent.real), number(exponent.simulated)
+    real, simulated = significant(exponent.real), significant(exponent.simulated)
     dashed = ", the variants dashed" if validation.variants else ""
     return {
         "cascades": f"Cascades of at least a size: real (black), simulated (mean and range of seeds){dashed}. "

@@ -3,13 +3,14 @@
 from collections.abc import Iterator
 from pathlib import PurePath
 from shlex import quote
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from prism_mesa.domain import NOTHING_HAPPENED
 from prism_mesa.errors import counted, in_command, printable
 from prism_mesa.markup import bar_html, card_html, facts_html, note_html
-from prism_mesa.runs.lifecycle import RunResult
-from prism_mesa.statechart import STATE_COLORS
+
+if TYPE_CHECKING:
+    from prism_mesa.runs.lifecycle import RunResult
 
 _SOURCES: Final = {
     "llm": "answered by the LLM",
@@ -273,12 +274,14 @@ _OMITTED: Final = frozenset(("run", "states", "network", "time", "memory", "pict
 """Lines of the summary that a card shows in another form, or not at all."""
 
 
-def run_html(result: RunResult) -> str:
+def run_html(result: "RunResult") -> str:
     """Return a run as HTML: its status, seed, states as a bar, summary and folder.
 
     Raises:
         LookupError: If the summary lacks a part. A damaged summary may also raise ValueError or TypeError.
     """
+    from prism_mesa.statechart import STATE_COLORS  # the command line loads no pandas
+
     summary, remark = result.summary, result.state or result.status
     parts = [note_html(result.run_dir)]
     if summary:

@@ -101,7 +101,7 @@ def test_the_lines_and_the_page_have_all_targets_and_sources(validation):
     assert all(row.target.label in lines and row.target.label in page for row in validation.rows)
     assert "note: a note" in lines
     assert page.count("| inside |") == 33 + 29
-    assert "| `shape_depth` | reshares | 0.25 | 0.75 |" in page
+    assert "| `shape_depth` | reshares | 0.250 | 0.750 |" in page
     assert "Abilov et al. 2021" in page
 
 

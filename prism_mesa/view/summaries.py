@@ -275,11 +275,7 @@ _OMITTED: Final = frozenset(("run", "states", "network", "time", "memory", "pict
 
 
 def run_html(result: "RunResult") -> str:
-    """Return a run as HTML: its status, seed, states as a bar, summary and folder.
-
-    Raises:
-        LookupError: If the summary lacks a part. A damaged summary may also raise ValueError or TypeError.
-    """
+    """Return a run as HTML: its status, seed, states as a bar, summary and folder."""
     from prism_mesa.statechart import STATE_COLORS  # the command line loads no pandas
 
     summary, remark = result.summary, result.state or result.status

@@ -50,8 +50,7 @@ class Groups:
 def attribute_groups(run: FinishedRun, by: str | None = None) -> Groups:
     """Return groups by an attribute; by default by the first declared attribute of agents, else communities.
 
-    Raises:
-        ConfigError: If the run has no such attribute.
+    An unknown attribute raises a ConfigError.
     """
     declared = run.config.attributes
     by = by or next((name for name in declared if declared[name].of == "agent"), None)

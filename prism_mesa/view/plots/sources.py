@@ -84,11 +84,7 @@ class RunTables:
         return self._is_kept(table) or (self.find is not None and self.find(table) is not None)
 
     def table(self, name: str, columns: Sequence[str]) -> pd.DataFrame:
-        """Return columns of a table.
-
-        Raises:
-            DataError: If there is no such table, or it is damaged.
-        """
+        """Return columns of a table; a missing or damaged table raises a DataError."""
         if self.folder is not None and (self.find is None or self._is_kept(name)):
             return read_table(self.folder, name, columns)
         table = None if self.find is None else self.find(name)
@@ -97,11 +93,7 @@ class RunTables:
         return table[list(columns)]
 
     def counts(self, name: str, by: Sequence[str]) -> pd.DataFrame:
-        """Count the rows of a table by columns: `by` and `n`. Files are read in parts.
-
-        Raises:
-            DataError: As for `table`.
-        """
+        """Count the rows of a table by columns: `by` and `n`. Files are read in parts."""
         if self.folder is None or not self._is_kept(name):
             return _count([self.table(name, by)], by)
         batches = batches_of(self.folder, name, by, rows=1 << 20)

@@ -124,10 +124,8 @@ def open_panel(
 ) -> Panel:
     """Return tidy axes to draw into: the user's, or those of a new figure.
 
-    The height in centimetres suits the width by default; lines of a legend below the axes make the figure taller.
-
-    Raises:
-        ConfigError: If `ax` is not matplotlib axes, or the width is invalid.
+    The height in centimetres suits the width by default; lines of a legend below the axes make the figure taller. A
+    wrong `ax` or width raises a ConfigError.
     """
     if ax is None:
         height = max(7.0, 3.4 + 0.34 * min(width, WIDE)) if height is None else height

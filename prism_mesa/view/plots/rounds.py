@@ -28,10 +28,7 @@ class Band:
 
 
 def interval_band(frame: pd.DataFrame, column: str, by: str = "round") -> Band:
-    """Return the mean of a column over seeds with its 95 % interval, by coordinates at which all seeds have values.
-
-    A seed with two values at one coordinate raises a DataError.
-    """
+    """Return the mean of a column over seeds with its 95 % interval, by coordinates at which all seeds have values."""
     if frame.duplicated(["seed", by]).any():
         raise DataError(f"a table has the same {by} twice: it is damaged")
     values = frame.pivot(index="seed", columns=by, values=column).dropna(axis="columns")

@@ -26,7 +26,8 @@ import yaml
 from prism_mesa.errors import DataError, PrismError
 from prism_mesa.studies.validation.targets import TARGETS
 from prism_mesa.studies.validation.variants import VARIANTS
-from prism_mesa.view.validation.words import ROLES, number
+from prism_mesa.view.study.numbers import significant as number
+from prism_mesa.view.validation.report import ROLES
 
 HEAD: Final = ("target", "role", "real", "simulated", "95 % interval", "allowed", "inside")
 WIDTHS: Final = {target.measure: target.high - target.low for target in TARGETS if target.required}

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from math import isnan, nan
 from typing import Final, Literal
 
-from prism_mesa.markup import card_of, facts_of, note_of, quote_of, shown_or_plain
+from prism_mesa.markup import card_html, facts_html, html_or_repr, note_html, quote_html
 
 type PostKind = Literal["post", "reply", "reshare"]
 type FollowEvent = Literal["follow", "unfollow", "mute", "block", "report", "unmute", "unblock"]
@@ -83,7 +83,7 @@ class Post:
         counts = f"{self.likes} likes, {self.replies} replies, {self.reshares} reshares"
         return f"<Post {self.post_id}{by}: {self.kind} {text!r}, relevance {self.relevance:.2f}, {counts}>"
 
-    @shown_or_plain
+    @html_or_repr
     def _repr_html_(self) -> str:
         by = f"by {self.author_name or 'agent'} ({self.author})" if self.author >= 0 else ""
         of = "" if self.parent is None else f" of {self.parent}"
@@ -96,9 +96,9 @@ class Post:
             "media": media,
             "about": self.about,
         }
-        text = quote_of(self.text) if self.text else note_of("no text")
+        text = quote_html(self.text) if self.text else note_html("no text")
         head = f"{by}, round {self.round}" if by else f"round {self.round}"
-        return card_of(self.kind + of, self.post_id, text, facts_of(facts), about=head)
+        return card_html(self.kind + of, self.post_id, text, facts_html(facts.items()), remark=head)
 
 
 _SHOWN: Final = 60

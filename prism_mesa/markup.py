@@ -1,6 +1,6 @@
-"""HTML cards of objects for notebooks, with all text escaped, and readable on light and dark pages."""
+"""HTML cards for notebooks; all text is escaped, and readable on light and dark pages."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import wraps
 from typing import Final
 
@@ -26,12 +26,12 @@ _STYLE: Final = """
 .prism-card .bar i { height: .9em; border-width: 1px 0; }
 .prism-card summary { cursor: pointer; }
 """
-_LONGEST: Final = 280
-"""Characters of a text in a card."""
+_MOST_LETTERS: Final = 280
+"""Letters of a text in a card."""
 
 
-def shown_or_plain[T](make: Callable[[T], str]) -> Callable[[T], str | None]:
-    """Decorate a ``_repr_html_``: where it raises, return None, so that the notebook shows the `repr`."""
+def html_or_repr[T](make: Callable[[T], str]) -> Callable[[T], str | None]:
+    """Decorate a ``_repr_html_``: on an error it returns None, so that the notebook shows the `repr`."""
 
     @wraps(make)
     def represent(self: T) -> str | None:
@@ -43,70 +43,64 @@ def shown_or_plain[T](make: Callable[[T], str]) -> Callable[[T], str | None]:
     return represent
 
 
-def escaped(value: object, most: int = _LONGEST) -> Markup:
-    """Return a value as HTML: markup as it is, anything else escaped, shortened and on one line."""
-    return value if isinstance(value, Markup) else escape(shortened(printable(redact_credentials(str(value))), most))
+def _escaped(value: object) -> Markup:
+    """Return markup as it is, and any other value escaped, shortened and on one line."""
+    if isinstance(value, Markup):
+        return value
+    return escape(shortened(printable(redact_credentials(str(value))), _MOST_LETTERS))
 
 
-def card_of(kind: str, title: object, *parts: object, about: object = "") -> Markup:
-    """Return a card: the kind of object, its name, a quiet remark, and its parts below each other."""
+def _concatenated(parts: Iterable[object], template: str = "{}") -> Markup:
+    return Markup("").join(Markup(template).format(_escaped(part)) for part in parts)  # noqa: S704 - it is ours
+
+
+def card_html(kind: str, title: object, *parts: object, remark: object = "") -> Markup:
+    """Return a card: a kind of object, its name, a quiet remark, and its non-empty parts below each other."""
     head = Markup('<p><span class="quiet">{}</span> <b>{}</b> <span class="quiet">{}</span></p>').format(
-        escaped(kind), escaped(title), escaped(about)
+        *map(_escaped, (kind, title, remark))
     )
-    body = Markup("").join(escaped(part) for part in parts if part)
+    body = _concatenated(filter(None, parts))
     return Markup('<div class="prism-card"><style>{}</style>{}{}</div>').format(Markup(_STYLE), head, body)  # noqa: S704 - it is ours
 
 
-def quote_of(text: str) -> Markup:
+def quote_html(text: str) -> Markup:
     """Return a quotation."""
-    return Markup("<blockquote>{}</blockquote>").format(escaped(text))
+    return Markup("<blockquote>{}</blockquote>").format(_escaped(text))
 
 
-def note_of(text: object) -> Markup:
+def note_html(text: object) -> Markup:
     """Return a quiet line."""
-    return Markup('<p class="quiet">{}</p>').format(escaped(text))
+    return Markup('<p class="quiet">{}</p>').format(_escaped(text))
 
 
-def facts_of(facts: Mapping[str, object] | Sequence[tuple[str, object]]) -> Markup:
-    """Return facts, a line each; those without a value (None, empty) are left out."""
+def facts_html(facts: Iterable[tuple[str, object]]) -> Markup:
+    """Return a table with a line for each (name, value), without those whose value is None or empty."""
     row = Markup('<tr><th scope="row">{}</th><td>{}</td></tr>')
-    pairs = facts.items() if isinstance(facts, Mapping) else facts
-    rows = [row.format(escaped(what), escaped(value)) for what, value in pairs if value not in (None, "")]
+    rows = [row.format(_escaped(name), _escaped(value)) for name, value in facts if value not in (None, "")]
     return Markup("<table><tbody>{}</tbody></table>").format(Markup("").join(rows)) if rows else Markup("")
 
 
-def table_of(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Markup:
+def table_html(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Markup:
     """Return a table with a header."""
-    cell = Markup("<td>{}</td>")
-    head = Markup("").join(Markup('<th scope="col">{}</th>').format(escaped(name)) for name in columns)
-    lines = Markup("").join(
-        Markup("<tr>{}</tr>").format(Markup("").join(cell.format(escaped(value)) for value in row)) for row in rows
-    )
-    table = '<div class="scroll"><table><thead><tr>{}</tr></thead><tbody>{}</tbody></table></div>'
-    return Markup(table).format(head, lines)  # noqa: S704 - it is ours
+    head = _concatenated(columns, '<th scope="col">{}</th>')
+    body = _concatenated((_concatenated(row, "<td>{}</td>") for row in rows), "<tr>{}</tr>")
+    table = Markup('<div class="scroll"><table><thead><tr>{}</tr></thead><tbody>{}</tbody></table></div>')
+    return table.format(head, body)
 
 
-def chip_of(color: str, text: object) -> Markup:
+def chip_html(color: str, text: object) -> Markup:
     """Return a text after a dot in a colour."""
-    return Markup('<span class="chip"><i style="background: {}"></i>{}</span>').format(color, escaped(text))
+    return Markup('<span class="chip"><i style="background: {}"></i>{}</span>').format(color, _escaped(text))
 
 
-def joined_of(parts: Iterable[object]) -> Markup:
-    """Return parts with spaces between them."""
-    return Markup(" ").join(escaped(part) for part in parts)
-
-
-def bar_of(shares: Sequence[tuple[str, str, float]]) -> Markup:
+def bar_html(shares: Sequence[tuple[str, str, float]]) -> Markup:
     """Return a bar of (name, colour, share); pointing at a share shows its name."""
     part = Markup('<i style="width: {:.2f}%; background: {}" title="{}"></i>')
     label = ", ".join(f"{name} {share:.1%}" for name, _, share in shares)
-    parts = Markup("").join(
-        part.format(100 * share, color, f"{name} {share:.1%}") for name, color, share in shares if share > 0
-    )
-    return Markup('<div class="bar" role="img" aria-label="{}">{}</div>').format(label, parts)
+    parts = [part.format(100 * share, color, f"{name} {share:.1%}") for name, color, share in shares if share > 0]
+    return Markup('<div class="bar" role="img" aria-label="{}">{}</div>').format(label, Markup("").join(parts))
 
 
-def fold_of(title: str, *parts: object) -> Markup:
-    """Return parts that unfold when the title is clicked."""
-    body = Markup("").join(escaped(part) for part in parts)
-    return Markup("<details><summary>{}</summary>{}</details>").format(escaped(title), body)
+def fold_html(title: str, content: object) -> Markup:
+    """Return content that unfolds when the title is clicked."""
+    return Markup("<details><summary>{}</summary>{}</details>").format(_escaped(title), _escaped(content))

@@ -11,7 +11,7 @@ from prism_mesa.economy.policy import Measure, Policy
 from prism_mesa.economy.validator import Judgement, Verdict
 from prism_mesa.runs.lifecycle import RunResult
 from prism_mesa.social.behavior import social_chart
-from prism_mesa.view.notebook import run_html
+from prism_mesa.view.summaries import run_html
 
 HOSTILE = "<script>alert(1)</script>\u202e\n<img src=x onerror=alert(2)> & more"
 

@@ -8,7 +8,7 @@ from types import MethodType
 from typing import TYPE_CHECKING
 
 from prism_mesa.errors import DataError, PrismError
-from prism_mesa.markup import shown_or_plain
+from prism_mesa.markup import html_or_repr
 from prism_mesa.runs.lifecycle import RunBrokenError, RunInterruptedError
 from prism_mesa.runs.lifecycle import RunResult as KeptRun
 from prism_mesa.runs.manifest import read_run
@@ -91,9 +91,9 @@ class RunResult(KeptRun):
         """The figures of the run: ``result.plot.cascades()``."""
         return RunPlots(self)
 
-    @shown_or_plain
+    @html_or_repr
     def _repr_html_(self) -> str:
-        from prism_mesa.view.notebook import run_html
+        from prism_mesa.view.summaries import run_html
 
         return run_html(self)
 

@@ -110,7 +110,7 @@ def survey(
 
 def _show_survey(result: "SurveyResult", *, as_json: bool) -> None:
     """Draw the pictures of a survey, and print its summary."""
-    from prism_mesa.view.plots.survey import draw_survey
+    from prism_mesa.view.plots.answers import draw_survey
 
     asks = {question["id"]: question["ask"] for question in result.summary["questions"]}
     pictures = draw_survey(result.folder, result.table, asks)
@@ -144,7 +144,7 @@ def distill(
     from prism_mesa.analysis.distill.fit import check_installed
     from prism_mesa.analysis.distill.share_sweep import drift as measure_drift
     from prism_mesa.analysis.distill.share_sweep import drift_rounds
-    from prism_mesa.view.plots.distilled import draw_distilled
+    from prism_mesa.view.plots.answers import draw_distilled
 
     check_installed()
     with progress_bar(sum(map(completed_rounds, run_dirs)), "rounds repeated") as show_done:

@@ -53,7 +53,7 @@ def validate(
     from prism_mesa.runs.config import load_config
     from prism_mesa.studies.validation.validation import as_json as row_as_json
     from prism_mesa.studies.validation.variants import chosen_variants
-    from prism_mesa.view.validation.words import joint, validation_lines
+    from prism_mesa.view.validation.report import joint, validation_lines
 
     file, overrides = file_and_overrides(arguments, CALIBRATED_FILE)
     config, arms = load_config(file, overrides), 1 + len(chosen_variants(variant or ()))

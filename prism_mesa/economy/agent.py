@@ -20,7 +20,7 @@ from prism_mesa.economy.rules import RULES, RuleContext
 from prism_mesa.economy.tools import Judge, nation_tools
 from prism_mesa.errors import PrismWarning, one_line
 from prism_mesa.llm import LLMClient, RunPosition
-from prism_mesa.markup import card_of, facts_of, shown_or_plain
+from prism_mesa.markup import card_html, facts_html, html_or_repr
 
 type Proposal = tuple[Action[PolicyDecision], Reading, ReasoningChain | None]
 """A nation's action, the policy in it, and the reasoning."""
@@ -47,7 +47,7 @@ class Nation(mesa.Agent):
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.row} {self.name!r}: decided by {self.decided_by}>"
 
-    @shown_or_plain
+    @html_or_repr
     def _repr_html_(self) -> str:
         state = self.state
         facts: dict[str, object] = {
@@ -58,7 +58,7 @@ class Nation(mesa.Agent):
             "debt": f"{state.debt:.0f} % of GDP",
             "last policies": "; ".join(f"{decision.quarter}: {decision.action}" for decision in self.past[-3:]),
         }
-        return card_of("nation", self.name, facts_of(facts), about=f"decided by {self.decided_by}")
+        return card_html("nation", self.name, facts_html(facts.items()), remark=f"decided by {self.decided_by}")
 
     @property
     @abstractmethod

@@ -10,7 +10,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict
 from prism_mesa.economy.world import MEMORY, World
 from prism_mesa.errors import printable
 from prism_mesa.llm.text import NAME_CAP
-from prism_mesa.markup import card_of, note_of, shown_or_plain, table_of
+from prism_mesa.markup import card_html, html_or_repr, note_html, table_html
 
 type Lever = Literal["policy_rate", "spending", "taxes", "tariff", "sanction", "debt"]
 type Unit = Literal["points", "percent", "percent_of_gdp"]
@@ -89,14 +89,16 @@ class Policy(BaseModel):
     def __str__(self) -> str:
         return ", ".join(map(str, self.measures)) or "hold"
 
-    @shown_or_plain
+    @html_or_repr
     def _repr_html_(self) -> str:
         rows = [
             (spelled(m.lever), m.target or "", m.how, f"{m.size:{'+' if m.how == 'by' else ''}g}", spelled(m.unit))
             for m in self.measures
         ]
-        table = table_of(("instrument", "against", "moves", "size", "unit"), rows) if rows else note_of("no measure")
-        return card_of("policy", str(self), table)
+        table = (
+            table_html(("instrument", "against", "moves", "size", "unit"), rows) if rows else note_html("no measure")
+        )
+        return card_html("policy", str(self), table)
 
     @property
     def sets_budget(self) -> bool:

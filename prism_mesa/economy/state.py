@@ -12,7 +12,7 @@ from prism_mesa.economy.reading import PolicyDecision, Reading
 from prism_mesa.economy.tables import Outcome
 from prism_mesa.economy.validator import Judgement
 from prism_mesa.economy.world import Floats, World
-from prism_mesa.markup import card_of, facts_of, shown_or_plain
+from prism_mesa.markup import card_html, facts_html, html_or_repr
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Decided:
             return "rejected"
         return "accepted" if self.reading.policy.measures else "no_change"
 
-    @shown_or_plain
+    @html_or_repr
     def _repr_html_(self) -> str:
         decision = self.action.policy_decision
         facts = {
@@ -50,7 +50,9 @@ class Decided:
             "read by": self.reading.read_by,
             "no effect": self.reason,
         }
-        return card_of("decision of", self.action.agent_name, facts_of(facts), about=self.outcome.replace("_", " "))
+        return card_html(
+            "decision of", self.action.agent_name, facts_html(facts.items()), remark=self.outcome.replace("_", " ")
+        )
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from prism_mesa.economy.policy import (
 )
 from prism_mesa.economy.world import World
 from prism_mesa.errors import did_you_mean
-from prism_mesa.markup import card_of, shown_or_plain, table_of
+from prism_mesa.markup import card_html, html_or_repr, table_html
 
 type Check = Literal["target", "bounds", "feasibility", "conflict", "conservation"]
 
@@ -60,14 +60,14 @@ class Judgement(BaseModel):
         """Why it is rejected; empty if it is not."""
         return "; ".join(verdict.reason for verdict in self.verdicts if not verdict.passed)
 
-    @shown_or_plain
+    @html_or_repr
     def _repr_html_(self) -> str:
         rows = [
             ("all" if v.measure < 0 else v.measure, v.check, "\u2713" if v.passed else "\u2717", v.reason)
             for v in self.verdicts
         ]
-        table = table_of(("measure", "check", "passed", "why"), rows) if rows else ""
-        return card_of("judgement", "accepted" if self.accepted else "rejected", table)
+        table = table_html(("measure", "check", "passed", "why"), rows) if rows else ""
+        return card_html("judgement", "accepted" if self.accepted else "rejected", table)
 
 
 def judge(policy: Policy, world: World, row: int, names: Sequence[str], limits: LimitsParams) -> Judgement:

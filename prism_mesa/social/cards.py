@@ -3,7 +3,7 @@
 from typing import Any, Final
 
 from prism_mesa.domain import Post
-from prism_mesa.markup import bar_of, card_of, chip_of, facts_of, fold_of, note_of, shown_or_plain, table_of
+from prism_mesa.markup import bar_html, card_html, chip_html, facts_html, fold_html, html_or_repr, note_html, table_html
 from prism_mesa.statechart import STATE_COLORS
 
 _POSTS: Final = 8
@@ -23,13 +23,13 @@ def _author(post: Post) -> str:
 class AgentCard:
     """How a notebook shows an agent."""
 
-    @shown_or_plain
+    @html_or_repr
     def _repr_html_(self: Any) -> str:
         ticks, state, current = self.ticks_in_state, self.state, self.current_post
         at = "" if current is None else f" on post {current.post_id}"
         shares = ", ".join(f"{name} {share:.0%}" for name, share in self.propensities.items())
         facts = {
-            "state": chip_of(STATE_COLORS[state], f"{state.value}{at}, for {ticks} tick{'' if ticks == 1 else 's'}"),
+            "state": chip_html(STATE_COLORS[state], f"{state.value}{at}, for {ticks} tick{'' if ticks == 1 else 's'}"),
             "likes to read of": ", ".join(self.interests),
             "personality": self.personality,
             "asks within": f"{self.low_threshold:.3f} to {self.high_threshold:.3f} of utility",
@@ -41,21 +41,23 @@ class AgentCard:
             (post.post_id, _author(post), f"{post.utility:.2f}", post.likes + post.replies + post.reshares, post.text)
             for post in feed[:_POSTS]
         ]
-        table = table_of(("post", "by", "utility", "engagements", "text"), rows)
-        unread = fold_of(f"feed: {len(feed)} unread", table) if rows else "nothing unread in its feed"
+        table = table_html(("post", "by", "utility", "engagements", "text"), rows)
+        unread = fold_html(f"feed: {len(feed)} unread", table) if rows else "nothing unread in its feed"
         away = "" if not self.has_left else ", not there"
-        return card_of("agent", self.name, facts_of(facts), unread, about=f"row {self.row}, id {self.agent_id}{away}")
+        return card_html(
+            "agent", self.name, facts_html(facts.items()), unread, remark=f"row {self.row}, id {self.agent_id}{away}"
+        )
 
 
 class ModelCard:
     """How a notebook shows a model."""
 
-    @shown_or_plain
+    @html_or_repr
     def _repr_html_(self: Any) -> str:
         params, row, totals = self.params, self.round_row, self.totals
         shares = [(state.value, color, row.get(f"share_{state.value}", 0.0)) for state, color in STATE_COLORS.items()]
         active = ", ".join(f"{name} {share:.1%}" for name, _, share in shares if share >= _LEAST)
-        last = (bar_of(shares), note_of(f"agent-ticks of round {self.round}: {active}")) if row else ()
+        last = (bar_html(shares), note_html(f"agent-ticks of round {self.round}: {active}")) if row else ()
         facts = {
             "feed": params.feed.ranking,
             "follows": f"{self.network.n_edges:,}, {params.network.kind}, {params.network.dynamics}",
@@ -64,5 +66,7 @@ class ModelCard:
             if row
             else "no round has been run",
         }
-        about = f"{int(self.population.present.sum()):,} agents, seed {params.seed}"
-        return card_of("model", f"{self.round + 1} of {params.rounds} rounds", *last, facts_of(facts), about=about)
+        remark = f"{int(self.population.present.sum()):,} agents, seed {params.seed}"
+        return card_html(
+            "model", f"{self.round + 1} of {params.rounds} rounds", *last, facts_html(facts.items()), remark=remark
+        )

@@ -4,10 +4,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from markupsafe import Markup
 from pydantic import Field
 
 from prism_mesa.errors import ChartError, DataError, counted, did_you_mean, one_line
-from prism_mesa.markup import card_of, chip_of, joined_of, note_of, shown_or_plain, table_of
+from prism_mesa.markup import card_html, chip_html, html_or_repr, note_html, table_html
 from prism_mesa.params import Params
 from prism_mesa.snapshot import Plain, Restorable
 from prism_mesa.statechart.guards import Expression
@@ -94,25 +95,25 @@ class ChartDefinition(Restorable):
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name}: {self._size}>"
 
-    @shown_or_plain
+    @html_or_repr
     def _repr_html_(self) -> str:
         groups: dict[tuple[str, str, AgentState | None], list[AgentState]] = {}
         for t in self.transitions:
             groups.setdefault((*self.label(t), t.target), []).append(t.source)
         rows = [
-            (self._chips(sources), trigger, guard, chip_of(STATE_COLORS[target], target.value) if target else "?")
+            (self._chips(sources), trigger, guard, chip_html(STATE_COLORS[target], target.value) if target else "?")
             for (trigger, guard, target), sources in groups.items()
         ]
         oracle = "" if self.oracle_enabled else "; the oracle is off, so the first of several targets is taken"
         start = f"begins in {self.initial.value}; ? is the oracle's choice{oracle}. draw_chart(chart) draws it."
-        table = table_of(("state", "trigger", "if", "next"), rows)
-        return card_of("chart", self.name, table, note_of(start), about=self._size)
+        table = table_html(("state", "trigger", "if", "next"), rows)
+        return card_html("chart", self.name, table, note_html(start), remark=self._size)
 
     def _chips(self, sources: Sequence[AgentState]) -> str:
         rest = self.states - set(sources)
         if len(sources) > 2 and len(rest) == 1:
             return f"any but {next(iter(rest)).value}"
-        return joined_of([chip_of(STATE_COLORS[state], state.value) for state in STATES if state in sources])
+        return Markup(" ").join(chip_html(STATE_COLORS[state], state.value) for state in STATES if state in sources)
 
     def label(self, t: Transition, default: str = "") -> tuple[str, str]:
         """Return a transition's trigger and guard as text; `default` follows a timeout that sets no ticks."""

@@ -1,4 +1,4 @@
-"""An interview in a terminal: input and output. The interview itself is in `analysis.interview`."""
+"""An interview in a terminal: its input and output. The interview itself is in `analysis.interview`."""
 
 import signal
 import sys
@@ -6,7 +6,8 @@ import textwrap
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from types import FrameType, TracebackType
+from dataclasses import KW_ONLY, dataclass
+from types import FrameType
 from typing import Any, Self
 
 from prism_mesa.analysis.interview.interview import Interview
@@ -16,136 +17,112 @@ from prism_mesa.errors import AgentError, printable
 from prism_mesa.terminal import Dimmed, show
 
 PROMPT = "you> "
-HELP = """/did       what the agent did, from the run's records
+HELP = """/did       show what the agent did, from the run's records
 /thoughts  show thoughts and calls of tools, or hide them again
-/help      this
-/quit      end (as does the end of input)
-Everything else is a question to the agent."""
-_MOST = 40
+/help      show this help
+/quit      end the interview, like the end of input
+Any other line is a question to the agent."""
+_MAX_ACTIVITIES = 40
 _WIDTH = 100
-_SAID_CAP = 600
+_MAX_ASIDE = 600
 
 
+@dataclass
 class Session:
-    """Reads lines from the user and shows the answers.
+    """Reads lines from the user and shows the answers through `show`, free of terminal control characters.
 
-    Args:
-        interview: The interview that answers.
-        show: Shows a line that is free of terminal control characters.
-        thoughts: Whether to show thoughts and tool calls from the start.
-        dim: Whether they are dimmed (`terminal.Dimmed`).
-        echo: Whether to show questions too, for input that is not typed in a terminal.
+    Thoughts and tool calls are shown if `thoughts`, and dimmed if `dim`. With `echo`, questions are shown too, for
+    input that is not typed in a terminal.
     """
 
-    def __init__(
-        self,
-        interview: Interview,
-        show: Callable[[str], None],
-        *,
-        thoughts: bool = False,
-        dim: bool = False,
-        echo: bool = False,
-    ) -> None:
-        self.interview = interview
-        self.thoughts = thoughts
-        self._show = show
-        self._dim = dim
-        self._echo = echo
+    interview: Interview
+    show: Callable[[str], None]
+    _: KW_ONLY
+    thoughts: bool = False
+    dim: bool = False
+    echo: bool = False
 
     def take(self, lines: Iterable[str]) -> None:
-        """Take lines until there are no more, or one says ``/quit``."""
-        for line in map(str.strip, lines):
-            if line and not self._took(line):
-                break
+        """Take lines until there are no more, or one is ``/quit``."""
+        for line in filter(None, map(str.strip, lines)):
+            if not line.startswith("/"):
+                self._ask(line)
+                continue
+            self._write_question(line)
+            match line:
+                case "/quit":
+                    return
+                case "/help":
+                    self._write(HELP)
+                case "/thoughts":
+                    self.thoughts = not self.thoughts
+                    self._write(f"thoughts are {'shown' if self.thoughts else 'hidden'} from now on")
+                case "/did":
+                    self._write("\n".join(self._activities()))
+                case _:
+                    self._write(f"{line}: no such command; there are /did, /thoughts, /help and /quit")
 
-    def _took(self, line: str) -> bool:
-        """Carry out a line, and return whether to go on."""
-        if not line.startswith("/"):
-            self._ask(line)
-            return True
-        self._echoed(line)
-        match line:
-            case "/quit":
-                return False
-            case "/help":
-                self._tell(HELP)
-            case "/thoughts":
-                self.thoughts = not self.thoughts
-                self._tell(f"thoughts are {'shown' if self.thoughts else 'hidden'} from now on")
-            case "/did":
-                self._tell("\n".join(self._did()))
-            case _:
-                self._tell(f"{line}: no such command; there are /did, /thoughts, /help and /quit")
-        return True
-
-    def _echoed(self, line: str) -> None:
-        if self._echo:
-            self._tell(line, PROMPT)
+    def _write_question(self, line: str) -> None:
+        if self.echo:
+            self._write(line, PROMPT)
 
     def _ask(self, question: str) -> None:
         """Ask a question and show the answer, which is the last of several responses."""
         try:
             events = self.interview.chat_stream(question)
         except AgentError as error:  # it is too long
-            self._echoed(question)
-            self._tell(str(error), "error: ")
+            self._write_question(question)
+            self._write(str(error), "error: ")
             return
-        self._echoed(question)  # now that the transcript has it
+        self._write_question(question)  # now that the transcript has it
         answer, left = "", self.interview.context.limits.iterations
         for event in events:
             if isinstance(event, AgentTextEvent) and event.type == "text":
                 answer, left = event.text, left - 1
                 if left and self.thoughts:
-                    self._aside(f"drafts: {answer}")
-                elif not left:
-                    self._answer(answer)
+                    self._write_aside(f"drafts: {answer}")
             else:
-                self._event(event)
-        if answer and left:
-            self._answer(answer)
+                self._write_event(event)
+        if answer:
+            self._write(answer.strip(), f"{self.interview.snapshot.name}> ")
         if self.thoughts:
-            self._aside("\n".join(grounds(self.interview.transcript[-1])))
+            self._write_aside("\n".join(grounds(self.interview.transcript[-1])))
 
-    def _event(self, event: Event) -> None:
+    def _write_event(self, event: Event) -> None:
         match event:
             case AgentErrorEvent():
-                self._tell(f"({event.reason}) {event.text}", "error: ")
+                self._write(f"({event.reason}) {event.text}", "error: ")
             case AgentTextEvent() if self.thoughts:
-                self._aside(f"thinks: {thought_text(event.text) or '...'}")
+                self._write_aside(f"thinks: {thought_text(event.text) or '...'}")
             case ToolFinishedEvent() if self.thoughts:
-                self._aside(f"calls {tool_text(event.model_dump())}")
+                self._write_aside(f"calls {tool_text(event.model_dump())}")
 
-    def _answer(self, text: str) -> None:
-        self._tell(text.strip(), f"{self.interview.snapshot.name}> ")
-
-    def _did(self) -> Iterator[str]:
+    def _activities(self) -> Iterator[str]:
         snapshot = self.interview.snapshot
-        if len(snapshot.activities) > _MOST:
-            yield f"... and {len(snapshot.activities) - _MOST} activities before"
-        yield from map(did_text, snapshot.activities[-_MOST:])
+        if len(snapshot.activities) > _MAX_ACTIVITIES:
+            yield f"... and {len(snapshot.activities) - _MAX_ACTIVITIES} activities before"
+        yield from map(did_text, snapshot.activities[-_MAX_ACTIVITIES:])
         if not snapshot.activities:
             yield "nothing" if snapshot.at >= 0 else "nothing: it is before the run"
         if not snapshot.likes_recorded:
-            yield "what it liked is not recorded"
+            yield "its likes are not recorded"
 
-    def _aside(self, text: str) -> None:
+    def _write_aside(self, text: str) -> None:
         for line in text.splitlines():
-            for part in textwrap.wrap(printable(line)[:_SAID_CAP], _WIDTH - 4):
-                self._show(Dimmed(f"    {part}") if self._dim else f"    {part}")
+            for part in textwrap.wrap(printable(line)[:_MAX_ASIDE], _WIDTH - 4):
+                self.show(Dimmed(f"    {part}") if self.dim else f"    {part}")
 
-    def _tell(self, text: str, before: str = "") -> None:
+    def _write(self, text: str, label: str = "") -> None:
         """Show a text after a label; line breaks are kept."""
         for line in text.splitlines() or [""]:
-            self._show(f"{printable(before)}{printable(line)}".rstrip())
-            before = " " * len(before)
+            self.show(f"{printable(label)}{printable(line)}".rstrip())
+            label = " " * len(label)
 
 
 class Interrupts:
-    """Handles Ctrl-C during an interview, and remembers it where Python drops the exception, as in a finalizer.
+    """Handles Ctrl-C during an interview, and remembers in `came` that it was pressed.
 
-    Attributes:
-        came: Whether Ctrl-C was pressed.
-        held: Whether to only remember it, while the transcript is being saved.
+    Python drops the exception in a finalizer. While the transcript is saved (`held`), no exception is raised.
     """
 
     def __init__(self) -> None:
@@ -155,26 +132,20 @@ class Interrupts:
 
     def __enter__(self) -> Self:
         if threading.current_thread() is threading.main_thread():
-            self._before = signal.signal(signal.SIGINT, self._noted)
+            self._before = signal.signal(signal.SIGINT, self._note_signal)
         return self
 
-    def _noted(self, number: int, frame: FrameType | None) -> None:
+    def _note_signal(self, number: int, frame: FrameType | None) -> None:
         self.came = True
         if not self.held:
             raise KeyboardInterrupt
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._before is not None:
             signal.signal(signal.SIGINT, self._before)
 
     def between(self, lines: Iterable[str]) -> Iterator[str]:
-        """Yield lines until the user interrupts.
-
-        Raises:
-            KeyboardInterrupt: If the user pressed Ctrl-C.
-        """
+        """Yield lines until the user presses Ctrl-C, which raises KeyboardInterrupt."""
         for line in lines:
             yield line
             if self.came:
@@ -182,11 +153,7 @@ class Interrupts:
 
 
 def typed_lines(prompt_to_stdout: bool) -> Iterator[str]:
-    """Prompt for lines in a terminal, and yield them until the end of input.
-
-    Args:
-        prompt_to_stdout: Else the prompt goes to stderr.
-    """
+    """Prompt on stdout, or else on stderr, for lines in a terminal, and yield them until the end of input."""
     with suppress(ImportError):
         import readline  # noqa: F401 - it lets input() edit lines
     while True:

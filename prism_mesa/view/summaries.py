@@ -1,14 +1,18 @@
-"""Summaries of runs, nations and surveys as text, from the numbers in the summary alone."""
+"""Summaries of runs, nations and surveys as text, and of runs as HTML for notebooks, from their numbers alone."""
 
 from collections.abc import Iterator
 from pathlib import PurePath
 from shlex import quote
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final
 
 from prism_mesa.domain import NOTHING_HAPPENED
 from prism_mesa.errors import counted, in_command, printable
+from prism_mesa.markup import bar_html, card_html, facts_html, note_html
 
-_SOURCES = {
+if TYPE_CHECKING:
+    from prism_mesa.runs.lifecycle import RunResult
+
+_SOURCES: Final = {
     "llm": "answered by the LLM",
     "cache": "by an answer that the LLM had given before",
     "fallback": "by fallback",
@@ -16,23 +20,41 @@ _SOURCES = {
     "rule": "by rule",
     "distilled": "by the distilled model",
 }
+_NETWORK_EVENTS: Final = {
+    "follow": ("follow", "follows"),
+    "unfollow": ("unfollow", "unfollows"),
+    "mute": ("mute", "mutes"),
+    "block": ("block", "blocks"),
+    "report": ("report", "reports"),
+    "unmute": ("mute taken back", "mutes taken back"),
+    "unblock": ("block taken back", "blocks taken back"),
+}
+_READERS: Final = {
+    "answer": "given in numbers",
+    "parser": "read by the parser",
+    "llm": "by the LLM",
+    "rule": "set by a rule",
+}
 
 
 def run_lines(summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield the lines of a platform's summary as (what, text)."""
+    """Yield the lines of a platform's summary as (name, text)."""
     yield "run", f"{summary['run_dir']} ({summary['status']}, seed {summary['seed']})"
-    yield "platform", ", ".join(counted(summary[f"{what}s"], what) for what in ("agent", "follow", "round"))
-    yield "network", _network(summary)
-    if changes := summary.get("network_changes"):
-        yield "follows", _network_changes(changes)
-    if churn := summary.get("churn"):
-        yield "churn", _churn(churn)
-    if opinions := summary.get("opinions"):
-        yield "opinions", _opinions(opinions)
+    yield "platform", ", ".join(counted(summary[f"{name}s"], name) for name in ("agent", "follow", "round"))
+    yield from _network_lines(summary)
     yield from _activity_lines(summary)
     yield from _decision_lines(summary["decisions"])
-    yield from _writing_lines(summary)
-    yield from _fallback_lines(summary["decisions"])
+    if writing := summary["writing"]:
+        reasons = ", ".join(f"{n} {reason}" for reason, n in writing["reasons"].items())
+        failed = f"{writing['failed']:,} failed{f' (calls that failed: {reasons})' if reasons else ''}"
+        texts = f"{writing['written']:,} texts by {writing['by']} ({_spent(writing)})"
+        yield "written", f"{texts}; {failed}, {writing['budget']:,} were beyond a limit"
+    elif summary.get("content") == "llm":
+        yield "written", "by templates: there was no LLM to write"
+    yield "decided by", _decider(summary["decisions"])
+    reasons = ", ".join(f"{n} {reason}" for reason, n in summary["decisions"]["fallback_reasons"].items())
+    fallbacks = f"{summary['decisions']['by_source'].get('fallback', 0):,}"
+    yield "fallbacks", fallbacks + (f" ({reasons})" if reasons else "")
     yield from _note_lines(summary)
     rounds = f"{summary['round_cpu_s'] * 1000:.0f} CPU ms a round at the median"
     yield "time", f"{_time(summary)}{rounds}, {summary['records_cpu_s']:.1f} CPU s of records"
@@ -43,62 +65,88 @@ def run_lines(summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
         yield "next", _commands(summary, summary["most_followers"]["id"], "app")
 
 
+def _network_lines(summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield lines on the network, whose best connected agents reveal edges read in the wrong direction, and on changes.
+
+    Changes are those of follows, of the population and of opinions.
+    """
+    most, eager, direction = summary["most_followers"], summary["follows_most"], summary["direction"]
+    yield (
+        "network",
+        f"most followers: {printable(most['id'][:40])} with {most['followers']:,}; follows most: "
+        f"{printable(eager['id'][:40])} with {eager['follows']:,}"
+        f"{f' (network.direction={direction})' if direction else ''}",
+    )
+    if changes := summary.get("network_changes"):
+        counts = {event: n for event, n in changes["events"].items() if n or event not in ("unmute", "unblock")}
+        events = ", ".join(f"{n:,} {_NETWORK_EVENTS[event][n != 1]}" for event, n in counts.items())
+        before, after = changes["follows_before"], changes["follows_after"]
+        yield "follows", f"{before:,} at the beginning, {after:,} at the end: {events}"
+    if churn := summary.get("churn"):
+        events = churn["events"]
+        yield (
+            "churn",
+            f"{churn['there_first']:,} agents at the beginning, {churn['there_last']:,} at the end, "
+            f"{churn['there_mean']:,.0f} on average, of {churn['rows']:,}: {events['join']:,} joined, "
+            f"{events['leave']:,} left, {events['back']:,} came back, {events['removed']:,} removed; "
+            f"{churn['never_joined']:,} never joined",
+        )
+    if opinions := summary.get("opinions"):
+        spreads = [
+            f"mean {spread['mean']:.3f}, sd {spread['sd']:.3f}, bimodality "
+            + ("undefined" if spread["bimodality"] is None else f"{spread['bimodality']:.2f}")
+            for spread in (opinions["before"], opinions["after"])
+            if spread["mean"] is not None
+        ]
+        moved = f"{opinions['drawn_on']:,} posts attracted a reader, {opinions['pushed_away']:,} repelled one"
+        yield "opinions", f"{opinions['of']}: {' -> '.join(spreads) or 'no agents'}; {moved}"
+
+
 def _activity_lines(summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield lines on agents' activity, on cascades, and on inequality."""
     engagement, trees = summary["engagement"], summary["cascades"]
-    of_replies = f" ({summary['reshares_of_replies']:,} of replies)" if "reshares_of_replies" in summary else ""
     yield "states", ", ".join(f"{state} {share:.1%}" for state, share in summary["state_shares"].items())
     numbers = {"post": engagement["posts"], "impression": summary["impressions"], "like": engagement["likes"]}
     numbers |= {"reply": engagement["replies"], "reshare": engagement["reshares"]}
-    yield "engagement", ", ".join(counted(n, what) for what, n in numbers.items()) + of_replies
+    of_replies = f" ({summary['reshares_of_replies']:,} of replies)" if "reshares_of_replies" in summary else ""
+    yield "engagement", ", ".join(counted(n, name) for name, n in numbers.items()) + of_replies
     if trees["n"]:
         size = f"mean size {trees['mean_size']:.2f}, largest {trees['max_size']}, deepest {trees['max_depth']}"
         yield "cascades", f"{counted(trees['n'], 'post')}, {trees['share_never_reshared']:.0%} never reshared, {size}"
     if "attention" in summary:
-        yield "inequality", _inequality(summary["activity"], summary["attention"])
+        shares = ((name, summary[name]) for name in ("activity", "attention"))
+        texts = [f"{name}: Gini {of['gini']:.2f}, the top 10 % have {of['top_10_share']:.0%}" for name, of in shares]
+        yield "inequality", f"{'; '.join(texts)} (attention: impressions of an agent's posts)"
 
 
 def _decision_lines(decisions: dict[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield lines on open choices: how many, who answered them, and at what cost."""
-    rates, llm = decisions["rates"], decisions["llm"]
-    by = decisions["by_source"]
-    answered = ", ".join(f"{by[source]:,} {text}" for source, text in _SOURCES.items() if source in by)
+    rates, total, by_source = decisions["rates"], decisions["llm"], decisions["by_source"]
+    answered = ", ".join(f"{by_source[source]:,} {text}" for source, text in _SOURCES.items() if source in by_source)
     choices = f"{counted(decisions['open'], 'open choice')} ({rates['open']:.2f} an agent-round)"
     yield "decisions", f"{choices}: {answered or 'nobody was asked'}"
-    if left := decisions["by_source"].get("budget", 0):
+    if left := by_source.get("budget", 0):
         beyond = f"{counted(left, 'open choice')} ({rates['budget']:.0%}) beyond a limit of the reasoner"
         yield "limits", f"{beyond}, answered by reasoner.fallback={decisions['fallback']}"
-    if llm["calls"]:
+    if total["calls"]:
         yield (
             "asked",
-            f"{llm['calls']:,} calls, {llm['tokens']:,} tokens: {llm['calls_per_1000_agent_rounds']:.1f} calls and "
-            f"{llm['tokens_per_1000_agent_rounds']:,.0f} tokens per 1,000 agent-rounds (asking every agent in every "
+            f"{_spent(total)}: {total['calls_per_1000_agent_rounds']:.1f} calls and "
+            f"{total['tokens_per_1000_agent_rounds']:,.0f} tokens per 1,000 agent-rounds (asking every agent in every "
             "round: 1,000 calls)",
         )
     for llm, n in decisions.get("llms", {}).items():
-        spent = f"{n['calls']:,} calls, {n['tokens']:,} tokens"
         left = f", {n['budget']:,} beyond a limit" if n["budget"] else ""
-        yield "by LLM", f"{llm}: {spent}; {n['answered']:,} answered, {counted(n['fallbacks'], 'fallback')}{left}"
+        answers = f"{n['answered']:,} answered, {counted(n['fallbacks'], 'fallback')}{left}"
+        yield "by LLM", f"{llm}: {_spent(n)}; {answers}"
 
 
-def _writing_lines(summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield lines on who wrote the texts, unless templates did as configured."""
-    if writing := summary["writing"]:
-        reasons = ", ".join(f"{n} {why}" for why, n in writing["reasons"].items())
-        spent = f"{writing['calls']:,} calls, {writing['tokens']:,} tokens"
-        failed = f"{writing['failed']:,} did not come{f' (calls that failed: {reasons})' if reasons else ''}"
-        left = f"{writing['budget']:,} were beyond a limit"
-        yield "written", f"{writing['written']:,} texts by {writing['by']} ({spent}); {failed}, {left}"
-    elif summary.get("content") == "llm":
-        yield "written", "by templates: no LLM was there to write"
+def _spent(counts: dict[str, Any]) -> str:
+    return f"{counts['calls']:,} calls, {counts['tokens']:,} tokens"
 
 
-def _fallback_lines(decisions: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield lines on who decided, and on failures."""
-    fallbacks = decisions["by_source"].get("fallback", 0)
-    reasons = ", ".join(f"{n} {why}" for why, n in decisions["fallback_reasons"].items())
-    yield "decided by", decisions["decided_by"] + (f" ({decisions['note']})" if decisions["note"] else "")
-    yield "fallbacks", f"{fallbacks:,}" + (f" ({reasons})" if reasons else "")
+def _decider(part: dict[str, Any]) -> str:
+    return f"{part['decided_by']}{f' ({part["note"]})' if part['note'] else ''}"
 
 
 def _note_lines(summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
@@ -107,110 +155,55 @@ def _note_lines(summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
         yield "guard error", f"{n:,} times: {fault}"
     for note in summary["notes"]:
         yield "note" if note.startswith(NOTHING_HAPPENED) else "input", note
-    sampled = {table: of for table, of in summary["recorded"].items() if of["share"] < 1}
+    sampled = {table: of["agents"] for table, of in summary["recorded"].items() if of["share"] < 1}
     if sampled:
-        text = ", ".join(f"{table} of {of['agents']:,} agents" for table, of in sampled.items())
-        yield "recorded", f"{text}, drawn once for the run ({', '.join(f'records.{t}=1' for t in sampled)}: of all)"
-
-
-def _inequality(activity: dict[str, float], attention: dict[str, float]) -> str:
-    """Return the inequality of actions and impressions: Gini coefficients, and the share of the top tenth."""
-    shares = [("activity", activity), ("attention", attention)]
-    each = [f"{name}: Gini {of['gini']:.2f}, the top 10 % have {of['top_10_share']:.0%}" for name, of in shares]
-    return f"{'; '.join(each)} (attention: impressions of what an agent wrote)"
+        tables = ", ".join(f"{table} of {agents:,} agents" for table, agents in sampled.items())
+        keys = ", ".join(f"records.{table}=1" for table in sampled)
+        yield "recorded", f"{tables}, drawn once for the run ({keys}: of all)"
 
 
 def _time(summary: dict[str, Any]) -> str:
     """Return the duration of the run, and of the whole command if it is known."""
-    run = {name: summary.get(f"run_{name}", summary[name]) for name in ("cpu_s", "wall_s")}
-    text = f"{run['cpu_s']:.1f} CPU s ({run['wall_s']:.1f} wall s), "
+    cpu, wall = (summary.get(f"run_{name}", summary[name]) for name in ("cpu_s", "wall_s"))
+    run = f"{cpu:.1f} CPU s ({wall:.1f} wall s), "
     if "run_cpu_s" not in summary:
-        return text
-    whole = f"{summary['cpu_s']:.1f} CPU s ({summary['wall_s']:.1f} wall s) in all, with imports and compiling"
-    return f"{whole}; the run {text}"
+        return run
+    whole = f"{summary['cpu_s']:.1f} CPU s ({summary['wall_s']:.1f} wall s) in all"
+    return f"{whole}, with imports and compiling; the run {run}"
 
 
 def _pictures(summary: dict[str, Any]) -> str:
     return ", ".join(PurePath(path).name for path in summary.get("pictures", ())) or "none"
 
 
-def _opinions(opinions: dict[str, Any]) -> str:
-    """Return the distribution of stances before and after a run, and what changed them."""
-    spreads = [
-        f"mean {spread['mean']:.3f}, sd {spread['sd']:.3f}, bimodality "
-        + ("undefined" if spread["bimodality"] is None else f"{spread['bimodality']:.2f}")
-        for spread in (opinions["before"], opinions["after"])
-        if spread["mean"] is not None
-    ]
-    moved = f"{opinions['drawn_on']:,} posts drew a reader on, {opinions['pushed_away']:,} pushed one away"
-    return f"{opinions['of']}: {' -> '.join(spreads) or 'nobody was there'}; {moved}"
-
-
-def _network_changes(changes: dict[str, Any]) -> str:
-    """Return the numbers of follows before and after, and agents' decisions about each other."""
-    before, after = changes["follows_before"], changes["follows_after"]
-    counts = {event: n for event, n in changes["events"].items() if n or event not in ("unmute", "unblock")}
-    events = ", ".join(f"{n:,} {_EVENTS[event][n != 1]}" for event, n in counts.items())
-    return f"{before:,} at the beginning, {after:,} at the end: {events}"
-
-
-def _churn(churn: dict[str, Any]) -> str:
-    """Return the numbers of agents that were present, joined and left."""
-    events = churn["events"]
-    return (
-        f"{churn['there_first']:,} agents there at the beginning, {churn['there_last']:,} at the end, "
-        f"{churn['there_mean']:,.0f} on average, of {churn['rows']:,}: {events['join']:,} joined, {events['leave']:,} "
-        f"left, {events['back']:,} came back, {events['removed']:,} removed; {churn['never_joined']:,} never joined"
-    )
-
-
-_EVENTS = {
-    "follow": ("follow", "follows"),
-    "unfollow": ("unfollow", "unfollows"),
-    "mute": ("mute", "mutes"),
-    "block": ("block", "blocks"),
-    "report": ("report", "reports"),
-    "unmute": ("mute taken back", "mutes taken back"),
-    "unblock": ("block taken back", "blocks taken back"),
-}
-
-
-def _network(summary: dict[str, Any]) -> str:
-    """Return the most followed and most following agents, which reveal a graph that is read the wrong way round."""
-    most, eager, direction = summary["most_followers"], summary["follows_most"], summary["direction"]
-    read = f" (network.direction={direction})" if direction else ""
-    return (
-        f"most followers: {printable(most['id'][:40])} with {most['followers']:,}; "
-        f"follows most: {printable(eager['id'][:40])} with {eager['follows']:,}{read}"
-    )
-
-
-_READ_BY = {"answer": "given in numbers", "parser": "read by the parser", "llm": "by the LLM", "rule": "set by a rule"}
+def _commands(summary: dict[str, Any], agent: str, viewer: str) -> str:
+    """Return two commands to try after a run."""
+    run_dir, end = in_command(summary["run_dir"]), "-- " if agent.startswith("-") else ""
+    return f"prism why {end}{run_dir} {quote(printable(agent))}; prism {viewer} {run_dir}"
 
 
 def economy_lines(summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield the lines of the summary of nations as (what, text)."""
+    """Yield the lines of the summary of nations as (name, text)."""
     decisions = summary["decisions"]
     yield "run", f"{summary['run_dir']} ({summary['status']}, seed {summary['seed']})"
     span = f", {' to '.join(summary['quarters'])}" if summary["quarters"] else ""
     yield "nations", f"{', '.join(summary['nations'])}: {summary['rounds']} quarters{span}"
-    yield "decided by", summary["decided_by"] + (f" ({summary['note']})" if summary["note"] else "")
-    read = ", ".join(f"{n:,} {_READ_BY[who]}" for who, n in decisions["read_by"].items())
+    yield "decided by", _decider(summary)
+    readers = ", ".join(f"{n:,} {_READERS[reader]}" for reader, n in decisions["read_by"].items())
     yield (
         "decisions",
-        f"{decisions['made']:,} ({read or 'none'}): {decisions['accepted']:,} carried out, "
+        f"{decisions['made']:,} ({readers or 'none'}): {decisions['accepted']:,} carried out, "
         f"{decisions['no_change']:,} without a change, {decisions['rejected']:,} rejected by the validator, "
         f"{decisions['not_understood']:,} not understood",
     )
     if decisions["llm"]["calls"]:
-        yield "asked", f"{decisions['llm']['calls']:,} calls, {decisions['llm']['tokens']:,} tokens"
-    for nation, of in summary["indicators"].items():
-        yield (
-            "nation",
-            f"{nation}: growth {_mean(of['gdp_growth'])}, output gap {_mean(of['output_gap'])}, inflation "
-            f"{_mean(of['inflation'])}, unemployment {_mean(of['unemployment'])}; at the end policy rate "
-            f"{of['policy_rate']['last']:.2f} %, debt {of['debt']['last']:.0f} % of GDP",
-        )
+        yield "asked", _spent(decisions["llm"])
+    for nation, values in summary["indicators"].items():
+        names = ("gdp_growth", "output_gap", "inflation", "unemployment")
+        spreads = ((name.removeprefix("gdp_").replace("_", " "), values[name]) for name in names)
+        means = ", ".join(f"{label} {spread['mean']:.1f} % (sd {spread['sd']:.1f})" for label, spread in spreads)
+        ends = f"policy rate {values['policy_rate']['last']:.2f} %, debt {values['debt']['last']:.0f} % of GDP"
+        yield "nation", f"{nation}: {means}; at the end {ends}"
     if summary["loss"] is not None:
         others = summary["baseline_loss"]
         yield (
@@ -227,60 +220,73 @@ def economy_lines(summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
         yield "next", _commands(summary, summary["nations"][0], "replay")
 
 
-def _commands(summary: dict[str, Any], agent: str, then: str) -> str:
-    """Return two commands to try after a run."""
-    run_dir, end = in_command(summary["run_dir"]), "-- " if agent.startswith("-") else ""
-    return f"prism why {end}{run_dir} {quote(printable(agent))}; prism {then} {run_dir}"
-
-
-def _mean(of: dict[str, float]) -> str:
-    return f"{of['mean']:.1f} % (sd {of['sd']:.1f})"
-
-
 def survey_lines(summary: dict[str, Any]) -> Iterator[str]:
     """Yield the lines of a survey's summary: respondents, a table for each closed question, and a few open answers."""
-    failed = ", ".join(f"{n:,} {reason}" for reason, n in summary["failures"].items())
+    failures = ", ".join(f"{n:,} {reason}" for reason, n in summary["failures"].items())
     yield f"survey      {summary['folder']} ({summary['status']})"
-    when = f"before the run and after round {summary['at']}"
-    yield f"asked       {summary['agents']:,} of {summary['of']:,} agents of {summary['run']}, {when}"
+    waves = f"before the run and after round {summary['at']}"
+    yield f"asked       {summary['agents']:,} of {summary['of']:,} agents of {summary['run']}, {waves}"
     yield f"answered by {summary['llm']}" + (f" ({summary['note']})" if summary["note"] else "")
     for note in summary["notes"]:
         yield f"note        {note}"
-    yield f"answers     {summary['answers']:,}, {sum(summary['failures'].values()):,} did not come ({failed or 'none'})"
+    yield f"answers     {summary['answers']:,}, {sum(summary['failures'].values()):,} failed ({failures or 'none'})"
     for question in summary["questions"]:
         n = ", ".join(f"{number:,} {wave}" for wave, number in question["answered"].items())
         yield ""
         yield f"{question['id']}: {question['ask']} (answered: {n})"
         if question["options"]:
-            rows = [row for row in summary["table"] if row["question"] == question["id"]]
-            yield from _option_lines(question, rows)
+            yield from _option_lines(question, summary["table"])
         if question.get("asked_by") == "noise":
-            yield "  in free words of an LLM that rambles: not to be believed; use a larger one"
+            yield "  in the free words of an LLM that rambles: do not rely on them; use a larger LLM"
         for answer in question.get("some", ()):
-            yield f"  {answer['name']} (agent {answer['agent']}), before: {answer['before']}"
-            yield f"  {'':<{len(answer['name'])}} {'':<{len(str(answer['agent'])) + 8}}  after:  {answer['after']}"
+            respondent = f"  {answer['name']} (agent {answer['agent']}),"
+            yield f"{respondent} before: {answer['before']}"
+            yield f"{' ' * len(respondent)} after:  {answer['after']}"
 
 
-def _option_lines(question: dict[str, Any], rows: list[dict[str, Any]]) -> Iterator[str]:
-    text = {(row["option"], row["wave"]): row for row in rows}
+def _option_lines(question: dict[str, Any], table: list[dict[str, Any]]) -> Iterator[str]:
+    """Yield the table of a closed question, with remarks on how far to trust it."""
+    rows = {(row["option"], row["wave"]): row for row in table if row["question"] == question["id"]}
     width = min(max(map(len, question["options"])), 40)
-    yield f"  {'':<{width}}" + "".join(f"  {wave:<20}" for wave in ("before", "after", "change")).rstrip()
+    waves = {"before": "", "after": "", "change": "+"}
+    yield f"  {'':<{width}}" + "".join(f"  {wave:<20}" for wave in waves).rstrip()
     for option in question["options"]:
-        cells = [_interval(text[option, wave], sign) for wave, sign in (("before", ""), ("after", ""), ("change", "+"))]
+        cells = [_estimate(rows[option, wave], sign) for wave, sign in waves.items()]
         yield f"  {option[:width]:<{width}}" + "".join(f"  {cell:<20}" for cell in cells).rstrip()
-    if any(row["n"] and row["low"] is None for row in rows):
-        yield "  no intervals: too few agents answered to tell how much others would differ"
+    if any(row["n"] and row["low"] is None for row in rows.values()):
+        yield "  no intervals: too few agents answered to estimate the spread"
     if question["asked_by"] == "association":
-        yield "  by association with words: tells topics, not attitudes; means depend on how options are worded"
+        yield "  by association with words: shows topics, not attitudes; means depend on the wording of options"
     letters = ", ".join(f"{letter} {share:.2f}" for letter, share in question["by_letter"].items())
     if letters:
-        alike = f"without a preference: {1 / len(question['options']):.2f} each"
-        yield f"  by letter, whatever it stood for: {letters} ({alike})"
+        expected = f"without a preference: {1 / len(question['options']):.2f} each"
+        yield f"  by letter, whatever its option: {letters} ({expected})"
 
 
-def _interval(row: dict[str, Any], sign: str) -> str:
+def _estimate(row: dict[str, Any], sign: str) -> str:
     if not row["n"]:
         return "no answers"
-    if row["low"] is None:
-        return f"{row['mean']:{sign}.3f}"
-    return f"{row['mean']:{sign}.3f} [{row['low']:{sign}.3f}, {row['high']:{sign}.3f}]"
+    mean = f"{row['mean']:{sign}.3f}"
+    return mean if row["low"] is None else f"{mean} [{row['low']:{sign}.3f}, {row['high']:{sign}.3f}]"
+
+
+_OMITTED: Final = frozenset(("run", "states", "network", "time", "memory", "pictures", "next"))
+"""Lines of the summary that a card shows in another form, or not at all."""
+
+
+def run_html(result: "RunResult") -> str:
+    """Return a run as HTML: its status, seed, states as a bar, summary and folder."""
+    from prism_mesa.statechart import STATE_COLORS  # the command line loads no pandas
+
+    summary, remark = result.summary, result.state or result.status
+    parts = [note_html(result.run_dir)]
+    if summary:
+        remark += f", seed {summary['seed']}"
+        lines = economy_lines(summary) if "nations" in summary else run_lines(summary)
+        parts.insert(0, facts_html((name, text) for name, text in lines if name not in _OMITTED))
+    if shares := summary.get("state_shares"):
+        bars = [(state.value, color, float(shares.get(state.value, 0.0))) for state, color in STATE_COLORS.items()]
+        largest = sorted((share, name) for name, _, share in bars if share >= 0.005)[::-1]
+        label = ", ".join(f"{name} {share:.1%}" for share, name in largest)
+        parts.insert(0, bar_html(bars) + note_html(f"agent-ticks: {label}"))
+    return card_html("run", result.run_dir.name, *parts, remark=remark)

@@ -15,7 +15,7 @@ from prism_mesa.analysis.survey.questionnaire import read_questionnaire
 from prism_mesa.analysis.survey.survey import survey
 from prism_mesa.errors import ConfigError
 from prism_mesa.runs.run_files import read_manifest
-from prism_mesa.view.plots.survey import survey_figure
+from prism_mesa.view.plots.answers import survey_figure
 
 ROOT = Path(__file__).parents[2]
 

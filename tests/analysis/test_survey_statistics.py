@@ -13,7 +13,7 @@ from prism_mesa.analysis.survey.respondents import sample_users
 from prism_mesa.analysis.survey.results import mean_interval
 from prism_mesa.analysis.survey.survey import survey
 from prism_mesa.streams import Streams
-from prism_mesa.view.plots.survey import survey_figure
+from prism_mesa.view.plots.answers import survey_figure
 from prism_mesa.view.summaries import survey_lines
 
 # -- the sample ----------------------------------------------------------------------------------------
@@ -67,7 +67,7 @@ def test_a_survey_of_one_agent_does_not_look_exact(run_dir, tmp_path):
     assert result.table["mean"].notna().all()
     assert result.table[["low", "high"]].isna().all(axis=None)
     lines = list(survey_lines(result.summary))
-    assert "  no intervals: too few agents answered to tell how much others would differ" in lines
+    assert "  no intervals: too few agents answered to estimate the spread" in lines
     assert not any(", " in line and "[" in line for line in lines)
     survey_figure(result.table, {}).savefig(tmp_path / "p.png", dpi=20)
 

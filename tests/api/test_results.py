@@ -42,7 +42,7 @@ def test_a_study_has_a_line_for_each_condition_with_a_band_over_its_seeds(tmp_pa
     assert [line.get_label() for line in lines(result.plot.engagement())] == list(arms)
     assert "n = 2 seeds" in figure_caption(result.plot.cascades())
     if keep["keep"] == "measures":
-        with pytest.raises(DataError, match=r"no table 'posts' of its runs is kept: .* or `collect: \[posts\]`"):
+        with pytest.raises(DataError, match="no table 'posts' is kept: `keep: tables`"):
             result.plot.engagement(per="post")
     with pytest.raises(DataError, match=r"is the folder of a study: give its result, Study\(\.\.\.\)\.report\(\)"):
         states_figure(result.study_dir)
@@ -51,17 +51,17 @@ def test_a_study_has_a_line_for_each_condition_with_a_band_over_its_seeds(tmp_pa
 def test_runs_of_a_group_differ_in_their_seed_only(tmp_path):
     table = rounds_table(2)
     same = [kept_run(tmp_path / str(seed), seed=seed, rounds=table) for seed in (1, 2)]
-    assert [(group.label, group.n_seeds) for group in to_groups({"both": same, "one": same[0]})] == [
+    assert [(group.label, len(group.runs)) for group in to_groups({"both": same, "one": same[0]})] == [
         ("both", 2),
         ("one", 1),
     ]
     other = kept_run(tmp_path / "other", seed=3, rounds=table, settings={"feed": {"mode": "random"}})
-    with pytest.raises(DataError, match=r"1 and other differ in feed, not only in their seed: give them by label"):
+    with pytest.raises(DataError, match=r"1 and other differ in feed.mode, not only in their seed: give them by label"):
         to_groups([*same, other])
     again = kept_run(tmp_path / "again", seed=2, rounds=table)
     with pytest.raises(DataError, match=r"2 and again have the same seed, 2: give one of them"):
         to_groups([*same, again])
-    with pytest.raises(DataError, match="2 runs given: this figure is of one"):
+    with pytest.raises(DataError, match="2 runs given: this figure shows one"):
         one_run(same)
 
 

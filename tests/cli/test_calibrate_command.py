@@ -46,7 +46,7 @@ def test_a_calibration_leaves_a_world_that_can_be_run_and_a_report(prism, jobs, 
     assert told["report"] == ["made/mine/report.html", "made/mine/report.md"]
     text = (tmp_path / "made/mine/report.md").read_text()
     assert "| `impressions` | one | 400 | 40 |" in text
-    assert "Held out: the fit did not see these data" in text
+    assert "Held out: the fit did not use these data" in text
     assert "| `agents.activity` |" in text
     assert sorted(file.name for file in (tmp_path / "made/mine/figures").iterdir()) == [
         "01-profiles.png",

@@ -80,7 +80,7 @@ def test_a_folder_that_holds_something_else_is_left_alone(prism, two):
     (folder / "diary.txt").write_text("dear diary")
     code, _, err = prism("compare", *two, "--no-why", "--out", "kept")
     assert (code, sorted(file.name for file in folder.iterdir())) == (2, ["diary.txt"])
-    assert "is there and holds no comparison" in err
+    assert "exists and holds no comparison" in err
     code, _, err = prism("compare", *two, "--no-why", "--out", two[0])
     assert code == 2
     assert "lies in the folder of a run" in err

@@ -65,7 +65,7 @@ def test_of_a_world_too_small_to_compare_nothing_is_judged_and_it_is_said_what_i
     code, out, err = prism("validate", *TINY, "--seeds", 1)
     assert code == 1
     assert "outside" not in out
-    assert "nothing is validated (1 seed); it takes at least 234 agents and 48 rounds" in err
+    assert "nothing is validated (1 seed); a validation takes at least 234 agents and 48 rounds" in err
 
 
 @pytest.mark.slow
@@ -78,8 +78,8 @@ def test_null_models_are_run_beside_it_with_the_same_seeds(prism, jobs):
     assert {row["measure"] for row in told["variants"]["flat_hours"]} == {row["measure"] for row in told["targets"]}
     match = told["matches"]["one_probability"]
     assert 0 <= match["threshold"] <= 1
-    assert "one_probability: all impressions are reshared with the same" in out
-    assert "## Without what, what breaks" in (folder() / "report.md").read_text()
+    assert "one_probability: every impression is reshared with one probability" in out
+    assert "## What each variant breaks" in (folder() / "report.md").read_text()
     before = len(jobs)
     _, _, err = prism("validate", *TINY, "--variant", "one_probability", "--seeds", 1)
     assert len(jobs) == before  # its threshold is remembered

@@ -18,7 +18,7 @@ from prism_mesa.social.user_objects import objects_named
 from prism_mesa.studies.measures.catalogue import compute_measures
 from prism_mesa.studies.measures.finished import finished_run
 from prism_mesa.view.plots.drawing import draw_run
-from prism_mesa.view.plots.opinions import opinions_figure
+from prism_mesa.view.plots.states import opinions_figure
 from prism_mesa.view.summaries import run_lines
 
 QUIET = {"pictures": False}
@@ -58,9 +58,7 @@ def test_tables_summary_and_measures_say_the_same(made):
     )
     [told] = [text for what, text in run_lines(made[0].summary) if what == "opinions"]
     assert told.startswith(f"leaning: mean {summary['before']['mean']:.3f}, sd ")
-    assert told.endswith(
-        f"; {summary['drawn_on']:,} posts drew a reader on, {summary['pushed_away']:,} pushed one away"
-    )
+    assert told.endswith(f"; {summary['drawn_on']:,} posts attracted a reader, {summary['pushed_away']:,} repelled one")
 
 
 def test_it_repeats_goes_on_and_branches_with_the_same_bytes(made, tmp_path):

@@ -4,9 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from prism_mesa.view.plots.distilled import distilled_figure, drift_figure
+from prism_mesa.view.plots.answers import distilled_figure, drift_figure, survey_figure
 from prism_mesa.view.plots.style import figure_caption
-from prism_mesa.view.plots.survey import survey_figure
 
 WIDTHS = pytest.mark.parametrize("width", [8.5, 17.0])
 

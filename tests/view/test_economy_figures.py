@@ -94,6 +94,4 @@ def test_responses_have_a_panel_for_each_indicator_of_the_nation_whose_rate_rise
     assert figure.axes[0].get_gridspec().ncols == columns
     _, held, taylor = figure.axes[1].lines
     assert (held.get_ydata().tolist(), taylor.get_ydata().tolist()) == ([10.0, 11.0, 12.0], [11.0, 12.0, 13.0])
-    assert figure_caption(figure).startswith(
-        "Ann: what a policy rate that is one point higher for a year changes there"
-    )
+    assert figure_caption(figure).startswith("Ann: effects of a policy rate that is one point higher for a year")

@@ -95,5 +95,5 @@ def test_a_run_whose_network_moves_has_the_picture_and_another_one_has_not(tmp_p
         (folder / f"{table}.parquet").unlink()
     assert [file.name for file in draw_run(folder, partly=True)] == ["network.png"]
     fixed = run(small(rounds=1), out=tmp_path).run_dir
-    with pytest.raises(DataError, match="its network did not move"):
+    with pytest.raises(DataError, match="its network did not change"):
         network_figure(fixed)

@@ -17,8 +17,8 @@ from prism_mesa.view.plots.cascades import cascade_tree_figure, cascades_figure
 from prism_mesa.view.plots.drawing import draw_run
 from prism_mesa.view.plots.engagement import engagement_figure
 from prism_mesa.view.plots.files import save
-from prism_mesa.view.plots.inequality import lorenz_figure
 from prism_mesa.view.plots.network import network_figure
+from prism_mesa.view.plots.outcomes import lorenz_figure
 from prism_mesa.view.plots.states import states_figure
 from prism_mesa.view.plots.style import NARROW, figure_caption
 
@@ -175,7 +175,7 @@ def test_lorenz_curves_begin_at_0_end_at_1_and_name_the_gini_coefficient(tmp_pat
         lines = labelled_lines(drawn(lorenz_figure(folder, what=what)))
         curve = lines[f"Gini {gini(amounts):.2f}"]
         assert np.interp([0, 0.5, 0.75, 1], *curve.get_data()) == pytest.approx([0, 0, 0.1, 1])
-        assert "all alike: Gini 0" in lines
+        assert "all equal: Gini 0" in lines
     with pytest.raises(
         ConfigError, match="lorenz: what='money': is one of impressions, engagements, followers, activity"
     ):
@@ -228,11 +228,11 @@ def test_a_folder_without_tables_cannot_be_drawn(tmp_path):
 
 def test_tables_that_cannot_be_are_damaged_in_one_line(tmp_path):
     twice = rounds_table(3).assign(round=[0, 1, 1])
-    with pytest.raises(DataError, match="the same round stands twice in a table of one run: it is damaged"):
+    with pytest.raises(DataError, match="a table has the same round twice: it is damaged"):
         engagement_figure(kept_run(tmp_path / "twice", rounds=twice))
     agents = pd.DataFrame({"agent": [0, 1], "followers": [1, 1]})
     folder = kept_run(tmp_path / "stranger", agents=agents, posts=posts_table([1, 2, 3]))
-    with pytest.raises(DataError, match="stranger: a table names agents that table 'agents' has not: it is damaged"):
+    with pytest.raises(DataError, match="stranger: a table names agents that table"):
         lorenz_figure(folder)
 
 

@@ -13,12 +13,8 @@ from prism_mesa.studies.validation.real import built_in_values
 from prism_mesa.studies.validation.targets import CASCADES
 from prism_mesa.studies.validation.validation import BESIDE, Validation, target_rows
 from prism_mesa.studies.validation.variants import Match
-from prism_mesa.view.validation.figures import (
-    cascades_figure,
-    matrix_figure,
-)
-from prism_mesa.view.validation.report import markdown
-from prism_mesa.view.validation.words import broken, data_used, joint, validation_lines, variant_lines
+from prism_mesa.view.validation.figures import cascades_figure, matrix_figure
+from prism_mesa.view.validation.report import broken_rows, data_used, joint, markdown, validation_lines, variant_lines
 
 
 def rows(excused=lambda target: "", **columns):
@@ -79,24 +75,24 @@ def test_nothing_passes_to_which_no_target_applies(validation):
 
 
 def test_a_variant_breaks_what_the_full_model_reaches(validation):
-    lost = broken(validation, validation.variants["one_probability"])
+    lost = broken_rows(validation, validation.variants["one_probability"])
     assert {row.target.measure for row in lost} == set(CASCADES[2:])  # not burstiness, which both miss
     off, breaks, rate = variant_lines(validation, "one_probability")
     assert off == "all impressions are reshared with the same probability"
     assert breaks.startswith("breaks: mean size of a cascade 5, ")
     assert breaks.endswith("(of 6 targets of cascades 4 outside)")
-    assert rate == "reshares per impression: 1.1 times the full model's, matched (threshold 0.2)"
+    assert rate == "reshares per impression: 1.10 times the full model's, matched (threshold 0.2)"
 
 
 def test_data_are_named_by_what_they_were_used_for(validation):
-    used = data_used(validation)
-    assert "3,982,990 tweets" in used["fitted"]
-    assert "US Congress (times" in used["given"]
-    assert "US Congress (burstiness)" in used["other"]
-    assert "activity: share of top hundredth" in used["other"]  # what only informs is named too
-    assert "rOpenSci" in used["predicted"]
-    assert "VoterFraud" not in used["predicted"]
-    assert "rOpenSci" not in used["fitted"] + used["given"] + used["other"]
+    fitted, given, other, predicted = data_used(validation).values()
+    assert "3,982,990 tweets" in fitted
+    assert "US Congress (times" in given
+    assert "US Congress (burstiness)" in other
+    assert "activity: share of top hundredth" in other  # what only informs is named too
+    assert "rOpenSci" in predicted
+    assert "VoterFraud" not in predicted
+    assert "rOpenSci" not in fitted + given + other
 
 
 def test_the_lines_and_the_page_have_all_targets_and_sources(validation):
@@ -105,7 +101,7 @@ def test_the_lines_and_the_page_have_all_targets_and_sources(validation):
     assert all(row.target.label in lines and row.target.label in page for row in validation.rows)
     assert "note: a note" in lines
     assert page.count("| inside |") == 33 + 29
-    assert "| `shape_depth` | reshares | 0.25 | 0.75 |" in page
+    assert "| `shape_depth` | reshares | 0.250 | 0.750 |" in page
     assert "Abilov et al. 2021" in page
 
 

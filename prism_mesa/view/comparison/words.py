@@ -10,67 +10,64 @@ from prism_mesa.studies.statistics.significance import ALPHA
 from prism_mesa.view.study.blocks import plain
 from prism_mesa.view.study.numbers import NOTHING, interval, significant
 
-SHOWN: Final = 12
-"""Measures that are shown by default."""
-_MOST_SETTINGS: Final = 12
-_LABEL: Final = 36
-_SETTING: Final = 120
-_ONE_PAIR: Final = "one pair: no intervals; with more seeds there are: prism compare BASE... --with OTHER..."
+INTERVAL: Final = "95 % interval"
+HEADS: Final = ("measure", "base", "other", "difference", INTERVAL, "change")
+_MAX_MEASURES: Final = 12
+_MAX_SETTINGS: Final = 12
+_LABEL_LETTERS: Final = 36
+_SETTING_LETTERS: Final = 120
 
 type Row = Mapping[str, Any]
 
 
 def side_labels(comparison: RunComparison) -> tuple[str, str]:
-    """Return labels of the sides: the one setting in which they differ, else the names of their folders."""
+    """Return labels of the sides: the only setting in which they differ, else the names of their folders."""
     settings = [row for row in comparison.settings.to_dict("records") if " " not in row["key"]]  # keys, not facts
     if len(settings) == 1:
         base, other = (f"{settings[0]['key']}={_value(settings[0][side])}" for side in ("base", "other"))
-        if max(len(base), len(other)) <= _LABEL:
+        if max(len(base), len(other)) <= _LABEL_LETTERS:
             return base, other
-    first, second = (shortened(plain(name), _LABEL) for name in comparison.names)
-    return first, second
+    base, other = (shortened(plain(name), _LABEL_LETTERS) for name in comparison.names)
+    return base, other
 
 
-def in_short(comparison: RunComparison) -> str:
-    """Return how many runs were compared, and over how many rounds."""
+def summary_line(comparison: RunComparison) -> str:
+    """Return the numbers of compared runs and rounds."""
     n, unit = len(comparison.pairs.base), "quarter" if comparison.pairs.of_nations else "round"
     seeds = [str(seed) for seed in comparison.pairs.seeds]
-    which = f"seed {seeds[0]}" if n == 1 else f"seeds {', '.join(seeds[:8])}{', ...' if n > 8 else ''}"
-    return f"{counted(n, 'pair')} ({which}), {counted(comparison.pairs.rounds, unit)}"
+    named = f"seed {seeds[0]}" if n == 1 else f"seeds {', '.join(seeds[:8])}{', ...' if n > 8 else ''}"
+    return f"{counted(n, 'pair')} ({named}), {counted(comparison.pairs.rounds, unit)}"
 
 
 def settings_lines(comparison: RunComparison) -> list[str]:
     """Return a line for each setting that differs."""
     rows = comparison.settings.to_dict("records")
-    lines = [f"{row['key']}: {_value(row['base'])} | {_value(row['other'])}" for row in rows[:_MOST_SETTINGS]]
-    if len(rows) > _MOST_SETTINGS:
-        lines.append(f"and {len(rows) - _MOST_SETTINGS} more (comparison.json has all)")
+    lines = [f"{row['key']}: {_value(row['base'])} | {_value(row['other'])}" for row in rows[:_MAX_SETTINGS]]
+    if len(rows) > _MAX_SETTINGS:
+        lines.append(f"and {len(rows) - _MAX_SETTINGS} more (comparison.json has all)")
     for side, branch in comparison.branched.items():
         lines.append(f"the {side} is a branch of {plain(branch.run)} from round {branch.round} on")
     return lines or ["all the same"]
 
 
 def divergence_lines(comparison: RunComparison) -> list[str]:
-    """Return lines that say what diverged first, with the value on each side."""
+    """Return lines on the first divergence, with the value on each side."""
     first, tables = comparison.first_divergence, comparison.divergences[comparison.diverged_pair]
     start = [f"from the start: {tables.start}"] if tables.start else []
     if first is None:
-        if comparison.equal:
-            return [*start, "nothing: equal in every table that both have"]
-        return [*start, "nothing that happens at a time; but tables of whole runs differ"]
-    of = f" (seed {comparison.pairs.seeds[comparison.diverged_pair]})" if len(comparison.pairs.base) > 1 else ""
+        apart = "no event diverges, but tables of whole runs differ"
+        return [*start, "nothing: equal in every table that both have" if comparison.equal else apart]
+    seed = f" (seed {comparison.pairs.seeds[comparison.diverged_pair]})" if len(comparison.pairs.base) > 1 else ""
     base, other = first.sides
-    return [*start, f"{first.where}{of}", f"base:  {base}", f"other: {other}"]
+    return [*start, f"{first.where}{seed}", f"base:  {base}", f"other: {other}"]
 
 
 def reason_lines(comparison: RunComparison) -> list[str]:
     """Return lines that explain the behaviour of each side; none if the comparison was not asked to explain."""
     if comparison.reasons is None:
         return []
-    sides = (("base:  ", comparison.reasons.base), ("other: ", comparison.reasons.other))
-    return [
-        f"{name if not place else ' ' * 7}{line.strip()}" for name, lines in sides for place, line in enumerate(lines)
-    ]
+    sides = (("base:", comparison.reasons.base), ("other:", comparison.reasons.other))
+    return [f"{'' if place else name:<7}{line.strip()}" for name, lines in sides for place, line in enumerate(lines)]
 
 
 def table_lines(comparison: RunComparison) -> list[str]:
@@ -91,81 +88,64 @@ def rounds_line(comparison: RunComparison) -> str:
     return f"{apart['round'].nunique():,} of {units} differ, the first is {apart['round'].min()}"
 
 
-INTERVAL: Final = "95 % interval"
-HEADS: Final = ("measure", "base", "other", "difference", INTERVAL, "change")
-
-
 def measure_cells(row: Row, *, several: bool) -> tuple[str, ...]:
     """Return a measure's row as texts, in the order of `HEADS`, the interval only with `several` pairs.
 
     The change is in percent of base.
     """
+    low, high = row["low"], row["high"]
     return (
         str(row["measure"]),
         significant(row["base"], 4),
         significant(row["other"], 4),
         f"{'+' if row['difference'] > 0 else ''}{significant(row['difference'])}",
-        *([_interval(row)] if several else []),
+        *([f"[{significant(low)}, {significant(high)}]" if low < high else interval(low, high, 3)] if several else []),
         f"{row['change']:+.1%}" if isfinite(row["change"]) else NOTHING,
     )
 
 
-def _interval(row: Row) -> str:
-    """Return the interval of a difference; a dash where there is none."""
-    if row["low"] < row["high"]:
-        return f"[{significant(row['low'])}, {significant(row['high'])}]"
-    return interval(row["low"], row["high"], 3)
-
-
-def shown_measures(comparison: RunComparison, *, show_all: bool = False) -> tuple[list[dict[str, Any]], str]:
+def shown_measures(comparison: RunComparison, *, show_all: bool = False) -> tuple[list[Row], str]:
     """Return rows for the measures that differ most, and a sentence about the others."""
-    rows = [{str(key): value for key, value in row.items()} for row in comparison.measures.to_dict("records")]
-    apart = [row for row in rows if not row["equal"]]
-    equal = len(rows) - len(apart)
-    shown = apart if show_all else apart[:SHOWN]
+    measures = comparison.measures
+    apart: list[Row] = measures[~measures["equal"].astype(bool)].to_dict("records")
+    n_equal = len(measures) - len(apart)
+    shown = apart if show_all else apart[:_MAX_MEASURES]
     rest = [f"{len(apart) - len(shown)} more differ (--all shows them)"] if len(shown) < len(apart) else []
-    rest += [f"{counted(equal, 'measure')} {'is' if equal == 1 else 'are'} equal"] if equal else []
+    rest += [f"{counted(n_equal, 'measure')} {'is' if n_equal == 1 else 'are'} equal"] if n_equal else []
     return shown, ", ".join(rest)
 
 
 def comparison_lines(comparison: RunComparison, *, show_all: bool = False) -> Iterator[str]:
     """Yield the lines of a comparison for the terminal."""
-    base, other = comparison.names
-    yield f"base        {plain(base)}"
-    yield f"other       {plain(other)}"
-    yield f"compared    {in_short(comparison)}"
-    yield from _under("settings", settings_lines(comparison))
-    yield from _under("diverged", divergence_lines(comparison))
-    yield from _under("why", reason_lines(comparison))
-    yield from _under("tables", table_lines(comparison))
-    yield from _under("rounds", [rounds_line(comparison)])
-    yield from _under("note", list(comparison.notes))
+    sections = {
+        **dict(zip(("base", "other"), ([name] for name in comparison.names), strict=True)),
+        "compared": [summary_line(comparison)],
+        "settings": settings_lines(comparison),
+        "diverged": divergence_lines(comparison),
+        "why": reason_lines(comparison),
+        "tables": table_lines(comparison),
+        "rounds": [rounds_line(comparison)],
+        "note": list(comparison.notes),
+    }
+    for name, lines in sections.items():
+        yield from (f"{'' if place else name:<12}{plain(line)}" for place, line in enumerate(lines))
     shown, rest = shown_measures(comparison, show_all=show_all)
     several = len(comparison.pairs.base) > 1
     if shown:
-        by = "standardised" if several else "relative"
         yield ""
-        yield f"other less base, the largest {by} differences first"
+        yield f"other less base, the largest {'standardised' if several else 'relative'} differences first"
         heads = tuple(head for head in HEADS if several or head != INTERVAL)
         yield from aligned([heads, *(measure_cells(row, several=several) for row in shown)])
     if rest:
         yield rest
-    yield _significance(comparison) if several else _ONE_PAIR
-
-
-def _significance(comparison: RunComparison) -> str:
-    """Return how many measures differ, before and after Holm's correction."""
-    alone = int((comparison.measures["p"] < ALPHA).sum())
-    together = int((comparison.measures["p_holm"] < ALPHA).sum())
-    return (
+    if not several:
+        yield "one pair: no intervals; add seeds for intervals: prism compare BASE... --with OTHER..."
+        return
+    alone, together = (int((comparison.measures[p] < ALPHA).sum()) for p in ("p", "p_holm"))
+    yield (
         f"intervals, each on its own, exclude 0 for {alone:,} measures; after Holm's correction over all "
         f"{comparison.measures['p'].count():,}, {together:,} differ"
     )
-
-
-def _under(name: str, lines: Sequence[str]) -> Iterator[str]:
-    for place, line in enumerate(lines):
-        yield f"{'' if place else name:<12}{plain(line)}"
 
 
 def aligned(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
@@ -179,7 +159,7 @@ def aligned(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
 def _value(value: Any) -> str:
     if isinstance(value, bool) or value is None:
         return {True: "true", False: "false", None: "null"}[value]
-    return shortened(plain(_without_nulls(value)), _SETTING)
+    return shortened(plain(_without_nulls(value)), _SETTING_LETTERS)
 
 
 def _without_nulls(value: Any) -> Any:

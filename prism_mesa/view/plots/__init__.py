@@ -1,7 +1,8 @@
 """Figures, one function for each question: of a run, a live model, a study, or several of these.
 
-Each returns a matplotlib Figure, and draws into `ax` if you pass one. `__init__.pyi` lists the public names; each is
-imported when it is first used.
+Each returns a matplotlib Figure `width` centimetres wide: 8.5 and 17 suit one and two columns of a page. With `ax`, a
+figure of one panel is drawn into your axes. `__init__.pyi` lists the public names; each is imported when it is first
+used.
 """
 
 import lazy_loader

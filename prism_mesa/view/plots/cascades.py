@@ -1,7 +1,7 @@
-"""How far posts spread: the sizes of cascades."""
+"""How far posts spread: the sizes of cascades, and one cascade as a tree."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -17,18 +17,19 @@ from prism_mesa.params import shown
 from prism_mesa.runs.measures import ccdf
 from prism_mesa.view.page.trees import tree_layout
 from prism_mesa.view.plots import style as look
-from prism_mesa.view.plots.rounds import Band, draw_band, of_agents, range_band, rounds_axis, seeds_note
+from prism_mesa.view.plots.rounds import agents_note, draw_band, range_band, rounds_axis, seeds_note
 from prism_mesa.view.plots.sources import Drawable, Group, RunTables, one_run, to_groups
 
+type Floats = npt.NDArray[np.float64]
+type Curve = tuple[Floats, Floats]
+"""Sizes, and shares of at least these sizes."""
 type Real = bool | str | os.PathLike[str] | Mapping[str, npt.ArrayLike]
-"""What runs are held against: data that PRISM carries, a folder with them, or sizes by name."""
+"""Data to compare runs with: True for those that PRISM carries, a folder that holds them, or sizes by name."""
 
 CARRIED: Final = "VoterFraud2020"
-_MOST_POINTS: Final = 200
-_FEW: Final = 20
-"""Fewer distinct sizes than that are marked one by one."""
-
-type Floats = npt.NDArray[np.float64]
+FEW_POINTS: Final = 20
+"""Curves of fewer points are marked point by point."""
+_MAX_POINTS: Final = 200
 
 
 def cascades_figure(of: Drawable, *, real: Real = False, ax: Axes | None = None, width: float = look.WIDE) -> Figure:
@@ -45,58 +46,53 @@ def cascades_figure(of: Drawable, *, real: Real = False, ax: Axes | None = None,
         DataError: If there are no cascades to draw, or no such data.
         ConfigError: If `real` is none of these, or has sizes below 1.
     """
-    groups, others = to_groups(of), _real(real)
-    panel = look.open_panel(ax, width)
-    axes, total, is_there = panel.axes, 0, False
+    groups, real_curves = to_groups(of), _real_curves(real)
+    panel = look.open_panel(ax, width, "How far posts spread")
+    axes, total, is_empty = panel.axes, 0, True
+    has_legend = len(groups) > 1 or bool(real_curves)
     names = look.short_labels([group.label or "simulated" for group in groups], look.letters(panel.width) // 2 - 12)
     for place, (group, name) in enumerate(zip(groups, names, strict=True)):
         curves, n = _curves(group)
-        total, is_there = total + n, is_there or any(len(sizes) for sizes, _ in curves)
-        of_how_many = f" (n = {n:,})" if n else ""
-        label = f"{name}{of_how_many}" if len(groups) > 1 or others else ""
-        _draw(axes, curves, place, label)
-    for place, (name, (sizes, shares)) in enumerate(others.items()):
-        few = len(sizes) < _FEW
+        total, is_empty = total + n, is_empty and not any(len(sizes) for sizes, _ in curves)
+        label = f"{name} (n = {n:,})" if n else name
+        _draw_group(axes, curves, place, label if has_legend else "")
+    for place, (name, (sizes, shares)) in enumerate(real_curves.items()):
+        few = len(sizes) < FEW_POINTS
         style: dict[str, Any] = {"ls": (":", "-.")[place % 2] if few else "-", "marker": "D" if few else "", "ms": 3.5}
         axes.plot(sizes, shares, color=look.INK, lw=1.2, label=name, zorder=5, **style)
-    axes.set_xlabel("cascade size s (a post and its reshares)", fontsize=look.TEXT)
-    axes.set_ylabel("share of posts with size ≥ s", fontsize=look.TEXT)
-    if is_there:
+    axes.set(xlabel="cascade size s (a post and its reshares)", ylabel="share of posts with size ≥ s")
+    if is_empty:
+        axes.text(0.5, 0.5, "nobody posted", transform=axes.transAxes, ha="center", fontsize=look.SMALL)
+        axes.set(xticks=[], yticks=[])
+    else:
         axes.set(xscale="log", yscale="log")
         if axes.get_xlim()[1] < 10:  # small cascades get ticks such as 2 and 3, because 2 x 10^0 and 3 x 10^0 overlap
             axes.xaxis.set_major_formatter(LogFormatter())
             axes.xaxis.set_minor_formatter(LogFormatter())
-    else:
-        axes.text(0.5, 0.5, "nobody posted", transform=axes.transAxes, ha="center", fontsize=look.SMALL)
-        axes.set(xticks=[], yticks=[])
-    panel.title("How far posts spread")
-    if len(groups) > 1 or others:
-        panel.legend(loc="lower left" if not panel.is_narrow else "upper right")
-    source = f" {CARRIED}: Twitter, as PRISM carries it." if real is True else ""
+    if has_legend:
+        look.axes_legend(axes, loc="upper right" if panel.is_narrow else "lower left")
+    posts = f"n = {counted(total, 'post')}{agents_note(groups)}" if total else "posts, as the study collects them"
     seeds = seeds_note(groups, band="from the lowest to the highest seed")
-    whose = f"n = {counted(total, 'post')}" if total else "posts, as the study collects them"
-    text = f"Sizes of the cascades of {whose}{of_agents(groups) if total else ''}.{seeds}"
-    panel.caption(f"{text if is_there else 'There are no cascades: no post appeared.'}{source}", of)
+    text = "There are no cascades: no post appeared." if is_empty else f"Sizes of the cascades of {posts}.{seeds}"
+    panel.caption(text + (f" {CARRIED}: Twitter, as PRISM carries it." if real is True else ""), of)
     return panel.figure
 
 
-def _real(real: Real) -> dict[str, tuple[Floats, Floats]]:
-    """Return sizes and shares of the real data, by name."""
+def _real_curves(real: Real) -> dict[str, Curve]:
     if real is False:
         return {}
     # loading scipy takes as long as a small run
     from prism_mesa.studies.validation.real import built_in_values, load_real_values
 
-    if real is True:
-        return {f"{CARRIED} (real)": built_in_values().curves["cascade_sizes"]}
-    if isinstance(real, str | os.PathLike):
-        return {f"{CARRIED} (real)": load_real_values(os.fspath(real)).curves["cascade_sizes"]}
+    if real is True or isinstance(real, str | os.PathLike):
+        values = built_in_values() if real is True else load_real_values(os.fspath(real))
+        return {f"{CARRIED} (real)": values.curves["cascade_sizes"]}
     if not isinstance(real, Mapping):
         raise ConfigError(f"real: give True, a folder of data, or sizes by name, not {shown(real)}")
-    return {str(name): _ccdf(str(name), sizes) for name, sizes in real.items()}
+    return {str(name): _real_ccdf(str(name), sizes) for name, sizes in real.items()}
 
 
-def _ccdf(name: str, sizes: npt.ArrayLike) -> tuple[Floats, Floats]:
+def _real_ccdf(name: str, sizes: npt.ArrayLike) -> Curve:
     try:
         numbers = np.asarray(sizes, np.float64)
     except (TypeError, ValueError):
@@ -106,51 +102,37 @@ def _ccdf(name: str, sizes: npt.ArrayLike) -> tuple[Floats, Floats]:
     return ccdf(numbers)
 
 
-def _curves(group: Group) -> tuple[list[tuple[Floats, Floats]], int]:
-    """Return sizes and shares of each run, and the number of posts."""
+def _curves(group: Group) -> tuple[list[Curve], int]:
+    """Return the curve of each run, and the number of posts; 0 if the study collected only curves."""
     if not group.has("cascades") and group.has("curves"):
-        curves_table = group.table("curves", ["curve", "x", "y"])
-        rows = curves_table[curves_table["curve"] == "cascade_sizes"]
+        rows = group.table("curves", ["curve", "x", "y"])
+        rows = rows[rows["curve"] == "cascade_sizes"]
         return [(curve["x"].to_numpy(), curve["y"].to_numpy()) for _, curve in rows.groupby("seed")], 0
-    curves, n = [], 0
-    for run in group.runs:
-        trees = run.table("cascades", ["size", "kind"])
-        sizes = trees.loc[trees["kind"] == "post", "size"]
-        n += len(sizes)
-        curves.append(ccdf(sizes))
-    return curves, n
+    tables = [run.table("cascades", ["size", "kind"]) for run in group.runs]
+    sizes = [table.loc[table["kind"] == "post", "size"] for table in tables]
+    return [ccdf(of_run) for of_run in sizes], sum(map(len, sizes))
 
 
-def _draw(axes: Axes, curves: list[tuple[Floats, Floats]], place: int, label: str) -> None:
-    color = look.series_color(place)
+def _draw_group(axes: Axes, curves: Sequence[Curve], place: int, label: str) -> None:
+    """Draw one run's curve, or shares over seeds at log-spaced sizes up to the largest of all seeds."""
+    style: dict[str, Any] = {"color": look.series_color(place), "label": label, "ls": look.series_dashes(place)}
     if len(curves) == 1:
-        sizes, shares = curves[0]
-        marker = look.series_marker(place) if len(sizes) < 4 * _FEW else ""
-        axes.plot(sizes, shares, color=color, marker=marker, ms=3, lw=1.2, label=label, ls=look.series_dashes(place))
+        marker = look.series_marker(place) if len(curves[0][0]) < 4 * FEW_POINTS else ""
+        axes.plot(*curves[0], marker=marker, ms=3, lw=1.2, **style)
     elif any(len(sizes) for sizes, _ in curves):
-        draw_band(axes, _over_seeds(curves), color=color, label=label, ls=look.series_dashes(place))
+        largest = max(float(sizes[-1]) for sizes, _ in curves if len(sizes))
+        sizes = np.unique(np.geomspace(1, largest, _MAX_POINTS).round())
+        draw_band(axes, range_band(sizes, [shares_at(sizes, curve) for curve in curves]), **style)
 
 
-def _over_seeds(curves: list[tuple[Floats, Floats]]) -> Band:
-    """Return shares by seed at log-spaced sizes, up to the largest of all seeds.
-
-    The share is 0 at sizes that a seed does not reach.
-    """
-    most = max(float(sizes[-1]) for sizes, _ in curves if len(sizes))
-    at = np.unique(np.geomspace(1, most, _MOST_POINTS).round())
-    rows = []
-    for sizes, shares in curves:
-        place = np.searchsorted(sizes, at)  # the smallest size that occurs and is not below it
-        rows.append(np.append(shares, 0.0)[np.minimum(place, len(sizes))])
-    return range_band(at, rows)
+def shares_at(sizes: Floats, curve: Curve) -> Floats:
+    """Return the shares of at least some sizes, shape (sizes,); 0 above the largest size of the curve."""
+    place = np.searchsorted(curve[0], sizes)  # the smallest size that occurs and is not below it
+    return np.append(curve[1], 0.0)[place]
 
 
-type Ints = npt.NDArray[np.int64]
-
-_DEPTHS: Final = 5
-"""Depths that have a colour of their own; what is deeper shares the last one."""
-_ROW_CM: Final = 0.16
-_LEAST_CM, _MOST_CM = 5.0, 16.0
+_COLORED_DEPTHS: Final = 5
+"""Depths with a colour of their own; deeper posts share the last one."""
 
 
 def cascade_tree_figure(
@@ -169,25 +151,21 @@ def cascade_tree_figure(
     """
     run = one_run(of)
     posts = run.table("posts", ["post", "round", "author", "kind", "parent", "root"])
-    first = _root(run, posts, root)
-    tree = cascade_tree(posts, first)
+    root = _root(run, posts, root)
+    tree = cascade_tree(posts, root)
     n_rows = int(tree["row"].max()) + 1
-    panel = look.open_panel(
-        ax,
-        width,
-        height=float(np.clip(3.2 + _ROW_CM * n_rows, _LEAST_CM, _MOST_CM)),
-        legend_lines=1 if width > look.NARROW else 2,
-    )
+    height = float(np.clip(3.2 + 0.16 * n_rows, 5.0, 16.0))
+    panel = look.open_panel(ax, width, height=height, legend_lines=1 if width > look.NARROW else 2)
+    author = _author(run, int(tree["author"].iloc[0]), max(12, look.letters(panel.width) // 3))
+    look.tidy(panel.axes, f"The cascade of post {root:,}, by {author}")
     _draw_tree(panel.axes, tree)
     rounds_axis(panel.axes)
-    panel.axes.set_ylim(n_rows - 0.4, -0.6 - 0.02 * n_rows)
-    panel.axes.set_yticks([])
+    panel.axes.set(ylim=(n_rows - 0.4, -0.6 - 0.02 * n_rows), yticks=[])
     panel.axes.spines["left"].set_visible(False)
     panel.axes.grid(visible=False, axis="y")
-    panel.title(f"The cascade of post {first:,}, {_by(run, int(tree['author'].iloc[0]), panel)}")
     if len(tree) > 1:
-        panel.legend_below(3 if panel.is_narrow else _DEPTHS + 1, scatterpoints=1)
-    panel.caption(_caption(run, tree, first), of)
+        panel.legend_below(3 if panel.is_narrow else _COLORED_DEPTHS + 1, scatterpoints=1)
+    panel.caption(_tree_caption(run, tree, root), of)
     return panel.figure
 
 
@@ -196,15 +174,14 @@ def _root(run: RunTables, posts: pd.DataFrame, root: int | None) -> int:
     if posts.empty:
         raise DataError(f"{run.name}: nobody posted: there is no cascade to draw")
     if root is None:
-        joins = posts.loc[posts["kind"] == "reshare", "root"]
         roots = posts.loc[posts["kind"] == "post", "post"]
-        sizes = joins[joins.isin(roots)].value_counts()
-        return int(sizes.index[sizes == sizes.max()].min()) if len(sizes) else int(posts["post"].iloc[0])
+        reshares = posts.loc[(posts["kind"] == "reshare") & posts["root"].isin(roots), "root"]
+        return int(reshares.mode().min()) if len(reshares) else int(posts["post"].iloc[0])
     chosen = posts[posts["post"] == root]
     if isinstance(root, bool) or not isinstance(root, int | np.integer) or chosen.empty:
         raise DataError(f"root: {shown(root)}: is no post of {run.name} (0 to {int(posts['post'].max()):,})")
     if chosen["kind"].iloc[0] == "reshare":
-        raise DataError(f"root: post {root} is a reshare: its cascade is that of post {int(chosen['root'].iloc[0])}")
+        raise DataError(f"root: post {root} is a reshare: give the root of its cascade, {int(chosen['root'].iloc[0])}")
     return int(root)
 
 
@@ -233,37 +210,29 @@ def _draw_tree(axes: Axes, tree: pd.DataFrame) -> None:
     lines = [[(x[up], y[up]), (x[up], to), (right, to)] for up, right, to in zip(above, x[1:], y[1:], strict=True)]
     many = look.is_many(len(tree))
     axes.add_collection(LineCollection(lines, colors=look.GREY, linewidths=0.6, zorder=1, rasterized=many))
-    depth = np.minimum(tree["depth"].to_numpy(), _DEPTHS)
     size = 14.0 if len(tree) < 200 else 6.0
-    for level in np.unique(depth):
-        of_level = depth == level
-        style: dict[str, Any] = {"s": 42.0 if not level else size, "marker": "*" if not level else "o"}
-        name = "the post" if not level else f"depth {level}" + (" or more" if level == _DEPTHS else "")
-        color = look.INK if not level else look.series_color(int(level) - 1)
-        axes.scatter(
-            x[of_level], y[of_level], color=color, label=name, linewidths=0, zorder=2, rasterized=many, **style
-        )
+    for depth, rows in tree.groupby(tree["depth"].clip(upper=_COLORED_DEPTHS)):
+        style: dict[str, Any] = {"s": size, "color": look.series_color(int(depth) - 1), "label": f"depth {depth}"}
+        style["label"] += " or more" if depth == _COLORED_DEPTHS else ""
+        if depth == 0:
+            style = {"s": 42.0, "color": look.INK, "label": "the post", "marker": "*"}
+        axes.scatter(rows["round"], rows["row"], linewidths=0, zorder=2, rasterized=many, **style)
     axes.margins(x=0.03)
 
 
-def _by(run: RunTables, author: int, panel: look.Panel) -> str:
+def _author(run: RunTables, author: int, max_letters: int) -> str:
     """Return the author of a post, by name if it is known."""
-    names = run.table("agents", ["agent", "name"]) if run.has("agents") else pd.DataFrame({"agent": [], "name": []})
-    known = names.loc[names["agent"] == author, "name"]
-    name = str(known.iloc[0]) if len(known) else ""
-    return f"by {shortened(name, max(12, look.letters(panel.width) // 3))}" if name else f"by agent {author}"
+    agents = run.table("agents", ["agent", "name"]) if run.has("agents") else pd.DataFrame({"agent": [], "name": []})
+    names = agents.loc[agents["agent"] == author, "name"]
+    return shortened(str(names.iloc[0]), max_letters) if len(names) and names.iloc[0] else f"agent {author}"
 
 
-def _caption(run: RunTables, tree: pd.DataFrame, root: int) -> str:
+def _tree_caption(run: RunTables, tree: pd.DataFrame, root: int) -> str:
     """Return a caption with size, depth and virality, as in the table of cascades."""
-    depth = tree["depth"].to_numpy()
-    breadth = int(np.bincount(depth)[1:].max(initial=1))
-    text = (
-        f"n = {counted(len(tree), 'post')}: one and {counted(len(tree) - 1, 'reshare')}, depth {int(depth.max())}, "
-        f"breadth {breadth:,}"
-    )
+    n_posts, reshares = counted(len(tree), "post"), counted(len(tree) - 1, "reshare")
+    breadth = int(np.bincount(tree["depth"])[1:].max(initial=1))
+    text = f"n = {n_posts}: one and {reshares}, depth {tree['depth'].max()}, breadth {breadth:,}"
     if run.has("cascades"):
-        known = run.table("cascades", ["root", "structural_virality"])
-        virality = known.loc[known["root"] == root, "structural_virality"]
-        text += f", structural virality {float(virality.iloc[0]):.2f} steps" if len(virality) else ""
-    return f"{text}. A post stands in the round in which it is first shown; lines lead from what is passed on."
+        table = run.table("cascades", ["root", "structural_virality"]).set_index("root")["structural_virality"]
+        text += f", structural virality {table[root]:.2f} steps" if root in table.index else ""
+    return f"{text}. A post stands in the round in which it is first shown; lines lead from parents to reshares."

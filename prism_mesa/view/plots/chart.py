@@ -1,7 +1,6 @@
-"""The chart with its use: how often each transition was taken, and how long agents were in each state."""
+"""The chart in use: how often each transition was taken, and the states of one agent by tick."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -10,18 +9,22 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
 
-from prism_mesa.errors import ChartError, DataError, counted
+from prism_mesa.errors import ChartError, DataError, counted, did_you_mean, printable, shortened
+from prism_mesa.params import shown
 from prism_mesa.social.behavior import ROUND_ENDS, social_chart
-from prism_mesa.statechart import STATE_COLORS, STATES, AgentState, Statechart
-from prism_mesa.view.plots.rounds import of_agents
-from prism_mesa.view.plots.sources import MOVES, Drawable, Group, LiveRun, RunTables, to_groups
-from prism_mesa.view.plots.style import GREY, INK, NARROW, PAPER, SMALL, TEXT, WIDE, open_panel
+from prism_mesa.statechart import STATE_COLORS, STATES, AgentState
+from prism_mesa.view.plots.rounds import agents_note, rounds_axis
+from prism_mesa.view.plots.sources import MOVES, Drawable, Group, OneRun, RunTables, one_run, to_groups
+from prism_mesa.view.plots.style import GREY, INK, NARROW, PAPER, SMALL, WIDE, open_panel
 
 type Pair = tuple[AgentState, AgentState]
+type Moves = Mapping[Pair, tuple[float, float]]
+"""Numbers of transitions between two states: all, and those that the guards left open; means over seeds."""
 type Boxes = Mapping[AgentState, FancyBboxPatch]
 
 OPEN: Final = "#b34700"
-"""Colour of what the guards left open."""
+"""Colour of choices that the guards left open."""
+_ARROW: Final = "#6b6b6b"
 
 _PLACES: Final[Mapping[AgentState, tuple[float, float]]] = {
     AgentState.IDLE: (2.5, 7.0),
@@ -48,27 +51,19 @@ _ROUTES: Final[Mapping[Pair, tuple[float, float, float, float, float]]] = {
     (_REPLY, _REST): (_HALF[0], 0, _HALF[0], -0.15, 0.3),
     (_RESHARE, _REST): (_HALF[0], 0, _HALF[0], 0.15, 0.3),
 }
-"""Where an arrow begins and ends, from the middles of its boxes, and how far it bends as a share of its length, to the
-right if above 0; others go from middle to middle."""
-_BESIDE: Final[Mapping[Pair, float]] = {(_SCROLL, _REST): 0.24, (_REST, _SCROLL): -0.24}
-"""How far above its arrow a number stands that would hide it."""
-_CORNER: Final = np.array([[0.8, 0.38], [1.2, 0.1]])
+"""Where an arrow begins and ends, from the middles of its boxes, and how far it bends to the right, as a share of its
+length. Other arrows go from middle to middle."""
+_COUNT_SHIFT: Final[Mapping[Pair, float]] = {(_SCROLL, _REST): 0.24, (_REST, _SCROLL): -0.24}
+"""How far above its arrow a count stands that would hide it."""
+_LOOP: Final = np.array([[0.8, 0.38], [1.2, 0.1]])
 """Where an arrow from a state to itself begins and ends."""
 _BEND: Final = 0.3
-"""Of an arrow without a route of its own that would cross a box."""
+"""Bend of an arrow without a route that would cross a box."""
 _MANY_SOURCES: Final = 4
-"""A trigger that leads from so many states to one is a label without arrows; so is `round_ends`, always."""
+"""A trigger that leads from so many states to one is drawn as a label without arrows, and so is `round_ends`."""
 _APART: Final = 0.3
-"""How far an arrow without a route of its own moves to its right if another leads back, in centimetres."""
+"""How far an arrow without a route moves to its right if another leads back, in centimetres."""
 _THIN, _THICK = 0.6, 4.0
-
-
-@dataclass(frozen=True)
-class Taken:
-    """Number of transitions between two states: all, and those that the guards left open; means over seeds."""
-
-    n: float
-    was_open: float
 
 
 def chart_figure(of: Drawable, *, ax: Axes | None = None, width: float = WIDE) -> Figure:
@@ -88,29 +83,30 @@ def chart_figure(of: Drawable, *, ax: Axes | None = None, width: float = WIDE) -
     """
     groups = to_groups(of)
     if len(groups) > 1:
-        raise DataError(f"chart: {len(groups)} groups of runs given: this figure is of one: draw each by itself")
+        raise DataError(f"chart: {len(groups)} groups of runs given: draw each in its own figure")
     group = groups[0]
     counts = _counts(group)
-    moves, labels = _arrows_and_labels(counts, group.n_seeds)
+    moves, labels = _arrows_and_labels(counts)
     scale = min(1.4, max(1.0, width / NARROW))
-    panel = open_panel(ax, width, height=_SIZE[1] * scale + 2.0)
+    panel = open_panel(ax, width, "How often each transition was taken", height=_SIZE[1] * scale + 2.0)
     axes = panel.axes
-    _prepare(axes, scale if ax is None else 1.0, width if ax is None else NARROW)
-    boxes = _draw_boxes(axes, _shares(group), {state for pair in moves for state in pair})
-    _draw_arrows(axes, boxes, moves, _never_taken(group.runs[0], moves, labels))
-    for place in {target for _, target in labels}:
-        into = {trigger: entry for (trigger, target), entry in labels.items() if target is place}
-        lines = [f"{trigger}\nfrom {counted(n, 'state')}: {_short(count)}" for trigger, (n, count) in into.items()]
-        _write_beside(axes, place, "\n".join(lines))
-    panel.axes.set_title("How often each transition was taken", loc="left", fontsize=TEXT)
-    panel.caption(
-        _caption(group, sum(taken.n for taken in moves.values()) + sum(count for _, count in labels.values())), of
-    )
+    # a unit of the drawing is a centimetre times the scale
+    spare = max(0.0, ((width - 0.3) / scale if ax is None else NARROW - 0.3) - _SIZE[0]) / 2
+    axes.set(xlim=(-spare, _SIZE[0] + spare), ylim=(0, _SIZE[1]), aspect="equal")
+    axes.axis("off")
+    boxes = _draw_boxes(axes, group, {state for pair in moves for state in pair})
+    _draw_arrows(axes, boxes, moves, _never_taken(group.runs[0], moves, set(labels.index)))
+    for target, rows in labels.groupby("to_state"):
+        lines = [
+            f"{row.Index[0]}\nfrom {counted(row.sources, 'state')}: {short_count(row.n)}" for row in rows.itertuples()
+        ]
+        _draw_label(axes, AgentState(target), "\n".join(lines))
+    panel.caption(_caption(group, counts["n"].sum()), of)
     return panel.figure
 
 
 def _counts(group: Group) -> pd.DataFrame:
-    """Return numbers of transitions: columns `trigger`, `from_state`, `to_state`, `open`, `n`."""
+    """Return mean numbers of transitions over seeds: columns `trigger`, `from_state`, `to_state`, `open`, `n`."""
     if group.has("transitions"):
         counts = group.counts("transitions", ["trigger", "from_state", "to_state", "open"])
     elif group.has(MOVES):
@@ -118,113 +114,99 @@ def _counts(group: Group) -> pd.DataFrame:
     else:
         raise DataError(f"{group.runs[0].name}: no transitions are recorded: there is nothing to draw")
     if counts.empty:
-        raise DataError(f"{group.runs[0].name}: nobody has moved: there is nothing to draw")
-    return counts
+        raise DataError(f"{group.runs[0].name}: no agent has moved: there is nothing to draw")
+    return counts.assign(n=counts["n"] / len(group.runs))
 
 
-def _arrows_and_labels(
-    counts: pd.DataFrame, n_seeds: int
-) -> tuple[dict[Pair, Taken], dict[tuple[str, AgentState], tuple[int, float]]]:
-    """Return the arrows, and the labels without arrows: (trigger, target) -> numbers of states and transitions."""
-    sources = counts.groupby(["trigger", "to_state"])["from_state"].nunique()
-    labels: dict[tuple[str, AgentState], tuple[int, float]] = {}
-    moves: dict[Pair, Taken] = {}
-    for row in counts.to_dict("records"):
-        try:
-            source, target = AgentState(row["from_state"]), AgentState(row["to_state"])
-        except ChartError as error:
-            raise DataError(f"table 'transitions': {error}") from None
-        n, many = row["n"] / n_seeds, int(sources[row["trigger"], row["to_state"]])
-        if many >= _MANY_SOURCES or row["trigger"] == ROUND_ENDS:
-            before = labels.get((row["trigger"], target), (many, 0.0))[1]
-            labels[row["trigger"], target] = (many, before + n)
-        else:
-            known = moves.get((source, target), Taken(0, 0))
-            moves[source, target] = Taken(known.n + n, known.was_open + n * bool(row["open"]))
+def _arrows_and_labels(counts: pd.DataFrame) -> tuple[Moves, pd.DataFrame]:
+    """Return the arrows, and the labels by `trigger` and `to_state`: columns `sources` (states) and `n`."""
+    by_trigger = counts.groupby(["trigger", "to_state"], observed=True)
+    labels = by_trigger.agg(sources=("from_state", "nunique"), n=("n", "sum"))
+    labels = labels[(labels["sources"] >= _MANY_SOURCES) | (labels.index.get_level_values(0) == ROUND_ENDS)]
+    is_label = pd.MultiIndex.from_frame(counts[["trigger", "to_state"]]).isin(labels.index)
+    arrows = counts[~is_label].assign(n_open=lambda rows: rows["n"].where(rows["open"].astype(bool), 0.0))
+    sums = arrows.groupby(["from_state", "to_state"], observed=True, sort=False)[["n", "n_open"]].sum()
+    try:
+        moves = {
+            (AgentState(source), AgentState(target)): (n, n_open) for (source, target), n, n_open in sums.itertuples()
+        }
+    except ChartError as error:
+        raise DataError(f"table 'transitions': {error}") from None
     return moves, labels
 
 
-def _never_taken(
-    run: RunTables, moves: Mapping[Pair, Taken], labels: Mapping[tuple[str, AgentState], Any]
-) -> set[Pair]:
+def _never_taken(run: RunTables, moves: Moves, labels: set[tuple[str, str]]) -> set[Pair]:
     """Return the arrows of the chart that no agent took; none if the chart is unknown."""
     params = run.config.get("statechart")
-    chart: Statechart | None = run.model.chart if isinstance(run, LiveRun) else None
-    if chart is None and isinstance(params, Mapping) and params.get("chart", "") is None:
-        chart = social_chart
+    is_default = isinstance(params, Mapping) and params.get("chart", "") is None
+    chart = run.model.chart if run.model is not None else social_chart if is_default else None
     if chart is None:
         return set()
-    arrows = [t for t in chart.transitions if t.trigger != ROUND_ENDS and (t.trigger, t.target) not in labels]
-    joined = {(t.source, t.target) for t in arrows if t.target}
-    return {(source, target) for source, target in joined if (source, target) not in moves}
+    arrows = [t for t in chart.transitions if t.target and t.trigger != ROUND_ENDS]
+    return {
+        (t.source, t.target) for t in arrows if t.target and (t.trigger, t.target.value) not in labels
+    } - moves.keys()
 
 
-def _shares(group: Group) -> dict[AgentState, float]:
-    """Return the share of agent-ticks in each state over all rounds and seeds; empty if rounds were not kept."""
-    if not group.has("rounds"):
-        return {}
-    table = group.table("rounds", [f"share_{state.value}" for state in STATES])
-    return {state: float(table[f"share_{state.value}"].mean()) for state in STATES}
-
-
-def _prepare(axes: Axes, scale: float, width: float) -> None:
-    """Centre the drawing, whose unit is a centimetre times `scale`, in axes of the given size in centimetres."""
-    spare = max(0.0, (width - 0.3) / scale - _SIZE[0]) / 2
-    axes.set(xlim=(-spare, _SIZE[0] + spare), ylim=(0, _SIZE[1]), aspect="equal")
-    axes.axis("off")
-
-
-def _draw_boxes(axes: Axes, shares: Mapping[AgentState, float], taken: set[AgentState]) -> Boxes:
+def _draw_boxes(axes: Axes, group: Group, taken: set[AgentState]) -> Boxes:
+    """Draw the states, with the share of agent-ticks over all rounds and seeds if rounds were kept."""
+    columns = {state: f"share_{state.value}" for state in STATES}
+    shares = group.table("rounds", list(columns.values())).mean() if group.has("rounds") else {}
     boxes = {}
     for state, (x, y) in _PLACES.items():
         corner, style = (x - _HALF[0], y - _HALF[1]), "round,pad=0,rounding_size=0.15"
         edge = GREY if state is AgentState.IDLE else STATE_COLORS[state]
         box = FancyBboxPatch(corner, 2 * _HALF[0], 2 * _HALF[1], style, fc=PAPER, ec=edge, lw=1.6, zorder=4)
         axes.add_patch(box)
-        ink = INK if state in taken or shares.get(state) else GREY
-        words = f"{state.value}\n{100 * shares[state]:.2g} %" if state in shares else state.value
-        axes.text(x, y, words, ha="center", va="center", zorder=5, color=ink, fontsize=SMALL)
+        share = shares.get(columns[state])
+        text = state.value if share is None else f"{state.value}\n{100 * share:.2g} %"
+        ink = INK if state in taken or share else GREY
+        axes.text(x, y, text, ha="center", va="center", zorder=5, color=ink, fontsize=SMALL)
         boxes[state] = box
     return boxes
 
 
-def _draw_arrows(axes: Axes, boxes: Boxes, moves: Mapping[Pair, Taken], never: set[Pair]) -> None:
+def _draw_arrows(axes: Axes, boxes: Boxes, moves: Moves, never: set[Pair]) -> None:
     drawn = never | moves.keys()
-    most = max((taken.n for taken in moves.values()), default=1.0)
+    most = max((n for n, _ in moves.values()), default=1.0)
     for pair in never:
-        _arrow(axes, boxes, pair, {"lw": 0.8, "ls": ":", "color": GREY}, "0", "", apart=pair[::-1] in drawn)
-    for pair, taken in moves.items():
-        line = {"lw": _THIN + (_THICK - _THIN) * float(np.sqrt(taken.n / most)), "color": "#6b6b6b"}
-        of_it = f"{_short(taken.was_open)} open" if taken.was_open else ""
-        _arrow(axes, boxes, pair, line, _short(taken.n), of_it, apart=pair[::-1] in drawn)
+        x, y = _draw_arrow(axes, boxes, pair, pair[::-1] in drawn, lw=0.8, ls=":", color=GREY)
+        _draw_count(axes, x, y, "0", GREY, "center")
+    for pair, (n, n_open) in moves.items():
+        thickness = _THIN + (_THICK - _THIN) * float(np.sqrt(n / most))
+        x, y = _draw_arrow(axes, boxes, pair, pair[::-1] in drawn, lw=thickness, color=_ARROW)
+        _draw_count(axes, x, y, short_count(n), INK, "bottom" if n_open else "center")
+        if n_open:
+            _draw_count(axes, x, y, f"{short_count(n_open)} open", OPEN, "top")
 
 
-def _arrow(axes: Axes, boxes: Boxes, pair: Pair, line: dict[str, Any], number: str, of_it: str, *, apart: bool) -> None:
-    """Draw an arrow, off the middle if `apart`, with its count, and the count of open choices below."""
+def _draw_count(axes: Axes, x: float, y: float, text: str, color: str, va: str) -> None:
+    box = {"facecolor": PAPER, "edgecolor": "none", "pad": 0.6}
+    axes.text(x, y, text, va=va, ha="center", color=color, fontsize=SMALL, bbox=box, zorder=3)
+
+
+def _draw_arrow(
+    axes: Axes, boxes: Boxes, pair: Pair, has_opposite: bool, *, lw: float, **line: Any
+) -> tuple[float, float]:
+    """Draw an arrow, off the middle if another leads back, and return the place of its count."""
     start, end = (np.array(_PLACES[state]) for state in pair)
     bend = 0.0 if _is_free(pair) else _BEND
     patches: dict[str, Any] = {"patchA": boxes[pair[0]], "patchB": boxes[pair[1]]}
     if pair in _ROUTES:
         *ends, bend = _ROUTES[pair]
         start, end = start + ends[:2], end + ends[2:]
+        patches = {} if bend else patches  # a bent route goes from edge to edge
     elif pair[0] is pair[1]:
-        start, end, bend, patches = start + _CORNER[0], start + _CORNER[1], -2.0, {}
-    elif apart:
+        start, end, bend, patches = start + _LOOP[0], start + _LOOP[1], -2.0, {}
+    elif has_opposite:
         right = _APART * np.array([(end - start)[1], (start - end)[0]]) / np.hypot(*(end - start))
         start, end = start + right, end + right
-    if bend and pair in _ROUTES:
-        patches = {}  # from edge to edge
-    style: dict[str, Any] = {"connectionstyle": f"arc3,rad={bend}", "shrinkA": 1, "shrinkB": 1}
-    style |= {"mutation_scale": 7 + line["lw"], "arrowstyle": "-|>", "zorder": 2}
+    style: dict[str, Any] = {"connectionstyle": f"arc3,rad={bend}", "shrinkA": 1, "shrinkB": 1, "arrowstyle": "-|>"}
+    style |= {"mutation_scale": 7 + lw, "lw": lw, "zorder": 2}
     axes.add_patch(FancyArrowPatch(tuple(start), tuple(end), **style, **patches, **line))
     along = end - start
     x, y = (start + end) / 2 + bend / 2 * np.array([along[1], -along[0]])
-    y += _BESIDE.get(pair, 0.0)
-    box = {"facecolor": PAPER, "edgecolor": "none", "pad": 0.6}
-    text: dict[str, Any] = {"ha": "center", "fontsize": SMALL, "bbox": box, "zorder": 3}
-    axes.text(x, y, number, va="bottom" if of_it else "center", color=INK if number != "0" else GREY, **text)
-    if of_it:
-        axes.text(x, y, of_it, va="top", color=OPEN, **text)
+    return x, y + _COUNT_SHIFT.get(pair, 0.0)
 
 
 def _is_free(pair: Pair) -> bool:
@@ -238,18 +220,18 @@ def _is_free(pair: Pair) -> bool:
     return True
 
 
-def _write_beside(axes: Axes, target: AgentState, words: str) -> None:
+def _draw_label(axes: Axes, target: AgentState, text: str) -> None:
     """Write beside a state which triggers lead to it from many states."""
     x, y = _PLACES[target][0] + _HALF[0], _PLACES[target][1]
-    style: dict[str, Any] = {"arrowstyle": "-|>", "color": "#6b6b6b", "lw": 1.2}
+    arrow: dict[str, Any] = {"arrowstyle": "-|>", "color": _ARROW, "lw": 1.2}
     options: dict[str, Any] = {"va": "center", "fontsize": SMALL, "parse_math": False, "in_layout": False}
-    axes.annotate(words, (x, y), (x + 0.6, y), arrowprops=style, **options)
+    axes.annotate(text, (x, y), (x + 0.6, y), arrowprops=arrow, **options)
 
 
-def _short(count: float) -> str:
+def short_count(count: float) -> str:
     """Format a count with about three digits.
 
-    >>> [_short(n) for n in (0.4, 912, 12_345, 123_456, 1_234_567)]
+    >>> [short_count(n) for n in (0.4, 912, 12_345, 123_456, 1_234_567)]
     ['0.4', '912', '12,345', '123k', '1.23M']
     """
     if count < 10 and count != round(count):
@@ -260,24 +242,94 @@ def _short(count: float) -> str:
 
 
 def _caption(group: Group, n: float) -> str:
-    """Return a caption with the numbers of transitions and agents."""
-    means = f", means over n = {group.n_seeds} seeds" if group.n_seeds > 1 else ""
-    text = f"Transitions{of_agents([group])} (n = {_short(n)}{means}); in brown what the guards left open"
-    if not group.has("transitions"):
-        depth = next(run.model.history.depth for run in group.runs if isinstance(run, LiveRun))
-        text = f"Transitions{of_agents([group])} (n = {_short(n)}), the last {depth} of each agent at most"
-    return f"{text}. In boxes: share of agent-ticks. The thicker an arrow, the more often it was taken.{_sample(group)}"
-
-
-def _sample(group: Group) -> str:
-    """Return the number of agents whose transitions are recorded, if not all."""
-    run = group.runs[0]
-    if isinstance(run, LiveRun) or not group.has("agents"):
-        return ""
-    try:
+    """Return a caption with the numbers of transitions and agents, and of recorded agents if not all are."""
+    run, sample = group.runs[0], ""
+    means = f", means over n = {len(group.runs)} seeds" if len(group.runs) > 1 else ""
+    count = f"Transitions{agents_note([group])} (n = {short_count(n)}{means})"
+    if run.model is not None and not group.has("transitions"):
+        text = f"{count}, the last {run.model.history.depth} of each agent at most"
+    else:
+        text = f"{count}; open choices, which the guards did not settle, in brown"
+    if run.model is None and group.has("agents"):
         recorded = run.table("agents", ["recorded_transitions"])["recorded_transitions"]
-    except DataError:  # from an older version
-        return ""
-    return (
-        "" if recorded.all() else f" Transitions are recorded of {int(recorded.sum()):,} of {len(recorded):,} agents."
-    )
+        n_recorded, n_agents = int(recorded.sum()), len(recorded)
+        sample = "" if recorded.all() else f" Transitions are recorded of {n_recorded:,} of {n_agents:,} agents."
+    return f"{text}. In boxes: share of agent-ticks. The thicker an arrow, the more often it was taken.{sample}"
+
+
+_ROWS: Final = (
+    *(AgentState.IDLE, AgentState.RESTING, AgentState.SCROLLING, AgentState.EVALUATING, AgentState.COMPOSING),
+    *(AgentState.ENGAGING_LIKE, AgentState.ENGAGING_REPLY, AgentState.ENGAGING_RESHARE),
+)
+
+
+def timeline_figure(
+    of: OneRun,
+    agent: int | str,
+    *,
+    rounds: tuple[int, int] | None = None,
+    ax: Axes | None = None,
+    width: float = WIDE,
+) -> Figure:
+    """Return the states of one agent over time, a row for each, with a mark at each open choice.
+
+    Args:
+        of: A run, or a live model that records transitions.
+        agent: The agent's row, id or name.
+        rounds: The first and last round to show; None for all.
+        ax: Axes to draw into; None for a new figure.
+        width: Width of a new figure in centimetres.
+
+    Raises:
+        DataError: If there is no such agent, its transitions were not recorded, or there are none in these rounds.
+    """
+    run = one_run(of)
+    row, name = _find_agent(run, agent)
+    first, last = rounds or run.table("rounds", ["round"])["round"].agg(["min", "max"]).tolist()
+    moves = run.table("transitions", ["round", "tick", "agent", "from_state", "to_state", "open"])
+    moves = moves[(moves["agent"] == row) & moves["round"].between(first, last)]
+    if moves.empty:
+        raise DataError(f"{run.name}: agent {row} did nothing in these rounds: nothing to draw")
+    moves = moves.sort_values(["round", "tick"], kind="stable")
+    n_ticks = max(1, int(run.table("ticks", ["tick"])["tick"].max()))
+    at = (moves["round"] + moves["tick"].clip(upper=n_ticks) / (n_ticks + 1)).to_numpy(np.float64)
+    title = f"{shortened(printable(name), 40)}, agent {row}"
+    panel = open_panel(ax, width, title, height=6.6 if width > 12 else 7.4)
+    axes = panel.axes
+    states = [AgentState(state) for state in (moves["from_state"].iloc[0], *moves["to_state"])]
+    edges = np.array([first, *at, last + 1], np.float64)
+    for height, state in enumerate(_ROWS):
+        spans = [(edges[n], edges[n + 1] - edges[n]) for n, entered in enumerate(states) if entered is state]
+        axes.broken_barh(spans, (height - 0.36, 0.72), color=STATE_COLORS[state], lw=0.6)
+    is_open, decided = moves["open"].to_numpy(bool), f"decided by {shortened(run.decided_by, 50)}"
+    heights = np.array([_ROWS.index(state) for state in states[1:]])
+    marks: dict[str, Any] = {"color": INK, "ms": 3.5, "mfc": "white", "mew": 0.9, "clip_on": False}
+    axes.plot(at[is_open], heights[is_open], "D", label=f"open choice, {decided}", **marks)
+    axes.set_yticks(range(len(_ROWS)), [state.value.replace("_", " ") for state in _ROWS])
+    axes.set(xlim=(first, last + 1), ylim=(-0.6, len(_ROWS) - 0.4))
+    axes.grid(visible=False, axis="y")
+    rounds_axis(axes)
+    if n_open := int(is_open.sum()):
+        panel.legend_below(1)
+    when = f"round {first:,}, of" if first == last else f"rounds {first:,} to {last:,}, each of"
+    choices = f"{'an open choice' if n_open == 1 else 'open choices'}{f', {decided}' if n_open else ''}"
+    span = f"States of one agent in {when} {counted(n_ticks, 'tick')}"
+    panel.caption(f"{span}: n = {counted(len(moves), 'transition')}, {n_open:,} of them {choices}.", of)
+    return panel.figure
+
+
+def _find_agent(run: RunTables, agent: int | str) -> tuple[int, str]:
+    """Return the row and name of an agent, given its row, id or name."""
+    agents = run.table("agents", ["agent", "id", "name", "recorded_transitions"])
+    for column in ("agent", "id", "name"):
+        matches: pd.DataFrame = agents[agents[column].astype(str) == str(agent)]
+        if len(matches) > 1:
+            rows = ", ".join(map(str, matches["agent"].tolist()[:6]))
+            raise DataError(f"{run.name}: several agents are called {shown(agent)}: give the row, one of {rows}")
+        for row, name, is_recorded in matches[["agent", "name", "recorded_transitions"]].itertuples(index=False):
+            if not is_recorded:
+                raise DataError(f"{run.name}: transitions of agent {row} were not recorded (records.transitions)")
+            return int(row), str(name)
+    near = did_you_mean(str(agent), agents["name"].astype(str).tolist())
+    known = f"give a row from 0 to {len(agents) - 1}, an id or a name"
+    raise DataError(f"{run.name}: no agent {shown(agent)}: {known}.{near}")

@@ -7,21 +7,14 @@ from prism_mesa.view.plots.cascades import cascades_figure
 from prism_mesa.view.plots.engagement import engagement_figure
 from prism_mesa.view.plots.files import save_figures
 from prism_mesa.view.plots.network import network_figure
-from prism_mesa.view.plots.opinions import opinions_figure
-from prism_mesa.view.plots.states import states_figure
+from prism_mesa.view.plots.states import opinions_figure, states_figure
 
 
 def draw_run(run_dir: str | Path, *, partly: bool = False) -> list[Path]:
     """Draw states, cascades, engagement and moving opinions as PNG files into a run's folder; return the paths.
 
-    network.png is also drawn if the network changes and can be made again.
-
-    Args:
-        run_dir: A result, or the run's folder.
-        partly: Whether to leave out pictures whose table is missing or empty.
-
-    Raises:
-        DataError: If the folder lacks a table, or no round was completed (unless `partly`).
+    network.png is also drawn if the network changes and can be made again. A table that is missing or empty raises a
+    DataError; with `partly`, its picture is left out.
     """
     folder = run_folder(run_dir)
     figures = {

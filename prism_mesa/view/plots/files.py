@@ -44,10 +44,7 @@ def save(figure: Figure, file: str | Path) -> Path:
 def save_figures(folder: Path, figures: Mapping[str, Callable[[], Figure]], *, partly: bool) -> list[Path]:
     """Write figures as PNG files of these names, and return their paths.
 
-    Args:
-        folder: The folder to write to.
-        figures: Name -> function that makes the figure.
-        partly: Whether to leave out figures whose data are missing, instead of raising an error.
+    If `partly`, figures whose data are missing are left out; otherwise they raise a DataError.
     """
     drawn = []
     for name, make in figures.items():

@@ -1,9 +1,9 @@
-"""Figures of the follow graph by groups of agents, before and after a run."""
+"""Figures of ties between agents: the follow graph before and after a run, and ties by groups compared with chance."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -16,24 +16,25 @@ from prism_mesa.errors import DataError, counted, shortened
 from prism_mesa.runs.run_files import has_table, run_folder
 from prism_mesa.social.state.network import FollowNetwork
 from prism_mesa.streams import Streams
-from prism_mesa.studies.measures.exposure import external_internal, sides
+from prism_mesa.studies.measures.exposure import assortativity, external_internal, sides
 from prism_mesa.studies.measures.finished import finished_run, start_and_end_networks
-from prism_mesa.studies.measures.measure import FinishedRun, communities, main_interests
+from prism_mesa.studies.measures.measure import FinishedRun, communities, main_interests, writers
 from prism_mesa.view.plots import style as look
 from prism_mesa.view.plots.sources import OneRun
 
 type Ints = npt.NDArray[np.int64]
 type Points = npt.NDArray[np.float64]
+type Pairs = tuple[Ints, Ints]
 
 MOST_AGENTS: Final = 50_000
-"""Of larger runs no picture is drawn: making the network again would take longer than all other pictures."""
-_DRAWN: Final = 1000
-_FOLLOWS: Final = 2500
-_CHANGES: Final = 200
+"""Larger runs get no picture: making the network again would take longer than all other pictures."""
+_DRAWN_AGENTS: Final = 1000
+_DRAWN_FOLLOWS: Final = 2500
+_DRAWN_CHANGES: Final = 200
 CHANGED: Final = "#d6006c"
 """Colour of follows that only one panel has."""
-_GROUPS: Final = 6
-_GOLDEN: Final = np.pi * (3 - np.sqrt(5))
+_MAX_GROUPS: Final = 6
+_GOLDEN_ANGLE: Final = np.pi * (3 - np.sqrt(5))
 _OTHERS: Final = "others"
 
 
@@ -49,23 +50,34 @@ class Groups:
 def attribute_groups(run: FinishedRun, by: str | None = None) -> Groups:
     """Return groups by an attribute; by default by the first declared attribute of agents, else communities.
 
-    Raises:
-        ConfigError: If the run has no such attribute.
+    An unknown attribute raises a ConfigError.
     """
     declared = run.config.attributes
-    for name in [name for name in declared if declared[name].of == "agent"] if by is None else [by]:
-        side = sides(run, name)
-        if side is not None and name in run.table("agents"):
-            if (range_ := declared[name].range) is not None:
-                middle = sum(range_) / 2
-                return Groups(side, [f"{name} up to {middle:g}", f"{name} above {middle:g}"], name)
-            return Groups(side, [str(value) for value in sorted(set(run.table("agents")[name]))], name)
-    by_ties = communities(run)
+    by = by or next((name for name in declared if declared[name].of == "agent"), None)
+    if by is not None:
+        side = sides(run, by)
+        if (range_ := declared[by].range) is not None:
+            middle = sum(range_) / 2
+            return Groups(side, [f"{by} up to {middle:g}", f"{by} above {middle:g}"], by)
+        return Groups(side, [str(value) for value in sorted(set(run.table("agents")[by]))], by)
+    found = communities(run)
     if run.config.network.kind == "stochastic_block":
-        return Groups(by_ties.of, [f"block {place}" for place in range(by_ties.n)], "block")
+        return Groups(found.of, [f"block {place}" for place in range(found.n)], "block")
     main, interests = main_interests(run)
-    names = {int(group): interests[interest] for group, interest in zip(by_ties.of, main, strict=True) if group >= 0}
-    return Groups(by_ties.of, [names.get(place, "") for place in range(by_ties.n)], "main interest")
+    names = {int(group): interests[interest] for group, interest in zip(found.of, main, strict=True) if group >= 0}
+    return Groups(found.of, [names.get(place, "") for place in range(found.n)], "main interest")
+
+
+def largest_groups(groups: Groups) -> tuple[Ints, list[str]]:
+    """Return groups and names, with the smallest groups, and agents without a group, merged into the last."""
+    sizes = np.bincount(groups.of[groups.of >= 0], minlength=len(groups.names))
+    n_kept = _MAX_GROUPS if len(groups.names) <= _MAX_GROUPS else _MAX_GROUPS - 1
+    kept = np.sort(np.argsort(-sizes, kind="stable")[:n_kept])
+    place = np.full(len(sizes) + 1, len(kept))  # the last entry stands for agents without a group
+    place[kept] = np.arange(len(kept))
+    kind = place[groups.of]
+    names = [groups.names[group] for group in kept.tolist()]
+    return kind, [*names, _OTHERS] if (kind == len(kept)).any() else names
 
 
 def network_figure(of: str | Path, *, width: float = look.WIDE) -> Figure:
@@ -80,18 +92,21 @@ def network_figure(of: str | Path, *, width: float = look.WIDE) -> Figure:
     """
     folder = run_folder(of)
     if not has_table(folder, "follows"):
-        raise DataError(f"{folder}: its network did not move")
+        raise DataError(f"{folder}: its network did not change")
     run = finished_run(folder)
     if run.config.network.dynamics != "live" or len(run.table("agents")) > MOST_AGENTS:
-        raise DataError(f"{folder}: its network is fixed, or of more than {MOST_AGENTS:,} agents")
+        raise DataError(f"{folder}: its network is fixed, or has more than {MOST_AGENTS:,} agents")
     before, after = start_and_end_networks(folder)
     groups = attribute_groups(run)
-    if len(groups.of) < before.n_agents:
+    _check_agents(folder, groups, before.n_agents)
+    return follow_figure(
+        before, after, Groups(groups.of[: before.n_agents], groups.names, groups.by), folder, width=width
+    )
+
+
+def _check_agents(folder: Path, groups: Groups, n: int) -> None:
+    if len(groups.of) < n:
         raise DataError(f"{folder}: table 'agents' has fewer rows than its network has agents: it is damaged")
-    first_groups = Groups(groups.of[: before.n_agents], groups.names, groups.by)
-    figure = follow_figure(before, after, first_groups, width=width)
-    look.write_caption(figure, look.figure_caption(figure), width, of)
-    return figure
 
 
 def network_by_attribute_figure(
@@ -110,44 +125,34 @@ def network_by_attribute_figure(
         DataError: If the network cannot be made again.
     """
     run = finished_run(run_folder(of))
-    groups, pairs = attribute_groups(run, by), run.follows()
-    src, dst = (pairs[end].to_numpy(np.int64) for end in ("src", "dst"))
+    groups, table = attribute_groups(run, by), run.follows()
+    src, dst = (table[end].to_numpy(np.int64) for end in ("src", "dst"))
     n = len(groups.of)
-    if len(src) and max(src.max(), dst.max()) >= n:
-        raise DataError(f"{run_folder(of)}: table 'agents' has fewer rows than its network has agents: it is damaged")
+    _check_agents(run_folder(of), groups, 1 + max(src.max(initial=-1), dst.max(initial=-1)))
     scene = _scene(groups, np.bincount(src, minlength=n))
     among = scene.among(src, dst)
-    share = min(1.0, _FOLLOWS / max(1, len(among[0])))
-    shown = _sampled(*among, share)
-    panel = look.open_panel(ax, width, height=min(width * _height_by_width(scene.where), 12.0) + 1.9)
-    scene.draw(panel.axes, shown, scene.alpha(shown))
-    panel.legend_below(2 if panel.is_narrow else 4, handles=_group_marks(scene.names, scene.palette))
-    panel.title(f"Who follows whom, by {shortened(groups.by, 40)}")
-    n_drawn = int(scene.is_drawn.sum())
-    who = f"{n_drawn:,} of {counted(n, 'agent')}, drawn evenly" if n_drawn < n else f"All {counted(n, 'agent')}"
-    lines = f"{100 * share:.0f} % of the follows among them" if share < 1 else f"all {len(shown[0]):,} follows"
+    share = min(1.0, _DRAWN_FOLLOWS / max(1, len(among[0])))
+    drawn = _sampled(*among, share)
+    height = min(width * _height_by_width(scene.where), 12.0) + 1.9
+    panel = look.open_panel(ax, width, f"Who follows whom, by {shortened(groups.by, 40)}", height=height)
+    scene.draw(panel.axes, drawn, scene.alpha(drawn))
+    panel.legend_below(2 if panel.is_narrow else 4, handles=scene.legend_marks())
+    lines = f"{100 * share:.0f} % of the follows among them" if share < 1 else f"all {len(drawn[0]):,} follows"
     index = external_internal(groups.of[src], groups.of[dst])
-    caption = f"{who}, and {lines}; larger dots have more followers; dark lines lead between groups"
+    n_drawn, whole = int(scene.is_drawn.sum()), counted(n, "agent")
+    agents = f"{n_drawn:,} of {whole}, drawn evenly" if n_drawn < n else f"All {whole}"
+    caption = f"{agents}, and {lines}; larger dots have more followers; dark lines lead between groups"
     panel.caption(f"{caption}. E-I index of all follows: {index:.2f} (-1: all inside groups, 1: all between).", of)
     return panel.figure
 
 
 @dataclass(frozen=True)
 class _Scene:
-    """Agents to draw.
+    """Agents to draw, and the names and colours of their groups."""
 
-    Attributes:
-        where: Positions, shape (n, 2); NaN if an agent is not drawn.
-        kind: Index of each agent's group in `names`.
-        group: Each agent's group before small ones were merged.
-        followers: Each agent's number of followers.
-        names: Names of groups.
-        palette: Colours of groups.
-    """
-
-    where: Points
-    kind: Ints
-    group: Ints
+    where: Points  # shape (n, 2); NaN if an agent is not drawn
+    kind: Ints  # index of each agent's group in `names`
+    group: Ints  # each agent's group before small ones were merged
     followers: Ints
     names: list[str]
     palette: list[str]
@@ -157,26 +162,32 @@ class _Scene:
         """Whether each agent is drawn, shape (n,)."""
         return np.isfinite(self.where[:, 0])
 
-    def among(self, src: npt.NDArray[Any], dst: npt.NDArray[Any]) -> tuple[Ints, Ints]:
+    def among(self, src: npt.NDArray[Any], dst: npt.NDArray[Any]) -> Pairs:
         """Return the follows between drawn agents."""
         inside = (src < len(self.where)) & (dst < len(self.where))
         src, dst = src[inside].astype(np.int64), dst[inside].astype(np.int64)
         both = self.is_drawn[src] & self.is_drawn[dst]
         return src[both], dst[both]
 
-    def alpha(self, *drawn: tuple[Ints, Ints]) -> float:
+    def alpha(self, *drawn: Pairs) -> float:
         """Return the opacity of lines between groups: lower the more there are."""
         most = max(int((self.group[src] != self.group[dst]).sum()) for src, dst in drawn)
         return float(np.clip(100 / max(1, most), 0.07, 0.2))
 
-    def draw(self, axes: Axes, follows: tuple[Ints, Ints], alpha: float) -> None:
+    def lines(self, pairs: Pairs) -> list[Points]:
+        """Return each follow as a line from the follower to the followed."""
+        src, dst = pairs
+        return list(np.stack([self.where[dst], self.where[src]], axis=1))
+
+    def draw(self, axes: Axes, follows: Pairs, alpha: float) -> None:
         """Draw agents above follows: in the colour of the followed inside groups, dark between groups."""
         src, dst = follows
-        lines, colors = _lines(self.where, follows), np.array(self.palette)[self.kind]
+        colors = np.array(self.palette)[self.kind]
         inside = self.group[src] == self.group[dst]
         style: dict[str, Any] = {"colors": list(colors[src[inside]]), "alpha": 0.25, "lw": 0.6, "zorder": 1}
-        axes.add_collection(LineCollection(list(lines[inside]), **style))
-        axes.add_collection(LineCollection(list(lines[~inside]), colors=look.INK, alpha=alpha, lw=0.6, zorder=2))
+        axes.add_collection(LineCollection(self.lines((src[inside], dst[inside])), **style))
+        between = self.lines((src[~inside], dst[~inside]))
+        axes.add_collection(LineCollection(between, colors=look.INK, alpha=alpha, lw=0.6, zorder=2))
         where, followers = self.where[self.is_drawn], self.followers[self.is_drawn]
         sizes = 5 + 40 * np.sqrt(followers / max(1, int(followers.max(initial=0))))
         style = {"c": list(colors[self.is_drawn]), "edgecolors": "white", "linewidths": 0.5, "zorder": 3}
@@ -185,55 +196,63 @@ class _Scene:
         axes.axis("off")
         axes.margins(0.03)
 
+    def legend_marks(self) -> list[Line2D]:
+        """Return the legend's entries for groups."""
+        style: dict[str, Any] = {"ls": "", "marker": "o", "ms": 5, "mec": "white"}
+        groups = zip(self.names, self.palette, strict=True)
+        return [Line2D([], [], color=color, label=shortened(name, 24), **style) for name, color in groups]
+
 
 def _scene(groups: Groups, followers: Ints) -> _Scene:
     """Return positions and colours of agents; many agents are sampled evenly."""
     kind, names = largest_groups(groups)
     n = len(followers)
-    drawn = np.sort(np.argsort(Streams(0).uniform("agents drawn", np.arange(n)), kind="stable")[:_DRAWN])
+    drawn = np.sort(np.argsort(Streams(0).uniform("agents drawn", np.arange(n)), kind="stable")[:_DRAWN_AGENTS])
     where = np.full((n, 2), np.nan)
     where[drawn] = _places(kind[drawn], len(names), followers[drawn])
     last = look.GREY if names[-1] == _OTHERS else look.PALETTE[len(names) - 1]
     return _Scene(where, kind, groups.of, followers, names, [*look.PALETTE[: len(names) - 1], last])
 
 
-def follow_figure(before: FollowNetwork, after: FollowNetwork, groups: Groups, *, width: float = look.WIDE) -> Figure:
+def follow_figure(
+    before: FollowNetwork, after: FollowNetwork, groups: Groups, of: OneRun | None = None, *, width: float = look.WIDE
+) -> Figure:
     """Return two networks of the same agents side by side, or stacked if the figure is narrow.
 
-    It has two panels, so it takes no `ax`.
-
-    Args:
-        before: Follows at the start.
-        after: Follows at the end.
-        groups: Groups of all agents.
-        width: Width of the figure in centimetres.
+    It has two panels, so it takes no `ax`. The caption names the run `of` if it is given.
     """
     scene = _scene(groups, np.bincount(before.edges()[0], minlength=before.n_agents))
     edges = [scene.among(*network.edges()) for network in (before, after)]
-    share = min(1.0, _FOLLOWS / max(1, *(len(src) for src, _ in edges)))
+    share = min(1.0, _DRAWN_FOLLOWS / max(1, *(len(src) for src, _ in edges)))
     drawn = [_sampled(*pairs, share) for pairs in edges]
     alpha = scene.alpha(*drawn)  # the same opacity in both panels, so more lines look darker
     changed, share_changed = _changed(*edges)
-    figure, panels = _panels(scene.where, width)
+    columns = 1 if look.is_narrow(width) else 2
+    height = width / columns * _height_by_width(scene.where)
+    figure = look.new_figure(width, (height + 0.6) * (2 // columns) + (3.9 if columns == 1 else 2.5))
+    panels = figure.subplots(2 // columns, columns, squeeze=False).flat
     titles = ("Before", "After")
     for axes, network, pairs, ends, title in zip(panels, (before, after), drawn, changed, titles, strict=True):
         scene.draw(axes, pairs, alpha)
-        lines = list(_lines(scene.where, ends))
-        axes.add_collection(LineCollection(lines, colors=CHANGED, alpha=0.6, lw=0.7, zorder=2.5))
+        axes.add_collection(LineCollection(scene.lines(ends), colors=CHANGED, alpha=0.6, lw=0.7, zorder=2.5))
         index = external_internal(*(groups.of[end] for end in network.edges()))
-        look.write_title(axes, f"{title}: E-I index {index:.3f}, {network.n_edges:,} follows")
-    _legend(figure, f"Who follows whom, by {shortened(groups.by, 40)}", scene.names, scene.palette, width)
-    n_drawn = int(scene.is_drawn.sum())
-    look.write_caption(figure, _caption(before.n_agents, n_drawn, share, share_changed), width)
+        title = f"{title}: E-I index {index:.3f}, {network.n_edges:,} follows"
+        axes.set_title(title, loc="left", fontsize=look.TEXT)
+    handles = scene.legend_marks()
+    handles.append(Line2D([], [], color=scene.palette[0], alpha=0.5, lw=1.6, label="follow inside a group"))
+    handles.append(Line2D([], [], color=look.INK, alpha=0.7, lw=1.6, label="follow between groups"))
+    handles.append(Line2D([], [], color=CHANGED, lw=1.6, label="ended, or new"))
+    style = {"title": f"Who follows whom, by {shortened(groups.by, 40)}", "title_fontsize": look.TEXT}
+    style |= {"loc": "outside upper left", "alignment": "left", "ncols": 2 if columns == 1 else min(len(handles), 4)}
+    look.figure_legend(figure, handles, **style)
+    n, n_drawn = before.n_agents, int(scene.is_drawn.sum())
+    agents = f"{n_drawn:,} of {counted(n, 'agent')}, drawn evenly" if n_drawn < n else "All agents of the beginning"
+    lines = f"{100 * share:.0f} % of the follows among them" if share < 1 else "all follows among them"
+    lines += f", and {100 * share_changed:.0f} % of those that ended or are new" if share_changed < 1 else ""
+    sizes = "the same in both; the larger a dot, the more followers at the beginning"
+    index_text = "E-I index of all follows: -1 all inside groups, 1 all between."
+    look.write_caption(figure, f"{agents}, and {lines}, {sizes}. {index_text}", width, of)
     return figure
-
-
-def _panels(where: Points, width: float) -> tuple[Figure, list[Axes]]:
-    """Return a figure with two panels that fit the given points, and room for text."""
-    columns = 1 if look.is_narrow(width) else 2
-    height = width / columns * _height_by_width(where)
-    figure = look.new_figure(width, (height + 0.6) * (2 // columns) + (3.9 if columns == 1 else 2.5))
-    return figure, list(figure.subplots(2 // columns, columns, squeeze=False).flat)
 
 
 def _height_by_width(where: Points) -> float:
@@ -241,18 +260,6 @@ def _height_by_width(where: Points) -> float:
     where = where[np.isfinite(where[:, 0])]
     wide, high = np.maximum(np.ptp(where, axis=0), 1e-6) if len(where) else (1.0, 1.0)
     return float(np.clip(high / wide, 0.35, 1.0))
-
-
-def largest_groups(groups: Groups) -> tuple[Ints, list[str]]:
-    """Return groups and names, with the smallest groups, and agents without one, merged into the last."""
-    sizes = np.bincount(groups.of[groups.of >= 0], minlength=len(groups.names))
-    many = len(groups.names) > _GROUPS
-    kept = np.sort(np.argsort(-sizes, kind="stable")[: _GROUPS - 1 if many else _GROUPS])
-    place = np.full(len(sizes) + 1, len(kept))  # the last entry stands for agents without a group
-    place[kept] = np.arange(len(kept))
-    kind = place[groups.of]
-    names = [groups.names[group] for group in kept.tolist()]
-    return kind, [*names, _OTHERS] if (kind == len(kept)).any() else names
 
 
 def _places(kind: Ints, n_kinds: int, followers: Ints) -> Points:
@@ -266,54 +273,107 @@ def _places(kind: Ints, n_kinds: int, followers: Ints) -> Points:
         agents = np.flatnonzero(kind == group)
         agents = agents[np.argsort(-followers[agents], kind="stable")]
         out = radius[group] * np.sqrt((np.arange(len(agents)) + 0.5) / max(1, len(agents)))
-        turn = _GOLDEN * np.arange(len(agents))
+        turn = _GOLDEN_ANGLE * np.arange(len(agents))
         where[agents, 0] = ring * np.cos(angle[group]) + out * np.cos(turn)
         where[agents, 1] = ring * np.sin(angle[group]) + out * np.sin(turn)
     return where
 
 
-def _sampled(src: Ints, dst: Ints, share: float) -> tuple[Ints, Ints]:
+def _sampled(src: Ints, dst: Ints, share: float) -> Pairs:
     """Return a sample of pairs that does not depend on the network that holds them."""
     kept = Streams(0).uniform("follows drawn", dst, index=src) < share
     return src[kept], dst[kept]
 
 
-def _changed(*edges: tuple[Ints, Ints]) -> tuple[tuple[tuple[Ints, Ints], ...], float]:
+def _changed(*edges: Pairs) -> tuple[tuple[Pairs, ...], float]:
     """Return the pairs only in the first network, those only in the second, and the share of pairs returned."""
     keys = [src << 32 | dst for src, dst in edges]
     alone = [np.setdiff1d(keys[0], keys[1]), np.setdiff1d(keys[1], keys[0])]
-    share = min(1.0, _CHANGES / max(1, *map(len, alone)))
+    share = min(1.0, _DRAWN_CHANGES / max(1, *map(len, alone)))
     return tuple(_sampled(key >> 32, key & 0xFFFFFFFF, share) for key in alone), share
 
 
-def _lines(where: Points, pairs: tuple[Ints, Ints]) -> Points:
-    src, dst = pairs
-    return np.stack([where[dst], where[src]], axis=1)
+type Tied = Literal["follows", "impressions", "engagements"]
+
+_TIES: Final[Mapping[str, tuple[str, str, str]]] = {
+    "follows": ("Follows", "who is followed", "who follows"),
+    "impressions": ("Impressions", "who wrote", "who reads"),
+    "engagements": ("Likes, replies and reshares", "who wrote", "who engages"),
+}
+"""Names of ties, of the columns and of the rows."""
+_RATIO_TICKS: Final = ("1/8", "1/4", "1/2", "1", "2", "4", "8")
 
 
-def _legend(figure: Figure, title: str, names: Sequence[str], colors: Sequence[str], width: float) -> None:
-    handles = _group_marks(names, colors)
-    handles.append(Line2D([], [], color=colors[0], alpha=0.5, lw=1.6, label="follow inside a group"))
-    handles.append(Line2D([], [], color=look.INK, alpha=0.7, lw=1.6, label="follow between groups"))
-    handles.append(Line2D([], [], color=CHANGED, lw=1.6, label="ended, or new"))
-    place: dict[str, Any] = {"loc": "outside upper left", "alignment": "left", "title_fontsize": look.TEXT}
-    n_columns = 2 if look.is_narrow(width) else min(len(handles), 4)
-    look.figure_legend(figure, handles, ncols=n_columns, title=title, **place)
+def homophily_figure(of: OneRun, *, what: Tied = "follows", ax: Axes | None = None, width: float = look.WIDE) -> Figure:
+    """Return the ties from each group to each other as a multiple of chance.
+
+    Rows follow, read or engage; columns are followed or wrote the post. Chance keeps the sums of rows and columns.
+    Groups are those of the first declared attribute of agents, else communities.
+
+    Args:
+        of: A finished run.
+        what: ``follows`` at the end of the run, ``impressions``, or ``engagements``.
+        ax: Axes to draw into; None for a new figure.
+        width: Width of a new figure in centimetres.
+
+    Raises:
+        DataError: If there are no such ties.
+        ConfigError: If `what` is none of these.
+    """
+    look.check_choice("homophily", "what", what, _TIES)
+    run = finished_run(run_folder(of))
+    groups = attribute_groups(run)
+    kind, names = largest_groups(groups)
+    sources, targets = (kind[end] for end in _ties(run, what, len(groups.of)))
+    if not len(sources):
+        raise DataError(f"{run_folder(of)}: there are no {what}: nothing to draw")
+    name, xlabel, ylabel = _TIES[what]
+    panel = look.open_panel(ax, width, f"{what.capitalize()} by {groups.by}", height=min(width, 11.0) + 1.0)
+    axes = panel.axes
+    counts = mixing(sources, targets, len(names))
+    times = ratios(counts)
+    octaves = int(np.clip(np.ceil(np.nanmax(np.abs(np.log2(times)))), 1, 3))  # the range of colours
+    image = axes.imshow(np.log2(times), cmap="PuOr_r", vmin=-octaves, vmax=octaves)
+    for (row, column), ratio in np.ndenumerate(times):
+        if np.isfinite(ratio):
+            text = f"{ratio:.2g}" if counts[row, column] else "0"
+            style: dict[str, Any] = {
+                "color": "white" if abs(np.log2(ratio)) > 0.6 * octaves else "black",
+                "fontsize": look.SMALL,
+            }
+            axes.text(column, row, text, ha="center", va="center", **style)
+    labels = look.short_labels(names, 12 if panel.is_narrow else 20)
+    axes.set_xticks(range(len(names)), labels, rotation=45, ha="right", rotation_mode="anchor", parse_math=False)
+    axes.set_yticks(range(len(names)), labels, parse_math=False)
+    axes.grid(visible=False)
+    axes.set(xlabel=xlabel, ylabel=ylabel)
+    bar = panel.figure.colorbar(image, ax=axes, shrink=0.8, ticks=list(range(-octaves, octaves + 1)))
+    bar.ax.set_yticklabels(_RATIO_TICKS[3 - octaves : 4 + octaves], fontsize=look.SMALL)
+    bar.set_label("times what chance gives", fontsize=look.TEXT)
+    text = f"{name} from row to column, in multiples of what chance gives: n = {len(sources):,}"
+    mixed = round(assortativity(sources, targets), 2) + 0.0  # avoids -0.00
+    panel.caption(f"{text}; assortativity {mixed:.2f} (1: all within groups, 0: chance).", of)
+    return panel.figure
 
 
-def _group_marks(names: Sequence[str], colors: Sequence[str]) -> list[Line2D]:
-    """Return the legend's entries for groups."""
-    style: dict[str, Any] = {"ls": "", "marker": "o", "ms": 5, "mec": "white"}
-    named = zip(names, colors, strict=True)
-    return [Line2D([], [], color=color, label=shortened(name, 24), **style) for name, color in named]
+def _ties(run: FinishedRun, what: Tied, n: int) -> Pairs:
+    """Return both ends of each tie between the first `n` agents, whose groups are known, as rows."""
+    table = run.follows() if what == "follows" else run.table(what)
+    if what == "follows":
+        sources, targets = table["dst"].to_numpy(np.int64), table["src"].to_numpy(np.int64)
+    else:
+        sources, targets = table["agent"].to_numpy(np.int64), writers(run, table["root"].to_numpy(np.int64))
+    known = (sources >= 0) & (sources < n) & (targets >= 0) & (targets < n)
+    return sources[known], targets[known]
 
 
-def _caption(n: int, drawn: int, share: float, share_changed: float) -> str:
-    """Return a caption with the numbers drawn, and the assortativity."""
-    who = f"{drawn:,} of {counted(n, 'agent')}, drawn evenly" if drawn < n else "All agents of the beginning"
-    lines = f"{100 * share:.0f} % of the follows among them" if share < 1 else "all follows among them"
-    lines += f", and {100 * share_changed:.0f} % of those that ended or are new" if share_changed < 1 else ""
-    return (
-        f"{who}, and {lines}, the same in both; the larger a dot, the more followers at the beginning. "
-        "E-I index, of all follows: -1 all inside groups, 1 all between."
-    )
+def mixing(source: Ints, target: Ints, n: int) -> Ints:
+    """Return the number of ties from each group to each, shape (n, n)."""
+    return np.bincount(source * n + target, minlength=n * n).reshape(n, n).astype(np.int64)
+
+
+def ratios(counts: Ints) -> npt.NDArray[np.float64]:
+    """Return counts over their expectation from the sums of rows and columns; NaN where a sum is 0."""
+    chance = np.outer(counts.sum(1), counts.sum(0)) / counts.sum()
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(chance > 0, np.maximum(counts, 0.5 * (counts == 0)) / chance, np.nan)

@@ -1,21 +1,24 @@
-"""Shares of agents in each state by round."""
+"""What agents do and hold: the shares of their states, and the distribution of stances, by round."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
+import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.colors import PowerNorm
 from matplotlib.figure import Figure
 
-from prism_mesa.errors import ConfigError
+from prism_mesa.errors import ConfigError, DataError
 from prism_mesa.params import shown
 from prism_mesa.statechart import STATE_COLORS, AgentState
 from prism_mesa.view.plots import style as look
-from prism_mesa.view.plots.rounds import draw_band, interval_band, of_agents, rounds_axis, seeds_note
-from prism_mesa.view.plots.sources import Drawable, Group, shared_interventions, to_groups
+from prism_mesa.view.plots.rounds import agents_note, draw_band, interval_band, rounds_axis, seeds_note
+from prism_mesa.view.plots.sources import Drawable, Group, one_run, shared_interventions, to_groups
 
-_ORDER: Final = tuple(STATE_COLORS)[::-1]
-_ACTIVE: Final = tuple(state for state in STATE_COLORS if state is not AgentState.IDLE)
+_LAYERS: Final = tuple(STATE_COLORS)[::-1]
+_SHARES: Final = {state: f"share_{state.value}" for state in _LAYERS}
+"""Columns of shares, from the lowest layer to idle on top."""
 _TITLE: Final = "What agents are doing"
 
 
@@ -38,115 +41,129 @@ def states_figure(
         ConfigError: If there is no such state, or `ax` is given for several groups without `state`.
     """
     groups = to_groups(of)
-    only = None if state is None else _state(state)
-    if only is None and ax is None and (len(groups) > 1 or groups[0].n_seeds > 1):
-        return _panels(of, groups, width)
-    if only is None and len(groups) > 1:
-        reason = "several groups of runs have a panel for each state"
-        raise ConfigError(f"states: {reason}: name one (state=...), or give no ax")
-    lines = (0 if only else 4) if width < look.WIDE * 0.75 else 0
-    panel = look.open_panel(ax, width, legend_lines=len(groups) if len(groups) > 1 else lines)
-    tables = [group.table("rounds", ["round", *_columns([only] if only else _ORDER)]) for group in groups]
-    if only is not None:
-        _one_state(panel, groups, tables, only)
-    elif groups[0].n_seeds == 1:
-        _stack(panel, tables[0])
+    is_stack = len(groups) == len(groups[0].runs) == 1
+    if state is not None:
+        return _one_state(groups, state, of, ax, width)
+    if ax is None and not is_stack:
+        return _panels(groups, of, width)
+    if len(groups) > 1:
+        raise ConfigError("states: several groups have a panel for each state: name one (state=...), or give no ax")
+    title = _TITLE if is_stack else f"{_TITLE}, except being idle"
+    panel = look.open_panel(ax, width, title, legend_lines=4 if width < look.WIDE * 0.75 else 0)
+    axes, table = panel.axes, groups[0].table("rounds", ["round", *_SHARES.values()])
+    if is_stack:
+        _stack(axes, table)
     else:
-        _lines(panel, tables[0])
-    rounds_axis(panel.axes, shared_interventions(groups))
-    which = f"in state {only.value}" if only else "in each state"
-    rest = ", idle being the rest" if only is None and groups[0].n_seeds > 1 else ""
-    panel.caption(f"Shares of agent-ticks{of_agents(groups)} {which}{rest}, per round.{seeds_note(groups)}", of)
+        for other in _LAYERS[::-1]:
+            if other is not AgentState.IDLE:
+                draw_band(axes, interval_band(table, _SHARES[other]), color=STATE_COLORS[other], label=other.value)
+        axes.set_ylim(bottom=0)
+    if panel.is_narrow or not panel.is_new:
+        panel.legend_below(2 if panel.is_narrow else 4, reverse=is_stack)
+    else:
+        look.axes_legend(axes, loc="center left", bbox_to_anchor=(1.0, 0.5), reverse=is_stack)
+    axes.set_ylabel("share of agent-ticks")
+    look.percent_ticks(axes.yaxis)
+    rounds_axis(axes, shared_interventions(groups))
+    panel.caption(_caption(groups, "in each state" if is_stack else "in each state, the rest being idle"), of)
     return panel.figure
 
 
-def _state(state: AgentState | str) -> AgentState:
-    try:
-        return AgentState(state)
-    except ValueError as error:
-        raise ConfigError(f"states: state={shown(state)}: {error}") from None
+def _caption(groups: Sequence[Group], states: str) -> str:
+    return f"Shares of agent-ticks{agents_note(groups)} {states}, per round.{seeds_note(groups)}"
 
 
-def _columns(states: Sequence[AgentState]) -> list[str]:
-    return [f"share_{state.value}" for state in states]
-
-
-def _percent(axes: Axes) -> None:
-    axes.set_ylabel("share of agent-ticks", fontsize=look.TEXT)
-    look.percent_axis(axes.yaxis)
-
-
-def _stack(panel: look.Panel, table: pd.DataFrame) -> None:
-    axes = panel.axes
-    shares = table[_columns(_ORDER)].to_numpy().T
+def _stack(axes: Axes, table: pd.DataFrame) -> None:
     edges = [*(table["round"] - 0.5), table["round"].iloc[-1] + 0.5]
-    steps = [[*row, row[-1]] for row in shares]
-    colors, labels = [STATE_COLORS[state] for state in _ORDER], [state.value for state in _ORDER]
+    steps = [[*table[column], table[column].iloc[-1]] for column in _SHARES.values()]
+    colors, labels = [STATE_COLORS[state] for state in _LAYERS], [state.value for state in _LAYERS]
     axes.stackplot(edges, steps, step="post", colors=colors, labels=labels, lw=0)
     axes.set(xlim=(edges[0], edges[-1]), ylim=(0, 1))
-    _percent(axes)
     axes.grid(visible=False)
-    panel.title(_TITLE)
-    _legend(panel, reverse=True)
 
 
-def _lines(panel: look.Panel, table: pd.DataFrame) -> None:
-    for state in _ACTIVE:
-        band = interval_band(table, f"share_{state.value}")
-        draw_band(panel.axes, band, color=STATE_COLORS[state], label=state.value)
-    panel.axes.set_ylim(bottom=0)
-    _percent(panel.axes)
-    panel.title(f"{_TITLE}, but for being idle")
-    _legend(panel)
-
-
-def _legend(panel: look.Panel, *, reverse: bool = False) -> None:
-    if panel.is_narrow or not panel.is_new:
-        panel.legend_below(2 if panel.is_narrow else 4, reverse=reverse)
-    else:
-        panel.legend_beside(reverse=reverse)
-
-
-def _one_state(panel: look.Panel, groups: Sequence[Group], tables: Sequence[pd.DataFrame], state: AgentState) -> None:
-    _curves(panel.axes, groups, tables, state, look.letters(panel.width, look.SMALL) // 2)
-    _percent(panel.axes)
-    panel.title(f"Share of agent-ticks in state {state.value}")
+def _one_state(groups: Sequence[Group], name: AgentState | str, of: Drawable, ax: Axes | None, width: float) -> Figure:
+    try:
+        state = AgentState(name)
+    except ValueError as error:
+        raise ConfigError(f"states: state={shown(name)}: {error}") from None
+    title, legend_lines = f"Share of agent-ticks in state {state.value}", len(groups) if len(groups) > 1 else 0
+    panel = look.open_panel(ax, width, title, legend_lines=legend_lines)
+    _draw_curves(panel.axes, groups, state, look.letters(panel.width) // 2)
+    panel.axes.set_ylabel("share of agent-ticks")
+    rounds_axis(panel.axes, shared_interventions(groups))
     if any(group.label for group in groups):
         panel.legend_below(1 if panel.is_narrow else 2)
+    panel.caption(_caption(groups, f"in state {state.value}"), of)
+    return panel.figure
 
 
-def _curves(
-    axes: Axes, groups: Sequence[Group], tables: Sequence[pd.DataFrame], state: AgentState, longest: int
-) -> None:
-    """Draw a line for each group; a single group has the state's colour."""
-    names = look.short_labels([group.label for group in groups], longest)
-    for place, (table, name) in enumerate(zip(tables, names, strict=True)):
-        color = (
-            look.GREY if state is AgentState.IDLE else STATE_COLORS[state]
-        )  # the colour of idle is too light for a line
-        color = look.series_color(place) if len(groups) > 1 else color
-        draw_band(
-            axes, interval_band(table, f"share_{state.value}"), color=color, label=name, ls=look.series_dashes(place)
-        )
-    axes.set_ylim(bottom=0)
-
-
-def _panels(of: Drawable, groups: Sequence[Group], width: float) -> Figure:
+def _panels(groups: Sequence[Group], of: Drawable, width: float) -> Figure:
     """Return a panel for each state, with a line for each group."""
     columns = 4 if width > look.WIDE * 0.75 else 2
-    rows = -(-len(_ORDER) // columns)
+    rows = len(_LAYERS) // columns
     figure = look.new_figure(width, 3.5 * rows + 1.5 + 0.4 * len(groups))
     grid = figure.subplots(rows, columns, sharex=True)
-    tables = [group.table("rounds", ["round", *_columns(_ORDER)]) for group in groups]
-    for place, (axes, state) in enumerate(zip(grid.flat, STATE_COLORS, strict=True)):
-        _curves(axes, groups, tables, state, look.letters(width) // 2)
-        look.percent_axis(axes.yaxis)
+    for axes, state in zip(grid.flat, STATE_COLORS, strict=True):
+        _draw_curves(axes, groups, state, look.letters(width) // 2)
         look.tidy(axes, state.value)
-        if place // columns == rows - 1:
-            rounds_axis(axes, most=5)
+    for axes in grid[-1]:
+        rounds_axis(axes, n_ticks=5)
     if len(groups) > 1:
         n_columns = 1 if columns == 2 else min(len(groups), 3)
         look.figure_legend(figure, grid.flat[0], loc="outside upper left", ncols=n_columns)
-    text = f"Shares of agent-ticks{of_agents(groups)} in each state, per round.{seeds_note(groups)}"
-    look.write_caption(figure, text, width, of)
+    look.write_caption(figure, _caption(groups, "in each state"), width, of)
     return figure
+
+
+def _draw_curves(axes: Axes, groups: Sequence[Group], state: AgentState, label_letters: int) -> None:
+    """Draw a line for each group; a single group has the state's colour."""
+    labels = look.short_labels([group.label for group in groups], label_letters)
+    for place, (group, label) in enumerate(zip(groups, labels, strict=True)):
+        color = look.GREY if state is AgentState.IDLE else STATE_COLORS[state]  # idle's is too light for a line
+        color = look.series_color(place) if len(groups) > 1 else color
+        band = interval_band(group.table("rounds", ["round", _SHARES[state]]), _SHARES[state])
+        draw_band(axes, band, color=color, label=label, ls=look.series_dashes(place))
+    axes.set_ylim(bottom=0)
+    look.percent_ticks(axes.yaxis)
+
+
+def opinions_figure(of: Drawable, *, ax: Axes | None = None, width: float = look.WIDE) -> Figure:
+    """Return the share of agents at each stance by round, darker for more, and the mean stance.
+
+    Args:
+        of: A run in which opinions change.
+        ax: Axes to draw into; None for a new figure.
+        width: Width of a new figure in centimetres.
+
+    Raises:
+        DataError: If opinions do not change, or a table is damaged.
+    """
+    run = one_run(of)
+    group = Group("", (run,))
+    means, stances = group.table("opinions", ["round", "mean"]), group.table("stances", ["round", "stance", "agents"])
+    if stances.duplicated(["round", "stance"]).any() or stances["stance"].nunique() < 2:
+        raise DataError(f"{run.name}: table 'stances' does not have each part of the range once: it is damaged")
+    panel = look.open_panel(ax, width, "What agents hold")
+    axes = panel.axes
+    axes.grid(visible=False)
+    counts = stances.pivot(index="stance", columns="round", values="agents")
+    shares = (counts / counts.sum().clip(lower=1)).to_numpy(np.float64)
+    middles, rounds = counts.index.to_numpy(), counts.columns.to_numpy()
+    half = (middles[1] - middles[0]) / 2
+    edges = [*(rounds - 0.5), rounds[-1] + 0.5], [*(middles - half), middles[-1] + half]
+    norm = PowerNorm(0.5, 0, max(float(np.nanmax(shares)), 1e-9))
+    image = axes.pcolormesh(*edges, shares, cmap="Blues", norm=norm, rasterized=True)
+    axes.plot(means["round"], means["mean"], color=look.INK, lw=1, label="mean")
+    axes.set_ylim(edges[1][0], edges[1][-1])
+    params = run.config.get("opinions")
+    axes.set_ylabel(f"{params.get('of') if isinstance(params, Mapping) else None!s:.60}", parse_math=False)
+    rounds_axis(axes, shared_interventions([group]))
+    bar = panel.figure.colorbar(image, ax=axes)
+    bar.set_label("share of agents", fontsize=look.TEXT)
+    bar.ax.tick_params(labelsize=look.SMALL)
+    look.axes_legend(axes, loc="lower right", bbox_to_anchor=(1, 1), borderaxespad=0.2)
+    n_agents = f"n = {int(counts.iloc[:, -1].sum()):,} in the last round"
+    parts = f"{len(middles)} equal parts of the range; round -1 is the state before the first round"
+    panel.caption(f"Shares of agents ({n_agents}) in {parts}.", of)
+    return panel.figure

@@ -19,48 +19,43 @@ from prism_mesa.params import shown
 from prism_mesa.view.plots.sources import Drawable, run_names
 
 NARROW: Final = 8.5
-"""Centimetres: a column of a journal's page."""
+"""Width of a column of a journal's page, in centimetres."""
 WIDE: Final = 17.0
-"""Centimetres: the page."""
+"""Width of the page, in centimetres."""
 CM: Final = 1 / 2.54
-"""Inches."""
+"""A centimetre, in inches."""
 WIDTH: Final = WIDE * CM
-"""Of a figure as wide as the page, in inches."""
+"""Width of a figure as wide as the page, in inches."""
 
 TEXT: Final = 8.0
-"""Points: titles and names of axes. Figures are printed in their size, so letters are as large at any width."""
+"""Points of titles and axis labels. Figures are printed at their size, so letters do not scale with the width."""
 SMALL: Final = 7.0
-"""Points: ticks, legends, captions, words within a figure."""
+"""Points of ticks, legends, captions, and texts inside a figure."""
 
 INK: Final = "#010101"
-"""Nearly black: black itself is what SVG has where nothing is said, so it could not be made light."""
+"""Nearly black: SVG leaves out pure black, so a dark page could not make it light."""
 GREY: Final = "#8a8a8a"
 PAPER: Final = "#ffffff"
 PALETTE: Final = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#6f6f6f")
 """Colours to distinguish with any colour vision (Okabe and Ito; Wong 2011, doi:10.1038/nmeth.1618), and a grey.
 
-States have colours of their own: `statechart.states.STATE_COLORS`.
+States have their own colours: `statechart.states.STATE_COLORS`.
 """
 MARKERS: Final = ("o", "s", "^", "D", "v", "P", "X")
 BAND: Final = 0.2
-"""How dense a band is, from 0 to 1."""
+"""Opacity of a band."""
 
 type Dashes = str | tuple[int, tuple[int, ...]]
 
 _DASHES: Final[tuple[Dashes, ...]] = (
-    "-",
-    (0, (5, 1)),
-    (0, (2, 1)),
-    (0, (5, 1, 1, 1)),
-    (0, (1, 1)),
-    (0, (8, 2)),
-    (0, (3, 1, 1, 1, 1, 1)),
+    *("-", (0, (5, 1)), (0, (2, 1)), (0, (5, 1, 1, 1))),
+    *((0, (1, 1)), (0, (8, 2)), (0, (3, 1, 1, 1, 1, 1))),
 )
-_MANY: Final = 1500
-_LEAST_CM, _MOST_CM = 5.0, 100.0
-_LETTER: Final = 0.52  # average width of a letter, as a share of its height
-_BELOW: Final = 30.0  # points between an axis and a text below its ticks and label
-_LINE_CM: Final = 0.37  # height of a line of a legend
+_MANY_MARKS: Final = 1500
+_MIN_WIDTH, _MAX_WIDTH = 5.0, 100.0  # cm
+_LETTER_WIDTH: Final = 0.52  # of an average letter, as a share of its height
+_LEGEND_OFFSET: Final = 30.0  # points between an axis and a legend below its ticks and label
+_LEGEND_LINE: Final = 0.37  # cm
 
 
 def series_color(place: int) -> str:
@@ -84,24 +79,18 @@ def short_labels(names: Sequence[str], width: int, lines: int = 1) -> list[str]:
     >>> short_labels(["ranked", "an arm with a long name, 1", "an arm with a long name, 2"], 16)
     ['ranked', '2. an a [...]  1', '3. an a [...]  2']
     """
-    short = [shortened(name, width * lines - 2 * (lines - 1)) for name in names]
-    if any(len(name) > width * lines - 2 * (lines - 1) for name in names):
-        room = width * lines - 2 * (lines - 1) - len(f"{len(names)}. ")
-        short = [
-            name if len(name) <= room else f"{place}. {shortened(name, room)}" for place, name in enumerate(names, 1)
-        ]
-    return [fill(name, width) for name in short]
+    room = width * lines - 2 * (lines - 1)
+    if any(len(name) > room for name in names):
+        room -= len(f"{len(names)}. ")
+    numbered = enumerate(names, 1)
+    return [fill(name if len(name) <= room else f"{n}. {shortened(name, room)}", width) for n, name in numbered]
 
 
 @dataclass(frozen=True)
 class Panel:
-    """The axes that one figure function draws into.
+    """The axes that a figure function draws into: those of a new figure, or the user's.
 
-    Attributes:
-        figure: Their figure.
-        axes: The axes.
-        is_new: Whether PRISM made the figure; otherwise the user passed `ax`.
-        width: Width of the figure, or of the user's axes, in centimetres.
+    The width is that of the figure, or of the user's axes, in centimetres.
     """
 
     figure: Figure
@@ -114,70 +103,50 @@ class Panel:
         """Whether the panel is about as wide as a column of a page."""
         return is_narrow(self.width)
 
-    def title(self, text: str) -> None:
-        """Write a left-aligned title."""
-        write_title(self.axes, text)
-
-    def legend(self, **options: Any) -> Legend:
-        """Draw a legend inside the axes."""
-        return axes_legend(self.axes, **options)
-
     def legend_below(self, ncols: int, **options: Any) -> Legend:
         """Draw a legend below the axes and their label; pass its lines to `open_panel` to make room."""
         has_ticks = len(self.axes.get_yticks()) > 0
-        left = -0.35 if self.is_narrow and has_ticks else 0.0  # also below the axis numbers
-        down = ScaledTranslation(left, -_BELOW / 72, self.figure.dpi_scale_trans)
-        place: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (0, 0), "borderaxespad": 0}
-        place["bbox_transform"] = self.axes.transAxes + down
-        return self.legend(ncols=ncols, columnspacing=1.2, handletextpad=0.5, handlelength=1.6, **place, **options)
-
-    def legend_beside(self, **options: Any) -> Legend:
-        """Draw a legend to the right of the axes."""
-        return self.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), **options)
+        left = -0.35 if self.is_narrow and has_ticks else 0.0  # start below the tick labels of the y axis
+        shift = ScaledTranslation(left, -_LEGEND_OFFSET / 72, self.figure.dpi_scale_trans)
+        options |= {"loc": "upper left", "bbox_to_anchor": (0, 0), "bbox_transform": self.axes.transAxes + shift}
+        options |= {"borderaxespad": 0, "columnspacing": 1.2, "handletextpad": 0.5, "handlelength": 1.6}
+        return axes_legend(self.axes, ncols=ncols, **options)
 
     def caption(self, text: str, of: Drawable | None = None) -> None:
-        """Write a caption below the figure; the user's axes only store it for `figure_caption`."""
-        text += "" if of is None else run_names(of)
-        self.axes.set_label(text)
+        """Write a caption below a new figure; in the user's axes, only store it for `figure_caption`."""
         if self.is_new:
-            write_caption(self.figure, text, self.width)
+            write_caption(self.figure, text, self.width, of)
+        self.axes.set_label(text if of is None else text + run_names(of))
 
 
-def open_panel(ax: Axes | None, width: float, *, height: float | None = None, legend_lines: int = 0) -> Panel:
-    """Return axes to draw into.
+def open_panel(
+    ax: Axes | None, width: float, title: str = "", *, height: float | None = None, legend_lines: int = 0
+) -> Panel:
+    """Return tidy axes to draw into: the user's, or those of a new figure.
 
-    Args:
-        ax: The user's axes; None for a new figure.
-        width: Width of a new figure in centimetres; 8.5 and 17 suit one and two columns of a page.
-        height: Height of a new figure in centimetres; None suits the width.
-        legend_lines: Lines of a legend below the axes, which make a new figure taller.
-
-    Raises:
-        ConfigError: If `ax` is not matplotlib axes, or the width is invalid.
+    The height in centimetres suits the width by default; lines of a legend below the axes make the figure taller. A
+    wrong `ax` or width raises a ConfigError.
     """
-    if ax is not None:
-        if not isinstance(ax, Axes):
-            raise ConfigError(f"ax: give a matplotlib Axes, not {shown(ax)}")
-        figure = ax.get_figure(root=True)
-        assert figure is not None  # noqa: S101 - axes always have one
-        ax_width = ax.get_position().width * figure.get_figwidth() / CM
-        panel = Panel(figure, ax, False, ax_width)
-    else:
-        suited = max(7.0, 3.4 + 0.34 * min(width, WIDE)) if height is None else height
-        figure = new_figure(width, suited + _LINE_CM * legend_lines)
+    if ax is None:
+        height = max(7.0, 3.4 + 0.34 * min(width, WIDE)) if height is None else height
+        figure = new_figure(width, height + _LEGEND_LINE * legend_lines)
         panel = Panel(figure, figure.add_subplot(), True, width)
-    tidy(panel.axes)
+    elif isinstance(ax, Axes):
+        root = ax.get_figure(root=True)
+        assert root is not None  # noqa: S101 - axes always have one
+        panel = Panel(root, ax, False, ax.get_position().width * root.get_figwidth() / CM)
+    else:
+        raise ConfigError(f"ax: give a matplotlib Axes, not {shown(ax)}")
+    tidy(panel.axes, title)
     return panel
 
 
 def new_figure(width: float, height: float) -> Figure:
-    """Return an empty figure of a size in centimetres.
-
-    Raises:
-        ConfigError: If the width is not a number, or out of range.
-    """
-    if not isinstance(width, int | float) or not _LEAST_CM <= width <= _MOST_CM:
-        raise ConfigError(f"width: give centimetres from {_LEAST_CM:g} to {_MOST_CM:g} (8.5, 17), not {shown(width)}")
+    """Return an empty figure of a size in centimetres; a wrong width raises a ConfigError."""
+    if not isinstance(width, int | float) or not _MIN_WIDTH <= width <= _MAX_WIDTH:
+        raise ConfigError(
+            f"width: give centimetres from {_MIN_WIDTH:g} to {_MAX_WIDTH:g} (8.5, 17), not {shown(width)}"
+        )
     return NotebookFigure(figsize=(width * CM, height * CM), layout="constrained")
 
 
@@ -197,7 +166,7 @@ def figure_caption(drawn: Figure | Axes) -> str:
 
 def letters(width: float, size: float = SMALL) -> int:
     """Return the number of letters of a size in points that fit into a width in centimetres."""
-    return max(20, int(width * CM * 72 / (size * _LETTER)))
+    return max(20, int(width * CM * 72 / (size * _LETTER_WIDTH)))
 
 
 def is_narrow(width: float) -> bool:
@@ -205,15 +174,10 @@ def is_narrow(width: float) -> bool:
     return width < (NARROW + WIDE) / 2
 
 
-def write_title(axes: Axes, text: str) -> None:
-    """Write a left-aligned title."""
-    axes.set_title(text, loc="left", fontsize=TEXT, parse_math=False)
-
-
 def tidy(axes: Axes, title: str = "", grid: str = "both") -> None:
     """Style axes: a left-aligned title, small letters, no box, a faint grid."""
     if title:
-        write_title(axes, title)
+        axes.set_title(title, loc="left", fontsize=TEXT, parse_math=False)
     for name in (axes.xaxis.label, axes.yaxis.label):
         name.set_fontsize(TEXT)
     axes.tick_params(which="both", labelsize=SMALL)
@@ -224,7 +188,7 @@ def tidy(axes: Axes, title: str = "", grid: str = "both") -> None:
 
 def axes_legend(axes: Axes, **options: Any) -> Legend:
     """Draw a legend inside axes."""
-    return _plain_words(axes.legend(frameon=False, fontsize=SMALL, **options))
+    return _without_math(axes.legend(frameon=False, fontsize=SMALL, **options))
 
 
 def figure_legend(
@@ -233,10 +197,10 @@ def figure_legend(
     """Draw a legend beside the axes of a figure, for axes or for artists with labels."""
     artists = entries.get_legend_handles_labels()[0] if isinstance(entries, Axes) else entries
     labels = [str(artist.get_label()) for artist in artists]
-    return _plain_words(figure.legend(artists, labels, loc=loc, frameon=False, fontsize=SMALL, **options))
+    return _without_math(figure.legend(artists, labels, loc=loc, frameon=False, fontsize=SMALL, **options))
 
 
-def _plain_words(legend: Legend) -> Legend:
+def _without_math(legend: Legend) -> Legend:
     """Show the texts of a legend literally: a dollar sign starts no formula."""
     for text in [*legend.get_texts(), legend.get_title()]:
         text.set_parse_math(False)
@@ -260,16 +224,17 @@ def panels(n: int, *, width: float = WIDTH, height: float = 2.9, columns: int = 
     return figure, grid[:n]
 
 
-def whole_numbers(most: int = 9) -> MaxNLocator:
-    """Return a tick locator for whole numbers, with at most one tick more than asked for."""
-    return MaxNLocator(nbins=most, integer=True, min_n_ticks=1)
+def whole_numbers(n: int = 9) -> MaxNLocator:
+    """Return a tick locator for whole numbers, with at most ``n + 1`` ticks."""
+    return MaxNLocator(nbins=n, integer=True, min_n_ticks=1)
 
 
-def percent_axis(axis: Axis) -> None:
-    """Label the ticks of an axis of shares in percent."""
-    axis.set_major_formatter(FuncFormatter(lambda share, _: f"{100 * share:.3g} %"))
+def percent_ticks(*shares: Axis) -> None:
+    """Label the ticks of axes of shares in percent."""
+    for axis in shares:
+        axis.set_major_formatter(FuncFormatter(lambda share, _: f"{100 * share:.3g} %"))
 
 
 def is_many(n: int) -> bool:
-    """Return whether there are so many marks that they are rasterised, to keep the page small."""
-    return n > _MANY
+    """Return whether a figure has so many marks that it rasterises them, to keep the page small."""
+    return n > _MANY_MARKS

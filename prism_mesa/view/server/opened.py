@@ -1,9 +1,8 @@
-"""What `prism app` shows: a model, one run, or two runs side by side."""
+"""The page of `prism app`: a model, one run, or two runs side by side."""
 
 # mypy: disable-error-code=no-untyped-call
 # (solara's components are only partly annotated)
 from collections.abc import Callable
-from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -25,13 +24,9 @@ MOST_RUNS: Final = 2
 
 @dataclass(frozen=True)
 class Opened:
-    """What the page shows. Each load of the page reads it again, so a repaired file needs only a reload.
+    """The content of the page: a running model, of a configuration if `paths` has one, or folders of finished runs.
 
-    Attributes:
-        kind: A running model, or finished runs.
-        paths: The configuration, if any, or the folders of runs.
-        overrides: ``key=value`` changes to the configuration.
-        defaults: Groups of keys that apply unless the configuration sets them.
+    Each load of the page reads it again, so a repaired file needs only a reload.
     """
 
     kind: Literal["model", "runs"] = "model"
@@ -44,7 +39,7 @@ _shown = Opened()
 
 
 def open_page(opened: Opened) -> None:
-    """Set what the page shows from its next load on."""
+    """Set the content of the page from its next load on."""
     global _shown
     _shown = opened
 
@@ -52,24 +47,23 @@ def open_page(opened: Opened) -> None:
 @component
 def page() -> None:
     """Show what was opened, or one line that says why it cannot be shown."""
-    shown = use_memo(lambda: opened_view(_shown), [])
-    if isinstance(shown, str):
-        page_frame("Nothing to show", [], fault=shown)
+    view = use_memo(lambda: opened_view(_shown), [])
+    if isinstance(view, str):
+        page_frame("Nothing to show", [], fault=view)
     else:
-        shown()
+        view()
 
 
 def opening_fault(opened: Opened) -> str:
-    """Return why something cannot be opened, as its page will say it; empty if it can."""
+    """Return why something cannot be opened, with the words of its page; empty if it can."""
     try:
-        config = _opened_config(opened) if opened.kind == "model" else None
-        if config is not None:
-            with closing(SocialModel(config)):  # faults of the world that the configuration describes
-                return ""
+        if opened.kind == "model" and (config := _config(opened)) is not None:
+            SocialModel(config).close()  # faults of the world that the configuration describes
+            return ""
     except (PrismError, OSError, MemoryError) as error:
         return format_error(error)
-    shown = opened_view(opened)
-    return shown if isinstance(shown, str) else ""
+    view = opened_view(opened)
+    return view if isinstance(view, str) else ""
 
 
 def opened_view(opened: Opened) -> Callable[[], Element[Any]] | str:
@@ -77,13 +71,13 @@ def opened_view(opened: Opened) -> Callable[[], Element[Any]] | str:
     try:
         if opened.kind == "runs":
             return runs_view(opened.paths)
-        config = _opened_config(opened)
+        config = _config(opened)
         return lambda: make_page(config)
     except (PrismError, OSError, MemoryError) as error:
         return format_error(error)
 
 
-def _opened_config(opened: Opened) -> SocialParams | None:
+def _config(opened: Opened) -> SocialParams | None:
     """Return the parameters of the opened model; None for the page's defaults."""
     if not opened.paths and not opened.overrides:
         return None

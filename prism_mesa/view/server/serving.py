@@ -5,7 +5,6 @@ rebinding; the Host header is that domain), or through a web socket (the Origin 
 numeric address as its host.
 """
 
-import contextlib
 import html
 import ipaddress
 import re
@@ -13,7 +12,7 @@ import socket
 import threading
 import warnings
 import webbrowser
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -29,98 +28,92 @@ from prism_mesa.errors import BadInputError
 from prism_mesa.social.state.chunks import map_large_blocks
 from prism_mesa.view.server.front_end import FETCH, find_faults, front_end_folder, needed_files
 
-_LOOPBACK: Final = frozenset({"localhost", "localhost.localdomain"})
+LOOPBACK: Final = "127.0.0.1"
+_LOOPBACK_NAMES: Final = frozenset({"localhost", "localhost.localdomain"})
 
 
 class OwnHostsOnly:
     """ASGI middleware that refuses requests with a foreign Host or Origin header, with status 400 or 403.
 
-    Args:
-        app: The application that answers other requests.
-        host: The address or name that the server listens on.
+    The application `app` answers other requests; `host` is the address or name that the server listens on.
     """
 
     def __init__(self, app: ASGIApp, host: str) -> None:
         self._app = app
-        self._names = _LOOPBACK | {host.lower()}
-        if not is_loopback(host):
+        self._names = _LOOPBACK_NAMES | {host.lower()}
+        if not _is_loopback(host):
             self._names |= {socket.gethostname().lower(), socket.getfqdn().lower()}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on, or refuse it."""
-        if scope["type"] not in ("http", "websocket"):
+        """Pass a request on, or refuse it; a web socket is closed before it opens, which servers report as 403."""
+        refusal = self._refusal(scope) if scope["type"] in ("http", "websocket") else None
+        if refusal is None:
             await self._app(scope, receive, send)
-            return
+        elif scope["type"] == "websocket":
+            await receive()
+            await WebSocketClose(1008, refusal[1])(scope, receive, send)
+        else:
+            await PlainTextResponse(f"prism app: {refusal[1]}\n", refusal[0])(scope, receive, send)
+
+    def _refusal(self, scope: Scope) -> tuple[int, str] | None:
+        """Return the status and the reason of a refusal."""
         headers = Headers(raw=[(name.lower(), value) for name, value in scope["headers"]])
         host, origin = headers.get("host", ""), headers.get("origin")
-        if not self.is_own(host):
-            await _refuse(scope, receive, send, 400, "this server answers only under the address it printed.")
-        elif origin is not None and urlsplit(origin).netloc.lower() != host.lower():
-            await _refuse(scope, receive, send, 403, "this server answers its own page only, not one of another site.")
-        else:
-            await self._app(scope, receive, send)
+        if not self._is_own(host):
+            return 400, "this server answers only under the address it printed."
+        if origin is not None and urlsplit(origin).netloc.lower() != host.lower():
+            return 403, "this server answers its own page only, not one of another site."
+        return None
 
-    def is_own(self, host: str) -> bool:
+    def _is_own(self, host: str) -> bool:
         """Return whether a Host header names this machine, by name or by address."""
         try:
             name = urlsplit(f"//{host}").hostname or ""
         except ValueError:
             return False
-        return bool(name) and (name in self._names or _is_address(name))
+        return bool(name) and (name in self._names or _address(name) is not None)
 
 
-def is_loopback(host: str) -> bool:
+def _address(name: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    try:
+        return ipaddress.ip_address(name)
+    except ValueError:
+        return None
+
+
+def _is_loopback(host: str) -> bool:
     """Return whether only programs on this machine can reach a server at an address.
 
-    >>> [is_loopback(host) for host in ("localhost", "127.0.0.1", "::1", "0.0.0.0", "example.org")]
+    >>> [_is_loopback(host) for host in ("localhost", "127.0.0.1", "::1", "0.0.0.0", "example.org")]
     [True, True, True, False, False]
     """
-    return host.lower() in _LOOPBACK or (_is_address(host) and ipaddress.ip_address(host).is_loopback)
-
-
-def _is_address(name: str) -> bool:
-    try:
-        ipaddress.ip_address(name)
-    except ValueError:
-        return False
-    return True
-
-
-async def _refuse(scope: Scope, receive: Receive, send: Send, status: int, why: str) -> None:
-    """Answer with a status and one line; a web socket is closed before it opens, which servers tell as 403."""
-    if scope["type"] == "websocket":
-        await receive()
-        await WebSocketClose(1008, why)(scope, receive, send)
-    else:
-        await PlainTextResponse(f"prism app: {why}\n", status)(scope, receive, send)
+    address = _address(host)
+    return host.lower() in _LOOPBACK_NAMES if address is None else address.is_loopback
 
 
 _STYLE: Final = (
     "font:16px/1.5 system-ui,sans-serif;max-width:44em;margin:3em auto;padding:0 1em;color:#222;background:#fff"
 )
 _PATIENCE_S: Final = 20
-"""Seconds after which a page that shows nothing says so; Solara's takes about two."""
+"""Seconds after which an empty page shows a notice; Solara's takes about two."""
 _PACKAGES: Final = re.compile(r"/_solara/cdn/((?:@[\w.-]+/)?[\w.-]+@[^\"/]+/[^\"?#]+)")
 
-NO_FRONT_END: Final = (
-    f"The front end of this page is not on this machine yet: run '{FETCH}' once where there is internet, then reload."
-)
 
-
-def plain_page(line: str) -> str:
-    """Return a self-contained HTML page with one line of text."""
+def _plain_page(line: str) -> HTMLResponse:
+    """Answer with a self-contained page with one line of text."""
     head = '<!doctype html><html lang="en"><meta charset="utf-8"><title>PRISM</title>'
-    return f'{head}<main><h1 style="{_STYLE}">PRISM</h1><p style="{_STYLE}">{html.escape(line)}</p></main></html>'
+    body = f'<main><h1 style="{_STYLE}">PRISM</h1><p style="{_STYLE}">{html.escape(line)}</p></main></html>'
+    return HTMLResponse(head + body, status_code=503)
 
 
 def with_notices(page: str) -> str:
-    """Return Solara's page with notices for browsers that cannot show it, its language, and zooming allowed."""
+    """Return Solara's page with its language, zooming allowed, and notices for browsers that cannot show it."""
     notice = (
         f'<noscript><p style="{_STYLE}">This page needs JavaScript: allow it for this address, then reload.</p>'
         "</noscript>"
         f'<p id="prism-notice" role="alert" style="{_STYLE}" hidden'
         f' data-load="The front end of this page did not load: run &#x27;{FETCH}&#x27;, then reload."'
-        ' data-slow="This page did not open its connection to &#x27;prism app&#x27;: see whether it still runs, then'
+        ' data-slow="This page did not open its connection to &#x27;prism app&#x27;: check that it still runs, then'
         f' reload."></p><script>{_WATCH}</script>'
     )
     page = page.replace("<html>", '<html lang="en">', 1)
@@ -145,24 +138,19 @@ _WATCH: Final = f"""
 
 
 def unknown_files(page: str) -> list[str]:
-    """Return the files that a page of Solara names and the front end does not pin: Solara has another version."""
+    """Return the files of another version of Solara: those that its page names and the front end does not pin."""
     return sorted(set(_PACKAGES.findall(page)) - needed_files().keys())
 
 
-LOOPBACK: Final = "127.0.0.1"
 _COMPONENT: Final = "prism_mesa.view.server.opened:page"
-_LEFT_OUT: Final = frozenset({"/", "/{fullpath}", "/{fullpath:path}", "/_solara/cdn", "/resourcez"})
-"""Routes of Solara's that are not served, or otherwise: its front end may come from the internet, unchecked."""
+_OMITTED_ROUTES: Final = frozenset({"/", "/{fullpath}", "/{fullpath:path}", "/_solara/cdn", "/resourcez"})
+"""Routes of Solara that are replaced or not served: its front end may come from the internet, unchecked."""
 
 
 def serve(host: str, port: int, *, on_open: Callable[[str], None] = lambda url: None, browse: bool = False) -> None:
-    """Serve the page set by `opened.open_page` until the process is interrupted.
+    """Serve the page set by `opened.open_page` until the process is interrupted; port 0 picks a free port.
 
-    Args:
-        host: The address to listen on.
-        port: The port; 0 picks a free one.
-        on_open: Called with the page's address once a browser can open it.
-        browse: Whether to open the page in the browser.
+    `on_open` is called with the page's address once a browser can open it.
 
     Raises:
         BadInputError: If the server cannot listen on the address.
@@ -170,50 +158,32 @@ def serve(host: str, port: int, *, on_open: Callable[[str], None] = lambda url: 
     import uvicorn
 
     map_large_blocks()  # a page copies its model's platform each round
-    listener = listening(host, port)
+    listener = _listen(host, port)
     name = "localhost" if host == LOOPBACK else f"[{host}]" if ":" in host else host
     url = f"http://{name}:{listener.getsockname()[1]}"
-    server = uvicorn.Server(
-        uvicorn.Config(make_application(host), log_level="error", access_log=False, loop="asyncio", ws="auto")
-    )
-    with listener, _quiet_solara():
+    config = uvicorn.Config(make_application(host), log_level="error", access_log=False, loop="asyncio", ws="auto")
+    with listener, warnings.catch_warnings():
+        warnings.filterwarnings("ignore", module=r"solara\..*")  # they concern public servers
         on_open(url)
         if browse:
             threading.Timer(0.5, webbrowser.open, [url]).start()
-        server.run(sockets=[listener])
+        uvicorn.Server(config).run(sockets=[listener])
 
 
-def listening(host: str, port: int) -> socket.socket:
-    """Return a socket that listens on an address.
-
-    Raises:
-        BadInputError: If this machine has no such address, or another program uses the port.
-    """
+def _listen(host: str, port: int) -> socket.socket:
+    """Return a socket that listens on an address."""
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
         return socket.create_server((host, port), family=family)
     except OSError as error:
-        raise BadInputError(f"{host}, port {port}: {error.strerror}: another --port or --host may do") from None
+        raise BadInputError(f"{host}, port {port}: {error.strerror}: try another --port or --host") from None
 
 
 def make_application(host: str = LOOPBACK) -> OwnHostsOnly:
     """Return the ASGI application that serves the page at a host's address, and refuses requests to other hosts."""
-    _settle_solara()
-    from solara.server import starlette as solara
-
-    routes: list[BaseRoute] = [
-        Route("/", _answer_page),
-        # missing files are not fetched from the internet
-        Mount("/_solara/cdn", solara.StaticFilesOptionalAuth(directory=front_end_folder(), check_dir=False)),
-        *(route for route in solara.routes if getattr(route, "path", "") not in _LEFT_OUT),
-    ]
-    return OwnHostsOnly(Starlette(routes=routes, lifespan=solara.lifespan, middleware=solara.middleware), host)
-
-
-def _settle_solara() -> None:
-    """Configure Solara: no telemetry, the local front end, and PRISM's page."""
     import solara.settings
     from solara.server import app, settings
+    from solara.server import starlette as solara_server
 
     settings.telemetry.mixpanel_enable = False
     settings.main.mode = "production"
@@ -221,30 +191,29 @@ def _settle_solara() -> None:
     solara.settings.assets.proxy = True
     if "__default__" not in app.apps:
         app.apps["__default__"] = app.AppScript(_COMPONENT)  # type: ignore[no-untyped-call]
+    files = solara_server.StaticFilesOptionalAuth(directory=front_end_folder(), check_dir=False)
+    routes: list[BaseRoute] = [
+        Route("/", _answer_page),
+        Mount("/_solara/cdn", files),  # missing files are not fetched from the internet
+        *(route for route in solara_server.routes if getattr(route, "path", "") not in _OMITTED_ROUTES),
+    ]
+    lifespan, middleware = solara_server.lifespan, solara_server.middleware
+    return OwnHostsOnly(Starlette(routes=routes, lifespan=lifespan, middleware=middleware), host)
 
 
 async def _answer_page(request: Request) -> HTMLResponse:
-    """Return Solara's page, or one line on why it cannot be shown."""
-    from solara.server import starlette as solara
+    """Answer with Solara's page, or with one line on why it cannot be shown."""
+    from solara.server import starlette as solara_server
 
     if find_faults(front_end_folder()):
-        return HTMLResponse(plain_page(NO_FRONT_END), status_code=503)
-    response: HTMLResponse = await solara.root(request)
+        hint = f"run '{FETCH}' once where there is internet, then reload"
+        return _plain_page(f"The front end of this page is not on this machine yet: {hint}.")
+    response: HTMLResponse = await solara_server.root(request)
     page = bytes(response.body).decode()
     if unknown := unknown_files(page):
-        line = (
-            f"This version of Solara needs another front end ({unknown[0]}): install the one that PRISM was made with."
-        )
-        return HTMLResponse(plain_page(line), status_code=503)
+        hint = "install the version that PRISM was made with"
+        return _plain_page(f"This version of Solara needs another front end ({unknown[0]}): {hint}.")
     answer = HTMLResponse(with_notices(page))
     for cookie in response.headers.getlist("set-cookie"):
         answer.headers.append("set-cookie", cookie)
     return answer
-
-
-@contextlib.contextmanager
-def _quiet_solara() -> Iterator[None]:
-    """Silence warnings of Solara that concern public servers."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", module=r"solara\..*")
-        yield

@@ -1,11 +1,10 @@
 """Figures of a validation: simulated over real data."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import isfinite, isnan, nan
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -17,26 +16,17 @@ from prism_mesa.studies.measures.rhythms import real_hours
 from prism_mesa.studies.validation.validation import Row, Validation
 from prism_mesa.studies.validation.variants import FULL
 from prism_mesa.view.plots import style as look
+from prism_mesa.view.plots.cascades import FEW_POINTS, shares_at
+from prism_mesa.view.plots.rounds import Band, draw_band
 
-_MOST_VARIANTS: Final = 4
+_MAX_VARIANTS: Final = 4
 _POINTS: Final = 200
-_FEW: Final = 20
-"""Fewer real points than that are drawn as points: what lies between is not known."""
-
-NO_DATA: Final = "simulated only; no data"
-"""What stands over a panel in which nothing real is drawn."""
-
-type Floats = npt.NDArray[np.float64]
 
 
 def validation_figures(result: Validation) -> dict[str, Figure]:
     """Return the figures of a validation by name."""
-    drawn = {
-        "cascades": cascades_figure(result),
-        "rhythms": rhythms_figure(result),
-        "shapes": shapes_figure(result),
-    }
-    return drawn | ({"variants": matrix_figure(result)} if result.variants and result.judged else {})
+    figures = {"cascades": cascades_figure(result), "rhythms": rhythms_figure(result), "shapes": shapes_figure(result)}
+    return figures | ({"variants": matrix_figure(result)} if result.variants and result.judged else {})
 
 
 def cascades_figure(result: Validation) -> Figure:
@@ -53,15 +43,47 @@ def cascades_figure(result: Validation) -> Figure:
 
 
 def _arms(result: Validation) -> list[str]:
-    return [FULL, *result.variants][: 1 + _MOST_VARIANTS]
+    return [FULL, *result.variants][: 1 + _MAX_VARIANTS]
+
+
+def _arm_label(arm: str) -> str:
+    return "simulated" if arm == FULL else arm.replace("_", " ")
+
+
+def _draw_sizes(axes: Axes, result: Validation) -> None:
+    x, y = result.real.curves["cascade_sizes"]
+    marker, line = ("o", ":") if len(x) < FEW_POINTS else ("", "-")
+    axes.plot(x, y, color=look.INK, marker=marker, ls=line, lw=1.6, label="real (VoterFraud2020)", zorder=5)
+    for place, arm in enumerate(_arms(result)):
+        points = _points(result, "cascade_sizes", arm)
+        if not points.empty:
+            style: dict[str, Any] = {"ls": "-" if arm == FULL else "--", "lw": None, "label": _arm_label(arm)}
+            draw_band(axes, _sizes_band(points), color=look.series_color(place), **style)
+    axes.set(xscale="log", yscale="log", xlabel="size of the cascade", ylabel="share of at least that size")
+    look.axes_legend(axes)
+    look.tidy(axes, "Sizes of all cascades")
+
+
+def _points(result: Validation, name: str, arm: str) -> pd.DataFrame:
+    curves = result.curves
+    return curves[(curves["curve"] == name) & (curves["arm"] == arm)].dropna()
+
+
+def _sizes_band(points: pd.DataFrame) -> Band:
+    """Return shares of cascades of at least a size, at log-spaced sizes; the range is over seeds that reach a size."""
+    sizes = np.unique(np.geomspace(1, points["x"].max(), _POINTS).round())
+    curves = [(curve["x"].to_numpy(), curve["y"].to_numpy()) for _, curve in points.groupby("seed")]
+    shares = np.array([shares_at(sizes, curve) for curve in curves])
+    reached = np.where(shares > 0, shares, np.nan)
+    return Band(sizes, shares.mean(axis=0), np.nanmin(reached, axis=0), np.nanmax(reached, axis=0))
 
 
 def _draw_shapes(axes: Axes, result: Validation, names: Mapping[str, str]) -> None:
     """Draw targets side by side: the allowed range in grey, the real value, the range over seeds, means of variants."""
     arms = _arms(result)
-    targets = {row.target.measure: row for row in result.rows if row.target.measure in names}
+    rows = {row.target.measure: row for row in result.rows}
     for place, name in enumerate(names):
-        row = targets[name]
+        row = rows[name]
         axes.bar(place, row.target.high - row.target.low, 0.8, row.target.low, color=look.INK, alpha=0.1, lw=0)
         axes.hlines(row.real, place - 0.4, place + 0.4, color=look.INK, lw=1.6)
         for n, arm in enumerate(arms):
@@ -73,140 +95,61 @@ def _draw_shapes(axes: Axes, result: Validation, names: Mapping[str, str]) -> No
     axes.set_xticks(range(len(names)), list(names.values()))
 
 
-def _draw_sizes(axes: Axes, result: Validation) -> None:
-    x, y = result.real.curves["cascade_sizes"]
-    marker, line = ("o", ":") if len(x) < _FEW else ("", "-")
-    axes.plot(x, y, color=look.INK, marker=marker, ls=line, lw=1.6, label="real (VoterFraud2020)", zorder=5)
-    for place, arm in enumerate(_arms(result)):
-        sizes, low, mean, high = _band(result, "cascade_sizes", arm)
-        if len(sizes):
-            axes.fill_between(sizes, low, high, color=look.series_color(place), alpha=0.2, lw=0)
-            axes.plot(sizes, mean, color=look.series_color(place), ls="-" if arm == FULL else "--", label=_called(arm))
-    axes.set(xscale="log", yscale="log", xlabel="size of the cascade", ylabel="share of at least that size")
-    look.axes_legend(axes)
-    look.tidy(axes, "Sizes of all cascades")
-
-
 def rhythms_figure(result: Validation) -> Figure:
     """Return hours, activity, delays and windows of use over real values."""
-    figure, grid = look.panels(4)
-    hours, activity, delays, windows = grid
-    _overlay(hours, result, "hours", "Hours", (np.arange(24.0), real_hours(result.config)))
+    figure, [hours, activity, delays, windows] = look.panels(4)
+    _draw_overlay(hours, result, "hours", (np.arange(24.0), real_hours(result.config)))
     clock = "UTC" if result.config.agents.time_zone is None else "agents' own clocks"
-    hours.set(xlabel=f"hour ({clock})", ylabel="share of what is written")
-    _overlay(activity, result, "activity", "Activity", result.real.curves["activity"])
+    hours.set(xlabel=f"hour ({clock})", ylabel="share of posts and replies")
+    _draw_overlay(activity, result, "activity", result.real.curves["activity"])
     activity.set(xlabel="share of agents, least active first", ylabel="share of posts and reshares")
-    _overlay(delays, result, "delays", "Delays", result.real.curves["delays"])
+    _draw_overlay(delays, result, "delays", result.real.curves["delays"])
     delays.set(xscale="log", xlabel="minutes after the post", ylabel="share of reactions")
-    _windows(windows, result)
+    rows = {row.target.measure.removeprefix("window_"): row for row in result.rows if "window_" in row.target.measure}
+    places = np.arange(len(rows))
+    windows.bar(places - 0.2, [row.real for row in rows.values()], 0.38, color=look.INK, label="real")
+    simulated = np.nan_to_num([row.simulated for row in rows.values()])
+    windows.bar(places + 0.2, simulated, 0.38, color=look.series_color(0), label="simulated")
+    windows.set_xticks(places, list(rows))
+    windows.set_ylabel("share of windows of use")
+    look.axes_legend(windows)
+    look.tidy(windows, "Windows of use", grid="y")
     return figure
 
 
 def shapes_figure(result: Validation) -> Figure:
     """Return depth, breadth and virality at equal sizes, and children per node by hop."""
-    figure, grid = look.panels(4)
-    for axes, name in zip(grid, ("depth", "breadth", "virality"), strict=False):
-        _overlay(axes, result, name, name.capitalize(), None)
+    figure, [*by_size, hops] = look.panels(4)
+    for axes, name in zip(by_size, ("depth", "breadth", "virality"), strict=True):
+        _draw_overlay(axes, result, name)
         drawn = any(np.size(line.get_ydata()) for line in axes.lines)  # zero has no logarithm
-        scale = "log" if name == "breadth" and drawn else "linear"
-        axes.set(
-            xscale="log" if drawn else "linear", yscale=scale, xlabel="size of the cascade, from", ylabel=f"mean {name}"
-        )
+        axes.set(xscale="log" if drawn else "linear", yscale="log" if name == "breadth" and drawn else "linear")
+        axes.set(xlabel="size of the cascade, from", ylabel=f"mean {name}")
         axes.set_xticks(SIZE_CLASSES[::3], [str(size) for size in SIZE_CLASSES[::3]])
         axes.minorticks_off()
-    _overlay(grid[3], result, "reproduction", "Reproduction", None)
-    grid[3].set(xlabel="hop", ylabel="children per node")
+    _draw_overlay(hops, result, "reproduction")
+    hops.set(xlabel="hop", ylabel="children per node")
     return figure
 
 
-def _overlay(axes: Axes, result: Validation, name: str, title: str, real: tuple[Any, Any] | None) -> None:
-    """Draw the mean and range of a curve over seeds, and the real curve."""
+def _draw_overlay(axes: Axes, result: Validation, name: str, real: tuple[Any, Any] | None = None) -> None:
+    """Draw the mean and range of a curve over the seeds that have values, and the real curve."""
     for place, arm in enumerate(_arms(result)):
-        x, low, mean, high = _band(result, name, arm)
-        if arm == FULL:
-            axes.fill_between(x, low, high, color=look.series_color(place), alpha=0.2, lw=0)
+        by_x = _points(result, name, arm).groupby("x")["y"].agg(["min", "mean", "max"])
+        low, high = (by_x[end] if arm == FULL else np.full(len(by_x), np.nan) for end in ("min", "max"))
         style: dict[str, Any] = {"ls": "-", "lw": 1.4} if arm == FULL else {"ls": "--", "lw": 1.0}
-        axes.plot(x, mean, color=look.series_color(place), label=_called(arm) if len(x) else None, **style)
+        label = _arm_label(arm) if len(by_x) else ""
+        draw_band(axes, Band(by_x.index, by_x["mean"], low, high), color=look.series_color(place), label=label, **style)
     if real is not None:
-        few = len(real[0]) < _FEW
+        few = len(real[0]) < FEW_POINTS
         axes.plot(*real, color=look.INK, marker="o" if few else "", ms=4, ls="" if few else "-", lw=1.4, label="real")
     if axes.get_legend_handles_labels()[0]:
         look.axes_legend(axes)
-    look.tidy(axes, title if real is not None else f"{title} ({NO_DATA})")
+    look.tidy(axes, name.capitalize() if real is not None else f"{name.capitalize()} (simulated only; no data)")
 
 
-def _called(arm: str) -> str:
-    return "simulated" if arm == FULL else arm.replace("_", " ")
-
-
-def _windows(axes: Axes, result: Validation) -> None:
-    rows = [row for row in result.rows if row.target.measure.startswith("window_")]
-    names = [row.target.measure.removeprefix("window_") for row in rows]
-    places = np.arange(len(rows))
-    axes.bar(places - 0.2, [row.real for row in rows], 0.38, color=look.INK, label="real")
-    axes.bar(
-        places + 0.2,
-        np.nan_to_num([row.simulated for row in rows]),
-        0.38,
-        color=look.series_color(0),
-        label="simulated",
-    )
-    look.axes_legend(axes)
-    axes.set_xticks(places, names)
-    axes.set_ylabel("share of windows of use")
-    look.tidy(axes, "Windows of use", grid="y")
-
-
-def _band(result: Validation, name: str, arm: str) -> tuple[Floats, Floats, Floats, Floats]:
-    """Return coordinates with the lowest, mean and highest value over the seeds of an arm that have one."""
-    curves = result.curves
-    rows = curves[(curves["curve"] == name) & (curves["arm"] == arm)].dropna()
-    if rows.empty:
-        return (np.zeros(0),) * 4
-    if name == "cascade_sizes":
-        return _steps(rows)
-    by_place = rows.groupby("x")["y"]
-    x = np.asarray(list(by_place.groups), np.float64)
-    low, mean, high = (np.asarray(by_place.agg(how), np.float64) for how in ("min", "mean", "max"))
-    return x, low, mean, high
-
-
-def _steps(points: pd.DataFrame) -> tuple[Floats, Floats, Floats, Floats]:
-    """Return shares of cascades of at least a size, at log-spaced sizes that any seed reaches."""
-    sizes = np.unique(np.geomspace(1, points["x"].max(), _POINTS).round())
-    shares = np.full((points["seed"].nunique(), len(sizes)), np.nan)
-    for row, (_, item) in enumerate(points.groupby("seed")):
-        x, y = item["x"].to_numpy(), item["y"].to_numpy()
-        place = np.searchsorted(x, sizes)  # the smallest size that occurs and is not below it
-        shares[row, place < len(x)] = y[place[place < len(x)]]
-    known = np.isfinite(shares).sum(axis=0)
-    low, high = np.nanmin(shares, axis=0), np.nanmax(shares, axis=0)
-    mean = np.nansum(shares, axis=0) / len(shares)
-    return sizes[known > 0], low[known > 0], mean[known > 0], high[known > 0]
-
-
-_FARTHEST: Final = 2.0
-"""Halves of what is allowed, beyond it, from which on a sign has its full size."""
-
-_SIGNS: Final = (
-    ("above what is allowed", "^", look.PALETTE[1]),
-    ("below what is allowed", "v", look.PALETTE[0]),
-    ("no value", "x", look.INK),
-)
-
-
-def beyond(row: Row) -> float:
-    """Return a mean's distance from the allowed range in half widths, negative below; 0 inside, NaN without value.
-
-    A mean over less than half of the seeds counts as missing.
-    """
-    if not row.fails:
-        return 0.0
-    if not isfinite(row.simulated) or row.target.low <= row.simulated <= row.target.high:
-        return nan
-    half = (row.target.high - row.target.low) / 2
-    above = row.simulated > row.target.high
-    return (row.simulated - row.target.high if above else row.simulated - row.target.low) / half
+_MAX_SIGN_DISTANCE: Final = 2.0
+"""Half widths outside the allowed range at which a sign has its full size."""
 
 
 def matrix_figure(result: Validation) -> Figure:
@@ -218,29 +161,37 @@ def matrix_figure(result: Validation) -> Figure:
     tables = {FULL: result.rows, **result.variants}
     figure = NotebookFigure(figsize=(look.WIDTH, 2.6 + 0.27 * len(tables)), layout="constrained")
     axes = figure.subplots()
-    signs = [(x, y, beyond(rows[place])) for y, rows in enumerate(tables.values()) for x, place in enumerate(places)]
-    for (text, marker, color), at in zip(_SIGNS, _sorted(signs), strict=True):
-        x, y, sizes = zip(*at, strict=True) if at else ((), (), ())
-        axes.scatter(x, y, s=sizes, marker=marker, color=color, label=text)
-    _frame(axes, [result.rows[place].target.label for place in places], list(tables))
-    look.figure_legend(figure, axes, ncols=3)
-    return figure
-
-
-def _sorted(signs: list[tuple[int, int, float]]) -> tuple[list[tuple[int, int, float]], ...]:
-    """Return positions and areas of the signs for above, below and no value."""
-    area = {off: 40 + 90 * min(1.0, abs(off) / _FARTHEST) for _, _, off in signs}
-    above = [(x, y, area[off]) for x, y, off in signs if off > 0]
-    below = [(x, y, area[off]) for x, y, off in signs if off < 0]
-    return above, below, [(x, y, 60.0) for x, y, off in signs if isnan(off)]
-
-
-def _frame(axes: Axes, columns: list[str], lines: list[str]) -> None:
-    axes.set_xticks(np.arange(len(columns)), columns, rotation=60, ha="left", rotation_mode="anchor", fontsize=8)
+    distances = [(x, y, _distance(rows[n])) for y, rows in enumerate(tables.values()) for x, n in enumerate(places)]
+    _draw_signs(axes, [sign for sign in distances if sign[2] > 0], "above the allowed range", "^", look.PALETTE[1])
+    _draw_signs(axes, [sign for sign in distances if sign[2] < 0], "below the allowed range", "v", look.PALETTE[0])
+    _draw_signs(axes, [sign for sign in distances if isnan(sign[2])], "no value", "x", look.INK)
+    labels = [result.rows[place].target.label for place in places]
+    axes.set_xticks(range(len(labels)), labels, rotation=60, ha="left", rotation_mode="anchor", fontsize=8)
     axes.xaxis.tick_top()
-    axes.set_yticks(np.arange(len(lines)), [name.replace("_", " ") for name in lines])
-    axes.set(xlim=(-0.5, len(columns) - 0.5), ylim=(len(lines) - 0.5, -0.5))
+    axes.set_yticks(range(len(tables)), [name.replace("_", " ") for name in tables])
+    axes.set(xlim=(-0.5, len(labels) - 0.5), ylim=(len(tables) - 0.5, -0.5))
     axes.grid(visible=True, color=look.GREY, alpha=0.25)
     axes.set_axisbelow(True)
     axes.tick_params(length=0)
     axes.spines[:].set_visible(False)
+    look.figure_legend(figure, axes, ncols=3)
+    return figure
+
+
+def _distance(row: Row) -> float:
+    """Return a mean's distance from the allowed range in half widths, negative below; 0 inside, NaN without value.
+
+    A mean over less than half of the seeds counts as missing.
+    """
+    low, high = row.target.low, row.target.high
+    if not row.fails:
+        return 0.0
+    if not isfinite(row.simulated) or low <= row.simulated <= high:
+        return nan
+    return (row.simulated - (high if row.simulated > high else low)) / ((high - low) / 2)
+
+
+def _draw_signs(axes: Axes, signs: Sequence[tuple[int, int, float]], label: str, marker: str, color: str) -> None:
+    x, y, distances = np.array(signs, np.float64).reshape(-1, 3).T
+    areas = np.nan_to_num(40 + 90 * np.minimum(1.0, np.abs(distances) / _MAX_SIGN_DISTANCE), nan=60.0)
+    axes.scatter(x, y, s=areas, marker=marker, color=color, label=label)

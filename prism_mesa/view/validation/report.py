@@ -1,24 +1,151 @@
-"""The report of a validation: a page of Markdown, with its figures."""
+"""The report of a validation: its verdict and tables for the terminal, and a page of Markdown with figures."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from math import isfinite
 from pathlib import Path
 from typing import Final
 
-from prism_mesa.errors import printable
+from prism_mesa.errors import counted, printable
 from prism_mesa.runs.records.folder import make_folder
 from prism_mesa.studies.folder import write_text
 from prism_mesa.studies.measures.catalogue import find_measure
-from prism_mesa.studies.validation.targets import RANGE_FROM, SOURCES
-from prism_mesa.studies.validation.validation import BESIDE, Row, Validation
-from prism_mesa.studies.validation.variants import FULL, VARIANTS
+from prism_mesa.studies.validation.targets import CASCADES, RANGE_FROM, SOURCES, Role
+from prism_mesa.studies.validation.validation import BESIDE, LEAST_PERSONS, Row, Validation, least_rounds
+from prism_mesa.studies.validation.variants import FULL, STRAW, VARIANTS
 from prism_mesa.view.plots.files import to_png
-from prism_mesa.view.validation import words
+from prism_mesa.view.study.numbers import NOTHING, significant
 from prism_mesa.view.validation.figures import validation_figures
 
-_MATRIX: Final = (
-    "Which targets the configuration and its variants miss: a sign above or below what is allowed, larger the farther; "
-    "no sign: inside."
-)
+HEADS: Final = ("target", "role", "real", "simulated", "95 % interval", "allowed", "seeds inside", "verdict")
+CARRIED: Final = "†"
+FAR: Final = 1.5
+"""If a mean is inside but off the real value by more than this factor, the report gives the factor."""
+OWN_RANGES: Final = "Allowed ranges are PRISM's own, not intervals of the data"
+ROLES: Final[Mapping[Role, str]] = {
+    "fitted": "fitted",
+    "given": "given",
+    "other": "same data",
+    "predicted": "predicted",
+}
+"""Names of roles in the table; `same data`: another statistic of data that were fitted or given."""
+_ROLE_HEADS: Final[Mapping[Role, str]] = {**ROLES, "fitted": "fitted to", "other": "same data, another statistic"}
+
+
+def _is_far(row: Row) -> bool:
+    """Return whether a mean differs from the real value by more than a factor of 1.5."""
+    return isfinite(row.ratio) and not 1 / FAR <= row.ratio <= FAR
+
+
+def _verdict(row: Row) -> str:
+    """Return whether a row is inside, or why it does not apply."""
+    if row.why_not:
+        return f"not applicable: {row.why_not}"
+    times = f"{significant(row.ratio)} times the real"
+    if row.inside is None:
+        return f"informs: {times}" if isfinite(row.ratio) else "informs"
+    return "outside" if not row.inside else f"inside, {times}" if _is_far(row) else "inside"
+
+
+def _table_rows(rows: Sequence[Row]) -> list[tuple[str, ...]]:
+    """Return rows of the table as texts, in the order of `HEADS`, with a dagger after carried values among computed."""
+    dagger = CARRIED if _has_computed(rows) else ""
+    return [
+        (
+            row.target.label,
+            ROLES[row.target.role],
+            significant(row.real) + ("" if row.computed else dagger),
+            significant(row.simulated) + (f" (in {row.n} of {row.of} seeds)" if 0 < row.n < row.of else ""),
+            _between(row.low, row.high),
+            _between(row.target.low, row.target.high),
+            f"{row.share_inside:.0%}" if isfinite(row.share_inside) else NOTHING,
+            _verdict(row),
+        )
+        for row in rows
+    ]
+
+
+def _between(low: float, high: float) -> str:
+    return f"{significant(low)} to {significant(high)}" if isfinite(low) else NOTHING
+
+
+def _has_computed(rows: Sequence[Row]) -> bool:
+    """Return whether a real value was computed; the carried values are then marked."""
+    return any(row.computed for row in rows)
+
+
+def joint(validation: Validation) -> str:
+    """Return the verdict on all targets together, from one set of parameters."""
+    inside, seeds = validation.judged - len(validation.outside), counted(len(validation.seeds), "seed")
+    if not validation.judged:
+        needs = f"at least {LEAST_PERSONS} agents and {least_rounds(validation.config)} rounds"
+        return f"no target applies to this world: nothing is validated ({seeds}); a validation takes {needs}"
+    not_applicable = sum(bool(row.why_not) for row in validation.rows if row.target.required)
+    text = f"{inside} of {validation.judged} targets inside, jointly, from one set of parameters, as means over {seeds}"
+    text += " (one seed: no interval)" if len(validation.seeds) == 1 else ""
+    text += f"; {not_applicable} not applicable to this world" if not_applicable else ""
+    counts = {role: sum(row.inside is True and row.target.role == role for row in validation.rows) for role in ROLES}
+    roles = ", ".join(f"{n} {ROLES[role]}" for role, n in counts.items() if n)
+    text += f"; of those inside {roles}" if inside else ""
+    return text + ("" if validation.passed else f". Outside: {', '.join(r.target.label for r in validation.outside)}")
+
+
+def data_used(validation: Validation) -> dict[str, str]:
+    """Return the data of each role by its heading, with the statistics that were not used for fitting."""
+    labels: dict[Role, dict[str, list[str]]] = {role: {} for role in ROLES}
+    for row in validation.rows:
+        labels[row.target.role].setdefault(row.target.source, []).append(row.target.label)
+    data = {}
+    for role, by_source in labels.items():
+        is_input = role in ("fitted", "given")
+        sources = ((SOURCES[name], names) for name, names in by_source.items())
+        texts = [f"{source.title} ({source.what if is_input else ', '.join(names)})" for source, names in sources]
+        data[_ROLE_HEADS[role]] = "; ".join(texts) or "none"
+    return data
+
+
+def broken_rows(validation: Validation, rows: Sequence[Row]) -> list[Row]:
+    """Return the targets that a variant misses and the full model meets."""
+    reached = {row.target.measure for row in validation.rows if row.inside}
+    return [row for row in rows if row.fails and row.target.measure in reached]
+
+
+def variant_lines(validation: Validation, name: str) -> list[str]:
+    """Return what a variant turns off, what this breaks, and its rate of reshares against the full model's."""
+    rows = validation.variants[name]
+    lost = [f"{row.target.label} {significant(row.simulated)}" for row in broken_rows(validation, rows)]
+    breaks = ", ".join(lost) or "no target that the full model meets"
+    cascades = [row for row in rows if row.target.measure in CASCADES and row.inside is not None]
+    if cascades:
+        breaks += f" (of {len(cascades)} targets of cascades {sum(row.fails for row in cascades)} outside)"
+    times = f"{significant(validation.rates[name])} times the full model's, {_match_text(validation, name)}"
+    return [VARIANTS[name].label, f"breaks: {breaks}", f"reshares per impression: {times}"]
+
+
+def _match_text(validation: Validation, name: str) -> str:
+    """Return how a variant was matched to the full model's rate of reshares, if it was."""
+    match = validation.matches.get(name)
+    if match is None:
+        return "not matched: the change of rates is part of the pattern"
+    if match.is_close and 1 / STRAW <= validation.rates[name] <= STRAW:
+        return f"matched (threshold {match.threshold:g})"
+    closest = f"threshold {match.threshold:g}: {match.ratio:.2f} times in the search"
+    return f"NOT matched, so the comparison is not fair ({closest})"
+
+
+def validation_lines(validation: Validation) -> list[str]:
+    """Return the lines that the command prints."""
+    texts = [HEADS, *_table_rows(validation.rows)]
+    widths = [max(map(len, column)) for column in zip(*texts, strict=True)]
+    lines = ["  ".join(map(str.ljust, line, widths)).rstrip() for line in texts]
+    if _has_computed(validation.rows):
+        lines.append(f"{CARRIED} carried by PRISM; the other real values are computed")
+    lines += ["", joint(validation), f"{OWN_RANGES} (the report gives the source of each)", ""]
+    lines += [f"{f'{head}:':<13} {data}" for head, data in data_used(validation).items()]
+    for name in validation.variants:
+        label, *effects = variant_lines(validation, name)
+        lines += ["", f"{name}: {label}", *(f"  {line}" for line in effects)]
+    lines += ["", *(f"note: {note}" for note in validation.notes)] if validation.notes else []
+    return [*lines, "", f"report: {validation.path / 'report.md'}"]
 
 
 def write_report(validation: Validation) -> Path:
@@ -33,71 +160,82 @@ def write_report(validation: Validation) -> Path:
 
 def markdown(validation: Validation) -> str:
     """Return the report as Markdown."""
-    parts = [f"# {validation.path.name}", f"**{words.joint(validation)}.**", _table(validation.rows)]
-    origin = "computed from the data by the estimators that measured the runs; those with"
-    origin = f"{origin} {words.CARRIED} are carried" if words.is_marked(validation.rows) else "carried"
-    parts.append(
-        f"*Real* values are {origin}. The interval is that of the mean over seeds; *seeds inside* are those whose own "
-        "value is allowed. *Same data* is another statistic of data of which something was fitted or given."
-    )
-    far = [row for row in validation.rows if row.inside and words.is_far(row)]
-    if far:
-        times = ", ".join(f"{row.target.label} {words.number(row.ratio)} times" for row in far)
-        parts.append(f"**Inside, but more than {words.FAR:g} times off the real value:** {times}.")
-    parts += [f"**{words.USED[role].capitalize()}:** {text}." for role, text in words.data_used(validation).items()]
-    parts += [f"![{text}](figures/{name}.png)\n\n{text}" for name, text in _captions(validation).items()]
-    parts += ["## Shapes, and what they hang on", _beside(validation)]
+    computed = "computed from the data by the estimators that measured the runs"
+    origin = f"{computed}; those with {CARRIED} are carried" if _has_computed(validation.rows) else "carried"
+    far = [row for row in validation.rows if row.inside and _is_far(row)]
+    times = ", ".join(f"{row.target.label} {significant(row.ratio)} times" for row in far)
+    captions = _captions(validation)
+    parts = [
+        f"# {validation.path.name}",
+        f"**{joint(validation)}.**",
+        _targets_table(validation.rows),
+        f"*Real* values are {origin}. The interval is that of the mean over seeds; *seeds inside* counts the seeds "
+        "whose value is allowed. *Same data* is another statistic of data of which something was fitted or given.",
+        *([f"**Inside, but more than {FAR:g} times off the real value:** {times}."] if far else []),
+        *(f"**{head.capitalize()}:** {data}." for head, data in data_used(validation).items()),
+        *(_picture(name, captions[name]) for name in ("cascades", "rhythms", "shapes")),
+        "## Shapes, and their conditions",
+        _measures_table(validation),
+    ]
     if validation.variants:
-        parts += ["## Without what, what breaks"]
-        parts += [f"![{_MATRIX}](figures/variants.png)\n\n{_MATRIX}"] if validation.judged else []
-        lines = {name: "; ".join(words.variant_lines(validation, name)) for name in validation.variants}
-        parts.append("\n".join(f"- `{name}`: {line}." for name, line in lines.items()))
-        parts += [
-            f"### {name}\n\n{VARIANTS[name].label}.\n\n{_table(rows)}" for name, rows in validation.variants.items()
-        ]
-    targets = [row.target for row in validation.rows]
+        parts += ["## What each variant breaks"]
+        parts += [_picture("variants", captions["variants"])] if validation.judged else []
+        parts.append(
+            "\n".join(f"- `{name}`: {'; '.join(variant_lines(validation, name))}." for name in validation.variants)
+        )
+        for name, rows in validation.variants.items():
+            parts += [f"### {name}", f"{VARIANTS[name].label}.", _targets_table(rows)]
+    targets = [row.target for row in validation.rows if row.target.required]
+    seeds = f"{validation.seeds[0]} to {validation.seeds[-1]}"
     parts += [
         "## Where the allowed ranges come from",
-        f"{words.OWN_RANGES}: they say what PRISM takes for near enough.",
-        "\n".join(f"- {item.label}: {RANGE_FROM[item.measure]}." for item in targets if item.required),
+        f"{OWN_RANGES}: they state what PRISM regards as close enough.",
+        "\n".join(f"- {target.label}: {RANGE_FROM[target.measure]}." for target in targets),
         "## Sources",
-        "\n".join(f"- {item.title}: {item.what}. {item.reference}." for item in SOURCES.values()),
+        "\n".join(f"- {source.title}: {source.what}. {source.reference}." for source in SOURCES.values()),
+        "## Runs",
+        f"Seeds {seeds}; every run's measures are in `runs.parquet`, its curves in `curves.parquet`.",
+        *(f"- {printable(note)}" for note in validation.notes),
     ]
-    seeds = f"{validation.seeds[0]} to {validation.seeds[-1]}"
-    parts += ["## Runs", f"Seeds {seeds}; every run's measures are in `runs.parquet`, its curves in `curves.parquet`."]
-    parts += [f"- {printable(note)}" for note in validation.notes]
     return "\n\n".join(parts) + "\n"
 
 
-def _table(rows: Sequence[Row]) -> str:
-    lines = [words.HEAD, ("---",) * len(words.HEAD), *(words.cells(row, words.is_marked(rows)) for row in rows)]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+def _picture(name: str, caption: str) -> str:
+    return f"![{caption}](figures/{name}.png)\n\n{caption}"
 
 
-def _beside(validation: Validation) -> str:
+def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in (heads, ["---"] * len(heads), *rows))
+
+
+def _targets_table(rows: Sequence[Row]) -> str:
+    return _table(HEADS, _table_rows(rows))
+
+
+def _measures_table(validation: Validation) -> str:
     """Return means over seeds of measures without targets, a column for the configuration and each variant."""
     arms = (FULL, *validation.variants)
     means = validation.runs.groupby("arm")[list(BESIDE)].mean()
-    lines = [("measure", "unit", *arms), ("---",) * (2 + len(arms))]
-    lines += [
-        (f"`{name}`", find_measure(name).unit, *(words.number(float(means.loc[arm, name])) for arm in arms))
+    rows = [
+        (f"`{name}`", find_measure(name).unit, *(significant(float(means.loc[arm, name])) for arm in arms))
         for name in BESIDE
     ]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    return _table(("measure", "unit", *arms), rows)
 
 
 def _captions(validation: Validation) -> dict[str, str]:
-    rows = {row.target.measure: row for row in validation.rows}
-    exponent = rows["post_tail_10"]
-    real, simulated = words.number(exponent.real), words.number(exponent.simulated)
-    beside = ", the variants dashed" if validation.variants else ""
+    exponent = next(row for row in validation.rows if row.target.measure == "post_tail_10")
+    real, simulated = significant(exponent.real), significant(exponent.simulated)
+    dashed = ", the variants dashed" if validation.variants else ""
     return {
-        "cascades": f"Cascades of at least a size: real (black), simulated (mean and range of seeds){beside}. "
+        "cascades": f"Cascades of at least a size: real (black), simulated (mean and range of seeds){dashed}. "
         f"Exponents from 10: real {real}, simulated {simulated}. Beside it shapes of large cascades: real "
         "(black line), allowed (grey), mean and range of seeds, of variants as squares; without a mark there are too "
         "few large cascades.",
-        "rhythms": "Hours of the day, in UTC or by agents' own clocks; what the least active hold of all activity; "
-        f"reactions up to a delay; windows of use in which a thing was done (no variants there){beside}.",
+        "rhythms": "Hours of the day, in UTC or by agents' own clocks; the share of all activity of the least active; "
+        f"reactions up to a delay; windows of use with each activity (no variants there){dashed}.",
         "shapes": "Depth, breadth and structural virality of cascades of equal size, and children per node at each "
-        f"hop: simulated only{beside}.",
+        f"hop: simulated only{dashed}.",
+        "variants": "Targets that the configuration and its variants miss: a sign above or below the allowed range, "
+        "larger the farther; no sign: inside.",
     }

@@ -14,7 +14,7 @@ from prism_mesa.view.server.front_end import (
     fetch_front_end,
     find_faults,
     needed_files,
-    packages,
+    read_packages,
     sha512_digest,
 )
 from prism_mesa.view.server.serving import unknown_files, with_notices
@@ -40,7 +40,7 @@ def pinned(tmp_path):
     pins = tmp_path / "pins.json"
     files = {name: sha512_digest(data) for name, data in CONTENT.items()}
     pins.write_text(json.dumps({"@of/it@1.0.0": {"integrity": sha512_digest(archive), "files": files}}))
-    return packages(pins), archive
+    return read_packages(pins), archive
 
 
 @pytest.fixture
@@ -73,7 +73,7 @@ def test_a_file_that_was_changed_is_found_and_fetched_again(tmp_path, pinned, np
 def test_another_package_under_the_same_name_is_not_kept(tmp_path, pinned, npm):
     of, _ = pinned
     npm(packed({"a.js": b"steal();", "dist/b.css": b""}))
-    with pytest.raises(FrontEndError, match=r"^@of/it@1.0.0: what npm fetched is not the package that PRISM was made"):
+    with pytest.raises(FrontEndError, match=r"^@of/it@1.0.0: the package that npm fetched is not the one"):
         fetch_front_end(tmp_path / "cdn", of)
     assert not any((tmp_path / "cdn").rglob("*.js"))
 

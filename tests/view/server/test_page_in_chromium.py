@@ -9,10 +9,10 @@ import pytest
 from browser import CHROMIUM, Browser
 from forked import PYTHON
 
-from prism_mesa.view.server.front_end import find_faults, front_end_folder, packages
+from prism_mesa.view.server.front_end import find_faults, front_end_folder, read_packages
 
 HERE = Path(__file__).parent
-AXE = packages(HERE / "axe_core.json")
+AXE = read_packages(HERE / "axe_core.json")
 WIDTHS = {"phone": (390, 844), "laptop": (1280, 800), "wide": (1920, 1080)}
 
 

@@ -1,0 +1,276 @@
+"""Figures of answers: of the LLM as oracle, of models distilled from it, and of surveyed agents."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from textwrap import fill
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+from prism_mesa.errors import DataError
+from prism_mesa.llm import Ledger
+from prism_mesa.runs.run_files import LEDGER, check_within, read_table, run_folder
+from prism_mesa.statechart import STATE_COLORS, AgentState
+from prism_mesa.view.plots import style as look
+from prism_mesa.view.plots.files import save
+from prism_mesa.view.plots.rounds import Band, draw_band, interval_band
+from prism_mesa.view.plots.sources import OneRun
+
+type Floats = npt.NDArray[np.float64]
+
+_BINS: Final = 10
+
+
+def oracle_figure(of: OneRun, *, ax: Axes | None = None, width: float = look.WIDE) -> Figure:
+    """Return a reliability diagram: how often agents entered a state against the probability that the LLM gave it.
+
+    Each open choice that the LLM answered with probabilities counts once for each of its options but the last, whose
+    probability follows from the others. Bars are Wilson's 95 % intervals (1927, doi:10.1080/01621459.1927.10502953).
+
+    Args:
+        of: A run whose LLM was asked for probabilities (`reasoner.answer`).
+        ax: Axes to draw into; None for a new figure.
+        width: Width of a new figure in centimetres.
+
+    Raises:
+        DataError: If no LLM gave probabilities, or the transitions of the agents concerned were not recorded.
+    """
+    from scipy.stats import binomtest  # loading it takes as long as a small run
+
+    odds, taken = _predictions(of)
+    bins = np.minimum((odds * _BINS).astype(int), _BINS - 1)
+    n = np.bincount(bins, minlength=_BINS)
+    sums = np.stack([np.bincount(bins, weights, _BINS) for weights in (odds, taken)])[:, n > 0]
+    n = n[n > 0]
+    predicted, share = sums / n
+    low, high = np.transpose(
+        [binomtest(int(k), int(m)).proportion_ci(method="wilson") for k, m in zip(sums[1], n, strict=True)]
+    )
+    panel = look.open_panel(ax, width, "Predicted and observed choices", height=min(width, 10.0) + 1.2)
+    axes = panel.axes
+    axes.plot([0, 1], [0, 1], color=look.GREY, lw=0.8, ls=":", label="as often as predicted")
+    reach = np.clip([share - low, high - share], 0, None)
+    style: dict[str, Any] = {"fmt": "o", "color": look.series_color(0), "ms": 4, "lw": 1.2, "capsize": 2}
+    axes.errorbar(predicted, share, yerr=reach, label="open choices, by predicted probability", **style)
+    for x, y, number in zip(predicted, np.maximum(share, high), n, strict=True):
+        axes.annotate(f"{number:,}", (x, y), (0, 4), textcoords="offset points", ha="center", fontsize=look.SMALL - 1)
+    axes.set(xlim=(-0.02, 1.02), xlabel="probability that the LLM gave an option")
+    axes.set(ylim=(-0.02, 1.1), ylabel="share in which the agent took it")
+    look.percent_ticks(axes.xaxis, axes.yaxis)
+    panel.legend_below(1 if panel.is_narrow else 2)
+    error = float(np.average(np.abs(share - predicted), weights=n))
+    text = f"n = {len(odds):,} options, in bins of {100 // _BINS} % with their numbers; bars: 95 % intervals (Wilson)."
+    panel.caption(f"{text} Expected calibration error {100 * error:.1f} points.", of)
+    return panel.figure
+
+
+def _predictions(of: OneRun) -> tuple[Floats, Floats]:
+    """Return the probabilities of options, and 1 for each option taken, else 0."""
+    folder = run_folder(of)
+    file = folder / LEDGER
+    if not file.is_file():
+        raise DataError(f"{folder}: has no {LEDGER}: the oracle's answers are not kept")
+    check_within(folder, file)
+    with Ledger(file, read_only=True) as ledger:
+        answers = {row.key: row for row in ledger.answers() if row.probabilities}
+        asked = [(row.round, row.tick, row.agent, row.key) for row in ledger.asked() if row.key in answers]
+    if not asked:
+        raise DataError(f"{folder}: no LLM gave probabilities (reasoner.answer=probabilities): nothing to draw")
+    moves = read_table(folder, "transitions", ["round", "tick", "agent", "to_state", "open"])
+    questions = pd.DataFrame(asked, columns=["round", "tick", "agent", "key"])
+    joined = questions.merge(moves[moves["open"]], on=["round", "tick", "agent"])
+    rows: list[tuple[float, bool]] = []
+    for key, state in zip(joined["key"], joined["to_state"], strict=True):
+        try:
+            options, odds = json.loads(answers[key].options), json.loads(answers[key].probabilities)
+            rows += [(float(p), option == state) for option, p in zip(options, odds, strict=True)][:-1]
+        except (ValueError, TypeError, RecursionError):
+            raise DataError(f"ledger {file}: is damaged: an answer holds no probabilities of its options") from None
+    if not rows:
+        raise DataError(f"{folder}: no transition of an agent that asked was recorded (records.transitions)")
+    predicted, taken = np.array(rows, np.float64).T
+    if not ((predicted >= 0) & (predicted <= 1)).all():
+        raise DataError(f"ledger {file}: is damaged: a probability is not from 0 to 1")
+    return predicted, taken
+
+
+_COLORS: Final = {
+    "llm": "#4d4d4d",
+    "logistic": look.PALETTE[0],
+    "boosting": look.PALETTE[2],
+    "rule": look.PALETTE[1],
+    "majority": "#a8a8a8",
+}
+
+
+def distilled_figure(judged: Mapping[str, Any], *, width: float = look.WIDE) -> Figure:
+    """Return a distilled model's quality on held-out personas and posts: calibration, log loss and AUC.
+
+    It has a panel for each of these, so it takes no `ax`.
+
+    Args:
+        judged: One of the `choices` of a report of `prism distill`.
+        width: Width of the figure in centimetres.
+    """
+    if look.is_narrow(width):
+        figure = look.new_figure(width, 14.0)
+        panels = figure.subplot_mosaic("cc;la", height_ratios=[1.7, 1])
+    else:
+        figure = look.new_figure(width, 8.0)
+        panels = figure.subplot_mosaic("cla", width_ratios=[1.5, 1, 1])
+    curves = panels["c"]
+    curves.plot([0, 1], [0, 1], color=look.GREY, lw=0.8, ls=":")
+    for place, (name, groups) in enumerate(judged["calibration"].items()):
+        predicted, true = ([group[side] for group in groups] for side in ("said", "true"))
+        curves.plot(predicted, true, look.series_marker(place) + "-", color=_COLORS[name], ms=4, lw=1.2, label=name)
+    curves.set(xlim=(0, 1), ylim=(0, 1), ylabel="as given by the LLM")
+    curves.set_xlabel(f"P({judged['options'][0]}) as predicted", parse_math=False)
+    look.tidy(curves, "Calibration")
+    look.axes_legend(curves, loc="upper left")
+    names = [name for name in _COLORS if name in judged["scores"]][::-1]
+    for letter, measure, title in (("l", "log_loss", "Log loss, nats"), ("a", "auc", "AUC")):
+        axes, values = panels[letter], [judged["scores"][name][measure] for name in names]
+        axes.bar_label(
+            axes.barh(names, values, color=[_COLORS[name] for name in names]), fmt=" %.2f", fontsize=look.SMALL
+        )
+        axes.set_xlim(0, 1.4 * max(values))
+        look.tidy(axes, title, grid="x")
+    counts = f"n = {judged['rows']:,} decisions on held-out personas and posts"
+    bins = "calibration in tenths of the predicted probability"
+    look.write_caption(figure, f"{counts}; {bins}. A lower log loss is better, and a higher AUC.", width)
+    return figure
+
+
+def drift_figure(drift: pd.DataFrame, *, width: float = look.WIDE) -> Figure:
+    """Return the drift of outcomes with the LLM's share: counts relative to the largest share, and states.
+
+    Lines are means over seeds, with 95 % intervals. It has two panels, so it takes no `ax`.
+
+    Args:
+        drift: Columns `share`, `seed`, `outcome`, `value`, `relative`: the table of `prism distill --drift`.
+        width: Width of the figure in centimetres.
+    """
+    narrow = look.is_narrow(width)
+    figure = look.new_figure(width, 18.0 if narrow else 9.5)
+    counts, states = figure.subplots(2, 1) if narrow else figure.subplots(1, 2)
+    largest = drift["share"].max()
+    is_state = drift["outcome"].str.startswith("share ")
+    for place, (name, rows) in enumerate(drift[~is_state].groupby("outcome", sort=False)):
+        _draw_drift(counts, rows.assign(moved=rows["relative"]), place, look.series_color(place), str(name))
+    for place, (name, rows) in enumerate(drift[is_state].groupby("outcome", sort=False)):
+        state = AgentState(str(name).removeprefix("share "))
+        # the colour of idle is too light for a line
+        color = look.GREY if state is AgentState.IDLE else STATE_COLORS[state]
+        at_largest = rows["seed"].map(rows[rows["share"] == largest].groupby("seed")["value"].mean())
+        _draw_drift(states, rows.assign(moved=100 * (rows["value"] - at_largest)), place, color, state.value)
+    percent = f"{100 * largest:g} %"
+    titles = (f"Outcomes, times those at {percent}", f"Agent-ticks in each state, points from {percent}")
+    for axes, level, title in zip((counts, states), (1, 0), titles, strict=True):
+        axes.axhline(level, color=look.GREY, lw=0.8, ls=":")
+        axes.set_xlabel("share that the LLM answers")
+        look.tidy(axes, title)
+        look.percent_ticks(axes.xaxis)
+        look.Panel(figure, axes, True, look.NARROW).legend_below(2)
+    n = drift["seed"].nunique()
+    means = f"Means over n = {n:,} seeds{'; bands: 95 % intervals' if n > 1 else ''}"
+    share = "by the share of open choices that the LLM answers instead of the model distilled from it"
+    look.write_caption(figure, f"{means}; {share}.", width)
+    return figure
+
+
+def _draw_drift(axes: Axes, rows: pd.DataFrame, place: int, color: str, label: str) -> None:
+    """Draw means over seeds by share, with intervals."""
+    band = interval_band(rows, "moved", by="share")
+    if rows["seed"].nunique() > 1:  # equal seeds have an interval of width zero
+        low, high = (np.where(np.isfinite(end), end, band.mean) for end in (band.low, band.high))
+        band = Band(band.x, band.mean, low, high)
+    style = {"ls": look.series_dashes(place), "marker": look.series_marker(place), "ms": 4}
+    draw_band(axes, band, color=color, label=label, **style)
+
+
+def draw_distilled(folder: str | Path, report: Mapping[str, Any], drift: pd.DataFrame | None = None) -> list[Path]:
+    """Draw distilled.png, and drift.png if there is a drift, into a folder, and return their paths."""
+    judged = next(choice for choice in report["choices"] if "scores" in choice)
+    figures = {"distilled": distilled_figure(judged)}
+    if drift is not None:
+        figures["drift"] = drift_figure(drift)
+    return [save(figure, Path(folder) / f"{name}.png") for name, figure in figures.items()]
+
+
+_WAVES: Final = {
+    "before": (look.GREY, "o", -0.14),
+    "after": (look.PALETTE[0], "s", 0.14),
+    "change": (look.PALETTE[1], "D", 0.0),
+}
+"""Colour, marker and vertical shift of each wave."""
+
+
+def survey_figure(table: pd.DataFrame, asks: Mapping[str, str], *, width: float = look.WIDE) -> Figure:
+    """Return answers to closed questions before and after a run, and their change with intervals.
+
+    It has two panels for each question, so it takes no `ax`.
+
+    Args:
+        table: The table of a survey, with columns `question`, `option`, `wave`, `n`, `mean`, `low`, `high`; not empty.
+        asks: Wording of each question, for titles.
+        width: Width of the figure in centimetres.
+    """
+    narrow, questions = look.is_narrow(width), dict(list(table.groupby("question", sort=False)))
+    titles = [_title(rows, asks.get(str(name), str(name)), width) for name, rows in questions.items()]
+    heights = [
+        0.8 + 0.75 * rows["option"].nunique() + 0.36 * title.count("\n")
+        for rows, title in zip(questions.values(), titles, strict=True)
+    ]
+    figure = look.new_figure(width, sum(heights) + 2.8)
+    grid = figure.subplots(len(heights), 2, squeeze=False, width_ratios=[2, 1], height_ratios=heights)
+    for (shares, changes), rows, title in zip(grid, questions.values(), titles, strict=True):
+        _draw_question(shares, changes, rows, 15 if narrow else 28)
+        look.tidy(shares, title, grid="x")
+        look.tidy(changes, grid="x")
+    grid[-1][0].set_xlabel("mean probability")
+    grid[-1][1].set_xlabel("change, points")
+    entries = [artist for axes in grid[0] for artist in axes.get_legend_handles_labels()[0]]
+    look.figure_legend(figure, entries, loc="outside upper left", ncols=2 if narrow else 4)
+    means = "Mean probabilities of options over the n agents that answered, before and after the run"
+    bars = "bars: 95 % intervals (Student's, over agents; of changes, after - before, paired)."
+    look.write_caption(figure, f"{means}; {bars}", width)
+    return figure
+
+
+def _title(rows: pd.DataFrame, question: str, width: float) -> str:
+    """Return the title of a question, with the number of answers."""
+    n = ", ".join(f"{rows.loc[rows['wave'] == wave, 'n'].max():,} {wave}" for wave in ("before", "after"))
+    return f"{fill(question, look.letters(0.72 * width, look.TEXT))}\nn = {n}"
+
+
+def _draw_question(shares: Axes, changes: Axes, rows: pd.DataFrame, label_letters: int) -> None:
+    """Draw the mean answers to one question with intervals, and their change; options without answers are left out."""
+    options = list(rows["option"].unique())
+    for wave, (color, marker, shift) in _WAVES.items():
+        answered = rows[(rows["wave"] == wave) & (rows["n"] > 0)]
+        places = [options.index(option) + shift for option in answered["option"]]
+        reach = [answered["mean"] - answered["low"], answered["high"] - answered["mean"]]
+        axes = changes if wave == "change" else shares
+        style: dict[str, Any] = {"fmt": marker, "color": color, "ms": 4, "lw": 1.2, "capsize": 2, "label": wave}
+        axes.errorbar(answered["mean"], places, xerr=reach, **style)
+    shares.axvline(1 / len(options), color=look.GREY, lw=0.8, ls="--", label="all options alike")
+    changes.axvline(0, color=look.GREY, lw=0.8, ls="--")
+    labels = look.short_labels(list(map(str, options)), label_letters, 2)
+    for axes, names, n_ticks in ((shares, labels, 4), (changes, [""] * len(options), 3)):
+        axes.set_yticks(range(len(options)), names, parse_math=False)
+        axes.set_ylim(len(options) - 0.5, -0.5)
+        axes.xaxis.set_major_locator(MaxNLocator(n_ticks))
+    shares.set_xlim(left=0)
+    look.percent_ticks(shares.xaxis)
+    changes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{100 * value:.3g}"))
+
+
+def draw_survey(folder: str | Path, table: pd.DataFrame, asks: Mapping[str, str]) -> list[Path]:
+    """Draw survey.png into a survey's folder, and return its path; no path if no closed question was asked."""
+    return [] if table.empty else [save(survey_figure(table, asks), Path(folder) / "survey.png")]

@@ -1,0 +1,233 @@
+"""Outcomes of runs: compared between feeds or other conditions, and their inequality between agents."""
+
+from collections.abc import Callable, Mapping, Sequence
+from textwrap import fill
+from typing import Any, Final, Literal
+
+import numpy as np
+import numpy.typing as npt
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from prism_mesa.errors import ConfigError, DataError, counted
+from prism_mesa.runs.measures import gini
+from prism_mesa.studies.measures.curves import SHARES, lorenz
+from prism_mesa.studies.statistics.significance import interval
+from prism_mesa.view.plots import style as look
+from prism_mesa.view.plots.rounds import draw_band, range_band, seeds_note
+from prism_mesa.view.plots.sources import ENGAGEMENTS, Drawable, Group, RunTables, to_groups
+
+type Floats = npt.NDArray[np.float64]
+type Values = Sequence[Mapping[int, float]]
+"""An outcome by seed, for each group."""
+
+
+def feeds_figure(
+    of: Drawable, *, outcome: str | None = None, ax: Axes | None = None, width: float = look.WIDE
+) -> Figure:
+    """Return outcomes under several feeds or other conditions, and paired differences by seed.
+
+    Each row is an outcome. The left panel shows the runs of each condition, joined by seed. The right panel shows
+    the difference of each condition from the first by seed, with the mean and its paired 95 % interval.
+
+    Args:
+        of: Several groups of runs by label, such as ``{"chronological": runs, "x_algo": runs}``, or a study's result.
+        outcome: The only outcome to draw, a key of `OUTCOMES`.
+        ax: Axes to draw the differences of one outcome into; None: a new figure.
+        width: Width of a new figure in centimetres.
+
+    Raises:
+        DataError: If there is only one group, or no outcome that all runs have.
+        ConfigError: If there is no such outcome, or you pass `ax` without `outcome`.
+    """
+    groups = to_groups(of)
+    if outcome is not None:
+        look.check_choice("feeds", "outcome", outcome, OUTCOMES)
+    if ax is not None and outcome is None:
+        raise ConfigError("feeds: several outcomes have a row each: name one (outcome=...), or give no ax")
+    if len(groups) < 2:
+        raise DataError("feeds: give at least two groups of runs by label, or a study with several conditions")
+    outcomes = _measured(groups, [outcome] if outcome else list(OUTCOMES))
+    labels = [group.label for group in groups]
+    if ax is not None:
+        [(name, values)] = outcomes.items()
+        panel = look.open_panel(ax, width, f"{name}, less {labels[0]}")
+        _draw_differences(panel.axes, values, look.short_labels(labels, 22, 2))
+        panel.caption(_caption(labels[0], outcomes))
+        return panel.figure
+    narrow = look.is_narrow(width)
+    figure = look.new_figure(width, (1.7 + 0.4 * len(groups)) * len(outcomes) + 2.4)
+    grid = figure.subplots(len(outcomes), 2, squeeze=False)
+    names = look.short_labels(labels, 14 if narrow else 22, 2)
+    for (left, right), (name, values) in zip(grid, outcomes.items(), strict=True):
+        _draw_runs(left, values, names)
+        _draw_differences(right, values, [""] * len(names))
+        for axes, title in ((left, fill(name, 22 if narrow else 60)), (right, "")):
+            look.tidy(axes, title, grid="x")
+            axes.xaxis.set_major_locator(MaxNLocator(3 if narrow else 5))
+    [base] = look.short_labels([f"less {labels[0]}"], 20 if narrow else 50)
+    grid[0][1].set_title(base, loc="right", fontsize=look.TEXT)
+    look.write_caption(figure, _caption(labels[0], outcomes), width)
+    return figure
+
+
+def _measured(groups: Sequence[Group], names: Sequence[str]) -> dict[str, Values]:
+    """Return the outcomes that the tables of all runs can give."""
+    outcomes: dict[str, Values] = {}
+    for name in names:
+        table, measure = OUTCOMES[name]
+        if all(group.has(table) for group in groups):
+            values = [{run.seed: measure(run) for run in group.runs} for group in groups]
+            if np.isfinite([value for by_seed in values for value in by_seed.values()]).any():
+                outcomes[name] = values
+    if not outcomes:
+        missing = f"its tables do not give {' or '.join(names)}"
+        raise DataError(f"{groups[0].runs[0].name}: {missing}: nothing to compare")
+    return outcomes
+
+
+def _caption(base: str, outcomes: Mapping[str, Values]) -> str:
+    """Return a caption with the number of pairs."""
+    least = min(_paired(first, other)[0].size for first, *others in outcomes.values() for other in others)
+    seeds = f"n = {counted(least, 'pair')} of runs with the same seed"
+    bars = "bars: the mean and its 95 % interval, paired by seed" if least > 1 else "one pair has no interval"
+    differences = f"differences are each condition less {base}, {seeds}; {bars}"
+    return f"Each mark is a run, or a difference of two; lines join runs of the same seed; {differences}."
+
+
+def _paired(base: Mapping[int, float], other: Mapping[int, float]) -> tuple[Floats, Floats]:
+    """Return the values of both sides for their common seeds."""
+    seeds = [seed for seed in base if seed in other and np.isfinite([base[seed], other[seed]]).all()]
+    return np.array([base[seed] for seed in seeds]), np.array([other[seed] for seed in seeds])
+
+
+def _draw_row(axes: Axes, values: Floats, place: int, shift: float, **style: Any) -> None:
+    """Draw values as a row of a group's marks."""
+    marker, color = look.series_marker(place), look.series_color(place)
+    axes.plot(values, np.full(len(values), place + shift), marker, color=color, ls="", **style)
+
+
+def _draw_runs(axes: Axes, values: Values, names: Sequence[str]) -> None:
+    """Draw the runs of each group as a row of marks, joined by seed."""
+    for seed in dict.fromkeys(seed for by_seed in values for seed in by_seed):
+        points = [(by_seed[seed], place) for place, by_seed in enumerate(values) if seed in by_seed]
+        axes.plot(*np.array(points).T, color=look.GREY, lw=0.5, alpha=0.6, zorder=1)
+    for place, by_seed in enumerate(values):
+        _draw_row(axes, np.array([*by_seed.values()]), place, 0, ms=3.5, alpha=0.8, zorder=2)
+    axes.set_yticks(range(len(names)), names, parse_math=False)
+    axes.set_ylim(len(names) - 0.5, -0.5)
+
+
+def _draw_differences(axes: Axes, values: Values, names: Sequence[str]) -> None:
+    """Draw the difference of each group from the first by seed, with the mean and its interval."""
+    axes.axvline(0, color=look.GREY, lw=0.8, ls=":")
+    for place, other in enumerate(values[1:], 1):
+        left, right = _paired(values[0], other)
+        differences = right - left
+        _draw_row(axes, differences, place, -0.17, ms=3, alpha=0.7)
+        if len(differences):
+            low, high = interval(differences[:, None], np.maximum(np.abs(left), np.abs(right)).max(initial=0.0))
+            axes.plot([low[0], high[0]], [place + 0.17] * 2, color=look.INK, lw=1.6, solid_capstyle="butt")
+            axes.plot([differences.mean()], [place + 0.17], "D", color=look.INK, ms=4)
+    axes.set_yticks(range(1, len(names)), names[1:], parse_math=False)
+    axes.set_ylim(len(names) - 0.5, -0.5)
+
+
+def _engagement_rate(run: RunTables) -> float:
+    sums = run.table("rounds", ["impressions", *ENGAGEMENTS]).sum()
+    return float(sums[ENGAGEMENTS].sum() / sums["impressions"]) if sums["impressions"] else np.nan
+
+
+def _impression_rate(run: RunTables) -> float:
+    rounds = run.table("rounds", ["impressions"])["impressions"]
+    n = run.n_agents * len(rounds)  # 0 for a run of a study that keeps only measures
+    return float(rounds.sum()) / n if n else np.nan
+
+
+def _mean_cascade(run: RunTables) -> float:
+    trees = run.table("cascades", ["size", "kind"])
+    return float(trees.loc[trees["kind"] == "post", "size"].mean())
+
+
+def _impression_gini(run: RunTables) -> float:
+    posts = run.table("posts", ["kind", "impressions"])
+    return float(gini(posts.loc[posts["kind"] == "post", "impressions"].to_numpy(np.float64)))
+
+
+OUTCOMES: Final[Mapping[str, tuple[str, Callable[[RunTables], float]]]] = {
+    "impressions per agent and round": ("rounds", _impression_rate),
+    "engagements per impression": ("rounds", _engagement_rate),
+    "mean size of cascades, posts": ("cascades", _mean_cascade),
+    "Gini between posts, of their impressions": ("posts", _impression_gini),
+}
+"""Outcomes: the table that they need, and the function that measures them."""
+
+
+type Shared = Literal["impressions", "engagements", "followers", "activity"]
+
+_MEANINGS: Final = {
+    "impressions": "impressions of what each agent wrote",
+    "engagements": "likes, replies and reshares of what each agent wrote",
+    "followers": "followers of each agent",
+    "activity": "posts, likes, replies and reshares of each agent",
+}
+
+
+def lorenz_figure(
+    of: Drawable, *, what: Shared = "impressions", ax: Axes | None = None, width: float = look.WIDE
+) -> Figure:
+    """Return a Lorenz curve (Lorenz 1905), from the agents with least to those with most, and its Gini coefficient.
+
+    Args:
+        of: As for `states_figure`.
+        what: ``impressions`` or ``engagements`` that each agent's posts received, ``followers``, or ``activity``:
+            the posts, likes, replies and reshares that it made.
+        ax: Axes to draw into; None for a new figure.
+        width: Width of a new figure in centimetres.
+
+    Raises:
+        DataError: If there is nothing to draw.
+        ConfigError: If `what` is none of these.
+    """
+    look.check_choice("lorenz", "what", what, _MEANINGS)
+    groups = to_groups(of)
+    panel = look.open_panel(ax, width, f"Inequality of {what}", height=min(width, 10.0) + 1.2)
+    axes, sizes = panel.axes, set[int]()
+    names = look.short_labels([group.label for group in groups], look.letters(panel.width) // 2 - 14)
+    for place, (group, name) in enumerate(zip(groups, names, strict=True)):
+        amounts = [_amounts(run, what) for run in group.runs]
+        sizes |= {len(amount) for amount in amounts}
+        if not any(amount.sum() for amount in amounts):
+            raise DataError(f"{group.runs[0].name}: there are no {_MEANINGS[what]}: nothing to draw")
+        band = range_band(SHARES, [lorenz(amount) for amount in amounts if amount.sum()])
+        label = f"{name and f'{name}: '}Gini {float(np.mean([gini(amount) for amount in amounts])):.2f}"
+        draw_band(axes, band, color=look.series_color(place), label=label, ls=look.series_dashes(place))
+    axes.plot([0, 1], [0, 1], color=look.GREY, lw=0.8, ls=":", label="all equal: Gini 0")
+    whole = "activity" if what == "activity" else f"all {what}"
+    axes.set(xlim=(0, 1), ylim=(0, 1), xlabel="share of agents, lowest first", ylabel=f"their share of {whole}")
+    look.percent_ticks(axes.xaxis, axes.yaxis)
+    look.axes_legend(axes, loc="upper left")
+    n = " to ".join(f"{size:,}" for size in dict.fromkeys([min(sizes), max(sizes)]))
+    seeds = seeds_note(groups, band="from the lowest to the highest seed")
+    panel.caption(f"{_MEANINGS[what].capitalize()}: n = {n} agents.{seeds}", of)
+    return panel.figure
+
+
+def _amounts(run: RunTables, what: Shared) -> Floats:
+    """Return an amount for each agent, shape (agents,); engagements count at roots, so copies have none."""
+    agents = run.table("agents", ["agent", "followers"] if what == "followers" else ["agent"])
+    if what == "followers":
+        return np.asarray(agents["followers"], np.float64)
+    if what == "activity":
+        posts = run.table("posts", ["author", "kind"])
+        done = run.counts("engagements", ["agent"])
+        posted = posts.loc[posts["kind"] == "post", "author"]
+        authors, counts = [*posted, *done["agent"]], [*([1] * len(posted)), *done["n"]]
+    else:
+        columns = ENGAGEMENTS if what == "engagements" else [what]
+        posts = run.table("posts", ["author", *columns])
+        authors, counts = posts["author"].tolist(), posts[columns].sum(axis=1).tolist()
+    if authors and not 0 <= min(authors) <= max(authors) < len(agents):
+        raise DataError(f"{run.name}: a table names agents that table 'agents' lacks: it is damaged")
+    return np.bincount(np.array(authors, np.int64), counts, minlength=len(agents)).astype(np.float64)

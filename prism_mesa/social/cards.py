@@ -1,4 +1,4 @@
-"""Agents and models as a notebook shows them."""
+"""Cards of agents and models in notebooks."""
 
 from typing import Any, Final
 
@@ -8,20 +8,18 @@ from prism_mesa.statechart import STATE_COLORS
 
 _POSTS: Final = 8
 """Posts of a feed that are shown."""
-_LEAST: Final = 0.005
-"""Shares from which on a state is named."""
-_TOTALS: Final = {
-    **{what: what for what in ("posts", "impressions", "likes", "replies", "reshares")},
-    "open": "open choices",
-}
+_MIN_SHARE: Final = 0.005
+"""The smallest share for which a state is named."""
+_TOTALS: Final = ("posts", "impressions", "likes", "replies", "reshares", "open")
 
 
-def _author(post: Post) -> str:
-    return post.author_name if post.kind == "post" else f"{post.author_name} ({post.kind})"
+def _post_row(post: Post) -> tuple[object, ...]:
+    author = post.author_name if post.kind == "post" else f"{post.author_name} ({post.kind})"
+    return post.post_id, author, f"{post.utility:.2f}", post.likes + post.replies + post.reshares, post.text
 
 
 class AgentCard:
-    """How a notebook shows an agent."""
+    """Shows an agent in a notebook."""
 
     @shown_or_plain
     def _repr_html_(self: Any) -> str:
@@ -37,32 +35,26 @@ class AgentCard:
             "engages by": shares,
         }
         feed = self.feed
-        rows = [
-            (post.post_id, _author(post), f"{post.utility:.2f}", post.likes + post.replies + post.reshares, post.text)
-            for post in feed[:_POSTS]
-        ]
-        table = table_of(("post", "by", "utility", "engagements", "text"), rows)
-        unread = fold_of(f"feed: {len(feed)} unread", table) if rows else "nothing unread in its feed"
-        away = "" if not self.has_left else ", not there"
+        table = table_of(("post", "by", "utility", "engagements", "text"), map(_post_row, feed[:_POSTS]))
+        unread = fold_of(f"feed: {len(feed)} unread", table) if feed else "nothing unread in its feed"
+        away = ", not there" if self.has_left else ""
         return card_of("agent", self.name, facts_of(facts), unread, about=f"row {self.row}, id {self.agent_id}{away}")
 
 
 class ModelCard:
-    """How a notebook shows a model."""
+    """Shows a model in a notebook."""
 
     @shown_or_plain
     def _repr_html_(self: Any) -> str:
         params, row, totals = self.params, self.round_row, self.totals
         shares = [(state.value, color, row.get(f"share_{state.value}", 0.0)) for state, color in STATE_COLORS.items()]
-        active = ", ".join(f"{name} {share:.1%}" for name, _, share in shares if share >= _LEAST)
+        active = ", ".join(f"{name} {share:.1%}" for name, _, share in shares if share >= _MIN_SHARE)
         last = (bar_of(shares), note_of(f"agent-ticks of round {self.round}: {active}")) if row else ()
         facts = {
             "feed": params.feed.ranking,
             "follows": f"{self.network.n_edges:,}, {params.network.kind}, {params.network.dynamics}",
             "decided by": self.reasoner.label,
-            "so far": ", ".join(f"{totals[what]:,} {label}" for what, label in _TOTALS.items())
-            if row
-            else "no round has been run",
+            "so far": ", ".join(f"{totals[name]:,} {name}" for name in _TOTALS) + " choices" if row else "no round yet",
         }
         about = f"{int(self.population.present.sum()):,} agents, seed {params.seed}"
         return card_of("model", f"{self.round + 1} of {params.rounds} rounds", *last, facts_of(facts), about=about)

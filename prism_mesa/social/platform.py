@@ -1,7 +1,7 @@
-"""`Platform`: everything that a round reads and writes. It knows neither Mesa nor agent objects.
+"""`Platform`: everything that a round reads and writes, without Mesa or agent objects.
 
-`round` and `content` work on it, `start_platform` makes one, `round.run_round` runs a round. A copy (`copy.deepcopy`)
-is a branch that continues like the original.
+`start_platform` makes one, and `round.run_round` runs a round. A copy (`copy.deepcopy`) is a branch that continues like
+the original.
 """
 
 from collections import Counter, deque
@@ -48,16 +48,16 @@ if TYPE_CHECKING:
     from prism_mesa.llm import LLMClient
 
 type Writer = LLMClient | None
-"""Who writes texts, if anyone does."""
+"""The LLM that writes texts, if any."""
 _POSTS_EACH: Final = 4
-"""Posts of each agent for which there is room from the beginning."""
+"""Posts per agent for which there is room at the start."""
 
 
 class Platform(Restorable):
     """The state of a simulated platform.
 
     Attributes:
-        params: All parameters in this round; `configured` are those of the run.
+        params: The parameters of this round; `configured` are those of the run.
         streams: Keyed random draws.
         chart: The chart of all agents; `tables` are made from it.
         reasoner: The reasoner that answers open choices.
@@ -65,8 +65,8 @@ class Platform(Restorable):
         writer: The LLM that writes texts, if any.
         recorder: The recorder, if any.
         population: The agents, as columns.
-        network: Who follows whom now. `first_network` is that of the start, and `drawn_network` includes the agents who
-            still wait to join.
+        network: The current follows; `first_network` has those of the start, and `drawn_network` also those of agents
+            that wait to join.
         first_agents: Checksums of the agents' columns at the start.
         attributes: The attributes that the configuration declares.
         topics: Topic vectors of texts.
@@ -82,7 +82,7 @@ class Platform(Restorable):
         met: With `feed.repeats`, the roots of these posts, once for each time.
         engagements: Likes and reshares so far.
         group_counts: Impressions and engagements by groups of agents, for bridging feeds.
-        relations: Who has muted, blocked or reported whom.
+        relations: Mutes, blocks and reports.
         opinions: Stances before the first round, and your rule of influence.
         liked: Row -> the last likes by a tool: (round, tick, post).
         notebook: Notes that agents keep.
@@ -92,16 +92,16 @@ class Platform(Restorable):
         round: The round that runs or ran last, from 0; -1 before the first.
         tick: 0 opens the round; ``params.ticks_per_round + 1`` closes it.
         first_of_round: The first post that this round added.
-        events: What happened and is not committed yet.
+        events: Events that are not committed yet.
         pending: Agents that wait for an LLM's answer.
         leaving: Rows of agents removed since the last round opened, in order.
         counts: Numbers of this round; `totals` are those of the run.
-        sources: Open choices by who answered.
+        sources: Open choices by the source of the answer.
         written: Texts by how the LLM wrote them.
         tick_counts: Agents in each state at the end of each tick of this round, shape (ticks, states).
         agent_ticks: Their sums over the run, shape (states,).
         row_by_row_guards: Guards that were evaluated agent by agent.
-        notes: What users should know about how their input was read.
+        notes: Notes on how the input was read.
     """
 
     changes = (
@@ -159,7 +159,7 @@ class Platform(Restorable):
         self.row_by_row_guards: set[str] = set()
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        """Return a branch: it has no recorder, and makes its agents as objects anew."""
+        """Return a branch, without a recorder and with new agent objects."""
         branch = type(self).__new__(type(self))
         memo[id(self)] = branch
         state = vars(self) | {"recorder": None}
@@ -168,7 +168,7 @@ class Platform(Restorable):
         return branch
 
     def snapshot(self) -> dict[str, Plain]:
-        """Return what the rounds so far have changed, between two rounds; of the LLM what it has spent."""
+        """Return what the rounds so far have changed, and what LLMs have spent; call it between two rounds."""
         state, unchanged = super().snapshot(), self._unchanged()
         state["population"] = {key: column for key, column in state["population"].items() if key not in unchanged}
         return state | {
@@ -199,13 +199,13 @@ class Platform(Restorable):
             DataError: If the snapshot is of another platform.
         """
         if kept["first_network"] != self.drawn_network.checksum:
-            raise DataError("the network is not that of the run: has network.edges changed since?")
+            raise DataError("the network differs from the run's: has network.edges changed since?")
         if kept["first_agents"] != self.first_agents:
-            raise DataError("the agents are not those of the run: has agents.profiles changed since?")
+            raise DataError("the agents differ from the run's: has agents.profiles changed since?")
         if kept["sizes"] != self._sizes():
-            raise DataError("ticks_per_round and statechart.max_history_depth are not those of the run")
+            raise DataError("ticks_per_round or statechart.max_history_depth differs from the run's")
         if not kept["population"].keys() | self._unchanged() >= {*WHO_THEY_ARE}:
-            raise DataError("the agents are not those of the run: they were changed before its first round")
+            raise DataError("the agents differ from the run's: they were changed before its first round")
         notes = self.notes
         super().restore(kept)
         self.notes += tuple(note for note in notes if note not in self.notes)  # settings that begin later
@@ -218,11 +218,11 @@ class Platform(Restorable):
             restore_object(asked, spent)
 
     def _asked(self) -> tuple[AnyReasoner | Writer, ...]:
-        """Return the reasoner and the writer, None where nothing of them changes."""
-        from prism_mesa.reasoner import DistilledReasoner  # not needed without saving
+        """Return the reasoner and the writer; None for those without state."""
+        from prism_mesa.reasoner import DistilledReasoner  # slow to import
 
-        unchanging = (NoneType, RuleReasoner, DistilledReasoner)
-        return tuple(None if type(asked) in unchanging else asked for asked in (self.reasoner, self.writer))
+        stateless = (NoneType, RuleReasoner, DistilledReasoner)
+        return tuple(None if type(asked) in stateless else asked for asked in (self.reasoner, self.writer))
 
     @one_line
     def __repr__(self) -> str:
@@ -230,7 +230,7 @@ class Platform(Restorable):
 
     @property
     def standing(self) -> str:
-        """Agents, rounds, seed and reasoner, for users."""
+        """Number of agents, round, seed and reasoner as text."""
         agents, done = int(self.population.present.sum()), f"round {self.round + 1} of {self.params.rounds}"
         return f"{counted(agents, 'agent')}, {done}, seed {self.params.seed}, decided by {self.reasoner.label}"
 
@@ -239,7 +239,7 @@ class Platform(Restorable):
         self.chart, self.tables = chart, WalkTables(chart, self.attributes.known)
 
     def begin_events(self) -> None:
-        """Reuse the memory of events. Events that are not committed yet are copied first."""
+        """Copy events that are not committed yet, and reuse the memory of events."""
         for noted in (self.events.impressions, self.events.engagements, self.events.moves):
             noted[:] = [tuple(map(np.copy, part)) for part in noted]
         self.walk_buffers.begin_round()

@@ -197,7 +197,7 @@ def test_declarations_that_contradict_themselves_are_refused_in_one_line(attribu
     ],
 )
 def test_a_name_that_is_taken_is_refused(name, of):
-    with pytest.raises(ConfigError, match=f"attributes: {name}: {of}s have something of that name"):
+    with pytest.raises(ConfigError, match=f"attributes: {name}: {of}s already have a field of that name"):
         SocialModel(world({name: {"of": of, "range": [0, 1]}}))
 
 

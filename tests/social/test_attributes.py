@@ -144,11 +144,11 @@ def test_a_function_of_ones_own_gives_them():
 @pytest.mark.parametrize(
     ("function", "said"),
     [
-        ("too_short", "too_short: gave 79 values for 80 rows"),
-        ("no_number", "no_number: gave nan is not a number in -1..1"),
+        ("too_short", "too_short: wrong return value: 79 values for 80 rows"),
+        ("no_number", "no_number: wrong return value: nan is not a number in -1..1"),
         ("writes", "writes: raised ValueError: assignment destination is read-only"),
-        ("another_each_time", "another_each_time: gave other values for the same rows"),
-        ("not_there", "not_there: is no function"),
+        ("another_each_time", "another_each_time: a second call with the same rows returned other"),
+        ("not_there", "not_there: is not a function"),
     ],
 )
 def test_a_function_that_cannot_be_used_is_refused_in_one_line(function, said):
@@ -227,8 +227,8 @@ def test_files_give_them_and_what_they_leave_blank_is_drawn_and_said(tmp_path):
     assert {row[2] for row in found if row[0] != "the sea is far"} == {1, 9}
     assert len({row[2] for row in found if row[0] == "the sea is far"}) > 3
     told = "; ".join(model.platform.notes)
-    assert "attributes.party: agents.profiles has none for 79 agents: drawn" in told
-    assert "attributes.veracity: posts.file has none for 1 text: drawn" in told
+    assert "attributes.party: agents.profiles: drawn for 79 agents without a value" in told
+    assert "attributes.veracity: posts.file: drawn for 1 text without a value" in told
 
 
 @pytest.mark.parametrize(

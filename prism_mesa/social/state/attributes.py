@@ -116,10 +116,13 @@ class Attribute:
         if self.texts or column.dtype.kind not in "biuf" or (column.dtype.kind == "b") != self.is_truth:
             return np.array([self.number(value) for value in column.tolist()], np.float64)
         numbers = column.astype(np.float64)
-        fine = np.isin(numbers, self.kept) if self.values else (numbers >= self.low) & (numbers <= self.high)
-        for bad in numbers[~fine]:
+        for bad in numbers[~self.allows(numbers)]:
             raise ValueError(f"{bad:g} is not {self.allowed}")
         return numbers
+
+    def allows(self, numbers: Floats) -> npt.NDArray[np.bool_]:
+        """Return which numbers are values of the attribute."""
+        return np.isin(numbers, self.kept) if self.values else (numbers >= self.low) & (numbers <= self.high)
 
     def column(self, kept: Floats) -> Any:
         """Return the values of several rows as guards read them."""

@@ -1,4 +1,4 @@
-"""The drawn world of a run, kept so that another process need not draw it again."""
+"""The drawn world of a run, kept for other processes."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,10 +13,10 @@ from prism_mesa.social.state.network import FollowNetwork
 from prism_mesa.social.state.population import WHO_THEY_ARE, Population
 
 KEPT: Final = tuple(name for name in WHO_THEY_ARE if name != "attributes")
-"""Columns of a population that are kept; attributes may come from a user's function, which is called again."""
+"""Columns of a population that are kept; attributes, perhaps of a user's function, are computed again."""
 
 DEAR: Final = 16_000_000
-"""Follows of a network from which on a world is kept: about two CPU seconds of drawing it."""
+"""Follows from which on a world is kept; drawing them takes about two CPU seconds."""
 
 
 @dataclass(frozen=True)
@@ -28,13 +28,7 @@ class KeptWorld:
 
 
 def world_to_keep(params: SocialParams, network: FollowNetwork, people: Population) -> dict[str, Plain] | None:
-    """Return a world as plain data; None if drawing it again is quick, or parts of it are read from files.
-
-    Args:
-        params: Its parameters.
-        network: The network at the beginning.
-        people: The agents, unchanged since the beginning.
-    """
+    """Return a world at its start as plain data; None if it is quick to draw, or partly read from files."""
     is_read = (params.network.edges, params.agents.profiles, params.posts.file) != (None, None, None)
     if is_read or network.n_edges < DEAR or network.dropped or network.notes:
         return None
@@ -42,7 +36,7 @@ def world_to_keep(params: SocialParams, network: FollowNetwork, people: Populati
 
 
 def kept_world(kept: Mapping[str, Plain]) -> KeptWorld:
-    """Return the world that `world_to_keep` gave; restoring a snapshot checks that it is the run's."""
+    """Return the world of a `world_to_keep`; restoring a snapshot checks that it belongs to the run."""
     network = FollowNetwork(np.zeros(1, np.int64), np.zeros(0, np.int32))
     network.restore(kept["network"])
     return KeptWorld(network, {name: restored(column) for name, column in kept["agents"].items()})

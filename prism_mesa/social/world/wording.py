@@ -1,4 +1,4 @@
-"""Other words for the texts of PRISM's corpus: an opening with the subject, and a remark."""
+"""Other wordings of PRISM's corpus: an opening with the subject, and a remark."""
 
 import json
 from functools import cache, lru_cache
@@ -11,7 +11,7 @@ _STEPS: Final = (397, 443, 509, 569, 613, 673, 733, 787, 853, 907, 971, 1039)  #
 
 @lru_cache(maxsize=1 << 16)
 def reworded(subject: str, topic: str, number: int) -> str:
-    """Return other words about a subject, different for each number until all pairs are used."""
+    """Return a text about a subject, different for each number until all pairs are used."""
     openings, remarks = wordings()
     n = len(openings) * len(remarks[topic])
     begin = crc32(subject.encode())
@@ -22,6 +22,6 @@ def reworded(subject: str, topic: str, number: int) -> str:
 
 @cache
 def wordings() -> tuple[list[str], dict[str, list[str]]]:
-    """Return openings with a place for a subject, and the remarks that may follow, by topic."""
+    """Return openings with a place for a subject, and remarks by topic."""
     parts = json.loads((resources.files("prism_mesa.social.world") / "wordings.json").read_bytes())
     return parts["openings"], parts["remarks"]

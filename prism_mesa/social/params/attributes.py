@@ -158,11 +158,7 @@ def check_attributes(attributes: Mapping[str, AttributeParams]) -> None:
 
 
 def check_model_by(reasoner: ReasonerParams, attributes: Mapping[str, AttributeParams]) -> None:
-    """Check that the keys of `model` are the values of the attribute `model_by`.
-
-    Raises:
-        ConfigError: If they are not.
-    """
+    """Check that the keys of `model` are the values of the attribute `model_by`; raise ConfigError if they are not."""
     if reasoner.model_by is None or not isinstance(model := reasoner.model, dict):
         return
     by = attributes.get(reasoner.model_by)

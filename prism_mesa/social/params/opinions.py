@@ -52,11 +52,7 @@ class OpinionsParams(Params):
 
 
 def check_opinions(opinions: OpinionsParams, attributes: Mapping[str, AttributeParams]) -> None:
-    """Check that the named attributes exist and have a range.
-
-    Raises:
-        ValueError: If not.
-    """
+    """Check that the named attributes exist and have a range; raise ValueError if not."""
     for key, name, owner in (("of", opinions.of, "agent"), ("by", opinions.by, "post")):
         known = [other for other, params in attributes.items() if params.of == owner and params.range is not None]
         if name is not None and name not in known:

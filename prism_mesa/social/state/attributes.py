@@ -83,11 +83,7 @@ class Attribute:
         return bool(kept) if self.is_truth else int(kept) if self.kind == "int" else float(kept)
 
     def number(self, value: object) -> float:
-        """Return the number that stands for a value.
-
-        Raises:
-            ValueError: If the attribute does not have the value.
-        """
+        """Return the number that stands for a value; raise ValueError if the attribute does not have the value."""
         if isinstance(value, np.generic):
             value = value.item()
         if self.texts:

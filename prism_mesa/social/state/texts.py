@@ -40,11 +40,7 @@ class Texts(Restorable):
         return written | {"vectors": self.vectors[self._n :], "corpus": self._checksum()}
 
     def restore(self, kept: Mapping[str, Plain]) -> None:
-        """Restore a snapshot over the same corpus.
-
-        Raises:
-            DataError: If it is another corpus.
-        """
+        """Restore a snapshot over the same corpus; raise DataError if it is another corpus."""
         if kept["corpus"] != self._checksum():
             raise DataError("the texts are not those of the run: has posts.file, or the embedder, changed since?")
         new, self._about, self._shows = kept["texts"], restored(kept["about"]), restored(kept["shows"])

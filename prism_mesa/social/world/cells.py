@@ -108,11 +108,7 @@ def _plain(column: pa.ChunkedArray, name: str, what: str) -> pa.ChunkedArray:
 
 
 def parse_texts(column: pa.ChunkedArray, name: str) -> list[str]:
-    """Return cells as stripped texts, empty for blank cells.
-
-    Raises:
-        ValueError: If they hold nested values.
-    """
+    """Return cells as stripped texts, empty for blank cells; raise ValueError if they hold nested values."""
     plain = _plain(column, name, "texts")
     return ["" if text is None or text != text else str(text).strip() for text in plain.to_pylist()]
 

@@ -178,11 +178,7 @@ def _without_headers(table: pa.Table) -> tuple[pa.Table, int]:
 
 @contextmanager
 def naming_file(path: str | Path, key: str) -> Iterator[None]:
-    """Turn errors of reading a file into one line that names it.
-
-    Raises:
-        DataError: In place of the error.
-    """
+    """Turn errors of reading a file into one line that names it; raise DataError in place of the error."""
     where = f"{key}: {shortened(str(path), _CHARACTERS_SHOWN)}"
     try:
         yield

@@ -16,13 +16,13 @@ from prism_mesa.social.cards import ModelCard
 from prism_mesa.social.chart_checks import GuardWarnings, require_agent_fields
 from prism_mesa.social.mesa_agents import PopulationModel
 from prism_mesa.social.params import SocialParams
-from prism_mesa.social.protocols import RoundRecorder
+from prism_mesa.social.platform import RoundRecorder
+from prism_mesa.social.round.choices import shortfall
 from prism_mesa.social.round.collect import ROUND_FIELDS, SHARE_FIELDS, TICK_FIELDS
 from prism_mesa.social.round.run_round import run_round
-from prism_mesa.social.round.shortfalls import shortfall
 from prism_mesa.social.start import change_chart, start_platform, warn
 from prism_mesa.social.state.outcomes import OUTCOME_FIELDS
-from prism_mesa.social.world.kept import KeptWorld
+from prism_mesa.social.world.build import KeptWorld
 from prism_mesa.statechart import Statechart
 
 

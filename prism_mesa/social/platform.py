@@ -5,15 +5,16 @@ the original.
 """
 
 from collections import Counter, deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from types import NoneType
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 from prism_mesa.deliberation import Notebook
 from prism_mesa.domain import Post
@@ -22,7 +23,6 @@ from prism_mesa.kernels.utility import Tastes, TasteTables, utilities
 from prism_mesa.reasoner import AnyReasoner, RuleReasoner
 from prism_mesa.snapshot import Plain, Restorable, restore_object, state_of
 from prism_mesa.social.params import SocialParams
-from prism_mesa.social.protocols import RoundRecorder, Scripts
 from prism_mesa.social.round.feeds import Depths
 from prism_mesa.social.round.walk_tables import WalkBufferPool, WalkTables
 from prism_mesa.social.state.events import Clock, Engagements, Events, PendingAnswers
@@ -35,11 +35,10 @@ from prism_mesa.social.state.outcomes import Outcomes
 from prism_mesa.social.state.population import NO_POST, WHO_THEY_ARE, History, Rows
 from prism_mesa.social.state.posts import Posts, matches, relevance_of
 from prism_mesa.social.state.relations import Relations
-from prism_mesa.social.state.sampling import recorded_agents
+from prism_mesa.social.state.sampling import Recorded
 from prism_mesa.social.state.topics import UNIT_LENGTH
 from prism_mesa.social.world.archetypes import make_archetypes
-from prism_mesa.social.world.build import StartingWorld
-from prism_mesa.social.world.kept import KEPT, world_to_keep
+from prism_mesa.social.world.build import KEPT, StartingWorld, world_to_keep
 from prism_mesa.social.world.llms import assign_llms
 from prism_mesa.statechart import STATES, Statechart
 from prism_mesa.streams import Streams
@@ -51,6 +50,43 @@ type Writer = LLMClient | None
 """The LLM that writes texts, if any."""
 _POSTS_EACH: Final = 4
 """Posts per agent for which there is room at the start."""
+
+
+class RoundRecorder(Protocol):
+    """Takes a platform's records.
+
+    If it has a method ``wants(table) -> bool``, no rows of `rounds`, `ticks`, `transitions`, `impressions`,
+    `engagements`, `follows` and `churn` are made that it does not want.
+    """
+
+    def write(self, table: str, columns: Mapping[str, npt.NDArray[Any] | pd.Categorical]) -> None:
+        """Append rows to a table of `social.tables`, with its columns in order."""
+        ...
+
+
+class Scripts(Protocol):
+    """The agents as objects: arguments of guards and actions in Python, and agents that act by a script."""
+
+    @property
+    def has_scripts(self) -> bool:
+        """Whether any agent acts by a script."""
+        ...
+
+    def agent(self, row: int) -> Any:
+        """Return the agent of a row."""
+        ...
+
+    def for_copy(self, platform: Any) -> "Scripts":
+        """Return the agents of a copy of the platform."""
+        ...
+
+    def have_moved(self, rows: Sequence[int]) -> None:
+        """Update after the agents of some rows have come or gone."""
+        ...
+
+    def step_scripts(self) -> None:
+        """Run the tick of the agents that act by scripts."""
+        ...
 
 
 class Platform(Restorable):
@@ -146,7 +182,7 @@ class Platform(Restorable):
         self.engagements, self.relations = Engagements(), Relations()
         self.liked: dict[int, deque[tuple[int, int, int]]] = {}
         self.notebook = Notebook(params.deliberation.notes)
-        self.recorded = recorded_agents(params.records, n, streams)
+        self.recorded = Recorded(params.records, n, streams)
         by_kind = reasoner.n_archetypes
         self.archetypes = make_archetypes(self.population, self.llms, by_kind, self.topics) if by_kind else None
         length = timedelta(minutes=params.clock.round_minutes)

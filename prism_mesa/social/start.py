@@ -13,15 +13,13 @@ from prism_mesa.social.behavior import chosen_chart
 from prism_mesa.social.chart_checks import check_chart, require_free_names
 from prism_mesa.social.content.writer import choose_writer
 from prism_mesa.social.params import SocialParams
-from prism_mesa.social.platform import Platform
+from prism_mesa.social.platform import Platform, RoundRecorder
 from prism_mesa.social.platform_agent import PlainAgents
-from prism_mesa.social.protocols import RoundRecorder
-from prism_mesa.social.round.shortfalls import unlearned
+from prism_mesa.social.round.choices import unlearned
 from prism_mesa.social.round.walk_tables import WalkTables
 from prism_mesa.social.state.attributes import Attributes
 from prism_mesa.social.without_effect import ModelFacts, notes_without_effect
-from prism_mesa.social.world.build import make_world
-from prism_mesa.social.world.kept import KeptWorld
+from prism_mesa.social.world.build import KeptWorld, make_world
 from prism_mesa.statechart import Statechart
 from prism_mesa.streams import Streams
 

@@ -10,13 +10,17 @@ from prism_mesa.deliberation.params import DeliberationParams
 from prism_mesa.params import Params, Seed, merged, nested, shown
 from prism_mesa.reasoner.params import ReasonerParams
 from prism_mesa.social.params.agents import AgentsParams
-from prism_mesa.social.params.attributes import AttributeParams, check_attributes, check_model_by
+from prism_mesa.social.params.attributes import (
+    AttributeParams,
+    OpinionsParams,
+    check_attributes,
+    check_model_by,
+    check_opinions,
+)
 from prism_mesa.social.params.feed import FeedParams, UtilityParams
 from prism_mesa.social.params.interventions import InterventionParams
 from prism_mesa.social.params.network import NetworkParams
-from prism_mesa.social.params.opinions import OpinionsParams, check_opinions
-from prism_mesa.social.params.posts import PostsParams
-from prism_mesa.social.params.world import ClockParams, FilesParams, RecordsParams
+from prism_mesa.social.params.world import ClockParams, FilesParams, PostsParams, RecordsParams
 from prism_mesa.social.state.events import Clock
 from prism_mesa.statechart.definition import StatechartParams
 from prism_mesa.without_effect import OnlyWith

@@ -1,4 +1,4 @@
-"""Ask the reasoner about open choices.
+"""Ask the reasoner about open choices, and report what it cannot answer.
 
 Nobody waits for an LLM: its questions go out, and the agents that asked stand still (`PendingAnswers`) while all others
 go on with their ticks. Agents do not meet within a round, so the result is the same as if all had waited. The rule and
@@ -7,30 +7,36 @@ an agent that does so with a smaller share also does with a larger one.
 """
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
+from prism_mesa.errors import ConfigError, counted
 from prism_mesa.reasoner import (
     Answer,
     DetailedChoices,
     OpenChoices,
     PlacedQuestion,
     Question,
+    ReasonerParams,
     asks_llm,
     is_distilled,
 )
 from prism_mesa.social.platform import Platform
 from prism_mesa.social.round.columns import AgentColumns, PostColumns
 from prism_mesa.social.round.questions import prompt_matches, questions
+from prism_mesa.social.round.walk_tables import WalkTables
+from prism_mesa.social.state.attributes import Attributes
 from prism_mesa.social.state.population import NO_POST, Rows
-from prism_mesa.statechart import AgentState
+from prism_mesa.statechart import AgentState, Statechart
 from prism_mesa.streams import digest64
 
 type Codes = npt.NDArray[np.int64]
 
+FALLBACK_KEY: Final = "reasoner.max_fallback_share"
 NO_CHANGE: Final = -1
 PENDING: Final = -2
 """The target of an agent whose question is out."""
@@ -233,3 +239,50 @@ def _detailed(columns: OpenChoices, agents: AgentColumns, posts: PostColumns) ->
         return values
 
     return DetailedChoices.of(columns, prompt_matches(agents.platform, agents.rows, posts.posts), column)
+
+
+def shortfall(platform: Platform) -> str:
+    """Return one line on fallbacks, or missing texts, above the allowed share, else an empty text."""
+    allowed, totals, written = allowed_share(platform), platform.totals, platform.written
+    fallbacks = totals["fallback"] / max(1, totals["open"])
+    limit = f"{FALLBACK_KEY} allows {allowed:.1%}"
+    if fallbacks > allowed:
+        reasons = _counts_text(getattr(platform.reasoner, "reasons", {}))
+        choices = counted(totals["open"], "open choice")
+        return f"{fallbacks:.1%} of {choices} were answered by the fallback ({reasons}); {limit}"
+    missing = written["failed"] / max(1, written.total())
+    if platform.writer is not None and missing > allowed:
+        reasons = _counts_text(platform.writer.reasons)
+        return (
+            f"{missing:.1%} of {written.total()} texts were not written by the LLM (failed calls: {reasons}); {limit}"
+        )
+    return ""
+
+
+def allowed_share(platform: Platform) -> float:
+    """Return the allowed share of fallbacks, by the platform's parameters or else by the reasoner's."""
+    allowed = platform.params.reasoner.max_fallback_share
+    is_default = allowed == ReasonerParams.model_fields["max_fallback_share"].default
+    return platform.reasoner.params.max_fallback_share if is_default and asks_llm(platform.reasoner) else allowed
+
+
+def _counts_text(reasons: Mapping[str, int]) -> str:
+    return ", ".join(f"{n} {why}" for why, n in reasons.items())
+
+
+def unlearned(reasoner: object, chart: Statechart, declared: Attributes) -> tuple[str, ...]:
+    """Return a note on the choices that a distilled model has not learned, which the rule then decides.
+
+    Raises:
+        ConfigError: If it has learned none of the open choices.
+    """
+    if not is_distilled(reasoner):
+        return ()
+    asked = [options for options in WalkTables(chart, declared).option_sets if len(options) > 1]
+    new = [options for options in asked if options not in reasoner.model.by_options]
+    choices = "; ".join(" or ".join(options) for options in new)
+    if new and len(new) == len(asked):
+        raise ConfigError(
+            f"reasoner.distilled: has learned none of the open choices of this chart ({choices}): distill a run of it"
+        )
+    return (f"reasoner.distilled: the rule decides choices that it has not learned: {choices}",) if new else ()

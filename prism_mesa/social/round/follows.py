@@ -19,24 +19,12 @@ import pandas as pd
 from prism_mesa.domain import FOLLOW_EVENTS, FOLLOW_REASONS
 from prism_mesa.errors import AgentError
 from prism_mesa.social.platform import Platform
-from prism_mesa.social.round.follow_rules import (
-    BLOCK,
-    BLOCKED,
-    FOLLOW,
-    MUTE,
-    NO_DECISIONS,
-    REPORT,
-    UNBLOCK,
-    UNFOLLOW,
-    UNMUTE,
-    Decisions,
-    decisions,
-    joined,
-)
+from prism_mesa.social.round import follow_rules as rules
+from prism_mesa.social.round.follow_rules import NO_DECISIONS, Decisions, decisions, joined
 from prism_mesa.social.state.population import NO_POST, WAITS, Rows
 from prism_mesa.social.state.relations import NO_KEYS, Keys, among, distinct, first_of_each, pair_keys, split_keys
 
-_OPPOSITE: Final = {FOLLOW: UNFOLLOW, MUTE: UNMUTE, BLOCK: UNBLOCK}
+_OPPOSITE: Final = {rules.FOLLOW: rules.UNFOLLOW, rules.MUTE: rules.UNMUTE, rules.BLOCK: rules.UNBLOCK}
 _OPPOSITE.update({taken_back: event for event, taken_back in _OPPOSITE.items()})
 
 
@@ -71,26 +59,26 @@ def note_decision(platform: Platform, row: int, other: int, event: int, why: int
         AgentError: If it would follow an agent and one of the two has blocked the other.
     """
     noted, relations = platform.events.decided, platform.relations
-    if event == REPORT:
+    if event == rules.REPORT:
         root = int(platform.posts.root[post])
-        is_new = (row, root, REPORT) not in noted and not among(relations.reported, _key(row, root))[0]
+        is_new = (row, root, rules.REPORT) not in noted and not among(relations.reported, _key(row, root))[0]
         if is_new:
-            noted[row, root, REPORT] = (post, why)
+            noted[row, root, rules.REPORT] = (post, why)
         return is_new
-    if event in (FOLLOW, UNFOLLOW):
+    if event in (rules.FOLLOW, rules.UNFOLLOW):
         return _note_following(platform, row, other, event, why)
-    known = relations.muted if event in (MUTE, UNMUTE) else relations.blocked
+    known = relations.muted if event in (rules.MUTE, rules.UNMUTE) else relations.blocked
     is_so = bool(among(known, _key(row, other))[0])
-    return _note_or_take_back(platform, row, other, event, why, is_so == (event in (MUTE, BLOCK)))
+    return _note_or_take_back(platform, row, other, event, why, is_so == (event in (rules.MUTE, rules.BLOCK)))
 
 
 def _note_following(platform: Platform, row: int, other: int, event: int, why: int) -> bool:
     noted = platform.events.decided
-    apart = (row, other, BLOCK) in noted or platform.relations.are_apart(np.array([row]), np.array([other]))[0]
-    if apart and event == FOLLOW:
+    apart = (row, other, rules.BLOCK) in noted or platform.relations.are_apart(np.array([row]), np.array([other]))[0]
+    if apart and event == rules.FOLLOW:
         raise AgentError(f"agent {row} cannot follow agent {other}: one of the two has blocked the other")
     follows = bool(platform.network.holds(np.array([row]), np.array([other]))[0])
-    return not apart and _note_or_take_back(platform, row, other, event, why, follows == (event == FOLLOW))
+    return not apart and _note_or_take_back(platform, row, other, event, why, follows == (event == rules.FOLLOW))
 
 
 def _note_or_take_back(platform: Platform, row: int, other: int, event: int, why: int, is_so: bool) -> bool:
@@ -114,7 +102,7 @@ def noted_decisions(platform: Platform) -> Decisions:
     agent, other, event = np.array(list(noted), np.int64).reshape(-1, 3).T
     post, why = np.array(list(noted.values()), np.int64).reshape(-1, 2).T
     other = other.copy()
-    is_report = event == REPORT
+    is_report = event == rules.REPORT
     other[is_report] = platform.posts.author[post[is_report]]
     present = platform.population.present
     return Decisions(agent, other, event, post, why).where(present[agent] & present[other])
@@ -123,14 +111,14 @@ def noted_decisions(platform: Platform) -> Decisions:
 def settle(platform: Platform, noted: Decisions, ruled: Decisions) -> Decisions:
     """Return the decisions that count, by agent, other, event and post."""
     settled = joined(noted, _strongest(platform, noted, ruled))
-    blocks = settled.where(settled.event == BLOCK)
+    blocks = settled.where(settled.event == rules.BLOCK)
     if len(blocks):
         apart = distinct(np.append(blocks.pairs, pair_keys(blocks.other, blocks.agent)))
-        is_follow = (settled.event == FOLLOW) | (settled.event == UNFOLLOW)
+        is_follow = (settled.event == rules.FOLLOW) | (settled.event == rules.UNFOLLOW)
         settled = settled.where(~(is_follow & among(apart, settled.pairs)))
         agent, other = split_keys(apart)
         ends = platform.network.holds(agent, other)
-        settled = joined(settled, decisions(agent[ends], other[ends], UNFOLLOW, NO_POST, BLOCKED))
+        settled = joined(settled, decisions(agent[ends], other[ends], rules.UNFOLLOW, NO_POST, rules.BLOCKED))
     return settled.where(_in_order(settled.pairs, settled.event << 32 | settled.post + 1))
 
 
@@ -138,15 +126,15 @@ def _strongest(platform: Platform, noted: Decisions, ruled: Decisions) -> Decisi
     """Return the rules' strongest decision about each pair without a noted one, and new reports."""
     if not len(ruled):
         return ruled
-    is_report = ruled.event == REPORT
-    decided = np.sort(noted.pairs[noted.event != REPORT])
+    is_report = ruled.event == rules.REPORT
+    decided = np.sort(noted.pairs[noted.event != rules.REPORT])
     pairs = ruled.where(~is_report & ~among(decided, ruled.pairs))
-    pairs = pairs.where(_in_order(pairs.pairs, (BLOCK - pairs.event) << 40 | pairs.why << 32 | pairs.post + 1))
+    pairs = pairs.where(_in_order(pairs.pairs, (rules.BLOCK - pairs.event) << 40 | pairs.why << 32 | pairs.post + 1))
     pairs = pairs.where(first_of_each(pairs.pairs))
     reports = ruled.where(is_report)
     reports = reports.where(_in_order(_reported(platform, reports), reports.post))
     roots = _reported(platform, reports)
-    also = np.sort(_reported(platform, noted.where(noted.event == REPORT)))
+    also = np.sort(_reported(platform, noted.where(noted.event == rules.REPORT)))
     is_new = first_of_each(roots) & ~among(also, roots) & ~among(platform.relations.reported, roots)
     return joined(pairs, reports.where(is_new))
 
@@ -180,16 +168,16 @@ def apply_decisions(platform: Platform, decided: Decisions, round_: int) -> Keys
     platform.depths.forget(np.append(decided.agent, decided.other))  # a block works in both directions
     relations = platform.relations
     pairs = {event: decided.pairs[decided.event == event] for event in range(len(FOLLOW_EVENTS))}
-    reported = distinct(_reported(platform, decided.where(decided.event == REPORT)))
+    reported = distinct(_reported(platform, decided.where(decided.event == rules.REPORT)))
     relations.counts.update(
         {FOLLOW_EVENTS[event]: n for event, n in enumerate(np.bincount(decided.event).tolist()) if n}
     )
-    relations.forget(muted=pairs[UNMUTE], blocked=pairs[UNBLOCK])
-    hidden = relations.note(muted=pairs[MUTE], blocked=pairs[BLOCK], reported=reported)
-    if len(pairs[FOLLOW]) or len(pairs[UNFOLLOW]):
-        platform.network = platform.network.changed(pairs[FOLLOW], pairs[UNFOLLOW])
+    relations.forget(muted=pairs[rules.UNMUTE], blocked=pairs[rules.UNBLOCK])
+    hidden = relations.note(muted=pairs[rules.MUTE], blocked=pairs[rules.BLOCK], reported=reported)
+    if len(pairs[rules.FOLLOW]) or len(pairs[rules.UNFOLLOW]):
+        platform.network = platform.network.changed(pairs[rules.FOLLOW], pairs[rules.UNFOLLOW])
     if platform.params.network.dynamics == "live":
-        relations.new_follows = distinct(np.append(relations.new_follows, pairs[FOLLOW]))
+        relations.new_follows = distinct(np.append(relations.new_follows, pairs[rules.FOLLOW]))
     return hidden
 
 

@@ -1,14 +1,17 @@
-"""Running results: totals, cascades, and how unequally attention is shared."""
+"""Cascades, the reshare trees under posts, and running results of a platform."""
 
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 from prism_mesa.kernels.commit.posts import Counters, add_attention, count_engagements, rank_sum
+from prism_mesa.kernels.trees import measure_trees
 from prism_mesa.snapshot import Restorable
-from prism_mesa.social.state.posts import POST, Posts
+from prism_mesa.social.state.posts import POST, RESHARE, Posts
 
+type Ids = npt.NDArray[np.integer[Any]]
 type Int32 = npt.NDArray[np.int32]
 
 TOTALS: Final = ("posts", "impressions", "likes", "replies", "reshares", "open", "fallback")
@@ -104,3 +107,30 @@ def gini_of_counts(numbers: npt.NDArray[np.int64]) -> float:
     most = int(numbers.max())
     ranked = rank_sum(numbers, most) if most <= 4 * n else int(np.sort(numbers) @ np.arange(1, n + 1))
     return 2 * float(ranked) / (n * total) - (n + 1) / n
+
+
+def cascades(parent: Ids, root: Ids, kind: Ids) -> pd.DataFrame:
+    """Return the cascade of each post that is no reshare, one row each.
+
+    Args:
+        parent: Id of the post that each post reshares or answers; parents have smaller ids.
+        root: Id of the first post of each post's cascade.
+        kind: Codes of `domain.POST_KINDS`.
+
+    Returns:
+        Columns `root`; `size` (1 + reshares); `depth` (reshares from the root to the farthest one);
+        `breadth` (most reshares at one depth, 1 for a lone post); `structural_virality` (mean distance
+        between all pairs in the tree, 0 for a lone post; Goel, Anderson, Hofman, Watts 2016,
+        doi:10.1287/mnsc.2015.2158).
+    """
+    joins = kind == RESHARE
+    size, depth, breadth = (np.empty(len(parent), np.int32) for _ in range(3))
+    parted = np.empty(len(parent), np.float64)
+    above, top = (np.ascontiguousarray(ids, np.int32) for ids in (parent, root))
+    measure_trees(above, top, joins, size, depth, breadth, parted)
+    roots = np.flatnonzero(~joins).astype(np.int32)
+    size = size[roots]
+    pairs = size * (size - 1.0) / 2
+    virality = np.divide(parted[roots], pairs, out=np.zeros(len(roots)), where=pairs > 0)
+    columns = {"root": roots, "size": size, "depth": depth[roots], "breadth": breadth[roots]}
+    return pd.DataFrame(columns | {"structural_virality": virality}, copy=False)

@@ -47,7 +47,7 @@ _COLUMNS: Final[dict[str, type[np.generic]]] = {
     "appeal": np.float32,
     "attributes": np.float64,
 }
-_SHOWN: Final = ("author", "round", "kind", "parent", "root", "text_id", "wording", "words")
+_VIEWED: Final = ("kind", "parent", "text_id", "wording", "words")
 COUNTED: Final = ("likes", "replies", "reshares", "impressions", "velocity")
 _HOW: Final = {REPLY: "in reply to", RESHARE: "resharing"}
 
@@ -304,36 +304,20 @@ class Posts(Restorable):
         self, ids: Ids, author_names: Sequence[str], relevances: Sequence[float], utilities: Sequence[float]
     ) -> list[Post]:
         """Return posts as readers see them, of this relevance and utility; arguments of one length."""
-        shown = (self._columns[name][ids].tolist() for name in _SHOWN)
-        roots = self.root[ids]
-        counted = (self._columns[name][roots].tolist() for name in COUNTED)
-        posts, counts = zip(*shown, ids.tolist(), strict=True), zip(*counted, strict=True)
-        return [self._view(*of_one) for of_one in zip(posts, author_names, relevances, utilities, counts, strict=True)]
+        columns = {"post_id": ids.tolist(), "author_name": author_names, "relevance": relevances, "utility": utilities}
+        columns |= {name: self._columns[name][ids].tolist() for name in ("author", "round", "root", *_VIEWED)}
+        columns |= {name: self._columns[name][self.root[ids]].tolist() for name in COUNTED}
+        return [self._view(dict(zip(columns, row, strict=True))) for row in zip(*columns.values(), strict=True)]
 
-    def _view(
-        self, post: tuple[int, ...], author_name: str, relevance: float, utility: float, counts: tuple[int, ...]
-    ) -> Post:
-        author, round_, code, parent, root, text_id, wording, words, post_id = post
-        likes, replies, reshares, impressions, velocity = counts
-        kind, text = POST_KINDS[code], self.text(text_id, wording)
-        media_type, media_description = self.media(text_id)
+    def _view(self, fields: dict[str, Any]) -> Post:
+        kind, parent, text_id, wording, words = map(fields.pop, _VIEWED)
+        text, (media_type, media_description) = self.text(text_id, wording), self.media(text_id)
         view: Post = object.__new__(Post)
         vars(view).update(  # the constructor of a frozen class takes several times as long
-            post_id=post_id,
-            text=f"({_HOW[REPLY]}: {text})" if code == REPLY and words == NO_TEXT else text,
-            author=author,
-            author_name=author_name,
-            relevance=relevance,
-            utility=utility,
-            round=round_,
-            kind=kind,
+            fields,
+            text=f"({_HOW[REPLY]}: {text})" if kind == REPLY and words == NO_TEXT else text,
+            kind=POST_KINDS[kind],
             parent=None if parent == NO_PARENT else parent,
-            root=root,
-            likes=likes,
-            replies=replies,
-            reshares=reshares,
-            impressions=impressions,
-            velocity=velocity,
             media_type=media_type,
             media_description=media_description,
             words="" if words == NO_TEXT else self.texts[words],

@@ -1,6 +1,9 @@
-"""The texts of posts: those of the corpus, and those written during the run."""
+"""The texts of posts: those of the corpus, in several wordings, and those written during the run."""
 
+import json
 from collections.abc import Mapping, Sequence
+from functools import cache, lru_cache
+from importlib import resources
 from typing import Any, Final
 from zlib import crc32
 
@@ -11,11 +14,11 @@ from prism_mesa.errors import DataError
 from prism_mesa.snapshot import Plain, Restorable, plain, restored
 from prism_mesa.social.state.topics import Topics
 from prism_mesa.social.world.corpus import Corpus
-from prism_mesa.social.world.wording import reworded
 
 type Ids = npt.NDArray[np.integer[Any]]
 
 NO_TEXT: Final = -1
+_STEPS: Final = (397, 443, 509, 569, 613, 673, 733, 787, 853, 907, 971, 1039)  # primes, so that steps reach all places
 
 
 class Texts(Restorable):
@@ -115,3 +118,21 @@ class Texts(Restorable):
             self._vectors = np.zeros((max(needed, 2 * len(before)), before.shape[1]), np.int8)
             self._vectors[:first] = before[:first]
         self._vectors[first:needed] = vectors
+
+
+@lru_cache(maxsize=1 << 16)
+def reworded(subject: str, topic: str, number: int) -> str:
+    """Return a text about a subject, different for each number until all pairs are used."""
+    openings, remarks = wordings()
+    n = len(openings) * len(remarks[topic])
+    begin = crc32(subject.encode())
+    place = (begin + number * _STEPS[begin // n % len(_STEPS)]) % n
+    words = f"{openings[place % len(openings)].format(subject)} {remarks[topic][place // len(openings)]}".rstrip()
+    return words[0].upper() + words[1:]
+
+
+@cache
+def wordings() -> tuple[list[str], dict[str, list[str]]]:
+    """Return openings with a place for a subject, and remarks by topic."""
+    parts = json.loads((resources.files("prism_mesa.social.world") / "wordings.json").read_bytes())
+    return parts["openings"], parts["remarks"]

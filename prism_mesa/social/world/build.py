@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import isclose
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +12,7 @@ import pyarrow as pa
 from prism_mesa.errors import DataError, counted
 from prism_mesa.kernels.network import add_up
 from prism_mesa.params import explicit_values
+from prism_mesa.snapshot import Plain, restored
 from prism_mesa.social.params import SocialParams
 from prism_mesa.social.params.attributes import AttributeParams
 from prism_mesa.social.params.user_files import COLUMNS, EDGES, POSTS, PROFILES
@@ -19,12 +20,11 @@ from prism_mesa.social.state.attributes import Attributes
 from prism_mesa.social.state.chunks import blocks
 from prism_mesa.social.state.ids import Ids, examples
 from prism_mesa.social.state.network import FollowNetwork
-from prism_mesa.social.state.population import Population
+from prism_mesa.social.state.population import WHO_THEY_ARE, Population
 from prism_mesa.social.state.topics import Topics, build_topics, quantised
 from prism_mesa.social.world.attributes import AttributeSource, blank_notes, file_columns
 from prism_mesa.social.world.corpus import Corpus, counted_lines, load_corpus, with_media_share
 from prism_mesa.social.world.follows import load_network
-from prism_mesa.social.world.kept import KeptWorld
 from prism_mesa.social.world.profiles import Profiled, draw_interests, draw_profiles, make_population, read_profiles
 from prism_mesa.social.world.random_networks import block_bounds, generate_network, with_close_ties
 from prism_mesa.social.world.rates import popularity_scores
@@ -35,6 +35,21 @@ type Rows = npt.NDArray[np.integer[Any]]
 
 _FEW_TIES = 0.5
 """Share of the requested close ties below which a note reports the shortfall."""
+
+
+KEPT: Final = tuple(name for name in WHO_THEY_ARE if name != "attributes")
+"""Columns of a population that are kept; attributes, perhaps of a user's function, are computed again."""
+
+DEAR: Final = 16_000_000
+"""Follows from which on a world is kept; drawing them takes about two CPU seconds."""
+
+
+@dataclass(frozen=True)
+class KeptWorld:
+    """A drawn network, and the columns of a population that were drawn, by name."""
+
+    network: FollowNetwork
+    columns: dict[str, npt.NDArray[Any]]
 
 
 @dataclass(frozen=True)
@@ -266,3 +281,18 @@ def _observed_interests(
         observed[part][has_topics] = means[has_topics]
         without += int((~has_topics).sum())
     return observed, without
+
+
+def world_to_keep(params: SocialParams, network: FollowNetwork, people: Population) -> dict[str, Plain] | None:
+    """Return a world at its start as plain data; None if it is quick to draw, or partly read from files."""
+    is_read = (params.network.edges, params.agents.profiles, params.posts.file) != (None, None, None)
+    if is_read or network.n_edges < DEAR or network.dropped or network.notes:
+        return None
+    return {"network": network.snapshot(), "agents": {name: getattr(people, name) for name in KEPT}}
+
+
+def kept_world(kept: Mapping[str, Plain]) -> KeptWorld:
+    """Return the world of a `world_to_keep`; restoring a snapshot checks that it belongs to the run."""
+    network = FollowNetwork(np.zeros(1, np.int64), np.zeros(0, np.int32))
+    network.restore(kept["network"])
+    return KeptWorld(network, {name: restored(column) for name, column in kept["agents"].items()})

@@ -1,9 +1,9 @@
 """Ask the reasoner about open choices, and report what it cannot answer.
 
-Nobody waits for an LLM: its questions go out, and the agents that asked stand still (`PendingAnswers`) while all others
-go on with their ticks. Agents do not meet within a round, so the result is the same as if all had waited. The rule and
-distilled models answer whole columns at once. With `reasoner.llm_share` below 1 a keyed draw decides who asks the LLM:
-an agent that does so with a smaller share also does with a larger one.
+Agents that wait for an LLM's answer stand still (`PendingAnswers`) while all others go on with their ticks. Agents do
+not interact within a round, so the result is the same as if all had waited. The rule and distilled models answer whole
+columns at once. With `reasoner.llm_share` below 1 a keyed draw selects the choices for the LLM; a larger share adds to
+those of a smaller share.
 """
 
 from collections import Counter
@@ -39,12 +39,12 @@ type Codes = npt.NDArray[np.int64]
 FALLBACK_KEY: Final = "reasoner.max_fallback_share"
 NO_CHANGE: Final = -1
 PENDING: Final = -2
-"""The target of an agent whose question is out."""
+"""The target of an agent that waits for an answer."""
 
 
 @dataclass(frozen=True)
 class Answered:
-    """Answers to questions of one tick: `rows` ascending, and for each its trigger, its post and its target."""
+    """Answers to questions of one tick, as columns; `rows` ascend."""
 
     tick: int
     rows: Codes
@@ -66,12 +66,12 @@ def ask(
 
     Args:
         platform: The platform.
-        agents: Agents with an open choice, ascending, each once.
-        posts: Posts that they decide about.
-        triggers: Indices of the triggers fired.
+        agents: Agents with an open choice, ascending, without repetitions.
+        posts: The posts that they decide about.
+        triggers: Indices of the fired triggers.
         options: Indices into `option_sets`.
-        option_sets: The options. A single option is taken without asking.
-        ticks: The tick of each question; None: that of the platform.
+        option_sets: The options; a single option is taken without asking.
+        ticks: The tick of each question; None: the platform's.
     """
     rows = agents.rows
     chosen = np.full(len(rows), NO_CHANGE, np.int64)
@@ -109,7 +109,7 @@ def _answer_in_batch(
     where: Rows,
     chosen: Codes,
 ) -> None:
-    """Write the answers for the agents at the places `where`, which do not ask an LLM, into `chosen`."""
+    """Write the answers for the agents at the places `where`, who do not ask an LLM, into `chosen`."""
     answers = platform.reasoner.batch_reasoner
     if answers is None:
         return
@@ -132,7 +132,7 @@ def answers_at_once(platform: Platform) -> bool:
 
 
 def goes_to_llm(platform: Platform, rows: Rows, triggers: Rows, ticks: Rows | int) -> npt.NDArray[np.bool_]:
-    """Return whose open choices go to the LLM, by keyed draws."""
+    """Return which open choices go to the LLM, by keyed draws."""
     share = platform.reasoner.llm_share
     if share in (0, 1):
         return np.full(len(rows), share == 1)
@@ -140,17 +140,14 @@ def goes_to_llm(platform: Platform, rows: Rows, triggers: Rows, ticks: Rows | in
 
 
 def ask_alone(platform: Platform, row: int, question: Question) -> Answer:
-    """Ask for one agent, and wait for the answer."""
+    """Ask for a single agent, and wait for the answer."""
     rows = np.array([row])
     platform.counts["open"] += 1
     codes = np.array([platform.trigger_code(question.trigger)])
     draws = choice_draws(platform, rows, codes, platform.tick)
     batch_reasoner = platform.reasoner.batch_reasoner
-    asked = (
-        platform.reasoner
-        if batch_reasoner is None or goes_to_llm(platform, rows, codes, platform.tick)[0]
-        else batch_reasoner
-    )
+    asks = batch_reasoner is None or goes_to_llm(platform, rows, codes, platform.tick)[0]
+    asked = platform.reasoner if asks or batch_reasoner is None else batch_reasoner
     [answer] = asked.answer(place_questions(platform, np.array([platform.tick]), rows, [question], draws))
     _count(platform, [answer])
     return answer
@@ -178,7 +175,7 @@ def place_questions(
 
 
 def collect_answers(platform: Platform) -> list[Answered]:
-    """Return the answers that have come, by tick; there are some, unless no agent waits."""
+    """Wait for answers if any agent waits, and return them by tick."""
     if not platform.pending or not asks_llm(platform.reasoner):
         return []
     answers = platform.reasoner.collect()
@@ -201,7 +198,7 @@ def _count(platform: Platform, answers: list[Answer]) -> None:
 def _columns(
     options: tuple[AgentState, ...], agents: AgentColumns, posts: PostColumns, draws: npt.NDArray[np.float64]
 ) -> OpenChoices:
-    """Return open choices as columns; without a post the utility is the middle of the band, and all else 0."""
+    """Return open choices as columns; without a post, utility is the middle of the band and other values are 0."""
     population, rows = agents.platform.population, agents.rows
     has_post = posts.posts != NO_POST
     n = len(rows)

@@ -1,14 +1,13 @@
-"""Follows that begin and end, mutes, blocks and reports: noting them in a round, settling conflicts, and their effects.
+"""Note follows, mutes, blocks and reports in a round, settle conflicts, and apply them.
 
-What is noted in a round counts when the round is committed, and holds from the next round on; what a script notes
-between two rounds holds from the one that opens then. Conflicts are settled as follows:
+Decisions of a round are committed with it and take effect in the next round; those of a script between two rounds, in
+the round that opens next. Conflicts are settled as follows:
 
-1. A block by one of two agents ends all follows between them, and none begins. Each follow that ends has a row too.
-2. What a script or a tool decides about a pair counts, and rules decide nothing about that pair then. A script's last
-   word on following counts; to follow and to unfollow in one round is to do neither, and so for mutes and blocks.
-3. Of what rules decide about a pair the strongest counts: block, mute, unfollow, follow. Reports go beside them.
+1. A block ends all follows between two agents, each with a row of its own, and prevents new ones.
+2. A decision by a script or tool overrides rules about the same pair. Two opposite decisions in a round cancel.
+3. Of decisions by rules about a pair the strongest counts: block, mute, unfollow, follow. Reports are independent.
 
-After an unmute or unblock, feeds show what the other writes from that round on; what it wrote before stays as if read.
+After an unmute or unblock, feeds show later posts of the other; its earlier posts count as read.
 """
 
 from typing import Final
@@ -29,10 +28,10 @@ _OPPOSITE.update({taken_back: event for event, taken_back in _OPPOSITE.items()})
 
 
 def other_row(platform: Platform, row: int, other: int, where: str) -> int:
-    """Return the row of another agent about whom an agent decides.
+    """Return the row of the other agent of a decision.
 
     Raises:
-        AgentError: If there is no such row, one of the two has left, or they are the same; it begins with `where`.
+        AgentError: If there is no such row, one of the two is absent, or they are the same.
     """
     n, present = len(platform.population), platform.population.present
     if not 0 <= other < n:
@@ -46,7 +45,7 @@ def other_row(platform: Platform, row: int, other: int, where: str) -> int:
 
 
 def absence(platform: Platform, row: int) -> str:
-    """Return why an agent is not there, for errors."""
+    """Return why an agent is absent, for errors."""
     people = platform.population
     waits = not people.present[row] and people.membership[row] == WAITS
     return "has not joined yet" if waits else "has left"
@@ -56,7 +55,7 @@ def note_decision(platform: Platform, row: int, other: int, event: int, why: int
     """Note an agent's decision about another agent or a post, and return whether it is new.
 
     Raises:
-        AgentError: If it would follow an agent and one of the two has blocked the other.
+        AgentError: For a follow where one of the two has blocked the other.
     """
     noted, relations = platform.events.decided, platform.relations
     if event == rules.REPORT:
@@ -97,7 +96,7 @@ def _key(agent: int, other: int) -> Keys:
 
 
 def noted_decisions(platform: Platform) -> Decisions:
-    """Return what scripts and tools have noted since the last commit about agents that are still there; forget it."""
+    """Return and remove the decisions by scripts and tools about agents that are still present."""
     noted, platform.events.decided = platform.events.decided, {}
     agent, other, event = np.array(list(noted), np.int64).reshape(-1, 3).T
     post, why = np.array(list(noted.values()), np.int64).reshape(-1, 2).T
@@ -109,7 +108,7 @@ def noted_decisions(platform: Platform) -> Decisions:
 
 
 def settle(platform: Platform, noted: Decisions, ruled: Decisions) -> Decisions:
-    """Return the decisions that count, by agent, other, event and post."""
+    """Return the decisions that count, sorted by agent, other, event and post."""
     settled = joined(noted, _strongest(platform, noted, ruled))
     blocks = settled.where(settled.event == rules.BLOCK)
     if len(blocks):
@@ -140,7 +139,7 @@ def _strongest(platform: Platform, noted: Decisions, ruled: Decisions) -> Decisi
 
 
 def _in_order(keys: Keys, then: Rows) -> Rows:
-    """Return the order by `keys`, most of which differ, and then by `then`."""
+    """Return the order by `keys`, mostly distinct, and then by `then`."""
     order = np.argsort(keys)
     same = np.diff(keys[order]) == 0
     if same.any():
@@ -155,13 +154,7 @@ def _reported(platform: Platform, reports: Decisions) -> Keys:
 
 
 def apply_decisions(platform: Platform, decided: Decisions, round_: int) -> Keys:
-    """Apply and record decisions, and return the pairs that see nothing of each other from now on.
-
-    Args:
-        platform: The platform.
-        decided: The decisions that count (`settle`).
-        round_: The round of the decisions; -1 for before the first.
-    """
+    """Apply and record the decisions of round `round_` (-1: before the first), and return newly hidden pairs."""
     _record(platform, decided, round_)
     if not len(decided):
         return NO_KEYS
@@ -182,9 +175,9 @@ def apply_decisions(platform: Platform, decided: Decisions, round_: int) -> Keys
 
 
 def hidden_roots(platform: Platform, hidden: Keys, first: int) -> tuple[Rows, Rows]:
-    """Return agents, and the roots of the posts from `first` on by others that are hidden from them.
+    """Return agents, and roots of posts from `first` on by others hidden from them; feeds show no copy of these.
 
-    Feeds show no copy of these. `hidden` are pairs of an agent and another one, as numbers.
+    `hidden` are pairs as numbers (`pair_keys`).
     """
     agent, other = split_keys(hidden)
     is_hidden = np.zeros(len(platform.population), np.bool_)
@@ -201,20 +194,19 @@ def hidden_roots(platform: Platform, hidden: Keys, first: int) -> tuple[Rows, Ro
 
 
 def open_follows(platform: Platform) -> None:
-    """Apply what was decided since the last commit to the round that opens."""
+    """Apply the decisions since the last commit to the round that opens."""
     if platform.events.decided:
-        hidden = apply_decisions(
-            platform, settle(platform, noted_decisions(platform), NO_DECISIONS), platform.round - 1
-        )
+        decided = settle(platform, noted_decisions(platform), NO_DECISIONS)
+        hidden = apply_decisions(platform, decided, platform.round - 1)
         if len(hidden):
             first = platform.posts.first_visible(platform.round, platform.params.feed.window)
             platform.exposure.add(*hidden_roots(platform, hidden, first))
 
 
 def commit_follows(platform: Platform, ruled: Decisions) -> tuple[Rows, Rows]:
-    """Apply what was decided in this round to the next ones; return agents, and roots that count as read.
+    """Apply the decisions of this round, and return agents and roots that count as read.
 
-    These roots are by others that are hidden from the agents, written in this round, or earlier by newly hidden ones.
+    The authors of these roots are hidden from the agents; roots of earlier rounds are by newly hidden authors.
     """
     new, relations = NO_KEYS, platform.relations
     if platform.params.network.dynamics == "live" or platform.events.decided:

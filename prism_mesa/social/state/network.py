@@ -24,9 +24,9 @@ class FollowNetwork(Restorable):
     Attributes:
         indptr: Shape (n + 1,): agent i follows ``indices[indptr[i]:indptr[i + 1]]``, ascending.
         indices: Followed agents, int32.
-        dropped: What could not be used of a file, and how often.
-        notes: How the file was read, where that may surprise.
-        close_indptr, close_indices: The close ties of each agent among those it follows, in the same form.
+        dropped: Unusable rows of a file: reason and number.
+        notes: Notes on how the file was read.
+        close_indptr, close_indices: The close ties of each agent, a part of its follows, in the same form.
     """
 
     changes = ("indptr", "indices", "close_indptr", "close_indices")
@@ -97,7 +97,7 @@ class FollowNetwork(Restorable):
         return starts, entries[: kernels.changed_rows(indptr, indices, added, removed, starts, entries)]
 
     def among(self, here: npt.NDArray[np.bool_]) -> "FollowNetwork":
-        """Return the network of the agents that are `here`."""
+        """Return the network among the agents that are `here`."""
 
         def rows_among(indptr: Int64s, indices: Int32s) -> tuple[Int64s, Int32s]:
             starts, entries = np.empty(len(indptr), np.int64), np.empty(len(indices), np.int32)
@@ -109,10 +109,9 @@ class FollowNetwork(Restorable):
     def with_comers(
         self, drawn: "FollowNetwork", here: npt.NDArray[np.bool_], comes: npt.NDArray[np.bool_]
     ) -> tuple["FollowNetwork", Int64s]:
-        """Return the network with the follows of agents that come, and these follows as numbers (see `changed`).
+        """Return the network with the drawn follows of agents that join, and these follows as numbers (see `changed`).
 
-        `drawn` has the follows between all agents, or the first ones; `here` marks all agents that are here, and
-        `comes` those of them that come.
+        `here` marks all agents that are present, and `comes` those of them that join.
         """
         follows, close = (_keys_of_comers(*rows, here, comes) for rows in drawn._both())
         none = follows[:0]

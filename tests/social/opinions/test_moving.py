@@ -197,7 +197,7 @@ def another(columns):
     ("function", "told"),
     [
         (too_far, r"wrong return value: \S+ is not a number in -1\.\.1"),
-        (of_all, "gave other values for the same rows beside other rows"),
+        (of_all, "returned other values for some rows"),
         (another, "a second call with the same rows returned other"),
         (fails, r"raised KeyError: 'conviction' \(test_moving.py:\d+ in fails\)"),
     ],

@@ -126,11 +126,11 @@ def test_authors_of_whom_none_is_an_agent_are_told_why(tmp_path, edges, author, 
 def test_ids_that_may_not_have_been_meant_so_are_said(tmp_path):
     edges = written(tmp_path / "e.csv", "src,dst\n1,2\n01,2\n1.0,NA\n")
     with pytest.warns(
-        PrismWarning, match="taken for other agents; network.edges: 'NA' is taken for the id of an agent"
+        PrismWarning, match="read as different agents; network.edges: 'NA' is read as the id of an agent"
     ):
         notes = "; ".join(small(network_edges=edges).notes)
-    assert "2 ids written almost like another ('01' and '1')" in notes
-    assert "network.edges: 'NA' is taken for the id of an agent: leave a cell empty where there is none" in notes
+    assert "2 ids spelt almost like another ('01' and '1')" in notes
+    assert "network.edges: 'NA' is read as the id of an agent: leave the cell empty if it means none" in notes
     assert not [
         note for note in small(network_edges=written(tmp_path / "f.csv", "src,dst\n1,2\n")).notes if "id" in note
     ]
@@ -175,13 +175,13 @@ def test_ids_that_a_spreadsheet_has_rounded_are_noted(tmp_path, odd):
 
 def test_ids_that_differ_by_an_at_sign_or_capitals_are_noted(tmp_path):
     edges = written(tmp_path / "e.csv", "src,dst\n@Alice,bo\nAlice,alice\n")
-    with pytest.warns(PrismWarning, match=r"2 ids written almost like another \('@Alice' and 'Alice'\)"):
+    with pytest.warns(PrismWarning, match=r"2 ids spelt almost like another \('@Alice' and 'Alice'\)"):
         small(network_edges=edges)
     posts = written(tmp_path / "p.csv", "text,author\nhello,bo\nyou,@bo\n")
     with pytest.warns(PrismWarning, match=r"1 post whose author is not an agent \('@bo' is not 'bo'\) left out"):
         small(network_edges=written(tmp_path / "f.csv", "src,dst\nbo,cy\n"), posts_file=posts)
     posts = written(tmp_path / "q.csv", "text,author\nhello,bo\nyou,Bo\n")
-    with pytest.warns(PrismWarning, match=r"posts\.file: 1 id written almost like another \('bo' and 'Bo'\)"):
+    with pytest.warns(PrismWarning, match=r"posts\.file: 1 id spelt almost like another \('bo' and 'Bo'\)"):
         small(posts_file=posts, posts_authors="rank")
 
 

@@ -2,17 +2,17 @@
 
 from collections.abc import Mapping
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 import mesa
 
 from prism_mesa.errors import BadInputError, DataError, RunError, one_line
+from prism_mesa.markup import bar_of, card_of, facts_of, note_of, shown_or_plain
 from prism_mesa.params import FROM_PARAMS, model_params
 from prism_mesa.reasoner import AnyReasoner
 from prism_mesa.round_model import Reporters, RoundCollector
 from prism_mesa.snapshot import Plain, plain, restored
 from prism_mesa.social import snapshots
-from prism_mesa.social.cards import ModelCard
 from prism_mesa.social.chart_checks import GuardWarnings, require_agent_fields
 from prism_mesa.social.mesa_agents import PopulationModel
 from prism_mesa.social.params import SocialParams
@@ -23,10 +23,14 @@ from prism_mesa.social.round.run_round import run_round
 from prism_mesa.social.start import change_chart, start_platform, warn
 from prism_mesa.social.state.outcomes import OUTCOME_FIELDS
 from prism_mesa.social.world.build import KeptWorld
-from prism_mesa.statechart import Statechart
+from prism_mesa.statechart import STATE_COLORS, Statechart
+
+_MIN_SHARE: Final = 0.005
+"""The smallest share for which a notebook names a state."""
+_TOTALS: Final = ("posts", "impressions", "likes", "replies", "reshares", "open")
 
 
-class SocialModel(ModelCard, PopulationModel):
+class SocialModel(PopulationModel):
     """A social platform whose agents are statecharts; `social.round.run_round` has the order of a round.
 
     Args:
@@ -119,6 +123,21 @@ class SocialModel(ModelCard, PopulationModel):
     @one_line
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: {self.platform.standing}>"
+
+    @shown_or_plain
+    def _repr_html_(self) -> str:
+        params, row, totals = self.params, self.round_row, self.totals
+        shares = [(state.value, color, row.get(f"share_{state.value}", 0.0)) for state, color in STATE_COLORS.items()]
+        active = ", ".join(f"{name} {share:.1%}" for name, _, share in shares if share >= _MIN_SHARE)
+        last = (bar_of(shares), note_of(f"agent-ticks of round {self.round}: {active}")) if row else ()
+        facts = {
+            "feed": params.feed.ranking,
+            "follows": f"{self.network.n_edges:,}, {params.network.kind}, {params.network.dynamics}",
+            "decided by": self.reasoner.label,
+            "so far": ", ".join(f"{totals[name]:,} {name}" for name in _TOTALS) + " choices" if row else "no round yet",
+        }
+        about = f"{int(self.population.present.sum()):,} agents, seed {params.seed}"
+        return card_of("model", f"{self.round + 1} of {params.rounds} rounds", *last, facts_of(facts), about=about)
 
     def step(self) -> None:
         """Run one round.

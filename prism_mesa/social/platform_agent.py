@@ -14,9 +14,9 @@ import numpy.typing as npt
 from prism_mesa.domain import ACTIONS, BIG_FIVE, ActionName, Post
 from prism_mesa.errors import AgentError, StateTypeError, one_line
 from prism_mesa.llm.text import plain
+from prism_mesa.markup import card_of, chip_of, facts_of, fold_of, shown_or_plain, table_of
 from prism_mesa.reasoner import Question, question_of
 from prism_mesa.social.behavior import IDLE, IS_INTERESTED, SEES_POST, SHOULD_ENGAGE, next_trigger
-from prism_mesa.social.cards import AgentCard
 from prism_mesa.social.platform import Platform
 from prism_mesa.social.round.choices import ask_alone
 from prism_mesa.social.round.columns import AgentColumns, PostColumns
@@ -27,13 +27,15 @@ from prism_mesa.social.round.questions import as_archetype, personalities, quest
 from prism_mesa.social.state.agent_fields import AGENT_FIELDS
 from prism_mesa.social.state.population import NO_ACTION, NO_POST, Population, Rows, packed_move, unpacked_move
 from prism_mesa.social.state.posts import WORDS_CAP
-from prism_mesa.statechart import STATES, TIMEOUT, AgentState, StateTransition, export_agent
+from prism_mesa.statechart import STATE_COLORS, STATES, TIMEOUT, AgentState, StateTransition, export_agent
 
 _NOT_A_POST: Final = "is not a post of this platform (see feed, read)"
 _PROMPTED: Final = (
     "name interests personality traits propensities low_threshold high_threshold engagement_threshold state_history"
 ).split()
 """Fields that questions to the LLM show."""
+_POSTS_SHOWN: Final = 8
+"""Posts of the feed that a notebook shows."""
 
 
 def whole_number(name: str, value: Any, least: int) -> int:
@@ -118,7 +120,7 @@ class HistoryView(Sequence[StateTransition]):
         return repr(self._entries())
 
 
-class PlatformAgent(AgentCard):
+class PlatformAgent:
     """A user of a platform: its properties, what it sees, and what it can do; `SocialAgent` is the Mesa version.
 
     The attributes that the configuration declares are attributes in Python, too (docs/attributes.md).
@@ -175,6 +177,35 @@ class PlatformAgent(AgentCard):
         if self.has_left:
             doing = absence(self._platform, self.row)
         return f"<{type(self).__name__} {self.row} {self.name!r}: {doing}>"
+
+    @shown_or_plain
+    def _repr_html_(self) -> str:
+        ticks, state, current = self.ticks_in_state, self.state, self.current_post
+        at = "" if current is None else f" on post {current.post_id}"
+        shares = ", ".join(f"{name} {share:.0%}" for name, share in self.propensities.items())
+        facts = {
+            "state": chip_of(STATE_COLORS[state], f"{state.value}{at}, for {ticks} tick{'' if ticks == 1 else 's'}"),
+            "likes to read of": ", ".join(self.interests),
+            "personality": self.personality,
+            "asks within": f"{self.low_threshold:.3f} to {self.high_threshold:.3f} of utility",
+            "each round": f"online with probability {self.activity:.2g}, posts with {self.post_rate:.2g}",
+            "engages by": shares,
+        }
+        feed = self.feed
+        rows = [
+            (
+                post.post_id,
+                post.author_name if post.kind == "post" else f"{post.author_name} ({post.kind})",
+                f"{post.utility:.2f}",
+                post.likes + post.replies + post.reshares,
+                post.text,
+            )
+            for post in feed[:_POSTS_SHOWN]
+        ]
+        table = table_of(("post", "by", "utility", "engagements", "text"), rows)
+        unread = fold_of(f"feed: {len(feed)} unread", table) if feed else "nothing unread in its feed"
+        away = ", not there" if self.has_left else ""
+        return card_of("agent", self.name, facts_of(facts), unread, about=f"row {self.row}, id {self.agent_id}{away}")
 
     @property
     def has_left(self) -> bool:

@@ -8,7 +8,7 @@ one author succeed with 1 - (1 - p)**k.
 - unfollow, mute, block: the author of the post, or of the reshare, if the post lies below the reader's band and the
   reader did not engage with it. `network.rates.reciprocal` lowers the chance of unfollowing a mutual follow. report:
   the post, under the same conditions.
-- follow back: an agent draws once for each follower of this round (`network.rates.follow_back`).
+- follow back: an agent draws once for each new follower (`network.rates.follow_back`).
 - triads: an agent that read something draws a followee, and a followee of that one (`network.rates.triad`).
 
 `agents.homophily` lowers the chance of following an unlike agent. Absent and hidden agents are left out. Most draws

@@ -96,34 +96,25 @@ class Platform(Restorable):
         params: The parameters of this round; `configured` are those of the run.
         streams: Keyed random draws.
         chart: The chart of all agents; `tables` are made from it.
-        reasoner: The reasoner that answers open choices.
-        scripts: Where to find agents as objects.
-        writer: The LLM that writes texts, if any.
-        recorder: The recorder, if any.
-        population: The agents, as columns.
+        reasoner, writer, recorder: The reasoner of open choices, and the LLM that writes and the recorder, if any.
+        scripts: The agents as objects; `population` has them as columns.
         network: The current follows; `first_network` has those of the start, and `drawn_network` also those of agents
             that wait to join.
         first_agents: Checksums of the agents' columns at the start.
-        attributes: The attributes that the configuration declares.
-        topics: Topic vectors of texts.
+        attributes, topics: The declared attributes, and the topics of texts.
         schedule: The posts that a file brings or that you place (`seeded`), and their rounds.
         llms: The LLM of each agent if there are several.
         archetypes: Kinds of agents, if the LLM is asked for kinds.
         odds: The parts of utility that are log-odds.
-        feeds: The feed of each agent.
-        posts: All posts so far, as columns.
-        history: The last transitions of each agent.
+        feeds, posts, history: The settings of feeds, all posts so far, and the last transitions of agents.
         exposure: The roots that each agent has read. With `feed.repeats`, the roots that it has engaged with.
         copies: With `feed.repeats`, the posts that each agent has read.
         met: With `feed.repeats`, the roots of these posts, once for each time.
-        engagements: Likes and reshares so far.
+        engagements, relations: Likes and reshares, and mutes, blocks and reports so far.
         group_counts: Impressions and engagements by groups of agents, for bridging feeds.
-        relations: Mutes, blocks and reports.
         opinions: Stances before the first round, and your rule of influence.
         liked: Row -> the last likes by a tool: (round, tick, post).
-        notebook: Notes that agents keep.
-        outcomes: Running totals of the run.
-        recorded: The agents that are recorded.
+        notebook, outcomes, recorded: Notes of agents, running totals, and the recorded agents.
         time_of_day: Converts round and tick to time.
         round: The round that runs or ran last, from 0; -1 before the first.
         tick: 0 opens the round; ``params.ticks_per_round + 1`` closes it.

@@ -165,7 +165,7 @@ def test_a_function_that_cannot_be_used_is_refused_in_one_line(function, said):
         ({"x": {"of": "agent"}}, "give either values or range"),
         ({"x": {"of": "agent", "range": [1, 0]}}, "range: 1 is not below 0"),
         ({"x": {"of": "agent", "values": ["a", 1]}}, "all true and false, all numbers, or all texts"),
-        ({"x": {"of": "agent", "values": ["a", "a"]}}, "stands twice"),
+        ({"x": {"of": "agent", "values": ["a", "a"]}}, "two of them are equal"),
         ({"x": {"of": "agent", "values": [10**400, 1]}}, "a number has to lie in -1e+12..1e+12"),
         ({"x": {"of": "agent", "values": ["a", " b"]}}, "begins or ends with a blank"),
         ({"x": {"of": "agent", "values": ["a", "b"], "share": [1]}}, "share: give 2 numbers"),
@@ -177,7 +177,7 @@ def test_a_function_that_cannot_be_used_is_refused_in_one_line(function, said):
         ({**DECLARED, "x": {"of": "post", "values": ["left"], "inherits": "party"}}, "has other values than x"),
         ({"x": {"of": "agent", "range": [0, 1], "column": "c"}}, "agents.profiles names no file"),
         ({"x": {"of": "post", "range": [0, 1], "column": "c", "function": "a:b"}}, "give one of them"),
-        ({"not a name": {"of": "post", "range": [0, 1]}}, "is no name"),
+        ({"not a name": {"of": "post", "range": [0, 1]}}, "is not a name"),
     ],
 )
 def test_declarations_that_contradict_themselves_are_refused_in_one_line(attributes, said):

@@ -14,10 +14,10 @@ from prism_mesa.reasoner.params import ReasonerParams
 from prism_mesa.without_effect import OnlyWith
 
 COMMUNITY: Final = "community"
-"""What an attribute of agents can inherit from."""
+"""The value of `inherits` for attributes of agents."""
 
 MOST_VALUES = 1000
-"""Values that an attribute can be declared with."""
+"""The most values of an attribute."""
 
 _MOST: Final = 1e12
 """All whole numbers up to it are stored exactly."""
@@ -49,8 +49,8 @@ class AttributeParams(Params):
     )
     inherits: str | None = Field(
         None,
-        description="post: the author's attribute that it inherits; agent: `community`, its block "
-        "(network.kind=stochastic_block), with values spread over blocks in order",
+        description="post: the author's attribute that it inherits; agent: `community`, with values spread over the "
+        "blocks of network.kind=stochastic_block in order",
     )
     noise: float = Field(
         0.0,
@@ -91,7 +91,7 @@ class AttributeParams(Params):
         if len(sources) > 1:
             yield f"{' and '.join(sources)}: give one of them; without any the values are drawn"
         if self.of == "agent" and self.inherits not in (None, COMMUNITY):
-            yield f"inherits: an agent has no author; it can inherit from its {COMMUNITY} alone"
+            yield f"inherits: an agent can only inherit from its {COMMUNITY}"
         if self.of == "agent" and self.inherits is not None and self.sd is not None:
             yield "mean, sd: communities give the numbers, nothing is drawn"
         if self.noise and self.inherits is None:
@@ -109,7 +109,7 @@ class AttributeParams(Params):
         elif not all(-_MOST <= v <= _MOST for v in self.values if not isinstance(v, str)):
             yield f"values: a number has to lie in {-_MOST:g}..{_MOST:g}"
         if len(set(self.values)) < len(self.values):
-            yield "values: one of them stands twice"
+            yield "values: two of them are equal"
         if any(isinstance(v, str) and (not v or v != v.strip()) for v in self.values):
             yield "values: a text is empty, or begins or ends with a blank"
         if self.noise > 1:
@@ -134,14 +134,14 @@ class AttributeParams(Params):
 
 
 def check_attributes(attributes: Mapping[str, AttributeParams]) -> None:
-    """Check the names of attributes, and what they inherit from.
+    """Check the names of attributes, and the attributes that they inherit.
 
     Raises:
-        ValueError: If a name is none, or an attribute inherits from one that does not exist or is of another kind.
+        ValueError: For an invalid name, or an inherited attribute that does not exist or has other values.
     """
     for name, params in attributes.items():
         if not name.isidentifier() or iskeyword(name) or name.startswith("_") or not name.isascii():
-            raise ValueError(f"attributes: {name!r:.60} is no name (letters, digits and _, a letter first)")
+            raise ValueError(f"attributes: {name!r:.60} is not a name (letters, digits and _, a letter first)")
         if params.inherits is None or params.of == "agent":
             continue
         source = attributes.get(params.inherits)

@@ -43,8 +43,7 @@ class PostsParams(Params):
         16,
         ge=1,
         le=1_000_000,
-        description="number of texts in circulation, from which agents post (agents.post_rate); each round a new text "
-        "replaces the oldest",
+        description="number of texts from which agents post; each round a new text replaces the oldest",
     )
     authors: Annotated[Literal["id", "rank"], OnlyWith("posts.file")] = Field(
         "id", description="how authors of the file become agents: by id, or by rank of posts and of followers"
@@ -60,9 +59,8 @@ class PostsParams(Params):
         None,
         ge=0,
         le=1,
-        description="share of the texts that have media; a larger share only adds texts to those of a smaller; a "
-        "text without media gets an image; null: as in the file. Media count only inside the band: for the rule "
-        "(reasoner.rule.media), a distilled model, and in prompts; feeds ignore them",
+        description="share of the texts that have media; null: as in the file. Media count only inside the band: for "
+        "the rule (reasoner.rule.media), a distilled model, and in prompts; feeds ignore them",
     )
     seeded: Annotated[SeededParams, OnlyWith("posts.seeded.count")] = Field(default_factory=SeededParams)
 
@@ -76,8 +74,7 @@ class FilesParams(Params):
     )
     columns: dict[str, str | None] = Field(
         default_factory=dict,
-        description="names of columns in your files: {src: Source, dst: Target, author: user_id}; null: PRISM does not "
-        "read the column",
+        description="names of columns in your files: {src: Source, author: user_id}; null: do not read the column",
     )
 
     @field_validator("columns")
@@ -131,8 +128,7 @@ class RecordsParams(Params):
         None,
         ge=0,
         le=1,
-        description="share of agents whose transitions are recorded; null: all of up to 100,000 agents, of more about "
-        "10,000",
+        description="share of agents whose transitions are recorded; null: all agents, or 10,000 of over 100,000",
     )
     impressions: float | None = Field(
         None, ge=0, le=1, description="share of agents whose impressions are recorded; null: as for transitions"

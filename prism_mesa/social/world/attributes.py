@@ -14,13 +14,12 @@ from prism_mesa.social.params.attributes import AttributeParams
 from prism_mesa.social.state.agent_fields import AGENT_FIELDS
 from prism_mesa.social.state.attributes import Attribute, Attributes, Floats, prompt_texts
 from prism_mesa.social.state.network import FollowNetwork
-from prism_mesa.social.state.population import Population
+from prism_mesa.social.state.population import Population, Rows
 from prism_mesa.social.state.posts import RESHARE, Posts
 from prism_mesa.social.user_objects import load_object
 from prism_mesa.statechart.users_code import line_of
 from prism_mesa.streams import Streams
 
-type Rows = npt.NDArray[np.integer[Any]]
 type Makers = dict[str, Callable[[], Any]]
 
 

@@ -20,7 +20,7 @@ from prism_mesa.social.state.attributes import Attributes
 from prism_mesa.social.state.chunks import blocks
 from prism_mesa.social.state.ids import Ids, examples
 from prism_mesa.social.state.network import FollowNetwork
-from prism_mesa.social.state.population import WHO_THEY_ARE, Population
+from prism_mesa.social.state.population import WHO_THEY_ARE, Population, Rows
 from prism_mesa.social.state.topics import Topics, build_topics, quantised
 from prism_mesa.social.world.attributes import AttributeSource, blank_notes, file_columns
 from prism_mesa.social.world.corpus import Corpus, counted_lines, load_corpus, with_media_share
@@ -30,8 +30,6 @@ from prism_mesa.social.world.random_networks import block_bounds, generate_netwo
 from prism_mesa.social.world.rates import popularity_scores
 from prism_mesa.social.world.seeded import Seeded, seeded_posts
 from prism_mesa.streams import Streams
-
-type Rows = npt.NDArray[np.integer[Any]]
 
 _FEW_TIES = 0.5
 """Share of the requested close ties below which a note reports the shortfall."""

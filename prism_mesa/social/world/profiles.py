@@ -16,15 +16,13 @@ from prism_mesa.social.state.agent_fields import AGENT_FIELDS, PLACES
 from prism_mesa.social.state.attributes import Attribute
 from prism_mesa.social.state.chunks import fill_in_blocks
 from prism_mesa.social.state.ids import Ids, Names, examples, shortened
-from prism_mesa.social.state.population import MEMBER, NO_ACTION, NO_POST, Population
+from prism_mesa.social.state.population import MEMBER, NO_ACTION, NO_POST, Population, Rows
 from prism_mesa.social.state.topics import Topics, quantised
 from prism_mesa.social.world.cells import parse_labels, parse_numbers, parse_texts, read_values, refuse_cells
 from prism_mesa.social.world.rates import Floats, activity_draws, post_rate_draws
 from prism_mesa.social.world.readers import DEFAULT, naming_file, read_table
 from prism_mesa.statechart import AgentState
 from prism_mesa.streams import Streams
-
-type Rows = npt.NDArray[np.integer[Any]]
 
 # Of the same persons as domain.TRAIT_MEANS.
 TRAIT_CORRELATIONS: Final = (

@@ -11,13 +11,11 @@ import pandas as pd
 from prism_mesa.errors import counted
 from prism_mesa.social.params import NetworkParams, SeededParams, SocialParams
 from prism_mesa.social.state.network import FollowNetwork
-from prism_mesa.social.state.population import Population
+from prism_mesa.social.state.population import Population, Rows
 from prism_mesa.social.state.posts import POST, Posts
 from prism_mesa.social.state.topics import Topics
 from prism_mesa.social.world.random_networks import block_bounds
 from prism_mesa.streams import Streams
-
-type Rows = npt.NDArray[np.integer[Any]]
 
 TENTH: Final = 10
 FIFTH: Final = 5

@@ -91,7 +91,7 @@ def _published(platform: Platform, row: int, most: int) -> list[Activity]:
     for post in published.tolist():
         kind, written = POST_KINDS[posts.kind[post]], int(posts.written[post])
         if kind == "post":
-            activities.append(Activity(written, "post", post, text=posts.said(post)))
+            activities.append(Activity(written, "post", post, text=posts.added_text(post)))
         else:
             parent, text_id = int(posts.parent[post]), int(posts.words[post])
             words = "" if text_id == NO_TEXT else posts.texts[text_id]
@@ -123,7 +123,7 @@ def author_and_text(platform: Platform, post: int) -> tuple[str, str]:
     """Return the author and the text that a post shows: its own, or those of the post behind it."""
     posts = platform.posts
     origin = posts.origin(post)
-    return platform.population.names[posts.author[origin]], posts.said(origin)
+    return platform.population.names[posts.author[origin]], posts.added_text(origin)
 
 
 def post_lines(platform: Platform, posts: Sequence[int]) -> list[str]:

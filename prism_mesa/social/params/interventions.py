@@ -1,8 +1,7 @@
 """Parameters of interventions, which change settings during a run."""
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import Annotated, Any, Final, Self
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, Self
 
 from pydantic import Field, field_validator, model_validator
 
@@ -34,27 +33,12 @@ OF_SOME: Final = tuple(key for key in CHANGEABLE if key.startswith("feed.") and 
 """Keys that can change for some agents alone."""
 
 
-@dataclass(frozen=True)
-class Act:
-    """Marks a key of `InterventionParams` as an act, whose text the notes of a run and ODD use.
-
-    Attributes:
-        text: Returns the effect of a value of the key as a phrase.
-    """
-
-    text: Callable[[Any], str]
-
-
-def _settings_text(settings: Mapping[str, Any]) -> str:
-    return ", ".join(f"{key}={value}" for key, value in settings.items())
-
-
 class InterventionParams(Params):
     """Other values of some keys from a round on."""
 
     at: int = Field(ge=0, description="first round with the new settings")
     until: int | None = Field(None, ge=1, description="first round without them; null: they stay to the end")
-    set: Annotated[dict[str, Any], Act(_settings_text)] = Field(default_factory=dict, description="dotted key: value")
+    set: dict[str, Any] = Field(default_factory=dict, description="dotted key: value")
     agents: str | None = Field(
         None,
         min_length=1,
@@ -67,10 +51,10 @@ class InterventionParams(Params):
 
     @property
     def text(self) -> str:
-        """Its acts, rounds and agents as text."""
-        acts = ", ".join(act.text(getattr(self, name)) for name, act in acts_by_key().items() if getattr(self, name))
+        """Its settings, rounds and agents as text."""
+        settings = ", ".join(f"{key}={value}" for key, value in self.set.items())
         when = f"from round {self.at} on" if self.until is None else f"in rounds {self.at} to {self.until - 1}"
-        return f"{when}: {acts}{f' for agents with {self.agents}' if self.agents else ''}"
+        return f"{when}: {settings}{f' for agents with {self.agents}' if self.agents else ''}"
 
     @field_validator("set", mode="before")
     @classmethod
@@ -107,18 +91,12 @@ class InterventionParams(Params):
     def _is_consistent(self) -> Self:
         if self.until is not None and self.until <= self.at:
             raise ValueError(f"until={self.until} is not after at={self.at}")
-        if not any(getattr(self, name) for name in acts_by_key()):
-            raise ValueError(f"does nothing: give {' or '.join(acts_by_key())}")
+        if not self.set:
+            raise ValueError("does nothing: give set")
         for key in self.set if self.agents is not None else ():
             if key not in OF_SOME:
                 raise ValueError(f"{key} cannot change for some agents (feed.* can, except {' and '.join(_FOR_ALL)})")
         return self
-
-
-def acts_by_key() -> dict[str, Act]:
-    """Return the acts of interventions by their key."""
-    fields = InterventionParams.model_fields.items()
-    return {name: mark for name, field in fields for mark in field.metadata if isinstance(mark, Act)}
 
 
 def _dotted(values: Mapping[Any, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:

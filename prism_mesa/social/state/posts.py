@@ -224,9 +224,9 @@ class Posts(Restorable):
         """Return the texts of posts as readers see them."""
         return list(map(self.text, self.text_id[ids].tolist(), self.wording[ids].tolist()))
 
-    def said(self, post: int) -> str:
-        """Return the text that a post adds (see `says`)."""
-        return self.text(int(self.says(np.array([post]))[0]), int(self.wording[post]))
+    def added_text(self, post: int) -> str:
+        """Return the text that a post adds (see `added_texts`)."""
+        return self.text(int(self.added_texts(np.array([post]))[0]), int(self.wording[post]))
 
     def origin(self, post: int) -> int:
         """Return the post whose text a post shows: itself, its root, or the post that it answers without words."""
@@ -235,7 +235,7 @@ class Posts(Restorable):
             origin = int(self.root[self.parent[origin]])
         return origin
 
-    def says(self, ids: Ids) -> Ids:
+    def added_texts(self, ids: Ids) -> Ids:
         """Return the texts that posts add: of a reply its words, or else its parent's text; of a reshare its root's."""
         root = self.root[ids]
         words = self.words[root]
@@ -253,7 +253,7 @@ class Posts(Restorable):
         words = np.full(len(parent), NO_TEXT, np.int32)
         some = np.flatnonzero(place != NO_TEXT) if phrases else ()
         if len(some):
-            core = self.says(parent)
+            core = self.added_texts(parent)
             parts, which = np.unique(np.stack([place[some], core[some], kind[some]]), axis=1, return_inverse=True)
             texts, about = [phrases[i] for i in parts[0].tolist()], parts[1].tolist()
             heads = [_HOW[code] for code in parts[2].tolist()]

@@ -3,8 +3,11 @@
 from typing import Any, Final
 
 from prism_mesa.domain import Post
+from prism_mesa.reasoner import AnyReasoner
 from prism_mesa.round_model import Read, RoundModel
+from prism_mesa.social.params import SocialParams
 from prism_mesa.social.platform import Platform
+from prism_mesa.social.state.population import Population
 
 _FIELDS: Final = (
     "params configured streams tables reasoner writer population network first_network drawn_network first_agents "
@@ -24,6 +27,10 @@ class _PlatformField(Read[Any]):
 class PlatformModel(RoundModel):
     """A Mesa model with a `platform`. You can read the platform's fields on the model (see `Platform`)."""
 
+    params: SocialParams
+    population: Population
+    reasoner: AnyReasoner
+    round: int
     _platform: Platform
 
     @property

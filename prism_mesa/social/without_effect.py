@@ -43,7 +43,8 @@ class ModelFacts:
         self.kind, self.has_own_reasoner, self.has_own_chart = asked.kind, has_own_reasoner, has_own_chart
         self.choices = any(len(options) > 1 for options in platform.tables.option_sets)
         self.scores = asks_llm(asked) and "answer" not in asked.oracle.decoding
-        self.answer, self.persona = (asked.params.answer, asked.params.persona) if asks_llm(asked) else ("", "")
+        self.answer = str(asked.params.answer) if asks_llm(asked) else ""
+        self.persona = str(asked.params.persona) if asks_llm(asked) else ""
         self.writes, self.profiled = platform.writer is not None, world.profiled
         kind = self.p.network.kind
         self.overrules_kind = explicit_values(self.p).get("network.kind", kind) != kind

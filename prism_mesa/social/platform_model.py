@@ -8,6 +8,7 @@ from prism_mesa.round_model import Read, RoundModel
 from prism_mesa.social.params import SocialParams
 from prism_mesa.social.platform import Platform
 from prism_mesa.social.state.population import Population
+from prism_mesa.social.state.posts import Posts
 
 _FIELDS: Final = (
     "params configured streams tables reasoner writer population network first_network drawn_network first_agents "
@@ -29,6 +30,7 @@ class PlatformModel(RoundModel):
 
     params: SocialParams
     population: Population
+    posts: Posts
     reasoner: AnyReasoner
     round: int
     _platform: Platform

@@ -106,13 +106,8 @@ def require_agent_fields(
 ) -> None:
     """Check that some agent has each field that a guard reads.
 
-    An action or a script may add fields later. Then nothing is checked here, and a guard without its field raises.
-
-    Args:
-        chart: The chart with the guards.
-        agents: The agents made so far, with those of your own classes.
-        declared: As for `check_chart`.
-        has_scripts: Whether any agent acts by a script.
+    `agents` are those made so far; `declared` is as for `check_chart`. Actions and scripts
+    may add fields later; then nothing is checked here, and a guard without its field raises.
 
     Raises:
         ChartError: For the first guard that fails the check.

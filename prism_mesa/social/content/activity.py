@@ -35,9 +35,7 @@ class Activity:
     """An engagement of an agent with a post, or a post by it.
 
     Attributes:
-        round: The round in which it happened.
-        post: The post that the agent engaged with or wrote.
-        author: The name of that post's author; empty if the agent wrote it.
+        author: The name of the post's author; empty if the agent wrote it.
         text: The text of the post, or of the post that it reshares or answers without words.
         words: The agent's own words in a reply or a comment.
         tick: The tick; -1 if it is unknown.

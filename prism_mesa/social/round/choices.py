@@ -70,7 +70,7 @@ def ask(
         posts: The posts that they decide about.
         triggers: Indices of the fired triggers.
         options: Indices into `option_sets`.
-        option_sets: The options; a single option is taken without asking.
+        option_sets: The options; a single option needs no answer.
         ticks: The tick of each question; None: the platform's.
     """
     rows = agents.rows

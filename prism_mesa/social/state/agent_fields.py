@@ -11,16 +11,7 @@ import numpy.typing as npt
 
 
 class AgentField(NamedTuple):
-    """A numeric field of every agent.
-
-    Attributes:
-        name: Its name everywhere.
-        meaning: Its meaning, for tables and descriptions.
-        unit: Its unit.
-        low: The lowest value.
-        high: The highest value.
-        whole: Whether it is a whole number.
-    """
+    """A numeric field of every agent, from `low` to `high`; `whole` marks whole numbers."""
 
     name: str
     meaning: str

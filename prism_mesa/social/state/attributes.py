@@ -21,15 +21,7 @@ type Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Attribute:
-    """One attribute.
-
-    Attributes:
-        name: Its name.
-        values: All its values; empty for numbers from `low` to `high`.
-        low: The lowest number.
-        high: The highest number.
-        is_told: Whether prompts mention it.
-    """
+    """An attribute with `values`, or with numbers from `low` to `high`; if `is_told`, prompts mention it."""
 
     name: str
     values: tuple[Value, ...] = ()

@@ -190,12 +190,9 @@ def _joined(parts: list[tuple[Int32, ...]], columns: int) -> tuple[Int32, ...]:
 
 @dataclass(frozen=True)
 class Clock:
-    """The clock of a run: tick 0 opens a round, 1 .. T are its ticks, T + 1 closes it.
+    """The clock of a run: tick 0 opens a round, 1 .. `ticks_per_round` are its ticks, and the next tick closes it.
 
-    Attributes:
-        start: Start of round 0, in UTC.
-        round_length: Simulated length of a round.
-        ticks_per_round: T.
+    Round 0 starts at `start`, in UTC.
     """
 
     start: datetime

@@ -22,11 +22,9 @@ KEY: Final = "opinions.rule"
 
 @dataclass(frozen=True)
 class Spread:
-    """The distribution of stances.
+    """The distribution of stances, with mean and standard deviation.
 
     Attributes:
-        mean: The mean.
-        sd: The standard deviation.
         bimodality: Sarle's coefficient: 5/9 for a uniform distribution, 1 for two camps; NaN if all stances are equal.
         agents: Number of agents in each of `PARTS` equal parts of the range.
     """

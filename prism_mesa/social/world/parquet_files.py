@@ -93,12 +93,9 @@ def _declared_size(metadata: pq.FileMetaData, kinds: dict[str, pa.DataType]) -> 
         for column in map(group.column, range(group.num_columns))
         if column.path_in_schema in kinds
     )
-    width = sum((kind.bit_width + 7) // 8 if _has_width(kind) else 4 for kind in kinds.values())
-    return int(max(pages, metadata.num_rows * width))
-
-
-def _has_width(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_primitive(kind) or pa.types.is_decimal(kind) or pa.types.is_fixed_size_binary(kind))
+    has_width = (pa.types.is_primitive, pa.types.is_decimal, pa.types.is_fixed_size_binary)
+    widths = [(kind.bit_width + 7) // 8 if any(test(kind) for test in has_width) else 4 for kind in kinds.values()]
+    return int(max(pages, metadata.num_rows * sum(widths)))
 
 
 def _size(column: pa.Array) -> int:

@@ -101,12 +101,8 @@ def capped_scale(mean: float, sigma: float) -> float:
 def weighted_scale(mean: float, sigma: float, activity: float, activity_sigma: float, shared: float) -> float:
     """Return the factor c with which min(1, c X) has the given mean, weighted by activity, for lognormal X of mean 1.
 
-    Args:
-        mean: The wanted mean.
-        sigma: Sigma of X.
-        activity: Mean of the activity, a lognormal capped at 1.
-        activity_sigma: Sigma of the activity before the cap.
-        shared: Correlation of the logarithms of both before the caps.
+    The activity is lognormal, with sigma `activity_sigma`, and capped at 1, with mean `activity`. `shared` is the
+    correlation of the logarithms of X and activity before the caps.
 
     >>> weighted_scale(0.2, 1.7, 0.5, 1.0, 0.5) < weighted_scale(0.2, 1.7, 0.5, 1.0, 0.0) == capped_scale(0.2, 1.7)
     True

@@ -119,13 +119,8 @@ def find_communities(
 ) -> tuple[npt.NDArray[np.int64], int]:
     """Return the community of each agent, `NONE` or from 0, and the number of communities.
 
-    Communities are the blocks of a stochastic block model, in other networks agents with the same main interest.
-
-    Args:
-        network: The parameters of the network.
-        n: Number of agents at the start.
-        names: Names of interests; some may be equal.
-        main_interest: Index of each agent's strongest interest, -1 for none, shape (agents,).
+    Communities are the blocks of a stochastic block model of `n` agents, in other networks agents with the same main
+    interest: `main_interest` has the index in `names` (which may repeat) of each agent, -1 for none.
     """
     if network.kind == "stochastic_block":
         block = np.searchsorted(block_bounds(network.blocks, n), np.arange(len(main_interest)), side="right") - 1

@@ -30,8 +30,8 @@ class SocialAgent(PlatformAgent, mesa.Agent):
         fields: Values for any settable field, for example ``engagement_threshold=0.7``.
 
     Raises:
-        AgentError: (a ValueError) if a field is out of its range, or there is no such row.
-        StateTypeError: (a TypeError) if `state` is no `AgentState`.
+        AgentError: (a ValueError) if a field is out of its range, or the row does not exist.
+        StateTypeError: (a TypeError) if `state` is not an `AgentState`.
     """
 
     model: PlatformModel

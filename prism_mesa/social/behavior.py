@@ -190,7 +190,7 @@ def load_chart(where: str) -> Statechart:
     """Return the chart that ``module:object`` names.
 
     Raises:
-        ConfigError: If there is no such module or object, or it is no Statechart.
+        ConfigError: If there is no such module or object, or it is not a Statechart.
     """
     key = "statechart.chart"
     chart, module = load_object(key, where, "prism_mesa.social.behavior:viral_chart")

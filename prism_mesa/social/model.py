@@ -40,7 +40,7 @@ class SocialModel(PopulationModel):
             default is 42, so equal calls make equal runs.
         chart: A chart of your own, as an object; `statechart.chart` names one in a module.
         recorder: Where records go; None keeps only what the DataCollector holds.
-        reasoner: The reasoner that answers open choices; None makes the one that the parameters name.
+        reasoner: The reasoner that answers open choices; None makes the configured reasoner.
         world: The kept world of equal parameters; None draws the world.
         agent_reporters: Further reporters of agents for the DataCollector, by name; see docs/models.md.
         model_reporters: Further reporters of the model.
@@ -99,7 +99,7 @@ class SocialModel(PopulationModel):
         """The chart of all agents; you can set another one until agents have moved.
 
         The model copies the chart with its own settings (`statechart.oracle_enabled`, `statechart.strict`). Agents in
-        the initial state of the old chart go to that of the new one.
+        the initial state of the old chart move to the initial state of the new chart.
 
         Raises:
             ChartError: When it is set, if agents have moved, or the chart's check finds an error.

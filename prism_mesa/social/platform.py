@@ -316,7 +316,7 @@ class Platform(Restorable):
 
     @property
     def hours(self) -> float:
-        """Simulated hours from the start of the run to that of this round."""
+        """Simulated hours from the start of the run to the start of this round."""
         return max(self.round, 0) * self.params.clock.round_minutes / 60
 
     @property

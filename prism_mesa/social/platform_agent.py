@@ -155,7 +155,7 @@ class PlatformAgent:
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def __setattr__(self, name: str, value: Any) -> None:
-        """Set an attribute; declared ones are set in their column.
+        """Set an attribute; a declared attribute is set in its column.
 
         Raises:
             AgentError: If a declared attribute cannot have the value.
@@ -220,7 +220,7 @@ class PlatformAgent:
         """Follow another agent, and return whether that is new.
 
         Raises:
-            AgentError: If there is no such agent, it has left or is this one, or one of the two has blocked the other.
+            AgentError: If the other is absent or this agent, or one of the two has blocked the other.
         """
         return self._decide("follow", other, FOLLOW)
 

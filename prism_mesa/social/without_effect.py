@@ -92,7 +92,7 @@ TABLE: Final[tuple[Row, ...]] = (
             "timeout_threshold": "statechart.default_timeout_ticks",
         }.items()
     ),
-    WithoutEffect("agents.churn.back", lambda k: not k.p.has_leavers, "nobody leaves (agents.churn.leave)"),
+    WithoutEffect("agents.churn.back", lambda k: not k.p.has_leavers, "no agent leaves (agents.churn.leave)"),
     WithoutEffect("statechart.chart", lambda k: k.has_own_chart, "the chart set in Python replaces it"),
     WithoutEffect(
         "reasoner.asks_action",

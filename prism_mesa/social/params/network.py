@@ -35,7 +35,7 @@ class NetworkRatesParams(Params):
     unfollow: Share = Field(
         4e-5,
         description="of unfollowing, per post of a followee that is read, is below the reader's band and gets no "
-        "engagement (in the default world 29 % of agents unfollow somebody within 51 days; 43 % of active users did in "
+        "engagement (in the default world 29 % of agents unfollow within 51 days; 43 % of active users did in "
         "Kwak et al. 2011, doi:10.1145/1978942.1979104)",
     )
     reciprocal: Share = Field(
@@ -56,7 +56,7 @@ class NetworkRatesParams(Params):
 
 
 class NetworkParams(Params):
-    """Who follows whom."""
+    """The follow network."""
 
     kind: Literal["erdos_renyi", "barabasi_albert", "watts_strogatz", "stochastic_block", "configuration", "edges"] = (
         Field("configuration", description="how the network is made; edges: read from network.edges")

@@ -140,7 +140,7 @@ class SocialParams(Params):
             if each.until is not None and each.until > self.rounds:
                 raise ValueError(f"{where}: until={each.until} is after the last round ({self.rounds - 1})")
             if place and each.at < self.interventions[place - 1].at:
-                raise ValueError(f"{where}: at={each.at} comes before the round of the one before: give them in order")
+                raise ValueError(f"{where}: at={each.at} is before the previous intervention: list them in order")
             changed = self._changed_in(place, each.at)
             if (changed.utility.sensitivity > 0) != (self.utility.sensitivity > 0):
                 raise ValueError(f"{where}: utility.sensitivity cannot go from or to 0 in a run")

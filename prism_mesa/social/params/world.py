@@ -16,7 +16,7 @@ from prism_mesa.without_effect import OnlyWith
 class SeededParams(Params):
     """Posts that you place. Authors with the requested `size` and `position` are drawn and take turns.
 
-    The text of each post is drawn from the corpus, whoever its author is. The summary names the authors.
+    Texts are drawn from the corpus, independently of the authors. The summary names the authors.
     """
 
     count: int = Field(0, ge=0, le=10_000, description="posts that you place")
@@ -122,7 +122,7 @@ class ClockParams(Params):
 
 
 class RecordsParams(Params):
-    """Shares of agents or posts that are recorded; the drawn ones are the same in all rounds and tables."""
+    """Shares of agents or posts that are recorded, with the same draw for all rounds and tables."""
 
     transitions: float | None = Field(
         None,

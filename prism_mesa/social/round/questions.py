@@ -26,7 +26,7 @@ def questions(
     """Return the question of each of `agents`; all arguments have one length.
 
     This equals `reasoner.question_of` for each `SocialAgent`, read from columns about twenty times faster. If
-    `reasoner.persona` is `archetype`, the persona is that of the agent's archetype, with the agent's own numbers.
+    `reasoner.persona` is `archetype`, the persona describes the archetype, with the agent's own numbers.
     """
     platform, rows = agents.platform, agents.rows
     kinds = _kinds(platform, rows)

@@ -129,7 +129,7 @@ class Events(Restorable):
         return tick, agent, post
 
     def put_in_order(self, n_agents: int) -> None:
-        """Sort impressions by agent, unless agents ascend in each part and each part begins behind the one before."""
+        """Sort impressions by agent, unless agents ascend already, within and between parts."""
         self.impressions, last = [part for part in self.impressions if len(part[1])], -1
         for _, agent, _ in self.impressions:
             if agent[0] <= last or not ascends(agent):

@@ -72,8 +72,8 @@ class GroupCounts(Restorable):
     def consensus(self, roots: Rows, weight: float) -> npt.NDArray[np.float64]:
         """Return for each root the product over groups of its engagements per impression.
 
-        Each share is shrunk to that of all these roots, with the weight of `weight` impressions. Small et al. 2021,
-        doi:10.6035/recerca.5516, shrink to 1/2 (group-informed consensus).
+        Each rate is shrunk to the rate over all these roots, with the weight of `weight` impressions. Small et al.
+        2021, doi:10.6035/recerca.5516, shrink to 1/2 (group-informed consensus).
         """
         engaged, seen = self.of_roots(roots)
         engaged_in_all, seen_in_all = (int(part.sum()) for part in self.of_roots(np.unique(roots)))

@@ -19,7 +19,7 @@ type Int64s = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class FollowNetwork(Restorable):
-    """Who follows whom among agents 0 .. n-1.
+    """The follows among agents 0 .. n-1.
 
     Attributes:
         indptr: Shape (n + 1,): agent i follows ``indices[indptr[i]:indptr[i + 1]]``, ascending.
@@ -84,7 +84,7 @@ class FollowNetwork(Restorable):
     def changed(self, added: Int64s, removed: Int64s) -> "FollowNetwork":
         """Return the network with some follows added and removed; close ties end with their follows.
 
-        Both are numbers ``agent << 32 | followed``, ascending, each once, without common ones.
+        Both are disjoint, distinct numbers ``agent << 32 | followed``, ascending.
         """
         rows = self._changed(self.indptr, self.indices, added, removed)
         close = self.close_indptr, self.close_indices

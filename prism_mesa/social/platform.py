@@ -155,9 +155,9 @@ class Platform(Restorable):
         self.walk_buffers, self.depths = WalkBufferPool(), Depths()  # memory that no snapshot holds
         self.attributes, self.population, self.topics = world.attributes, world.population, world.topics
         self.set_chart(chart)
-        here = world.population.has_joined
+        joined = world.population.has_joined
         self.drawn_network = world.network
-        self.network = self.first_network = world.network if here.all() else world.network.among(here)
+        self.network = self.first_network = world.network if joined.all() else world.network.among(joined)
         self.first_agents = world.population.checksums()
         self.schedule, self.seeded, self.notes = world.schedule, world.seeded, world.notes
         self.population.state[:] = chart.initial.code

@@ -173,10 +173,10 @@ class PlatformAgent:
     @one_line
     def __repr__(self) -> str:
         post = int(self._platform.population.current_post[self.row])
-        doing = f"{self.state.value}{'' if post == NO_POST else f' post {post}'}"
+        status = f"{self.state.value}{'' if post == NO_POST else f' post {post}'}"
         if self.has_left:
-            doing = absence(self._platform, self.row)
-        return f"<{type(self).__name__} {self.row} {self.name!r}: {doing}>"
+            status = absence(self._platform, self.row)
+        return f"<{type(self).__name__} {self.row} {self.name!r}: {status}>"
 
     @shown_or_plain
     def _repr_html_(self) -> str:

@@ -76,7 +76,7 @@ def start_platform(
     total = sum(platform.llms.shares)
     scaled = "" if isclose(total, 1) else f"reasoner.model: shares add up to {total:g} and are scaled to 1"
     notes = filter(None, [asked.note, why_not, scaled])
-    announced = [f"{each.text} (interventions)" for each in params.interventions]
+    announced = [f"{act.text} (interventions)" for act in params.interventions]
     platform.notes += (*not_learned, *notes, *idle, *chart_notes, *announced)
     for texts in filter(None, (made_world.misfits, idle)):
         warn("; ".join(texts))
@@ -113,5 +113,5 @@ def _choose_chart(
     chosen = chosen_chart(params.statechart, asks_action=params.reasoner.asks_action, chart=chart)
     if chart is None and not params.statechart.chart:  # PRISM's own charts are tested
         return chosen, ()
-    glances = [params.feed.glances, *(each.set.get("feed.glances", 1) for each in params.interventions)]
+    glances = [params.feed.glances, *(act.set.get("feed.glances", 1) for act in params.interventions)]
     return chosen, check_chart(chosen, WalkTables(chosen, attributes), attributes.fields, glances)

@@ -188,33 +188,33 @@ def notes_without_effect(platform: Platform, facts: ModelFacts) -> tuple[str, ..
     A key that has an effect under a later intervention has one.
     """
     params = platform.params
-    changed = [_before(params, place).changed_by(each.set) for place, each in enumerate(params.interventions)]
+    changed = [_before(params, place).changed_by(act.set) for place, act in enumerate(params.interventions)]
     later = [IdleKeys(facts.under(params)) for params in changed]
     keys = explicit_values(params)
     if params.reasoner.kind == "auto":  # the summary says who decides
         keys.pop("reasoner.kind", None)
     keys_idle_later = [key for key in keys if all(idle.reason(key) for idle in later)]
     notes = [*IdleKeys(facts).notes(keys_idle_later), *_attributes_left_out(facts)]
-    for place, each in enumerate(params.interventions):
-        where = f"interventions: {place} (from round {each.at} on)"
+    for place, act in enumerate(params.interventions):
+        where = f"interventions: {place} (from round {act.at} on)"
         notes += [f"{where}: {note}" for note in _intervention_notes(platform, place, later)]
     return tuple(notes)
 
 
 def _intervention_notes(platform: Platform, place: int, idle_under: Sequence[IdleKeys]) -> Iterator[str]:
     """Yield why an intervention, or a setting of it, changes nothing; `idle_under` has an entry for each one."""
-    params, each = platform.params, platform.params.interventions[place]
+    params, act = platform.params, platform.params.interventions[place]
     n = len(platform.population)
-    if each.agents is not None and not platform.feeds.named(place, AgentColumns(platform, np.arange(n)), n).any():
-        yield f"no effect: no agent fits {each.agents} at the start"
+    if act.agents is not None and not platform.feeds.named(place, AgentColumns(platform, np.arange(n)), n).any():
+        yield f"no effect: no agent fits {act.agents} at the start"
     before = _before(params, place)
-    values, new_values = leaf_values(before), leaf_values(before.changed_by(each.set))
-    same = [key for key in each.set if values[key] == new_values[key]]
+    values, new_values = leaf_values(before), leaf_values(before.changed_by(act.set))
+    same = [key for key in act.set if values[key] == new_values[key]]
     yield from (f"{key}: no effect: it has this value already" for key in same if not _some_differ(params, place, key))
     later = zip(params.interventions[place:], idle_under[place:], strict=True)
-    beside = [idle for other, idle in later if each.holds_in(other.at)]
+    beside = [idle for other, idle in later if act.holds_in(other.at)]
     yield from idle_under[place].notes(
-        key for key in each.set if key not in same and all(idle.reason(key) for idle in beside)
+        key for key in act.set if key not in same and all(idle.reason(key) for idle in beside)
     )
 
 
@@ -227,7 +227,7 @@ def _before(params: SocialParams, place: int) -> SocialParams:
 def _some_differ(params: SocialParams, place: int, key: str) -> bool:
     """Return whether an earlier intervention sets a key for some agents in the round of this one."""
     at = params.interventions[place].at
-    return any(key in each.set for each in params.interventions[:place] if each.agents and each.holds_in(at))
+    return any(key in act.set for act in params.interventions[:place] if act.agents and act.holds_in(at))
 
 
 def _attributes_left_out(facts: ModelFacts) -> list[str]:
@@ -237,6 +237,6 @@ def _attributes_left_out(facts: ModelFacts) -> list[str]:
     why = "the LLM answers for archetypes" if facts.asks else "no LLM is asked"
     return [
         f"attributes.{name}.told: no effect: {why}"
-        for name, each in facts.p.attributes.items()
-        if each.told and (each.of == "agent" or not facts.asks)
+        for name, attribute in facts.p.attributes.items()
+        if attribute.told and (attribute.of == "agent" or not facts.asks)
     ]

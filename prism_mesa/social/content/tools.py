@@ -76,9 +76,9 @@ class PlatformTools:
             post: The number of the post.
         """
         posts = self.platform.posts
-        there = posts.n_there(self.platform.round)
-        if not 0 <= post < there:
-            known = f" (posts: 0 .. {there - 1})" if there else ": there are none yet"
+        n_posts = posts.n_there(self.platform.round)
+        if not 0 <= post < n_posts:
+            known = f" (posts: 0 .. {n_posts - 1})" if n_posts else ": there are none yet"
             raise AgentError(f"there is no post {post}{known}")
         above = [int(posts.parent[post])] if posts.parent[post] != NO_POST else []
         recent = self._recent()

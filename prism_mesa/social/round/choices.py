@@ -114,16 +114,16 @@ def _answer_in_batch(
     if answers is None:
         return
     for i, choices in enumerate(option_sets):
-        here = where[options[where] == i]
-        if len(here):
-            askers, about = agents.take(here), posts.take(here)
-            columns = _columns(choices, askers, about, draws[here])
+        asking = where[options[where] == i]
+        if len(asking):
+            askers, about = agents.take(asking), posts.take(asking)
+            columns = _columns(choices, askers, about, draws[asking])
             if is_distilled(answers):
                 picked = answers.choose(_detailed(columns, askers, about))
             else:
                 picked = answers.choose(columns)
-            chosen[here] = np.array([state.code for state in choices])[picked]
-            platform.sources[answers.source_for(choices)] += len(here)
+            chosen[asking] = np.array([state.code for state in choices])[picked]
+            platform.sources[answers.source_for(choices)] += len(asking)
 
 
 def answers_at_once(platform: Platform) -> bool:
@@ -206,10 +206,10 @@ def _columns(
     relevance, utility = (low + high) / 2, (low + high) / 2
     velocity, media = np.zeros(n, np.int64), np.zeros(n, np.bool_)
     if has_post.any():
-        there = posts.take(np.flatnonzero(has_post))
-        relevance[has_post], utility[has_post] = there.column("relevance"), there.column("utility")
-        velocity[has_post] = there.column("velocity")
-        media[has_post] = agents.platform.posts.has_media(there.posts)
+        with_post = posts.take(np.flatnonzero(has_post))
+        relevance[has_post], utility[has_post] = with_post.column("relevance"), with_post.column("utility")
+        velocity[has_post] = with_post.column("velocity")
+        media[has_post] = agents.platform.posts.has_media(with_post.posts)
     return OpenChoices(
         options=options,
         relevance=relevance,
@@ -227,12 +227,14 @@ def _columns(
 def _detailed(columns: OpenChoices, agents: AgentColumns, posts: PostColumns) -> DetailedChoices:
     """Return open choices with all features of a distilled model; 0 without a post at hand."""
     has_post = np.flatnonzero(posts.posts != NO_POST)
-    there = posts.take(has_post)
+    with_post = posts.take(has_post)
 
     def column(name: str) -> Codes:
         values = np.zeros(len(agents.rows), np.int64)
         if len(has_post):
-            values[has_post] = there.platform.posts.kind[there.posts] if name == "kind" else there.column(name)
+            values[has_post] = (
+                with_post.platform.posts.kind[with_post.posts] if name == "kind" else with_post.column(name)
+            )
         return values
 
     return DetailedChoices.of(columns, prompt_matches(agents.platform, agents.rows, posts.posts), column)

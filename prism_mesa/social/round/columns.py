@@ -88,9 +88,9 @@ class PostColumns:
         """Return the post of row `i` as its reader sees it."""
         if self._views is None:  # all views are made at once
             self._views = [None] * len(self.posts)
-            there = np.flatnonzero(self.posts != NO_POST)
-            views = self.platform.views(self.readers[there], self.posts[there]) if len(there) else ()
-            for place, view in zip(there.tolist(), views, strict=True):
+            filled = np.flatnonzero(self.posts != NO_POST)
+            views = self.platform.views(self.readers[filled], self.posts[filled]) if len(filled) else ()
+            for place, view in zip(filled.tolist(), views, strict=True):
                 self._views[place] = view
         return self._views[i]
 
@@ -167,11 +167,11 @@ def make_scorer(platform: Platform, feed: UserFeed | None) -> Scorer | None:
         return None
 
     def score(readers: Int32, posts: Int32, inside: Bools) -> npt.NDArray[np.float64]:
-        scores, there = np.zeros(len(posts)), np.flatnonzero(posts != NOBODY)
-        if len(there) < len(posts):
-            readers, posts, inside = readers[there], posts[there], inside[there]
+        scores, filled = np.zeros(len(posts)), np.flatnonzero(posts != NOBODY)
+        if len(filled) < len(posts):
+            readers, posts, inside = readers[filled], posts[filled], inside[filled]
         candidates = CandidateColumns(platform, readers, posts, inside)
-        scores[there] = feed.scores(AgentColumns(platform, readers), candidates, len(posts))
+        scores[filled] = feed.scores(AgentColumns(platform, readers), candidates, len(posts))
         return scores
 
     return score

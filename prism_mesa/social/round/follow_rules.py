@@ -153,8 +153,8 @@ def _dislikes(platform: Platform, exposures: Exposures, has_engaged: Mask) -> li
     ignored &= _are_there(platform, agent, other) & ~platform.relations.hides(agent, other)
     by_event = []
     for event in (UNFOLLOW, MUTE, BLOCK, REPORT):
-        comes = ignored & (drawn & _DRAWN[event] != 0)
-        by_event.append(decisions(agent[comes], other[comes], event, post[comes], IGNORED))
+        is_drawn = ignored & (drawn & _DRAWN[event] != 0)
+        by_event.append(decisions(agent[is_drawn], other[is_drawn], event, post[is_drawn], IGNORED))
     return [_unfollows(platform, by_event[0]), *by_event[1:]]
 
 
@@ -181,9 +181,9 @@ def _triads(platform: Platform) -> Decisions:
     agent = np.flatnonzero(streams.happens("triad", chance, round_=now))
     other = agent
     for step in range(2):
-        many = network.indptr[other + 1] - network.indptr[other]
-        agent, other, many = agent[many > 0], other[many > 0], many[many > 0]
-        place = streams.integers("triad step", agent, many, round_=now, index=step)
+        degree = network.indptr[other + 1] - network.indptr[other]
+        agent, other, degree = agent[degree > 0], other[degree > 0], degree[degree > 0]
+        place = streams.integers("triad step", agent, degree, round_=now, index=step)
         other = network.indices[network.indptr[other] + place].astype(np.int64)
     follows = streams.uniform("triad", agent, round_=now) < chance[agent] * _liking(platform, agent, other)
     follows &= _may_follow(platform, agent, other)

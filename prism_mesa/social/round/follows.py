@@ -188,9 +188,9 @@ def hidden_roots(platform: Platform, hidden: Keys, first: int) -> tuple[Rows, Ro
     order = np.argsort(author, kind="stable")
     roots, author = roots[order], author[order]
     begin, end = (np.searchsorted(author, other, side) for side in ("left", "right"))
-    many = end - begin
-    which = np.repeat(begin - np.append(0, np.cumsum(many)[:-1]), many) + np.arange(int(many.sum()))
-    return np.repeat(agent, many), roots[which]
+    lengths = end - begin
+    which = np.repeat(begin - np.append(0, np.cumsum(lengths)[:-1]), lengths) + np.arange(int(lengths.sum()))
+    return np.repeat(agent, lengths), roots[which]
 
 
 def open_follows(platform: Platform) -> None:

@@ -182,11 +182,11 @@ def _record_influences(platform: Platform, agent: Rows, post: Rows, before: Floa
     mask = platform.recorded["impressions"]
     read = ~np.isnan(course) if mask is None else ~np.isnan(course) & mask[agent]
     agent, post, course = agent[read], post[read], course[read]
-    held = np.roll(course, 1)
+    previous = np.roll(course, 1)
     first = first_of_each(agent)
-    held[first] = before[agent[first]]
-    moved = held != course
+    previous[first] = before[agent[first]]
+    moved = previous != course
     if platform.recorder is not None:
         columns = {"round": np.full(int(moved.sum()), platform.round, np.int32)}
-        columns |= {"agent": agent[moved], "post": post[moved], "before": held[moved], "after": course[moved]}
+        columns |= {"agent": agent[moved], "post": post[moved], "before": previous[moved], "after": course[moved]}
         platform.recorder.write("influences", columns)

@@ -33,10 +33,10 @@ def apply_churn(platform: Platform) -> None:
     if not churns and bool((people.present == (people.membership == MEMBER)).all()):
         _count(platform, {})
         return
-    there, was = people.present.copy(), people.membership.copy()
+    was_present, past = people.present.copy(), people.membership.copy()
     turns = platform.streams.happens("churn", chances_of_turning(platform), round_=platform.round)
-    comes, leaves, removed = turns & ~there, turns & there, ~there & (was == MEMBER)
-    joins = (comes | there) & (was == WAITS)  # a script has added those that are present
+    comes, leaves, removed = turns & ~was_present, turns & was_present, ~was_present & (past == MEMBER)
+    joins = (comes | was_present) & (past == WAITS)  # a script has added those that are present
     people.present[comes], people.present[leaves] = True, False
     people.membership[comes | joins], people.membership[leaves], people.membership[removed] = MEMBER, AWAY, GONE
     people.state[leaves], people.state[comes] = IDLE.code, platform.chart.initial.code
@@ -60,8 +60,8 @@ def chances_of_turning(platform: Platform) -> Floats:
 def _begin_follows(platform: Platform, joins: Mask) -> None:
     if not joins.any():
         return
-    here = platform.population.has_joined
-    platform.network, begun = platform.network.with_comers(platform.drawn_network, here, joins)
+    joined = platform.population.has_joined
+    platform.network, begun = platform.network.with_comers(platform.drawn_network, joined, joins)
     if platform.params.network.dynamics == "live":
         platform.relations.new_follows = distinct(np.append(platform.relations.new_follows, begun))
 

@@ -122,9 +122,9 @@ def prompt_matches(platform: Platform, rows: Rows, posts: Rows) -> npt.NDArray[n
     if archetypes is None:
         return _cosines(platform, platform.topics.nearest_names(people.interests[rows]), posts)
     place = {name: i for i, name in enumerate(names)}
-    most = max(map(len, archetypes.interests), default=0)
-    padded = [[place[word] for word in words] + [-1] * (most - len(words)) for words in archetypes.interests]
-    table = np.array(padded, np.int16).reshape(len(archetypes.interests), most)
+    width = max(map(len, archetypes.interests), default=0)
+    padded = [[place[word] for word in words] + [-1] * (width - len(words)) for words in archetypes.interests]
+    table = np.array(padded, np.int16).reshape(len(archetypes.interests), width)
     return _cosines(platform, table[archetypes.of(people, rows)], posts)
 
 
@@ -138,9 +138,9 @@ def _question_match(platform: Platform, question: Question) -> float:
 
 
 def _cosines(platform: Platform, names: npt.NDArray[np.int16], posts: Rows) -> npt.NDArray[np.float64]:
-    cosines, there = np.zeros(len(posts)), np.flatnonzero((posts != NO_POST) & (names >= 0).any(axis=1))
-    vectors, names = platform.posts.vectors(posts[there]).astype(np.int32), names[there]
+    cosines, with_post = np.zeros(len(posts)), np.flatnonzero((posts != NO_POST) & (names >= 0).any(axis=1))
+    vectors, names = platform.posts.vectors(posts[with_post]).astype(np.int32), names[with_post]
     products = np.einsum("nkd,nd->nk", platform.topics.name_vectors[names].astype(np.int32), vectors)
     products[names < 0] = -(UNIT**2)
-    cosines[there] = products.max(axis=1, initial=-(UNIT**2)) / float(UNIT**2)
+    cosines[with_post] = products.max(axis=1, initial=-(UNIT**2)) / float(UNIT**2)
     return cosines

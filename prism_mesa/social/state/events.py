@@ -231,8 +231,8 @@ class PendingAnswers(Restorable):
 
     def put(self, ticks: Rows, rows: Rows, triggers: Rows, posts: Rows) -> None:
         """Mark agents as waiting, each for one answer."""
-        doing = zip(ticks.tolist(), triggers.tolist(), posts.tolist(), strict=True)
-        self.by_row.update(zip(rows.tolist(), doing, strict=True))
+        waiting = zip(ticks.tolist(), triggers.tolist(), posts.tolist(), strict=True)
+        self.by_row.update(zip(rows.tolist(), waiting, strict=True))
 
     def __bool__(self) -> bool:
         return bool(self.by_row)

@@ -103,8 +103,8 @@ def gini_of_counts(numbers: npt.NDArray[np.int64]) -> float:
     n, total = len(numbers), int(numbers.sum())
     if not total:
         return 0.0
-    most = int(numbers.max())
-    ranked = rank_sum(numbers, most) if most <= 4 * n else int(np.sort(numbers) @ np.arange(1, n + 1))
+    largest = int(numbers.max())
+    ranked = rank_sum(numbers, largest) if largest <= 4 * n else int(np.sort(numbers) @ np.arange(1, n + 1))
     return 2 * float(ranked) / (n * total) - (n + 1) / n
 
 

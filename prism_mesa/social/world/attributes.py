@@ -193,9 +193,9 @@ class AttributeSource:
 
         Agents added later belong to no community and keep the `drawn` values.
         """
-        many, noise = len(self.bounds) - 1, self.declared[name].noise
+        n_communities, noise = len(self.bounds) - 1, self.declared[name].noise
         community = np.searchsorted(self.bounds, rows, side="right") - 1
-        middle = (community + 0.5) / max(many, 1)
+        middle = (community + 0.5) / max(n_communities, 1)
         if attribute.values:
             places = np.minimum(self._value_places(name, attribute, middle), len(attribute.values) - 1)
             values = attribute.kept[places]
@@ -205,7 +205,7 @@ class AttributeSource:
             if noise:
                 values = _clipped(attribute, values + noise * self.streams.normal(f"noise of {name}", rows))
             is_drawn = np.zeros(len(rows), np.bool_)
-        return np.where(is_drawn | (community >= many), drawn, values)
+        return np.where(is_drawn | (community >= n_communities), drawn, values)
 
     def _value_places(self, name: str, attribute: Attribute, u: Floats) -> npt.NDArray[np.int64]:
         """Return the index of the value at each quantile."""

@@ -128,9 +128,9 @@ def find_communities(
     codes, _ = pd.factorize(np.array([*names, ""], dtype=object), sort=True)
     blank = codes[-1]
     named = np.where(codes == blank, NONE, codes)[np.asarray(main_interest, np.int64)]
-    there, place = np.unique(named, return_inverse=True)
-    without = int(len(there) > 0 and there[0] == NONE)
-    return place.astype(np.int64) - without, len(there) - without
+    distinct, place = np.unique(named, return_inverse=True)
+    without = int(len(distinct) > 0 and distinct[0] == NONE)
+    return place.astype(np.int64) - without, len(distinct) - without
 
 
 def share_across(community: Rows, followed: Rows, follower: Rows, n: int) -> npt.NDArray[np.float64]:

@@ -26,8 +26,8 @@ from .runs.config import Config as Config
 from .runs.config import load_config as load_config
 from .runs.replay import replay as replay
 from .social.agent import SocialAgent as SocialAgent
-from .social.cascades import cascades as cascades
 from .social.model import SocialModel as SocialModel
+from .social.state.outcomes import cascades as cascades
 from .statechart import ANY as ANY
 from .statechart import NEEDS_ORACLE as NEEDS_ORACLE
 from .statechart import AgentState as AgentState

@@ -93,7 +93,7 @@ def test_a_model_shows_how_far_it_is_and_what_came_of_it():
     model = small(agents_n=20, agents_activity=1.0, rng=3, rounds=4)
     at_first = _Read(model._repr_html_()).text
     assert at_first.startswith("model 0 of 4 rounds 20 agents, seed 3 feed ")
-    assert at_first.endswith("so far no round has been run")
+    assert at_first.endswith("so far no round yet")
     model.step()
     read = _Read(model._repr_html_())
     assert read.text.startswith("model 1 of 4 rounds 20 agents, seed 3 agent-ticks of round 0: ")

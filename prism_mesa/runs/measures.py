@@ -111,7 +111,7 @@ ENOUGH: Final = 50
 
 
 def cascade_summary(cascades: pd.DataFrame) -> dict[str, Any]:
-    """Return number, sizes, tails, depths and structural virality of cascades (`social.cascades.cascades`).
+    """Return number, sizes, tails, depths and structural virality of cascades (`social.state.outcomes.cascades`).
 
     `tail_exponents` has the `TailExponent` of each of `TAILS` that at least `ENOUGH` cascades reach.
     """

@@ -27,7 +27,7 @@ from prism_mesa.runs.manifest import RecordedRun
 from prism_mesa.runs.records.reopened import ReopenedFolder, check_parts
 from prism_mesa.runs.run_files import LEDGER, check_within, read_manifest
 from prism_mesa.runs.social import PlatformRun
-from prism_mesa.social.world.kept import KeptWorld, kept_world
+from prism_mesa.social.world.build import KeptWorld, kept_world
 
 _SAME: Final = ("kind", "name", "digest", "decoding", "answer", "persona", "prompt_style", "temperature")
 """Facts of an LLM that must not change when a run is resumed."""

@@ -37,7 +37,7 @@ from prism_mesa.runs.run_files import MANIFEST, read_manifest, run_folder
 from prism_mesa.runs.social import PlatformRun, start_run
 from prism_mesa.runs.trust import require_own
 from prism_mesa.social.model import SocialModel
-from prism_mesa.social.world.kept import KeptWorld
+from prism_mesa.social.world.build import KeptWorld
 from prism_mesa.statechart import Statechart
 
 

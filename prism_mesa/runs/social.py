@@ -21,13 +21,13 @@ from prism_mesa.runs.records.folder import RunFolder
 from prism_mesa.runs.rounds import WITHOUT_EFFECT, RunTimer, run_rounds, run_summary, scope_name
 from prism_mesa.runs.summary import platform_summary
 from prism_mesa.runs.work import Records
-from prism_mesa.social.cascades import cascades
 from prism_mesa.social.chart_checks import guards_that_always_fail
 from prism_mesa.social.model import SocialModel
 from prism_mesa.social.params import SocialParams
-from prism_mesa.social.round.shortfalls import KEY, shortfall
+from prism_mesa.social.round.choices import FALLBACK_KEY, shortfall
+from prism_mesa.social.state.outcomes import cascades
 from prism_mesa.social.tables import tables_with
-from prism_mesa.social.world.kept import KeptWorld
+from prism_mesa.social.world.build import KeptWorld
 from prism_mesa.statechart import Statechart
 from prism_mesa.tables import TableSchema
 
@@ -144,7 +144,7 @@ class PlatformRun:
         if folder.checkpoints is not None:
             folder.checkpoints.world = model.platform.world_to_keep
         with warnings.catch_warnings(), closing(model):
-            warnings.filterwarnings("ignore", f".*{re.escape(KEY)}", PrismWarning)  # the status of the run reports it
+            warnings.filterwarnings("ignore", f".*{re.escape(FALLBACK_KEY)}", PrismWarning)  # the run's status says so
             run_rounds(model, self.config.rounds, folder, self.watch, self.on_round)
         return shortfall(model.platform) or _failing_guards(model)
 

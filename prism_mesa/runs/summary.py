@@ -13,14 +13,14 @@ from prism_mesa.errors import counted
 from prism_mesa.reasoner import Reasoner
 from prism_mesa.runs.measures import activity_summary, attention_summary, cascade_summary
 from prism_mesa.social.model import SocialModel
-from prism_mesa.social.round.shortfalls import shortfall
+from prism_mesa.social.round.choices import shortfall
 from prism_mesa.social.state.opinions import measure_spread
 from prism_mesa.social.state.posts import POST, REPLY, RESHARE
 from prism_mesa.statechart import STATES
 
 
 def platform_summary(model: SocialModel, trees: pd.DataFrame, rounds: int) -> dict[str, Any]:
-    """Return the summary of a model after `rounds` rounds; `trees` are its `social.cascades.cascades`."""
+    """Return the summary of a model after `rounds` rounds; `trees` are its `social.state.outcomes.cascades`."""
     shares, joined = model.agent_ticks / max(1, int(model.agent_ticks.sum())), model.population.has_joined
     totals, kind = model.totals, model.posts.kind
     shown_elsewhere = (model.reasoner.note, shortfall(model.platform))

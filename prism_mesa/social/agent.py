@@ -18,21 +18,20 @@ from prism_mesa.social.world.rates import popularity_of_last
 class SocialAgent(PlatformAgent, mesa.Agent):
     """One user of the platform.
 
-    Mesa schedules the agents of a subclass that overrides `step`, or anything else of this class, in every tick,
-    beside the columns. Its `step` may use `feed`, `read`, `fire`, `like`, `reply`, `reshare` and `write`, and `follow`,
-    `unfollow`, `mute`, `block` and `report`.
+    Mesa schedules the agents of a subclass that overrides `step`, or any other member of this class, in every tick.
+    The columns move all others. A `step` may use `feed`, `read`, `fire`, `like`, `reply`, `reshare`, `write`,
+    `follow`, `unfollow`, `mute`, `block` and `report`.
 
     Args:
         model: The platform.
-        row: The row to take over from the ordinary agent there; None makes a new agent, which is on the platform
-            from the next round on.
+        row: The row of the ordinary agent to replace; None adds an agent, which joins in the next round.
         follows: Rows of the agents that a new agent follows.
         followers: Rows of the agents that follow a new agent.
         fields: Values for any settable field, for example ``engagement_threshold=0.7``.
 
     Raises:
-        AgentError: (a ValueError) if a field is out of its range, or there is no such row.
-        StateTypeError: (a TypeError) if `state` is no `AgentState`.
+        AgentError: (a ValueError) if a field is out of its range, or the row does not exist.
+        StateTypeError: (a TypeError) if `state` is not an `AgentState`.
     """
 
     model: PlatformModel
@@ -50,12 +49,10 @@ class SocialAgent(PlatformAgent, mesa.Agent):
         for name in fields:
             is_declared = name in platform.attributes.known.agents
             if not is_declared and getattr(getattr(type(self), name, None), "fset", None) is None:
-                raise AgentError(f"{type(self).__name__} has no field {name!r} that can be set")
+                raise AgentError(f"{type(self).__name__} has no settable field {name!r}")
         for name in platform.attributes.known.agents:
             if hasattr(type(self), name):
-                raise AgentError(
-                    f"{type(self).__name__}.{name}: attributes.{name} of the configuration is called so, too"
-                )
+                raise AgentError(f"{type(self).__name__}.{name}: attributes.{name} has the same name: rename one")
         is_new = row is None
         row = add_row(platform, follows, followers) if row is None else existing_row(platform, row)
         self.row = row
@@ -65,7 +62,7 @@ class SocialAgent(PlatformAgent, mesa.Agent):
                 setattr(self, name, value)
         except BaseException:
             if is_new:
-                platform.population.present[row] = False  # if no agent was made, the row stays empty
+                platform.population.present[row] = False  # the row stays empty
                 platform.population.membership[row] = GONE
             raise
         mesa.Agent.__init__(self, model)
@@ -79,7 +76,7 @@ class SocialAgent(PlatformAgent, mesa.Agent):
         return self.model.platform
 
     def remove(self) -> None:
-        """Leave the platform from the next round on (with a script at once); the posts stay.
+        """Remove the agent from the next round on (an agent with a script, at once); its posts stay.
 
         `SocialModel.agents` and the counts of states leave it out at once.
         """
@@ -87,16 +84,16 @@ class SocialAgent(PlatformAgent, mesa.Agent):
         super().remove()
 
 
-def existing_row(platform: Platform, row: int, *, is_there: bool = False) -> int:
-    """Return `row` if its agent is present, or may still come and `is_there` is false.
+def existing_row(platform: Platform, row: int, *, only_present: bool = False) -> int:
+    """Return `row` if its agent is present, or, unless `only_present`, may still join or come back.
 
     Raises:
         AgentError: If there is no such row, or its agent has left for good.
     """
-    population = platform.population
-    comes = 0 <= row < len(population) and not is_there and population.membership[row] in (WAITS, AWAY)
-    if not 0 <= row < len(population) or not (population.present[row] or comes) or row in platform.leaving:
-        raise AgentError(f"row {row} holds no agent (rows: 0 .. {len(population) - 1})")
+    people = platform.population
+    is_row = 0 <= row < len(people) and row not in platform.leaving
+    if not (is_row and (people.present[row] or (not only_present and people.membership[row] in (WAITS, AWAY)))):
+        raise AgentError(f"row {row} holds no agent (rows: 0 .. {len(people) - 1})")
     return int(row)
 
 
@@ -108,7 +105,7 @@ def add_row(platform: Platform, follows: Sequence[int], followers: Sequence[int]
     """
     row = len(platform.population)
     for other in (*follows, *followers):
-        existing_row(platform, other, is_there=True)
+        existing_row(platform, other, only_present=True)
     agents, params = np.array([row]), platform.params
     streams = platform.streams.of(params.agents.seed)
     interests = draw_interests(agents, platform.topics, streams)

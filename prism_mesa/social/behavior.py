@@ -17,13 +17,8 @@ from prism_mesa.statechart import ANY, TIMEOUT, AgentState, Expression, F, State
 from prism_mesa.statechart.definition import StatechartParams
 from prism_mesa.statechart.transitions import Guard
 
-IDLE, SCROLLING, EVALUATING, COMPOSING = (
-    AgentState.IDLE,
-    AgentState.SCROLLING,
-    AgentState.EVALUATING,
-    AgentState.COMPOSING,
-)
-RESTING: Final = AgentState.RESTING
+IDLE, SCROLLING, RESTING = AgentState.IDLE, AgentState.SCROLLING, AgentState.RESTING
+EVALUATING, COMPOSING = AgentState.EVALUATING, AgentState.COMPOSING
 ENGAGING: Final = {
     "like": AgentState.ENGAGING_LIKE,
     "reply": AgentState.ENGAGING_REPLY,
@@ -31,8 +26,8 @@ ENGAGING: Final = {
 }
 
 ENGAGES_BY: Final = {state: ACTIONS.index(action) for action, state in ENGAGING.items()}
-"""States that are an engagement -> its place in `domain.ACTIONS`."""
-RELEASES_POST: Final = frozenset({IDLE, AgentState.SCROLLING, RESTING})
+"""The index in `domain.ACTIONS` of each state that is an engagement."""
+RELEASES_POST: Final = frozenset({IDLE, SCROLLING, RESTING})
 """States that drop the current post and the pending action when they are entered."""
 
 FEED_READY: Final = "feed_ready"
@@ -62,7 +57,7 @@ _BELOW: Final[dict[type[ast.cmpop], bool]] = {ast.Lt: True, ast.LtE: True, ast.G
 """The value of comparing utility with a threshold below the band; above it, the reverse."""
 
 type Claimed = Expression | bool | None
-"""See `claims_below`."""
+"""The result of `claims_below`."""
 
 
 @dataclass(frozen=True)
@@ -181,7 +176,7 @@ viral_chart: Final = build_chart(engages=SHOULD_ENGAGE, name="viral")
 
 
 def chosen_chart(params: StatechartParams, *, asks_action: bool, chart: Statechart | None = None) -> Statechart:
-    """Return `chart`, or the configured one, with its settings and its own count of guard errors."""
+    """Return a copy of `chart`, or else of the configured one, with the configured settings."""
     if chart is not None and not isinstance(chart, Statechart):
         raise ChartError(f"chart: {chart!r} is no Statechart (statechart.chart=module:object names one in a module)")
     if chart is None:
@@ -195,7 +190,7 @@ def load_chart(where: str) -> Statechart:
     """Return the chart that ``module:object`` names.
 
     Raises:
-        ConfigError: If there is no such module or object, or it is no Statechart.
+        ConfigError: If there is no such module or object, or it is not a Statechart.
     """
     key = "statechart.chart"
     chart, module = load_object(key, where, "prism_mesa.social.behavior:viral_chart")
@@ -228,7 +223,7 @@ def claims(chart: Statechart, agent: object, post: object) -> bool:
 
 
 def goes_by_band(chart: Statechart) -> bool:
-    """Return whether a chart decides as the default: engages above the band, ignores below it, and asks inside it."""
+    """Return whether a chart engages above the band, ignores below it, and asks inside it, as the default does."""
     evaluating, default = ([str(t) for t in c.transitions if t.source is EVALUATING] for c in (chart, social_chart))
     return evaluating == default
 

@@ -5,18 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final
 
 from prism_mesa.errors import ChartError, ConfigError
-from prism_mesa.social.behavior import (
-    EVALUATING,
-    FEED_READY,
-    FIRED,
-    IDLE,
-    IGNORES,
-    ROUND_ENDS,
-    SCROLLING,
-    SEES_POST,
-    TRIGGER_RULES,
-    claims_below,
-)
+from prism_mesa.social import behavior
 from prism_mesa.social.fields import FIELD_VALUES
 from prism_mesa.social.platform_agent import PlatformAgent
 from prism_mesa.social.round.columns import FIELDS
@@ -28,27 +17,30 @@ from prism_mesa.statechart import TIMEOUT, Expression, Statechart, Transition, V
 from prism_mesa.statechart.checks import Finding, near_field
 
 FEW_TIMES: Final = 5
-"""A guard that was asked less often than this and raised each time does not end a run as failed."""
+"""Evaluations from which on a guard that always raised ends a run as failed."""
 
 READABLE: Final = {name: FIELD_VALUES.get(name, Values()) for name in sorted(FIELDS)} | {
     f"agent.{name}": FIELD_VALUES.get(f"agent.{name}", Values())
     for name in (*dir(PlatformAgent), "row", "model", "unique_id")
     if not name.startswith("_")
 }
-"""What guard expressions can read of every agent and post, over columns or by row, and the values of each."""
-_MET: Final = {(rule.trigger, rule.state) for rule in TRIGGER_RULES} | {(FEED_READY, IDLE)}
-"""Triggers and the states in which a round fires them, besides those that it fires in all states but idle."""
+"""Fields that guard expressions can read, over columns or by row, and their values."""
+_MET: Final = {(rule.trigger, rule.state) for rule in behavior.TRIGGER_RULES} | {(behavior.FEED_READY, behavior.IDLE)}
+"""Triggers that a round fires in one state only, with that state."""
 
 
 def findings_on(chart: Statechart, tables: WalkTables, fields: Mapping[str, Values]) -> list[Finding]:
-    """Return the findings of `Statechart.check`, transitions that no round evaluates, and engaging below the band."""
-    findings = chart.check(FIRED, fields)
+    """Return the findings of `Statechart.check`, cells that no round reaches, and engagement below the band."""
+    findings = chart.check(behavior.FIRED, fields)
     for trigger, state, cell in chart.all_cells():
-        is_fired = (trigger in (TIMEOUT, ROUND_ENDS) and state is not IDLE) or (trigger, state) in _MET
-        never_ignores = trigger == IGNORES and tables.claimed is True
-        if trigger in FIRED and (never_ignores or (cell.arms and not is_fired)):
+        is_fired = (trigger in (TIMEOUT, behavior.ROUND_ENDS) and state is not behavior.IDLE) or (
+            trigger,
+            state,
+        ) in _MET
+        never_ignores = trigger == behavior.IGNORES and tables.claimed is True
+        if trigger in behavior.FIRED and (never_ignores or (cell.arms and not is_fired)):
             findings.append(Finding("note", "never-met", cell.place, "a round never fires this trigger in this state"))
-    claimed = claims_below(chart) if EVALUATING in chart.cells.get(IGNORES, {}) else False
+    claimed = behavior.claims_below(chart) if behavior.EVALUATING in chart.cells.get(behavior.IGNORES, {}) else False
     if claimed is True or isinstance(claimed, Expression):
         text = f"agents can also engage with posts below their band{'' if claimed is True else f', where {claimed}'}"
         text += "; to leave these out, add & (F.post.utility > F.agent.high_threshold) to the condition"
@@ -61,11 +53,7 @@ def check_chart(
 ) -> tuple[str, ...]:
     """Check a chart, and return notes; `require_agent_fields` checks the fields of agents later.
 
-    Args:
-        chart: What is check_chart.
-        tables: Its tables.
-        declared: Further fields that guards can read: declared attributes.
-        glances: All values of `feed.glances` during the run.
+    Guards can also read the `declared` attributes. `glances` are all values of `feed.glances` during the run.
 
     Raises:
         ChartError: With the first error found.
@@ -73,9 +61,9 @@ def check_chart(
     readable = READABLE | dict(declared)
     fields = readable | {name: Values() for _, name in agent_fields(chart, readable)}
     notes = []
-    if tables.why_each and max(glances) > 1 and SCROLLING in chart.cells.get(SEES_POST, {}):
-        why = f"agents meet every post one at a time: {tables.why_each}; compare only with runs under feed.glances=1"
-        notes.append(f"feed.glances has no effect, {why}")
+    if tables.why_each and max(glances) > 1 and behavior.SCROLLING in chart.cells.get(behavior.SEES_POST, {}):
+        why = f"agents stop at every post: {tables.why_each}; compare only with runs under feed.glances=1"
+        notes.append(f"feed.glances has no effect: {why}")
     for finding in findings_on(chart, tables, fields):
         if finding.level == "error":
             raise ChartError(f"chart {chart.name}: {finding.where}: {finding.message} ('prism chart' shows all)")
@@ -89,28 +77,22 @@ _MESA_NAMES: Final = "remove pos cell random rng scenario create_agents from_dat
 
 
 def require_free_names(declared: Attributes) -> None:
-    """Check that agents, posts, their tables and feeds have nothing else of the name of an attribute.
+    """Check that the names of attributes are not fields of agents or posts, or columns of tables or feeds.
 
     Raises:
-        ConfigError: If one of them has.
+        ConfigError: If one of them is.
     """
-    agents = {name.removeprefix("agent.") for name in READABLE if name.startswith("agent.")} | {
-        *AGENTS.names,
-        *_MESA_NAMES,
-        "llm",
-    }
-    posts = {name.removeprefix("post.") for name in READABLE if name.startswith("post.")} | set(POSTS.names)
-    in_feeds = {name.partition(".")[::2] for name in readable(NO_ATTRIBUTES)}
-    agents |= {name for root, name in in_feeds if root == "agent"}
-    posts |= {name for root, name in in_feeds if root == "post"} | {f"author_{name}" for name in declared.agents}
-    for owners, attributes, taken in (("agents", declared.agents, agents), ("posts", declared.posts, posts)):
+    fields = (*READABLE, *readable(NO_ATTRIBUTES))
+    taken_agents = {*AGENTS.names, *_MESA_NAMES, "llm"}
+    taken_posts = {*POSTS.names, *(f"author_{name}" for name in declared.agents)}
+    for root, attributes, taken in (("agent", declared.agents, taken_agents), ("post", declared.posts, taken_posts)):
         for name in attributes:
-            if name in taken:
-                raise ConfigError(f"attributes: {name}: {owners} have something of that name: give it another")
+            if name in taken or f"{root}.{name}" in fields:
+                raise ConfigError(f"attributes: {name}: {root}s already have a field of that name: choose another")
 
 
 def agent_fields(chart: Statechart, readable: Mapping[str, Values]) -> Iterator[tuple[Transition, str]]:
-    """Yield the agent fields that guards read and not every agent has, with their transitions."""
+    """Yield the transitions and fields of agents that guards read, but that not every agent has."""
     for transition in chart.transitions:
         if isinstance(transition.guard, Expression):
             for name in sorted(transition.guard.fields - readable.keys()):
@@ -121,19 +103,13 @@ def agent_fields(chart: Statechart, readable: Mapping[str, Values]) -> Iterator[
 def require_agent_fields(
     chart: Statechart, agents: Iterable[object], declared: Mapping[str, Values], *, has_scripts: bool
 ) -> None:
-    """Raise if a guard reads a field that no agent can have.
+    """Check that some agent has each field that a guard reads.
 
-    An action or a script may give agents new fields later. Then nothing is checked here, and a guard that finds no
-    field counts as raising.
-
-    Args:
-        chart: The chart with the guards.
-        agents: The agents that were made so far, with those of your own classes.
-        declared: As for `check_chart`.
-        has_scripts: Whether any agent acts by a script.
+    `agents` are those made so far; `declared` is as for `check_chart`. Actions and scripts
+    may add fields later; then nothing is checked here, and a guard without its field raises.
 
     Raises:
-        ChartError: For the first such guard.
+        ChartError: For the first guard that fails the check.
     """
     if has_scripts or any(t.action is not None for t in chart.transitions):
         return
@@ -142,7 +118,7 @@ def require_agent_fields(
         if not any(hasattr(agent, name.removeprefix("agent.")) for agent in made):
             raise ChartError(
                 f"chart {chart.name}: {transition}: no agent has a field {name!r}.{near_field(name, readable)} "
-                "(agents of a class of your own that have it are to be made before the first round)"
+                "(make the agents of your class that have it before the first round)"
             )
 
 
@@ -155,24 +131,24 @@ class GuardWarnings:
         self._depth = 0
 
     def warned_places(self, chart: Statechart) -> list[int]:
-        """Return the places in the chart of the guards that users were warned of."""
+        """Return the indices of the transitions whose guards have been warned of."""
         return [place for place, transition in enumerate(chart.transitions) if transition in self._warned]
 
     def restore_warned(self, chart: Statechart, places: Iterable[int]) -> None:
-        """Take back what `warned_places` returned."""
+        """Restore what `warned_places` returned."""
         self._warned = {chart.transitions[place] for place in places}
 
     def warn_new(self, chart: Statechart) -> None:
-        """Warn of the guards that have raised since the last warning; within `deferred` do nothing."""
+        """Warn of each guard that has raised and was not warned of yet; do nothing within `deferred`."""
         for guard in [] if self._depth else chart.failing_guards():
             if guard.transition not in self._warned:
                 self._warned.add(guard.transition)
-                counted = "(model.chart.guard_errors goes on counting; statechart.strict=true lets it raise)"
-                self._warn(f"{guard} and counts as false there {counted}")
+                advice = "(model.chart.guard_errors keeps the count; statechart.strict=true lets it raise)"
+                self._warn(f"{guard} and counts as false there {advice}")
 
     @contextlib.contextmanager
     def deferred(self, chart: Statechart) -> Iterator[None]:
-        """Defer warnings until the block ends, so that they have the counts of all of it."""
+        """Defer warnings to the end of the block, so that they give the final counts."""
         self._depth += 1
         try:
             yield

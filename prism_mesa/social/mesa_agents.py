@@ -1,7 +1,7 @@
 """A Mesa model whose agents are rows of a population; the objects are made when they are first read.
 
-Mesa schedules the agents of classes with a script; the columns move all others. Mesa forgets a removed agent at once,
-the population when the next round opens. Mesa does not know agents that may still come.
+Mesa schedules the agents of classes with a script; the columns move all others. Mesa drops a removed agent at once, the
+population when the next round opens. Mesa does not know agents that have not joined.
 """
 
 from collections.abc import Iterable, Sequence
@@ -84,7 +84,7 @@ class PopulationModel(PlatformModel):
 
     @property
     def made_by_class(self) -> dict[type[Any], list[Any]]:
-        """The agents whose objects were made, and agents of other classes, by class; last those that may come."""
+        """The agents with objects, and agents of other classes, by class; those that may still join come last."""
         by_class = {kind: list(agents) for kind, agents in super().agents_by_type.items()}
         people = self.population
         for row, agent in self._adopted.items():
@@ -93,7 +93,7 @@ class PopulationModel(PlatformModel):
         return by_class
 
     def have_moved(self, rows: Iterable[int]) -> None:
-        """Register the agents of some rows that are on the platform with Mesa, and remove those that are not."""
+        """Register with Mesa the agents of some rows that are present, and remove those that are not."""
         registered, self._all_made = super().agents, False
         for agent in filter(None, map(self._adopted.get, rows)) if self._adopted else ():
             is_there = bool(self.population.present[agent.row]) and agent.row not in self.leaving
@@ -104,7 +104,7 @@ class PopulationModel(PlatformModel):
                 mesa.Agent.remove(agent)
 
     def agent_of_class[A: SocialAgent](self, row: int, kind: type[A]) -> A:
-        """Return the agent of a row, replaced if it is of another class; the new one's `__init__` is not called."""
+        """Return the agent of a row; one of another class is replaced, without a call of `__init__`."""
         agent = self._adopted.get(row)
         if type(agent) is not kind:
             agent = kind.__new__(kind)
@@ -113,7 +113,7 @@ class PopulationModel(PlatformModel):
         return agent
 
     def put_in_order(self, kinds: Sequence[type[Any]], agents: Sequence[SocialAgent]) -> None:
-        """Sort Mesa's classes and agents in this order; all others come before them."""
+        """Sort Mesa's classes and agents in this order, after all others."""
         place = {agent: i for i, agent in enumerate(agents)}
         by_type = super().agents_by_type
         for agent_set in (super().agents, *by_type.values()):
@@ -125,7 +125,7 @@ class PopulationModel(PlatformModel):
 
     @property
     def made_agents(self) -> Iterable[SocialAgent]:
-        """The agents whose objects were made, in the order in which they were."""
+        """The agents whose objects were made, in the order of making."""
         return self._adopted.values()
 
     @property
@@ -142,10 +142,10 @@ class PopulationModel(PlatformModel):
         """Return the agents of a copy of the platform, without Mesa.
 
         Raises:
-            AgentError: If some agents have scripts, which the platform does not hold.
+            AgentError: If some agents have scripts, which are not part of the platform.
         """
         if self.has_scripted_classes:
-            raise AgentError("agents with scripts of their own are copied with their model: copy.deepcopy(model)")
+            raise AgentError("a platform cannot copy agents with scripts: use copy.deepcopy(model)")
         return PlainAgents(platform)
 
     def step_scripts(self) -> None:
@@ -155,11 +155,11 @@ class PopulationModel(PlatformModel):
         else:
             by_type = super().agents_by_type.items()
             scheduled = [agent for kind, agents in by_type if is_scripted(kind) for agent in agents]
-        # a new set, so that agents removed in this tick still act, in any order of agents
+        # a new set, so that agents removed in this tick still act, whatever the order
         AgentSet(scheduled, random=self.random).do("step")
 
     def state_counts(self) -> dict[AgentState, int]:
-        """Return the number of agents in each state, without removed ones, as in `agents`."""
+        """Return the number of agents in each state, as in `agents`, without removed ones."""
         return self.population.state_counts(list(self.leaving))
 
 
@@ -168,7 +168,7 @@ def _sort_key(agent: mesa.Agent) -> float:
 
 
 def is_scripted(kind: type) -> bool:
-    """Return whether Mesa schedules agents of a class: if it overrides anything that the columns would not see."""
+    """Return whether Mesa schedules agents of a class, because it overrides a member of `SocialAgent`."""
     if not issubclass(kind, SocialAgent):
         return True
     bases = kind.__mro__[: kind.__mro__.index(SocialAgent)]

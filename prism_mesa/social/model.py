@@ -1,56 +1,46 @@
-"""`SocialModel`: the simulated platform as a Mesa model. One `step()` is one round, and the DataCollector gets its row.
-
-Its state is in `platform`.
-"""
+"""`SocialModel`: the simulated platform as a Mesa model, whose `step()` is a round and whose state is in `platform`."""
 
 from collections.abc import Mapping
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 import mesa
 
 from prism_mesa.errors import BadInputError, DataError, RunError, one_line
+from prism_mesa.markup import bar_html, card_html, facts_html, html_or_repr, note_html
 from prism_mesa.params import FROM_PARAMS, model_params
 from prism_mesa.reasoner import AnyReasoner
 from prism_mesa.round_model import Reporters, RoundCollector
 from prism_mesa.snapshot import Plain, plain, restored
-from prism_mesa.social.cards import ModelCard
+from prism_mesa.social import snapshots
 from prism_mesa.social.chart_checks import GuardWarnings, require_agent_fields
 from prism_mesa.social.mesa_agents import PopulationModel
 from prism_mesa.social.params import SocialParams
-from prism_mesa.social.protocols import RoundRecorder
+from prism_mesa.social.platform import RoundRecorder
+from prism_mesa.social.round.choices import shortfall
 from prism_mesa.social.round.collect import ROUND_FIELDS, SHARE_FIELDS, TICK_FIELDS
 from prism_mesa.social.round.run_round import run_round
-from prism_mesa.social.round.shortfalls import shortfall
-from prism_mesa.social.snapshots import (
-    restore_agents,
-    restore_clock,
-    restore_collected,
-    restore_generators,
-    restore_user_fields,
-    save_agents,
-    save_clock,
-    save_collected,
-    save_generators,
-    save_user_fields,
-)
 from prism_mesa.social.start import change_chart, start_platform, warn
 from prism_mesa.social.state.outcomes import OUTCOME_FIELDS
-from prism_mesa.social.world.kept import KeptWorld
-from prism_mesa.statechart import Statechart
+from prism_mesa.social.world.build import KeptWorld
+from prism_mesa.statechart import STATE_COLORS, Statechart
+
+_MIN_SHARE: Final = 0.005
+"""The smallest share for which a notebook names a state."""
+_TOTALS: Final = ("posts", "impressions", "likes", "replies", "reshares", "open")
 
 
-class SocialModel(ModelCard, PopulationModel):
+class SocialModel(PopulationModel):
     """A social platform whose agents are statecharts; `social.round.run_round` has the order of a round.
 
     Args:
         config: All parameters, or nested values for them; by default those of `SocialParams`.
         scenario: A Mesa scenario; its attributes are parameters.
-        rng: The seed (Mesa's name for it): a whole number, or text that holds one; None draws one and keeps it in
-            `seed`. The default is 42, so equal calls make equal runs.
+        rng: The seed (Mesa's name for it), a whole number, also as text; None draws one and keeps it in `seed`. The
+            default is 42, so equal calls make equal runs.
         chart: A chart of your own, as an object; `statechart.chart` names one in a module.
         recorder: Where records go; None keeps only what the DataCollector holds.
-        reasoner: The reasoner that answers open choices; None makes the one that the parameters name.
+        reasoner: The reasoner that answers open choices; None makes the configured reasoner.
         world: The kept world of equal parameters; None draws the world.
         agent_reporters: Further reporters of agents for the DataCollector, by name; see docs/models.md.
         model_reporters: Further reporters of the model.
@@ -68,14 +58,13 @@ class SocialModel(ModelCard, PopulationModel):
             tick.
 
     Warns:
-        NotedWarning: About input that was left out or may have been misread, values above what there can be, and keys
-            without effect. `notes` has all of it, too.
+        NotedWarning: About input that was left out or may have been misread, values above what is possible, and keys
+            without effect; also in `notes`.
 
     Raises:
         ConfigError: If a parameter is unknown or out of range.
         LLMFailureException: By `step`, if the reasoner's first 20 answers are all useless (see `Reasoner`).
-        RunError: By every call that goes on after an interrupt or an error broke off a round, of which only a part has
-            happened.
+        RunError: By every later call after an interrupt or an error has broken off a round.
     """
 
     def __init__(
@@ -110,11 +99,11 @@ class SocialModel(ModelCard, PopulationModel):
         """The chart of all agents; you can set another one until agents have moved.
 
         The model copies the chart with its own settings (`statechart.oracle_enabled`, `statechart.strict`). Agents in
-        the initial state of the old chart go to that of the new one.
+        the initial state of the old chart move to the initial state of the new chart.
 
         Raises:
             ChartError: When it is set, if agents have moved, or the chart's check finds an error.
-            ConfigError: When it is set, if a distilled model has learned nothing of the choices that it leaves open.
+            ConfigError: When it is set, if a distilled model has learned none of its open choices.
         """
         return self.platform.chart
 
@@ -134,6 +123,23 @@ class SocialModel(ModelCard, PopulationModel):
     @one_line
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: {self.platform.standing}>"
+
+    @html_or_repr
+    def _repr_html_(self) -> str:
+        params, row, totals = self.params, self.round_row, self.totals
+        shares = [(state.value, color, row.get(f"share_{state.value}", 0.0)) for state, color in STATE_COLORS.items()]
+        active = ", ".join(f"{name} {share:.1%}" for name, _, share in shares if share >= _MIN_SHARE)
+        last = (bar_html(shares), note_html(f"agent-ticks of round {self.round}: {active}")) if row else ()
+        facts = {
+            "feed": params.feed.ranking,
+            "follows": f"{self.network.n_edges:,}, {params.network.kind}, {params.network.dynamics}",
+            "decided by": self.reasoner.label,
+            "so far": ", ".join(f"{totals[name]:,} {name}" for name in _TOTALS) + " choices" if row else "no round yet",
+        }
+        about = f"{int(self.population.present.sum()):,} agents, seed {params.seed}"
+        return card_html(
+            "model", f"{self.round + 1} of {params.rounds} rounds", *last, facts_html(facts.items()), remark=about
+        )
 
     def step(self) -> None:
         """Run one round.
@@ -168,10 +174,9 @@ class SocialModel(ModelCard, PopulationModel):
     def _require_whole(self) -> None:
         if self._broken_off:
             why = f"round {self.round} was broken off ({self._broken_off})"
-            raise RunError(f"{type(self).__name__}: {why}, and some of it has happened: make another model")
+            raise RunError(f"{type(self).__name__}: {why}, and part of it has taken effect: make another model")
 
     def _collect(self, row: dict[str, float]) -> None:
-        """Collect a round's row, and the states of its ticks."""
         self.round_row = row
         self.prism_datacollector.collect_round(self)
         counts, ticks = self.platform.tick_counts, self.prism_datacollector.tables["ticks"]
@@ -181,7 +186,7 @@ class SocialModel(ModelCard, PopulationModel):
             ticks[name] += column
 
     def require_agent_fields(self) -> None:
-        """Raise ChartError if a guard reads a field that no agent can have; make agents of your classes before."""
+        """Raise ChartError if a guard reads a field that no agent has; make the agents of your classes first."""
         declared = self.platform.attributes.known.fields
         require_agent_fields(self.chart, self.made_agents, declared, has_scripts=self.has_scripted_classes)
 
@@ -199,46 +204,46 @@ class SocialModel(ModelCard, PopulationModel):
     def snapshot(self) -> dict[str, Plain]:
         """Return everything that the rounds so far have changed as plain data, to continue in another process.
 
-        Take it between two rounds: after `step`, or before the first. Its arrays are those of the model, not copies,
-        and are valid until the next round. A new model of equal parameters takes it back by `restore`. Fields that
-        you gave the model are included if they are numbers or texts; objects provide their own state. State that
-        guards, actions and scripts keep elsewhere is not included.
+        Take it between two rounds, and `restore` it in a new model of equal parameters. Its arrays are those of the
+        model, not copies, and are valid until the next round. Fields that you added to the model are included if they
+        are numbers or texts; objects provide their own state. State that guards, actions and scripts keep elsewhere
+        is not included.
 
         Raises:
-            NotRestorableError: If agents, the reasoner, your objects, or what Mesa is to do later have state that no
+            NotRestorableError: If agents, the reasoner, your objects or Mesa's scheduled events have state that no
                 snapshot holds.
         """
         self._require_whole()
         warned = {"shortfall": self._warned_of_shortfall, "guards": self.guard_warnings.warned_places(self.chart)}
         return {
             "platform": self.platform.snapshot(),
-            "agents": save_agents(self),
-            "clock": save_clock(self),
-            "draws": save_generators(self),
-            "collected": save_collected(self.prism_datacollector),
-            "theirs": save_collected(self.their_datacollector),
+            "agents": snapshots.save_agents(self),
+            "clock": snapshots.save_clock(self),
+            "draws": snapshots.save_generators(self),
+            "collected": snapshots.save_collected(self.prism_datacollector),
+            "theirs": snapshots.save_collected(self.their_datacollector),
             "round_row": plain(self.round_row),
             "warned": warned,
-            "fields": save_user_fields(self, self._own_fields),
+            "fields": snapshots.save_user_fields(self, self._own_fields),
         }
 
     def restore(self, kept: Mapping[str, Plain]) -> None:
-        """Go on from a `snapshot` of a model with the same parameters, chart, reasoner and agents.
+        """Restore a `snapshot` of a model with the same parameters, chart, reasoner and agents.
 
         Raises:
-            DataError: If it is no snapshot, or is damaged; the model is of no use then.
-            NotRestorableError: If agents, or the reasoner, cannot take back their state.
+            DataError: If it is damaged, or is no snapshot. Make another model then.
+            NotRestorableError: If agents, or the reasoner, cannot restore their state.
         """
         if self.round >= 0:
-            raise DataError("SocialModel.restore: the model has begun already; make another one")
+            raise DataError("SocialModel.restore: the model has run already; make another one")
         try:
             self.platform.restore(kept["platform"])
-            restore_agents(self, kept["agents"])
-            restore_user_fields(self, kept["fields"])
-            restore_clock(self, kept["clock"])
-            restore_generators(self, kept["draws"])
-            restore_collected(self.prism_datacollector, kept["collected"])
-            restore_collected(self.their_datacollector, kept.get("theirs"))
+            snapshots.restore_agents(self, kept["agents"])
+            snapshots.restore_user_fields(self, kept["fields"])
+            snapshots.restore_clock(self, kept["clock"])
+            snapshots.restore_generators(self, kept["draws"])
+            snapshots.restore_collected(self.prism_datacollector, kept["collected"])
+            snapshots.restore_collected(self.their_datacollector, kept.get("theirs"))
             self.round_row = restored(kept["round_row"])
             self._warned_of_shortfall = kept["warned"]["shortfall"]
             self.guard_warnings.restore_warned(self.chart, kept["warned"]["guards"])

@@ -1,19 +1,20 @@
-"""`Platform`: everything that a round reads and writes. It knows neither Mesa nor agent objects.
+"""`Platform`: everything that a round reads and writes, without Mesa or agent objects.
 
-`round` and `content` work on it, `start_platform` makes one, `round.run_round` runs a round. A copy (`copy.deepcopy`)
-is a branch that continues like the original.
+`start_platform` makes one, and `round.run_round` runs a round. A copy (`copy.deepcopy`) is a branch that continues like
+the original.
 """
 
 from collections import Counter, deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from types import NoneType
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 from prism_mesa.deliberation import Notebook
 from prism_mesa.domain import Post
@@ -22,7 +23,6 @@ from prism_mesa.kernels.utility import Tastes, TasteTables, utilities
 from prism_mesa.reasoner import AnyReasoner, RuleReasoner
 from prism_mesa.snapshot import Plain, Restorable, restore_object, take_snapshot
 from prism_mesa.social.params import SocialParams
-from prism_mesa.social.protocols import RoundRecorder, Scripts
 from prism_mesa.social.round.feeds import Depths
 from prism_mesa.social.round.walk_tables import WalkBufferPool, WalkTables
 from prism_mesa.social.state.events import Clock, Engagements, Events, PendingAnswers
@@ -35,11 +35,10 @@ from prism_mesa.social.state.outcomes import Outcomes
 from prism_mesa.social.state.population import NO_POST, WHO_THEY_ARE, History, Rows
 from prism_mesa.social.state.posts import Posts, matches, relevance_of
 from prism_mesa.social.state.relations import Relations
-from prism_mesa.social.state.sampling import recorded_agents
+from prism_mesa.social.state.sampling import Recorded
 from prism_mesa.social.state.topics import UNIT_LENGTH
 from prism_mesa.social.world.archetypes import make_archetypes
-from prism_mesa.social.world.build import StartingWorld
-from prism_mesa.social.world.kept import KEPT, world_to_keep
+from prism_mesa.social.world.build import KEPT, StartingWorld, world_to_keep
 from prism_mesa.social.world.llms import assign_llms
 from prism_mesa.statechart import STATES, Statechart
 from prism_mesa.streams import Streams
@@ -48,60 +47,88 @@ if TYPE_CHECKING:
     from prism_mesa.llm import LLMClient
 
 type Writer = LLMClient | None
-"""Who writes texts, if anyone does."""
+"""The LLM that writes texts, if any."""
 _POSTS_EACH: Final = 4
-"""Posts of each agent for which there is room from the beginning."""
+"""Posts per agent for which there is room at the start."""
+
+
+class RoundRecorder(Protocol):
+    """Takes a platform's records.
+
+    If it has a method ``wants(table) -> bool``, no rows of `rounds`, `ticks`, `transitions`, `impressions`,
+    `engagements`, `follows` and `churn` are made that it does not want.
+    """
+
+    def write(self, table: str, columns: Mapping[str, npt.NDArray[Any] | pd.Categorical]) -> None:
+        """Append rows to a table of `social.tables`, with its columns in order."""
+        ...
+
+
+class Scripts(Protocol):
+    """The agents as objects: arguments of guards and actions in Python, and agents that act by a script."""
+
+    @property
+    def has_scripts(self) -> bool:
+        """Whether any agent acts by a script."""
+        ...
+
+    def agent(self, row: int) -> Any:
+        """Return the agent of a row."""
+        ...
+
+    def for_copy(self, platform: Any) -> "Scripts":
+        """Return the agents of a copy of the platform."""
+        ...
+
+    def have_moved(self, rows: Sequence[int]) -> None:
+        """Update after the agents of some rows have come or gone."""
+        ...
+
+    def step_scripts(self) -> None:
+        """Run the tick of the agents that act by scripts."""
+        ...
 
 
 class Platform(Restorable):
     """The state of a simulated platform.
 
     Attributes:
-        params: All parameters in this round; `configured` are those of the run.
+        params: The parameters of this round; `configured` are those of the run.
         streams: Keyed random draws.
         chart: The chart of all agents; `tables` are made from it.
-        reasoner: The reasoner that answers open choices.
-        scripts: Where to find agents as objects.
-        writer: The LLM that writes texts, if any.
-        recorder: The recorder, if any.
-        population: The agents, as columns.
-        network: Who follows whom now. `first_network` is that of the start, and `drawn_network` includes the agents who
-            still wait to join.
+        reasoner, writer, recorder: The reasoner of open choices, and the LLM that writes and the recorder, if any.
+        scripts: The agents as objects; `population` has them as columns.
+        network: The current follows; `first_network` has those of the start, and `drawn_network` also those of agents
+            that wait to join.
         first_agents: Checksums of the agents' columns at the start.
-        attributes: The attributes that the configuration declares.
-        topics: Topic vectors of texts.
+        attributes, topics: The declared attributes, and the topics of texts.
         schedule: The posts that a file brings or that you place (`seeded`), and their rounds.
         llms: The LLM of each agent if there are several.
         archetypes: Kinds of agents, if the LLM is asked for kinds.
         odds: The parts of utility that are log-odds.
-        feeds: The feed of each agent.
-        posts: All posts so far, as columns.
-        history: The last transitions of each agent.
+        feeds, posts, history: The settings of feeds, all posts so far, and the last transitions of agents.
         exposure: The roots that each agent has read. With `feed.repeats`, the roots that it has engaged with.
         copies: With `feed.repeats`, the posts that each agent has read.
         met: With `feed.repeats`, the roots of these posts, once for each time.
-        engagements: Likes and reshares so far.
+        engagements, relations: Likes and reshares, and mutes, blocks and reports so far.
         group_counts: Impressions and engagements by groups of agents, for bridging feeds.
-        relations: Who has muted, blocked or reported whom.
         opinions: Stances before the first round, and your rule of influence.
         liked: Row -> the last likes by a tool: (round, tick, post).
-        notebook: Notes that agents keep.
-        outcomes: Running totals of the run.
-        recorded: The agents that are recorded.
+        notebook, outcomes, recorded: Notes of agents, running totals, and the recorded agents.
         time_of_day: Converts round and tick to time.
         round: The round that runs or ran last, from 0; -1 before the first.
         tick: 0 opens the round; ``params.ticks_per_round + 1`` closes it.
         first_of_round: The first post that this round added.
-        events: What happened and is not committed yet.
+        events: Events that are not committed yet.
         pending: Agents that wait for an LLM's answer.
         leaving: Rows of agents removed since the last round opened, in order.
         counts: Numbers of this round; `totals` are those of the run.
-        sources: Open choices by who answered.
+        sources: Open choices by the source of the answer.
         written: Texts by how the LLM wrote them.
         tick_counts: Agents in each state at the end of each tick of this round, shape (ticks, states).
         agent_ticks: Their sums over the run, shape (states,).
         row_by_row_guards: Guards that were evaluated agent by agent.
-        notes: What users should know about how their input was read.
+        notes: Notes on how the input was read.
     """
 
     changes = (
@@ -128,9 +155,9 @@ class Platform(Restorable):
         self.walk_buffers, self.depths = WalkBufferPool(), Depths()  # memory that no snapshot holds
         self.attributes, self.population, self.topics = world.attributes, world.population, world.topics
         self.set_chart(chart)
-        here = world.population.has_joined
+        joined = world.population.has_joined
         self.drawn_network = world.network
-        self.network = self.first_network = world.network if here.all() else world.network.among(here)
+        self.network = self.first_network = world.network if joined.all() else world.network.among(joined)
         self.first_agents = world.population.checksums()
         self.schedule, self.seeded, self.notes = world.schedule, world.seeded, world.notes
         self.population.state[:] = chart.initial.code
@@ -146,7 +173,7 @@ class Platform(Restorable):
         self.engagements, self.relations = Engagements(), Relations()
         self.liked: dict[int, deque[tuple[int, int, int]]] = {}
         self.notebook = Notebook(params.deliberation.notes)
-        self.recorded = recorded_agents(params.records, n, streams)
+        self.recorded = Recorded(params.records, n, streams)
         by_kind = reasoner.n_archetypes
         self.archetypes = make_archetypes(self.population, self.llms, by_kind, self.topics) if by_kind else None
         length = timedelta(minutes=params.clock.round_minutes)
@@ -159,7 +186,7 @@ class Platform(Restorable):
         self.row_by_row_guards: set[str] = set()
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        """Return a branch: it has no recorder, and makes its agents as objects anew."""
+        """Return a branch, without a recorder and with new agent objects."""
         branch = type(self).__new__(type(self))
         memo[id(self)] = branch
         state = vars(self) | {"recorder": None}
@@ -168,7 +195,7 @@ class Platform(Restorable):
         return branch
 
     def snapshot(self) -> dict[str, Plain]:
-        """Return what the rounds so far have changed, between two rounds; of the LLM what it has spent."""
+        """Return what the rounds so far have changed, and what LLMs have spent; call it between two rounds."""
         state, unchanged = super().snapshot(), self._unchanged()
         state["population"] = {key: column for key, column in state["population"].items() if key not in unchanged}
         return state | {
@@ -199,13 +226,13 @@ class Platform(Restorable):
             DataError: If the snapshot is of another platform.
         """
         if kept["first_network"] != self.drawn_network.checksum:
-            raise DataError("the network is not that of the run: has network.edges changed since?")
+            raise DataError("the network differs from the run's: has network.edges changed since?")
         if kept["first_agents"] != self.first_agents:
-            raise DataError("the agents are not those of the run: has agents.profiles changed since?")
+            raise DataError("the agents differ from the run's: has agents.profiles changed since?")
         if kept["sizes"] != self._sizes():
-            raise DataError("ticks_per_round and statechart.max_history_depth are not those of the run")
+            raise DataError("ticks_per_round or statechart.max_history_depth differs from the run's")
         if not kept["population"].keys() | self._unchanged() >= {*WHO_THEY_ARE}:
-            raise DataError("the agents are not those of the run: they were changed before its first round")
+            raise DataError("the agents differ from the run's: they were changed before its first round")
         notes = self.notes
         super().restore(kept)
         self.notes += tuple(note for note in notes if note not in self.notes)  # settings that begin later
@@ -218,11 +245,11 @@ class Platform(Restorable):
             restore_object(asked, spent)
 
     def _asked(self) -> tuple[AnyReasoner | Writer, ...]:
-        """Return the reasoner and the writer, None where nothing of them changes."""
-        from prism_mesa.reasoner import DistilledReasoner  # not needed without saving
+        """Return the reasoner and the writer; None for those without state."""
+        from prism_mesa.reasoner import DistilledReasoner  # slow to import
 
-        unchanging = (NoneType, RuleReasoner, DistilledReasoner)
-        return tuple(None if type(asked) in unchanging else asked for asked in (self.reasoner, self.writer))
+        stateless = (NoneType, RuleReasoner, DistilledReasoner)
+        return tuple(None if type(asked) in stateless else asked for asked in (self.reasoner, self.writer))
 
     @one_line
     def __repr__(self) -> str:
@@ -230,7 +257,7 @@ class Platform(Restorable):
 
     @property
     def standing(self) -> str:
-        """Agents, rounds, seed and reasoner, for users."""
+        """Number of agents, round, seed and reasoner as text."""
         agents, done = int(self.population.present.sum()), f"round {self.round + 1} of {self.params.rounds}"
         return f"{counted(agents, 'agent')}, {done}, seed {self.params.seed}, decided by {self.reasoner.label}"
 
@@ -239,7 +266,7 @@ class Platform(Restorable):
         self.chart, self.tables = chart, WalkTables(chart, self.attributes.known)
 
     def begin_events(self) -> None:
-        """Reuse the memory of events. Events that are not committed yet are copied first."""
+        """Copy events that are not committed yet, and reuse the memory of events."""
         for noted in (self.events.impressions, self.events.engagements, self.events.moves):
             noted[:] = [tuple(map(np.copy, part)) for part in noted]
         self.walk_buffers.begin_round()
@@ -289,7 +316,7 @@ class Platform(Restorable):
 
     @property
     def hours(self) -> float:
-        """Simulated hours from the start of the run to that of this round."""
+        """Simulated hours from the start of the run to the start of this round."""
         return max(self.round, 0) * self.params.clock.round_minutes / 60
 
     @property

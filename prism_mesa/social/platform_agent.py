@@ -1,6 +1,6 @@
 """One user of a platform, as a view of one row of its population."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from datetime import datetime
 from functools import partial
@@ -14,9 +14,9 @@ import numpy.typing as npt
 from prism_mesa.domain import ACTIONS, BIG_FIVE, ActionName, Post
 from prism_mesa.errors import AgentError, StateTypeError, one_line
 from prism_mesa.llm.text import plain
+from prism_mesa.markup import card_html, chip_html, facts_html, fold_html, html_or_repr, table_html
 from prism_mesa.reasoner import Question, make_question
 from prism_mesa.social.behavior import IDLE, IS_INTERESTED, SEES_POST, SHOULD_ENGAGE, next_trigger
-from prism_mesa.social.cards import AgentCard
 from prism_mesa.social.platform import Platform
 from prism_mesa.social.round.choices import ask_alone
 from prism_mesa.social.round.columns import AgentColumns, PostColumns
@@ -27,14 +27,15 @@ from prism_mesa.social.round.questions import as_archetype, personalities, quest
 from prism_mesa.social.state.agent_fields import AGENT_FIELDS
 from prism_mesa.social.state.population import NO_ACTION, NO_POST, Population, Rows, packed_move, unpacked_move
 from prism_mesa.social.state.posts import WORDS_CAP
-from prism_mesa.statechart import STATES, TIMEOUT, AgentState, StateTransition, export_agent
+from prism_mesa.statechart import STATE_COLORS, STATES, TIMEOUT, AgentState, StateTransition, export_agent
 
-_NO_POST: Final = "is no post of this platform (see feed, read)"
+_NOT_A_POST: Final = "is not a post of this platform (see feed, read)"
 _PROMPTED: Final = (
-    *("name", "interests", "personality", "traits", "propensities", "low_threshold", "high_threshold"),
-    *("engagement_threshold", "state_history"),
-)
+    "name interests personality traits propensities low_threshold high_threshold engagement_threshold state_history"
+).split()
 """Fields that questions to the LLM show."""
+_POSTS_SHOWN: Final = 8
+"""Posts of the feed that a notebook shows."""
 
 
 def whole_number(name: str, value: Any, least: int) -> int:
@@ -64,18 +65,18 @@ def number_property(
 
 
 class HistoryView(Sequence[StateTransition]):
-    """An agent's history as a list, over the rings of the platform, which drop the oldest entries."""
+    """A view of an agent's history, of which the platform keeps the latest entries."""
 
     def __init__(self, platform: Platform, row: int) -> None:
         self._platform = platform
         self._row = row
 
     def append(self, value: StateTransition) -> None:
-        """Record an entry, at the tick nearest to its timestamp; of its context only `post_id` is kept."""
+        """Record an entry at the tick nearest to its timestamp, with the `post_id` of its context."""
         self._platform.history.record(np.array([self._row]), *self._columns(value))
 
     def check(self, value: StateTransition) -> None:
-        """Raise what `append` would raise."""
+        """Raise AgentError if `append` would."""
         self._columns(value)
 
     def _columns(self, value: StateTransition) -> tuple[npt.NDArray[np.uint16], npt.NDArray[np.int32], Rows]:
@@ -83,7 +84,7 @@ class HistoryView(Sequence[StateTransition]):
         trigger = platform.trigger_code(value.trigger)
         if trigger < 0:
             raise AgentError(f"SocialAgent.state_history: {value.trigger!r} is no trigger of {platform.chart.name}")
-        post = (value.context or {}).get("post_id", NO_POST)
+        post = (value.context or {}).get("post_id")
         post = post if isinstance(post, int | np.integer) else NO_POST
         move = packed_move(trigger, value.from_state.code, value.to_state.code)
         clock = np.array([platform.time_of_day.nearest(value.timestamp)], np.int32)
@@ -110,9 +111,6 @@ class HistoryView(Sequence[StateTransition]):
     def __getitem__(self, index: int | slice) -> StateTransition | list[StateTransition]:
         return self._entries()[index]
 
-    def __iter__(self) -> Iterator[StateTransition]:
-        return iter(self._entries())
-
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Sequence) and list(self) == list(other)
 
@@ -122,90 +120,13 @@ class HistoryView(Sequence[StateTransition]):
         return repr(self._entries())
 
 
-class DecidesAboutOthers:
-    """Methods to follow, mute, block and report, and to undo all but reports.
-
-    Name others by their rows, or pass agents. A decision counts when the round is committed and holds from the next
-    round on, also where `network.dynamics` is fixed; `social.round.follows` says which decisions count.
-    """
-
-    row: int
-
-    @property
-    def _platform(self) -> Platform:
-        raise NotImplementedError
-
-    @property
-    def has_left(self) -> bool:
-        """Whether the agent is absent: it was removed, has left, or has not joined yet (`agents.churn`)."""
-        return self.row in self._platform.leaving or not self._platform.population.present[self.row]
-
-    def _must_be_there(self, act: str) -> None:
-        if not self._platform.population.present[self.row]:
-            raise AgentError(f"SocialAgent.{act}: agent {self.row} {absence(self._platform, self.row)}")
-
-    def follow(self, other: Any) -> bool:
-        """Follow another agent, and return whether that is new.
-
-        Raises:
-            AgentError: If there is no such agent, it has left or is this one, or one of the two has blocked the other.
-        """
-        return self._decide("follow", other, FOLLOW)
-
-    def unfollow(self, other: Any) -> bool:
-        """Stop following another agent, and return whether that is new; a close tie ends too."""
-        return self._decide("unfollow", other, UNFOLLOW)
-
-    def mute(self, other: Any) -> bool:
-        """Hide another agent, and return whether that is new.
-
-        Feeds no longer show its posts, nor reshares of them; a follow of it stays.
-        """
-        return self._decide("mute", other, MUTE)
-
-    def unmute(self, other: Any) -> bool:
-        """Unmute another agent, and return whether that is new; feeds show what it writes from then on."""
-        return self._decide("unmute", other, UNMUTE)
-
-    def block(self, other: Any) -> bool:
-        """Block another agent, and return whether that is new.
-
-        Neither follows the other then, and each sees nothing of the other, as if muted.
-        """
-        return self._decide("block", other, BLOCK)
-
-    def unblock(self, other: Any) -> bool:
-        """Unblock another agent, and return whether that is new.
-
-        Both see what the other writes from then on, unless one is muted or the other has blocked as well. The follows
-        that the block ended do not come back; following is possible again once the unblock holds.
-        """
-        return self._decide("unblock", other, UNBLOCK)
-
-    def report(self, post: Post) -> bool:
-        """Report a post, and return whether that is new; reports are recorded and counted, and change nothing else."""
-        where = f"{type(self).__name__}.report"
-        if not isinstance(post, Post) or not 0 <= post.post_id < len(self._platform.posts):
-            raise AgentError(f"{where}: {post!r} {_NO_POST}")
-        other = other_row(self._platform, self.row, post.author, where)
-        return note_decision(self._platform, self.row, other, REPORT, SCRIPT, post.post_id)
-
-    def _decide(self, name: str, other: Any, event: int) -> bool:
-        where = f"{type(self).__name__}.{name}"
-        if isinstance(other, DecidesAboutOthers):
-            if other._platform is not self._platform:
-                raise AgentError(f"{where}: {other!r} is an agent of another platform")
-            other = other.row
-        if isinstance(other, bool) or not isinstance(other, int | np.integer):
-            raise AgentError(f"{where}: {other!r} is no agent: give one, or its row")
-        other = other_row(self._platform, self.row, int(other), where)
-        return note_decision(self._platform, self.row, other, event, SCRIPT)
-
-
-class PlatformAgent(DecidesAboutOthers, AgentCard):
+class PlatformAgent:
     """A user of a platform: its properties, what it sees, and what it can do; `SocialAgent` is the Mesa version.
 
     The attributes that the configuration declares are attributes in Python, too (docs/attributes.md).
+
+    To follow, mute or block another agent, pass it or its row. The decision takes effect when the round is committed,
+    from the next round on, also where `network.dynamics` is fixed; `social.round.follows` settles conflicts.
 
     Args:
         platform: The platform.
@@ -234,7 +155,7 @@ class PlatformAgent(DecidesAboutOthers, AgentCard):
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def __setattr__(self, name: str, value: Any) -> None:
-        """Set an attribute; declared ones are set in their column.
+        """Set an attribute; a declared attribute is set in its column.
 
         Raises:
             AgentError: If a declared attribute cannot have the value.
@@ -252,13 +173,113 @@ class PlatformAgent(DecidesAboutOthers, AgentCard):
     @one_line
     def __repr__(self) -> str:
         post = int(self._platform.population.current_post[self.row])
-        doing = f"{self.state.value}{'' if post == NO_POST else f' post {post}'}"
+        status = f"{self.state.value}{'' if post == NO_POST else f' post {post}'}"
         if self.has_left:
-            doing = absence(self._platform, self.row)
-        return f"<{type(self).__name__} {self.row} {self.name!r}: {doing}>"
+            status = absence(self._platform, self.row)
+        return f"<{type(self).__name__} {self.row} {self.name!r}: {status}>"
+
+    @html_or_repr
+    def _repr_html_(self) -> str:
+        ticks, state, current = self.ticks_in_state, self.state, self.current_post
+        at = "" if current is None else f" on post {current.post_id}"
+        shares = ", ".join(f"{name} {share:.0%}" for name, share in self.propensities.items())
+        facts = {
+            "state": chip_html(STATE_COLORS[state], f"{state.value}{at}, for {ticks} tick{'' if ticks == 1 else 's'}"),
+            "likes to read of": ", ".join(self.interests),
+            "personality": self.personality,
+            "asks within": f"{self.low_threshold:.3f} to {self.high_threshold:.3f} of utility",
+            "each round": f"online with probability {self.activity:.2g}, posts with {self.post_rate:.2g}",
+            "engages by": shares,
+        }
+        feed = self.feed
+        rows = [
+            (
+                post.post_id,
+                post.author_name if post.kind == "post" else f"{post.author_name} ({post.kind})",
+                f"{post.utility:.2f}",
+                post.likes + post.replies + post.reshares,
+                post.text,
+            )
+            for post in feed[:_POSTS_SHOWN]
+        ]
+        table = table_html(("post", "by", "utility", "engagements", "text"), rows)
+        unread = fold_html(f"feed: {len(feed)} unread", table) if feed else "nothing unread in its feed"
+        away = ", not there" if self.has_left else ""
+        return card_html(
+            "agent", self.name, facts_html(facts.items()), unread, remark=f"row {self.row}, id {self.agent_id}{away}"
+        )
+
+    @property
+    def has_left(self) -> bool:
+        """Whether the agent is absent: it was removed, has left, or has not joined yet (`agents.churn`)."""
+        return self.row in self._platform.leaving or not self._platform.population.present[self.row]
+
+    def _require_present(self, act: str) -> None:
+        if not self._platform.population.present[self.row]:
+            raise AgentError(f"SocialAgent.{act}: agent {self.row} {absence(self._platform, self.row)}")
+
+    def follow(self, other: Any) -> bool:
+        """Follow another agent, and return whether that is new.
+
+        Raises:
+            AgentError: If the other is absent or this agent, or one of the two has blocked the other.
+        """
+        return self._decide("follow", other, FOLLOW)
+
+    def unfollow(self, other: Any) -> bool:
+        """Unfollow another agent, and return whether that is new; a close tie ends too."""
+        return self._decide("unfollow", other, UNFOLLOW)
+
+    def mute(self, other: Any) -> bool:
+        """Mute another agent, and return whether that is new.
+
+        Feeds no longer show its posts, or reshares of them; a follow stays.
+        """
+        return self._decide("mute", other, MUTE)
+
+    def unmute(self, other: Any) -> bool:
+        """Unmute another agent, and return whether that is new; feeds show its posts from then on."""
+        return self._decide("unmute", other, UNMUTE)
+
+    def block(self, other: Any) -> bool:
+        """Block another agent, and return whether that is new.
+
+        Neither follows the other any more, and each is hidden from the other, as if muted.
+        """
+        return self._decide("block", other, BLOCK)
+
+    def unblock(self, other: Any) -> bool:
+        """Unblock another agent, and return whether that is new.
+
+        Each sees later posts of the other, unless one is muted or the other has blocked it too. The follows that the
+        block ended do not come back.
+        """
+        return self._decide("unblock", other, UNBLOCK)
+
+    def report(self, post: Post) -> bool:
+        """Report a post, and return whether that is new; reports are recorded and counted, and change nothing else."""
+        where = f"{type(self).__name__}.report"
+        self._require_post(post, "report")
+        other = other_row(self._platform, self.row, post.author, where)
+        return note_decision(self._platform, self.row, other, REPORT, SCRIPT, post.post_id)
+
+    def _decide(self, name: str, other: Any, event: int) -> bool:
+        where = f"{type(self).__name__}.{name}"
+        if isinstance(other, PlatformAgent):
+            if other._platform is not self._platform:
+                raise AgentError(f"{where}: {other!r} is an agent of another platform")
+            other = other.row
+        if isinstance(other, bool) or not isinstance(other, int | np.integer):
+            raise AgentError(f"{where}: {other!r} is not an agent: pass an agent or its row")
+        other = other_row(self._platform, self.row, int(other), where)
+        return note_decision(self._platform, self.row, other, event, SCRIPT)
+
+    def _require_post(self, post: object, act: str) -> None:
+        if not isinstance(post, Post) or not 0 <= post.post_id < len(self._platform.posts):
+            raise AgentError(f"SocialAgent.{act}: {post!r} {_NOT_A_POST}")
 
     def step(self) -> None:
-        """Do one tick: count it, and fire the trigger that the agent meets. An idle or absent agent does nothing."""
+        """Take one tick: count it, and fire the agent's trigger. An idle or absent agent does nothing."""
         platform, state = self._platform, self.state
         if state is IDLE or not platform.population.present[self.row]:
             return
@@ -275,14 +296,12 @@ class PlatformAgent(DecidesAboutOthers, AgentCard):
     def fire(self, trigger: str, context: Any = None) -> AgentState | None:
         """Fire a trigger, ask the reasoner if the choice is open, and apply the transition's effects.
 
-        Args:
-            trigger: Name of the event.
-            context: The post that guards read as ``F.post``; by default the post at hand.
+        Guards read `context` as ``F.post``; by default it is the current post, or the next one for `sees_post`.
 
         Returns:
             The new state, or None if nothing happened.
         """
-        self._must_be_there("fire")
+        self._require_present("fire")
         platform, source = self._platform, self.state
         if context is None:
             context = self.next_post if trigger == SEES_POST else self.current_post
@@ -334,34 +353,33 @@ class PlatformAgent(DecidesAboutOthers, AgentCard):
         return self._engage(post, "like")
 
     def reply(self, post: Post, text: str = "") -> bool:
-        """Reply to a post, in your own words or as `content` says; the reply appears in the next round.
+        """Reply to a post with `text`, or with words by `content`, and return whether that is new.
 
-        Returns whether that is new: an agent answers each post at most once a round. Words are added to that answer if
-        it has none.
+        The reply appears in the next round. An agent answers each post at most once a round; a later `text` is added to
+        a reply without words.
         """
         return self._engage(post, "reply", text)
 
     def reshare(self, post: Post, comment: str = "") -> bool:
-        """Reshare a post, with your own comment or as `content` says; the reshare appears in the next round.
+        """Reshare a post with `comment`, or with words by `content`, and return whether that is new.
 
-        Returns whether that is new: an agent reshares each root at most once in a run.
+        The reshare appears in the next round. An agent reshares each root at most once in a run.
         """
         return self._engage(post, "reshare", comment)
 
     def write(self, text: str) -> None:
         """Write a post; it appears in the next round."""
-        self._must_be_there("write")
+        self._require_present("write")
         if not isinstance(text, str) or not text.strip():
-            raise AgentError(f"SocialAgent.write: {text!r} is no text")
+            raise AgentError(f"SocialAgent.write: {text!r} is not a text")
         self._platform.events.written.append((self.row, text))
 
     def _engage(self, post: Post, action: ActionName, text: str = "") -> bool:
-        if not isinstance(post, Post) or not 0 <= post.post_id < len(self._platform.posts):
-            raise AgentError(f"SocialAgent.{action}: {post!r} {_NO_POST}")
-        self._must_be_there(action)
+        self._require_post(post, action)
+        self._require_present(action)
         words = plain(text, WORDS_CAP) if isinstance(text, str) else ""
         if text != "" and not words:
-            raise AgentError(f"SocialAgent.{action}: {text!r} is no text; leave it out to give no words of your own")
+            raise AgentError(f"SocialAgent.{action}: {text!r} is not a text; leave it out to add no words")
         return note_engagement(self._platform, self.row, post.post_id, ACTIONS.index(action), words)
 
     def is_interested(self, post: Any) -> bool:
@@ -411,7 +429,7 @@ class PlatformAgent(DecidesAboutOthers, AgentCard):
 
     @property
     def personality(self) -> str:
-        """The Big Five in words, and attributes that prompts show."""
+        """The Big Five as text, and the attributes that prompts show."""
         return personalities(self._platform, self._rows)[0]
 
     @property
@@ -434,8 +452,8 @@ class PlatformAgent(DecidesAboutOthers, AgentCard):
         if not isinstance(value, AgentState):
             advice = f"write AgentState({value!r})"
             if isinstance(value, list | tuple):
-                advice = "this is an open choice: ask the oracle for one of the states, and call chart.apply with it"
-            raise StateTypeError(f"SocialAgent.state: {value!r} is no AgentState; {advice}")
+                advice = "it is an open choice: let the oracle choose one state, and call chart.apply with it"
+            raise StateTypeError(f"SocialAgent.state: {value!r} is not an AgentState; {advice}")
         self._platform.population.state[self.row] = value.code
 
     @property
@@ -490,8 +508,8 @@ class PlatformAgent(DecidesAboutOthers, AgentCard):
     def max_history_depth(self, value: int) -> None:
         history = self._platform.history
         if whole_number("max_history_depth", value, 0) > history.depth:
-            most = f"statechart.max_history_depth={history.depth}"
-            raise AgentError(f"SocialAgent.max_history_depth: {value} is above {most}: raise that key")
+            key = f"statechart.max_history_depth={history.depth}"
+            raise AgentError(f"SocialAgent.max_history_depth: {value} is above {key}: raise that key")
         history.set_limit(self.row, int(value))
 
     @property

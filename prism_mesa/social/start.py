@@ -14,15 +14,13 @@ from prism_mesa.social.behavior import chosen_chart
 from prism_mesa.social.chart_checks import check_chart, require_free_names
 from prism_mesa.social.content.writer import choose_writer
 from prism_mesa.social.params import SocialParams
-from prism_mesa.social.platform import Platform
+from prism_mesa.social.platform import Platform, RoundRecorder
 from prism_mesa.social.platform_agent import PlainAgents
-from prism_mesa.social.protocols import RoundRecorder
-from prism_mesa.social.round.shortfalls import unlearned
+from prism_mesa.social.round.choices import unlearned
 from prism_mesa.social.round.walk_tables import WalkTables
 from prism_mesa.social.state.attributes import Attributes
-from prism_mesa.social.without_effect import model_facts, notes_without_effect
-from prism_mesa.social.world.build import make_world
-from prism_mesa.social.world.kept import KeptWorld
+from prism_mesa.social.without_effect import ModelFacts, notes_without_effect
+from prism_mesa.social.world.build import KeptWorld, make_world
 from prism_mesa.statechart import Statechart
 from prism_mesa.streams import Streams
 
@@ -32,11 +30,11 @@ _INSIDE: Final = (
     *(_mesa.submodule_search_locations or () if _mesa else ()),
     contextlib.__file__.removesuffix(".py"),  # Python 3.12 does not treat a whole name as a prefix
 )
-"""Files whose lines a warning does not point at: it points at the user's line."""
+"""Files that a warning skips, so that it points at the user's line."""
 
 
 def warn(text: str) -> None:
-    """Warn of something that the notes of a platform or the summary of its run have, too."""
+    """Warn of something that is also in the platform's notes or the run's summary."""
     warnings.warn(f"SocialModel: {text}", NotedWarning, skip_file_prefixes=_INSIDE)
 
 
@@ -50,19 +48,10 @@ def start_platform(
 ) -> Platform:
     """Return the platform of `params`, before its first round.
 
-    Args:
-        params: All parameters.
-        chart: A chart of your own, as an object; `statechart.chart` names one in a module.
-        reasoner: The reasoner that answers open choices; None makes the one that the parameters name.
-        recorder: The recorder, if any.
-        world: The kept world of equal parameters; None draws the world.
-
-    Warns:
-        NotedWarning: About input that was left out or may have been misread, and about keys without effect. `notes`
-            has all of it, too.
+    `SocialModel` describes the arguments and warnings.
 
     Raises:
-        ConfigError: If parameters contradict each other, or a distilled model has learned nothing of what is left open.
+        ConfigError: If parameters contradict each other, or a distilled model has learned none of the open choices.
         ChartError: If the check of the chart finds an error.
         DataError: If a file cannot be used.
     """
@@ -75,7 +64,7 @@ def start_platform(
     asked = reasoner or make_reasoner(params.asked)
     if not hasattr(asked, "batch_reasoner"):
         raise ConfigError(
-            f"SocialModel: reasoner: give a Reasoner, not {reasoner!r:.60}; for an LLM on a server set "
+            f"SocialModel: reasoner: pass a Reasoner, not {reasoner!r:.60}; for an LLM on a server set "
             "reasoner_kind='ollama', reasoner_model='llama3.2'"
         )
     not_learned = unlearned(asked.batch_reasoner, chosen, attributes)
@@ -84,12 +73,12 @@ def start_platform(
         asked.begin()
     platform = Platform(params, streams, chosen, asked, made_world, writer, recorder)
     platform.scripts = PlainAgents(platform)
-    facts = model_facts(platform, made_world, reasoner_given=reasoner is not None, chart_given=chart is not None)
+    facts = ModelFacts(platform, made_world, has_own_reasoner=reasoner is not None, has_own_chart=chart is not None)
     idle = notes_without_effect(platform, facts)
     total = sum(platform.llms.shares)
     scaled = "" if isclose(total, 1) else f"reasoner.model: shares add up to {total:g} and are scaled to 1"
     notes = filter(None, [asked.note, why_not, scaled])
-    announced = [f"{each.text} (interventions)" for each in params.interventions]
+    announced = [f"{act.text} (interventions)" for act in params.interventions]
     platform.notes += (*not_learned, *notes, *idle, *chart_notes, *announced)
     for texts in filter(None, (made_world.misfits, idle)):
         warn("; ".join(texts))
@@ -97,18 +86,11 @@ def start_platform(
 
 
 def change_chart(platform: Platform, chart: Statechart) -> None:
-    """Set another chart: a copy of it, with the settings of the platform.
-
-    Agents in the initial state of the old chart go to that of the new one.
-
-    Raises:
-        ChartError: If agents have moved, or the chart's check finds an error.
-        ConfigError: If a distilled model has learned nothing of the choices that the chart leaves open.
-    """
+    """Set a copy of another chart, as described at `SocialModel.chart`."""
     if platform.round >= 0 or platform.history.count.any() or platform.events.moves:
         raise ChartError(
-            "SocialModel.chart: agents have moved by the chart before, and their histories tell its triggers: "
-            "make a model with it, SocialModel(chart=...)"
+            "SocialModel.chart: agents have moved, and their histories hold triggers of the old chart: "
+            "make a new model, SocialModel(chart=...)"
         )
     if not isinstance(chart, Statechart):
         raise ChartError(f"SocialModel.chart: {chart!r} is no Statechart")
@@ -125,13 +107,13 @@ def change_chart(platform: Platform, chart: Statechart) -> None:
 def _choose_chart(
     params: SocialParams, chart: Statechart | None, attributes: Attributes
 ) -> tuple[Statechart, tuple[str, ...]]:
-    """Return a copy of the chart, or else that of the parameters, with settings and counts of its own, and notes on it.
+    """Return a copy of the chart, by default the configured one, and notes from its check.
 
     Raises:
-        ChartError: If its check finds an error; fields that agents may yet get are left to `require_agent_fields`.
+        ChartError: If the check finds an error; `require_agent_fields` checks the fields of agents later.
     """
     chosen = chosen_chart(params.statechart, asks_action=params.reasoner.asks_action, chart=chart)
     if chart is None and not params.statechart.chart:  # PRISM's own charts are tested
         return chosen, ()
-    glances = [params.feed.glances, *(each.set.get("feed.glances", 1) for each in params.interventions)]
+    glances = [params.feed.glances, *(act.set.get("feed.glances", 1) for act in params.interventions)]
     return chosen, check_chart(chosen, WalkTables(chosen, attributes), attributes.fields, glances)

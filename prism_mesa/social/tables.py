@@ -23,10 +23,10 @@ _ROOT = Column("root", "int", "the post whose cascade it counts for")
 ROUND_COUNTS: Final = (
     Column("online", "int", "agents that came online"),
     Column("posts", "int", "posts that appeared, replies and reshares not among them"),
-    Column("impressions", "int", "posts that somebody read"),
+    Column("impressions", "int", "posts read by agents"),
     *(Column(name, "int", name) for name in COUNTERS),
-    Column("open", "int", "choices that the guards left open, also those after which the agent stayed where it was"),
-    Column("fallback", "int", "of these, answered by a fallback"),
+    Column("open", "int", "choices that the guards left open, also those to stay in the state"),
+    Column("fallback", "int", "open choices answered by a fallback"),
 )
 ROUND_SHARES: Final = tuple(
     Column(f"share_{state.value}", "float64", f"agent-ticks in state `{state.value}`", "share") for state in STATES
@@ -44,15 +44,15 @@ TRANSITIONS: Final = TableSchema(
         _ROUND,
         _TICK,
         _AGENT,
-        Column("trigger", "category", "what fired it"),
+        Column("trigger", "category", "the trigger"),
         Column("from_state", "category", "the state before"),
         Column("to_state", "category", "the state after"),
         _POST_IF_ANY,
-        Column("open", "bool", "whether the guards left it open; an open choice to stay (`stay`) has no row here"),
+        Column("open", "bool", "whether the guards left it open; an open choice to stay has no row"),
     ),
 )
 _SOURCE: Final = Column(
-    "source", "int", "how many have shown the agent this root by now, this one included (`feed.repeats`)", optional=True
+    "source", "int", "times that the agent has read this root so far, inclusive (`feed.repeats`)", optional=True
 )
 IMPRESSIONS: Final = TableSchema(
     "impressions", "a post that an agent read", (_ROUND, _TICK, _AGENT, _POST, _ROOT, _SOURCE)
@@ -60,11 +60,11 @@ IMPRESSIONS: Final = TableSchema(
 ENGAGEMENTS: Final = TableSchema(
     "engagements",
     "a like, a reply or a reshare",
-    (_ROUND, _TICK, _AGENT, _POST, _ROOT, Column("action", "category", "what it is", one_of=ACTIONS)),
+    (_ROUND, _TICK, _AGENT, _POST, _ROOT, Column("action", "category", "the kind of engagement", one_of=ACTIONS)),
 )
 VIEWS: Final = TableSchema(
     "views",
-    "a round in which agents read a post or its copies (of the posts that `records.views` draws)",
+    "a round in which agents read a post or its copies (for posts drawn by `records.views`)",
     (_ROUND, _ROOT, Column("impressions", "int", "impressions of the root and all its copies in that round")),
 )
 POSTS: Final = TableSchema(
@@ -75,17 +75,17 @@ POSTS: Final = TableSchema(
         Column("round", "int", "the round in which it is first shown"),
         Column("written", "int", "the round in which it was written"),
         Column("author", "int", "row of its author in `agents`"),
-        Column("kind", "category", "what it is", one_of=POST_KINDS),
-        Column("parent", "int", "what it answers or passes on, -1: nothing", blank=True),  # blanks: version 0.1
-        Column("root", "int", "the post whose cascade it belongs to; its own row, but for a reshare"),
+        Column("kind", "category", "the kind of post", one_of=POST_KINDS),
+        Column("parent", "int", "the post that it answers or reshares, -1: none", blank=True),  # blanks: version 0.1
+        Column("root", "int", "the post whose cascade it belongs to; its own row, except for a reshare"),
         *(Column(name, "int", f"{name} of it and all its copies, counted at the root") for name in COUNTERS),
         Column("impressions", "int", "impressions of it and all its copies, counted at the root"),
         Column("velocity", "int", "engagements with it in the last `feed.velocity_window` rounds"),
-        Column("topic", "category", "the name of a topic that it is nearest to, as interests have them", blank=True),
-        Column("text", "category", "of a reply its own words, of a reshare what it passes on or quotes", blank=True),
-        Column("comment", "category", "what a reshare adds", blank=True),
+        Column("topic", "category", "the name of the nearest topic, as in interests", blank=True),
+        Column("text", "category", "the words of a reply, or the text that a reshare passes on", blank=True),
+        Column("comment", "category", "the comment of a reshare", blank=True),
         Column("media_type", "category", "image, video, link, ...; empty: none", blank=True),
-        Column("media_description", "category", "what its media show, in words", blank=True),
+        Column("media_description", "category", "a description of its media", blank=True),
     ),
 )
 CASCADES: Final = TableSchema(
@@ -96,13 +96,8 @@ CASCADES: Final = TableSchema(
         Column("size", "int", "1 + reshares"),
         Column("depth", "int", "reshares from the root to the farthest one"),
         Column("breadth", "int", "most reshares at one depth, 1 for a lone post"),
-        Column(
-            "structural_virality",
-            "float64",
-            "mean distance of all pairs (Goel et al. 2016), 0 for a lone post",
-            "steps",
-        ),
-        Column("kind", "category", "what it began with", one_of=POST_KINDS),
+        Column("structural_virality", "float64", "mean distance of pairs (Goel et al. 2016), 0 without", "steps"),
+        Column("kind", "category", "the kind of its root", one_of=POST_KINDS),
     ),
 )
 AGENTS: Final = TableSchema(
@@ -110,54 +105,54 @@ AGENTS: Final = TableSchema(
     "an agent",
     (
         Column("agent", "int", "its row, from 0"),
-        Column("unique_id", "int", "Mesa's `unique_id` of it, which is `AgentID` in a DataCollector's frames: row + 1"),
+        Column("unique_id", "int", "its `unique_id` in Mesa, `AgentID` in a DataCollector's frames: row + 1"),
         Column("id", "text", "your id for it"),
-        Column("name", "text", "its name, which others may have too"),
-        Column("interests", "text", "words for its interests, what it likes best first, with `;` between them"),
+        Column("name", "text", "its name, not always unique"),
+        Column("interests", "text", "the names of its interests, strongest first, separated by `;`"),
         *(Column(trait, "float32", trait, "1 to 5") for trait in BIG_FIVE),
         *(Column(f.name, "int" if f.whole else "float64", f.meaning, f.unit) for f in AGENT_FIELDS.values()),
-        *(Column(action, "float32", f"of its engagements that are to be a {action}", "share") for action in ACTIONS),
-        Column("followers", "int", "who follow it"),
-        Column("followees", "int", "whom it follows"),
-        Column("posts", "int", "posts that it wrote, replies and reshares not among them"),
-        Column("scripted", "bool", "whether a class of yours plays it"),
-        Column("present", "bool", "whether it was there at the end"),
+        *(Column(action, "float32", f"of {action} among its engagements, as drawn", "share") for action in ACTIONS),
+        Column("followers", "int", "number of followers"),
+        Column("followees", "int", "number of followees"),
+        Column("posts", "int", "posts that it wrote, without replies and reshares"),
+        Column("scripted", "bool", "whether its class is yours and has a script"),
+        Column("present", "bool", "whether it was on the platform at the end"),
         *(
-            Column(f"recorded_{table.name}", "bool", f"whether its rows stand in `{table.name}`")
+            Column(f"recorded_{table.name}", "bool", f"whether `{table.name}` has its rows")
             for table in (TRANSITIONS, IMPRESSIONS, ENGAGEMENTS)
         ),
     ),
 )
 THOUGHTS: Final = TableSchema(
     "thoughts",
-    "what an agent thought, called or said when it wrote",
+    "a thought, a tool call or a text of an agent that writes",
     (
         _ROUND,
         _TICK,
         _AGENT,
         _POST_IF_ANY,
-        Column("action", "text", "what it was about to do"),
-        Column("event", "text", "what kind of event it is"),
-        Column("text", "text", "its words"),
+        Column("action", "text", "the kind of text that it writes"),
+        Column("event", "text", "the kind of event"),
+        Column("text", "text", "the words"),
     ),
 )
 NOTES: Final = TableSchema(
     "notes",
-    "what an agent noted for itself",
-    (_ROUND, _TICK, _AGENT, Column("text", "text", "its words"), Column("importance", "int", "as it says", "1 to 10")),
+    "a note of an agent to itself",
+    (_ROUND, _TICK, _AGENT, Column("text", "text", "the words"), Column("importance", "int", "its rating", "1 to 10")),
 )
 
 FOLLOWS: Final = TableSchema(
     "follows",
-    "something that an agent decided about another one, and that holds from the next round on",
+    "a decision of an agent about another, which takes effect in the next round",
     (
-        Column("round", "int", "the round in which it was decided, -1: before the first"),
+        Column("round", "int", "the round of the decision, -1: before the first"),
         _AGENT,
-        Column("other", "int", "row of the other one in `agents`; of a report, the author of the post"),
+        Column("other", "int", "row of the other agent in `agents`; for a report, the author of the post"),
         Column(
             "event",
             "category",
-            "what it is; a block ends follows both ways, and to take it back restores none",
+            "the decision; a block ends follows both ways, and an unblock restores none",
             one_of=FOLLOW_EVENTS,
         ),
         Column("post", "int", "the post that led to it, row in `posts`, -1: none"),
@@ -172,34 +167,34 @@ FOLLOWS: Final = TableSchema(
 
 CHURN: Final = TableSchema(
     "churn",
-    "an agent that came or went as a round opened",
+    "an agent that joined or left as a round opened",
     (
-        Column("round", "int", "the first round in which it is there, or is not"),
+        Column("round", "int", "the first round with or without the agent"),
         _AGENT,
         Column(
             "event",
             "category",
-            "how; join: one who waited, or whom a script made; removed: for good",
+            "join: the agent waited, or a script added it; removed: it left for good",
             one_of=CHURN_EVENTS,
         ),
     ),
 )
 OPINIONS: Final = TableSchema(
     "opinions",
-    "a round, with what agents hold after it (`opinions.of`)",
+    "a round, with the stances of agents after it (`opinions.of`)",
     (
         Column("round", "int", "the round, -1: before the first"),
-        Column("mean", "float64", "mean stance of the agents that are there", "the attribute's", finite=False),
+        Column("mean", "float64", "mean stance of present agents", "the attribute's", finite=False),
         Column("sd", "float64", "its standard deviation", "the attribute's", finite=False),
         Column(
             "bimodality",
             "float64",
-            "Sarle's coefficient, 5/9 if all stances are as frequent, 1 of two camps; NaN where all hold the same",
+            "Sarle's coefficient, 5/9 for a uniform distribution, 1 for two camps; NaN if all stances are equal",
             finite=False,
         ),
-        Column("moved", "int", "agents whose stance is another one after the round"),
-        Column("drawn_on", "int", "posts that drew a reader on, each as often as it did"),
-        Column("pushed_away", "int", "posts that pushed a reader away"),
+        Column("moved", "int", "agents whose stance changed in the round"),
+        Column("drawn_on", "int", "impressions that drew the reader nearer"),
+        Column("pushed_away", "int", "impressions that pushed the reader away"),
     ),
 )
 STANCES: Final = TableSchema(
@@ -208,12 +203,12 @@ STANCES: Final = TableSchema(
     (
         Column("round", "int", "the round, -1: before the first"),
         Column("stance", "float64", "the middle of the part", "the attribute's"),
-        Column("agents", "int", "agents that are there and whose stance lies in it"),
+        Column("agents", "int", "present agents with a stance in it"),
     ),
 )
 INFLUENCES: Final = TableSchema(
     "influences",
-    "a post that moved an agent (of those whose impressions are recorded), in the order in which it did",
+    "a post that moved an agent whose impressions are recorded, in order",
     (
         _ROUND,
         _AGENT,
@@ -227,19 +222,18 @@ ALWAYS: Final = by_name(ROUNDS, TICKS, TRANSITIONS, IMPRESSIONS, POSTS, ENGAGEME
 """The tables of every run of the platform."""
 
 SOCIAL_TABLES: Final = ALWAYS | by_name(VIEWS, THOUGHTS, NOTES, FOLLOWS, CHURN, OPINIONS, STANCES, INFLUENCES)
-"""The tables of a run of the platform; `views` only with `records.views`, `thoughts` and `notes` only where an LLM
-writes (`content: llm`), `follows` only where the network moves (`network.dynamics: live`, or a script or a tool that
-decides about others), `churn` only where agents come and go (`agents.churn`, or a script that makes or removes some),
-`opinions`, `stances` and `influences` only where an attribute moves (`opinions.of`)."""
+"""The tables of a run of the platform: `views` only with `records.views`, `thoughts` and `notes` only with
+`content: llm`, `follows` only with `network.dynamics: live` or decisions by scripts or tools, `churn` only with
+`agents.churn` or scripts that add or remove agents, `opinions`, `stances` and `influences` only with `opinions.of`."""
 
 
 def tables_with(declared: Attributes, llms: Sequence[str] = ()) -> dict[str, TableSchema]:
-    """Return the tables of a run: `agents` gets a column `llm` if there are several LLMs, then the attributes."""
+    """Return the tables of a run, with a column `llm` in `agents` if there are several LLMs, and attributes."""
     agents = (
         *([Column("llm", "category", "the agent's LLM at the end of the run")] if llms else ()),
         *(attribute.in_table("the agent") for attribute in declared.agents.values()),
     )
-    root = "the post, of a reshare that of its root"
+    root = "the post, or of the root of a reshare"
     posts = tuple(attribute.in_table(root) for attribute in declared.posts.values())
     more = {AGENTS.name: agents, POSTS.name: posts}
     return {name: replace(table, columns=table.columns + more.get(name, ())) for name, table in SOCIAL_TABLES.items()}

@@ -1,4 +1,4 @@
-"""Load the objects of your own that a configuration names as ``module:object``."""
+"""Objects of your own that a configuration names as ``module:object``."""
 
 from importlib import import_module
 from typing import Any
@@ -22,9 +22,9 @@ def objects_named(params: SocialParams) -> dict[str, str]:
 
 
 def load_object(key: str, where: str, example: str) -> tuple[Any, dict[str, Any]]:
-    """Return the object that ``module:object`` names, None if its module has none, and the names of the module.
+    """Return the object that ``module:object`` names, or None, and all names of its module.
 
-    Errors name the dotted `key` and give an `example` of its value.
+    Errors name the dotted `key` and an `example` of its value.
 
     Raises:
         ConfigError: If there is no such module, or it cannot be imported.

@@ -4,9 +4,9 @@ Rules about other keys stand beside the fields (`OnlyWith`). The rules here need
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from copy import copy
 from functools import partial
-from typing import Final
+from typing import Final, Self
 
 import numpy as np
 
@@ -22,67 +22,43 @@ from prism_mesa.social.world.build import StartingWorld
 from prism_mesa.without_effect import WithoutEffect, conditions
 
 
-@dataclass(frozen=True)
 class ModelFacts:
-    """What decides whether a key has an effect.
+    """What decides whether a key has an effect on a platform that was made from `world`.
 
     Attributes:
         p: The parameters.
         kind: Who decides, as in `reasoner.kind`.
-        reasoner_given: Whether a reasoner was given in Python; `chart_given`: whether a chart was.
         choices: Whether the chart leaves any choice open.
         scores: Whether the LLM gives scores instead of words.
         answer: The form of the LLM's answers; `persona`: who asks.
         writes: Whether an LLM writes texts.
         profiled: Columns that the file of profiles gives for every agent.
         overrules_kind: Whether a file of edges overrules `network.kind`.
-        n: Number of agents.
     """
 
-    p: SocialParams
-    kind: str
-    reasoner_given: bool
-    chart_given: bool
-    choices: bool
-    scores: bool
-    answer: str
-    persona: str
-    writes: bool
-    profiled: frozenset[str]
-    overrules_kind: bool
-    n: int
+    def __init__(
+        self, platform: Platform, world: StartingWorld, *, has_own_reasoner: bool, has_own_chart: bool
+    ) -> None:
+        asked, self.p, self.n = platform.reasoner, platform.params, len(platform.population)
+        self.kind, self.has_own_reasoner, self.has_own_chart = asked.kind, has_own_reasoner, has_own_chart
+        self.choices = any(len(options) > 1 for options in platform.tables.option_sets)
+        self.scores = asks_llm(asked) and "answer" not in asked.oracle.decoding
+        self.answer = str(asked.params.answer) if asks_llm(asked) else ""
+        self.persona = str(asked.params.persona) if asks_llm(asked) else ""
+        self.writes, self.profiled = platform.writer is not None, world.profiled
+        kind = self.p.network.kind
+        self.overrules_kind = explicit_values(self.p).get("network.kind", kind) != kind
+
+    def under(self, params: SocialParams) -> Self:
+        """Return the same facts with other parameters."""
+        facts = copy(self)
+        facts.p = params
+        return facts
 
     @property
     def asks(self) -> bool:
         """Whether an LLM that the parameters name decides."""
-        return self.choices and not self.reasoner_given and self.kind not in ("rule", "distilled")
-
-
-def model_facts(platform: Platform, world: StartingWorld, *, reasoner_given: bool, chart_given: bool) -> ModelFacts:
-    """Return the facts of a platform.
-
-    Args:
-        platform: The platform.
-        world: What it was made from.
-        reasoner_given: Whether a reasoner was given for it in Python.
-        chart_given: Whether a chart was.
-    """
-    asked, params = platform.reasoner, platform.params
-    llm = asked if asks_llm(asked) else None
-    return ModelFacts(
-        p=params,
-        kind=asked.kind,
-        reasoner_given=reasoner_given,
-        chart_given=chart_given,
-        choices=any(len(options) > 1 for options in platform.tables.option_sets),
-        scores=llm is not None and "answer" not in llm.oracle.decoding,
-        answer=str(llm.params.answer if llm is not None else ""),
-        persona=str(llm.params.persona if llm is not None else ""),
-        writes=platform.writer is not None,
-        profiled=world.profiled,
-        overrules_kind=explicit_values(params).get("network.kind", params.network.kind) != params.network.kind,
-        n=len(platform.population),
-    )
+        return self.choices and not self.has_own_reasoner and self.kind not in ("rule", "distilled")
 
 
 type Row = WithoutEffect[ModelFacts]
@@ -116,17 +92,17 @@ TABLE: Final[tuple[Row, ...]] = (
             "timeout_threshold": "statechart.default_timeout_ticks",
         }.items()
     ),
-    WithoutEffect("agents.churn.back", lambda k: not k.p.has_leavers, "nobody leaves (agents.churn.leave)"),
-    WithoutEffect("statechart.chart", lambda k: k.chart_given, "the chart given in Python takes its place"),
+    WithoutEffect("agents.churn.back", lambda k: not k.p.has_leavers, "no agent leaves (agents.churn.leave)"),
+    WithoutEffect("statechart.chart", lambda k: k.has_own_chart, "the chart set in Python replaces it"),
     WithoutEffect(
         "reasoner.asks_action",
-        lambda k: k.chart_given or k.p.statechart.chart is not None,
+        lambda k: k.has_own_chart or k.p.statechart.chart is not None,
         "only the default chart asks for the action",
     ),
     WithoutEffect(
         f"{_DECIDERS} {llm_keys(ReasonerParams, 'max_fallback_share')}",
-        lambda k: k.reasoner_given,
-        "the reasoner given in Python has its own (Reasoner(..., attempts=2))",
+        lambda k: k.has_own_reasoner,
+        "the reasoner set in Python has its own values (Reasoner(..., attempts=2))",
     ),
     WithoutEffect(
         f"{_DECIDERS} {_ALL_OF_LLMS}",
@@ -163,9 +139,7 @@ TABLE: Final[tuple[Row, ...]] = (
     ),
     _llm("decision_orders", lambda k: k.answer != "decision", "only a decision has orders (reasoner.answer=decision)"),
     _llm("archetypes", lambda k: k.persona == "individual", "each agent asks for itself (reasoner.persona=archetype)"),
-    _llm(
-        "spend_on", lambda k: not Budget(k.p.reasoner).limited, "there is no limit to spend (reasoner.max_calls, ...)"
-    ),
+    _llm("spend_on", lambda k: not Budget(k.p.reasoner).limited, "no limit is set (reasoner.max_calls, ...)"),
     _llm(
         "rule.*",
         lambda k: (
@@ -214,33 +188,33 @@ def notes_without_effect(platform: Platform, facts: ModelFacts) -> tuple[str, ..
     A key that has an effect under a later intervention has one.
     """
     params = platform.params
-    changed = [_before(params, place).changed_by(each.set) for place, each in enumerate(params.interventions)]
-    later = [IdleKeys(replace(facts, p=under)) for under in changed]
+    changed = [_before(params, place).changed_by(act.set) for place, act in enumerate(params.interventions)]
+    later = [IdleKeys(facts.under(params)) for params in changed]
     keys = explicit_values(params)
     if params.reasoner.kind == "auto":  # the summary says who decides
         keys.pop("reasoner.kind", None)
     keys_idle_later = [key for key in keys if all(idle.reason(key) for idle in later)]
-    notes = [*IdleKeys(facts).notes(keys_idle_later), *_untold_attributes(facts)]
-    for place, each in enumerate(params.interventions):
-        where = f"interventions: {place} (from round {each.at} on)"
+    notes = [*IdleKeys(facts).notes(keys_idle_later), *_attributes_left_out(facts)]
+    for place, act in enumerate(params.interventions):
+        where = f"interventions: {place} (from round {act.at} on)"
         notes += [f"{where}: {note}" for note in _intervention_notes(platform, place, later)]
     return tuple(notes)
 
 
 def _intervention_notes(platform: Platform, place: int, idle_under: Sequence[IdleKeys]) -> Iterator[str]:
     """Yield why an intervention, or a setting of it, changes nothing; `idle_under` has an entry for each one."""
-    params, each = platform.params, platform.params.interventions[place]
+    params, act = platform.params, platform.params.interventions[place]
     n = len(platform.population)
-    if each.agents is not None and not platform.feeds.named(place, AgentColumns(platform, np.arange(n)), n).any():
-        yield f"no effect: {each.agents} is true of no agent as the run begins"
+    if act.agents is not None and not platform.feeds.named(place, AgentColumns(platform, np.arange(n)), n).any():
+        yield f"no effect: no agent fits {act.agents} at the start"
     before = _before(params, place)
-    values, new_values = leaf_values(before), leaf_values(before.changed_by(each.set))
-    same = [key for key in each.set if values[key] == new_values[key]]
-    yield from (f"{key}: no effect: it has this value before" for key in same if not _some_differ(params, place, key))
+    values, new_values = leaf_values(before), leaf_values(before.changed_by(act.set))
+    same = [key for key in act.set if values[key] == new_values[key]]
+    yield from (f"{key}: no effect: it has this value already" for key in same if not _some_differ(params, place, key))
     later = zip(params.interventions[place:], idle_under[place:], strict=True)
-    beside = [idle for other, idle in later if each.holds_in(other.at)]
+    beside = [idle for other, idle in later if act.holds_in(other.at)]
     yield from idle_under[place].notes(
-        key for key in each.set if key not in same and all(idle.reason(key) for idle in beside)
+        key for key in act.set if key not in same and all(idle.reason(key) for idle in beside)
     )
 
 
@@ -253,16 +227,16 @@ def _before(params: SocialParams, place: int) -> SocialParams:
 def _some_differ(params: SocialParams, place: int, key: str) -> bool:
     """Return whether an earlier intervention sets a key for some agents in the round of this one."""
     at = params.interventions[place].at
-    return any(key in each.set for each in params.interventions[:place] if each.agents and each.holds_in(at))
+    return any(key in act.set for act in params.interventions[:place] if act.agents and act.holds_in(at))
 
 
-def _untold_attributes(facts: ModelFacts) -> list[str]:
-    """Return notes on the attributes that are to be told in prompts and are not."""
-    if facts.reasoner_given or facts.writes or (facts.asks and facts.persona != "archetype"):
+def _attributes_left_out(facts: ModelFacts) -> list[str]:
+    """Return notes on attributes with `told: true` that no prompt mentions."""
+    if facts.has_own_reasoner or facts.writes or (facts.asks and facts.persona != "archetype"):
         return []
-    why = "archetypes are asked, who speak for many agents" if facts.asks else "no LLM is asked"
+    why = "the LLM answers for archetypes" if facts.asks else "no LLM is asked"
     return [
         f"attributes.{name}.told: no effect: {why}"
-        for name, each in facts.p.attributes.items()
-        if each.told and (each.of == "agent" or not facts.asks)
+        for name, attribute in facts.p.attributes.items()
+        if attribute.told and (attribute.of == "agent" or not facts.asks)
     ]

@@ -10,7 +10,7 @@ from prism_mesa.errors import PrismWarning
 from prism_mesa.runs.checkpoints.file import FOLDER, WORLD
 from prism_mesa.runs.resume import resume
 from prism_mesa.runs.social import run
-from prism_mesa.social.world import build, kept
+from prism_mesa.social.world import build
 
 CONFIG = {
     "agents": {"n": 60},
@@ -29,7 +29,7 @@ def tables(folder: Path) -> dict[str, bytes]:
 @pytest.fixture
 def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path]:
     """Return a whole run, and one that was stopped after two rounds and has kept its world."""
-    monkeypatch.setattr(kept, "DEAR", 1)
+    monkeypatch.setattr(build, "DEAR", 1)
 
     def look(done: int) -> None:
         if done == 3:

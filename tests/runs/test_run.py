@@ -102,7 +102,7 @@ def test_what_does_not_fit_in_a_users_files_is_counted_and_said(tmp_path):
         "network.edges: 1 repeated follow left out",
         "network.edges: 1 row without src or dst left out",
         "network.edges: 1 self-follow left out",
-        "posts.file: 1 post whose author is no agent left out",
+        "posts.file: 1 post whose author is not an agent left out",
         "posts.file: 1 row without text left out",
     ]
     assert (result.summary["agents"], result.summary["follows"]) == (3, 2)

@@ -22,7 +22,7 @@ from prism_mesa.statechart import (
 
 @pytest.mark.parametrize("state", ["scrolling", None])
 def test_a_state_that_is_no_agent_state_is_a_type_error_and_changes_nothing(agent, state):
-    with pytest.raises(TypeError, match=r"SocialAgent\.state: .* is no AgentState"):
+    with pytest.raises(TypeError, match=r"SocialAgent\.state: .* is not an AgentState"):
         agent.state = state
     assert agent.state is IDLE
 

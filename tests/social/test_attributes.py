@@ -146,11 +146,11 @@ def test_a_function_of_ones_own_gives_them():
 @pytest.mark.parametrize(
     ("function", "said"),
     [
-        ("too_short", "too_short: gave 79 values for 80 rows"),
-        ("no_number", "no_number: gave nan is not a number in -1..1"),
+        ("too_short", "too_short: wrong return value: 79 values for 80 rows"),
+        ("no_number", "no_number: wrong return value: nan is not a number in -1..1"),
         ("writes", "writes: raised ValueError: assignment destination is read-only"),
-        ("another_each_time", "another_each_time: gave other values for the same rows"),
-        ("not_there", "not_there: is no function"),
+        ("another_each_time", "another_each_time: a second call with the same rows returned other"),
+        ("not_there", "not_there: is not a function"),
     ],
 )
 def test_a_function_that_cannot_be_used_is_refused_in_one_line(function, said):
@@ -167,19 +167,19 @@ def test_a_function_that_cannot_be_used_is_refused_in_one_line(function, said):
         ({"x": {"of": "agent"}}, "give either values or range"),
         ({"x": {"of": "agent", "range": [1, 0]}}, "range: 1 is not below 0"),
         ({"x": {"of": "agent", "values": ["a", 1]}}, "all true and false, all numbers, or all texts"),
-        ({"x": {"of": "agent", "values": ["a", "a"]}}, "stands twice"),
+        ({"x": {"of": "agent", "values": ["a", "a"]}}, "two of them are equal"),
         ({"x": {"of": "agent", "values": [10**400, 1]}}, "a number has to lie in -1e+12..1e+12"),
         ({"x": {"of": "agent", "values": ["a", " b"]}}, "begins or ends with a blank"),
         ({"x": {"of": "agent", "values": ["a", "b"], "share": [1]}}, "share: give 2 numbers"),
         ({"x": {"of": "agent", "range": [0, 1], "mean": 2, "sd": 1}}, "mean: 2 is not in 0..1"),
         ({"x": {"of": "agent", "range": [0, 1], "noise": 1}}, "noise: "),
-        ({"x": {"of": "agent", "range": [0, 1], "inherits": "y"}}, "has no author"),
+        ({"x": {"of": "agent", "range": [0, 1], "inherits": "y"}}, "can only inherit from its community"),
         ({"x": {"of": "post", "range": [0, 1], "inherits": "y"}}, "'y' is no attribute of agents (none)"),
         ({**DECLARED, "x": {"of": "post", "range": [0, 1], "inherits": "leaning"}}, "is not within that of x"),
         ({**DECLARED, "x": {"of": "post", "values": ["left"], "inherits": "party"}}, "has other values than x"),
         ({"x": {"of": "agent", "range": [0, 1], "column": "c"}}, "agents.profiles names no file"),
         ({"x": {"of": "post", "range": [0, 1], "column": "c", "function": "a:b"}}, "give one of them"),
-        ({"not a name": {"of": "post", "range": [0, 1]}}, "is no name"),
+        ({"not a name": {"of": "post", "range": [0, 1]}}, "is not a name"),
     ],
 )
 def test_declarations_that_contradict_themselves_are_refused_in_one_line(attributes, said):
@@ -199,7 +199,7 @@ def test_declarations_that_contradict_themselves_are_refused_in_one_line(attribu
     ],
 )
 def test_a_name_that_is_taken_is_refused(name, of):
-    with pytest.raises(ConfigError, match=f"attributes: {name}: {of}s have something of that name"):
+    with pytest.raises(ConfigError, match=f"attributes: {name}: {of}s already have a field of that name"):
         SocialModel(world({name: {"of": of, "range": [0, 1]}}))
 
 
@@ -229,8 +229,8 @@ def test_files_give_them_and_what_they_leave_blank_is_drawn_and_said(tmp_path):
     assert {row[2] for row in found if row[0] != "the sea is far"} == {1, 9}
     assert len({row[2] for row in found if row[0] == "the sea is far"}) > 3
     told = "; ".join(model.platform.notes)
-    assert "attributes.party: agents.profiles has none for 79 agents: drawn" in told
-    assert "attributes.veracity: posts.file has none for 1 text: drawn" in told
+    assert "attributes.party: agents.profiles: drawn for 79 agents without a value" in told
+    assert "attributes.veracity: posts.file: drawn for 1 text without a value" in told
 
 
 @pytest.mark.parametrize(

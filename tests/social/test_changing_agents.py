@@ -46,7 +46,7 @@ def test_a_new_agent_shifts_nobody_elses_draws():
 @pytest.mark.parametrize("fields", [{"mood": 1}, {"n_unread": 3}, {"scripted": True}, {"step": None}])
 def test_a_field_that_is_unknown_or_cannot_be_set_is_named_and_no_agent_is_made(fields):
     model = small()
-    with pytest.raises(AgentError, match=f"SocialAgent has no field '{next(iter(fields))}' that can be set"):
+    with pytest.raises(AgentError, match=f"SocialAgent has no settable field '{next(iter(fields))}'"):
         SocialAgent(model, **fields)
     assert len(model.population) == len(model.agents) == 30
 

@@ -155,12 +155,12 @@ WRONG = {
     ),
     "who has left": (lambda m: m.agent(0).unfollow(5), r"SocialAgent\.unfollow: agent 5 has left"),
     "oneself having left": (lambda m: m.gone.follow(1), r"SocialAgent\.follow: agent 6 has left"),
-    "a number": (lambda m: m.agent(0).block(1.0), r"SocialAgent\.block: 1\.0 is no agent"),
+    "a number": (lambda m: m.agent(0).block(1.0), r"SocialAgent\.block: 1\.0 is not an agent"),
     "another world's": (
         lambda m: m.agent(0).follow(world().agent(1)),
         r"follow: <SocialAgent 1 .*> is an agent of another",
     ),
-    "no post": (lambda m: m.agent(0).report(3), r"SocialAgent\.report: 3 is no post of this platform"),
+    "no post": (lambda m: m.agent(0).report(3), r"SocialAgent\.report: 3 is not a post of this platform"),
     "an own post": (
         lambda m: m.agent(int(m.posts.author[0])).report(m.post(0, 0)),
         r"SocialAgent\.report: agent \d+ cannot do that to itself",

@@ -48,7 +48,10 @@ def test_noise_draws_some_values_anew_and_is_added_to_numbers():
             {"network.kind": "erdos_renyi"},
             "own.inherits: community: agents have one with network.kind=stochastic_block",
         ),
-        ({"attributes": {"own": {"of": "agent", "range": [0, 1], "inherits": "other"}}}, "from its community alone"),
+        (
+            {"attributes": {"own": {"of": "agent", "range": [0, 1], "inherits": "other"}}},
+            "only inherit from its community",
+        ),
         ({"agents.homophily.by": "party"}, "agents.homophily.by: 'party' is no attribute of agents (own)"),
         ({"agents.homophily.following": -1}, "agents.homophily.following: Input should be greater than or equal to 0"),
     ],

@@ -189,7 +189,7 @@ def test_of_settings_for_some_and_for_all_the_later_entry_counts(agents):
 def test_of_many_that_hold_at_a_time_each_counts():
     nobody = [{"at": 2, "set": {"feed.candidates.trending": 5}, "agents": "agent.row < -1"}] * 70
     last = {"at": 2, "set": {"feed.mode": "random"}, "agents": SOME}
-    with pytest.warns(NotedWarning, match="no effect: agent.row < -1"):
+    with pytest.warns(NotedWarning, match="no effect: no agent fits agent.row < -1"):
         found, _ = feeds_by_round([*nobody, last])
     assert found == feeds_by_round([last])[0]
 

@@ -148,7 +148,7 @@ def test_a_branch_of_a_run_leaves_the_run_and_its_folder_alone():
 def test_agents_with_scripts_are_copied_with_their_model_only():
     model = small(agents_n=20)
     Echo(model, 3)
-    with pytest.raises(AgentError, match="copied with their model"):
+    with pytest.raises(AgentError, match="cannot copy agents with scripts"):
         deepcopy(model.platform)
     other = deepcopy(model)
     assert (other.platform.scripts, type(other.agent(3))) == (other, Echo)

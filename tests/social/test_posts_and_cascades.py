@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from worlds import ran, small
 
-from prism_mesa.social.cascades import cascades
+from prism_mesa.social.state.outcomes import cascades
 from prism_mesa.social.state.posts import NO_PARENT, POST, REPLY, RESHARE, Posts
 from prism_mesa.social.state.topics import Topics
 from prism_mesa.social.world.corpus import Corpus

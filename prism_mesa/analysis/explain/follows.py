@@ -81,7 +81,7 @@ def text_shown(model: SocialModel, post: Post, most: int) -> str:
     """Return the quoted text of a post, up to `most` characters, with the author of a text by another agent."""
     posts = model.posts
     origin = posts.origin(post.post_id)
-    text = post.words or posts.said(origin)
+    text = post.words or posts.added_text(origin)
     short = f'"{textwrap.shorten(plain(text, 400), most, placeholder=" ...")}"'
     if post.words or origin == post.post_id:
         return short

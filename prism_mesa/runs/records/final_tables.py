@@ -70,7 +70,7 @@ def _posts(model: "SocialModel", rows: slice, nearest: npt.NDArray[np.integer[An
     columns |= {name: getattr(posts, name)[rows] for name in _COUNTED}
     columns["topic"] = _texts(model.topics.names, nearest[posts.text_id[rows]])
     words = posts.words[rows]
-    says = posts.says(np.arange(rows.start, rows.stop))
+    says = posts.added_texts(np.arange(rows.start, rows.stop))
     text = np.where((kind == REPLY) & (words == NO_TEXT), NO_TEXT, says)  # such a reply shows no text
     used, place = _distinct_texts(np.where(text == NO_TEXT, NO_TEXT, text.astype(np.int64) << 32 | posts.wording[rows]))
     media = [posts.media(code >> 32) for code in used]

@@ -1,4 +1,4 @@
-"""Activities and notes of agents, as prompts and people read them."""
+"""Activities and notes of agents as text."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,24 +20,22 @@ from prism_mesa.social.tables import COUNTERS
 type ActivityKind = Literal["post", "like", "reply", "reshare"]
 
 TEXT_SHOWN: Final = 200
-"""Characters of a text in the line of an activity."""
+"""Characters of a text in the line about an activity."""
 _SHORTEST: Final = 60
 NAME_SHOWN: Final = 80
 LIKES_KEPT: Final = 12
-"""Likes by a tool that are kept of an agent; its history of states does not include them."""
+"""Likes by tools that are kept per agent, since its history does not include them."""
 ROUNDS_BACK: Final = 50
-"""How far an agent looks back on a platform: rounds."""
+"""Rounds that an agent can look back."""
 _LIKES: Final = ENGAGING["like"]
 
 
 @dataclass(frozen=True)
 class Activity:
-    """An engagement of an agent with a post, or a post that it wrote.
+    """An engagement of an agent with a post, or a post by it.
 
     Attributes:
-        round: The round in which it happened.
-        post: The post that the agent engaged with or wrote.
-        author: The name of that post's author; empty if the agent wrote it.
+        author: The name of the post's author; empty if the agent wrote it.
         text: The text of the post, or of the post that it reshares or answers without words.
         words: The agent's own words in a reply or a comment.
         tick: The tick; -1 if it is unknown.
@@ -66,21 +64,17 @@ def activity_line(activity: Activity) -> str:
     text = quoted(activity.text, TEXT_SHOWN)
     if activity.action == "post":
         return f"Round {activity.round}: you posted {text}"
-    how = (
-        f" {'with' if activity.action == 'reply' else 'saying'} {quoted(activity.words, TEXT_SHOWN)}"
-        if activity.words
-        else ""
-    )
+    verb = "with" if activity.action == "reply" else "saying"
+    how = f" {verb} {quoted(activity.words, TEXT_SHOWN)}" if activity.words else ""
     quotes = f", which quotes {quoted(activity.quotes, NAME_SHOWN)}:" if activity.quotes else ""
     whose = f"{quoted(activity.author, NAME_SHOWN)}'s post{quotes}"
     return f"Round {activity.round}: {_DID[activity.action]} {whose} {text}{how}"
 
 
 def recent_activities(platform: Platform, row: int, most: int) -> list[Activity]:
-    """Return at most `most` last activities of an agent, oldest first, up to this round.
+    """Return up to `most` last activities of an agent, oldest first, up to this round.
 
-    Likes go back as far as the agent's history of states (the last `LIKES_KEPT` likes by a tool), all else goes back
-    `ROUNDS_BACK` rounds.
+    Likes go back as far as the agent's history (and the last `LIKES_KEPT` likes by tools), posts `ROUNDS_BACK` rounds.
     """
     activities = [*_published(platform, row, most), *_likes(platform, row, most)]
     activities.sort(key=lambda activity: (activity.round, activity.tick, activity.post))
@@ -95,7 +89,7 @@ def _published(platform: Platform, row: int, most: int) -> list[Activity]:
     for post in published.tolist():
         kind, written = POST_KINDS[posts.kind[post]], int(posts.written[post])
         if kind == "post":
-            activities.append(Activity(written, "post", post, text=posts.said(post)))
+            activities.append(Activity(written, "post", post, text=posts.added_text(post)))
         else:
             parent, text_id = int(posts.parent[post]), int(posts.words[post])
             words = "" if text_id == NO_TEXT else posts.texts[text_id]
@@ -124,14 +118,14 @@ def _activity(
 
 
 def author_and_text(platform: Platform, post: int) -> tuple[str, str]:
-    """Return the author's name and the text that a post shows; a reshare or reply without words shows another's."""
+    """Return the author and the text that a post shows: its own, or those of the post behind it."""
     posts = platform.posts
     origin = posts.origin(post)
-    return platform.population.names[posts.author[origin]], posts.said(origin)
+    return platform.population.names[posts.author[origin]], posts.added_text(origin)
 
 
 def post_lines(platform: Platform, posts: Sequence[int]) -> list[str]:
-    """Return a line for each post as an agent reads it, with its number, author and counts; shorter in a long list."""
+    """Return a line for each post, with its number, author and counts; lines are shorter for more posts."""
     table, lines = platform.posts, []
     cap = max(_SHORTEST, 2 * TEXT_SHOWN // max(1, len(posts) - 2))
     for post in posts:
@@ -154,7 +148,7 @@ NOTE_CAP: Final = 200
 
 
 def recalled(platform: Platform, row: int, about: str) -> list[str]:
-    """Return the notes of an agent that fit a text, best first."""
+    """Return the notes of an agent that fit a text best, best first."""
     most = platform.params.deliberation.notes_told
     if not most or not platform.notebook.of(row):
         return []
@@ -163,7 +157,7 @@ def recalled(platform: Platform, row: int, about: str) -> list[str]:
 
 
 def keep_notes(platform: Platform) -> None:
-    """Add the notes that agents wrote in this round to the notebook, by tick and agent, and record them."""
+    """Add the notes of this round to the notebook, by tick and agent, and record them."""
     notes = sorted(platform.events.notes, key=lambda note: note[:2])  # stable: keeps the order of each agent
     if not notes:
         return
@@ -181,7 +175,7 @@ _MARKS: Final = {('"', '"'), ("“", "”"), ("'", "'")}
 
 
 def cleaned(text: str) -> str:
-    r"""Return words as one line of at most `WORDS_CAP` characters, without surrounding quotes or delimiters.
+    r"""Return words on one line, without surrounding quotes or delimiters, cut after `WORDS_CAP` characters.
 
     >>> cleaned('  "Rain again.\nOh well." ')
     'Rain again. Oh well.'

@@ -1,7 +1,7 @@
-"""Texts that an LLM writes for agents: replies, comments and posts, each in a turn of thinking and writing.
+"""Replies, comments and posts by an LLM, each in a turn of thinking and writing.
 
-Turns go on side by side, in the order of ticks and agents; the order of the LLM's answers does not change a text.
-Texts that do not come are counted and left out.
+Turns run side by side, in the order of ticks and agents, and do not depend on the order of answers. Failed texts are
+counted and left out.
 """
 
 from collections.abc import Sequence
@@ -85,14 +85,14 @@ EXAMPLES: Final = {
 }
 """Examples of thoughts and texts, for prompts."""
 ACTIVITIES_SHOWN: Final = 3
-"""Last activities of an agent in its prompts."""
+"""Number of activities of an agent in its prompts."""
 AT_A_TIME: Final = 4
-"""Drafts that are written side by side under limits; a fixed number, so that a replay repeats them."""
+"""Number of drafts side by side under limits; it is fixed, so that a replay repeats them."""
 
 
 @dataclass(frozen=True)
 class Draft:
-    """A text that an agent is to write about a post, or (`action` "post") about a text of the corpus.
+    """A text to write about a post, or (`action` "post") about a text of the corpus.
 
     Attributes:
         post: The post to answer or reshare, or `NO_POST`.
@@ -107,14 +107,14 @@ class Draft:
 
 
 def draft_texts(platform: Platform, writer: LLMClient, tick: Rows, agent: Rows, post: Rows, action: Rows) -> list[str]:
-    """Return words for replies and reshares, an empty text where none came; arguments have equal lengths."""
+    """Return words for replies and reshares, empty where the LLM failed; all arguments have the same length."""
     columns = zip(tick.tolist(), agent.tolist(), post.tolist(), action.tolist(), strict=True)
     drafts = [Draft(t, a, p, ACTIONS[code], author_and_text(platform, p)[1]) for t, a, p, code in columns]
     return _write_all(platform, writer, drafts)
 
 
 def draft_posts(platform: Platform, writer: LLMClient, authors: Rows, texts: Rows) -> list[str]:
-    """Return the words of posts about texts of the corpus, an empty text where none came."""
+    """Return posts about texts of the corpus, empty where the LLM failed."""
     about = [platform.posts.texts[text] for text in texts.tolist()]
     drafts = [Draft(0, a, NO_POST, "post", text) for a, text in zip(authors.tolist(), about, strict=True)]
     return _write_all(platform, writer, drafts)
@@ -123,8 +123,7 @@ def draft_posts(platform: Platform, writer: LLMClient, authors: Rows, texts: Row
 def _write_all(platform: Platform, writer: LLMClient, drafts: Sequence[Draft]) -> list[str]:
     """Run the turns of all drafts side by side, and return their words.
 
-    Under limits only a few run at a time, in the order in which a limit is spent, so that it goes into whole turns
-    and not into thoughts without words.
+    Under limits only a few run at a time, in the order of spending, so that turns are completed.
     """
     events: list[list[Event]] = [[] for _ in drafts]
     words = [""] * len(drafts)
@@ -142,7 +141,7 @@ def _write_all(platform: Platform, writer: LLMClient, drafts: Sequence[Draft]) -
 
 
 def _groups(platform: Platform, writer: LLMClient, drafts: Sequence[Draft]) -> list[list[int]]:
-    """Return the groups of drafts that are written side by side."""
+    """Return the groups of drafts to write side by side."""
     places = list(range(len(drafts)))
     if not writer.budget.limited:
         return [places] if places else []
@@ -167,7 +166,7 @@ def _turn_context(platform: Platform, draft: Draft) -> TurnContext:
         situation=_situation(platform, draft),
         task=TASKS[draft.action],
         examples=EXAMPLES[draft.action],
-        accept=lambda text: _is_of_use(text, draft.about),
+        accept=lambda text: _is_new(text, draft.about),
         accepts="own words",
         recall=lambda text: recalled(platform, row, text),
         limits=Limits(params.iterations, params.max_tool_calls, params.max_tokens),
@@ -177,7 +176,7 @@ def _turn_context(platform: Platform, draft: Draft) -> TurnContext:
 
 
 def _situation(platform: Platform, draft: Draft) -> str:
-    """Return the situation of an agent that writes: its last activities, and its subject."""
+    """Return the agent's last activities and the subject of its text, for a prompt."""
     did = [activity_line(activity) for activity in recent_activities(platform, draft.agent, ACTIVITIES_SHOWN)]
     parts = ["What you did last:\n" + "\n".join(did)] if did else []
     if draft.post == NO_POST:
@@ -192,14 +191,14 @@ def _situation(platform: Platform, draft: Draft) -> str:
     return "\n\n".join(parts)
 
 
-def _is_of_use(text: str, about: str) -> bool:
-    """Return whether words say more than a repetition of their subject."""
+def _is_new(text: str, about: str) -> bool:
+    """Return whether a text has letters and does not repeat its subject."""
     words = cleaned(text).casefold()
     return any(char.isalnum() for char in words) and words != cleaned(about).casefold()
 
 
 def _record(platform: Platform, drafts: Sequence[Draft], events: Sequence[Sequence[Event]]) -> None:
-    """Record what agents thought, called and said: a row for each event."""
+    """Record a row for each event of the turns."""
     if platform.recorder is None:
         return
     rows = [(draft, *_row(event)) for draft, log in zip(drafts, events, strict=True) for event in log]
@@ -215,7 +214,7 @@ def _record(platform: Platform, drafts: Sequence[Draft], events: Sequence[Sequen
 
 
 def _row(event: Event) -> tuple[str, str]:
-    """Return the kind of an event and its text; empty for the start of a call, whose end has a row."""
+    """Return the kind and text of an event, empty for the start of a tool call."""
     match event:
         case AgentTextEvent():
             return event.type, event.text

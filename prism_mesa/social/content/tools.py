@@ -52,23 +52,17 @@ class PlatformTools:
         self.tick = tick
 
     def registry(self, *, acts: bool) -> ToolRegistry:
-        """Return the registry of the tools.
-
-        Args:
-            acts: Whether there is a feed to read and act on, which there is not when a round opens.
-        """
+        """Return the registry of the tools; with `acts` those that read and act on the feed, too."""
         looks = (self.read_thread, self.look_at_profile, self.search_posts, self.recall, self.remember)
         activities = (self.read_feed, self.like, self.reply, self.reshare, self.post) if acts else ()
-        is_live = self.platform.params.network.dynamics == "live"
-        about_others = self._about_others() if acts and is_live else ()
+        about_others: tuple[Callable[..., str], ...] = ()
+        if acts and self.platform.params.network.dynamics == "live":
+            about_others = (self.follow, self.unfollow, self.mute, self.unmute, self.block, self.unblock, self.report)
         return ToolRegistry(
             (*looks, *activities, *about_others),
             timeout_s=None,
             result_cap=self.platform.params.deliberation.result_chars,
         )
-
-    def _about_others(self) -> tuple[Callable[..., str], ...]:
-        return self.follow, self.unfollow, self.mute, self.unmute, self.block, self.unblock, self.report
 
     def read_feed(self) -> str:
         """Read all posts that your feed shows in this round."""
@@ -82,9 +76,9 @@ class PlatformTools:
             post: The number of the post.
         """
         posts = self.platform.posts
-        there = posts.n_there(self.platform.round)
-        if not 0 <= post < there:
-            known = f" (posts: 0 .. {there - 1})" if there else ": there are none yet"
+        n_posts = posts.n_there(self.platform.round)
+        if not 0 <= post < n_posts:
+            known = f" (posts: 0 .. {n_posts - 1})" if n_posts else ": there are none yet"
             raise AgentError(f"there is no post {post}{known}")
         above = [int(posts.parent[post])] if posts.parent[post] != NO_POST else []
         recent = self._recent()

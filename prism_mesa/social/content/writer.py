@@ -1,6 +1,6 @@
-"""Words of what agents publish: none, sentences from a table, or texts of an LLM.
+"""Words of replies, reshares and posts: none, sentences from a table, or texts of an LLM.
 
-The words of replies and reshares go to the round's `Events`, for the commit; own posts become texts of `posts`.
+Words of replies and reshares go to the round's `Events`; those of posts become texts of `posts`.
 """
 
 from typing import Final
@@ -19,7 +19,7 @@ from prism_mesa.social.state.population import Rows
 from prism_mesa.social.state.posts import WORDS_CAP
 
 TEXTS_SHARE: Final = 0.5
-"""Share of the rest of the reasoner's limits that texts may take while choices are still to be made."""
+"""Share of what is left of the reasoner's limits that texts may use before the choices of a round."""
 
 SENTENCES: Final[dict[tuple[str, str], tuple[str, ...]]] = {
     ("reply", "doubting"): (
@@ -56,10 +56,10 @@ _AGREEABLE: Final = BIG_FIVE.index("agreeableness")
 
 
 def choose_writer(params: SocialParams, reasoner: AnyReasoner) -> tuple[Writer, str]:
-    """Return the LLM that writes, or None, and why it is missing if one was asked for.
+    """Return the LLM that writes, or None, and why a configured one is missing.
 
     Raises:
-        ConfigError: If `content` is llm and the parameters name no LLM, or limit a turn's seconds.
+        ConfigError: If `content` is llm, and there is no LLM or a turn's seconds are limited.
     """
     if params.content != "llm":
         return None, ""
@@ -68,8 +68,8 @@ def choose_writer(params: SocialParams, reasoner: AnyReasoner) -> tuple[Writer, 
     deliberation = params.deliberation
     if deliberation.max_seconds is not None:
         raise ConfigError(
-            "deliberation.max_seconds: a run with content: llm must be repeatable, and clocks are not; set "
-            "deliberation.max_tokens, and seconds for an interview of the run"
+            "deliberation.max_seconds: not allowed with content: llm, since clocks are not repeatable; set "
+            "deliberation.max_tokens, and seconds only for interviews of the run"
         )
     return make_writer(
         params.reasoner,
@@ -80,7 +80,7 @@ def choose_writer(params: SocialParams, reasoner: AnyReasoner) -> tuple[Writer, 
 
 
 def write(platform: Platform) -> None:
-    """Give words to the replies and reshares of the round that have none from a script."""
+    """Add words to the replies and reshares of the round that have none from a script."""
     if platform.params.content == "none":
         return
     left = platform.events.unwritten(*counted_engagements(platform))
@@ -96,12 +96,9 @@ def write(platform: Platform) -> None:
 
 
 def own_posts(platform: Platform, authors: Rows, texts: Rows) -> Rows:
-    """Return the texts of agents' own posts, as ids: with an LLM its words, if it gives any.
+    """Return the ids of the texts of agents' own posts.
 
-    Args:
-        platform: The platform.
-        authors: The agents that post.
-        texts: The drawn text of the corpus of each: the subject of the LLM's words, or the post itself.
+    They are the LLM's texts about the drawn `texts` of the corpus, or these themselves without an LLM or its answer.
     """
     if platform.writer is None or not len(authors):
         return texts
@@ -117,7 +114,7 @@ def own_posts(platform: Platform, authors: Rows, texts: Rows) -> Rows:
 
 
 def _from_templates(platform: Platform, tick: Rows, agent: Rows, post: Rows, action: Rows) -> TemplateTexts:
-    """Return a sentence for each engagement about the topic nearest to the post, drawn by agent and tick."""
+    """Draw a sentence for each engagement, by agent and tick, about the topic nearest to the post."""
     agreeable = platform.population.traits[agent, _AGREEABLE] >= TRAIT_MEANS[_AGREEABLE]
     kind = (action == ACTIONS.index("reshare")) * 2 + agreeable
     sentence = kind * _EACH + platform.streams.integers("template", agent, _EACH, round_=platform.round, tick=tick)
@@ -130,7 +127,7 @@ def _from_templates(platform: Platform, tick: Rows, agent: Rows, post: Rows, act
 
 
 def _nearest_topics(platform: Platform, post: Rows) -> Rows:
-    """Return the place in `Topics.names` of the name nearest to each post; the number of names where none is near."""
+    """Return the index in `Topics.names` of the name nearest to each post, or the number of names for none."""
     texts, place = np.unique(platform.posts.text_id[post], return_inverse=True)
     nearest = platform.topics.nearest_name(platform.posts.text_vectors[texts]).astype(np.int64)
     return np.where(nearest < 0, len(platform.topics.names), nearest)[place]

@@ -1,6 +1,7 @@
 """The parameters of the social platform, with defaults, units and sources."""
 
 from prism_mesa.social.params.agents import AgentsParams, ChurnParams, HomophilyParams
+from prism_mesa.social.params.attributes import OpinionsParams
 from prism_mesa.social.params.feed import (
     FEED_MODES,
     CandidateParams,
@@ -11,10 +12,8 @@ from prism_mesa.social.params.feed import (
 )
 from prism_mesa.social.params.interventions import CHANGEABLE, InterventionParams
 from prism_mesa.social.params.network import NetworkParams, NetworkRatesParams
-from prism_mesa.social.params.opinions import OpinionsParams
 from prism_mesa.social.params.platform import SocialParams
-from prism_mesa.social.params.posts import PostsParams, SeededParams
-from prism_mesa.social.params.world import ClockParams, FilesParams, RecordsParams
+from prism_mesa.social.params.world import ClockParams, FilesParams, PostsParams, RecordsParams, SeededParams
 
 __all__ = [
     "CHANGEABLE",

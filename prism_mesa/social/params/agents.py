@@ -21,9 +21,7 @@ class ChurnParams(Params):
         0.0, description="probability per round that a waiting agent joins"
     )
     leave: Share = Field(0.0, description="probability per round that an agent leaves")
-    back: Share = Field(
-        0.0, description="probability per round that an agent that has left so comes back (0: all leave for good)"
-    )
+    back: Share = Field(0.0, description="probability per round that an agent that has left comes back")
 
 
 DEFAULT_HOURS: Final = (
@@ -36,15 +34,13 @@ DEFAULT_HOURS: Final = (
 class HomophilyParams(Params):
     """How much less agents engage with and follow agents that are unlike them.
 
-    Two agents are unlike by 0 to 1: by the difference of their numbers as a share of the range; texts and truth values
-    are alike (0) or not (1).
+    Unlikeness is the difference of two numbers as a share of the range; of texts and truth values it is 0 or 1.
     """
 
     by: str | None = Field(None, description="attribute of agents that makes two of them alike; null: no homophily")
     engaging: Annotated[LogOdds, OnlyWith("utility.sensitivity")] = Field(
         1.1,
-        description="log-odds of engaging that a post loses if its author is unlike the reader by 1; below 0 it gains "
-        "(assumed, as following)",
+        description="log-odds of engaging that a post loses if its author is unlike the reader by 1 (assumed)",
     )
     following: Annotated[float, OnlyWith("network.dynamics", "live")] = Field(
         1.1,
@@ -71,15 +67,13 @@ class AgentsParams(Params):
         0.9,
         ge=0,
         le=5,
-        description="spread of activity between agents (lognormal sigma, capped at 1); without post_sigma also of "
-        "posting",
+        description="spread of activity between agents (lognormal sigma); without post_sigma also of posting",
     )
     post_sigma: float | None = Field(
         4.0,
         ge=0,
         le=5,
-        description="spread of posting between agents (lognormal sigma), drawn independently of activity; null: one "
-        "draw for both",
+        description="spread of posting between agents (lognormal sigma); null: one draw for activity and posting",
     )
     popularity: Share = Field(
         0.9,
@@ -87,39 +81,37 @@ class AgentsParams(Params):
     )
     posting: Literal["always", "online"] = Field(
         "online",
-        description="when agents post: in any round, or only when online; then post_rate is per round online, its mean "
-        "weighted by activity; the cap of agents.hours on the most active agents lowers the number of posts",
+        description="when agents post: in any round, or only when online; then post_rate is per round online, with a "
+        "mean weighted by activity",
     )
     persistence: float = Field(
         0.1,
         ge=0,
         lt=1,
-        description="bursts: probability that an agent's draw of coming online is kept for the next round, so that it "
-        "stays online or offline; means do not change (0: rounds are independent)",
+        description="bursts: probability that an agent keeps its draw of coming online for the next round; means do "
+        "not change (0: rounds are independent)",
     )
     hours: tuple[float, ...] | None = Field(
         DEFAULT_HOURS,
-        description="weights of the 24 hours of the day in UTC, of any sum: in a round the probability of coming "
-        "online is activity times the weight of its hours over the mean weight, at most 1, which lowers the activity "
-        "of the most active agents; null: all hours are alike",
+        description="weights of the 24 hours of the day in UTC, of any sum: the probability of coming online is "
+        "activity times the weight of the round over the mean weight, at most 1; null: all hours are alike",
     )
     time_zone: Annotated[str | None, OnlyWith("agents.hours agents.rhythm")] = Field(
         None,
-        description="attribute of agents with their offset from UTC in hours (-5, 5.5, ...): agents.hours are then "
-        "local hours; null: all live in UTC",
+        description="attribute of agents with their offset from UTC in hours (-5, 5.5, ...); null: all live in UTC",
     )
     rhythm: float = Field(
         0.0,
         ge=0,
         le=5,
-        description="habits: how much an agent's own weights of the 24 hours differ from agents.hours, the same every "
-        "day (lognormal sigma of a factor for each hour); the mean of its day stays, except for the cap at 1",
+        description="habits: how much an agent's weights of the 24 hours differ from agents.hours (lognormal sigma of "
+        "a factor for each hour), the same every day",
     )
     session: float | None = Field(
         150.0,
         gt=0,
         le=MOST_POSTS,
-        description="mean number of posts that an agent views in a round before it leaves; null: its whole feed",
+        description="mean number of posts that an agent views in a round before it leaves; null: the whole feed",
     )
     session_sigma: Annotated[float, OnlyWith("agents.session")] = Field(
         0.8, ge=0, le=5, description="spread of the length of sessions (lognormal sigma)"

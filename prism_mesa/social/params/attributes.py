@@ -1,22 +1,23 @@
-"""Attributes: columns that you add to agents and posts."""
+"""Parameters of attributes, which you add to agents and posts, and of opinions, which are attributes that move."""
 
 import math
 from collections.abc import Iterator, Mapping
 from keyword import iskeyword
 from typing import Annotated, Final, Literal, Self
 
-from pydantic import Field, StrictBool, StrictFloat, StrictInt, StrictStr, model_validator
+from pydantic import AfterValidator, Field, StrictBool, StrictFloat, StrictInt, StrictStr, model_validator
 
-from prism_mesa.errors import ConfigError, shortened
+from prism_mesa.errors import ConfigError, did_you_mean, shortened
 from prism_mesa.llm.params import value_text
-from prism_mesa.params import Params
+from prism_mesa.params import Params, Share, known_or_object
 from prism_mesa.reasoner.params import ReasonerParams
+from prism_mesa.without_effect import OnlyWith
 
 COMMUNITY: Final = "community"
-"""What an attribute of agents can inherit from."""
+"""The value of `inherits` for attributes of agents."""
 
 MOST_VALUES = 1000
-"""Values that an attribute can be declared with."""
+"""The most values of an attribute."""
 
 _MOST: Final = 1e12
 """All whole numbers up to it are stored exactly."""
@@ -48,8 +49,8 @@ class AttributeParams(Params):
     )
     inherits: str | None = Field(
         None,
-        description="post: the author's attribute that it inherits; agent: `community`, its block "
-        "(network.kind=stochastic_block), with values spread over blocks in order",
+        description="post: the author's attribute that it inherits; agent: `community`, with values spread over the "
+        "blocks of network.kind=stochastic_block in order",
     )
     noise: float = Field(
         0.0,
@@ -90,7 +91,7 @@ class AttributeParams(Params):
         if len(sources) > 1:
             yield f"{' and '.join(sources)}: give one of them; without any the values are drawn"
         if self.of == "agent" and self.inherits not in (None, COMMUNITY):
-            yield f"inherits: an agent has no author; it can inherit from its {COMMUNITY} alone"
+            yield f"inherits: an agent can only inherit from its {COMMUNITY}"
         if self.of == "agent" and self.inherits is not None and self.sd is not None:
             yield "mean, sd: communities give the numbers, nothing is drawn"
         if self.noise and self.inherits is None:
@@ -108,7 +109,7 @@ class AttributeParams(Params):
         elif not all(-_MOST <= v <= _MOST for v in self.values if not isinstance(v, str)):
             yield f"values: a number has to lie in {-_MOST:g}..{_MOST:g}"
         if len(set(self.values)) < len(self.values):
-            yield "values: one of them stands twice"
+            yield "values: two of them are equal"
         if any(isinstance(v, str) and (not v or v != v.strip()) for v in self.values):
             yield "values: a text is empty, or begins or ends with a blank"
         if self.noise > 1:
@@ -133,14 +134,14 @@ class AttributeParams(Params):
 
 
 def check_attributes(attributes: Mapping[str, AttributeParams]) -> None:
-    """Check the names of attributes, and what they inherit from.
+    """Check the names of attributes, and the attributes that they inherit.
 
     Raises:
-        ValueError: If a name is none, or an attribute inherits from one that does not exist or is of another kind.
+        ValueError: For an invalid name, or an inherited attribute that does not exist or has other values.
     """
     for name, params in attributes.items():
         if not name.isidentifier() or iskeyword(name) or name.startswith("_") or not name.isascii():
-            raise ValueError(f"attributes: {name!r:.60} is no name (letters, digits and _, a letter first)")
+            raise ValueError(f"attributes: {name!r:.60} is not a name (letters, digits and _, a letter first)")
         if params.inherits is None or params.of == "agent":
             continue
         source = attributes.get(params.inherits)
@@ -158,11 +159,7 @@ def check_attributes(attributes: Mapping[str, AttributeParams]) -> None:
 
 
 def check_model_by(reasoner: ReasonerParams, attributes: Mapping[str, AttributeParams]) -> None:
-    """Check that the keys of `model` are the values of the attribute `model_by`.
-
-    Raises:
-        ConfigError: If they are not.
-    """
+    """Check that the keys of `model` are the values of the attribute `model_by`; raise ConfigError if they are not."""
     if reasoner.model_by is None or not isinstance(model := reasoner.model, dict):
         return
     by = attributes.get(reasoner.model_by)
@@ -176,3 +173,53 @@ def check_model_by(reasoner: ReasonerParams, attributes: Mapping[str, AttributeP
         known = shortened(", ".join(values), 200)
         allowed = f"give an LLM for each value of {reasoner.model_by} ({known}), not for {', '.join(model)}"
         raise ConfigError(f"reasoner.model: {differ[0]!r:.60}: {allowed}")
+
+
+RULES: Final = ("bounded_confidence", "assimilation_repulsion")
+"""Rules of influence that come with PRISM."""
+
+
+class OpinionsParams(Params):
+    """How a stance, an attribute of agents, changes with what they read. Distances are shares of its range."""
+
+    of: str | None = Field(
+        None, description="attribute of agents, with a range, that moves by what they read; null: none moves"
+    )
+    rule: Annotated[str, AfterValidator(lambda rule: known_or_object(rule, RULES))] = Field(
+        "bounded_confidence",
+        description="bounded_confidence (Deffuant et al. 2000, doi:10.1142/S0219525900000078), assimilation_repulsion "
+        "(Flache et al. 2017, doi:10.18564/jasss.3521), or module:function, your own rule",
+    )
+    by: str | None = Field(
+        None, description="attribute of posts that is the stance of a post; null: the current stance of its author"
+    )
+    when: Literal["read", "engaged"] = Field(
+        "read", description="posts that move an agent: all that it reads, or only those that it engages with"
+    )
+    rate: Annotated[Share, OnlyWith("opinions.rule", *RULES)] = Field(
+        0.01, description="share of the distance by which one post moves its reader (assumed)"
+    )
+    confidence: Annotated[Share, OnlyWith("opinions.rule", "bounded_confidence")] = Field(
+        0.2, description="bounded_confidence: a post that is farther away does not move its reader"
+    )
+    repulsion: Annotated[float, OnlyWith("opinions.rule", "assimilation_repulsion")] = Field(
+        0.5,
+        gt=0,
+        le=1,
+        description="assimilation_repulsion: distance from which a post pushes its reader away (half of the range in "
+        "Flache et al. 2017); 1: never",
+    )
+
+    @property
+    def user_rule(self) -> str | None:
+        """The place of your own rule; None where the rule comes with PRISM, or no attribute moves."""
+        return self.rule if self.of is not None and self.rule not in RULES else None
+
+
+def check_opinions(opinions: OpinionsParams, attributes: Mapping[str, AttributeParams]) -> None:
+    """Check that the named attributes exist and have a range; raise ValueError if not."""
+    for key, name, owner in (("of", opinions.of, "agent"), ("by", opinions.by, "post")):
+        known = [other for other, params in attributes.items() if params.of == owner and params.range is not None]
+        if name is not None and name not in known:
+            have, near = ", ".join(known) or "none", did_you_mean(name, known)
+            raise ValueError(f"opinions: {key}: {name!r:.60} is no attribute of {owner}s with a range ({have}).{near}")

@@ -10,7 +10,7 @@ from prism_mesa.params import LogOdds, Params, Share, known_or_object
 from prism_mesa.without_effect import OnlyWith
 
 MOST_POSTS = 10_000
-"""Posts that a feed can have."""
+"""The largest `feed.size`."""
 
 Weight = Annotated[float, Field(ge=-1e6, le=1e6)]
 
@@ -129,12 +129,12 @@ class CandidateParams(Params):
 
 
 class SlotParams(Params):
-    """Places of a feed for trending posts first, then for posts that a search finds, in any order of the feed."""
+    """Positions of a feed for trending posts first, then for search results, in any ranking."""
 
     trending: int = Field(0, ge=0, le=100, description="positions for trending posts")
     search: int = Field(0, ge=0, le=100, description="positions for search results")
     every: Annotated[int, OnlyWith("feed.slots.trending feed.slots.search")] = Field(
-        5, ge=1, le=1000, description="every which place is a slot; slots after the last post are filled, too"
+        5, ge=1, le=1000, description="distance of slots in posts; slots behind the last post are filled, too"
     )
 
 
@@ -154,8 +154,8 @@ class FeedParams(Params):
         10,
         ge=1,
         le=1000,
-        description="posts that a scrolling agent passes in a tick, each an impression; it stops at the first post "
-        "that is not below its band; 1: it stops at every post",
+        description="posts that a scrolling agent can pass in a tick, each an impression, until one is not below its "
+        "band; 1: it stops at every post",
     )
     window: int = Field(30, ge=1, le=1000, description="number of rounds in which a post can be shown")
     repeats: bool = Field(
@@ -227,15 +227,13 @@ class UtilityParams(Params):
         4.0,
         ge=-20,
         le=20,
-        description="log-odds of engaging with a post because a close tie (network.close_ties) wrote it, even without "
-        "appeal; null: close ties give no reason",
+        description="log-odds of engaging with a post because a close tie (network.close_ties) wrote it; null: none",
     )
     mood: float = Field(
         1.0,
         ge=0,
         le=10,
-        description="mood: scale of a fixed random preference of each agent for each root (logistic), in log-odds; 0: "
-        "none",
+        description="mood: scale of each agent's fixed random preference for each root (logistic), in log-odds",
     )
     per_source: Annotated[LogOdds, OnlyWith("feed.repeats")] = Field(
         0.0, description="log-odds gained for each earlier time that the reader read the root (feed.repeats)"

@@ -69,7 +69,7 @@ class InterventionParams(Params):
 
     @property
     def text(self) -> str:
-        """What it does, when, and for which agents."""
+        """Its acts, rounds and agents as text."""
         acts = ", ".join(act.text(getattr(self, name)) for name, act in acts_by_key().items() if getattr(self, name))
         when = f"from round {self.at} on" if self.until is None else f"in rounds {self.at} to {self.until - 1}"
         return f"{when}: {acts}{f' for agents with {self.agents}' if self.agents else ''}"
@@ -93,7 +93,7 @@ class InterventionParams(Params):
             if key not in CHANGEABLE:
                 single = [name for name in CHANGEABLE if not name.startswith(tuple(f"{group}." for group in _GROUPS))]
                 allowed = ", ".join((*(f"{group}.*" for group in _GROUPS), *single))
-                near = did_you_mean(key, CHANGEABLE) or " Give it to a run of its own, and use prism compare"
+                near = did_you_mean(key, CHANGEABLE) or " Set it in another run, and use prism compare"
                 raise ValueError(f"{key} cannot change in a run ({allowed} can).{near}")
         return settings
 
@@ -102,7 +102,7 @@ class InterventionParams(Params):
     def _reads_agents_alone(cls, text: str | None) -> str | None:
         for name in parse_expression(text).fields if text is not None else ():
             if not name.startswith("agent."):
-                raise ValueError(f"{name}: only fields of agents can stand here")
+                raise ValueError(f"{name}: only fields of agents are allowed here")
         return text
 
     @model_validator(mode="after")

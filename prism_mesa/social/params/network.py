@@ -18,15 +18,14 @@ class NetworkRatesParams(Params):
 
     follow: Share = Field(
         0.002,
-        description="of following the author of a post, per post read that came by a reshare or from outside the "
-        "network, if the reader does not follow the author (assumed)",
+        description="of following the author of a post, per post read by an author whom the reader does not follow "
+        "(assumed)",
     )
     engaged: float = Field(
         20.0,
         ge=0,
         le=1_000_000,
-        description="factor of follow for a post that the reader engaged with in that round (assumed); the product is "
-        "at most 1",
+        description="factor of follow for a post that the reader engaged with in that round (assumed)",
     )
     follow_back: Share = Field(0.1, description="of following a new follower back, once, in the next round (assumed)")
     triad: Share = Field(
@@ -36,22 +35,20 @@ class NetworkRatesParams(Params):
     unfollow: Share = Field(
         4e-5,
         description="of unfollowing, per post of a followee that is read, is below the reader's band and gets no "
-        "engagement (in the default world 29 % of agents unfollow somebody within 51 days; 43 % of active users did in "
+        "engagement (in the default world 29 % of agents unfollow within 51 days; 43 % of active users did in "
         "Kwak et al. 2011, doi:10.1145/1978942.1979104)",
     )
     reciprocal: Share = Field(
         0.5,
-        description="factor of unfollow if the followee follows back, which protects (Kwak et al. 2011; the size is "
-        "assumed)",
+        description="factor of unfollow for mutual follows (Kwak et al. 2011; the size is assumed)",
     )
     mute: Share = Field(
         5e-6,
-        description="of muting, per such post by any author (assumed): the agent sees nothing of that author any more",
+        description="of muting the author, per such post by any author (assumed)",
     )
     block: Share = Field(
         2e-6,
-        description="of blocking, per such post by any author (assumed): as muting, for both agents, who unfollow each "
-        "other",
+        description="of blocking the author, per such post by any author (assumed)",
     )
     report: Share = Field(
         1e-5, description="of reporting, per such post by any author (assumed): reports are only counted"
@@ -59,7 +56,7 @@ class NetworkRatesParams(Params):
 
 
 class NetworkParams(Params):
-    """Who follows whom."""
+    """The follow network."""
 
     kind: Literal["erdos_renyi", "barabasi_albert", "watts_strogatz", "stochastic_block", "configuration", "edges"] = (
         Field("configuration", description="how the network is made; edges: read from network.edges")
@@ -70,9 +67,8 @@ class NetworkParams(Params):
     direction: Annotated[Direction | None, OnlyWith("network.edges")] = Field(
         None,
         description="direction of rows of network.edges: dst_follows_src: posts of src reach dst; src_follows_dst: "
-        "the reverse; both: undirected, each follows the other; null: dst_follows_src, or as the columns' "
-        "names say; Source,Target and from,to need this key (the summary names the most followed and the "
-        "most following agent)",
+        "the reverse; both: undirected; null: dst_follows_src, or by the names of columns; Source,Target and from,to "
+        "need this key",
     )
     seed: int | None = Field(None, ge=0, lt=2**63, description="seed that draws the network; null: the run's seed")
     mean_degree: Annotated[float, OnlyWith("network.kind", *_DRAWN)] = Field(
@@ -89,20 +85,19 @@ class NetworkParams(Params):
     )
     correlation: Annotated[Share, _CONFIGURATION, OnlyWith("network.followee_sigma")] = Field(
         0.75,
-        description="configuration: correlation of log expected followers and log followees (the realised one is "
-        "lower; .70 and .74 in two Twitter graphs)",
+        description="configuration: correlation of log expected followers and log followees (.70 and .74 realised in "
+        "two Twitter graphs)",
     )
     mutual: Annotated[Share, _CONFIGURATION] = Field(
         0.5,
-        description="configuration: mutual follows as a share of the possible ones (some coincide, so there are "
-        "fewer); reciprocity is .46 in the default world, and .29 at .86 in the calibrated one",
+        description="configuration: mutual follows as a share of the possible ones; reciprocity is .46 in the default "
+        "world, and .29 at .86 in the calibrated one",
     )
     close_ties: Annotated[int, OnlyWith("utility.sensitivity")] = Field(
         5,
         ge=0,
         le=100,
-        description="most close ties of an agent (utility.closeness): mutual follows, first those whose two agents "
-        "have the fewest followers",
+        description="most close ties of an agent (utility.closeness): mutual follows of agents with few followers",
     )
     reciprocity: Annotated[Share, OnlyWith("network.kind", "barabasi_albert")] = Field(
         0.33, description="barabasi_albert: share of follows returned (.32 to .35 in two Twitter graphs)"
@@ -119,8 +114,8 @@ class NetworkParams(Params):
 
     dynamics: Literal["fixed", "live"] = Field(
         "fixed",
-        description="fixed: only scripts and tools change follows; live: agents also follow, unfollow, mute, block "
-        "and report as a result of reading (network.rates)",
+        description="fixed: only scripts and tools change follows; live: agents also decide about others by what they "
+        "read (network.rates)",
     )
     rates: Annotated[NetworkRatesParams, OnlyWith("network.dynamics", "live")] = Field(
         default_factory=NetworkRatesParams

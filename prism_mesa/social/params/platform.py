@@ -10,13 +10,17 @@ from prism_mesa.deliberation.params import DeliberationParams
 from prism_mesa.params import Params, Seed, merged, nested, shown
 from prism_mesa.reasoner.params import ReasonerParams
 from prism_mesa.social.params.agents import AgentsParams
-from prism_mesa.social.params.attributes import AttributeParams, check_attributes, check_model_by
+from prism_mesa.social.params.attributes import (
+    AttributeParams,
+    OpinionsParams,
+    check_attributes,
+    check_model_by,
+    check_opinions,
+)
 from prism_mesa.social.params.feed import FeedParams, UtilityParams
 from prism_mesa.social.params.interventions import InterventionParams
 from prism_mesa.social.params.network import NetworkParams
-from prism_mesa.social.params.opinions import OpinionsParams, check_opinions
-from prism_mesa.social.params.posts import PostsParams
-from prism_mesa.social.params.world import ClockParams, FilesParams, RecordsParams
+from prism_mesa.social.params.world import ClockParams, FilesParams, PostsParams, RecordsParams
 from prism_mesa.social.state.events import Clock
 from prism_mesa.statechart.definition import StatechartParams
 from prism_mesa.without_effect import OnlyWith
@@ -76,20 +80,20 @@ class SocialParams(Params):
     @property
     def has_leavers(self) -> bool:
         """Whether agents may leave by chance in any round."""
-        return self.agents.churn.leave > 0 or any(each.set.get("agents.churn.leave", 0) for each in self.interventions)
+        return self.agents.churn.leave > 0 or any(act.set.get("agents.churn.leave", 0) for act in self.interventions)
 
     @property
     def asked(self) -> ReasonerParams:
         """The reasoner's parameters, with every LLM that interventions name."""
-        changed = [self.changed_by(each.set).reasoner for each in self.interventions if "reasoner.model" in each.set]
+        changed = [self.changed_by(act.set).reasoner for act in self.interventions if "reasoner.model" in act.set]
         llms = {llm for params in (self.reasoner, *changed) for llm in params.llms or (params.single_llm,)}
         return self.reasoner.model_copy(update={"model": dict.fromkeys(llms, 1.0), "model_by": None} if changed else {})
 
     def at(self, round_: int) -> Self:
         """Return the parameters of all agents in a round, with the settings of interventions."""
         settings: dict[str, Any] = {}
-        for each in self.interventions:
-            settings |= each.set if each.agents is None and each.holds_in(round_) else {}
+        for act in self.interventions:
+            settings |= act.set if act.agents is None and act.holds_in(round_) else {}
         return self.changed_by(settings) if settings else self
 
     def changed_by(self, settings: Mapping[str, Any]) -> Self:
@@ -129,19 +133,19 @@ class SocialParams(Params):
 
     @model_validator(mode="after")
     def _interventions_are_consistent(self) -> Self:
-        for place, each in enumerate(self.interventions):
+        for place, act in enumerate(self.interventions):
             where = f"interventions: {place}"
-            if each.at >= self.rounds:
-                raise ValueError(f"{where}: at={each.at} is no round of this run (0 to {self.rounds - 1})")
-            if each.until is not None and each.until > self.rounds:
-                raise ValueError(f"{where}: until={each.until} is after the last round ({self.rounds - 1})")
-            if place and each.at < self.interventions[place - 1].at:
-                raise ValueError(f"{where}: at={each.at} comes before the round of the one before: give them in order")
-            changed = self._changed_in(place, each.at)
+            if act.at >= self.rounds:
+                raise ValueError(f"{where}: at={act.at} is no round of this run (0 to {self.rounds - 1})")
+            if act.until is not None and act.until > self.rounds:
+                raise ValueError(f"{where}: until={act.until} is after the last round ({self.rounds - 1})")
+            if place and act.at < self.interventions[place - 1].at:
+                raise ValueError(f"{where}: at={act.at} is before the previous intervention: list them in order")
+            changed = self._changed_in(place, act.at)
             if (changed.utility.sensitivity > 0) != (self.utility.sensitivity > 0):
                 raise ValueError(f"{where}: utility.sensitivity cannot go from or to 0 in a run")
-            if each.until is not None and each.until < self.rounds:
-                self._changed_in(place, each.until)
+            if act.until is not None and act.until < self.rounds:
+                self._changed_in(place, act.until)
         return self
 
     def _changed_in(self, place: int, round_: int) -> Self:
@@ -151,10 +155,10 @@ class SocialParams(Params):
             ValueError: If the settings of that round, for all or for the agents of an intervention, contradict.
         """
         intervention = self.interventions[place]
-        for_some = [each for each in self.interventions if each.agents is not None and each.holds_in(round_)]
+        for_some = [act for act in self.interventions if act.agents is not None and act.holds_in(round_)]
         try:
             changed = self.at(round_)
-            by_intervention = {id(each): changed.changed_by(each.set) for each in for_some}
+            by_intervention = {id(act): changed.changed_by(act.set) for act in for_some}
         except ValidationError as error:
             fault = error.errors()[0]
             key, ends = ".".join(map(str, fault["loc"])), f"until={round_}: " if round_ == intervention.until else ""

@@ -54,7 +54,7 @@ def _plain(name: str) -> str:
 
 
 def meant_for(column: str, names: Sequence[str], cutoff: float) -> str | None:
-    """Return the column of a file that is most like one of ours, by other names or spelling."""
+    """Return the column of a file that is most like `column`, by other names or spelling."""
     plain = {_plain(name): name for name in reversed(names) if len(name) <= _LONGEST_NAME}  # takes quadratic time
     same = [name for name in map(_plain, (column, *OTHER_NAMES.get(column, "").split())) if name in plain]
     near = same or get_close_matches(_plain(column), plain, n=1, cutoff=cutoff)
@@ -62,7 +62,7 @@ def meant_for(column: str, names: Sequence[str], cutoff: float) -> str | None:
 
 
 def follow_columns(names: Sequence[str], pairs: Sequence[tuple[str, str]] = FOLLOWS + UNCLEAR) -> tuple[str, ...]:
-    """Return the first pair of columns that a file has, by the file's names; else an empty tuple."""
+    """Return the first pair of columns that a file has, by its names, or an empty tuple."""
     plain = {_plain(name): name for name in reversed(names)}
     return next(((plain[src], plain[dst]) for src, dst in pairs if {src, dst} <= plain.keys()), ())
 

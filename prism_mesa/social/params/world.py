@@ -1,15 +1,68 @@
-"""Parameters of files, simulated time, and records."""
+"""Parameters of posts, files, simulated time, and records."""
 
 import codecs
 import re
 from datetime import UTC, datetime
-from typing import Any
+from typing import Annotated, Any, Literal
 
 from pydantic import AwareDatetime, Field, field_validator
 
 from prism_mesa.errors import did_you_mean
-from prism_mesa.params import Params, Share
+from prism_mesa.params import Params, Share, UserPath
 from prism_mesa.social.params.user_files import NEEDED, OTHER_NAMES
+from prism_mesa.without_effect import OnlyWith
+
+
+class SeededParams(Params):
+    """Posts that you place. Authors with the requested `size` and `position` are drawn and take turns.
+
+    Texts are drawn from the corpus, independently of the authors. The summary names the authors.
+    """
+
+    count: int = Field(0, ge=0, le=10_000, description="posts that you place")
+    round: int = Field(0, ge=0, le=10_000_000, description="round of the first post; the others follow, one a round")
+    size: Literal["any", "small", "large"] = Field(
+        "any", description="followers of the author; small: the lowest 10 % of agents, large: the highest 10 %"
+    )
+    position: Literal["any", "bridge", "periphery"] = Field(
+        "any",
+        description="share of the author's followers from other communities; bridge: the highest 20 % of the authors "
+        "of that size, periphery: the lowest 20 %; communities are the blocks of stochastic_block, in other networks "
+        "agents with the same main interest",
+    )
+
+
+class PostsParams(Params):
+    """The texts that agents post."""
+
+    file: UserPath | None = Field(None, description="posts with a column text (CSV, .tsv, .gz, Parquet); null: PRISM's")
+    dates: Annotated[Literal["day_first", "month_first"] | None, OnlyWith("posts.file")] = Field(
+        None, description="order of dates such as 01/02/2017 in the file; null: the order that fits all of them"
+    )
+    circulating: int = Field(
+        16,
+        ge=1,
+        le=1_000_000,
+        description="number of texts from which agents post; each round a new text replaces the oldest",
+    )
+    authors: Annotated[Literal["id", "rank"], OnlyWith("posts.file")] = Field(
+        "id", description="how authors of the file become agents: by id, or by rank of posts and of followers"
+    )
+    n_topics: int = Field(16, ge=2, le=512, description="dimensions of topics and interests")
+    embedder: Literal["hashing", "wordllama"] = Field(
+        "hashing", description="how topics are computed from texts; wordllama needs the extra 'embeddings'"
+    )
+    label_weight: Share = Field(
+        0.7, description="weight of a post's topic label against its words, where the file has topics"
+    )
+    media_share: float | None = Field(
+        None,
+        ge=0,
+        le=1,
+        description="share of the texts that have media; null: as in the file. Media count only inside the band: for "
+        "the rule (reasoner.rule.media), a distilled model, and in prompts; feeds ignore them",
+    )
+    seeded: Annotated[SeededParams, OnlyWith("posts.seeded.count")] = Field(default_factory=SeededParams)
 
 
 class FilesParams(Params):
@@ -21,8 +74,7 @@ class FilesParams(Params):
     )
     columns: dict[str, str | None] = Field(
         default_factory=dict,
-        description="names of columns in your files: {src: Source, dst: Target, author: user_id}; null: PRISM does not "
-        "read the column",
+        description="names of columns in your files: {src: Source, author: user_id}; null: do not read the column",
     )
 
     @field_validator("columns")
@@ -70,14 +122,13 @@ class ClockParams(Params):
 
 
 class RecordsParams(Params):
-    """Shares of agents or posts that are recorded; the drawn ones are the same in all rounds and tables."""
+    """Shares of agents or posts that are recorded, with the same draw for all rounds and tables."""
 
     transitions: float | None = Field(
         None,
         ge=0,
         le=1,
-        description="share of agents whose transitions are recorded; null: all of up to 100,000 agents, of more about "
-        "10,000",
+        description="share of agents whose transitions are recorded; null: all agents, or 10,000 of over 100,000",
     )
     impressions: float | None = Field(
         None, ge=0, le=1, description="share of agents whose impressions are recorded; null: as for transitions"

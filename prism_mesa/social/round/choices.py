@@ -1,44 +1,50 @@
-"""Ask the reasoner about open choices.
+"""Ask the reasoner about open choices, and report what it cannot answer.
 
-Nobody waits for an LLM: its questions go out, and the agents that asked stand still (`PendingAnswers`) while all others
-go on with their ticks. Agents do not meet within a round, so the result is the same as if all had waited. The rule and
-distilled models answer whole columns at once. With `reasoner.llm_share` below 1 a keyed draw decides who asks the LLM:
-an agent that does so with a smaller share also does with a larger one.
+Agents that wait for an LLM's answer stand still (`PendingAnswers`) while all others go on with their ticks. Agents do
+not interact within a round, so the result is the same as if all had waited. The rule and distilled models answer whole
+columns at once. With `reasoner.llm_share` below 1 a keyed draw selects the choices for the LLM; a larger share adds to
+those of a smaller share.
 """
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
+from prism_mesa.errors import ConfigError, counted
 from prism_mesa.reasoner import (
     Answer,
     DetailedChoices,
     OpenChoices,
     PlacedQuestion,
     Question,
+    ReasonerParams,
     asks_llm,
     is_distilled,
 )
 from prism_mesa.social.platform import Platform
 from prism_mesa.social.round.columns import AgentColumns, PostColumns
 from prism_mesa.social.round.questions import prompt_matches, questions
+from prism_mesa.social.round.walk_tables import WalkTables
+from prism_mesa.social.state.attributes import Attributes
 from prism_mesa.social.state.population import NO_POST, Rows
-from prism_mesa.statechart import AgentState
+from prism_mesa.statechart import AgentState, Statechart
 from prism_mesa.streams import digest64
 
 type Codes = npt.NDArray[np.int64]
 
+FALLBACK_KEY: Final = "reasoner.max_fallback_share"
 NO_CHANGE: Final = -1
 PENDING: Final = -2
-"""The target of an agent whose question is out."""
+"""The target of an agent that waits for an answer."""
 
 
 @dataclass(frozen=True)
 class Answered:
-    """Answers to questions of one tick: `rows` ascending, and for each its trigger, its post and its target."""
+    """Answers to questions of one tick, as columns; `rows` ascend."""
 
     tick: int
     rows: Codes
@@ -60,12 +66,12 @@ def ask(
 
     Args:
         platform: The platform.
-        agents: Agents with an open choice, ascending, each once.
-        posts: Posts that they decide about.
-        triggers: Indices of the triggers fired.
+        agents: Agents with an open choice, ascending, without repetitions.
+        posts: The posts that they decide about.
+        triggers: Indices of the fired triggers.
         options: Indices into `option_sets`.
-        option_sets: The options. A single option is taken without asking.
-        ticks: The tick of each question; None: that of the platform.
+        option_sets: The options; a single option needs no answer.
+        ticks: The tick of each question; None: the platform's.
     """
     rows = agents.rows
     chosen = np.full(len(rows), NO_CHANGE, np.int64)
@@ -103,21 +109,21 @@ def _answer_in_batch(
     where: Rows,
     chosen: Codes,
 ) -> None:
-    """Write the answers for the agents at the places `where`, which do not ask an LLM, into `chosen`."""
+    """Write the answers for the agents at the places `where`, who do not ask an LLM, into `chosen`."""
     answers = platform.reasoner.batch_reasoner
     if answers is None:
         return
     for i, choices in enumerate(option_sets):
-        here = where[options[where] == i]
-        if len(here):
-            askers, about = agents.take(here), posts.take(here)
-            columns = _columns(choices, askers, about, draws[here])
+        asking = where[options[where] == i]
+        if len(asking):
+            askers, about = agents.take(asking), posts.take(asking)
+            columns = _columns(choices, askers, about, draws[asking])
             if is_distilled(answers):
                 picked = answers.choose(_detailed(columns, askers, about))
             else:
                 picked = answers.choose(columns)
-            chosen[here] = np.array([state.code for state in choices])[picked]
-            platform.sources[answers.source_for(choices)] += len(here)
+            chosen[asking] = np.array([state.code for state in choices])[picked]
+            platform.sources[answers.source_for(choices)] += len(asking)
 
 
 def answers_at_once(platform: Platform) -> bool:
@@ -126,7 +132,7 @@ def answers_at_once(platform: Platform) -> bool:
 
 
 def goes_to_llm(platform: Platform, rows: Rows, triggers: Rows, ticks: Rows | int) -> npt.NDArray[np.bool_]:
-    """Return whose open choices go to the LLM, by keyed draws."""
+    """Return which open choices go to the LLM, by keyed draws."""
     share = platform.reasoner.llm_share
     if share in (0, 1):
         return np.full(len(rows), share == 1)
@@ -134,17 +140,14 @@ def goes_to_llm(platform: Platform, rows: Rows, triggers: Rows, ticks: Rows | in
 
 
 def ask_alone(platform: Platform, row: int, question: Question) -> Answer:
-    """Ask for one agent, and wait for the answer."""
+    """Ask for a single agent, and wait for the answer."""
     rows = np.array([row])
     platform.counts["open"] += 1
     codes = np.array([platform.trigger_code(question.trigger)])
     draws = choice_draws(platform, rows, codes, platform.tick)
     batch_reasoner = platform.reasoner.batch_reasoner
-    asked = (
-        platform.reasoner
-        if batch_reasoner is None or goes_to_llm(platform, rows, codes, platform.tick)[0]
-        else batch_reasoner
-    )
+    asks = batch_reasoner is None or goes_to_llm(platform, rows, codes, platform.tick)[0]
+    asked = platform.reasoner if asks or batch_reasoner is None else batch_reasoner
     [answer] = asked.answer(place_questions(platform, np.array([platform.tick]), rows, [question], draws))
     _count(platform, [answer])
     return answer
@@ -172,7 +175,7 @@ def place_questions(
 
 
 def collect_answers(platform: Platform) -> list[Answered]:
-    """Return the answers that have come, by tick; there are some, unless no agent waits."""
+    """Wait for answers if any agent waits, and return them by tick."""
     if not platform.pending or not asks_llm(platform.reasoner):
         return []
     answers = platform.reasoner.collect()
@@ -195,7 +198,7 @@ def _count(platform: Platform, answers: list[Answer]) -> None:
 def _columns(
     options: tuple[AgentState, ...], agents: AgentColumns, posts: PostColumns, draws: npt.NDArray[np.float64]
 ) -> OpenChoices:
-    """Return open choices as columns; without a post the utility is the middle of the band, and all else 0."""
+    """Return open choices as columns; without a post, utility is the middle of the band and other values are 0."""
     population, rows = agents.platform.population, agents.rows
     has_post = posts.posts != NO_POST
     n = len(rows)
@@ -203,10 +206,10 @@ def _columns(
     relevance, utility = (low + high) / 2, (low + high) / 2
     velocity, media = np.zeros(n, np.int64), np.zeros(n, np.bool_)
     if has_post.any():
-        there = posts.take(np.flatnonzero(has_post))
-        relevance[has_post], utility[has_post] = there.column("relevance"), there.column("utility")
-        velocity[has_post] = there.column("velocity")
-        media[has_post] = agents.platform.posts.has_media(there.posts)
+        with_post = posts.take(np.flatnonzero(has_post))
+        relevance[has_post], utility[has_post] = with_post.column("relevance"), with_post.column("utility")
+        velocity[has_post] = with_post.column("velocity")
+        media[has_post] = agents.platform.posts.has_media(with_post.posts)
     return OpenChoices(
         options=options,
         relevance=relevance,
@@ -224,12 +227,61 @@ def _columns(
 def _detailed(columns: OpenChoices, agents: AgentColumns, posts: PostColumns) -> DetailedChoices:
     """Return open choices with all features of a distilled model; 0 without a post at hand."""
     has_post = np.flatnonzero(posts.posts != NO_POST)
-    there = posts.take(has_post)
+    with_post = posts.take(has_post)
 
     def column(name: str) -> Codes:
         values = np.zeros(len(agents.rows), np.int64)
         if len(has_post):
-            values[has_post] = there.platform.posts.kind[there.posts] if name == "kind" else there.column(name)
+            values[has_post] = (
+                with_post.platform.posts.kind[with_post.posts] if name == "kind" else with_post.column(name)
+            )
         return values
 
     return DetailedChoices.of(columns, prompt_matches(agents.platform, agents.rows, posts.posts), column)
+
+
+def shortfall(platform: Platform) -> str:
+    """Return one line on fallbacks, or missing texts, above the allowed share, else an empty text."""
+    allowed, totals, written = allowed_share(platform), platform.totals, platform.written
+    fallbacks = totals["fallback"] / max(1, totals["open"])
+    limit = f"{FALLBACK_KEY} allows {allowed:.1%}"
+    if fallbacks > allowed:
+        reasons = _counts_text(getattr(platform.reasoner, "reasons", {}))
+        choices = counted(totals["open"], "open choice")
+        return f"{fallbacks:.1%} of {choices} were answered by the fallback ({reasons}); {limit}"
+    missing = written["failed"] / max(1, written.total())
+    if platform.writer is not None and missing > allowed:
+        reasons = _counts_text(platform.writer.reasons)
+        return (
+            f"{missing:.1%} of {written.total()} texts were not written by the LLM (failed calls: {reasons}); {limit}"
+        )
+    return ""
+
+
+def allowed_share(platform: Platform) -> float:
+    """Return the allowed share of fallbacks, by the platform's parameters or else by the reasoner's."""
+    allowed = platform.params.reasoner.max_fallback_share
+    is_default = allowed == ReasonerParams.model_fields["max_fallback_share"].default
+    return platform.reasoner.params.max_fallback_share if is_default and asks_llm(platform.reasoner) else allowed
+
+
+def _counts_text(reasons: Mapping[str, int]) -> str:
+    return ", ".join(f"{n} {why}" for why, n in reasons.items())
+
+
+def unlearned(reasoner: object, chart: Statechart, declared: Attributes) -> tuple[str, ...]:
+    """Return a note on the choices that a distilled model has not learned, which the rule then decides.
+
+    Raises:
+        ConfigError: If it has learned none of the open choices.
+    """
+    if not is_distilled(reasoner):
+        return ()
+    asked = [options for options in WalkTables(chart, declared).option_sets if len(options) > 1]
+    new = [options for options in asked if options not in reasoner.model.by_options]
+    choices = "; ".join(" or ".join(options) for options in new)
+    if new and len(new) == len(asked):
+        raise ConfigError(
+            f"reasoner.distilled: has learned none of the open choices of this chart ({choices}): distill a run of it"
+        )
+    return (f"reasoner.distilled: the rule decides choices that it has not learned: {choices}",) if new else ()

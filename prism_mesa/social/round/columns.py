@@ -1,4 +1,4 @@
-"""Agents, and the posts before them, as columns that guards, feeds and rules read. They are gathered on demand."""
+"""Agents and their posts as columns for guards, feeds and rules, gathered on demand."""
 
 from collections.abc import Callable
 from dataclasses import fields
@@ -86,11 +86,11 @@ class PostColumns:
 
     def row(self, i: int) -> Post | None:
         """Return the post of row `i` as its reader sees it."""
-        if self._views is None:  # all of them are read at once
+        if self._views is None:  # all views are made at once
             self._views = [None] * len(self.posts)
-            there = np.flatnonzero(self.posts != NO_POST)
-            views = self.platform.views(self.readers[there], self.posts[there]) if len(there) else ()
-            for place, view in zip(there.tolist(), views, strict=True):
+            filled = np.flatnonzero(self.posts != NO_POST)
+            views = self.platform.views(self.readers[filled], self.posts[filled]) if len(filled) else ()
+            for place, view in zip(filled.tolist(), views, strict=True):
                 self._views[place] = view
         return self._views[i]
 
@@ -118,7 +118,7 @@ class PostColumns:
         raise AttributeError(f"posts have no column {name!r}")
 
     def _matches(self) -> npt.NDArray[np.int16]:
-        """Return similarities; those of current posts are known already."""
+        """Return similarities, which the population has for current posts."""
         population = self.platform.population
         if (population.current_post[self.readers] == self.posts).all():
             return population.current_match[self.readers]
@@ -162,16 +162,16 @@ class CandidateColumns(PostColumns):
 
 
 def make_scorer(platform: Platform, feed: UserFeed | None) -> Scorer | None:
-    """Return the function that scores candidates by a feed of your own in this round, if there is one."""
+    """Return the function that scores candidates by a feed of your own in this round, if any."""
     if feed is None:
         return None
 
     def score(readers: Int32, posts: Int32, inside: Bools) -> npt.NDArray[np.float64]:
-        scores, there = np.zeros(len(posts)), np.flatnonzero(posts != NOBODY)
-        if len(there) < len(posts):
-            readers, posts, inside = readers[there], posts[there], inside[there]
+        scores, filled = np.zeros(len(posts)), np.flatnonzero(posts != NOBODY)
+        if len(filled) < len(posts):
+            readers, posts, inside = readers[filled], posts[filled], inside[filled]
         candidates = CandidateColumns(platform, readers, posts, inside)
-        scores[there] = feed.scores(AgentColumns(platform, readers), candidates, len(posts))
+        scores[filled] = feed.scores(AgentColumns(platform, readers), candidates, len(posts))
         return scores
 
     return score

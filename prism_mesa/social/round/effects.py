@@ -1,6 +1,6 @@
-"""The effects of a transition on one agent's own fields; `kernels.walking` has the same for all agents.
+"""The effects of a transition on an agent's own fields, as `kernels.walking` applies them to columns.
 
-Effects on other agents and on posts are noted (`Events`) for the round's commit.
+Effects on other agents and posts are noted in `Events` for the commit.
 """
 
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ _COLUMNS: Final = (*(f.name for f in fields(Population) if f.name not in ("ids",
 
 
 def read_posts(platform: Platform, row: int, tick: int, most: int) -> Rows:
-    """Let an agent read up to `most` next posts of its feed, and return them. Each is an impression."""
+    """Let an agent read up to `most` posts of its feed, each an impression, and return them."""
     population = platform.population
     first = int(population.n_read[row])
     read = population.feed[row, first : min(first + most, int(population.n_feed[row]))].astype(np.int32)
@@ -33,10 +33,10 @@ def read_posts(platform: Platform, row: int, tick: int, most: int) -> Rows:
 
 
 def pass_posts(platform: Platform, row: int) -> bool:
-    """Let a scrolling agent pass posts below its band, and return whether it meets the next one.
+    """Let a scrolling agent pass posts below its band, and return whether it stops at the next post.
 
-    It passes up to `Platform.glances` posts in a tick, and none that the chart claims. Each is an impression. After
-    passing all of them its patience starts anew.
+    It passes up to `Platform.glances` posts in a tick, each an impression, except those that the chart claims. If it
+    passes all of them, its timeout starts again.
     """
     population = platform.population
     low = float(population.engagement_threshold[row]) - platform.half_band
@@ -64,7 +64,7 @@ def read_next(platform: Platform, row: int) -> None:
 def apply_effects(
     platform: Platform, row: int, trigger: int, source: AgentState, target: AgentState, *, was_open: bool
 ) -> None:
-    """Apply the effects of one agent's transition, after its state has been set.
+    """Apply the effects of an agent's transition, after its state has been set.
 
     `sees_post` reads the next post; entering COMPOSING draws the pending action; entering an engaging state notes the
     engagement; entering IDLE, SCROLLING or RESTING releases the post. A self-transition enters nothing.
@@ -105,9 +105,9 @@ def note_engagement(
 
 @contextmanager
 def rollback_on_error(platform: Platform, row: int) -> Iterator[None]:
-    """If the block raises, restore the agent's own fields, and drop what was noted for the commit meanwhile.
+    """If the block raises, restore the agent's own fields, and drop events noted meanwhile.
 
-    What an action did to other agents, or to objects of your own, stays.
+    Changes to other agents, or to objects of your own, stay.
     """
     population, history, events = platform.population, platform.history, platform.events
     values = [np.array(getattr(population, column)[row]) for column in _COLUMNS]
@@ -120,7 +120,7 @@ def rollback_on_error(platform: Platform, row: int) -> Iterator[None]:
     except BaseException:
         for column, value in zip(_COLUMNS, values, strict=True):
             getattr(population, column)[row] = value
-        if population.names[row] != name:  # a name that is set is stored beside the pool
+        if population.names[row] != name:  # setting an equal name would store it
             population.names[row] = name
         if history.limit(row) != limit:
             history.limits[row] = limit

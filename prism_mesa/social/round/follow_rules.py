@@ -1,19 +1,18 @@
-"""Rules by which agents decide about each other from what they read, in a network that moves.
+"""Rules by which agents follow, unfollow, mute, block and report in a network that moves.
 
-Every post that an agent reads is exposed to these rules, whose draws are keyed by round, reader and root. An agent
-reads a root once a round, so several posts of one author are several draws: one of k succeeds with 1 - (1 - p)**k.
+Each impression draws by these rules, keyed by round, reader and root. A reader meets a root once a round, so k posts of
+one author succeed with 1 - (1 - p)**k.
 
 - follow: the root's author, if the reader does not follow it: `network.rates.follow`, times `network.rates.engaged` if
-  the reader engaged with the post in this round. Such a post came by a reshare, or from outside of the network.
-- unfollow, mute, block: the agent that brought the post into the feed (of a reshare, the one that passed it on), if the
-  post lies below the reader's band and the reader did not engage with it. Only a followed agent is unfollowed, and
-  `network.rates.reciprocal` lowers the chance if it follows back. report: the post, likewise.
-- follow back: an agent with a new follower since the last round draws once (`network.rates.follow_back`).
-- triads: an agent that read something draws a followee, and one of its followees (`network.rates.triad`).
+  the reader engaged with the post in this round.
+- unfollow, mute, block: the author of the post, or of the reshare, if the post lies below the reader's band and the
+  reader did not engage with it. `network.rates.reciprocal` lowers the chance of unfollowing a mutual follow. report:
+  the post, under the same conditions.
+- follow back: an agent draws once for each new follower (`network.rates.follow_back`).
+- triads: an agent that read something draws a followee, and a followee of that one (`network.rates.triad`).
 
-The chance of a follow is lower for an agent that is unlike the reader (`agents.homophily`). Agents that have left, and
-those of whom the reader sees nothing, are left out. Most draws fail: `kernels.network.drawn_below` makes them before
-anything else is looked at.
+`agents.homophily` lowers the chance of following an unlike agent. Absent and hidden agents are left out. Most draws
+fail, so `kernels.network.drawn_below` draws before all other checks.
 """
 
 from dataclasses import dataclass
@@ -37,7 +36,7 @@ ENGAGED, EXPOSURE, FOLLOW_BACK, TRIAD, IGNORED, SCRIPT, TOOL, BLOCKED = range(le
 _BY_RULES: Final = FOLLOW_EVENTS[: REPORT + 1]
 _DRAWN: Final = tuple(1 << event for event in range(len(_BY_RULES)))
 _PART: Final = 1 << 18
-"""Impressions that one thread takes at a time. Results do not depend on it."""
+"""Number of impressions that a thread takes at a time; results do not depend on it."""
 
 
 @dataclass(frozen=True)
@@ -45,11 +44,11 @@ class Decisions:
     """Decisions of agents about others: columns of one length.
 
     Attributes:
-        agent: Who decides.
-        other: The agent it decides about.
-        event: A place in `FOLLOW_EVENTS`.
-        post: The post it decides about, or `NO_POST`.
-        why: The reason: an index into `FOLLOW_REASONS`.
+        agent: The agent that decides.
+        other: The agent that the decision is about.
+        event: Index into `FOLLOW_EVENTS`.
+        post: The post that the decision is about, or `NO_POST`.
+        why: Index into `FOLLOW_REASONS`.
     """
 
     agent: Rows
@@ -87,7 +86,7 @@ def joined(*parts: Decisions) -> Decisions:
 
 
 class Exposures(NamedTuple):
-    """Impressions of a round that were drawn: who read what, and a bit for each event drawn."""
+    """Drawn impressions of a round: reader, post, and a bit for each drawn event."""
 
     agent: Rows
     post: Rows
@@ -99,7 +98,7 @@ class Exposures(NamedTuple):
 
 
 def drawn_exposures(platform: Platform, agent: Int32s, post: Int32s) -> Exposures:
-    """Return the impressions of this round that are drawn; of following as if the reader engaged with all of them."""
+    """Return the impressions with any drawn event; follows are drawn as if the reader had engaged with every post."""
     rates, posts = platform.params.network.rates, platform.posts
     chances = (min(1.0, rates.follow * max(1.0, rates.engaged)), rates.unfollow, rates.mute, rates.block, rates.report)
     bits, post_key, root = np.empty(len(post), np.uint8), posts.key, posts.root[post]
@@ -115,12 +114,9 @@ def drawn_exposures(platform: Platform, agent: Int32s, post: Int32s) -> Exposure
 
 
 def by_rules(platform: Platform, exposures: Exposures, engaged: tuple[Rows, Rows]) -> Decisions:
-    """Return what agents decide in this round by rules, before conflicts are settled.
+    """Return the decisions of this round by rules, before conflicts are settled.
 
-    Args:
-        platform: The platform, whose network is that of the round.
-        exposures: Which impressions were drawn.
-        engaged: Agents, and the posts that they engaged with in this round.
+    `engaged` are agents and the posts that they engaged with in this round.
     """
     root, (agent, post) = platform.posts.root, engaged
     is_exposed = np.zeros(len(platform.population), np.bool_)
@@ -157,13 +153,13 @@ def _dislikes(platform: Platform, exposures: Exposures, has_engaged: Mask) -> li
     ignored &= _are_there(platform, agent, other) & ~platform.relations.hides(agent, other)
     by_event = []
     for event in (UNFOLLOW, MUTE, BLOCK, REPORT):
-        comes = ignored & (drawn & _DRAWN[event] != 0)
-        by_event.append(decisions(agent[comes], other[comes], event, post[comes], IGNORED))
+        is_drawn = ignored & (drawn & _DRAWN[event] != 0)
+        by_event.append(decisions(agent[is_drawn], other[is_drawn], event, post[is_drawn], IGNORED))
     return [_unfollows(platform, by_event[0]), *by_event[1:]]
 
 
 def _unfollows(platform: Platform, drawn: Decisions) -> Decisions:
-    """Return the drawn unfollows that happen: fewer where the other follows back."""
+    """Return the drawn unfollows that happen, fewer for mutual follows."""
     rates, key = platform.params.network.rates, platform.posts.key[platform.posts.root[drawn.post]]
     draw = platform.streams.uniform("unfollow", drawn.agent, round_=platform.round, index=key)
     is_mutual = platform.network.holds(drawn.other, drawn.agent)
@@ -185,9 +181,9 @@ def _triads(platform: Platform) -> Decisions:
     agent = np.flatnonzero(streams.happens("triad", chance, round_=now))
     other = agent
     for step in range(2):
-        many = network.indptr[other + 1] - network.indptr[other]
-        agent, other, many = agent[many > 0], other[many > 0], many[many > 0]
-        place = streams.integers("triad step", agent, many, round_=now, index=step)
+        degree = network.indptr[other + 1] - network.indptr[other]
+        agent, other, degree = agent[degree > 0], other[degree > 0], degree[degree > 0]
+        place = streams.integers("triad step", agent, degree, round_=now, index=step)
         other = network.indices[network.indptr[other] + place].astype(np.int64)
     follows = streams.uniform("triad", agent, round_=now) < chance[agent] * _liking(platform, agent, other)
     follows &= _may_follow(platform, agent, other)

@@ -1,14 +1,13 @@
-"""Follows that begin and end, mutes, blocks and reports: noting them in a round, settling conflicts, and their effects.
+"""Note follows, mutes, blocks and reports in a round, settle conflicts, and apply them.
 
-What is noted in a round counts when the round is committed, and holds from the next round on; what a script notes
-between two rounds holds from the one that opens then. Conflicts are settled as follows:
+Decisions of a round are committed with it and take effect in the next round; those of a script between two rounds, in
+the round that opens next. Conflicts are settled as follows:
 
-1. A block by one of two agents ends all follows between them, and none begins. Each follow that ends has a row too.
-2. What a script or a tool decides about a pair counts, and rules decide nothing about that pair then. A script's last
-   word on following counts; to follow and to unfollow in one round is to do neither, and so for mutes and blocks.
-3. Of what rules decide about a pair the strongest counts: block, mute, unfollow, follow. Reports go beside them.
+1. A block ends all follows between two agents, each with a row of its own, and prevents new ones.
+2. A decision by a script or tool overrides rules about the same pair. Two opposite decisions in a round cancel.
+3. Of decisions by rules about a pair the strongest counts: block, mute, unfollow, follow. Reports are independent.
 
-After an unmute or unblock, feeds show what the other writes from that round on; what it wrote before stays as if read.
+After an unmute or unblock, feeds show later posts of the other; its earlier posts count as read.
 """
 
 from typing import Final
@@ -19,32 +18,20 @@ import pandas as pd
 from prism_mesa.domain import FOLLOW_EVENTS, FOLLOW_REASONS
 from prism_mesa.errors import AgentError
 from prism_mesa.social.platform import Platform
-from prism_mesa.social.round.follow_rules import (
-    BLOCK,
-    BLOCKED,
-    FOLLOW,
-    MUTE,
-    NO_DECISIONS,
-    REPORT,
-    UNBLOCK,
-    UNFOLLOW,
-    UNMUTE,
-    Decisions,
-    decisions,
-    joined,
-)
+from prism_mesa.social.round import follow_rules as rules
+from prism_mesa.social.round.follow_rules import NO_DECISIONS, Decisions, decisions, joined
 from prism_mesa.social.state.population import NO_POST, WAITS, Rows
 from prism_mesa.social.state.relations import NO_KEYS, Keys, among, distinct, first_of_each, pair_keys, split_keys
 
-_OPPOSITE: Final = {FOLLOW: UNFOLLOW, MUTE: UNMUTE, BLOCK: UNBLOCK}
+_OPPOSITE: Final = {rules.FOLLOW: rules.UNFOLLOW, rules.MUTE: rules.UNMUTE, rules.BLOCK: rules.UNBLOCK}
 _OPPOSITE.update({taken_back: event for event, taken_back in _OPPOSITE.items()})
 
 
 def other_row(platform: Platform, row: int, other: int, where: str) -> int:
-    """Return the row of another agent about whom an agent decides.
+    """Return the row of the other agent of a decision.
 
     Raises:
-        AgentError: If there is no such row, one of the two has left, or they are the same; it begins with `where`.
+        AgentError: If there is no such row, one of the two is absent, or they are the same.
     """
     n, present = len(platform.population), platform.population.present
     if not 0 <= other < n:
@@ -58,7 +45,7 @@ def other_row(platform: Platform, row: int, other: int, where: str) -> int:
 
 
 def absence(platform: Platform, row: int) -> str:
-    """Return why an agent is not there, for errors."""
+    """Return why an agent is absent, for errors."""
     people = platform.population
     waits = not people.present[row] and people.membership[row] == WAITS
     return "has not joined yet" if waits else "has left"
@@ -68,29 +55,29 @@ def note_decision(platform: Platform, row: int, other: int, event: int, why: int
     """Note an agent's decision about another agent or a post, and return whether it is new.
 
     Raises:
-        AgentError: If it would follow an agent and one of the two has blocked the other.
+        AgentError: For a follow where one of the two has blocked the other.
     """
     noted, relations = platform.events.decided, platform.relations
-    if event == REPORT:
+    if event == rules.REPORT:
         root = int(platform.posts.root[post])
-        is_new = (row, root, REPORT) not in noted and not among(relations.reported, _key(row, root))[0]
+        is_new = (row, root, rules.REPORT) not in noted and not among(relations.reported, _key(row, root))[0]
         if is_new:
-            noted[row, root, REPORT] = (post, why)
+            noted[row, root, rules.REPORT] = (post, why)
         return is_new
-    if event in (FOLLOW, UNFOLLOW):
+    if event in (rules.FOLLOW, rules.UNFOLLOW):
         return _note_following(platform, row, other, event, why)
-    known = relations.muted if event in (MUTE, UNMUTE) else relations.blocked
+    known = relations.muted if event in (rules.MUTE, rules.UNMUTE) else relations.blocked
     is_so = bool(among(known, _key(row, other))[0])
-    return _note_or_take_back(platform, row, other, event, why, is_so == (event in (MUTE, BLOCK)))
+    return _note_or_take_back(platform, row, other, event, why, is_so == (event in (rules.MUTE, rules.BLOCK)))
 
 
 def _note_following(platform: Platform, row: int, other: int, event: int, why: int) -> bool:
     noted = platform.events.decided
-    apart = (row, other, BLOCK) in noted or platform.relations.are_apart(np.array([row]), np.array([other]))[0]
-    if apart and event == FOLLOW:
+    apart = (row, other, rules.BLOCK) in noted or platform.relations.are_apart(np.array([row]), np.array([other]))[0]
+    if apart and event == rules.FOLLOW:
         raise AgentError(f"agent {row} cannot follow agent {other}: one of the two has blocked the other")
     follows = bool(platform.network.holds(np.array([row]), np.array([other]))[0])
-    return not apart and _note_or_take_back(platform, row, other, event, why, follows == (event == FOLLOW))
+    return not apart and _note_or_take_back(platform, row, other, event, why, follows == (event == rules.FOLLOW))
 
 
 def _note_or_take_back(platform: Platform, row: int, other: int, event: int, why: int, is_so: bool) -> bool:
@@ -109,28 +96,28 @@ def _key(agent: int, other: int) -> Keys:
 
 
 def noted_decisions(platform: Platform) -> Decisions:
-    """Return what scripts and tools have noted since the last commit about agents that are still there; forget it."""
+    """Return and remove the decisions by scripts and tools about agents that are still present."""
     noted, platform.events.decided = platform.events.decided, {}
     agent, other, event = np.array(list(noted), np.int64).reshape(-1, 3).T
     post, why = np.array(list(noted.values()), np.int64).reshape(-1, 2).T
     other = other.copy()
-    is_report = event == REPORT
+    is_report = event == rules.REPORT
     other[is_report] = platform.posts.author[post[is_report]]
     present = platform.population.present
     return Decisions(agent, other, event, post, why).where(present[agent] & present[other])
 
 
 def settle(platform: Platform, noted: Decisions, ruled: Decisions) -> Decisions:
-    """Return the decisions that count, by agent, other, event and post."""
+    """Return the decisions that count, sorted by agent, other, event and post."""
     settled = joined(noted, _strongest(platform, noted, ruled))
-    blocks = settled.where(settled.event == BLOCK)
+    blocks = settled.where(settled.event == rules.BLOCK)
     if len(blocks):
         apart = distinct(np.append(blocks.pairs, pair_keys(blocks.other, blocks.agent)))
-        is_follow = (settled.event == FOLLOW) | (settled.event == UNFOLLOW)
+        is_follow = (settled.event == rules.FOLLOW) | (settled.event == rules.UNFOLLOW)
         settled = settled.where(~(is_follow & among(apart, settled.pairs)))
         agent, other = split_keys(apart)
         ends = platform.network.holds(agent, other)
-        settled = joined(settled, decisions(agent[ends], other[ends], UNFOLLOW, NO_POST, BLOCKED))
+        settled = joined(settled, decisions(agent[ends], other[ends], rules.UNFOLLOW, NO_POST, rules.BLOCKED))
     return settled.where(_in_order(settled.pairs, settled.event << 32 | settled.post + 1))
 
 
@@ -138,21 +125,21 @@ def _strongest(platform: Platform, noted: Decisions, ruled: Decisions) -> Decisi
     """Return the rules' strongest decision about each pair without a noted one, and new reports."""
     if not len(ruled):
         return ruled
-    is_report = ruled.event == REPORT
-    decided = np.sort(noted.pairs[noted.event != REPORT])
+    is_report = ruled.event == rules.REPORT
+    decided = np.sort(noted.pairs[noted.event != rules.REPORT])
     pairs = ruled.where(~is_report & ~among(decided, ruled.pairs))
-    pairs = pairs.where(_in_order(pairs.pairs, (BLOCK - pairs.event) << 40 | pairs.why << 32 | pairs.post + 1))
+    pairs = pairs.where(_in_order(pairs.pairs, (rules.BLOCK - pairs.event) << 40 | pairs.why << 32 | pairs.post + 1))
     pairs = pairs.where(first_of_each(pairs.pairs))
     reports = ruled.where(is_report)
     reports = reports.where(_in_order(_reported(platform, reports), reports.post))
     roots = _reported(platform, reports)
-    also = np.sort(_reported(platform, noted.where(noted.event == REPORT)))
+    also = np.sort(_reported(platform, noted.where(noted.event == rules.REPORT)))
     is_new = first_of_each(roots) & ~among(also, roots) & ~among(platform.relations.reported, roots)
     return joined(pairs, reports.where(is_new))
 
 
 def _in_order(keys: Keys, then: Rows) -> Rows:
-    """Return the order by `keys`, most of which differ, and then by `then`."""
+    """Return the order by `keys`, mostly distinct, and then by `then`."""
     order = np.argsort(keys)
     same = np.diff(keys[order]) == 0
     if same.any():
@@ -167,36 +154,30 @@ def _reported(platform: Platform, reports: Decisions) -> Keys:
 
 
 def apply_decisions(platform: Platform, decided: Decisions, round_: int) -> Keys:
-    """Apply and record decisions, and return the pairs that see nothing of each other from now on.
-
-    Args:
-        platform: The platform.
-        decided: The decisions that count (`settle`).
-        round_: The round of the decisions; -1 for before the first.
-    """
+    """Apply and record the decisions of round `round_` (-1: before the first), and return newly hidden pairs."""
     _record(platform, decided, round_)
     if not len(decided):
         return NO_KEYS
     platform.depths.forget(np.append(decided.agent, decided.other))  # a block works in both directions
     relations = platform.relations
     pairs = {event: decided.pairs[decided.event == event] for event in range(len(FOLLOW_EVENTS))}
-    reported = distinct(_reported(platform, decided.where(decided.event == REPORT)))
+    reported = distinct(_reported(platform, decided.where(decided.event == rules.REPORT)))
     relations.counts.update(
         {FOLLOW_EVENTS[event]: n for event, n in enumerate(np.bincount(decided.event).tolist()) if n}
     )
-    relations.forget(muted=pairs[UNMUTE], blocked=pairs[UNBLOCK])
-    hidden = relations.note(muted=pairs[MUTE], blocked=pairs[BLOCK], reported=reported)
-    if len(pairs[FOLLOW]) or len(pairs[UNFOLLOW]):
-        platform.network = platform.network.changed(pairs[FOLLOW], pairs[UNFOLLOW])
+    relations.forget(muted=pairs[rules.UNMUTE], blocked=pairs[rules.UNBLOCK])
+    hidden = relations.note(muted=pairs[rules.MUTE], blocked=pairs[rules.BLOCK], reported=reported)
+    if len(pairs[rules.FOLLOW]) or len(pairs[rules.UNFOLLOW]):
+        platform.network = platform.network.changed(pairs[rules.FOLLOW], pairs[rules.UNFOLLOW])
     if platform.params.network.dynamics == "live":
-        relations.new_follows = distinct(np.append(relations.new_follows, pairs[FOLLOW]))
+        relations.new_follows = distinct(np.append(relations.new_follows, pairs[rules.FOLLOW]))
     return hidden
 
 
 def hidden_roots(platform: Platform, hidden: Keys, first: int) -> tuple[Rows, Rows]:
-    """Return agents, and the roots of the posts from `first` on by others that are hidden from them.
+    """Return agents, and roots of posts from `first` on by others hidden from them; feeds show no copy of these.
 
-    Feeds show no copy of these. `hidden` are pairs of an agent and another one, as numbers.
+    `hidden` are pairs as numbers (`pair_keys`).
     """
     agent, other = split_keys(hidden)
     is_hidden = np.zeros(len(platform.population), np.bool_)
@@ -207,26 +188,25 @@ def hidden_roots(platform: Platform, hidden: Keys, first: int) -> tuple[Rows, Ro
     order = np.argsort(author, kind="stable")
     roots, author = roots[order], author[order]
     begin, end = (np.searchsorted(author, other, side) for side in ("left", "right"))
-    many = end - begin
-    which = np.repeat(begin - np.append(0, np.cumsum(many)[:-1]), many) + np.arange(int(many.sum()))
-    return np.repeat(agent, many), roots[which]
+    lengths = end - begin
+    which = np.repeat(begin - np.append(0, np.cumsum(lengths)[:-1]), lengths) + np.arange(int(lengths.sum()))
+    return np.repeat(agent, lengths), roots[which]
 
 
 def open_follows(platform: Platform) -> None:
-    """Apply what was decided since the last commit to the round that opens."""
+    """Apply the decisions since the last commit to the round that opens."""
     if platform.events.decided:
-        hidden = apply_decisions(
-            platform, settle(platform, noted_decisions(platform), NO_DECISIONS), platform.round - 1
-        )
+        decided = settle(platform, noted_decisions(platform), NO_DECISIONS)
+        hidden = apply_decisions(platform, decided, platform.round - 1)
         if len(hidden):
             first = platform.posts.first_visible(platform.round, platform.params.feed.window)
             platform.exposure.add(*hidden_roots(platform, hidden, first))
 
 
 def commit_follows(platform: Platform, ruled: Decisions) -> tuple[Rows, Rows]:
-    """Apply what was decided in this round to the next ones; return agents, and roots that count as read.
+    """Apply the decisions of this round, and return agents and roots that count as read.
 
-    These roots are by others that are hidden from the agents, written in this round, or earlier by newly hidden ones.
+    The authors of these roots are hidden from the agents; roots of earlier rounds are by newly hidden authors.
     """
     new, relations = NO_KEYS, platform.relations
     if platform.params.network.dynamics == "live" or platform.events.decided:

@@ -1,9 +1,7 @@
-"""Move stances when a round is committed, by what agents read or engaged with.
+"""Move stances when a round is committed, by the posts that agents read or engaged with.
 
-Each reader takes its posts in the order of reading, and each post moves it from where the last one left it. A post
-stands for an attribute given to it when it was written, or for what its author holds before anybody moves. So readers
-do not depend on each other, and two who read each other in a round move as a pair does that meets. Posts written in the
-round are by authors who have not moved yet.
+A reader takes its posts in the order of reading, and each post moves its current stance. The stance of a post is an
+attribute of the post, or the stance of its author before the commit. So readers do not depend on each other.
 """
 
 from typing import Any, Final
@@ -25,11 +23,11 @@ from prism_mesa.social.state.relations import first_of_each, pair_keys
 from prism_mesa.social.world.attributes import Columns
 
 PART: Final = 1 << 18
-"""Posts, or a few more, that one thread takes at a time. Results do not depend on it."""
+"""Approximate number of posts that a thread takes at a time; results do not depend on it."""
 
 
 def open_opinions(platform: Platform) -> None:
-    """Record what agents hold before the first round."""
+    """Record stances before the first round."""
     if platform.params.opinions.of is not None and platform.round == 0:
         spread = _spread(platform)
         platform.opinions.first = np.array(list(spread.numbers.values()))
@@ -37,9 +35,9 @@ def open_opinions(platform: Platform) -> None:
 
 
 def moved_stances(platform: Platform, engagements: Engagements) -> Floats | None:
-    """Return what all agents hold after this round; None if opinions do not move.
+    """Return the stances of all agents after this round; None if opinions do not move.
 
-    An agent that engages with a post in several ways is moved by it once.
+    A post moves an agent once, even after several engagements.
     """
     params = platform.params.opinions
     if params.of is None:
@@ -69,7 +67,7 @@ def moved_stances(platform: Platform, engagements: Engagements) -> Floats | None
 
 
 def commit_opinions(platform: Platform, stances: Floats | None) -> None:
-    """Set what agents hold after this round, and record its spread."""
+    """Set the stances after this round, and record their spread."""
     if stances is None:
         return
     place, _ = platform.attributes.known.of_agents(str(platform.params.opinions.of))
@@ -94,7 +92,7 @@ def _move(
     after: Floats,
     course: Floats,
 ) -> None:
-    """Move stances by one of PRISM's rules; `course` gets what the reader holds after each post."""
+    """Move stances by one of PRISM's rules; `course` gets the reader's stance after each post."""
     params, posts = platform.params.opinions, platform.posts
     repels = params.rule == "assimilation_repulsion"
     limit = (params.repulsion if repels else params.confidence) * (attribute.high - attribute.low)
@@ -106,8 +104,8 @@ def _move(
         return int(drawn_on), int(pushed_away)
 
     # parts end between agents
-    ends_of_parts = [int(np.searchsorted(agent, agent[part.stop - 1], "right")) for part in blocks(len(agent), PART)]
-    parts = [slice(*pair) for pair in zip([0, *ends_of_parts], ends_of_parts, strict=False) if pair[0] < pair[1]]
+    stops = [int(np.searchsorted(agent, agent[part.stop - 1], "right")) for part in blocks(len(agent), PART)]
+    parts = [slice(first, stop) for first, stop in zip([0, *stops], stops, strict=False) if first < stop]
     for drawn_on, pushed_away in in_threads(move_part, parts, platform.params.threads):
         platform.counts["drawn_on"] += drawn_on
         platform.counts["pushed_away"] += pushed_away
@@ -123,7 +121,7 @@ def _move_by_user_rule(
     after: Floats,
     course: Floats,
 ) -> None:
-    """Move stances by a rule of your own: by the first post of each agent, then by the second, ..."""
+    """Move stances by a rule of your own: by the first post of each agent, then the second, ..."""
     posts = platform.posts
     others = np.flatnonzero(posts.author[posts.root[post]] != agent)
     agent, post = agent[others], post[others]
@@ -179,16 +177,16 @@ def _record(platform: Platform, round_: int, spread: Spread, counts: dict[str, i
 def _record_influences(platform: Platform, agent: Rows, post: Rows, before: Floats, course: Floats) -> None:
     """Record rows of the table `influences`, of agents whose impressions are recorded.
 
-    `course` has what the reader held after each post, NaN where it wrote the post itself.
+    `course` has the reader's stance after each post, NaN for its own posts.
     """
     mask = platform.recorded["impressions"]
     read = ~np.isnan(course) if mask is None else ~np.isnan(course) & mask[agent]
     agent, post, course = agent[read], post[read], course[read]
-    held = np.roll(course, 1)
+    previous = np.roll(course, 1)
     first = first_of_each(agent)
-    held[first] = before[agent[first]]
-    moved = held != course
+    previous[first] = before[agent[first]]
+    moved = previous != course
     if platform.recorder is not None:
         columns = {"round": np.full(int(moved.sum()), platform.round, np.int32)}
-        columns |= {"agent": agent[moved], "post": post[moved], "before": held[moved], "after": course[moved]}
+        columns |= {"agent": agent[moved], "post": post[moved], "before": previous[moved], "after": course[moved]}
         platform.recorder.write("influences", columns)

@@ -1,8 +1,8 @@
-"""Which agents are there in a round, which come online, and for how long.
+"""The agents present in a round, and which of them come online, and for how long.
 
-Agents come and go as a round opens (`agents.churn`): waiting agents join, members leave, and agents that left come
-back, each by one keyed draw a round; in round 0 none does. The drawn follows between an agent that joins and all that
-have joined begin with it. An agent that leaves takes nothing along: posts, follows, mutes and blocks stay.
+When a round opens, except round 0, waiting agents join, members leave, and agents that left come back, each by one
+keyed draw (`agents.churn`). The drawn follows between an agent that joins and those that have joined begin then. Posts,
+follows, mutes and blocks of an agent that leaves stay.
 """
 
 from datetime import UTC, datetime
@@ -28,15 +28,15 @@ JOIN, LEAVE, BACK, REMOVED = range(len(CHURN_EVENTS))
 
 
 def apply_churn(platform: Platform) -> None:
-    """Let agents come and go as this round opens, and note those removed or made since the last round."""
+    """Let agents join and leave as this round opens, and note those removed or added since the last round."""
     people, churns = platform.population, platform.configured.has_churn
     if not churns and bool((people.present == (people.membership == MEMBER)).all()):
         _count(platform, {})
         return
-    there, was = people.present.copy(), people.membership.copy()
+    was_present, past = people.present.copy(), people.membership.copy()
     turns = platform.streams.happens("churn", chances_of_turning(platform), round_=platform.round)
-    comes, leaves, removed = turns & ~there, turns & there, ~there & (was == MEMBER)
-    joins = (comes | there) & (was == WAITS)  # an agent that is there already was made by a script
+    comes, leaves, removed = turns & ~was_present, turns & was_present, ~was_present & (past == MEMBER)
+    joins = (comes | was_present) & (past == WAITS)  # a script has added those that are present
     people.present[comes], people.present[leaves] = True, False
     people.membership[comes | joins], people.membership[leaves], people.membership[removed] = MEMBER, AWAY, GONE
     people.state[leaves], people.state[comes] = IDLE.code, platform.chart.initial.code
@@ -60,14 +60,14 @@ def chances_of_turning(platform: Platform) -> Floats:
 def _begin_follows(platform: Platform, joins: Mask) -> None:
     if not joins.any():
         return
-    here = platform.population.has_joined
-    platform.network, begun = platform.network.with_comers(platform.drawn_network, here, joins)
+    joined = platform.population.has_joined
+    platform.network, begun = platform.network.with_comers(platform.drawn_network, joined, joins)
     if platform.params.network.dynamics == "live":
         platform.relations.new_follows = distinct(np.append(platform.relations.new_follows, begun))
 
 
 def _note(platform: Platform, events: tuple[Mask, ...]) -> None:
-    """Count who is there and who has come or gone, and record rows of the table `churn`."""
+    """Count present agents and those that have joined or left, and record the table `churn`."""
     event = np.full(len(platform.population), -1, np.int8)
     for code, which in enumerate(events):
         event[which] = code
@@ -90,7 +90,7 @@ def _count(platform: Platform, events: dict[str, int]) -> None:
 
 
 def comes_online(platform: Platform) -> npt.NDArray[np.bool_]:
-    """Return whether each agent comes online in this round, which present and idle agents can."""
+    """Return whether each agent would come online in this round if it is present and idle."""
     params, chances = platform.params.agents, chances_online(platform)
     if not params.persistence:
         return platform.streams.happens("online", chances, round_=platform.round)
@@ -98,10 +98,10 @@ def comes_online(platform: Platform) -> npt.NDArray[np.bool_]:
 
 
 def draws_of_coming(platform: Platform, rows: Rows) -> Floats:
-    """Return the draws of some agents in this round: an agent that draws less than its chance comes online.
+    """Return the draws of agents in this round; an agent comes online if its draw is below its chance.
 
-    With the probability `agents.persistence` an agent keeps its draw of the last round. So it tends to do as in the
-    last round, while its probability in each single round stays the same.
+    With probability `agents.persistence` an agent keeps its draw of the last round. So it tends to repeat itself, while
+    its probability in each single round stays the same.
     """
     lasting = platform.params.agents.persistence
     since = platform.streams.last_redraw_round("online lasts", rows, round_=platform.round, lasting=lasting)
@@ -120,7 +120,7 @@ def chances_online(platform: Platform) -> Floats:
 
 
 def local_hours(platform: Platform, round_: int) -> Floats:
-    """Return the hour, 0 to 24, by each agent's own clock as a round opens."""
+    """Return the local hour of each agent, 0 to 24, as a round opens."""
     zone, n = platform.params.agents.time_zone, len(platform.population)
     opens = np.full(n, _opens(platform.params.clock, round_))
     if zone is None:
@@ -130,7 +130,7 @@ def local_hours(platform: Platform, round_: int) -> Floats:
 
 
 def _weights_of_own_hours(platform: Platform, hours: tuple[float, ...]) -> Floats:
-    """Return the mean weight of a round's time by each agent's clock and habits; the mean over a day is 1."""
+    """Return the mean weight of a round's time by each agent's clock and habits, with a mean of 1 over a day."""
     habits, opens = (platform.streams, platform.params.agents.rhythm), local_hours(platform, platform.round)
     length, mean = platform.params.clock.round_minutes / 60, _mean_weights(*habits, hours, len(opens))
     days, rest = divmod(length, 24)
@@ -153,10 +153,7 @@ def _own_weights(streams: Streams, sigma: float, hours: tuple[float, ...], hour:
 
 
 def weight_of_hours(weights: tuple[float, ...], clock: ClockParams, round_: int) -> float:
-    """Return the mean weight of a round's time, where the mean over a day is 1.
-
-    `weights` are those of the 24 hours of the day in UTC.
-    """
+    """Return the mean weight of a round's time, with a mean of 1 over a day; `weights` are of the 24 hours in UTC."""
     opens, length = _opens(clock, round_), clock.round_minutes / 60
     sums = np.append(0.0, np.cumsum(weights))  # up to each full hour
     mean = sums[-1] / 24
@@ -176,10 +173,10 @@ def _opens(clock: ClockParams, round_: int) -> float:
 
 
 def session_lengths(platform: Platform, readers: Rows) -> npt.NDArray[np.int32]:
-    """Return the most posts that each reader views in this round's session.
+    """Return the number of posts after which each reader ends this round's session.
 
-    They are 1 plus the whole part of a lognormal number of mean `agents.session`. It is rounded to float32, since the
-    last digits of exp differ between machines.
+    It is 1 plus the whole part of a lognormal number of mean `agents.session`, rounded to float32, since the last
+    digits of exp differ between machines.
     """
     params, size = platform.params.agents, platform.population.feed.shape[1]
     if params.session is None:

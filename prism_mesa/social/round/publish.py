@@ -1,4 +1,4 @@
-"""The first and the fifth step of a round: publish posts, and commit the round's events."""
+"""The first and fifth steps of a round: publish posts, and commit the round's events."""
 
 from functools import lru_cache, partial
 from typing import Final
@@ -28,7 +28,7 @@ from prism_mesa.streams import Streams
 
 N_TEXTS_CONSIDERED: Final = 4
 _MANY: Final = 1 << 15
-"""Agents from which on threads share the steps of a commit."""
+"""Number of agents from which on threads share the steps of a commit."""
 _KIND_OF_ACTION: Final[npt.NDArray[np.int64]] = np.array(
     [{"reply": REPLY, "reshare": RESHARE}.get(action, POST) for action in ACTIONS]
 )
@@ -37,10 +37,8 @@ _KIND_OF_ACTION: Final[npt.NDArray[np.int64]] = np.array(
 def publish(platform: Platform, comes: npt.NDArray[np.bool_]) -> None:
     """Add the agents' own posts and the posts scheduled for this round.
 
-    `comes` says for each row whether its agent comes online, which matters if `agents.posting` is `online`.
-
-    Agents' own posts get their ids in a keyed order: the newest post comes first in a feed, and no agent should always
-    be the newest. Scheduled posts lie among them in the order of their file.
+    `comes` tells which agents come online, for `agents.posting=online`. Posts get their ids in a keyed order, so that
+    no agent always has the newest post; scheduled posts among them keep their order.
     """
     population, posts, now = platform.population, platform.posts, platform.round
     platform.first_of_round = len(posts)
@@ -55,7 +53,7 @@ def publish(platform: Platform, comes: npt.NDArray[np.bool_]) -> None:
     author = np.concatenate([writers, author[is_here]])
     drawn = _nearest_texts(platform, writers)
     key = platform.streams.bits("post", author, round_=now, index=np.concatenate([drawn, text[is_here]]))
-    text = np.concatenate([own_posts(platform, writers, drawn), text[is_here]])  # keys do not depend on what is written
+    text = np.concatenate([own_posts(platform, writers, drawn), text[is_here]])  # keys depend on drawn texts only
     wording = np.pad(posts.new_wordings(text[:n]), (0, len(text) - n))
     rank = key
     if len(author) > n:
@@ -68,7 +66,7 @@ def publish(platform: Platform, comes: npt.NDArray[np.bool_]) -> None:
 
 
 def _nearest_texts(platform: Platform, authors: Rows) -> Int32:
-    """Return the text that each author posts: of some that circulate, the nearest to its interests."""
+    """Return the text that each author posts: of some drawn circulating texts, the nearest to its interests."""
     key = platform.streams.key("text", platform.round, 0)
     current, interests = circulating(platform).astype(np.int32), platform.population.interests
     writers, texts = authors.astype(np.int32), np.empty(len(authors), np.int32)
@@ -83,7 +81,7 @@ def _nearest_texts(platform: Platform, authors: Rows) -> Int32:
 def circulating(platform: Platform) -> npt.NDArray[np.int64]:
     """Return the texts of the corpus that circulate in this round.
 
-    All texts stand in a drawn order, over which a window moves by one text a round, in a circle.
+    A window moves around the texts, in a drawn order, by one text a round.
     """
     texts = len(platform.posts.corpus.texts)
     places = platform.round + np.arange(min(platform.params.posts.circulating, texts))
@@ -96,18 +94,18 @@ def _drawn_order(streams: Streams, texts: int) -> npt.NDArray[np.int64]:
 
 
 def commit(platform: Platform) -> None:
-    """Apply the round's events to counters, cascades, follows and opinions; their order does not matter.
+    """Apply the round's events to counters, cascades, follows and opinions, independently of their order.
 
-    Replies and reshares become posts, which appear in the next round.
+    Replies and reshares become posts that appear in the next round.
     """
     platform.depths.note_read(platform.population, platform.posts, platform.round)
     threads = platform.params.threads if len(platform.population) >= _MANY else 1
-    # counters stay where they are while posts are added
+    # counters must not move while posts are added
     fills = platform.posts.make_room(platform.events.n_engaged + len(platform.events.written))
     steps = partial(_count_impressions, platform), partial(commit_engagements, platform)
     *_, read, engagements = side_by_side([*fills, *steps], threads)
     _, agent, post, action = engagements
-    record_impressions(platform, platform.events.impressions)  # recorders may belong to this thread
+    record_impressions(platform, platform.events.impressions)  # in this thread, to which a recorder may belong
     record_views(platform, [part.roots for part in read])
     decided = NO_DECISIONS
     if platform.params.network.dynamics == "live":
@@ -144,7 +142,7 @@ def _count(platform: Platform, visible: slice, post: Int32, action: Int32) -> No
 
 
 def _spread_and_remember(platform: Platform, read: list[Pairs], decided: Decisions, *engagements: Int32) -> None:
-    """Do the steps of a commit that do not read the counters of engagements."""
+    """Take the steps of a commit that do not read the counters of engagements."""
     _, agent, post, _ = engagements
     _spread(platform, *engagements)
     _publish_written(platform)
@@ -167,15 +165,13 @@ def _spread(platform: Platform, tick: Int32, agent: Int32, post: Int32, action: 
 
 
 def _publish_written(platform: Platform) -> None:
-    """Add what agents have written in scripts and by tools as posts of the next round.
+    """Add the posts that agents wrote by scripts and tools to the next round.
 
-    A draw about a post depends on its author and on its place among the author's posts, not on what others wrote.
+    Draws about a post depend on its author and its place among the author's posts alone.
     """
     if not platform.events.written:
         return
-    written = sorted(
-        platform.events.written, key=lambda entry: entry[0]
-    )  # stable sort: each agent's posts stay in order
+    written = sorted(platform.events.written, key=lambda entry: entry[0])  # stable: keeps each agent's order
     author = np.array([row for row, _ in written])
     text_id = platform.posts.add_texts([text for _, text in written])
     place = np.arange(len(author)) - np.searchsorted(author, author)
@@ -184,10 +180,10 @@ def _publish_written(platform: Platform) -> None:
 
 
 def _remember(platform: Platform, read: list[Pairs], engaged: tuple[Int32, ...], agents: Rows, roots: Rows) -> None:
-    """Note which roots agents have read or written, and forget roots that feeds can no longer show.
+    """Note the roots that agents have read or written, and forget roots that feeds can no longer show.
 
-    `agents` and `roots` are pairs that feeds are never to show. With `feed.repeats` only roots that an agent has
-    engaged with count as read.
+    `agents` and `roots` are pairs that feeds must not show. With `feed.repeats` an agent has read only the roots that
+    it has engaged with.
     """
     posts, first, threads = platform.posts, platform.first_of_round, platform.params.threads
     written = first + np.flatnonzero(posts.root[first:] == np.arange(first, len(posts), dtype=np.int32))

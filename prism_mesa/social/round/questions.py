@@ -1,4 +1,4 @@
-"""Open choices as questions to the LLM, one for each agent, and how near posts are to the interests that they show."""
+"""Questions to the LLM about open choices, and the nearness of posts to the interests that they name."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -32,7 +32,7 @@ def questions(
     kinds = _kinds(platform, rows)
     states = [STATES[code] for code in platform.population.state[rows].tolist()]
     views: list[Post | None] = list(map(posts.row, range(len(rows))))
-    if kinds is not None:  # kinds are asked about a text itself, in the words of the corpus
+    if kinds is not None:  # archetypes are asked about the original text
         texts, text_id = platform.posts.texts, platform.posts.text_id
         views = [view and replace(view, text=texts[text_id[view.post_id]]) for view in views]
     columns = (
@@ -48,14 +48,14 @@ def questions(
 
 
 def as_archetype(question: Question, agents: AgentColumns) -> Question:
-    """Return a question of one agent (`agents` of length 1) as its kind asks it, if kinds are asked."""
+    """Return the question of a single agent as its archetype asks it, if there are archetypes."""
     platform, kinds = agents.platform, _kinds(agents.platform, agents.rows)
     if kinds is None:
         return replace(question, match=_question_match(platform, question))
     [persona] = _personas(agents, kinds)
     numbers = {name: getattr(question.persona, name) for name in ("traits", "propensities", "low", "high")}
     posts, post = platform.posts, question.post
-    if post is not None and 0 <= post.post_id < len(posts):  # kinds are asked about a text once, whatever its wording
+    if post is not None and 0 <= post.post_id < len(posts):  # one question per text, whatever its wording
         [shown], text = posts.shown([post.post_id]), posts.texts[posts.text_id[post.post_id]]
         post = replace(post, text=post.text.replace(shown, text))
     question = replace(question, persona=replace(persona, **numbers), history=(), post=post)
@@ -90,7 +90,7 @@ def _personas(agents: AgentColumns, kinds: list[int] | None) -> list[Persona]:
 
 
 def personalities(platform: Platform, rows: Rows) -> list[str]:
-    """Return how prompts describe agents: their personality, and the attributes that prompts show."""
+    """Return the description of agents in prompts: personality, and the attributes that prompts mention."""
     people = platform.population
     declared = prompt_texts(platform.attributes.known.agents, people.attributes[rows])
     return [
@@ -122,14 +122,14 @@ def prompt_matches(platform: Platform, rows: Rows, posts: Rows) -> npt.NDArray[n
     if archetypes is None:
         return _cosines(platform, platform.topics.nearest_names(people.interests[rows]), posts)
     place = {name: i for i, name in enumerate(names)}
-    most = max(map(len, archetypes.interests), default=0)
-    padded = [[place[word] for word in words] + [-1] * (most - len(words)) for words in archetypes.interests]
-    table = np.array(padded, np.int16).reshape(len(archetypes.interests), most)
+    width = max(map(len, archetypes.interests), default=0)
+    padded = [[place[word] for word in words] + [-1] * (width - len(words)) for words in archetypes.interests]
+    table = np.array(padded, np.int16).reshape(len(archetypes.interests), width)
     return _cosines(platform, table[archetypes.of(people, rows)], posts)
 
 
 def _question_match(platform: Platform, question: Question) -> float:
-    """Return the same for the words in a question."""
+    """Return the cosine of a question's post and the nearest of the interests in the question."""
     if question.post is None or not 0 <= question.post.post_id < len(platform.posts):
         return 0.0
     place = {name: i for i, name in enumerate(platform.topics.names)}
@@ -138,9 +138,9 @@ def _question_match(platform: Platform, question: Question) -> float:
 
 
 def _cosines(platform: Platform, names: npt.NDArray[np.int16], posts: Rows) -> npt.NDArray[np.float64]:
-    cosines, there = np.zeros(len(posts)), np.flatnonzero((posts != NO_POST) & (names >= 0).any(axis=1))
-    vectors, names = platform.posts.vectors(posts[there]).astype(np.int32), names[there]
+    cosines, with_post = np.zeros(len(posts)), np.flatnonzero((posts != NO_POST) & (names >= 0).any(axis=1))
+    vectors, names = platform.posts.vectors(posts[with_post]).astype(np.int32), names[with_post]
     products = np.einsum("nkd,nd->nk", platform.topics.name_vectors[names].astype(np.int32), vectors)
     products[names < 0] = -(UNIT**2)
-    cosines[there] = products.max(axis=1, initial=-(UNIT**2)) / float(UNIT**2)
+    cosines[with_post] = products.max(axis=1, initial=-(UNIT**2)) / float(UNIT**2)
     return cosines

@@ -1,8 +1,7 @@
 """The numeric fields of agents, each declared once.
 
-Each field declared here becomes a row of `Population.numbers`, a property of agents, a value that guards, feeds and
-user functions can read, a column of `agents.profiles` and of the table `agents`, a row of the ODD description, and part
-of snapshots. `world.profiles.draw_profiles` draws it.
+A field becomes a row of `Population.numbers`, a property of agents, a value for guards, feeds and user functions, a
+column of `agents.profiles` and the table `agents`, and a row of the ODD description. `draw_profiles` draws it.
 """
 
 from typing import Any, Final, NamedTuple
@@ -12,16 +11,7 @@ import numpy.typing as npt
 
 
 class AgentField(NamedTuple):
-    """A numeric field of every agent.
-
-    Attributes:
-        name: Its name everywhere.
-        meaning: Its meaning, for tables and descriptions.
-        unit: Its unit.
-        low: The lowest value.
-        high: The highest value.
-        whole: Whether it is a whole number.
-    """
+    """A numeric field of every agent, from `low` to `high`; `whole` marks whole numbers."""
 
     name: str
     meaning: str
@@ -31,7 +21,7 @@ class AgentField(NamedTuple):
     whole: bool = False
 
     def as_read(self, values: npt.NDArray[np.float64]) -> npt.NDArray[Any]:
-        """Return values as users read them; whole numbers become integers."""
+        """Return values for users; whole numbers become integers."""
         return values.astype(np.int32) if self.whole else values
 
 

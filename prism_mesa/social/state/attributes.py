@@ -1,6 +1,6 @@
-"""Attributes that a configuration declares of agents and posts, and how their values are kept as numbers.
+"""Declared attributes of agents and posts, and their values as numbers.
 
-Numbers and truth values are stored as they are; a text is stored as its index among the declared values.
+Numbers and truth values are stored as they are, texts as their index among the declared values.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,15 +21,7 @@ type Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Attribute:
-    """One attribute.
-
-    Attributes:
-        name: Its name.
-        values: All its values; empty for numbers from `low` to `high`.
-        low: The lowest number.
-        high: The highest number.
-        is_told: Whether prompts show it to an LLM.
-    """
+    """An attribute with `values`, or with numbers from `low` to `high`; if `is_told`, prompts mention it."""
 
     name: str
     values: tuple[Value, ...] = ()
@@ -83,11 +75,7 @@ class Attribute:
         return bool(kept) if self.is_truth else int(kept) if self.kind == "int" else float(kept)
 
     def number(self, value: object) -> float:
-        """Return the number that stands for a value.
-
-        Raises:
-            ValueError: If the attribute does not have the value.
-        """
+        """Return the number that stands for a value; raise ValueError if the attribute does not have the value."""
         if isinstance(value, np.generic):
             value = value.item()
         if self.texts:
@@ -116,13 +104,16 @@ class Attribute:
         if self.texts or column.dtype.kind not in "biuf" or (column.dtype.kind == "b") != self.is_truth:
             return np.array([self.number(value) for value in column.tolist()], np.float64)
         numbers = column.astype(np.float64)
-        fine = np.isin(numbers, self.kept) if self.values else (numbers >= self.low) & (numbers <= self.high)
-        for bad in numbers[~fine]:
+        for bad in numbers[~self.allows(numbers)]:
             raise ValueError(f"{bad:g} is not {self.allowed}")
         return numbers
 
+    def allows(self, numbers: Floats) -> npt.NDArray[np.bool_]:
+        """Return which numbers are values of the attribute."""
+        return np.isin(numbers, self.kept) if self.values else (numbers >= self.low) & (numbers <= self.high)
+
     def column(self, kept: Floats) -> Any:
-        """Return the values of several rows as guards read them."""
+        """Return stored values as guards read them."""
         if self.texts:
             return Categories(kept.astype(np.int64), self.texts)
         return kept.astype({"bool": np.bool_, "int": np.int64}.get(self.kind, np.float64), copy=False)
@@ -166,7 +157,7 @@ class Attributes:
 
     @property
     def fields(self) -> dict[str, Values]:
-        """The fields of agents and posts that guards can read because of them, and the values of each."""
+        """The fields that guards can read, by name, and their values."""
         agents = {f"agent.{name}": attribute.known for name, attribute in self.agents.items()}
         return agents | {f"post.{name}": attribute.known for name, attribute in self.posts.items()}
 
@@ -179,7 +170,7 @@ NO_ATTRIBUTES: Final = Attributes({})
 
 
 def prompt_texts(attributes: Mapping[str, Attribute], kept: Floats) -> list[str]:
-    """Return how prompts show the attributes of each row, shape (n, attributes); empty without attributes to show.
+    """Return the text about the attributes of each row in prompts; `kept` has shape (n, attributes).
 
     >>> prompt_texts({"leaning": Attribute("leaning", low=-1, high=1, is_told=True)}, np.array([[0.25], [-1.0]]))
     ['leaning: 0.25', 'leaning: -1']

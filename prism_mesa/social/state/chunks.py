@@ -1,4 +1,4 @@
-"""Large arrays in parts: blocks of rows, parts shared between threads, packed rows; and memory of the C library."""
+"""Large arrays in parts: blocks of rows, threads, packed rows; and memory of the C library."""
 
 import ctypes
 import sys
@@ -34,15 +34,15 @@ def fill_in_blocks[T: np.generic](
 
 
 def in_threads[A, B](work: Callable[[A], B], parts: Sequence[A], threads: int) -> list[B]:
-    """Return ``work(part)`` for each part, in their order; threads share the parts."""
+    """Return ``work(part)`` for each part, in order; threads share the parts."""
     return side_by_side([partial(work, part) for part in parts], threads)
 
 
 def side_by_side(steps: Sequence[Callable[[], Any]], threads: int) -> list[Any]:
-    """Return what independent steps return; threads share them. When a step fails, no other one begins.
+    """Return the results of independent steps, which threads share. When a step fails, no further step starts.
 
-    The calling thread begins with the last step, the others with the first: put steps that make arrays last. The C
-    library reuses the memory of the calling thread, but not that of others (80 ms of a commit of a million agents).
+    The calling thread starts with the last step, so put steps that make arrays last: the C library reuses only the
+    memory of the calling thread (80 ms of a commit of a million agents).
     """
     if threads == 1 or len(steps) < 2:
         return [step() for step in steps]
@@ -70,9 +70,9 @@ def side_by_side(steps: Sequence[Callable[[], Any]], threads: int) -> list[Any]:
 
 
 def trim_heap() -> None:
-    """Let glibc return freed memory to the system. By itself it keeps blocks of up to 32 MB for reuse.
+    """Let glibc return freed memory to the system.
 
-    After some rounds of a million agents these are a fifth of all memory.
+    By itself it keeps blocks of up to 32 MB, which are a fifth of all memory after some rounds of a million agents.
     """
     trim = _c_function("malloc_trim")
     if trim is not None:
@@ -82,8 +82,8 @@ def trim_heap() -> None:
 def map_large_blocks() -> None:
     """Let glibc keep blocks from 64 KiB on apart from its heap, for the whole process.
 
-    Otherwise a process that copies a platform in each round keeps what it has freed between blocks that stay. Call it
-    early; rounds of very many agents then take a little longer.
+    Otherwise freed memory stays between live blocks when a process copies a platform in each round. Call it early;
+    rounds of very many agents take a little longer.
     """
     set_option = _c_function("mallopt")
     if set_option is not None:
@@ -107,8 +107,8 @@ def zeroed_columns(
 ) -> dict[str, npt.NDArray[Any]]:
     """Return columns of `n` zeros by name; those in `widths` have the shape (n, width).
 
-    Short columns lie in one piece of memory: systems keep large pieces in large pages, and the first use of a page is
-    what new rows take longest for. Long ones can be freed one by one.
+    Short columns share one piece of memory, which is faster to use for the first time, since systems give large pieces
+    large pages. Long columns can be freed one by one.
     """
     if n > _LONG:
         return {name: np.zeros((n, widths[name]) if name in widths else n, kind) for name, kind in kinds.items()}
@@ -135,7 +135,7 @@ def packed_rows[T: np.generic](table: npt.NDArray[T], lengths: npt.NDArray[np.in
 def unpack_rows[T: np.generic](
     packed: npt.NDArray[T], lengths: npt.NDArray[np.integer[Any]], table: npt.NDArray[T]
 ) -> None:
-    """Write what `packed_rows` returned into the rows of a table; longer rows lose their ends."""
+    """Write the result of `packed_rows` into the rows of a table, and cut rows that do not fit."""
     begin, width = 0, table.shape[1]
     for part in blocks(len(table)):
         counts = lengths[part].astype(np.int64)

@@ -1,4 +1,4 @@
-"""What happens in a round before it is committed, and which engagements count only once."""
+"""Events of a round before its commit, and engagements that count only once."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -21,17 +21,17 @@ LIKE: Final = ACTIONS.index("like")
 REPLY: Final = ACTIONS.index("reply")
 _NO_KEYS: Final[Keys] = np.zeros(0, np.int64)
 _LONG: Final = 1 << 20
-"""Keys in a part that is never joined with others."""
+"""Number of keys above which a part is never joined with others."""
 _SHORT: Final = 1 << 13
-"""Keys in a part that is always joined with others."""
+"""Number of keys up to which parts are always joined."""
 
 
 class Engagements(Restorable):
-    """Which agent has liked, and reshared, which root in the committed rounds: 8 bytes each, for good.
+    """The likes and reshares of roots in the committed rounds, 8 bytes each.
 
     Attributes:
-        beside: Rows that have ever engaged outside the columns: by a script, a tool or an action.
-        carried: Rows that entered this round with a post at hand, or with engagements since the last commit.
+        beside: Rows of agents that have engaged by a script, a tool or an action.
+        carried: Rows that entered this round with a current post, or with engagements since the last commit.
     """
 
     changes = ("beside",)
@@ -53,7 +53,7 @@ class Engagements(Restorable):
         self._parts = [part.copy() for part in np.split(keys, np.cumsum(lengths)[:-1])] if len(keys) else []
 
     def add(self, keys: Keys) -> None:
-        """Remember likes and reshares; `keys` ascend."""
+        """Add likes and reshares; `keys` ascend."""
         if len(keys):
             self._parts.append(keys)
 
@@ -66,10 +66,10 @@ class Engagements(Restorable):
         return is_known
 
     def _join(self, most: int) -> None:
-        """Join the last parts with those before them that are not much longer, so that few parts are searched.
+        """Join the last parts with earlier parts that are not much longer, so that few parts are searched.
 
-        It happens on demand. Parts of more than `most` entries stay, since searching them takes less time than joining
-        them; very long ones stay too, since joining them takes their memory twice.
+        Parts of more than `most` entries are faster to search than to join, and joining very long parts would take
+        their memory twice.
         """
         first = max(len(self._parts) - 1, 0)
         size = sum(map(len, self._parts[first:]))
@@ -81,13 +81,13 @@ class Engagements(Restorable):
 
 
 def engagement_keys(agent: Rows, about: Rows, action: Rows) -> Keys:
-    """Return a number for each engagement, ascending by agent, then by the root or post, then by action."""
+    """Return a number for each engagement that ascends by agent, root or post, and action."""
     return agent.astype(np.int64) << 33 | about.astype(np.int64) << 2 | action
 
 
 @dataclass(frozen=True)
 class TemplateTexts:
-    """Words that many engagements share: ``keys[i]``, ascending (`engagement_keys`), says ``texts[places[i]]``."""
+    """Shared words: ``texts[places[i]]`` are those of the engagement ``keys[i]`` (`engagement_keys`, ascending)."""
 
     texts: list[str]
     keys: Keys
@@ -101,14 +101,14 @@ class Events(Restorable):
     Attributes:
         impressions: (tick, agent, post).
         engagements: Engagements by columns: (tick, agent, post, action code); each tuple is sorted by agent.
-        beside: All other engagements that count: `engagement_key` -> tick, agent, post, action code.
-        written: Extra posts by scripts or tools: (agent, text).
+        beside: All other engagements: `engagement_key` -> tick, agent, post, action code.
+        written: Posts by scripts or tools: (agent, text).
         moves: Transitions for the records: (tick, agent, packed move, post, was open).
         texts: Words of replies and reshares: (agent, post, action code) -> one line.
         decided: Decisions of scripts and tools about others: (agent, other, place in `domain.FOLLOW_EVENTS`) -> (post,
             place in `domain.FOLLOW_REASONS`); a report has the root in the place of the other.
         notes: Notes that agents wrote for themselves: (tick, agent, text, importance).
-        template_texts: Words of engagements that are not among `texts`, if they came in columns.
+        template_texts: Words of other engagements, as columns.
     """
 
     changes = ("impressions", "engagements", "beside", "written", "moves", "texts", "notes", "decided")
@@ -129,7 +129,7 @@ class Events(Restorable):
         return tick, agent, post
 
     def put_in_order(self, n_agents: int) -> None:
-        """Sort impressions by agent, unless agents ascend in each part and each part begins behind the one before."""
+        """Sort impressions by agent, unless agents ascend already, within and between parts."""
         self.impressions, last = [part for part in self.impressions if len(part[1])], -1
         for _, agent, _ in self.impressions:
             if agent[0] <= last or not ascends(agent):
@@ -141,7 +141,7 @@ class Events(Restorable):
 
     @property
     def n_engaged(self) -> int:
-        """The number of noted engagements; fewer may count."""
+        """The number of engagements before repeated ones are dropped."""
         return len(self.beside) + sum(len(part[0]) for part in self.engagements)
 
     def engaged(self) -> tuple[Int32, ...]:
@@ -152,13 +152,13 @@ class Events(Restorable):
         return _joined([beside, *self.engagements], 4)
 
     def unwritten(self, tick: Rows, agent: Rows, post: Rows, action: Rows) -> tuple[Rows, Rows, Rows, Rows]:
-        """Return the replies and reshares among engagements that have no words, in their order."""
+        """Return the replies and reshares without words, in order."""
         left = action != LIKE
         left[list(self._written_texts(agent, post, action))] = False
         return tick[left], agent[left], post[left], action[left]
 
     def words(self, agent: Rows, post: Rows, action: Rows) -> tuple[list[str], Int32]:
-        """Return distinct words, and the index into them for each engagement; -1 for none."""
+        """Return words, and the index into them for each engagement, -1 for none."""
         texts: list[str] = []
         places = np.full(len(agent), -1, np.int32)
         shared = self.template_texts
@@ -173,7 +173,7 @@ class Events(Restorable):
         return texts, places
 
     def _written_texts(self, agent: Rows, post: Rows, action: Rows) -> dict[int, str]:
-        """Return the words of the engagements that are in `texts`, by their place."""
+        """Return the words in `texts` by the index of the engagement."""
         if not self.texts:
             return {}
         rows = np.flatnonzero(np.isin(agent, [row for row, _, _ in self.texts]))
@@ -190,12 +190,9 @@ def _joined(parts: list[tuple[Int32, ...]], columns: int) -> tuple[Int32, ...]:
 
 @dataclass(frozen=True)
 class Clock:
-    """The clock of a run: tick 0 opens a round, 1 .. T are its ticks, T + 1 closes it.
+    """The clock of a run: tick 0 opens a round, 1 .. `ticks_per_round` are its ticks, and the next tick closes it.
 
-    Attributes:
-        start: Start of round 0, in UTC.
-        round_length: Simulated length of a round.
-        ticks_per_round: T.
+    Round 0 starts at `start`, in UTC.
     """
 
     start: datetime
@@ -203,7 +200,7 @@ class Clock:
     ticks_per_round: int
 
     def number(self, round_: int, tick: int) -> int:
-        """Return round and tick as one number that grows with time."""
+        """Return round and tick as a number that grows with time."""
         return round_ * (self.ticks_per_round + 2) + tick
 
     def round_and_tick(self, number: int) -> tuple[int, int]:
@@ -212,7 +209,7 @@ class Clock:
 
     def at(self, number: int) -> datetime:
         """Return the time of such a number."""
-        round_, rest = self.round_and_tick(number)  # computed separately: all ticks times a long round would overflow
+        round_, rest = self.round_and_tick(number)  # the product of all ticks and a long round would overflow
         return self.start + self.round_length * round_ + self.round_length * rest / (self.ticks_per_round + 2)
 
     def nearest(self, time: datetime) -> int:
@@ -222,10 +219,9 @@ class Clock:
 
 @dataclass
 class PendingAnswers(Restorable):
-    """Agents whose question is out: row -> (tick, trigger, post).
+    """Agents that wait for an answer: row -> (tick, trigger, post).
 
-    `keys` holds what the guards said to agents whose answer may lead along several transitions (see
-    `Statechart.resolve_key`).
+    `keys` holds the values of guards where an answer may lead to several transitions (see `Statechart.resolve_key`).
     """
 
     changes = ("by_row", "keys")
@@ -234,9 +230,9 @@ class PendingAnswers(Restorable):
     keys: dict[int, int] = field(default_factory=dict)
 
     def put(self, ticks: Rows, rows: Rows, triggers: Rows, posts: Rows) -> None:
-        """Mark agents as waiting; each waits for at most one answer."""
-        doing = zip(ticks.tolist(), triggers.tolist(), posts.tolist(), strict=True)
-        self.by_row.update(zip(rows.tolist(), doing, strict=True))
+        """Mark agents as waiting, each for one answer."""
+        waiting = zip(ticks.tolist(), triggers.tolist(), posts.tolist(), strict=True)
+        self.by_row.update(zip(rows.tolist(), waiting, strict=True))
 
     def __bool__(self) -> bool:
         return bool(self.by_row)

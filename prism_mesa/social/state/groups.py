@@ -1,4 +1,4 @@
-"""Groups of agents by an attribute, and how often each group read, and engaged with, each root."""
+"""Groups of agents by an attribute, and their impressions of and engagements with each root."""
 
 from dataclasses import dataclass
 from typing import Any, Final
@@ -13,18 +13,18 @@ type Rows = npt.NDArray[np.integer[Any]]
 type Counts = npt.NDArray[np.int32]
 
 MOST_GROUPS: Final = 10
-"""Groups that feeds can distinguish."""
+"""The most groups that feeds can distinguish."""
 
 
 def n_groups(attribute: Attribute) -> int:
-    """Return how many groups an attribute makes: one for each value, or two for the numbers of a range."""
+    """Return the number of groups of an attribute: one per value, or two for a range."""
     return len(attribute.values) or 2
 
 
 def assign_groups(attribute: Attribute, kept: npt.NDArray[np.float64]) -> npt.NDArray[np.int16]:
     """Return the group of each agent, from 0.
 
-    A range is cut at its middle, which belongs to the lower group, as in measures by an attribute.
+    A range is split at its middle, which belongs to the lower group, as in measures by an attribute.
 
     >>> assign_groups(Attribute("leaning", low=-1, high=1), np.array([-0.5, 0.0, 1.0]))
     array([0, 0, 1], dtype=int16)
@@ -36,11 +36,11 @@ def assign_groups(attribute: Attribute, kept: npt.NDArray[np.float64]) -> npt.ND
 
 
 class GroupCounts(Restorable):
-    """How often agents of each group have read a copy of a root, and engaged with one.
+    """Counts of the copies of each root that each group has read, and engaged with.
 
     Attributes:
         impressions: Shape (posts, groups), at roots; posts since the last count have no row yet.
-        engagements: The same for likes, replies and reshares.
+        engagements: Likes, replies and reshares in the same shape.
     """
 
     changes = ("impressions", "engagements")
@@ -55,7 +55,7 @@ class GroupCounts(Restorable):
         return self.impressions.shape[1]
 
     def count(self, n_posts: int, group: Rows, read: tuple[Rows, Rows], engaged: tuple[Rows, Rows]) -> None:
-        """Count a round: agents with the roots that they read or engaged with; `group` holds each agent's group."""
+        """Count a round; `read` and `engaged` are agents and roots, and `group` holds each agent's group."""
         self.impressions = self._counted(self.impressions, n_posts, group, *read)
         self.engagements = self._counted(self.engagements, n_posts, group, *engaged)
 
@@ -70,10 +70,10 @@ class GroupCounts(Restorable):
         return counts
 
     def consensus(self, roots: Rows, weight: float) -> npt.NDArray[np.float64]:
-        """Return for each root the product over groups of the share of its impressions with an engagement.
+        """Return for each root the product over groups of its engagements per impression.
 
-        Each share is shrunk to that of all these roots, which counts for `weight` impressions: the group-informed
-        consensus of Small et al. 2021, doi:10.6035/recerca.5516, which shrinks to 1/2.
+        Each rate is shrunk to the rate over all these roots, with the weight of `weight` impressions. Small et al.
+        2021, doi:10.6035/recerca.5516, shrink to 1/2 (group-informed consensus).
         """
         engaged, seen = self.of_roots(roots)
         engaged_in_all, seen_in_all = (int(part.sum()) for part in self.of_roots(np.unique(roots)))

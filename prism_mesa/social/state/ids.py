@@ -19,7 +19,7 @@ _ROUNDED: Final = r"^\d(?:[.,]\d+)?[eE]\+\d+$"
 
 
 class Labels(Sequence[str]):
-    """Ids or names; they read like a list, and compare with one."""
+    """Ids or names, which read and compare like a list."""
 
     def to_numpy(self) -> Objects:
         """Return all labels as an array of texts."""
@@ -64,14 +64,14 @@ def _normalised(texts: pa.Array) -> pa.Array:
 
 
 class Ids(Labels, Restorable):
-    """The users' ids of the agents: row numbers, whole numbers from a file, or texts.
+    """The ids of the agents: row numbers, whole numbers from a file, or texts.
 
     >>> ids = Ids(range(1_000_000))
     >>> ids[-1], "77" in ids, "077" in ids, ids.rows_of(["3", "x"]).tolist()
     ('999999', True, False, [3, -1])
 
     Args:
-        ids: A range or an array of int64, which stand for their decimal digits, or texts.
+        ids: A range or an array of int64, as decimal digits, or texts.
     """
 
     changes = ("_added",)
@@ -88,7 +88,7 @@ class Ids(Labels, Restorable):
 
     @property
     def is_range(self) -> bool:
-        """Whether they are the row numbers of a network that was not read from a file."""
+        """Whether they are row numbers, of a network without a file."""
         return isinstance(self._base, range)
 
     def __contains__(self, label: object) -> bool:
@@ -113,7 +113,7 @@ class Ids(Labels, Restorable):
         return np.asarray(rows.fill_null(-1), np.int64)
 
     def otherwise(self, labels: Sequence[str]) -> tuple[str, str] | None:
-        """Return a label that is no id, and the id that it is in another spelling of numbers and capitals, if any.
+        """Return the first label that is an id only in another spelling of numbers or capitals, and that id.
 
         >>> Ids(["1", "Ann"]).otherwise(["0001"]), Ids(["1", "Ann"]).otherwise(["1", "bo"])
         (('0001', '1'), None)
@@ -124,7 +124,7 @@ class Ids(Labels, Restorable):
         return (unknown[similar[0]], self[rows[int(similar[0])].as_py()]) if len(similar) else None
 
     def doubts(self) -> Iterator[str]:
-        """Yield notes on ids from a file that may not be meant as they are written."""
+        """Yield notes on ids from a file that may be misspelt or blank."""
         if not isinstance(self._base, pa.Array):
             return
         plain = _normalised(self._base)
@@ -132,7 +132,7 @@ class Ids(Labels, Restorable):
         if again.any():
             other = int(np.flatnonzero(again)[0])
             pair = f"{self[int(pc.index(plain, plain[other]).as_py())]!r} and {self[other]!r}"
-            yield f"{counted(int(again.sum()), 'id')} written almost like another ({pair}): taken for other agents"
+            yield f"{counted(int(again.sum()), 'id')} spelt almost like another ({pair}): read as different agents"
         rounded = np.flatnonzero(pc.match_substring_regex(self._base, _ROUNDED).fill_null(False))
         if len(rounded):
             yield (
@@ -141,7 +141,7 @@ class Ids(Labels, Restorable):
             )
         for row in self.rows_of(_BLANKS).tolist():
             if row >= 0:
-                yield f"{self[row]!r} is taken for the id of an agent: leave a cell empty where there is none"
+                yield f"{self[row]!r} is read as the id of an agent: leave the cell empty if it means none"
 
     def extend(self, more: Iterable[str]) -> None:
         """Append ids."""
@@ -160,12 +160,12 @@ class Ids(Labels, Restorable):
 
 
 def shortened(text: str, most: int = 40) -> str:
-    """Return a text for an error or a note: on one line, and at most `most` characters and three dots."""
+    """Return a text for a message, on one line, cut after `most` characters."""
     return printable(text if len(text) <= most else f"{text[:most]}...")
 
 
 def examples(labels: Sequence[str], most: int = 3) -> str:
-    """Return the first labels for an error or a note.
+    """Return the first labels for a message.
 
     >>> examples(["ann", "bo", "cy", "di"])
     "'ann', 'bo', 'cy', ..."
@@ -175,49 +175,44 @@ def examples(labels: Sequence[str], most: int = 3) -> str:
 
 
 class Names(Labels, Restorable):
-    """The agents' names in prompts: a code for each, into a pool of names, and the names that you have set.
-
-    Args:
-        codes: Shape (n,), indices into the pool.
-        pool: The names.
-    """
+    """The agents' names in prompts: indices into a pool of names, shape (n,), and the names that you have set."""
 
     changes = ("_codes",)
 
     def __init__(self, codes: npt.NDArray[np.uint16], pool: Sequence[str]) -> None:
         self._codes, self._pool = codes, pool
-        self._given: dict[int, str] = {}
+        self._set: dict[int, str] = {}
 
     def __len__(self) -> int:
         return len(self._codes)
 
     def _label(self, row: int) -> str:
-        name = self._given.get(row)
+        name = self._set.get(row)
         return self._pool[self._codes[row]] if name is None else name
 
     def snapshot(self) -> dict[str, Plain]:
         """Return codes, and the names that you have set."""
-        rows = np.array(list(self._given), np.int64)
-        return super().snapshot() | {"rows": rows, "names": list(self._given.values())}
+        rows = np.array(list(self._set), np.int64)
+        return super().snapshot() | {"rows": rows, "names": list(self._set.values())}
 
     def restore(self, kept: Mapping[str, Plain]) -> None:
         """Restore a snapshot."""
         super().restore(kept)
-        self._given = dict(zip(kept["rows"].tolist(), kept["names"], strict=True))
+        self._set = dict(zip(kept["rows"].tolist(), kept["names"], strict=True))
 
     def __setitem__(self, row: int | slice, name: str | Sequence[str]) -> None:
         if isinstance(row, slice):
-            self._given.update(zip(range(*row.indices(len(self))), name, strict=True))
+            self._set.update(zip(range(*row.indices(len(self))), name, strict=True))
         else:
-            self._given[range(len(self))[row]] = str(name)
+            self._set[range(len(self))[row]] = str(name)
 
     def extend(self, more: Self) -> None:
         """Append the names of others, drawn from the same pool."""
-        self._given |= {len(self) + row: name for row, name in more._given.items()}
+        self._set |= {len(self) + row: name for row, name in more._set.items()}
         self._codes = np.concatenate([self._codes, more._codes])
 
     def to_numpy(self) -> Objects:
         """Return all names as an array of texts."""
         names = np.array(self._pool, object)[self._codes]
-        names[list(self._given)] = list(self._given.values())
+        names[list(self._set)] = list(self._set.values())
         return np.asarray(names, object)

@@ -9,15 +9,7 @@ from zlib import crc32
 import numpy as np
 import numpy.typing as npt
 
-from prism_mesa.kernels.network import (
-    are_in_rows,
-    changed_rows,
-    count_rows,
-    keys_of_comers,
-    place_rows,
-    rows_among,
-    tidy_rows,
-)
+from prism_mesa.kernels import network as kernels
 from prism_mesa.snapshot import Restorable
 
 type Ints = npt.NDArray[np.integer[Any]]
@@ -27,14 +19,14 @@ type Int64s = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class FollowNetwork(Restorable):
-    """Who follows whom among agents 0 .. n-1.
+    """The follows among agents 0 .. n-1.
 
     Attributes:
         indptr: Shape (n + 1,): agent i follows ``indices[indptr[i]:indptr[i + 1]]``, ascending.
         indices: Followed agents, int32.
-        dropped: What could not be used of a file, and how often.
-        notes: How the file was read, where that may surprise.
-        close_indptr, close_indices: The close ties of each agent among those it follows, in the same form.
+        dropped: Unusable rows of a file: reason and number.
+        notes: Notes on how the file was read.
+        close_indptr, close_indices: The close ties of each agent, a part of its follows, in the same form.
     """
 
     changes = ("indptr", "indices", "close_indptr", "close_indices")
@@ -85,14 +77,14 @@ class FollowNetwork(Restorable):
 
     def holds(self, agents: Ints, others: Ints) -> npt.NDArray[np.bool_]:
         """Return whether each agent follows the other; arrays of one length."""
-        follows = np.empty(len(agents), np.bool_)
-        are_in_rows(self.indptr, self.indices, np.asarray(agents, np.int64), np.asarray(others, np.int64), follows)
+        follows, pairs = np.empty(len(agents), np.bool_), (np.asarray(agents, np.int64), np.asarray(others, np.int64))
+        kernels.are_in_rows(self.indptr, self.indices, *pairs, follows)
         return follows
 
     def changed(self, added: Int64s, removed: Int64s) -> "FollowNetwork":
         """Return the network with some follows added and removed; close ties end with their follows.
 
-        Both are numbers ``agent << 32 | followed``, ascending, each once, without common ones.
+        Both are disjoint, distinct numbers ``agent << 32 | followed``, ascending.
         """
         rows = self._changed(self.indptr, self.indices, added, removed)
         close = self.close_indptr, self.close_indices
@@ -102,20 +94,24 @@ class FollowNetwork(Restorable):
 
     def _changed(self, indptr: Int64s, indices: Int32s, added: Int64s, removed: Int64s) -> tuple[Int64s, Int32s]:
         starts, entries = np.empty(len(indptr), np.int64), np.empty(len(indices) + len(added), np.int32)
-        return starts, entries[: changed_rows(indptr, indices, added, removed, starts, entries)]
+        return starts, entries[: kernels.changed_rows(indptr, indices, added, removed, starts, entries)]
 
     def among(self, here: npt.NDArray[np.bool_]) -> "FollowNetwork":
-        """Return the network of the agents that are `here`."""
-        follows, close = (_rows_among(*rows, here) for rows in self._both())
+        """Return the network among the agents that are `here`."""
+
+        def rows_among(indptr: Int64s, indices: Int32s) -> tuple[Int64s, Int32s]:
+            starts, entries = np.empty(len(indptr), np.int64), np.empty(len(indices), np.int32)
+            return starts, entries[: kernels.rows_among(indptr, indices, here, starts, entries)].copy()
+
+        follows, close = (rows_among(*rows) for rows in self._both())
         return FollowNetwork(*follows, self.dropped, self.notes, *close)
 
     def with_comers(
         self, drawn: "FollowNetwork", here: npt.NDArray[np.bool_], comes: npt.NDArray[np.bool_]
     ) -> tuple["FollowNetwork", Int64s]:
-        """Return the network with the follows of agents that come, and these follows as numbers (see `changed`).
+        """Return the network with the drawn follows of agents that join, and these follows as numbers (see `changed`).
 
-        `drawn` has the follows between all agents, or the first ones; `here` marks all agents that are here, and
-        `comes` those of them that come.
+        `here` marks all agents that are present, and `comes` those of them that join.
         """
         follows, close = (_keys_of_comers(*rows, here, comes) for rows in drawn._both())
         none = follows[:0]
@@ -139,18 +135,13 @@ class FollowNetwork(Restorable):
         return FollowNetwork(indptr, edges, self.dropped, self.notes, close, self.close_indices)
 
 
-def _rows_among(indptr: Int64s, indices: Int32s, here: npt.NDArray[np.bool_]) -> tuple[Int64s, Int32s]:
-    starts, entries = np.empty(len(indptr), np.int64), np.empty(len(indices), np.int32)
-    return starts, entries[: rows_among(indptr, indices, here, starts, entries)].copy()
-
-
 def _keys_of_comers(
     indptr: Int64s, indices: Int32s, here: npt.NDArray[np.bool_], comes: npt.NDArray[np.bool_]
 ) -> Int64s:
     none = np.zeros(0, np.int64)
-    keys = np.empty(keys_of_comers(indptr, indices, here, comes, none), np.int64)
+    keys = np.empty(kernels.keys_of_comers(indptr, indices, here, comes, none), np.int64)
     if len(keys):
-        keys_of_comers(indptr, indices, here, comes, keys)
+        kernels.keys_of_comers(indptr, indices, here, comes, keys)
     return keys
 
 
@@ -167,12 +158,12 @@ def from_parts(parts: Sequence[tuple[Ints, Ints]], n: int) -> FollowNetwork:
     edges = [(np.asarray(src, np.int32), np.asarray(dst, np.int32)) for src, dst in parts]
     indptr = np.zeros(n + 1, np.int64)
     for src, dst in edges:
-        count_rows(src, dst, indptr)
+        kernels.count_rows(src, dst, indptr)
     np.cumsum(indptr, out=indptr)
     indices, cursor = np.empty(int(indptr[-1]), np.int32), indptr[:-1].copy()
     for src, dst in edges:
-        place_rows(src, dst, cursor, indices)
-    n_given, kept = sum(len(src) for src, _ in edges), tidy_rows(indptr, indices)
+        kernels.place_rows(src, dst, cursor, indices)
+    n_given, kept = sum(len(src) for src, _ in edges), kernels.tidy_rows(indptr, indices)
     loops, repeats = n_given - len(indices), len(indices) - kept
     dropped = tuple((what, count) for what, count in (("self-follows", loops), ("repeated follows", repeats)) if count)
     if repeats:

@@ -1,4 +1,4 @@
-"""The parts of utility that are log-odds: draws and tables."""
+"""Draws and tables for the parts of utility that are log-odds."""
 
 from functools import cache, lru_cache
 from math import inf
@@ -20,13 +20,13 @@ type Floats = npt.NDArray[np.float64]
 type Rows = npt.NDArray[np.integer[Any]]
 
 _OLDEST: Final = 1 << 16
-"""Rounds after which a post does not age any more."""
+"""Rounds after which a post stops ageing."""
 _SOFTEST: Final = 20
-"""Log-odds beyond which the weaker of two reasons adds nothing."""
+"""Difference in log-odds above which the weaker of two reasons adds nothing."""
 
 
 class Homophily:
-    """How unlike agents are, and the effects of that."""
+    """The unlikeness of agents, and its effects."""
 
     def __init__(self, params: HomophilyParams | None = None, declared: Attributes = NO_ATTRIBUTES) -> None:
         self.is_on = params is not None and params.by is not None
@@ -36,30 +36,22 @@ class Homophily:
             self.scale, self.engaging, self.following = attribute.scale, params.engaging, params.following
 
     def unlike(self, attributes: Floats, agents: Rows, others: Rows) -> Floats:
-        """Return how unlike each agent and the other are, 0 to 1; `attributes` are those of all agents."""
+        """Return the unlikeness of each pair, 0 to 1; `attributes` has a row for every agent."""
         column = attributes[:, self.place]
         return np.minimum(1.0, np.abs(column[agents] - column[others]) * self.scale)
 
     def follows(self, attributes: Floats, agents: Rows, others: Rows) -> Floats | float:
-        """Return the factor of the chance that each agent follows the other."""
+        """Return the factor of the probability that each agent follows the other."""
         if not self.following:
             return 1.0
         factor = np.exp(-self.following * self.unlike(attributes, agents, others))
-        return factor.astype(np.float32).astype(
-            np.float64
-        )  # the last digits of exp differ between machines, so round, so round
+        return factor.astype(np.float32).astype(np.float64)  # the last digits of exp differ between machines
 
 
 class Odds:
     """The parts of utility that are log-odds of engaging.
 
     Tables and draws are rounded to float32, since the last digits of log and exp differ between machines.
-
-    Args:
-        params: The parameters.
-        streams: The random streams.
-        round_hours: Length of a round.
-        homophily: The effects of being unlike.
     """
 
     def __init__(
@@ -78,7 +70,7 @@ class Odds:
         return np.asarray(sigma * self._streams.normal("appeal", key.view(np.int64)) - sigma * sigma / 2, np.float32)
 
     def tastes(self, now: int) -> Tastes:
-        """Return the numbers of utility in a round."""
+        """Return the parameters of utility in round `now`."""
         params = self.params
         return Tastes(
             weight=params.weight if params.sensitivity else 1.0,
@@ -95,7 +87,7 @@ class Odds:
         )
 
     def tables(self, network: FollowNetwork, attributes: Floats, met: Exposure) -> TasteTables:
-        """Return the arrays of utility; `attributes` holds those of agents."""
+        """Return the arrays of utility; `attributes` has a row for every agent."""
         ties = (network.indptr, network.indices, network.close_indptr, network.close_indices)
         of_agents = np.ascontiguousarray(attributes)
         return TasteTables(self._aged, self._mood, _softened(), *ties, of_agents, *met.lists)
@@ -103,7 +95,7 @@ class Odds:
     def explain(
         self, now: int, reader: int, post: int, posts: Posts, network: FollowNetwork, attributes: Floats, met: Exposure
     ) -> dict[str, float]:
-        """Return the log-odds of a post for a reader beside its relevance, by name; none if utility is relevance."""
+        """Return the log-odds of a post for a reader besides relevance, by name; empty if utility is relevance."""
         tastes, tables = self.tastes(now), self.tables(network, attributes, met)
         if not tastes.sensitivity:
             return {}
@@ -133,14 +125,14 @@ class Odds:
 
 @lru_cache(maxsize=16)
 def _log_odds_lost(theta: float, round_hours: float) -> Floats:
-    """Return the log-odds that posts have lost after 0, 1, 2, ... rounds."""
+    """Return the log-odds that posts lose in 0, 1, 2, ... rounds."""
     ages = theta * np.log1p(np.arange(_OLDEST + 1) * round_hours)
     return ages.astype(np.float32).astype(np.float64)
 
 
 @cache
 def _softened() -> Floats:
-    """Return what the weaker of two reasons adds to the stronger, by their distance."""
+    """Return the log-odds that the weaker of two reasons adds to the stronger, by their difference."""
     apart = np.arange(_SOFTEST * SOFT_STEPS + 1) / SOFT_STEPS
     return np.log1p(np.exp(-apart)).astype(np.float32).astype(np.float64)
 

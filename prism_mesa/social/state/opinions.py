@@ -1,4 +1,4 @@
-"""How stances are spread, and a rule of your own by which they move."""
+"""The spread of stances, and rules of your own that move them."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -22,13 +22,11 @@ KEY: Final = "opinions.rule"
 
 @dataclass(frozen=True)
 class Spread:
-    """The distribution of stances.
+    """The distribution of stances, with mean and standard deviation.
 
     Attributes:
-        mean: The mean.
-        sd: The standard deviation.
         bimodality: Sarle's coefficient: 5/9 for a uniform distribution, 1 for two camps; NaN if all stances are equal.
-        agents: Number of agents in each of several equal parts of the range.
+        agents: Number of agents in each of `PARTS` equal parts of the range.
     """
 
     mean: float
@@ -43,58 +41,50 @@ class Spread:
 
 
 def measure_spread(stances: Floats, counts: npt.NDArray[np.bool_], attribute: Attribute) -> Spread:
-    """Return the spread of the stances that count; `attribute` is the one that moves."""
+    """Return the spread of the stances with `counts`, which are values of `attribute`."""
     bins, ends = np.zeros(PARTS, np.int64), (attribute.low, attribute.high)
     n, mean, second, third, fourth = spread(np.ascontiguousarray(stances), counts, ends, bins)
     return Spread(mean if n else nan, sqrt(second) if n else nan, bimodality(second, third, fourth), bins)
 
 
 def bimodality(second: float, third: float, fourth: float) -> float:
-    """Return Sarle's coefficient by central moments, (skewness² + 1) / kurtosis; NaN if nothing varies.
+    """Return Sarle's coefficient, (skewness² + 1) / kurtosis, from central moments; NaN without variance.
 
     It is at most 1 (Pfister et al. 2013, doi:10.3389/fpsyg.2013.00700).
     """
-    if second < 1e-24:  # what rounding leaves of equal numbers
+    if second < 1e-24:  # rounding errors of equal numbers
         return nan
     return (third * third / second**3 + 1) / (fourth / second**2)
 
 
 class UserRule:
-    """A function of your own that says what readers hold once they have read a post.
-
-    Args:
-        where: ``module:function``.
-        stance: The attribute that changes.
-
-    Raises:
-        ConfigError: If there is no such function.
-    """
+    """A function of your own, named by ``module:function``, that returns readers' stances after they read a post."""
 
     def __init__(self, where: str, stance: Attribute) -> None:
         self._where, self._calls = f"{KEY}: {where}", 0
         self._function = OwnFunction(stance, where, KEY)
 
     def __call__(self, columns: Callable[[Any], Columns], n: int) -> Floats:
-        """Return what each of `n` readers holds; `columns` returns the columns of some of the rows.
+        """Return the stances of `n` readers; `columns` returns the columns of some of the rows.
 
         Raises:
-            ConfigError: If it raises, gives anything but a stance for each row, or one that depends on other rows.
+            ConfigError: If the function raises, or does not return a stance for each row that depends on it alone.
         """
         stances = self._function(columns(np.arange(n)), n)
         self._calls += 1
-        is_checked = self._calls & (self._calls - 1) == 0  # the 1st call, the 2nd, the 4th, ...
+        is_checked = self._calls & (self._calls - 1) == 0  # in calls 1, 2, 4, 8, ...
         some = np.arange(n)[::-2]
         if is_checked and not np.array_equal(stances[some], self._function(columns(some), len(some))):
-            raise OwnCodeError(f"{self._where}: gave other values for the same rows beside other rows")
+            raise OwnCodeError(f"{self._where}: returned other values for some rows when called without the others")
         return stances
 
 
 class Opinions(Restorable):
-    """The state of opinions beside the attribute that moves.
+    """The first spread of stances, and the rule of influence if it is yours.
 
     Attributes:
-        first: Mean, standard deviation and bimodality before the first round; 0 before the run began.
-        own: A rule of your own, if there is one.
+        first: Mean, standard deviation and bimodality before the first round; 0 before the run starts.
+        own: A rule of your own, if any.
     """
 
     changes = ("first",)

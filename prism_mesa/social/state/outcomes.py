@@ -1,18 +1,21 @@
-"""Running results: totals, cascades, and how unequally attention is shared."""
+"""Cascades, the reshare trees under posts, and running results of a platform."""
 
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 from prism_mesa.kernels.commit.posts import Counters, add_attention, count_engagements, rank_sum
+from prism_mesa.kernels.trees import measure_trees
 from prism_mesa.snapshot import Restorable
-from prism_mesa.social.state.posts import POST, Posts
+from prism_mesa.social.state.posts import POST, RESHARE, Posts
 
+type Ids = npt.NDArray[np.integer[Any]]
 type Int32 = npt.NDArray[np.int32]
 
 TOTALS: Final = ("posts", "impressions", "likes", "replies", "reshares", "open", "fallback")
-"""What is also reported as `total_<name>`: the sum over all rounds so far."""
+"""Counts that are also reported as `total_<name>`, summed over all rounds so far."""
 
 OUTCOME_FIELDS: Final = (
     *(f"total_{name}" for name in TOTALS),
@@ -25,13 +28,13 @@ OUTCOME_FIELDS: Final = (
 
 
 class Outcomes(Restorable):
-    """Running results of a platform; each round adds what is new, without walking trees.
+    """Running results of a platform, updated each round without walking trees.
 
-    A cascade is a post and its reshares. Replies, and reshares of them, do not count, as in a run's summary.
+    A cascade is a post and its reshares; replies and their reshares do not count, as in a run's summary.
 
     Attributes:
-        attention: Impressions of each agent's posts and replies, shape (n,). An impression of a reshare counts for the
-            author of its root, so the sum is the impressions of the run. Agents that have left are kept.
+        attention: Impressions of each agent's posts and replies, shape (n,), also after it has left. An impression of
+            a reshare counts for the author of its root.
     """
 
     changes = ("attention", "_known", "_seen", "_posts", "_joined", "_begun", "_most_reshares")
@@ -43,7 +46,7 @@ class Outcomes(Restorable):
         self._posts = self._joined = self._begun = self._most_reshares = 0
 
     def count_engagements(self, posts: Posts, post: Int32, action: Int32) -> tuple[int, int]:
-        """Count a round's engagements at their roots, and the growth of cascades; return likes and replies."""
+        """Count a round's engagements at their roots and the growth of cascades, and return likes and replies."""
         counters = Counters(posts.likes, posts.replies, posts.reshares, posts.kind)
         roots, likes, replies, joined, begun, self._most_reshares = count_engagements(
             post, action, posts.root, counters, POST, self._most_reshares
@@ -59,13 +62,13 @@ class Outcomes(Restorable):
         self._seen = len(posts)
 
     def count_attention(self, posts: Posts, n_agents: int, window: slice) -> None:
-        """Count the impressions of a round; `window` has the ids of all posts that were seen in it."""
+        """Count the impressions of a round; `window` covers the ids of all posts read in it."""
         self.attention = _grown(self.attention, n_agents, n_agents)
         self._known = _grown(self._known, window.stop, 2 * window.stop)
         add_attention(posts.root[window], posts.impressions, self._known, posts.author, self.attention)
 
     def row(self, totals: "dict[str, int]", joined: npt.NDArray[np.bool_]) -> dict[str, float]:
-        """Return `OUTCOME_FIELDS` from the totals so far and the agents that are or were on the platform.
+        """Return `OUTCOME_FIELDS` from the totals so far, and attention among agents that have joined.
 
         Without cascades, their sizes and shares are 0.
         """
@@ -81,7 +84,7 @@ class Outcomes(Restorable):
 
 
 def _grown[T: np.generic](array: npt.NDArray[T], needed: int, size: int) -> npt.NDArray[T]:
-    """Return an array of at least `needed` entries; a new one has `size` entries, with zeros behind the old ones."""
+    """Return `array` if it has `needed` entries, else a copy padded with zeros to `size` entries."""
     if needed <= len(array):
         return array
     grown = np.zeros(size, array.dtype)
@@ -92,8 +95,7 @@ def _grown[T: np.generic](array: npt.NDArray[T], needed: int, size: int) -> npt.
 def gini_of_counts(numbers: npt.NDArray[np.int64]) -> float:
     """Return the Gini coefficient of non-negative integers: 0 if all are equal, near 1 if one has everything.
 
-    Small numbers are counted instead of sorted. Products of numbers and ranks are added as whole numbers, so that the
-    order does not matter.
+    Small numbers are counted instead of sorted. Sums are whole numbers, so the order does not matter.
 
     >>> gini_of_counts(np.array([1, 1, 1, 1])), gini_of_counts(np.array([0, 0, 0, 8]))
     (0.0, 0.75)
@@ -101,6 +103,33 @@ def gini_of_counts(numbers: npt.NDArray[np.int64]) -> float:
     n, total = len(numbers), int(numbers.sum())
     if not total:
         return 0.0
-    most = int(numbers.max())
-    ranked = rank_sum(numbers, most) if most <= 4 * n else int(np.sort(numbers) @ np.arange(1, n + 1))
+    largest = int(numbers.max())
+    ranked = rank_sum(numbers, largest) if largest <= 4 * n else int(np.sort(numbers) @ np.arange(1, n + 1))
     return 2 * float(ranked) / (n * total) - (n + 1) / n
+
+
+def cascades(parent: Ids, root: Ids, kind: Ids) -> pd.DataFrame:
+    """Return the cascade of each post that is no reshare, one row each.
+
+    Args:
+        parent: Id of the post that each post reshares or answers; parents have smaller ids.
+        root: Id of the first post of each post's cascade.
+        kind: Codes of `domain.POST_KINDS`.
+
+    Returns:
+        Columns `root`; `size` (1 + reshares); `depth` (reshares from the root to the farthest one);
+        `breadth` (most reshares at one depth, 1 for a lone post); `structural_virality` (mean distance
+        between all pairs in the tree, 0 for a lone post; Goel, Anderson, Hofman, Watts 2016,
+        doi:10.1287/mnsc.2015.2158).
+    """
+    joins = kind == RESHARE
+    size, depth, breadth = (np.empty(len(parent), np.int32) for _ in range(3))
+    parted = np.empty(len(parent), np.float64)
+    above, top = (np.ascontiguousarray(ids, np.int32) for ids in (parent, root))
+    measure_trees(above, top, joins, size, depth, breadth, parted)
+    roots = np.flatnonzero(~joins).astype(np.int32)
+    size = size[roots]
+    pairs = size * (size - 1.0) / 2
+    virality = np.divide(parted[roots], pairs, out=np.zeros(len(roots)), where=pairs > 0)
+    columns = {"root": roots, "size": size, "depth": depth[roots], "breadth": breadth[roots]}
+    return pd.DataFrame(columns | {"structural_virality": virality}, copy=False)

@@ -1,4 +1,4 @@
-"""All agents' fields, one array per field; row i is agent i. And the last transitions of each agent."""
+"""The fields of all agents, one array per field, and their last transitions; row i is agent i."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -23,10 +23,10 @@ NO_ACTION: Final = arrays.NO_ACTION
 HISTORY_ENTRY: Final = arrays.HISTORY_ENTRY
 
 WHO_THEY_ARE: Final = "interests traits numbers propensities attributes".split()
-"""Columns that are drawn or read as a run starts."""
+"""Columns that are drawn or read when a run starts."""
 
 MEMBER, WAITS, AWAY, GONE = range(4)
-"""An agent is on the platform; waits to join; has left, and may come back; or is gone for good."""
+"""An agent is on the platform, waits to join, has left and may come back, or has left for good."""
 
 STATE_BITS: Final = arrays.STATE_BITS
 
@@ -36,7 +36,7 @@ class Population(Restorable):
     """Columns of n agents.
 
     Attributes:
-        ids: The users' ids of agents, as text.
+        ids: The ids of agents, as text.
         names: Their names in prompts.
         interests: Shape (n, n_topics), int8, of length about 127.
         traits: Big Five on 1..5, shape (n, 5).
@@ -45,8 +45,8 @@ class Population(Restorable):
         propensities: Shares of like, reply and reshare among engagements, shape (n, 3); rows sum to 1.
         attributes: Declared attributes as numbers, shape (n, attributes) (`state.attributes.Attributes`).
         present: Whether an agent is on the platform.
-        membership: `MEMBER`, `WAITS`, `AWAY` or `GONE`, as the last round opened; `present` also knows agents that
-            were removed or made since.
+        membership: `MEMBER`, `WAITS`, `AWAY` or `GONE` when the last round opened; `present` also reflects agents that
+            were removed or added since.
         scripted: True for agents whose class overrides `step`; Mesa schedules them.
         state: State codes.
         ticks_in_state: Ticks since the last transition.
@@ -95,7 +95,7 @@ class Population(Restorable):
         return super().snapshot() | {"feed": packed_rows(self.feed, self.n_feed)}
 
     def restore(self, kept: Mapping[str, Plain]) -> None:
-        """Restore a snapshot; longer feeds than `feed.size` lose their ends, and columns that are missing stay."""
+        """Restore a snapshot; feeds are cut at `feed.size`, and missing columns stay."""
         size = self.feed.shape[1]
         self.restore_each([name for name in self.changes if name in kept], kept)
         self.feed = np.zeros((len(self.n_feed), size), np.int32)
@@ -104,7 +104,7 @@ class Population(Restorable):
 
     @property
     def has_joined(self) -> npt.NDArray[np.bool_]:
-        """Which agents are or were on the platform: all but those that wait."""
+        """Which agents are or were on the platform, that is, do not wait to join."""
         return np.asarray(self.present | (self.membership != WAITS))
 
     def mark_waiting(self, waits: npt.NDArray[np.bool_]) -> None:
@@ -116,7 +116,7 @@ class Population(Restorable):
         return f"<Population: {counted(len(self), 'agent')}>"
 
     def state_counts(self, without: Sequence[int] = ()) -> dict[AgentState, int]:
-        """Return the number of present agents in each state, without some rows."""
+        """Return the number of present agents in each state, except for some rows."""
         is_counted = self.present.copy()
         is_counted[list(without)] = False
         counts = np.bincount(self.state[is_counted], minlength=len(STATES))
@@ -170,7 +170,7 @@ class History(Restorable):
         ring: Shape (n, depth), with the fields `move` (packed trigger, source and target), `clock` (`Clock.number`)
             and `post` (the post at hand, or `NO_POST`).
         count: Transitions so far, shape (n,).
-        limits: Agents that keep fewer changes than `depth`: row -> their number.
+        limits: Limits below `depth`, by row.
     """
 
     def __init__(self, n: int, depth: int) -> None:
@@ -180,21 +180,21 @@ class History(Restorable):
         self.limits: dict[int, int] = {}
 
     def limit(self, row: int) -> int:
-        """Return the most changes that an agent keeps."""
+        """Return the number of transitions that an agent keeps."""
         return self.limits.get(row, self.depth)
 
     def set_limit(self, row: int, most: int) -> None:
-        """Let an agent keep at most `most` changes; dropped ones do not come back."""
+        """Limit an agent's history; dropped transitions do not come back."""
         kept = self.ring[row, self.places(row, most)]
         self.ring[row, : len(kept)], self.count[row], self.limits[row] = kept, len(kept), most
 
     def places(self, row: int, most: int | None = None) -> npt.NDArray[np.int64]:
-        """Return the places of an agent's last changes in its ring, at most `most`, oldest first."""
+        """Return the places of up to `most` last transitions of an agent in its ring, oldest first."""
         count, limit = int(self.count[row]), self.limit(row)
         return np.arange(max(0, count - min(limit if most is None else most, limit)), count) % max(self.depth, 1)
 
     def snapshot(self) -> dict[str, Plain]:
-        """Return all rings; while they are mostly empty, only their entries."""
+        """Return all rings, or only their entries while they are mostly empty."""
         lengths = np.minimum(self.count, self.depth)
         is_full = 2 * int(lengths.sum()) > self.ring.size
         ring = self.ring if is_full else packed_rows(self.ring, lengths)
@@ -225,12 +225,12 @@ class History(Restorable):
         self.count[rows] = count + 1
 
     def last_moves(self, row: int, most: int) -> list[int]:
-        """Return the packed moves of an agent's last changes, at most `most`, oldest first."""
+        """Return up to `most` last packed moves of an agent, oldest first."""
         moves: list[int] = self.ring["move"][row, self.places(row, most)].tolist()
         return moves
 
     def entries(self, row: int) -> list[tuple[int, int, int]]:
-        """Return (move, clock, post) of an agent's changes, oldest first."""
+        """Return (move, clock, post) of an agent's transitions, oldest first."""
         kept: list[tuple[int, int, int]] = self.ring[row, self.places(row)].tolist()
         return kept
 

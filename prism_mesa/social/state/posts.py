@@ -26,7 +26,7 @@ REPLY: Final = arrays.REPLY
 RESHARE: Final = arrays.RESHARE
 NO_PARENT: Final = -1
 WORDS_CAP: Final = 280
-"""Characters of a reply, a comment, or a post that an LLM writes; longer ones are cut."""
+"""Characters after which a reply, a comment, or a post by an LLM is cut."""
 
 _COLUMNS: Final[dict[str, type[np.generic]]] = {
     "author": np.int32,
@@ -47,7 +47,7 @@ _COLUMNS: Final[dict[str, type[np.generic]]] = {
     "appeal": np.float32,
     "attributes": np.float64,
 }
-_SHOWN: Final = ("author", "round", "kind", "parent", "root", "text_id", "wording", "words")
+_VIEWED: Final = ("kind", "parent", "text_id", "wording", "words")
 COUNTED: Final = ("likes", "replies", "reshares", "impressions", "velocity")
 _HOW: Final = {REPLY: "in reply to", RESHARE: "resharing"}
 
@@ -68,24 +68,24 @@ def matches(a: npt.NDArray[np.int8], b: npt.NDArray[np.int8]) -> npt.NDArray[np.
 class Posts(Restorable):
     """All posts so far; the id is the row, and ids grow with time.
 
-    Column `text_id` is the text that readers see and that has the topics. Column `wording` is the number of other words
-    in which readers see its text of the corpus, 0 for its own words; they are made when somebody reads (`shown`).
-    Column `words` is what the author of a reply or a reshare adds, `NO_TEXT` for nothing. `text_id` and `words` point
-    into `texts`. Column `written` is the round of writing, `round` the one in which a post appears.
+    Column `text_id` is the text that readers see and that has the topics. Column `wording` is the number of the wording
+    in which readers see its text of the corpus, 0 for the original (`shown`). Column `words` is the text that the
+    author of a reply or reshare adds, or `NO_TEXT`. Both point into `texts`. A post is written in round `written`, and
+    appears in `round`.
 
     Args:
         corpus: The first texts.
-        topics: What they are about.
+        topics: Their topics.
         window: Rounds over which engagements count as velocity.
-        room: Posts to have space for; memory that is not written to is not taken.
+        room: Number of posts to reserve space for.
     """
 
     def __init__(self, corpus: Corpus, topics: Topics, window: int, room: int = 0) -> None:
         self.corpus, self.topics, self.window, self.n = corpus, topics, window, 0
         self.draw_appeal: Callable[[npt.NDArray[np.uint64]], npt.NDArray[np.float32]] | None = None
-        """Draws the appeal of posts, in log-odds, by their keys. Only that of roots counts."""
+        """Draws the appeal of posts, in log-odds, by their keys; only roots use it."""
         self.draw_attributes: Callable[[Ids], npt.NDArray[np.float64]] | None = None
-        """Draws the attributes of posts that were just added, shape (n, attributes); reshares get those of roots."""
+        """Draws the attributes of new posts, shape (n, attributes); reshares have those of their roots."""
         self._columns = zeroed_columns(_COLUMNS, max(room, 1024), {"attributes": 0})
         self._recent: deque[Ids] = deque()
         self._all_texts = Texts(corpus, topics)
@@ -108,7 +108,7 @@ class Posts(Restorable):
         return self._columns[name][: self.n]
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        """Return a copy; its space for more posts takes no memory yet."""
+        """Return a copy whose free space takes no memory yet."""
         other = memo[id(self)] = type(self).__new__(type(self))
         vars(other).update((name, deepcopy(value, memo)) for name, value in vars(self).items() if name != "_columns")
         other._columns = self._zeroed(len(self._columns["author"]))
@@ -148,8 +148,8 @@ class Posts(Restorable):
     ) -> Ids:
         """Append posts and return their ids.
 
-        A `root` of None or -1 means the post is its own root. `key` names a post by what it is, so that draws about it
-        do not depend on the number of posts. Posts appear in `round_`, and are `written` then by default.
+        A `root` of None or -1 means the post itself. `key` identifies a post by its content, so that draws about it do
+        not depend on the number of posts. Posts appear in `round_`, and by default are `written` then.
         """
         first, self.n = self.n, self.n + len(author)
         ids = np.arange(first, self.n)
@@ -167,10 +167,10 @@ class Posts(Restorable):
         return ids
 
     def make_room(self, more: int) -> list[Callable[[], None]]:
-        """Make room for `more` posts, so that columns stay where they are while these are added.
+        """Make room for `more` posts, so that columns do not move while these are added.
 
         Returns:
-            Steps that use this memory for the first time, which is slow. Threads may share them.
+            Steps that write to this memory for the first time, which is slow. Threads may share them.
         """
         self._columns_for(self.n + more, self.n)
         rows = slice(self.n, self.n + more)
@@ -204,7 +204,7 @@ class Posts(Restorable):
         return self._all_texts.media(text_id)
 
     def reserve(self, texts: Ids) -> None:
-        """Reserve the own words of these texts of the corpus for scheduled posts."""
+        """Reserve the original wording of these texts of the corpus for scheduled posts."""
         self._wordings[texts[texts < len(self._wordings)]] = 1
 
     def new_wordings(self, texts: Ids) -> Ids:
@@ -224,9 +224,9 @@ class Posts(Restorable):
         """Return the texts of posts as readers see them."""
         return list(map(self.text, self.text_id[ids].tolist(), self.wording[ids].tolist()))
 
-    def said(self, post: int) -> str:
-        """Return the text that a post itself adds (see `says`)."""
-        return self.text(int(self.says(np.array([post]))[0]), int(self.wording[post]))
+    def added_text(self, post: int) -> str:
+        """Return the text that a post adds (see `added_texts`)."""
+        return self.text(int(self.added_texts(np.array([post]))[0]), int(self.wording[post]))
 
     def origin(self, post: int) -> int:
         """Return the post whose text a post shows: itself, its root, or the post that it answers without words."""
@@ -235,8 +235,8 @@ class Posts(Restorable):
             origin = int(self.root[self.parent[origin]])
         return origin
 
-    def says(self, ids: Ids) -> Ids:
-        """Return the texts that posts themselves add: a reply's words, or else what it answers; a reshare's root."""
+    def added_texts(self, ids: Ids) -> Ids:
+        """Return the texts that posts add: of a reply its words, or else its parent's text; of a reshare its root's."""
         root = self.root[ids]
         words = self.words[root]
         return np.asarray(np.where(words == NO_TEXT, self.text_id[root], words))
@@ -244,8 +244,8 @@ class Posts(Restorable):
     def worded(self, parent: Ids, kind: Ids, phrases: Sequence[str], place: Ids) -> tuple[Ids, Ids]:
         """Return the columns `text_id` and `words` of replies and reshares to be added.
 
-        Readers see the words and, in brackets, what the parent itself adds, so that nothing nests. Without words, they
-        see that of a reply, and the root of a reshare. ``said[place]`` are the words of each, `NO_TEXT` for none.
+        Readers see the words, ``phrases[place]``, and in brackets the text that the parent adds, without nesting. If
+        `place` is `NO_TEXT`, they see that text of a reply, and the root of a reshare.
         """
         text_id = shown_texts(
             np.asarray(parent, np.int32), np.asarray(kind, np.int64), RESHARE, self.root, self.text_id, self.words
@@ -253,7 +253,7 @@ class Posts(Restorable):
         words = np.full(len(parent), NO_TEXT, np.int32)
         some = np.flatnonzero(place != NO_TEXT) if phrases else ()
         if len(some):
-            core = self.says(parent)
+            core = self.added_texts(parent)
             parts, which = np.unique(np.stack([place[some], core[some], kind[some]]), axis=1, return_inverse=True)
             texts, about = [phrases[i] for i in parts[0].tolist()], parts[1].tolist()
             heads = [_HOW[code] for code in parts[2].tolist()]
@@ -267,11 +267,11 @@ class Posts(Restorable):
         return np.asarray(self._all_texts.with_media[self.text_id[ids]])
 
     def n_there(self, now: int) -> int:
-        """Return how many posts have appeared up to a round, this one included."""
+        """Return the number of posts that have appeared up to round `now`, inclusive."""
         return int(np.searchsorted(self.round, np.int32(now), side="right"))
 
     def first_visible(self, now: int, window: int) -> int:
-        """Return the first id that appeared in the last `window` rounds, this one included."""
+        """Return the first id that appeared in the last `window` rounds up to `now`, inclusive."""
         return int(self.round.searchsorted(np.int32(max(now - window + 1, 0))))
 
     @property
@@ -303,37 +303,21 @@ class Posts(Restorable):
     def views(
         self, ids: Ids, author_names: Sequence[str], relevances: Sequence[float], utilities: Sequence[float]
     ) -> list[Post]:
-        """Return posts as readers see them, of this relevance and utility; arguments of one length."""
-        shown = (self._columns[name][ids].tolist() for name in _SHOWN)
-        roots = self.root[ids]
-        counted = (self._columns[name][roots].tolist() for name in COUNTED)
-        posts, counts = zip(*shown, ids.tolist(), strict=True), zip(*counted, strict=True)
-        return [self._view(*of_one) for of_one in zip(posts, author_names, relevances, utilities, counts, strict=True)]
+        """Return posts as readers see them; all arguments have the same length."""
+        columns = {"post_id": ids.tolist(), "author_name": author_names, "relevance": relevances, "utility": utilities}
+        columns |= {name: self._columns[name][ids].tolist() for name in ("author", "round", "root", *_VIEWED)}
+        columns |= {name: self._columns[name][self.root[ids]].tolist() for name in COUNTED}
+        return [self._view(dict(zip(columns, row, strict=True))) for row in zip(*columns.values(), strict=True)]
 
-    def _view(
-        self, post: tuple[int, ...], author_name: str, relevance: float, utility: float, counts: tuple[int, ...]
-    ) -> Post:
-        author, round_, code, parent, root, text_id, wording, words, post_id = post
-        likes, replies, reshares, impressions, velocity = counts
-        kind, text = POST_KINDS[code], self.text(text_id, wording)
-        media_type, media_description = self.media(text_id)
+    def _view(self, fields: dict[str, Any]) -> Post:
+        kind, parent, text_id, wording, words = map(fields.pop, _VIEWED)
+        text, (media_type, media_description) = self.text(text_id, wording), self.media(text_id)
         view: Post = object.__new__(Post)
         vars(view).update(  # the constructor of a frozen class takes several times as long
-            post_id=post_id,
-            text=f"({_HOW[REPLY]}: {text})" if code == REPLY and words == NO_TEXT else text,
-            author=author,
-            author_name=author_name,
-            relevance=relevance,
-            utility=utility,
-            round=round_,
-            kind=kind,
+            fields,
+            text=f"({_HOW[REPLY]}: {text})" if kind == REPLY and words == NO_TEXT else text,
+            kind=POST_KINDS[kind],
             parent=None if parent == NO_PARENT else parent,
-            root=root,
-            likes=likes,
-            replies=replies,
-            reshares=reshares,
-            impressions=impressions,
-            velocity=velocity,
             media_type=media_type,
             media_description=media_description,
             words="" if words == NO_TEXT else self.texts[words],

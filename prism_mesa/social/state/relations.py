@@ -1,4 +1,4 @@
-"""What agents have decided about each other beside follows: mutes, blocks and reports."""
+"""Mutes, blocks and reports."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -28,7 +28,7 @@ def split_keys(keys: Keys) -> tuple[Keys, Keys]:
 
 
 def among(keys: Keys, wanted: Rows) -> Mask:
-    """Return which of the `wanted` numbers are among ascending `keys`."""
+    """Return which of the `wanted` numbers are in the ascending `keys`."""
     if not len(keys):
         return np.zeros(len(wanted), np.bool_)
     return np.asarray(keys[np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)] == wanted)
@@ -42,7 +42,7 @@ def first_of_each(keys: Rows) -> Mask:
 
 
 def distinct[T: np.generic](keys: npt.NDArray[T]) -> npt.NDArray[T]:
-    """Return different numbers, ascending, ten times as fast as NumPy's `unique`."""
+    """Return the distinct numbers, ascending; ten times as fast as NumPy's `unique`."""
     ascending = np.sort(keys)
     return ascending[first_of_each(ascending)]
 
@@ -54,8 +54,8 @@ class Relations(Restorable):
         muted: Agent and other: the other is hidden from the agent.
         blocked: Agent and other: each is hidden from the other, and neither follows the other.
         reported: Agent and root.
-        new_follows: Follower and followed: the follows that began with this round.
-        counts: An event of the table `follows` -> its rows so far.
+        new_follows: Follower and followed: the follows that begin with this round.
+        counts: Rows of the table `follows` so far, by event.
     """
 
     changes = ("muted", "blocked", "reported", "new_follows", "counts")
@@ -72,7 +72,7 @@ class Relations(Restorable):
         self._hidden = self._rows = None
 
     def note(self, *, muted: Keys, blocked: Keys, reported: Keys) -> Keys:
-        """Add new pairs, each once, and return the pairs that see nothing of each other from now on."""
+        """Add distinct new pairs, and return the pairs that are newly hidden."""
         before = self.hidden
         self.muted, self.blocked = _joined(self.muted, muted), _joined(self.blocked, blocked)
         self.reported = _joined(self.reported, reported)
@@ -83,7 +83,7 @@ class Relations(Restorable):
         return new
 
     def forget(self, *, muted: Keys, blocked: Keys) -> None:
-        """Remove pairs, each once, whose mutes and blocks are taken back."""
+        """Remove the distinct pairs of ended mutes and blocks."""
         if len(muted) or len(blocked):
             self.muted, self.blocked = _without(self.muted, muted), _without(self.blocked, blocked)
             self._hidden = self._rows = None
@@ -96,7 +96,7 @@ class Relations(Restorable):
         return self._hidden
 
     def hidden_rows(self, n: int) -> tuple[Keys, npt.NDArray[np.int32]]:
-        """Return the same as compressed sparse rows of `n` agents; both are empty without pairs."""
+        """Return `hidden` as compressed sparse rows of `n` agents; both arrays are empty without pairs."""
         if self._rows is None or len(self._rows[0]) not in (0, n + 1):
             agent, other = split_keys(self.hidden)
             start = np.zeros(n + 1 if len(agent) else 0, np.int64)
@@ -110,7 +110,7 @@ class Relations(Restorable):
         return among(self.hidden, pair_keys(agent, other))
 
     def are_apart(self, agent: Rows, other: Rows) -> Mask:
-        """Return whether either agent of each pair has blocked the other."""
+        """Return whether one agent of each pair has blocked the other."""
         return among(self.blocked, pair_keys(agent, other)) | among(self.blocked, pair_keys(other, agent))
 
 

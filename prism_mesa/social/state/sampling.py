@@ -1,4 +1,4 @@
-"""Which agents the records hold: all, or a drawn share that stays the same."""
+"""The agents in the records: all, or a fixed drawn share."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -13,30 +13,32 @@ from prism_mesa.streams import Streams
 type Mask = npt.NDArray[np.bool_]
 
 ALL_UP_TO: Final = 100_000
-"""Up to so many agents everything is recorded, unless the parameters say otherwise."""
+"""Number of agents up to which all are recorded by default."""
 
 ABOUT: Final = 10_000
-"""Of more agents than that, about so many are recorded."""
+"""Approximate number of recorded agents by default, if there are more than `ALL_UP_TO`."""
 
 SAMPLED: Final = ("transitions", "impressions", "engagements")
 """The tables with a row for each event of an agent."""
 
 
 class Recorded(Restorable):
-    """Which agents each table of `SAMPLED` holds, and how often each agent has engaged.
+    """The agents in each table of `SAMPLED`, and the number of engagements of each agent.
 
-    An agent draws one number in its life, and is recorded in the tables whose share is above it. So the agents of a
-    smaller share are among those of a larger one, in every table and every round.
+    An agent draws one number, and is recorded in the tables whose share is above it. So the agents of a smaller share
+    are among those of a larger share, in all tables and rounds of a run of `n` agents at the start.
 
     Attributes:
-        shares: Table -> share of agents recorded, 0..1.
+        shares: Share of recorded agents by table, 0..1.
         n_engaged: Engagements of each agent so far, recorded or not, shape (n,). Counted only if records are kept.
     """
 
     changes = ("n_engaged",)
 
-    def __init__(self, shares: dict[str, float], n: int, streams: Streams) -> None:
-        self.shares = shares
+    def __init__(self, params: RecordsParams, n: int, streams: Streams) -> None:
+        few = min(1.0, ABOUT / n) if n > ALL_UP_TO else 1.0
+        self.shares = {"transitions": few, "impressions": few, "engagements": 1.0}
+        self.shares |= {table: share for table in SAMPLED if (share := getattr(params, table)) is not None}
         self._streams = streams
         self._begin(n)
 
@@ -72,11 +74,3 @@ class Recorded(Restorable):
         n = len(self.n_engaged)
         counts = {table: n if mask is None else int(mask.sum()) for table, mask in self._masks.items()}
         return {table: {"share": self.shares[table], "agents": counts[table]} for table in self._masks}
-
-
-def recorded_agents(params: RecordsParams, n: int, streams: Streams) -> Recorded:
-    """Return which agents are recorded on a platform that starts with `n` agents."""
-    few = min(1.0, ABOUT / n) if n > ALL_UP_TO else 1.0
-    shares = {"transitions": few, "impressions": few, "engagements": 1.0}
-    shares |= {table: share for table in SAMPLED if (share := getattr(params, table)) is not None}
-    return Recorded(shares, n, streams)

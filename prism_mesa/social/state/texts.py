@@ -1,6 +1,9 @@
-"""The texts of posts: those of the corpus, and those written during the run."""
+"""The texts of posts: those of the corpus, in several wordings, and those written during the run."""
 
+import json
 from collections.abc import Mapping, Sequence
+from functools import cache, lru_cache
+from importlib import resources
 from typing import Any, Final
 from zlib import crc32
 
@@ -11,11 +14,11 @@ from prism_mesa.errors import DataError
 from prism_mesa.snapshot import Plain, Restorable, plain, restored
 from prism_mesa.social.state.topics import Topics
 from prism_mesa.social.world.corpus import Corpus
-from prism_mesa.social.world.wording import reworded
 
 type Ids = npt.NDArray[np.integer[Any]]
 
 NO_TEXT: Final = -1
+_STEPS: Final = (397, 443, 509, 569, 613, 673, 733, 787, 853, 907, 971, 1039)  # primes, so that steps reach all places
 
 
 class Texts(Restorable):
@@ -35,18 +38,14 @@ class Texts(Restorable):
         self.with_media = self._have_media(0)
 
     def snapshot(self) -> dict[str, Plain]:
-        """Return the texts written in the run, with the texts that they are about."""
+        """Return the texts written in the run, and the texts that these are about."""
         written = {"texts": self.texts[self._n :], "about": plain(self._about), "shows": plain(self._shows)}
         return written | {"vectors": self.vectors[self._n :], "corpus": self._checksum()}
 
     def restore(self, kept: Mapping[str, Plain]) -> None:
-        """Restore a snapshot over the same corpus.
-
-        Raises:
-            DataError: If it is another corpus.
-        """
+        """Restore a snapshot over the same corpus; raise DataError if it is another corpus."""
         if kept["corpus"] != self._checksum():
-            raise DataError("the texts are not those of the run: has posts.file, or the embedder, changed since?")
+            raise DataError("the texts differ from the run's: has posts.file, or the embedder, changed since?")
         new, self._about, self._shows = kept["texts"], restored(kept["about"]), restored(kept["shows"])
         self.texts = [*self.corpus.texts, *new]
         self._ids = {key: self._n + i for i, key in enumerate(zip(new, self._about, self._shows, strict=True))}
@@ -58,13 +57,10 @@ class Texts(Restorable):
         return crc32(texts, crc32(self.vectors[: self._n].tobytes()))
 
     def add(self, texts: Sequence[str], about: Sequence[int] | None = None, *, with_media: bool = False) -> Ids:
-        """Store texts written during the run and return their ids; equal texts about the same are stored once.
+        """Store texts written during the run and return their ids.
 
-        Args:
-            texts: The texts.
-            about: The text that each is about, `NO_TEXT` for none; where the corpus has topic labels, each gets those
-                of that text.
-            with_media: Whether each shows the media of the text that it is about.
+        `about` is the text that each text is about, `NO_TEXT` for none. The new text gets its topic labels, and its
+        media if `with_media`. Equal texts with equal labels and media are stored once.
         """
         about = [NO_TEXT] * len(texts) if about is None else about
         labels = [self._origin(i) if self._has_labels else NO_TEXT for i in about]
@@ -83,7 +79,7 @@ class Texts(Restorable):
         return np.array([self._ids[key] for key in keys], np.int64)
 
     def text(self, text_id: int, wording: int) -> str:
-        """Return a text in which the text of the corpus that it says, or quotes, has other words; 0: its own."""
+        """Return a text, with the text of the corpus that it contains in the given wording; 0: the original."""
         text, origin = self.texts[text_id], self._origin(text_id) if wording else NO_TEXT
         if origin == NO_TEXT or not self.corpus.subjects:
             return text
@@ -108,14 +104,32 @@ class Texts(Restorable):
         return np.array([bool(self.media(i)[0]) for i in range(first, len(self.texts))], np.bool_)
 
     def _origin(self, text_id: int) -> int:
-        """Return the text of the corpus that a text is about, through others; `NO_TEXT` for none."""
+        """Return the text of the corpus that a text is about, directly or indirectly; `NO_TEXT` for none."""
         return text_id if text_id < self._n else self._about[text_id - self._n]
 
     def _store_vectors(self, first: int, vectors: npt.NDArray[np.int8]) -> None:
-        """Write the vectors of the texts from `first` on; their space doubles when it is full."""
+        """Write the vectors of the texts from `first` on; full arrays double."""
         needed = first + len(vectors)
         if needed > len(self._vectors):
             before = self._vectors
             self._vectors = np.zeros((max(needed, 2 * len(before)), before.shape[1]), np.int8)
             self._vectors[:first] = before[:first]
         self._vectors[first:needed] = vectors
+
+
+@lru_cache(maxsize=1 << 16)
+def reworded(subject: str, topic: str, number: int) -> str:
+    """Return a text about a subject, different for each number until all pairs are used."""
+    openings, remarks = wordings()
+    n = len(openings) * len(remarks[topic])
+    begin = crc32(subject.encode())
+    place = (begin + number * _STEPS[begin // n % len(_STEPS)]) % n
+    words = f"{openings[place % len(openings)].format(subject)} {remarks[topic][place // len(openings)]}".rstrip()
+    return words[0].upper() + words[1:]
+
+
+@cache
+def wordings() -> tuple[list[str], dict[str, list[str]]]:
+    """Return openings with a place for a subject, and remarks by topic."""
+    parts = json.loads((resources.files("prism_mesa.social.world") / "wordings.json").read_bytes())
+    return parts["openings"], parts["remarks"]

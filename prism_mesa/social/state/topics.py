@@ -46,8 +46,8 @@ class Topics:
         vectors: Shape (n texts, n_topics), int8, of length about `UNIT` (or 0 for a text without words).
         names: Names of directions: the labels, or the commonest words along each dimension.
         name_vectors: These directions, shape (n names, n_topics), int8.
-        place: Returns the vectors of texts that are written during a run. A second argument may name for each the text
-            of the corpus whose labels it shares, -1 for none.
+        place: Returns the vectors of texts written during a run. An optional second argument is the text of the corpus
+            whose labels each text shares, -1 for none.
     """
 
     vectors: npt.NDArray[np.int8]
@@ -61,7 +61,7 @@ class Topics:
         return [tuple(self.names[i] for i in row if i >= 0) for row in nearest]
 
     def nearest_names(self, interests: npt.NDArray[np.int8], most: int = 3) -> npt.NDArray[np.int16]:
-        """Return them as indices of `names`, shape (n, `most` or the number of names); -1 where no other is near."""
+        """Return `words_of` as indices of `names`, shape (n, `most` or the number of names); -1 for none."""
         most, axes = min(most, len(self.names)), self.name_vectors.astype(np.float32).T
         nearest = np.full((len(interests), most), -1, np.int16)
         for first in range(0, len(interests), _ROWS):
@@ -74,13 +74,13 @@ class Topics:
         return nearest
 
     def nearest_name(self, vectors: npt.NDArray[np.int8]) -> npt.NDArray[np.int16]:
-        """Return the nearest of `names` for each row, -1 where none is near."""
+        """Return the index of the nearest of `names` for each row, -1 for none."""
         none = np.full(len(vectors), -1, np.int16)
         return self.nearest_names(vectors, 1)[:, 0] if self.names else none
 
 
 _ROWS = 1 << 16
-"""Rows whose nearness to all names is in memory at a time."""
+"""Rows that are compared with all names at a time."""
 
 
 def build_topics(corpus: Corpus, params: PostsParams) -> Topics:
@@ -98,7 +98,7 @@ def build_topics(corpus: Corpus, params: PostsParams) -> Topics:
 
 
 _FEW_TEXTS = 10_000
-"""Texts of a corpus whose topics are cached for later runs in the same process."""
+"""Number of texts up to which topics are cached for later runs in the process."""
 
 
 @lru_cache(maxsize=8)
@@ -134,7 +134,7 @@ class _Places:
     """Places texts among the topics of a corpus (`Topics.place`).
 
     Attributes:
-        own_words: Weight of a text's own words, against the labels of the text that it is about.
+        own_words: Weight of a text's own words against shared labels.
         by_label: Weighted axes of labels, shape (texts of the corpus, n_topics); no rows without labels.
         centre: The mean of the corpus.
     """

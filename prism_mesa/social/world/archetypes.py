@@ -1,7 +1,7 @@
 """Archetypes: clusters of agents by interests and personality, so that one answer can serve many agents.
 
-k-means (Lloyd 1982, doi:10.1109/TIT.1982.1056489) on interests and standardised Big Five. The start is spread out and
-depends on the agents alone.
+k-means (Lloyd 1982, doi:10.1109/TIT.1982.1056489) on interests and standardised Big Five, from spread-out centres
+without a random draw.
 """
 
 from dataclasses import dataclass
@@ -20,8 +20,7 @@ from prism_mesa.social.world.profiles import personality
 type Floats = npt.NDArray[np.float64]
 
 TRAIT_WEIGHT: Final = 0.1
-"""Weight of one standard deviation of a trait; interests have length 1, so they count more."""
-
+"""Weight of one standard deviation of a trait; interests, of length 1, count more."""
 _LLM_WEIGHT: Final = 1024.0
 MOST_SAMPLED: Final = 100_000
 ITERATIONS: Final = 20
@@ -34,8 +33,8 @@ class Archetypes:
     """The archetypes of a platform.
 
     Attributes:
-        centres: Shape (k, features). With several LLMs each has k centres, from its own agents.
-        interests: Names of the topics that each archetype likes, nearest first.
+        centres: Shape (k, features); with several LLMs, k centres for the agents of each.
+        interests: The topics of each archetype's interests, nearest first.
         personality: The mean Big Five of each archetype as text.
         llms: The LLM of each agent if there are several.
     """
@@ -54,9 +53,9 @@ class Archetypes:
 
 
 def make_archetypes(people: Population, llms: AgentLLMs, k: int, topics: Topics) -> Archetypes:
-    """Return at most `k` archetypes of the agents; with several LLMs at most `k` for each LLM.
+    """Return at most `k` archetypes, for each LLM if there are several.
 
-    Of more than `MOST_SAMPLED` agents every m-th is used.
+    They are computed from up to `MOST_SAMPLED` evenly spaced agents.
     """
     rows = np.arange(0, len(people), -(-len(people) // MOST_SAMPLED))
     codes, features = llms.codes(rows, people), _features(people, rows, llms)
@@ -82,14 +81,14 @@ def _clustered(features: Floats, k: int) -> Floats:
 
 
 def _features(people: Population, rows: Rows, llms: AgentLLMs) -> Floats:
-    """Return interests, traits, and a column for each LLM with a weight above all others."""
+    """Return interests, traits, and a column of the highest weight for each LLM."""
     standard = (people.traits[rows].astype(np.float64) - TRAIT_MEANS) / TRAIT_SDS
     llm = _LLM_WEIGHT * np.eye(len(llms.names))[llms.codes(rows, people)] if llms.names else np.empty((len(rows), 0))
     return np.concatenate([people.interests[rows] / float(UNIT), TRAIT_WEIGHT * standard, llm], axis=1)
 
 
 def _spread_out(features: Floats, k: int) -> Floats:
-    """Return up to k rows: the nearest to the mean, then the farthest from all chosen ones (Gonzalez 1985)."""
+    """Return up to k rows: the nearest to the mean, then always the farthest from those chosen (Gonzalez 1985)."""
     chosen = [int(_distances(features, features.mean(axis=0)).argmin())]
     distance = _distances(features, features[chosen[0]])
     while len(chosen) < k and distance.max() > 0:
@@ -104,12 +103,7 @@ def _distances(features: Floats, centre: Floats) -> Floats:
 
 def _nearest(features: Floats, centres: Floats) -> npt.NDArray[np.int64]:
     """Return the nearest centre of each row, ties to the first; blocks stay in the processor's cache."""
-    centre_of = np.zeros(len(features), np.int64)
+    nearest = np.zeros(len(features), np.int64)
     for part in blocks(len(features), _CACHED):
-        rows, nearest = features[part], np.full(part.stop - part.start, np.inf)
-        for k, centre in enumerate(centres):
-            distance = _distances(rows, centre)
-            closer = distance < nearest
-            centre_of[part][closer] = k
-            nearest[closer] = distance[closer]
-    return centre_of
+        nearest[part] = np.argmin([_distances(features[part], centre) for centre in centres], axis=0)
+    return nearest

@@ -1,4 +1,4 @@
-"""Values of attributes: read from files, inherited by posts, computed by users' functions, or drawn."""
+"""Values of attributes: from files, inherited, computed by users' functions, or drawn."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -14,13 +14,12 @@ from prism_mesa.social.params.attributes import AttributeParams
 from prism_mesa.social.state.agent_fields import AGENT_FIELDS
 from prism_mesa.social.state.attributes import Attribute, Attributes, Floats, prompt_texts
 from prism_mesa.social.state.network import FollowNetwork
-from prism_mesa.social.state.population import Population
+from prism_mesa.social.state.population import Population, Rows
 from prism_mesa.social.state.posts import RESHARE, Posts
 from prism_mesa.social.user_objects import load_object
 from prism_mesa.statechart.users_code import users_line
 from prism_mesa.streams import Streams
 
-type Rows = npt.NDArray[np.integer[Any]]
 type Makers = dict[str, Callable[[], Any]]
 
 
@@ -32,7 +31,7 @@ class Columns(Mapping[str, npt.NDArray[Any]]):
 
     def __getitem__(self, name: str) -> npt.NDArray[Any]:
         if name not in self._made:
-            column = np.asarray(self._makers[name]()).view()  # others may write to the array that it is a view of
+            column = np.asarray(self._makers[name]()).view()  # the base array stays writable
             column.flags.writeable = False
             self._made[name] = column
         return self._made[name]
@@ -54,20 +53,20 @@ class Columns(Mapping[str, npt.NDArray[Any]]):
 
 
 class OwnFunction:
-    """A user's function that returns the values of an attribute; the same columns must give the same values."""
+    """A user's function that returns the values of an attribute, and that must be deterministic."""
 
     def __init__(self, attribute: Attribute, where: str, key: str) -> None:
         self._attribute, self._where = attribute, f"{key}: {where}"
         self._is_checked = False
         self._function, _ = load_object(key, where, "my_module:function")
         if not callable(self._function):
-            raise ConfigError(f"{self._where}: is no function")
+            raise ConfigError(f"{self._where}: is not a function")
 
     def __call__(self, columns: Columns, n: int) -> Floats:
-        """Return the values of `n` rows as they are stored; your function is not called for 0 rows.
+        """Return the stored values of `n` rows; the function is not called for 0 rows.
 
         Raises:
-            OwnCodeError: If it raises, or returns anything but a value of the attribute for each row.
+            OwnCodeError: If it raises, or does not return a value of the attribute for each row.
         """
         if not n:
             return np.zeros(0)
@@ -75,36 +74,31 @@ class OwnFunction:
         if not self._is_checked:
             self._is_checked = True
             if not np.array_equal(values, self._call(columns, n)):
-                raise OwnCodeError(
-                    f"{self._where}: gave other values for the same rows when called again: take what is random from "
-                    "the columns"
-                )
+                raise OwnCodeError(f"{self._where}: a second call with the same rows returned other values")
         return values
 
     def _call(self, columns: Columns, n: int) -> Floats:
         try:
             values = self._function(columns)
         except Exception as error:  # users' code may fail in any way
-            text, at = " ".join(str(error).split()), users_line(error)
-            place = f" ({at})" if at else ""
-            raise OwnCodeError(
-                shortened(f"{self._where}: raised {type(error).__name__}: {text}{place}", 400)
-            ) from error
+            text, line = " ".join(str(error).split()), users_line(error)
+            fault = f"{self._where}: raised {type(error).__name__}: {text}{line and f' ({line})'}"
+            raise OwnCodeError(shortened(fault, 400)) from error
         try:
             return self._attribute.numbers(values, n)
         except ValueError as error:
-            raise OwnCodeError(f"{self._where}: gave {error}") from None
+            raise OwnCodeError(f"{self._where}: wrong return value: {error}") from None
 
 
 @dataclass
 class AttributeSource:
-    """Gives attributes their values.
+    """Computes the values of declared attributes.
 
     Args:
         declared: The declarations, by name.
         streams: The random streams.
-        of_texts: The values that posts.file has for each text of the corpus, by attribute; NaN where it has none.
-        bounds: The first row of each community of agents, and the end of the last one.
+        of_texts: The values in posts.file for each text of the corpus, by attribute; NaN for blank cells.
+        bounds: The first row of each community of agents, and the end of the last community.
     """
 
     declared: Mapping[str, AttributeParams]
@@ -128,11 +122,8 @@ class AttributeSource:
     ) -> Floats:
         """Return the attributes of agents, shape (n, attributes).
 
-        Args:
-            rows: Their row numbers in the network, which key the draws.
-            people: Their other columns, in the order of `rows`.
-            network: The network.
-            from_file: The values in agents.profiles, by attribute: one for each agent, NaN where there is none.
+        `rows` are their rows in the network, which key the draws; `people` has their other columns, in the order of
+        `rows`. `from_file` has the values in agents.profiles, by attribute, NaN for blank cells.
         """
         columns, keys = Columns(_agent_columns(rows, people, network)), rows.astype(np.int64)
         table = np.zeros((len(rows), len(self.known.agents)))
@@ -170,22 +161,22 @@ class AttributeSource:
         return table
 
     def give_to(self, posts: Posts, people: Population) -> None:
-        """Let posts get their attributes from here when they are added."""
+        """Let posts draw their attributes here when they are added."""
         if self.known.posts:
             posts.declare(len(self.known.posts), partial(self.of_posts, posts, people=people))
 
     def shown(self, views: list[Post], kept: Floats) -> list[Post]:
-        """Return views of posts with their attributes set; `kept` has a row of values for each."""
+        """Set the attributes of views of posts and return them; `kept` has a row of values for each."""
         if self.known.posts:
             texts = prompt_texts(self.known.posts, kept)
             for view, row, text in zip(views, kept.tolist(), texts, strict=True):
-                vars(view).update(self.known.values(self.known.posts, row), about=text)  # it is frozen
+                vars(view).update(self.known.values(self.known.posts, row), about=text)  # the class is frozen
         return views
 
     def _first_values(
         self, name: str, attribute: Attribute, columns: Columns, keys: npt.NDArray[np.int64], purpose: str
     ) -> Floats:
-        """Return the values of the user's function, or else drawn ones."""
+        """Return the values of the user's function, or drawn values."""
         if name in self._functions:
             return self._functions[name](columns, len(keys))
         params = self.declared[name]
@@ -200,11 +191,11 @@ class AttributeSource:
     ) -> Floats:
         """Return the values of agents' communities, spread evenly over the quantiles of a draw.
 
-        Agents that came after the communities were made keep the `drawn` values.
+        Agents added later belong to no community and keep the `drawn` values.
         """
-        many, noise = len(self.bounds) - 1, self.declared[name].noise
+        n_communities, noise = len(self.bounds) - 1, self.declared[name].noise
         community = np.searchsorted(self.bounds, rows, side="right") - 1
-        middle = (community + 0.5) / max(many, 1)
+        middle = (community + 0.5) / max(n_communities, 1)
         if attribute.values:
             places = np.minimum(self._value_places(name, attribute, middle), len(attribute.values) - 1)
             values = attribute.kept[places]
@@ -214,7 +205,7 @@ class AttributeSource:
             if noise:
                 values = _clipped(attribute, values + noise * self.streams.normal(f"noise of {name}", rows))
             is_drawn = np.zeros(len(rows), np.bool_)
-        return np.where(is_drawn | (community >= many), drawn, values)
+        return np.where(is_drawn | (community >= n_communities), drawn, values)
 
     def _value_places(self, name: str, attribute: Attribute, u: Floats) -> npt.NDArray[np.int64]:
         """Return the index of the value at each quantile."""
@@ -230,7 +221,7 @@ class AttributeSource:
         drawn: Floats,
         keys: npt.NDArray[np.int64],
     ) -> Floats:
-        """Return the values that posts inherit from their authors; noise puts `drawn` values in their place."""
+        """Return the values that posts inherit from their authors; noise replaces some by `drawn` values."""
         noise, purpose, values = self.declared[name].noise, f"noise of {name}", authors_values
         if not attribute.values:
             return _clipped(attribute, values + noise * self.streams.normal(purpose, keys)) if noise else values
@@ -242,15 +233,14 @@ class AttributeSource:
 def file_columns(
     declared: Mapping[str, AttributeParams], known: Mapping[str, Attribute]
 ) -> dict[str, tuple[str, Attribute]]:
-    """Return the attributes that a column of a file gives: name -> (column, attribute)."""
-    columns = {name: (declared[name].column, attribute) for name, attribute in known.items()}
-    return {name: (column, attribute) for name, (column, attribute) in columns.items() if column is not None}
+    """Return the attributes that have a column in a file: name -> (column, attribute)."""
+    return {name: (column, known[name]) for name in known if (column := declared[name].column) is not None}
 
 
 def blank_notes(values: Mapping[str, Floats], key: str, rows: str) -> list[str]:
-    """Return a note on each attribute for which a file has blank cells, whose values are drawn."""
+    """Return a note on each attribute with blank cells in a file."""
     blank = {name: int(np.isnan(column).sum()) for name, column in values.items()}
-    return [f"attributes.{name}: {key} has none for {counted(n, rows)}: drawn" for name, n in blank.items() if n]
+    return [f"attributes.{name}: {key}: drawn for {counted(n, rows)} without a value" for name, n in blank.items() if n]
 
 
 def shown_values(attribute: Attribute, kept: Floats) -> npt.NDArray[Any]:
@@ -261,14 +251,14 @@ def shown_values(attribute: Attribute, kept: Floats) -> npt.NDArray[Any]:
 
 
 def _clipped(attribute: Attribute, values: Floats) -> Floats:
-    """Return numbers within a range, rounded to float32 shares: the last digits of log and cos differ by machine."""
+    """Return numbers clipped to the range, as float32 shares of it: last digits of log and cos differ by machine."""
     length = attribute.high - attribute.low
     shares = ((values - attribute.low) / length).astype(np.float32).astype(np.float64)
     return np.clip(attribute.low + shares * length, attribute.low, attribute.high)
 
 
 def _with_file_values(of_texts: Floats, posts: Posts, ids: Rows, values: Floats) -> Floats:
-    """Return values of posts, replaced by the file's values of their texts where they are posts of the file."""
+    """Return values of posts; those of posts from the file are the file's values."""
     text, n = posts.text_id[ids], len(of_texts)
     is_of_file = (text < n) & (posts.root[ids] == ids) & (posts.parent[ids] < 0)
     from_file = np.where(is_of_file, of_texts[np.minimum(text, n - 1)], np.nan)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import isclose
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +12,7 @@ import pyarrow as pa
 from prism_mesa.errors import DataError, counted
 from prism_mesa.kernels.network import add_up
 from prism_mesa.params import explicit_values
+from prism_mesa.snapshot import Plain, restored
 from prism_mesa.social.params import SocialParams
 from prism_mesa.social.params.attributes import AttributeParams
 from prism_mesa.social.params.user_files import COLUMNS, EDGES, POSTS, PROFILES
@@ -19,39 +20,51 @@ from prism_mesa.social.state.attributes import Attributes
 from prism_mesa.social.state.chunks import blocks
 from prism_mesa.social.state.ids import Ids, examples
 from prism_mesa.social.state.network import FollowNetwork
-from prism_mesa.social.state.population import Population
+from prism_mesa.social.state.population import WHO_THEY_ARE, Population, Rows
 from prism_mesa.social.state.topics import Topics, build_topics, quantised
 from prism_mesa.social.world.attributes import AttributeSource, blank_notes, file_columns
 from prism_mesa.social.world.corpus import Corpus, counted_lines, load_corpus, with_media_share
 from prism_mesa.social.world.follows import load_network
-from prism_mesa.social.world.kept import KeptWorld
 from prism_mesa.social.world.profiles import Profiled, draw_interests, draw_profiles, make_population, read_profiles
 from prism_mesa.social.world.random_networks import block_bounds, generate_network, with_close_ties
 from prism_mesa.social.world.rates import popularity_scores
 from prism_mesa.social.world.seeded import Seeded, seeded_posts
 from prism_mesa.streams import Streams
 
-type Rows = npt.NDArray[np.integer[Any]]
-
 _FEW_TIES = 0.5
-"""Share of the close ties asked for below which a note says that there are fewer."""
+"""Share of the requested close ties below which a note reports the shortfall."""
+
+
+KEPT: Final = tuple(name for name in WHO_THEY_ARE if name != "attributes")
+"""Columns of a population that are kept; attributes, perhaps of a user's function, are computed again."""
+
+DEAR: Final = 16_000_000
+"""Follows from which on a world is kept; drawing them takes about two CPU seconds."""
+
+
+@dataclass(frozen=True)
+class KeptWorld:
+    """A drawn network, and the columns of a population that were drawn, by name."""
+
+    network: FollowNetwork
+    columns: dict[str, npt.NDArray[Any]]
 
 
 @dataclass(frozen=True)
 class Schedule:
-    """Posts of a file or that users place: ``text_id[i]`` by row ``author[i]`` in ``round[i]``, ascending."""
+    """Posts from a file or placed by users: ``text_id[i]`` by row ``author[i]`` in ``round[i]``, ascending."""
 
     author: Rows
     text_id: Rows
     round: Rows
 
     def of_round(self, round_: int) -> tuple[Rows, Rows]:
-        """Return authors and texts of one round."""
+        """Return the authors and texts of a round."""
         first, last = np.searchsorted(self.round, [round_, round_ + 1])
         return self.author[first:last], self.text_id[first:last]
 
     def with_seeded(self, seeded: Seeded) -> "Schedule":
-        """Return the schedule with users' placed posts, after the others of each round."""
+        """Return the schedule with the posts that users place, after the others of each round."""
         if not len(seeded.round):
             return self
         rounds = np.append(self.round, seeded.round)
@@ -66,8 +79,8 @@ class StartingWorld:
 
     Attributes:
         notes: Notes on how the input was read.
-        misfits: Those notes that need a warning: on input that was left out or may have been misread.
-        profiled: The columns of the file of profiles that have a value for every agent.
+        misfits: The notes that also are warnings: on input that was left out or may have been misread.
+        profiled: The columns of agents.profiles without blank cells.
         seeded: The scheduled posts that users placed.
         attributes: The source of attributes for posts and for agents that join later.
     """
@@ -85,7 +98,7 @@ class StartingWorld:
 
 
 def make_world(params: SocialParams, streams: Streams, kept: KeptWorld | None = None) -> StartingWorld:
-    """Return the world of `params`; the `kept` parts of an equal world are not drawn again.
+    """Return the world of `params`, with the `kept` parts of an equal world instead of new draws.
 
     Raises:
         ConfigError: If parameters contradict each other.
@@ -110,13 +123,15 @@ def make_world(params: SocialParams, streams: Streams, kept: KeptWorld | None = 
     if params.agents.profiles is not None:
         columns = file_columns(declared, known.agents)
         profiled = read_profiles(params.agents.profiles, population, topics, params.files, columns)
-    source = AttributeSource(declared, of_agents, corpus.attributes, _bounds(params, network))
+    is_blocks = params.network.kind == "stochastic_block"
+    bounds = block_bounds(params.network.blocks, network.n_agents) if is_blocks else np.zeros(1, np.int64)
+    source = AttributeSource(declared, of_agents, corpus.attributes, bounds)
     population.attributes = source.of_agents(agents, population, network, profiled.attributes)
     if params.agents.churn.waiting:
         population.mark_waiting(streams.happens("waits", np.full(len(agents), params.agents.churn.waiting)))
     seeded = seeded_posts(params, network, population, topics, streams)
     misfits = tuple(_misfits(params, network, ids, corpus, unmatched))
-    unknown = "no topic is known of what they and those they follow post; their interests are drawn"
+    unknown = "neither they nor the agents they follow post about a known topic: their interests are drawn"
     notes = (
         *(*network.notes, *corpus.notes, *profiled.notes),
         *blank_notes(profiled.attributes, "agents.profiles", "agent"),
@@ -144,14 +159,14 @@ def _misfits(
     yield from (f"posts.file: {line} left out" for line in counted_lines((*corpus.dropped, *unmatched)))
     explicit, others = explicit_values(params), params.agents.n - 1
     if "network.mean_degree" in explicit and params.network.edges is None and params.network.mean_degree > others:
-        yield f"network.mean_degree: {params.network.mean_degree:g} is more than the {others} others that there are"
+        yield f"network.mean_degree: {params.network.mean_degree:g} is more than the {others} other agents"
     paths = {EDGES: params.network.edges, POSTS: params.posts.file, PROFILES: params.agents.profiles}
     for key in (key for key, path in paths.items() if path is None and any(paths.values())):
         if idle := [column for column in params.files.columns if column in COLUMNS[key]]:
             yield f"files.columns: {', '.join(idle)}: no effect: {key} is not set"
     circulating, n_texts = params.posts.circulating, len(corpus.texts)
     if "posts.circulating" in explicit and circulating > n_texts:
-        yield f"posts.circulating: {circulating:,} is more than the {n_texts:,} texts that there are"
+        yield f"posts.circulating: {circulating:,} is more than the {n_texts:,} texts of the corpus"
 
 
 def _scaled_shares(declared: Mapping[str, AttributeParams]) -> Iterator[str]:
@@ -161,14 +176,8 @@ def _scaled_shares(declared: Mapping[str, AttributeParams]) -> Iterator[str]:
             yield f"attributes.{name}: shares add up to {total:g} and are scaled"
 
 
-def _bounds(params: SocialParams, network: FollowNetwork) -> npt.NDArray[np.int64]:
-    """Return the bounds of the communities that agents can inherit from; 0 alone if there are none."""
-    blocks = params.network.blocks if params.network.kind == "stochastic_block" else 0
-    return block_bounds(blocks, network.n_agents) if blocks else np.zeros(1, np.int64)
-
-
 def make_network(params: SocialParams, streams: Streams) -> tuple[FollowNetwork, Ids]:
-    """Return the network of `params`, and the names of its agents.
+    """Return the network of `params`, and the ids of its agents.
 
     Raises:
         ConfigError: If parameters contradict each other.
@@ -181,7 +190,7 @@ def make_network(params: SocialParams, streams: Streams) -> tuple[FollowNetwork,
         possible = params.network.model_copy(update={"mean_degree": degree})
         network = generate_network(possible, params.agents.n, streams.of(params.network.seed))
         ids = Ids(range(network.n_agents))
-    if params.utility.sensitivity:  # close ties have no effect without
+    if params.utility.sensitivity:  # else close ties have no effect
         network = with_close_ties(network, params.network.close_ties, streams.of(params.network.seed))
     return network, ids
 
@@ -191,19 +200,19 @@ def _unmet_settings(params: SocialParams, network: FollowNetwork) -> Iterator[st
     wanted = params.network
     followees, close = network.n_edges / network.n_agents, len(network.close_indices) / network.n_agents
     if wanted.edges is None and abs(followees / wanted.mean_degree - 1) > 0.05:
-        yield f"network.mean_degree: {wanted.mean_degree:g} was asked for, {followees:.3g} came out"
+        yield f"network.mean_degree: the drawn network has {followees:.3g}, not {wanted.mean_degree:g}"
     # with a file the default is a maximum
     is_explicit = wanted.edges is None or "close_ties" in explicit_values(wanted)
     has_effect = params.utility.sensitivity and params.utility.closeness is not None
     if is_explicit and has_effect and close < _FEW_TIES * wanted.close_ties:
         few = "too few agents follow each other"
-        yield f"network.close_ties: {wanted.close_ties} was asked for, {close:.3g} came out: {few}"
+        yield f"network.close_ties: the network has {close:.3g} per agent, not {wanted.close_ties}: {few}"
 
 
 def _schedule(
     corpus: Corpus, network: FollowNetwork, ids: Ids, params: SocialParams
 ) -> tuple[Schedule, tuple[tuple[str, int], ...]]:
-    """Return the schedule of the corpus, and counts of the posts that do not fit: text -> number."""
+    """Return the schedule of the corpus, and the number of posts that do not fit, by reason."""
     none = np.zeros(0, np.int64)
     if corpus.authors is None:
         return Schedule(none, none, none), ()
@@ -220,26 +229,25 @@ def _schedule(
     late = int((rounds >= params.rounds).sum())
     alike = None if by_rank else ids.otherwise(list(dict.fromkeys(np.array(corpus.authors)[~matched].tolist())))
     why = f" ({alike[0]!r} is not {alike[1]!r})" if alike else ""
-    unmatched = ((f"posts whose author is no agent{why}", int((~matched).sum())), ("posts after the last round", late))
+    strangers = int((~matched).sum())
+    unmatched = ((f"posts whose author is not an agent{why}", strangers), ("posts after the last round", late))
     return Schedule(rows[text_id], text_id, rounds), unmatched
 
 
 def _no_match(authors: list[str], ids: Ids) -> str:
-    """Return why none of the authors is an agent, and what to do about it."""
+    """Return why no author is an agent, and what to do about it."""
     alike = ids.otherwise(authors)
-    why = "they name others"
+    why = ": without network.edges ids are row numbers" if ids.is_range else ""
     if alike:
-        why = f"ids are compared as text, and {alike[0]!r} is not {alike[1]!r}: write them alike in both files"
-    elif ids.is_range:
-        why = "without network.edges agents are called by their numbers"
+        why = f": ids are compared as text, and {alike[0]!r} is not {alike[1]!r}: write them alike in both files"
     return (
-        f"none of its {len(authors)} authors is an agent of the network; give posts.authors=rank to match them by "
-        f"activity and followers. Authors are {examples(authors)}; ids of the network are {examples(ids)}: {why}"
+        f"none of its {len(authors)} authors is an agent of the network; set posts.authors=rank to match them by "
+        f"activity and followers. Authors are {examples(authors)}; ids of the network are {examples(ids)}{why}"
     )
 
 
 def _by_rank(authors: list[str], network: FollowNetwork) -> npt.NDArray[np.int64]:
-    """Return the row of each text's author, -1 for none: most posts goes to most followers, and so on."""
+    """Return the row of each text's author, -1 for none: the k-th by posts is the agent that is k-th by followers."""
     _, first, inverse, counts = np.unique(np.array(authors), return_index=True, return_inverse=True, return_counts=True)
     by_posts = np.lexsort((first, -counts))
     by_followers = np.argsort(-network.n_followers, kind="stable")
@@ -252,7 +260,7 @@ def _by_rank(authors: list[str], network: FollowNetwork) -> npt.NDArray[np.int64
 def _observed_interests(
     drawn: npt.NDArray[np.int8], schedule: Schedule, topics: Topics, network: FollowNetwork
 ) -> tuple[npt.NDArray[np.int8], int]:
-    """Return each agent's mean topics of what it and its followees post, and the number of agents without any."""
+    """Return the mean topics of posts by each agent and its followees, and the number of agents without any."""
     n, k = drawn.shape
     authors, place = np.unique(schedule.author, return_inverse=True)
     sums = np.empty((len(authors), k + 1), np.int64)  # the last column counts posts
@@ -271,3 +279,18 @@ def _observed_interests(
         observed[part][has_topics] = means[has_topics]
         without += int((~has_topics).sum())
     return observed, without
+
+
+def world_to_keep(params: SocialParams, network: FollowNetwork, people: Population) -> dict[str, Plain] | None:
+    """Return a world at its start as plain data; None if it is quick to draw, or partly read from files."""
+    is_read = (params.network.edges, params.agents.profiles, params.posts.file) != (None, None, None)
+    if is_read or network.n_edges < DEAR or network.dropped or network.notes:
+        return None
+    return {"network": network.snapshot(), "agents": {name: getattr(people, name) for name in KEPT}}
+
+
+def kept_world(kept: Mapping[str, Plain]) -> KeptWorld:
+    """Return the world of a `world_to_keep`; restoring a snapshot checks that it belongs to the run."""
+    network = FollowNetwork(np.zeros(1, np.int64), np.zeros(0, np.int32))
+    network.restore(kept["network"])
+    return KeptWorld(network, {name: restored(column) for name, column in kept["agents"].items()})

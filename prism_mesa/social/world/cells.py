@@ -1,4 +1,4 @@
-"""Parsing cells of users' tables: ids, texts, numbers, times. A fault is a ValueError that names the column."""
+"""Parse cells of users' tables: ids, texts, numbers, times. Errors are ValueErrors that name the column."""
 
 import re
 import warnings
@@ -19,33 +19,36 @@ from prism_mesa.social.world.csv_files import whole_numbers
 type Floats = npt.NDArray[np.float64]
 
 _EXACT: Final = 2.0**53
-"""Below it floats tell all whole numbers apart."""
+"""Floats below it hold whole numbers exactly."""
 _TRUTHS: Final = {"true": 1.0, "false": 0.0, "1": 1.0, "0": 0.0, "1.0": 1.0, "0.0": 0.0, "yes": 1.0, "no": 0.0}
 _NO_NUMBER: Final = frozenset({"na", "n/a", "#n/a", "nan", "null", "none"})
-"""Texts of other programs for a missing number."""
+"""Texts that other programs write for a missing number."""
 Order = Literal["day_first", "month_first"]
 _DATE: Final = re.compile(
     r"((?:[^\W\d]+[.,]*\s+)?(?:\d{1,2}[:.]\d\d(?::\d\d)?(?:\s*[ap]m)?[,\s-]+)?)"
     r"(\d{1,2})(\s*[./-]\s*|\s)(\d{1,2})\3(\d{4}|\d{2})(?![\w./:-])",
     re.IGNORECASE,
 )
-"""A date of three numbers, the year last; a weekday or an hour may come before it."""
+"""A date of three numbers with the year last, perhaps behind a weekday or an hour."""
 _YEAR_LAST: Final = re.compile(r"\d{3,4}(?:19|20)\d\d")
 _ZONE: Final = re.compile(r"(?:\dZ|[+-]\d\d:?\d\d|\b(?:GMT|UTC))$|[+-]\d{4} \d{4}$")
-_ANOTHER_DAY: Final = frozenset({"now", "today"})
+_CURRENT_TIME: Final = frozenset({"now", "today"})
 """Texts that pandas reads as the current time."""
 
 
 def parse_ids(columns: dict[str, pa.ChunkedArray]) -> list[pa.ChunkedArray]:
     """Return columns of ids, all as int64 or all as texts; blank cells become nulls.
 
-    Whole numbers are the ids of their decimal digits, also as floats: pandas stores them so beside a blank cell.
+    Whole numbers are ids by their decimal digits, also if they are floats, as pandas makes them beside blank cells.
 
     Raises:
-        ValueError: If a column holds lists or the like, or floats too large to be told apart.
+        ValueError: If a column holds lists or other nested values, or floats too large to be exact.
     """
     plain = {name: _plain(column, name, "ids") for name, column in columns.items()}
-    plain = {name: _without_nan(column) for name, column in plain.items()}
+    for name, column in plain.items():
+        if pa.types.is_floating(column.type):
+            column = column.cast(pa.float64())
+            plain[name] = pc.if_else(pc.is_nan(column), pa.scalar(None, pa.float64()), column)
     floats = [column for column in plain.values() if pa.types.is_floating(column.type)]
     whole = all(pc.all(pc.equal(column, pc.round(column))).as_py() is not False for column in floats)
     ids = [_digits(column, name, whole=whole) for name, column in plain.items()]
@@ -68,25 +71,15 @@ def distinct_ids(texts: pa.Array) -> "pd.Series[Any]":
     return pd.Series(trimmed.to_pylist(), dtype=object) if numbers is None else numbers.to_pandas()
 
 
-def _without_nan(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    if not pa.types.is_floating(column.type):
-        return column
-    column = column.cast(pa.float64())
-    return pc.if_else(pc.is_nan(column), pa.scalar(None, pa.float64()), column)
-
-
 def _digits(column: pa.ChunkedArray, name: str, *, whole: bool) -> pa.ChunkedArray:
     """Return ids as int64 if they are whole numbers, else as texts."""
     kind = column.type
     if pa.types.is_floating(kind):
         if not whole:
-            return pa.chunked_array(
-                [pa.array([None if x is None else repr(x) for x in column.to_pylist()], pa.string())]
-            )
+            texts = [None if x is None else repr(x) for x in column.to_pylist()]
+            return pa.chunked_array([pa.array(texts, pa.string())])
         if (pc.max(pc.abs(column)).as_py() or 0) >= _EXACT:
-            raise ValueError(
-                f"column {name!r} holds ids as floats that are too large to be told apart: write them as text"
-            )
+            raise ValueError(f"column {name!r} holds ids as floats that are too large to be exact: write them as text")
     if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
         try:
             return column.cast(pa.int64())
@@ -115,20 +108,16 @@ def _plain(column: pa.ChunkedArray, name: str, what: str) -> pa.ChunkedArray:
 
 
 def parse_texts(column: pa.ChunkedArray, name: str) -> list[str]:
-    """Return cells as texts without blanks around them; a blank cell is an empty text.
-
-    Raises:
-        ValueError: If they hold no texts.
-    """
+    """Return cells as stripped texts, empty for blank cells; raise ValueError if they hold nested values."""
     plain = _plain(column, name, "texts")
     return ["" if text is None or text != text else str(text).strip() for text in plain.to_pylist()]
 
 
 def parse_numbers(column: pa.ChunkedArray, name: str) -> tuple[Floats, npt.NDArray[np.bool_]]:
-    """Return numbers, NaN where there is none, and which cells are not blank.
+    """Return cells as numbers, NaN where a cell is not a number, and which cells are not blank.
 
     Raises:
-        ValueError: If they hold lists or the like.
+        ValueError: If they hold nested values.
     """
     plain = _plain(column, name, "numbers")
     if not _is_text(plain.type):
@@ -143,7 +132,6 @@ def parse_numbers(column: pa.ChunkedArray, name: str) -> tuple[Floats, npt.NDArr
 
 
 def _number(text: str) -> float:
-    """Return the number that a text is, or NaN."""
     try:
         return float(text) if "_" not in text else np.nan
     except ValueError:
@@ -153,13 +141,13 @@ def _number(text: str) -> float:
 def parse_times(
     column: pa.ChunkedArray, name: str, order: Order | None, notes: list[str]
 ) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]:
-    """Return times as sortable numbers, and which cells hold one.
+    """Return times as sortable numbers, and which cells hold a time.
 
-    Texts are dates and times of any format, in UTC if they name no zone; or all are numbers (seconds since 1970,
-    years, ...). Dates such as 01/02/2017 are all read in one order, which is added to `notes`.
+    Texts are dates and times of any format, in UTC without a zone, or all numbers (seconds since 1970, years, ...).
+    All dates such as 01/02/2017 are read in the same order, which is added to `notes`.
 
     Raises:
-        ValueError: If the cells hold no times, or if `order` is None and both orders fit all dates, or neither does.
+        ValueError: If the cells hold no times, or if `order` is None and not exactly one order fits all dates.
     """
     plain = _plain(column, name, "times")
     if pa.types.is_temporal(plain.type) and not (pa.types.is_duration(plain.type) or pa.types.is_time(plain.type)):
@@ -170,9 +158,7 @@ def parse_times(
     written = [texts[row] for row in np.flatnonzero(is_filled)]
     if np.isfinite(numbers[is_filled]).all():
         if written and all(map(_YEAR_LAST.fullmatch, written)):
-            raise ValueError(
-                f"column {name!r}: dates such as {written[0]!r} have no order as numbers: write 2017-12-31"
-            )
+            raise ValueError(f"column {name!r}: {written[0]!r} does not sort by date: write 2017-12-31")
         return np.nan_to_num(numbers), is_filled
     zoned = [bool(_ZONE.search(text)) for text in written]
     if any(zoned) and not all(zoned):
@@ -183,7 +169,7 @@ def parse_times(
 
 
 def _year_first(texts: list[str], name: str, order: Order | None, notes: list[str]) -> list[str]:
-    """Return texts with dates such as 01/02/2017 rewritten year first, all read in one order."""
+    """Return texts with dates such as 01/02/2017 rewritten year first, all read in the same order."""
     dates = [_DATE.match(text) for text in texts]
     day, month = (
         [match and _iso(match[day_group], match[month_group], match[5]) for match in dates]
@@ -195,8 +181,8 @@ def _year_first(texts: list[str], name: str, order: Order | None, notes: list[st
     if order is None and apart and len(fitting) != 1:
         shown = apart[:1] if fitting else [next(row for row in apart if not parsed[row]) for parsed in (month, day)]
         examples = "; ".join(f"{texts[i]!r} (line {i + 2}): day-first {day[i]}, month-first {month[i]}" for i in shown)
-        what = "can be read in two orders" if fitting else "fits no order in all rows"
-        raise ValueError(f"column {name!r} {what}: {examples}: give posts.dates=day_first or month_first")
+        what = "can be read in two orders" if fitting else "fits neither order in all rows"
+        raise ValueError(f"column {name!r} {what}: {examples}: set posts.dates=day_first or month_first")
     order = order or fitting[0]
     for row in [row for row in apart if read[order][row]][:1]:
         notes.append(f"{name} is read {order.replace('_', '-')}: {texts[row]!r} is {read[order][row]}")
@@ -207,7 +193,7 @@ def _year_first(texts: list[str], name: str, order: Order | None, notes: list[st
 
 
 def _iso(day: str, month: str, year: str) -> str | None:
-    """Return an ISO date, or None if the date does not exist; the year 68 is 2068, 69 is 1969 (POSIX)."""
+    """Return an ISO date, or None if it does not exist; the year 68 is 2068, 69 is 1969 (POSIX)."""
     century = 0 if len(year) == 4 else 2000 if int(year) < 69 else 1900
     try:
         return date(century + int(year), int(month), int(day)).isoformat()
@@ -216,10 +202,10 @@ def _iso(day: str, month: str, year: str) -> str | None:
 
 
 def _parsed(texts: Sequence[str]) -> npt.NDArray[np.datetime64]:
-    """Return times in UTC, NaT where a text is no time: all in the format of the first, or each in its own."""
-    values = pd.Series([None if text.lower() in _ANOTHER_DAY else text for text in texts], dtype=object)
+    """Return times in UTC, NaT for other texts; times that do not fit the first format are parsed one by one."""
+    values = pd.Series([None if text.lower() in _CURRENT_TIME else text for text in texts], dtype=object)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # no single format fits: then each is parsed by itself
+        warnings.simplefilter("ignore", UserWarning)  # pandas warns where no format fits all
         times = _stamps(values)
         rest = np.flatnonzero(np.isnat(times) & values.notna().to_numpy())
         times[rest] = _stamps(values[rest], format="mixed")
@@ -227,7 +213,7 @@ def _parsed(texts: Sequence[str]) -> npt.NDArray[np.datetime64]:
 
 
 def _stamps(values: "pd.Series[Any]", **how: str) -> npt.NDArray[np.datetime64]:
-    """Return times, NaT where there is none; in halves, because pandas rejects all if it cannot store one."""
+    """Return times, NaT for other texts; halves are retried, because pandas rejects all if it cannot store one."""
     if not len(values):
         return np.zeros(0, "datetime64[us]")
     try:
@@ -241,10 +227,10 @@ def _stamps(values: "pd.Series[Any]", **how: str) -> npt.NDArray[np.datetime64]:
 
 
 def read_values(cells: pa.ChunkedArray, column: str, attribute: Attribute, where: str) -> Floats:
-    """Return the values of an attribute in a column of a file, NaN where a cell is blank.
+    """Return the values of an attribute in a column of a file, NaN for blank cells.
 
     Raises:
-        DataError: If a cell holds anything but one of its values.
+        DataError: If a cell does not hold a value of the attribute.
     """
     if attribute.texts or attribute.is_truth:
         texts = parse_texts(cells, column)
@@ -253,16 +239,13 @@ def read_values(cells: pa.ChunkedArray, column: str, attribute: Attribute, where
         is_bad = np.isnan(values) & np.array([text != "" for text in texts], np.bool_)
     else:
         values, is_filled = parse_numbers(cells, column)
-        is_value = (
-            np.isin(values, attribute.kept)
-            if attribute.values
-            else (values >= attribute.low) & (values <= attribute.high)
-        )
-        is_bad = is_filled & ~is_value
+        is_bad = is_filled & ~attribute.allows(values)
+    refuse_cells(is_bad, cells, f"{where}: {column}", f"{attribute.allowed} (attributes.{attribute.name})")
+    return values
+
+
+def refuse_cells(is_bad: npt.NDArray[np.bool_], cells: pa.ChunkedArray, where: str, allowed: str) -> None:
+    """Raise DataError for the first bad cell, if there is one."""
     if is_bad.any():
         row = int(np.flatnonzero(is_bad)[0])
-        cell = shortened(str(cells[row].as_py()))
-        raise DataError(
-            f"{where}: {column}: line {row + 2}: {cell} is not {attribute.allowed} (attributes.{attribute.name})"
-        )
-    return values
+        raise DataError(f"{where}: line {row + 2}: {shortened(str(cells[row].as_py()))} is not {allowed}")

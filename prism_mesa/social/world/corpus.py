@@ -1,4 +1,4 @@
-"""The corpus: the texts that agents post, from a file or from PRISM."""
+"""The corpus: the texts that agents post, from a file or PRISM's own."""
 
 import html
 import re
@@ -30,9 +30,9 @@ class Corpus:
         rounds: The file's rounds; None if scheduled posts are spread evenly.
         labels: Topic labels of each text; empty tuples where the file has none.
         attributes: The file's values of attributes of posts, by name (`cells.read_values`).
-        dropped: Rows that could not be used: reason -> number.
+        dropped: Unusable rows: reason and number.
         notes: Notes on how the file was read.
-        subjects: The subject of each text, for other words about it; empty for a file of yours.
+        subjects: The subject of each text, for other wordings; empty for a file of yours.
     """
 
     texts: list[str]
@@ -55,13 +55,13 @@ def load_corpus(
 ) -> Corpus:
     """Read posts from a file, or the corpus shipped with PRISM.
 
-    Columns: `text`; optional `author`, `round` (whole number from 0), `created_at` (a time; rows are
-    sorted by it), `topic` (labels, separated by ;), `media_type`, `media_description`. A row that is equal to
-    another in all of these is left out; but where authors post in the order of rows, it is a later post.
-    `attributes` are those of posts that have a column: name -> (column, attribute); `dates` is posts.dates.
+    Columns: `text`; optional `author`, `round` (whole number from 0), `created_at` (a time; rows are sorted by it),
+    `topic` (labels, separated by ;), `media_type`, `media_description`, and those of `attributes`: name -> (column,
+    attribute). A row that repeats another is left out, unless authors post in the order of rows. `dates` is
+    posts.dates.
 
     Raises:
-        DataError: If the file is missing, has no column `text`, or no usable row, or its dates can be read in two ways.
+        DataError: If the file is missing, has no column `text` or no usable row, or the order of its dates is open.
     """
     if path is None:
         return _default_corpus()
@@ -78,7 +78,7 @@ def load_corpus(
         reasons = ", ".join(counted_lines(dropped.items()))
         raise DataError(f"{_KEY}: {path}: none of the {len(table)} rows can be used ({reasons})")
     if dates and not date_notes:
-        date_notes = ["no effect of posts.dates: no date depends on it"]
+        date_notes = ["posts.dates: no effect: no date depends on it"]
     cells, repeats, notes = _in_order(cells[usable])
     dropped["repeated posts"] = repeats
     columns = {name: cells[name].tolist() for name in cells}
@@ -98,16 +98,15 @@ def load_corpus(
 
 @cache
 def _default_corpus() -> Corpus:
-    """Return the corpus shipped with PRISM, cached per process."""
+    """Return the corpus shipped with PRISM."""
     with resources.as_file(resources.files("prism_mesa.social.world") / "corpus.csv") as inside:
         return replace(load_corpus(str(inside)), subjects=pd.read_csv(inside)["subject"].tolist(), notes=())
 
 
 def with_media_share(corpus: Corpus, share: float | None, streams: Streams) -> Corpus:
-    """Return the corpus with media for a share of its texts; None leaves the texts as they are.
+    """Return the corpus with media for a share of its texts, or unchanged for None.
 
-    A text keeps its media or gets an image. Texts are drawn by place; those of a smaller share are among those of a
-    larger one.
+    A drawn text keeps its media or gets an image. A larger share adds texts to those of a smaller one.
     """
     if share is None:
         return corpus
@@ -136,13 +135,13 @@ def _remarks(cells: pd.DataFrame) -> Iterator[str]:
         posts = "posts of a round" if "round" in cells else "posts, which are spread evenly over the run"
         yield f"{_KEY}: created_at only gives the order of {posts}"
     if n := sum(text.startswith("RT @") for text in cells["text"]):
-        yield f"{_KEY}: {counted(n, 'text')} with 'RT @...' in front, as reshares have: read as posts"
+        yield f"{_KEY}: {counted(n, 'text')} with the 'RT @...' of a reshare in front: read as posts"
     if n := sum(";" in text and html.unescape(text) != text for text in cells["text"]):
         yield f"{_KEY}: {counted(n, 'text')} with entities such as '&amp;' (html.unescape decodes them)"
 
 
 def _cells(table: Table, dates: Order | None, notes: list[str]) -> pd.DataFrame:
-    """Return the cells of a table: `round` and `time` as numbers, NaN where there is none; else texts."""
+    """Return the cells of a table: `round` and `time` as numbers, all others as texts."""
     cells: dict[str, object] = {name: _objects(parse_texts(table[name], name)) for name in _TEXTS if name in table}
     if "author" in table:
         cells["author"] = _objects(parse_labels(table["author"], "author"))
@@ -161,13 +160,13 @@ def _objects(values: Sequence[str | None]) -> npt.NDArray[np.object_]:
 
 
 def _usable(cells: pd.DataFrame) -> tuple[npt.NDArray[np.bool_], dict[str, int]]:
-    """Return which rows can be used, and the number of other rows by the first reason that applies."""
+    """Return which rows are usable, and the number of others by the first reason that applies."""
     fine = {"rows without text": cells["text"] != ""}
     if "is_time" in cells:
-        fine["rows whose created_at is no time"] = cells["is_time"]
+        fine["rows whose created_at is not a time"] = cells["is_time"]
     if "round" in cells:
         whole = cells["round"].between(0, 2**31 - 1) & (cells["round"] == cells["round"].round())
-        fine["rows whose round is no whole number from 0"] = whole
+        fine["rows whose round is not a whole number from 0"] = whole
     if "author" in cells:
         fine["rows without author"] = cells["author"].notna()
     usable, dropped = np.ones(len(cells), np.bool_), {}
@@ -178,9 +177,9 @@ def _usable(cells: pd.DataFrame) -> tuple[npt.NDArray[np.bool_], dict[str, int]]
 
 
 def _in_order(cells: pd.DataFrame) -> tuple[pd.DataFrame, int, tuple[str, ...]]:
-    """Return rows in order of time without repetitions, the number of these, and notes.
+    """Return rows in order of time, the number of repeated rows left out, and notes.
 
-    Where authors post in the order of rows, that order is time, and an equal row is a later post.
+    Where authors post in the order of rows, a repeated row is a later post.
     """
     times = [cells[name] for name in ("time", "round") if name in cells]
     if times:
@@ -189,8 +188,7 @@ def _in_order(cells: pd.DataFrame) -> tuple[pd.DataFrame, int, tuple[str, ...]]:
     if not again.any():
         return cells, 0, ()
     if "author" in cells and not times:
-        note = f"{_KEY}: {again.sum()} rows repeat another; without round or created_at they are posted too"
-        return cells, 0, (note,)
+        return cells, 0, (f"{_KEY}: {again.sum()} rows repeat another; without round or created_at all are posted",)
     return cells[~again], int(again.sum()), ()
 
 

@@ -1,4 +1,4 @@
-"""CSV files as columns of text, without guesses of numbers, dates or blanks."""
+"""Read CSV files as columns of text, without guessing types or blanks."""
 
 import csv
 import io
@@ -20,7 +20,8 @@ from prism_mesa.social.world.unpacking import opened
 MOST_COLUMNS: Final = 10_000
 _LONGEST_HEADER: Final = 1_000_000
 _STREAM_BLOCK: Final = 1 << 22
-_DELIMITERS: Final = {",": "','", ";": "';'", "\t": "tabs", "|": "'|'", " ": "spaces"}
+DELIMITERS: Final = {",": "','", ";": "';'", "\t": "tabs", "|": "'|'", " ": "spaces"}
+"""Delimiters, and their names in messages."""
 
 
 @dataclass(frozen=True)
@@ -30,24 +31,19 @@ class Header:
     Attributes:
         names: Column names, stripped.
         delimiter: The character between them.
-        exact: Whether the file has the names without blanks around them.
+        exact: Whether the file has no blanks around the names.
     """
 
     names: tuple[str, ...]
     delimiter: str
     exact: bool
 
-    @property
-    def separator(self) -> str:
-        """The delimiter as messages name it."""
-        return _DELIMITERS[self.delimiter]
-
 
 def read_header(file: Path, needs: Sequence[str], files: FilesParams) -> Header:
-    """Return the header of a CSV, split by the delimiter that gives the needed columns, or else most columns.
+    """Return the header of a CSV, split by the delimiter that yields the needed columns, or else the most columns.
 
     Raises:
-        ValueError: If the file is empty, if its first line is no header of a table, or as `opened`.
+        ValueError: If the file is empty or its first line is not a header, or as `opened`.
     """
     with opened(file, files) as stream:
         head = stream.read(_LONGEST_HEADER + 1).lstrip(b"\r\n")
@@ -56,12 +52,12 @@ def read_header(file: Path, needs: Sequence[str], files: FilesParams) -> Header:
         raise ValueError(f"its first line is longer than {_LONGEST_HEADER:,} bytes")
     if not line.strip():
         raise ValueError("the file is empty")
-    headers = [_split(line.decode(), delimiter) for delimiter in _DELIMITERS]
+    headers = [_split(line.decode(), delimiter) for delimiter in DELIMITERS]
     headers = [header for header in headers if len(header.names) > 1 and header.delimiter != " "] or headers
     fitting = [header for header in headers if set(needs) <= set(header.names)]
     header = fitting[0] if fitting else max(headers, key=lambda header: len(header.names))
     if len(header.names) > MOST_COLUMNS:
-        raise ValueError(f"its first line names {len(header.names):,} columns, and {MOST_COLUMNS:,} are the most")
+        raise ValueError(f"its first line names {len(header.names):,} columns; at most {MOST_COLUMNS:,} are allowed")
     return header
 
 
@@ -69,7 +65,7 @@ def _split(line: str, delimiter: str) -> Header:
     try:
         names = next(csv.reader([line], delimiter=delimiter))
     except csv.Error as error:
-        raise ValueError(f"its first line is no header of a table: {error}") from None
+        raise ValueError(f"its first line is not the header of a table: {error}") from None
     stripped = tuple(name.strip() for name in names)
     return Header(stripped, delimiter, stripped == tuple(names))
 
@@ -78,7 +74,7 @@ def check_quotes(file: Path, header: Header, files: FilesParams) -> None:
     """Check that no quotation mark in a text is escaped by a backslash, as Spark does by default.
 
     Raises:
-        ValueError: If one is; the message has the line.
+        ValueError: With the line of the first one.
     """
     with opened(file, files) as stream:
         if not any(b'\\"' in line for line in stream):
@@ -92,10 +88,10 @@ def check_quotes(file: Path, header: Header, files: FilesParams) -> None:
                 for row in rows
             )
         except csv.Error as error:
-            fit = "field limit" in str(error)  # a text longer than what this reader takes
+            fit = "field limit" in str(error)  # a text too long for this reader
     if not fit:
         spark = "(in Spark: .option('escape', '\"'))"
-        raise ValueError(f"line {rows.line_num}: a quotation mark stands behind a backslash: double it instead {spark}")
+        raise ValueError(f"line {rows.line_num}: a quotation mark is escaped by a backslash: double it instead {spark}")
 
 
 def read_csv(file: Path, header: Header, columns: Sequence[str], files: FilesParams) -> pa.Table:
@@ -123,7 +119,7 @@ def read_csv(file: Path, header: Header, columns: Sequence[str], files: FilesPar
 
 
 def read_csv_ids(file: Path, header: Header, columns: Sequence[str], files: FilesParams) -> pa.Table:
-    """Return columns of ids: as whole numbers if all are written so, else as texts; blank cells as nulls.
+    """Return columns of ids as int64 if all are whole numbers, else as texts; blank cells are nulls.
 
     Raises:
         ValueError: As `read_csv`.
@@ -141,7 +137,7 @@ def read_csv_ids(file: Path, header: Header, columns: Sequence[str], files: File
 def _streamed(
     file: Path, header: Header, columns: Sequence[str], files: FilesParams, *, numbers: bool
 ) -> pa.Table | None:
-    """Return the columns, read a block at a time; None if not all are numbers, or anything is wrong."""
+    """Return the columns, read block by block; None if `numbers` is true and some are not, or on any error."""
     if not header.exact:
         return None
     kinds = pa.csv.ConvertOptions(
@@ -154,7 +150,7 @@ def _streamed(
     batches: list[pa.RecordBatch] = []
     try:
         with opened(file, files) as stream:
-            for block in _whole_lines(stream):  # pyarrow's own stream reads ahead in a thread that outlives an error
+            for block in _whole_lines(stream):  # pyarrow's own stream has a thread that outlives an error
                 names = list(header.names) if batches else None
                 reading = pa.csv.ReadOptions(use_threads=False, block_size=len(block) + 1, column_names=names)
                 table = pa.csv.read_csv(pa.BufferReader(block), reading, parsing, kinds).combine_chunks()
@@ -186,7 +182,7 @@ def _whole_lines(stream: BinaryIO) -> Iterator[bytes]:
 
 
 def whole_numbers(texts: pa.Array) -> pa.Array | None:
-    """Return texts as int64 if each is written as a whole number: no zeros or plus in front, no blanks around.
+    """Return texts as int64, or None unless all are whole numbers without leading zeros, plus or blanks.
 
     >>> whole_numbers(pa.array(["7", None, "-12"])).to_pylist(), whole_numbers(pa.array(["7", "007"]))
     ([7, None, -12], None)
@@ -199,7 +195,7 @@ def whole_numbers(texts: pa.Array) -> pa.Array | None:
 
 
 def _trimmed(texts: pa.Array) -> pa.DictionaryArray:
-    """Return texts without blanks around them, as codes; blank ones are nulls."""
+    """Return stripped texts as codes; blank texts are nulls."""
     coded = texts.dictionary_encode()
     values = pc.utf8_trim_whitespace(coded.dictionary.cast(pa.string()))
     blank = pc.index_in(coded.indices, value_set=pc.indices_nonzero(pc.equal(values, "")).cast(coded.indices.type))

@@ -16,22 +16,22 @@ from prism_mesa.social.world.cells import distinct_ids, parse_ids
 from prism_mesa.social.world.readers import DEFAULT, Table, naming_file, read_ids, read_table
 
 _SLOTS = 1 << 12
-"""Of the first table in which ids are looked up; it grows."""
+"""Size of the first hash table of ids, which grows."""
 _KEYS = 1 << 17
 """Ids that are looked up at a time."""
 _SOME_SIZE = 100
-"""Follows that a network needs before a note says that it has no mutual pair."""
+"""Follows from which on a note reports that there is no mutual pair."""
 
 
 def load_network(
     path: str, direction: Direction | None = None, files: FilesParams = DEFAULT
 ) -> tuple[FollowNetwork, Ids]:
-    """Read an edge list and return the network and the agents' sorted ids; row i of the network has id i.
+    """Read an edge list and return the network and the ids of its rows.
 
-    Ids are the texts of the file; they are sorted as numbers if all are written as whole numbers.
+    Ids are sorted, as numbers if all are whole numbers, else as texts.
 
     Raises:
-        DataError: If the file is missing, lacks a column, has no usable row, or leaves open who follows whom.
+        DataError: If the file is missing, lacks a column, has no usable row, or does not say who follows whom.
     """
     read = read_ids(path, EDGES, ("src", "dst"), files)
     direction, by_name = _direction(read, direction, path, files)
@@ -47,16 +47,18 @@ def load_network(
     parts = [(src, dst)] * (direction != "src_follows_dst") + [(dst, src)] * (direction != "dst_follows_src")
     network = from_parts(parts, len(ids))
     if not network.n_edges:
-        raise DataError(f"{EDGES}: {path}: every row is an agent that follows itself")
+        raise DataError(f"{EDGES}: {path}: in every row an agent follows itself")
     dropped = tuple((what, count // len(parts)) for what, count in network.dropped)
     dropped += (("rows without src or dst", blank),) if blank else ()
-    if network.n_edges >= _SOME_SIZE and not _has_mutual_pair(network):
+    src, dst = network.edges()
+    is_mutual = (network.holds(src[part], dst[part]).any() for part in blocks(len(src), _KEYS))
+    if network.n_edges >= _SOME_SIZE and not any(is_mutual):
         notes += (f"{EDGES}: no two agents follow each other: if the graph is undirected, set network.direction=both",)
     return FollowNetwork(network.indptr, network.indices, dropped, notes), ids
 
 
 def _direction(read: Table, direction: Direction | None, path: str, files: FilesParams) -> tuple[Direction, list[str]]:
-    """Return the direction of rows by the key, which must not contradict the columns' names; and notes."""
+    """Return the direction of rows, and notes; the key must not contradict the names of columns."""
     where, mapped = f"{EDGES}: {path}", not {"src", "dst"}.isdisjoint(files.columns)
     src, dst = pair = read.names["src"], read.names["dst"]
     followed, follower = named = follow_columns(pair, FOLLOWS) or pair
@@ -66,11 +68,11 @@ def _direction(read: Table, direction: Direction | None, path: str, files: Files
         ways = f"src_follows_dst ({src} follows {dst}), dst_follows_src ({dst} follows {src}) or both (undirected)"
         ways = "both (every row says Undirected in column Type)" if undirected else ways
         raise DataError(
-            f"{where}: columns {src!r} and {dst!r} do not say who follows whom: give network.direction={ways}"
+            f"{where}: columns {src!r} and {dst!r} do not say who follows whom: set network.direction={ways}"
         )
     direction = direction or ("dst_follows_src" if mapped else meant)
     if follow_columns(pair, FOLLOWS) and direction not in (meant, "both"):
-        way = f"give network.direction={meant}" if mapped else "leave network.direction out"
+        way = f"set network.direction={meant}" if mapped else "leave network.direction out"
         raise DataError(f"{where}: {follower} follows {followed}, as the columns say: {way}")
     by_name = direction != "both" and follow_columns(pair, FOLLOWS)
     notes = [f"{follower} follows {followed}, as the columns say"] if by_name else []
@@ -85,13 +87,8 @@ def _is_undirected(read: Table, path: str, files: FilesParams) -> bool:
     return {str(kind).strip().casefold() for kind in kinds} == {"undirected"}
 
 
-def _has_mutual_pair(network: FollowNetwork) -> bool:
-    src, dst = network.edges()
-    return any(network.holds(src[part], dst[part]).any() for part in blocks(len(src), _KEYS))
-
-
 def _by_number(src: pa.ChunkedArray, dst: pa.ChunkedArray) -> tuple[Int32s, Int32s, Ids] | None:
-    """Return the rows of both columns and the ids of rows; None if not all are whole numbers."""
+    """Return the rows of both columns and the ids of rows; None unless all are whole numbers."""
     if not (pa.types.is_signed_integer(src.type) and pa.types.is_signed_integer(dst.type)):
         return None
     slots, count = np.zeros((_SLOTS, 2), np.int64), 0
@@ -117,7 +114,7 @@ def _by_hash(src: pa.ChunkedArray, dst: pa.ChunkedArray) -> tuple[Int32s, Int32s
 
 
 def _coded(column: pa.ChunkedArray) -> tuple[Int32s, pa.Array]:
-    """Return the index of each text among the distinct ones, and these."""
+    """Return the index of each text among the distinct texts, and these."""
     coded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
     coded = coded.unify_dictionaries().combine_chunks()
     codes = coded.indices.to_numpy()

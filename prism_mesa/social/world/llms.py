@@ -1,4 +1,4 @@
-"""The LLM of each agent if there are several, by a keyed draw or by an attribute."""
+"""The division of agents among several LLMs, by a keyed draw or by an attribute."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -19,8 +19,8 @@ class AgentLLMs:
 
     Attributes:
         names: Names of the LLMs, sorted; empty if one LLM serves all agents, or no LLM is asked.
-        shares: Their shares, of any sum; not used if there is `by_value`.
-        by_value: Index into `names` by the kept value of the attribute at `place`.
+        shares: Their shares, of any sum; ignored with `by_value`.
+        by_value: Index into `names` by the stored value of the attribute at `place`.
     """
 
     streams: Streams

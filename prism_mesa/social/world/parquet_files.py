@@ -1,4 +1,4 @@
-"""Columns of Parquet files, whose size is read from their footers before anything is unpacked."""
+"""Columns of Parquet files, whose sizes are checked before anything is unpacked."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,10 +15,10 @@ _LONGEST_FOOTER: Final = 64_000_000
 
 
 def parquet_columns(file: Path) -> tuple[list[str], list[str]]:
-    """Return the names of all columns, and of those that hold a pandas index.
+    """Return the names of all columns, and of the columns of a pandas index.
 
     Raises:
-        ValueError, OSError, pa.ArrowException: If it is no Parquet file, or has more columns than a table may.
+        ValueError, OSError, pa.ArrowException: If it is not a Parquet file, or has too many columns.
     """
     schema = _schema(file)
     index = (schema.pandas_metadata or {}).get("index_columns", [])
@@ -30,20 +30,20 @@ def _schema(file: Path) -> pa.Schema:
         source.seek(-min(8, file.stat().st_size), 2)
         end = source.read()
     if end[4:] != b"PAR1":
-        raise ValueError("it is no Parquet file: its end is missing")
+        raise ValueError("it is not a complete Parquet file: its end is missing")
     if int.from_bytes(end[:4], "little") > _LONGEST_FOOTER:
-        raise ValueError(f"what it says of its columns is longer than {_LONGEST_FOOTER:,} bytes: take fewer columns")
+        raise ValueError(f"its footer is longer than {_LONGEST_FOOTER:,} bytes: save fewer columns")
     described = pq.read_metadata(file)
     if described.num_columns > MOST_COLUMNS:
-        raise ValueError(f"it has {described.num_columns:,} columns, and {MOST_COLUMNS:,} are the most")
+        raise ValueError(f"it has {described.num_columns:,} columns; at most {MOST_COLUMNS:,} are allowed")
     return described.schema.to_arrow_schema()
 
 
 def read_parquet(file: Path, columns: Sequence[str], most: int, what: str) -> pa.Table:
-    """Return columns as they are typed, with texts checked to be UTF-8; `what` they should hold is for errors.
+    """Return columns with their types, after a check that texts are UTF-8; errors say `what` they should hold.
 
     Raises:
-        ValueError: If a column holds lists or the like, or they unpack to more than `most` bytes.
+        ValueError: If a column holds nested values, or the columns unpack to more than `most` bytes.
         OSError, pa.ArrowException: If the file is damaged.
     """
     schema = _schema(file)
@@ -60,9 +60,9 @@ def read_parquet(file: Path, columns: Sequence[str], most: int, what: str) -> pa
 
 
 def unpacked_size(file: Path, columns: Sequence[str] | None, most: int) -> int:
-    """Return the bytes that columns of a file take in memory (None: all columns), or any number above `most`.
+    """Return the bytes that columns (None: all) take in memory, or a number above `most`.
 
-    Repeated texts are read as codes, so that nothing of that size is made.
+    Texts are read as codes, so that the check itself takes little memory.
 
     Raises:
         OSError, pa.ArrowException: If the file is damaged.
@@ -86,23 +86,20 @@ def _is_text(kind: pa.DataType) -> bool:
 
 
 def _declared_size(metadata: pq.FileMetaData, kinds: dict[str, pa.DataType]) -> int:
-    """Return the bytes that columns take at least: by the file's own figures, and by their width in memory."""
+    """Return a lower bound of the bytes in memory, by the file's figures and by the widths of types."""
     pages = sum(
         column.total_uncompressed_size
         for group in map(metadata.row_group, range(metadata.num_row_groups))
         for column in map(group.column, range(group.num_columns))
         if column.path_in_schema in kinds
     )
-    width = sum((kind.bit_width + 7) // 8 if _has_width(kind) else 4 for kind in kinds.values())
-    return int(max(pages, metadata.num_rows * width))
-
-
-def _has_width(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_primitive(kind) or pa.types.is_decimal(kind) or pa.types.is_fixed_size_binary(kind))
+    has_width = (pa.types.is_primitive, pa.types.is_decimal, pa.types.is_fixed_size_binary)
+    widths = [(kind.bit_width + 7) // 8 if any(test(kind) for test in has_width) else 4 for kind in kinds.values()]
+    return int(max(pages, metadata.num_rows * sum(widths)))
 
 
 def _size(column: pa.Array) -> int:
-    """Return the bytes of texts, counting repetitions."""
+    """Return the bytes of texts, with repetitions."""
     if not pa.types.is_dictionary(column.type):
         return int(column.nbytes)
     lengths = pc.binary_length(column.dictionary).cast(pa.int64())

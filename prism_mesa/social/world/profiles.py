@@ -16,15 +16,13 @@ from prism_mesa.social.state.agent_fields import AGENT_FIELDS, PLACES
 from prism_mesa.social.state.attributes import Attribute
 from prism_mesa.social.state.chunks import fill_in_blocks
 from prism_mesa.social.state.ids import Ids, Names, examples, shortened
-from prism_mesa.social.state.population import MEMBER, NO_ACTION, NO_POST, Population
+from prism_mesa.social.state.population import MEMBER, NO_ACTION, NO_POST, Population, Rows
 from prism_mesa.social.state.topics import Topics, quantised
-from prism_mesa.social.world.cells import parse_labels, parse_numbers, parse_texts, read_values
+from prism_mesa.social.world.cells import parse_labels, parse_numbers, parse_texts, read_values, refuse_cells
 from prism_mesa.social.world.rates import Floats, activity_draws, post_rate_draws
 from prism_mesa.social.world.readers import DEFAULT, naming_file, read_table
 from prism_mesa.statechart import AgentState
 from prism_mesa.streams import Streams
-
-type Rows = npt.NDArray[np.integer[Any]]
 
 # Of the same persons as domain.TRAIT_MEANS.
 TRAIT_CORRELATIONS: Final = (
@@ -67,10 +65,10 @@ def draw_profiles(
     streams: Streams,
     popularity: Floats | None = None,
 ) -> Population:
-    """Return the population of `agents` (their row numbers key the draws), all idle.
+    """Return the population of `agents`, whose row numbers key the draws, all idle.
 
-    Draws are rounded to float32, which hides the last digits of exp and log that differ between machines.
-    `popularity` holds the scores of all agents of the network, by row (`rates.popularity_scores`).
+    Draws are rounded to float32, since the last digits of exp and log differ between machines. `popularity` holds the
+    scores of all agents of the network, by row (`rates.popularity_scores`).
     """
     of_agents, n = params.agents, len(agents)
 
@@ -98,8 +96,13 @@ def make_population(
     agents: Rows, ids: Sequence[str], columns: dict[str, Any], params: SocialParams, streams: Streams
 ) -> Population:
     """Return the population of `agents` with these columns (`WHO_THEY_ARE`), all idle."""
+
+    def name_codes(rows: Rows) -> Rows:
+        first = streams.integers("first name", rows, len(_FIRST))
+        return first * len(_LAST) + streams.integers("last name", rows, len(_LAST))
+
     n, feed_size = len(agents), params.feed.size
-    codes = fill_in_blocks(np.empty(n, np.uint16), agents, lambda rows: _name_codes(rows, streams))
+    codes = fill_in_blocks(np.empty(n, np.uint16), agents, name_codes)
     return Population(
         ids=ids if isinstance(ids, Ids) else Ids(ids),
         names=Names(codes, _NAMES),
@@ -113,7 +116,7 @@ def make_population(
         pending_action=np.full(n, NO_ACTION, np.uint8),
         current_post=np.full(n, NO_POST, np.int32),
         current_match=np.zeros(n, np.int16),
-        feed=np.zeros((n, feed_size), np.int32),  # holds `n_feed` posts; memory is only taken where it is filled
+        feed=np.zeros((n, feed_size), np.int32),  # the system allocates memory where it is filled
         n_feed=np.zeros(n, np.uint16),
         n_read=np.zeros(n, np.uint16),
     )
@@ -123,12 +126,12 @@ def draw_traits(agents: Rows, streams: Streams) -> npt.NDArray[np.float32]:
     """Return Big Five scores, shape (n, 5), clipped to 1..5, with the measured means and correlations."""
     lower = np.linalg.cholesky(np.array(TRAIT_CORRELATIONS))
     normal = np.stack([streams.normal("traits", agents, index=k) for k in range(5)], axis=1)
-    mixed = (normal[:, None, :] * lower).sum(axis=2)  # no matrix product, because rows must not depend on n
+    mixed = (normal[:, None, :] * lower).sum(axis=2)  # with a matrix product rows would depend on n
     return np.clip(TRAIT_MEANS + mixed * TRAIT_SDS, 1, 5).astype(np.float32)
 
 
 def personality(traits: npt.NDArray[np.floating[Any]]) -> str:
-    """Return the traits that are half a standard deviation or more off the mean, as text.
+    """Return the traits that deviate from the mean by half a standard deviation or more, as text.
 
     >>> personality(np.array([4.5, 3.86, 3.64, 1.0, 3.91]))
     'outgoing and calm'
@@ -153,11 +156,6 @@ def draw_interests(agents: Rows, topics: Topics, streams: Streams) -> npt.NDArra
     return fill_in_blocks(np.empty((len(agents), k), np.int8), agents, drawn)
 
 
-def _name_codes(agents: Rows, streams: Streams) -> npt.NDArray[np.int64]:
-    first = streams.integers("first name", agents, len(_FIRST))
-    return first * len(_LAST) + streams.integers("last name", agents, len(_LAST))
-
-
 def _thresholds(agents: Rows, params: AgentsParams, streams: Streams) -> npt.NDArray[np.float32]:
     drawn = params.threshold_mean + params.threshold_sd * streams.normal("threshold", agents)
     return np.clip(drawn, 0, 1).astype(np.float32)
@@ -175,8 +173,8 @@ class Profiled:
     """The values of a file of profiles.
 
     Attributes:
-        columns: The columns that have a value for every agent.
-        attributes: Attributes of all agents, by name; NaN where there is none.
+        columns: The columns with a value for every agent.
+        attributes: Attributes of all agents, by name; NaN for blank cells.
         notes: Notes on how the file was read.
     """
 
@@ -192,14 +190,13 @@ def read_profiles(
     files: FilesParams = DEFAULT,
     attributes: Mapping[str, tuple[str, Attribute]] | None = None,
 ) -> Profiled:
-    """Overwrite drawn profiles with those of a file.
+    """Overwrite drawn profiles with those of a file; a blank cell keeps the drawn value.
 
     Columns: `agent` (the id in the network), and any of name, interests (names of topics, separated by ;), the fields
-    of `AGENT_FIELDS`, like, reply, reshare, and the Big Five. A blank cell keeps the drawn value. `attributes` are
-    those that have a column: name -> (column, attribute).
+    of `AGENT_FIELDS`, like, reply, reshare, the Big Five, and those of `attributes`: name -> (column, attribute).
 
     Raises:
-        DataError: If an agent is unknown or named twice, a column is unknown, or a value out of range.
+        DataError: If an agent is unknown or repeated, a column is unknown, or a value out of range.
     """
     where, declared, known = f"{PROFILES}: {path}", attributes or {}, tuple(COLUMNS[PROFILES])
     needs = ("agent", *dict.fromkeys(column for column, _ in declared.values() if column not in known))
@@ -224,7 +221,7 @@ def read_profiles(
     shares = population.propensities.sum(axis=1, keepdims=True)
     if (shares <= 0).any():
         agent = population.ids[int(np.flatnonzero(shares <= 0)[0])]
-        raise DataError(f"{where}: agent {agent!r}: like, reply and reshare are all 0: give at least one a share")
+        raise DataError(f"{where}: agent {agent!r}: like, reply and reshare are all 0: one must be above 0")
     population.propensities /= shares
     complete = {column for column, cells in numbers.items() if not np.isnan(cells).any()}
     of_all = {name: np.full(len(population), np.nan) for name in values}
@@ -240,10 +237,8 @@ def _find_rows(agents: Sequence[str | None], where: str, population: Population)
     rows = population.ids.rows_of(named)
     if (rows < 0).any():
         agent = shortened(named[int(np.flatnonzero(rows < 0)[0])])
-        raise DataError(
-            f"{where}: agent {agent!r} is not in the network ({len(population)} agents). Ids are compared as text, "
-            f"such as {examples(population.ids)}"
-        )
+        known = f"{len(population)} agents, with ids as texts: {examples(population.ids)}"
+        raise DataError(f"{where}: agent {agent!r} is not in the network ({known})")
     _, first, inverse = np.unique(rows, return_index=True, return_inverse=True)
     if len(first) < len(rows):
         twice = rows[np.flatnonzero(first[inverse] < np.arange(len(rows)))[0]]
@@ -255,11 +250,7 @@ def _numbers(cells: pa.ChunkedArray, column: str, where: str, low: float, high: 
     numbers, is_filled = parse_numbers(cells, column)
     whole = column in AGENT_FIELDS and AGENT_FIELDS[column].whole
     is_bad = is_filled & ~((numbers >= low) & (numbers <= high) & (not whole or numbers == np.round(numbers)))
-    if is_bad.any():
-        row = int(np.flatnonzero(is_bad)[0])
-        value = shortened(str(cells[row].as_py()))
-        kind = f"{'whole ' * whole}number in {low:g} .. {high:g}"
-        raise DataError(f"{where}: {column}: line {row + 2}: {value} is not a {kind}")
+    refuse_cells(is_bad, cells, f"{where}: {column}", f"a {'whole ' * whole}number in {low:g} .. {high:g}")
     return numbers
 
 
@@ -280,6 +271,6 @@ def _interests(words: str, topics: Topics, where: str) -> npt.NDArray[np.int8]:
         if word not in topics.names:
             near = did_you_mean(word, topics.names)
             known = shortened(", ".join(topics.names), 200)
-            raise DataError(f"{where}: no topic is called {shortened(word)!r} (topics: {known}).{near}")
+            raise DataError(f"{where}: there is no topic {shortened(word)!r} (topics: {known}).{near}")
         total += topics.name_vectors[topics.names.index(word)]
     return quantised(total)

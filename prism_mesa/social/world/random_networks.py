@@ -1,4 +1,4 @@
-"""Networks drawn from the seed, and close ties. Files of edges are read in `follows`."""
+"""Networks drawn from the seed, and close ties; `follows` reads files of edges."""
 
 from collections.abc import Callable
 from math import inf, lgamma, log1p, sqrt
@@ -18,10 +18,10 @@ type Rows = npt.NDArray[np.integer[Any]]
 type Floats = npt.NDArray[np.floating[Any]]
 
 ATTEMPTS: Final = 8
-"""Draws for each follow, on average, after which the rest of an agent's follows is drawn without replacement."""
+"""Mean draws per follow after which an agent's remaining follows are drawn without replacement."""
 
 _LEAST_LEFT: Final = 0.01
-"""Share of its popularity that an agent keeps for follows that are not returned, however many are."""
+"""Least share of an agent's popularity that is left for follows that are not returned."""
 
 
 def generate_network(params: NetworkParams, n: int, streams: Streams) -> FollowNetwork:
@@ -33,8 +33,8 @@ def generate_network(params: NetworkParams, n: int, streams: Streams) -> FollowN
     degree = params.mean_degree
     if degree > n - 1:
         raise ConfigError(
-            f"network.mean_degree: {degree} is more than the {n - 1} others that one of {n} agents can follow: "
-            f"give network.mean_degree={n - 1} or less, or more agents"
+            f"network.mean_degree: {degree} is more than the {n - 1} others that each of {n} agents can follow: "
+            f"set network.mean_degree={n - 1} or less, or more agents"
         )
     kinds: dict[str, Callable[[NetworkParams, int, Streams], FollowNetwork]] = {
         "configuration": _configuration,
@@ -48,7 +48,7 @@ def generate_network(params: NetworkParams, n: int, streams: Streams) -> FollowN
 
 def _erdos_renyi(params: NetworkParams, n: int, streams: Streams) -> FollowNetwork:
     """Everyone follows everyone else with the same probability (Gilbert 1959, doi:10.1214/aoms/1177706098)."""
-    return _tossed(np.array([0, n]), params.mean_degree / (n - 1), 0.0, streams)
+    return _toss(np.array([0, n]), params.mean_degree / (n - 1), 0.0, streams)
 
 
 def _blocks(params: NetworkParams, n: int, streams: Streams) -> FollowNetwork:
@@ -63,22 +63,22 @@ def _blocks(params: NetworkParams, n: int, streams: Streams) -> FollowNetwork:
     if p_in > 1.0 or p_out > 1.0:
         raise ConfigError(
             f"network.within: {share:g} of {params.mean_degree:g} follows do not fit: a block of {small} agents has "
-            f"{small - 1} others inside and {n - large} outside; change it, network.blocks or network.mean_degree"
+            f"{small - 1} others inside and {n - large} outside; change within, blocks or mean_degree"
         )
-    return _tossed(block_bounds(params.blocks, n), p_in, p_out, streams)
+    return _toss(block_bounds(params.blocks, n), p_in, p_out, streams)
 
 
 def block_bounds(blocks: int, n: int) -> npt.NDArray[np.int64]:
     """Return the bounds of the blocks of `n` agents: rows ``bounds[b]`` to ``bounds[b + 1] - 1`` are block b.
 
-    Blocks are equal. If `n` cannot be divided, the first ones have one agent more.
+    Blocks are equal; if `n` is not divisible, the first blocks have one agent more.
     """
     small, longer = divmod(n, blocks)
     return np.arange(blocks + 1) * small + np.minimum(np.arange(blocks + 1), longer)
 
 
-def _tossed(bounds: npt.NDArray[np.int64], inside: float, outside: float, streams: Streams) -> FollowNetwork:
-    """Return a network in which each follow has a probability, by whether it stays in its block."""
+def _toss(bounds: npt.NDArray[np.int64], inside: float, outside: float, streams: Streams) -> FollowNetwork:
+    """Draw each follow with one of two probabilities, for follows inside and outside of a block."""
     n, key = int(bounds[-1]), streams.key("follow")
     log_in, log_out = (log1p(-chance) if chance < 1.0 else -inf for chance in (inside, outside))
     indptr, none = np.zeros(n + 1, np.int64), np.zeros(0, np.int32)
@@ -93,7 +93,7 @@ def _watts_strogatz(params: NetworkParams, n: int, streams: Streams) -> FollowNe
     """Neighbours on a ring follow each other; a share `rewire` of these pairs gets a random second agent."""
     half = max(1, round(params.mean_degree / 2))
     if 2 * half >= n:
-        return _tossed(np.array([0, n]), 1.0, 0.0, streams)
+        return _toss(np.array([0, n]), 1.0, 0.0, streams)
     agents = np.arange(n, dtype=np.int32)
     others = np.empty((n, half), np.int32)
     for place in range(half):
@@ -118,59 +118,63 @@ def _barabasi_albert(params: NetworkParams, n: int, streams: Streams) -> FollowN
 def _configuration(params: NetworkParams, n: int, streams: Streams) -> FollowNetwork:
     """Directed configuration model: popularity is lognormal, and follows are drawn in proportion to it.
 
-    Each agent has a Poisson number of followees, or a lognormal number from 1 on. Mutual follows are drawn first. They
-    change no number of followees, and hardly the numbers of followers. Repetitions are drawn again, at last without
-    replacement. Lognormal numbers are rounded to float32, which hides last digits of exp that differ between machines.
+    Each agent has a Poisson number of followees, or a lognormal number from 1 on. Mutual follows are drawn first, which
+    changes no number of followees, and hardly the numbers of followers. Repeated follows are drawn again, in the end
+    without replacement. Lognormal numbers are rounded to float32, since last digits of exp differ between machines.
     """
     agents, sigma = np.arange(n), params.follower_sigma
     popularity = fill_in_blocks(
         np.empty(n, np.float32), agents, lambda rows: np.exp(sigma * streams.normal("popularity", rows))
     ).astype(np.float64)
-    wanted = fill_in_blocks(np.empty(n, np.int32), agents, _followees(params, n, streams))
+    wanted = fill_in_blocks(np.empty(n, np.int32), agents, _followee_draws(params, n, streams))
     wanted = np.minimum(wanted, n - 1)
     share_of_follow = np.cumsum(popularity)[-1] / max(1, int(wanted.sum()))  # the popularity behind each follower
-    mutual = _mutual(params.mutual, popularity / share_of_follow, wanted, streams)
+    mutual = _draw_mutual(params.mutual, popularity / share_of_follow, wanted, streams)
     left = np.maximum(popularity - mutual.n_followers * share_of_follow, _LEAST_LEFT * popularity)
     lengths = np.maximum(wanted, mutual.n_followees)
-    network, n_drawn = _drawn(left, lengths, mutual, streams.key("follow"))
+    network, n_drawn = _draw_followees(left, lengths, mutual, streams.key("follow"))
     for row in np.flatnonzero(n_drawn < lengths).tolist():
-        _complete(row, network.followees(row), int(n_drawn[row]), left, streams)
+        _fill_row(row, network.followees(row), int(n_drawn[row]), left, streams)
     return network
 
 
-def _mutual(share: float, followers: npt.NDArray[np.float64], followees: Int32s, streams: Streams) -> FollowNetwork:
-    """Return mutual follows: a share of those that expected followers and numbers of followees allow.
+def _draw_mutual(
+    share: float, followers: npt.NDArray[np.float64], followees: Int32s, streams: Streams
+) -> FollowNetwork:
+    """Draw mutual follows: a share of the most that expected followers and followees allow.
 
-    An agent draws half of its partners, in proportion to how many partners these are to have.
+    An agent draws half of its partners, in proportion to their wanted numbers of partners.
     """
     n = len(followees)
     partners = share * np.minimum(followers, followees)
     halves = np.floor(partners / 2 + streams.uniform("half a mutual follow", np.arange(n))).astype(np.int64)
     if not halves.any():
         return from_parts([], n)
-    drawn, n_drawn = _drawn(partners, np.minimum(halves, n - 1), from_parts([], n), streams.key("mutual follow"))
+    drawn, n_drawn = _draw_followees(
+        partners, np.minimum(halves, n - 1), from_parts([], n), streams.key("mutual follow")
+    )
     second, first = drawn.edges()
     is_drawn = np.arange(len(first)) - drawn.indptr[first] < n_drawn[first]
     first, second = first[is_drawn], second[is_drawn]
     return from_parts([(first, second), (second, first)], n)
 
 
-def _drawn(
-    weights: npt.NDArray[np.float64], lengths: Int32s, held: FollowNetwork, key: np.uint64
+def _draw_followees(
+    weights: npt.NDArray[np.float64], lengths: Int32s, fixed: FollowNetwork, key: np.uint64
 ) -> tuple[FollowNetwork, Int32s]:
-    """Return rows of so many followees, those held and others drawn by weight, and how many of each were n_drawn."""
+    """Return rows of `lengths` followees, the fixed and others drawn by weight, and the number filled in each row."""
     n, indptr = len(weights), np.zeros(len(weights) + 1, np.int64)
     np.cumsum(lengths, out=indptr[1:])
     indices, n_drawn = np.empty(int(indptr[-1]), np.int32), np.empty(n, np.int32)
     cumulative = np.cumsum(weights)
     cumulative /= cumulative[-1]
     guide = np.searchsorted(cumulative, np.arange(n) / n, side="right").astype(np.int32)
-    draw_rows(0, n, key, cumulative, guide, ATTEMPTS, held.indptr, held.indices, indptr, indices, n_drawn)
+    draw_rows(0, n, key, cumulative, guide, ATTEMPTS, fixed.indptr, fixed.indices, indptr, indices, n_drawn)
     return FollowNetwork(indptr, indices), n_drawn
 
 
-def _followees(params: NetworkParams, n: int, streams: Streams) -> Callable[[Rows], Rows | Floats]:
-    """Return a function from rows to their numbers of followees."""
+def _followee_draws(params: NetworkParams, n: int, streams: Streams) -> Callable[[Rows], Rows | Floats]:
+    """Return a function that draws the numbers of followees of some rows."""
     mean, sigma = params.mean_degree, params.followee_sigma
     correlation = params.correlation if params.follower_sigma else 0.0
     if not sigma:
@@ -187,13 +191,13 @@ def _followees(params: NetworkParams, n: int, streams: Streams) -> Callable[[Row
 
 
 def _poisson(mean: float) -> npt.NDArray[np.float64]:
-    """Return the cumulative Poisson probabilities of 0, 1, 2, ..., as far as they matter."""
+    """Return the cumulative Poisson probabilities of 0, 1, 2, ..., up to 12 standard deviations above the mean."""
     k = np.arange(int(mean + 12 * np.sqrt(mean) + 12))
     logs = k * np.log(mean) - mean - np.array([lgamma(i + 1) for i in k])
     return np.cumsum(np.exp(logs))
 
 
-def _complete(row: int, follows: Int32s, n_drawn: int, weights: Floats, streams: Streams) -> None:
+def _fill_row(row: int, follows: Int32s, n_drawn: int, weights: Floats, streams: Streams) -> None:
     """Fill ``follows[n_drawn:]`` with the agents of the smallest exponential draws, whose rates are the weights.
 
     Efraimidis and Spirakis 2006, doi:10.1016/j.ipl.2005.11.003.
@@ -210,8 +214,8 @@ def _complete(row: int, follows: Int32s, n_drawn: int, weights: Floats, streams:
 def with_close_ties(network: FollowNetwork, most: int, streams: Streams) -> FollowNetwork:
     """Return the network with up to `most` close ties of each agent, which are mutual follows.
 
-    Pairs whose agents have the fewest followers in sum come first, equal ones in a keyed order. A pair becomes a close
-    tie if both agents have less than `most` so far.
+    Pairs with the fewest followers in sum come first, ties in a keyed order. A pair becomes a close tie if both agents
+    have less than `most` so far.
     """
     if not most:
         return network
@@ -219,7 +223,7 @@ def with_close_ties(network: FollowNetwork, most: int, streams: Streams) -> Foll
     n_pairs = mutual_pairs(network.indptr, network.indices, first, second)
     first, second = first[:n_pairs].copy(), second[:n_pairs].copy()
     followers = network.n_followers.astype(np.uint64)
-    chance = streams.bits("mutual tie", first, index=second) >> np.uint64(28)  # below 2**36, and the sum below 2**28
+    chance = streams.bits("mutual tie", first, index=second) >> np.uint64(28)  # below 2**36; sums are below 2**28
     order = np.argsort((followers[first] + followers[second]) << np.uint64(36) | chance)
     chosen = choose_pairs(order, first, second, most, network.n_agents)
     first, second = first[chosen], second[chosen]

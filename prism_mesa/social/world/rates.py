@@ -1,4 +1,4 @@
-"""Rates of coming online and posting: lognormal between agents, capped at 1, correlated with their followers."""
+"""Rates of coming online and posting: lognormal, capped at 1, and correlated with the number of followers."""
 
 from collections.abc import Callable
 from functools import cache
@@ -47,15 +47,15 @@ def popularity_of_last(network: FollowNetwork, params: AgentsParams, streams: St
 
 
 def activity_draws(params: AgentsParams, streams: Streams, popularity: Floats | None) -> Callable[[Rows], Rates]:
-    """Return a function from rows to the activity of these agents."""
+    """Return a function that draws the activity of the agents in some rows."""
     scale = capped_scale(params.activity, params.activity_sigma)
     return lambda rows: _capped(_scores("activity", rows, params, streams, popularity), params.activity_sigma, scale)
 
 
 def post_rate_draws(params: AgentsParams, streams: Streams, popularity: Floats | None) -> Callable[[Rows], Rates]:
-    """Return a function from rows to these agents' probability of posting.
+    """Return a function that draws the probability of posting of the agents in some rows.
 
-    Without `post_sigma` the draw of activity serves posting too. With `posting` online, activity weights the mean.
+    Without `post_sigma` it uses the draw of activity. With `posting` online, activity weights the mean.
     """
     purpose = "activity" if params.post_sigma is None else "posting"
     sigma = params.activity_sigma if params.post_sigma is None else params.post_sigma
@@ -88,10 +88,10 @@ def capped_scale(mean: float, sigma: float) -> float:
     """
     if sigma == 0 or mean == 0:
         return mean
-    low, high = 0.0, 1e60  # beyond any factor that sigma <= 5 calls for
+    low, high = 0.0, 1e60  # above all factors for sigma <= 5
     for _ in range(300):
         c = (low + high) / 2
-        below = _NORMAL.cdf((-log(c) - sigma * sigma / 2) / sigma)  # share of the mean that the cap leaves
+        below = _NORMAL.cdf((-log(c) - sigma * sigma / 2) / sigma)  # share of the mean below the cap
         above = 1 - _NORMAL.cdf((-log(c) + sigma * sigma / 2) / sigma)
         low, high = (c, high) if c * below + above < mean else (low, c)
     return high
@@ -101,12 +101,8 @@ def capped_scale(mean: float, sigma: float) -> float:
 def weighted_scale(mean: float, sigma: float, activity: float, activity_sigma: float, shared: float) -> float:
     """Return the factor c with which min(1, c X) has the given mean, weighted by activity, for lognormal X of mean 1.
 
-    Args:
-        mean: The wanted mean.
-        sigma: Sigma of X.
-        activity: Mean of the activity, a lognormal capped at 1.
-        activity_sigma: Sigma of the activity before the cap.
-        shared: Correlation of the logarithms of both before the caps.
+    The activity is lognormal, with sigma `activity_sigma`, and capped at 1, with mean `activity`. `shared` is the
+    correlation of the logarithms of X and activity before the caps.
 
     >>> weighted_scale(0.2, 1.7, 0.5, 1.0, 0.5) < weighted_scale(0.2, 1.7, 0.5, 1.0, 0.0) == capped_scale(0.2, 1.7)
     True

@@ -1,4 +1,4 @@
-"""Reading users' tables; every fault is one DataError that names the key, the file and a way out."""
+"""Read users' tables; a fault is one DataError that names the key, the file and a remedy."""
 
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from prism_mesa.errors import DataError, counted, did_you_mean, shortened
 from prism_mesa.social.params import FilesParams
 from prism_mesa.social.params.user_files import EDGES, FOLLOWS, conversion, follow_columns, meant_for
-from prism_mesa.social.world.csv_files import Header, read_csv, read_csv_ids, read_header
+from prism_mesa.social.world.csv_files import DELIMITERS, Header, read_csv, read_csv_ids, read_header
 from prism_mesa.social.world.unpacking import check_size, may_be_utf8
 
 _READABLE: Final = (".csv", ".tsv", ".txt", ".gz", ".parquet", ".pq")
@@ -33,7 +33,7 @@ class Table:
         columns: The wanted columns that the file has. Those of a CSV are texts, except ids; empty cells are nulls.
         notes: Notes on how the file was read.
         names: Their names in the file.
-        unread: The file's names of all other columns.
+        unread: The names of all other columns in the file.
     """
 
     columns: pa.Table
@@ -53,7 +53,7 @@ class Table:
 
 @dataclass(frozen=True)
 class _ColumnsNeeded:
-    """The columns that a table needs and may have, whether it may have others, and `what` they hold, for errors."""
+    """The columns that a table needs and may have, whether others are allowed, and `what` they hold, for errors."""
 
     key: str
     files: FilesParams
@@ -64,12 +64,12 @@ class _ColumnsNeeded:
 
     @property
     def named(self) -> dict[str, str]:
-        """The name of each column in the file, without columns that the user leaves unread."""
+        """The name of each column in the file, without columns that the user excludes."""
         names = {column: self.files.columns.get(column, column) for column in (*self.needs, *self.may)}
         return {column: name for column, name in names.items() if name is not None}
 
     def among(self, names: Sequence[str], separated: str = "") -> dict[str, str]:
-        """Return the names in the file of the columns to read; errors name the separator of CSV, `separated`."""
+        """Return the names in the file of the columns to read; errors name the delimiter, `separated`."""
         named, have = self.named, f"it is separated by {separated} and has" if separated else "it has"
         if self.key == EDGES and not {*named.values()} <= {*names}:
             pair = sorted(follow_columns(names, FOLLOWS), key=names.index) or follow_columns(names)  # src is the first
@@ -83,8 +83,8 @@ class _ColumnsNeeded:
             near = meant_for(column, others, 0.6 if is_needed else 0.75)
             if near or is_needed:
                 hint = f"Did you mean {near!r}? " if near else ""
-                hint += f"Rename it, or give files.columns={{{column}: {near or 'NAME'}}}"
-                hint += "" if is_needed else f", or {{{column}: null}} to leave it unread"
+                hint += f"Rename it, or set files.columns={{{column}: {near or 'NAME'}}}"
+                hint += "" if is_needed else f", or {{{column}: null}} to ignore it"
                 raise _UnfitError(f"no column {name!r} ({have}: {_listed(names)}). {hint}")
         unread = [column for column, name in self.files.columns.items() if name is None]
         for name in [] if self.others else [name for name in others if name not in unread]:
@@ -99,7 +99,7 @@ class _ColumnsNeeded:
 
 
 class _UnfitError(ValueError):
-    """A file can be read, and does not hold what is needed."""
+    """Raised for a readable file without the needed data."""
 
 
 def read_table(
@@ -114,21 +114,21 @@ def read_table(
     """Return columns of a CSV (also .gz) or Parquet file.
 
     Args:
-        path: The file; relative paths are relative to the working directory.
-        key: The configuration key that named it, for messages.
-        needs: Columns that it must have.
-        may: Optional columns to read.
+        path: The file, relative to the working directory.
+        key: The configuration key that names it, for messages.
+        needs: Required columns.
+        may: Optional columns.
         files: How to read it.
-        others: Whether it may have other columns, which are not read.
+        others: Whether other columns are allowed, which are not read.
 
     Raises:
-        DataError: If it is missing, of another kind, unreadable, too large, or empty, or has the wrong columns.
+        DataError: If it is missing, unreadable, too large, empty or of another kind, or has the wrong columns.
     """
     return _read(path, _ColumnsNeeded(key, files, tuple(needs), tuple(may), others), read_csv)
 
 
 def read_ids(path: str | Path, key: str, columns: Sequence[str], files: FilesParams = DEFAULT) -> Table:
-    """Return columns of ids; those of a CSV are int64 if all are written as whole numbers. See `read_table`."""
+    """Return columns of ids like `read_table`; those of a CSV are int64 if all are whole numbers."""
     return _read(path, _ColumnsNeeded(key, files, tuple(columns), what="ids"), read_csv_ids)
 
 
@@ -138,7 +138,7 @@ def _read(
     key, files = wanted.key, wanted.files
     with naming_file(path, key):
         file, notes, needs = _readable(path, key), [], [*wanted.named.values()][: len(wanted.needs)]
-        if is_parquet(file):
+        if file.suffix.lower() in _PARQUET:
             from prism_mesa.social.world.parquet_files import parquet_columns, read_parquet
 
             names, index = parquet_columns(file)
@@ -148,20 +148,20 @@ def _read(
         else:
             check_size(file, files.max_bytes)
             header = read_header(file, needs, files)
-            names, by_comma = list(header.names), header.delimiter == ","
+            names, by_comma, delimiter = list(header.names), header.delimiter == ",", DELIMITERS[header.delimiter]
             line = header.delimiter.join(names)
             if key == EDGES and not {*needs} <= {*names} and (how := conversion(file, line)):
                 raise _UnfitError(how)
-            read = wanted.among(names, "" if by_comma else header.separator)
-            notes = [] if by_comma else [f"{key}: is separated by {header.separator}, and read so"]
+            read = wanted.among(names, "" if by_comma else delimiter)
+            notes = [] if by_comma else [f"{key}: read as separated by {delimiter}"]
             if may_be_utf8(file, files):
-                notes.append(f"{key}: is UTF-8 by all its letters, but read as files.encoding={files.encoding} says")
+                notes.append(f"{key}: read as {files.encoding} (files.encoding), but it is valid UTF-8")
             table, headers = _without_headers(csv_reader(file, header, [*dict.fromkeys(read.values())], files))
-            notes += [f"{key}: {counted(headers, 'line')} like its header left out"] if headers else []
+            notes += [f"{key}: {counted(headers, 'line')} equal to its header left out"] if headers else []
         if not table.num_rows:
             raise _UnfitError("no rows below the header")
-    unread = [name or "one without a name" for name in names if name not in read.values()]
-    notes += [f"{key}: columns that nothing reads: {_listed(unread)}"] if unread else []
+    unread = [name or "an unnamed column" for name in names if name not in read.values()]
+    notes += [f"{key}: unused columns: {_listed(unread)}"] if unread else []
     return Table(pa.table({column: table[name] for column, name in read.items()}), tuple(notes), read, tuple(unread))
 
 
@@ -178,11 +178,7 @@ def _without_headers(table: pa.Table) -> tuple[pa.Table, int]:
 
 @contextmanager
 def naming_file(path: str | Path, key: str) -> Iterator[None]:
-    """Turn errors of reading a file into one line that names it.
-
-    Raises:
-        DataError: In place of the error.
-    """
+    """Turn errors of reading a file into one line that names it; raise DataError in place of the error."""
     where = f"{key}: {shortened(str(path), _CHARACTERS_SHOWN)}"
     try:
         yield
@@ -191,7 +187,7 @@ def naming_file(path: str | Path, key: str) -> Iterator[None]:
     except _UnfitError as error:
         raise DataError(f"{where}: {error}") from None
     except MemoryError:
-        raise DataError(f"{where}: cannot be read: it does not fit into memory: take a part of it") from None
+        raise DataError(f"{where}: cannot be read: it does not fit into memory: use a part of it") from None
     except (
         ValueError,
         OSError,
@@ -206,13 +202,7 @@ def naming_file(path: str | Path, key: str) -> Iterator[None]:
         raise DataError(f"{where}: cannot be read: {first_line}") from None
 
 
-def is_parquet(path: str | Path) -> bool:
-    """Return whether a file's name marks it as Parquet; otherwise it is CSV."""
-    return Path(path).suffix.lower() in _PARQUET
-
-
 def _listed(names: Sequence[str]) -> str:
-    """Return the first names as text."""
     more = f", and {len(names) - _NAMES_SHOWN:,} more" if len(names) > _NAMES_SHOWN else ""
     return shortened(", ".join(names[:_NAMES_SHOWN]), _CHARACTERS_SHOWN) + more
 

@@ -11,13 +11,11 @@ import pandas as pd
 from prism_mesa.errors import counted
 from prism_mesa.social.params import NetworkParams, SeededParams, SocialParams
 from prism_mesa.social.state.network import FollowNetwork
-from prism_mesa.social.state.population import Population
+from prism_mesa.social.state.population import Population, Rows
 from prism_mesa.social.state.posts import POST, Posts
 from prism_mesa.social.state.topics import Topics
 from prism_mesa.social.world.random_networks import block_bounds
 from prism_mesa.streams import Streams
-
-type Rows = npt.NDArray[np.integer[Any]]
 
 TENTH: Final = 10
 FIFTH: Final = 5
@@ -26,13 +24,13 @@ _AUTHORS_NAMED: Final = 5
 
 @dataclass(frozen=True)
 class Seeded:
-    """Posts that users place, one an entry.
+    """Posts that users place, as columns.
 
     Attributes:
-        author: Row of its author.
-        text_id: Its text.
-        round: The round in which it appears, ascending.
-        followers: Followers of its author at the beginning.
+        author: Row of the author.
+        text_id: The text.
+        round: The round in which the post appears, ascending.
+        followers: Followers of the author at the start.
         across: Share of these followers from other communities.
     """
 
@@ -43,14 +41,14 @@ class Seeded:
     across: npt.NDArray[np.float64]
 
     def as_facts(self, posts: Posts) -> list[dict[str, Any]]:
-        """Return the facts of each post that has appeared, for a summary: `post` is its row in `posts`."""
+        """Return the facts of each post that has appeared, for a summary; `post` is its row in `posts`."""
         roots = np.flatnonzero(posts.kind == POST)
         facts = []
         for author, text, round_, followers, across in zip(*self._columns(), strict=True):
             among = roots[slice(*np.searchsorted(posts.round[roots], [round_, round_ + 1]))]
             matching = among[(posts.author[among] == author) & (posts.text_id[among] == text)]
-            if len(matching):  # a removed author posts nothing
-                row = int(matching[-1])  # what the agent itself posts comes before
+            if len(matching):  # a removed author does not post
+                row = int(matching[-1])  # the agent's own posts come before
                 fact = {"post": row, "round": round_, "author": author, "followers": followers}
                 facts.append({**fact, "share_across": across})
         return facts
@@ -85,7 +83,7 @@ def seeded_posts(
     across = share_across(community, *network.edges(), n)
     followers = network.n_followers.astype(np.int64)
     fit = _fitting(seeded, followers, across if n_communities > 1 else None, streams)
-    fit = fit[population.present[fit]] if population.present[fit].any() else fit  # agents that wait post nothing
+    fit = fit[population.present[fit]] if population.present[fit].any() else fit  # waiting agents do not post
     places = np.arange(seeded.count)
     author = fit[places % len(fit)]
     text_id = streams.integers("seeded text", places, len(topics.vectors))
@@ -93,9 +91,9 @@ def seeded_posts(
 
 
 def _fitting(seeded: SeededParams, followers: Rows, across: npt.NDArray[np.float64] | None, streams: Streams) -> Rows:
-    """Return the agents of the wanted size and position, at least one, in a drawn order, which also settles ties.
+    """Return the agents of the wanted size and position, at least one, in a drawn order, which also breaks ties.
 
-    With a single community `across` is None, and every agent fits any position.
+    `across` is None with a single community; then every agent fits any position.
     """
     drawn = np.argsort(streams.bits("seeded author", np.arange(len(followers))))
     if seeded.size != "any":
@@ -106,14 +104,14 @@ def _fitting(seeded: SeededParams, followers: Rows, across: npt.NDArray[np.float
 
 
 def _extreme(rows: npt.NDArray[Any], values: npt.NDArray[Any], part: int, *, highest: bool) -> npt.NDArray[Any]:
-    """Return, in their order, a `part`-th of some rows: those with the highest or the lowest values."""
-    most = max(1, len(rows) // part)
+    """Return the `part`-th of the rows with the highest or lowest values, in the order of `rows`."""
+    n = max(1, len(rows) // part)
     ascending = np.argsort(values[rows], kind="stable")
-    return rows[np.sort(ascending[-most:] if highest else ascending[:most])]
+    return rows[np.sort(ascending[-n:] if highest else ascending[:n])]
 
 
 NONE: Final = -1
-"""The community of an agent whose interests have no name, or that came after the network was made."""
+"""The community of an agent whose interests have no name, or that was added later."""
 
 
 def find_communities(
@@ -121,13 +119,8 @@ def find_communities(
 ) -> tuple[npt.NDArray[np.int64], int]:
     """Return the community of each agent, `NONE` or from 0, and the number of communities.
 
-    They are the blocks of a stochastic block model, in other networks agents with the same main interest.
-
-    Args:
-        network: The parameters of the network.
-        n: Agents at the start; those of higher rows joined later.
-        names: Names of interests; some may be equal.
-        main_interest: Index of each agent's strongest interest, -1 for none, shape (agents,).
+    Communities are the blocks of a stochastic block model of `n` agents, in other networks agents with the same main
+    interest: `main_interest` has the index in `names` (which may repeat) of each agent, -1 for none.
     """
     if network.kind == "stochastic_block":
         block = np.searchsorted(block_bounds(network.blocks, n), np.arange(len(main_interest)), side="right") - 1
@@ -135,19 +128,15 @@ def find_communities(
     codes, _ = pd.factorize(np.array([*names, ""], dtype=object), sort=True)
     blank = codes[-1]
     named = np.where(codes == blank, NONE, codes)[np.asarray(main_interest, np.int64)]
-    there, place = np.unique(named, return_inverse=True)
-    without = int(len(there) > 0 and there[0] == NONE)
-    return place.astype(np.int64) - without, len(there) - without
+    distinct, place = np.unique(named, return_inverse=True)
+    without = int(len(distinct) > 0 and distinct[0] == NONE)
+    return place.astype(np.int64) - without, len(distinct) - without
 
 
 def share_across(community: Rows, followed: Rows, follower: Rows, n: int) -> npt.NDArray[np.float64]:
     """Return the share of each agent's followers from other communities; 0 without followers, shape (n,).
 
-    Args:
-        community: Each agent's community; follows from or to `NONE` do not count.
-        followed: The followed agent of each follow.
-        follower: The follower.
-        n: Agents.
+    Follows have a `followed` and a `follower`; those from or to agents without a community do not count.
     """
     known = (community[followed] != NONE) & (community[follower] != NONE)
     across = known & (community[followed] != community[follower])

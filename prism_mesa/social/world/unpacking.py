@@ -1,4 +1,4 @@
-"""Text files as a stream of UTF-8, checked while they are read."""
+"""Text files as streams of UTF-8, checked while they are read."""
 
 import codecs
 import gzip
@@ -13,7 +13,7 @@ from prism_mesa.social.params import FilesParams
 BLOCK: Final = 1 << 20
 """Bytes that are unpacked at a time."""
 _GZIP_AT_MOST: Final = 1100
-"""A byte of gzip unpacks to no more than 1,032 (deflate's longest match in its shortest code)."""
+"""A byte of gzip unpacks to at most 1,032 bytes (deflate's longest match in its shortest code)."""
 _EXCEL: Final = re.compile(rb'\A"?sep=."?[\r\n]+', re.IGNORECASE)
 _GZIP: Final = b"\x1f\x8b"
 _FIRST_BYTES: Final = (
@@ -26,7 +26,7 @@ _FIRST_BYTES: Final = (
 
 
 def opened(file: Path, files: FilesParams) -> BinaryIO:
-    """Return a text file as a stream of UTF-8, unpacked if its name ends in .gz; call `check_size` before.
+    """Return a text file as a stream of UTF-8, unpacked if its name ends in .gz; call `check_size` first.
 
     Raises:
         ValueError: While it is read, if it is not in `files.encoding`.
@@ -36,7 +36,7 @@ def opened(file: Path, files: FilesParams) -> BinaryIO:
 
 
 def check_size(file: Path, most: int) -> None:
-    """Check that a file unpacks to at most `most` bytes; a gzip file that might not is unpacked once to see.
+    """Check that a file unpacks to at most `most` bytes; a gzip file that might not is unpacked once.
 
     Raises:
         ValueError: If it unpacks to more.
@@ -57,7 +57,7 @@ def check_size(file: Path, most: int) -> None:
 
 
 def may_be_utf8(file: Path, files: FilesParams) -> bool:
-    """Return whether a file read in another encoding is valid UTF-8 with letters beyond ASCII.
+    """Return whether a file in another encoding is also valid UTF-8 with letters beyond ASCII.
 
     Raises:
         OSError, EOFError, zlib.error: If it cannot be unpacked.
@@ -78,7 +78,7 @@ def _unpacked(file: Path) -> BinaryIO:
 
 def too_large(most: int) -> ValueError:
     """Return the error for a file that unpacks to more than `most` bytes."""
-    return ValueError(f"it unpacks to more than files.max_bytes={most}: take a part of it, or allow more")
+    return ValueError(f"it unpacks to more than files.max_bytes={most}: use a part of it, or raise that key")
 
 
 class _Utf8(io.RawIOBase):
@@ -91,7 +91,7 @@ class _Utf8(io.RawIOBase):
         self._file, self._read, self._waiting = file, 0, b""
 
     def readable(self) -> bool:
-        """Return that it can be read."""
+        """Return True."""
         return True
 
     def close(self) -> None:
@@ -112,7 +112,7 @@ class _Utf8(io.RawIOBase):
         return n
 
     def _checked(self, block: bytes) -> bytes:
-        """Return a block as UTF-8; an empty one ends the file."""
+        """Return a block as UTF-8; an empty block ends the file."""
         first, self._read = self._read == 0, self._read + len(block)
         if self._encoding == "utf-8" and block.isascii() and not self._decoder.getstate()[0]:
             return block
@@ -125,7 +125,7 @@ class _Utf8(io.RawIOBase):
         return block.removeprefix(codecs.BOM_UTF8) if first else block
 
     def _invalid_utf8(self, error: UnicodeDecodeError) -> str:
-        """Return a message with the byte that cannot be read, its place, and what to try."""
+        """Return a message with the invalid byte, its place, and advice."""
         place = self._read - len(error.object) + error.start
         with _unpacked(self._file) as source:
             begin = source.read(4)

@@ -23,7 +23,7 @@ from prism_mesa.runs.records.in_memory import RowsInMemory
 from prism_mesa.runs.resume import resume_in
 from prism_mesa.runs.run_files import LEDGER
 from prism_mesa.runs.social import PlatformRun, start_run
-from prism_mesa.social.world.kept import KeptWorld
+from prism_mesa.social.world.build import KeptWorld
 from prism_mesa.studies.engines.job import Job, Outcome
 from prism_mesa.studies.measures.catalogue import FinishedRun, compute_measures, find_measure
 from prism_mesa.studies.measures.curves import CURVE_TABLES, CURVES, run_curves

@@ -112,7 +112,7 @@ class LiveSource(page_source.Source):
                 return ""
             kind, words = POST_KINDS[int(posts.kind[post])], int(posts.words[post])
             if kind == "post":
-                return printable(posts.said(post))
+                return printable(posts.added_text(post))
             writer, text = author_and_text(self.model.platform, int(posts.parent[post]))
             return printable(page_source.with_quote("" if words == NO_TEXT else posts.texts[words], kind, writer, text))
 

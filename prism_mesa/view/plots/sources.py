@@ -20,10 +20,10 @@ from prism_mesa.params import shown
 from prism_mesa.runs.records.arrow_rows import WaitingRows
 from prism_mesa.runs.records.final_tables import agent_blocks, cascade_blocks, post_blocks
 from prism_mesa.runs.run_files import MANIFEST, has_table, read_batches, read_manifest, read_table, run_folder
-from prism_mesa.social.cascades import cascades
 from prism_mesa.social.model import SocialModel
 from prism_mesa.social.params import InterventionParams
 from prism_mesa.social.round.collect import ROUND_FIELDS, SHARE_FIELDS, TICK_FIELDS
+from prism_mesa.social.state.outcomes import cascades
 from prism_mesa.social.state.population import STATE_NAMES, unpacked_codes
 
 if TYPE_CHECKING:

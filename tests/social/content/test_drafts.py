@@ -33,7 +33,7 @@ def test_each_prompt_names_who_writes_what_about_and_a_reply_is_about_what_its_p
     assert children
     for i in children:
         prompts, parent = by_words[posts.texts[posts.words[i]]], int(posts.parent[i])
-        about = posts.texts[int(posts.says(np.array([parent]))[0])]
+        about = posts.texts[int(posts.added_texts(np.array([parent]))[0])]
         [prompt] = [one for one in prompts if one.endswith(f"They say: <<< {about} >>>\n{SPEAKS}")]
         assert f"You are <<< {model.population.names[posts.author[i]]} >>>" in prompt
         assert f"post {parent} by <<< {model.population.names[posts.author[parent]]} >>>" in prompt

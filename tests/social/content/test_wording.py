@@ -11,7 +11,7 @@ from writing_worlds import NO_CHOICE
 from prism_mesa.social.content.activity import recent_activities
 from prism_mesa.social.model import SocialModel
 from prism_mesa.social.state.posts import POST, REPLY, RESHARE
-from prism_mesa.social.world.wording import reworded, wordings
+from prism_mesa.social.state.texts import reworded, wordings
 
 LIVELY = {"agents_activity": 1.0, "agents_band": 0.3, "agents_threshold_mean": 0.5, "agents_post_rate": 0.7}
 

@@ -26,7 +26,7 @@ def test_a_script_says_what_it_likes_and_readers_see_it():
     assert by_kind[REPLY][0] == "Not so fast"
     assert by_kind[RESHARE][0] == "Read this"
     post = int(np.flatnonzero(model.posts.kind == RESHARE)[0])
-    core = model.posts.said(post)
+    core = model.posts.added_text(post)
     assert view(model, post).text == f"Read this (resharing: {core})"
     assert view(model, post).words == "Read this"
 

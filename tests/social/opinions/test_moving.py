@@ -196,9 +196,9 @@ def another(columns):
 @pytest.mark.parametrize(
     ("function", "told"),
     [
-        (too_far, r"gave \S+ is not a number in -1\.\.1"),
-        (of_all, "gave other values for the same rows beside other rows"),
-        (another, "gave other values for the same rows when called again"),
+        (too_far, r"wrong return value: \S+ is not a number in -1\.\.1"),
+        (of_all, "returned other values for some rows"),
+        (another, "a second call with the same rows returned other"),
         (fails, r"raised KeyError: 'conviction' \(test_moving.py:\d+ in fails\)"),
     ],
 )

@@ -4,7 +4,7 @@ from collections import Counter
 
 from prism_mesa.domain import ACTIONS
 from prism_mesa.social.behavior import build_chart
-from prism_mesa.social.cascades import cascades
+from prism_mesa.social.state.outcomes import cascades
 from prism_mesa.statechart import AgentState, Statechart, Transition
 
 EVALUATING, SCROLLING, LIKING = AgentState.EVALUATING, AgentState.SCROLLING, AgentState.ENGAGING_LIKE

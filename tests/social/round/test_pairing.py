@@ -8,7 +8,7 @@ from prism_mesa import Statechart, Transition
 from prism_mesa.errors import AgentError
 from prism_mesa.social.agent import SocialAgent
 from prism_mesa.social.behavior import social_chart
-from prism_mesa.social.cascades import cascades
+from prism_mesa.social.state.outcomes import cascades
 from prism_mesa.statechart import AgentState, F
 
 LIVELY = {"agents_activity": 1.0, "agents_post_rate": 0.4, "agents_threshold_mean": 0.35, "agents_reshare": 1.0}

@@ -8,7 +8,7 @@ import pytest
 from lively_worlds import LIVELY
 from worlds import ran, small
 
-from prism_mesa.social.cascades import cascades
+from prism_mesa.social.state.outcomes import cascades
 from prism_mesa.social.state.posts import POST, RESHARE
 
 EDGES = {

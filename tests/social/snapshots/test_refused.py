@@ -40,14 +40,14 @@ def test_what_nobody_is_asked_for_is_of_no_account(kept):
 
 def test_a_model_of_another_kind_refuses_it(kept):
     for other, told in (
-        (world(agents_n=29), "the network is not that of the run"),
-        (world(seed=1), "the network is not that of the run"),
-        (small(**LIVELY | {"agents_activity": 0.9}), "the agents are not those of the run"),
+        (world(agents_n=29), "the network differs from the run's"),
+        (world(seed=1), "the network differs from the run's"),
+        (small(**LIVELY | {"agents_activity": 0.9}), "the agents differ from the run's"),
         (world(chart=viral_chart), "viral: differs from the chart of the run"),
         (world(chart=build_chart(asks_action=True)), "social: differs from the chart of the run"),
         (world(reasoner=asked(Mind(), max_fallback_share=1)), "Reasoner: differs from the object of the run"),
-        (world(ticks_per_round=3), "ticks_per_round .* not those of the run"),
-        (world(statechart_max_history_depth=3), "max_history_depth are not those of the run"),
+        X),
+        (world(statechart_max_history_depth=3), "max_history_depth differ from the run's"),
     ):
         with pytest.raises(DataError, match=told):
             other.restore(from_bytes(kept))

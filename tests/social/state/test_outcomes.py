@@ -10,8 +10,7 @@ from worlds import plain_keywords
 
 from prism_mesa import SocialAgent, SocialModel
 from prism_mesa.runs.measures import gini
-from prism_mesa.social.cascades import cascades
-from prism_mesa.social.state.outcomes import OUTCOME_FIELDS, gini_of_counts
+from prism_mesa.social.state.outcomes import OUTCOME_FIELDS, cascades, gini_of_counts
 from prism_mesa.social.state.posts import POST
 
 WORLD = plain_keywords(agents_n=80, network_mean_degree=8, agents_activity=0.8, ticks_per_round=8, rounds=12)

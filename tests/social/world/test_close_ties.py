@@ -71,7 +71,7 @@ def test_a_note_says_where_close_ties_are_few(tmp_path):
     (tmp_path / "e.csv").write_text("src,dst\n1,2\n2,1\n2,3\n3,4\n4,5\n")
     sensitive = {"utility_sensitivity": 0.04}
     model = small(network_edges=str(tmp_path / "e.csv"), network_close_ties=1, **sensitive)
-    assert any("network.close_ties: 1 was asked for, 0.4 came out" in note for note in model.notes)
+    assert any("network.close_ties: the network has 0.4 per agent, not 1" in note for note in model.notes)
     assert close(model.network) == {(0, 1), (1, 0)}
     for kind, degree, are_few in (("erdos_renyi", 5, True), ("erdos_renyi", 100, False), ("watts_strogatz", 6, False)):
         model = small(agents_n=500, network_kind=kind, network_mean_degree=degree, network_close_ties=4, **sensitive)

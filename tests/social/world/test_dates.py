@@ -56,19 +56,19 @@ def test_a_column_that_fits_neither_order_is_refused_with_a_line_of_each_or_what
         corpus_of(tmp_path, times)
     corpus = corpus_of(tmp_path, times, dates="day_first")
     assert corpus.texts == ["0", "1"]
-    assert dict(corpus.dropped) == {"rows whose created_at is no time": 1}
+    assert dict(corpus.dropped) == {"rows whose created_at is not a time": 1}
 
 
 def test_other_forms_of_time_stay_as_they_were_beside_day_first_ones(tmp_path):
     times = ["Jan 12 17:18:00 2017", "2017-02-01T00:00:00-05:00", "15.04.2017", "2017-04-16 02:40"]
     corpus = corpus_of(tmp_path, [*times, "45.13.2017", "31.4.17"])
     assert corpus.texts == ["0", "1", "2", "3"]
-    assert dict(corpus.dropped) == {"rows whose created_at is no time": 2}
+    assert dict(corpus.dropped) == {"rows whose created_at is not a time": 2}
 
 
 @pytest.mark.parametrize("times", [["2017-01-12", "2017-02-01"], [1, 2]])
 def test_a_key_for_dates_that_decides_nothing_is_noted(tmp_path, times):
-    assert any("no effect of posts.dates" in note for note in corpus_of(tmp_path, times, dates="day_first").notes)
+    assert any("posts.dates: no effect" in note for note in corpus_of(tmp_path, times, dates="day_first").notes)
 
 
 @settings(max_examples=30, deadline=None)
@@ -86,7 +86,7 @@ def test_a_column_comes_out_as_written_whatever_the_order_or_the_sign_between(tm
 
 @pytest.mark.parametrize("times", [["15032017", "01042017"], ["1032017", "01042017"]])
 def test_dates_without_separators_are_refused_if_their_numbers_are_in_another_order(tmp_path, times):
-    with pytest.raises(DataError, match=r"column 'created_at': .*'1.*' have no order"):
+    with pytest.raises(DataError, match=r"column 'created_at': .*'1.*' does not sort"):
         corpus_of(tmp_path, times)
     assert corpus_of(tmp_path, ["20170401", "20170315"]).texts == ["1", "0"]
     assert corpus_of(tmp_path, ["2017", "2016"]).texts == ["1", "0"]

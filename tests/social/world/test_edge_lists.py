@@ -148,7 +148,7 @@ def test_the_order_of_rows_does_not_matter(tmp_path_factory, edges):
         ("e.csv", "src,dst\n", "no rows below the header"),
         ("e.csv", "src,dest\n1,2\n", r"no column 'dst' \(it has: src, dest\)\. Did you mean 'dest'\?"),
         ("e.csv", "src,dst\n1,\n,2\n", "no row has both src and dst"),
-        ("e.csv", "src,dst\n1,1\n", "every row is an agent that follows itself"),
+        ("e.csv", "src,dst\n1,1\n", "in every row an agent follows itself"),
         ("e.csv", "src,dst\n1,2\n1,2,3,4\n", "cannot be read"),
         ("e.csv.gz", "src,dst\n1,2\n", "cannot be read"),
         ("e.parquet", "src,dst\n1,2\n", "cannot be read"),
@@ -181,11 +181,11 @@ def test_more_than_there_can_be_is_said_as_it_makes_no_difference(tmp_path):
     posts = tmp_path / "p.csv"
     posts.write_text("text\none\ntwo\n")
     with pytest.warns(
-        PrismWarning, match=r"mean_degree: 50 is more than the 29 others .*circulating: 9 is more than the 2"
+        PrismWarning, match=r"mean_degree: 50 is more than the 29 other agents.*circulating: 9 is more than the 2"
     ):
         model = small(network_mean_degree=50, posts_file=str(posts), posts_circulating=9)
-    assert "network.mean_degree: 50 is more than the 29 others that there are" in model.notes
-    assert "posts.circulating: 9 is more than the 2 texts that there are" in model.notes
+    assert "network.mean_degree: 50 is more than the 29 other agents" in model.notes
+    assert "posts.circulating: 9 is more than the 2 texts of the corpus" in model.notes
     small(network_mean_degree=29, posts_file=str(posts), posts_circulating=2)
 
 

@@ -44,8 +44,8 @@ def test_an_optional_column_under_a_near_name_is_asked_after_as_one_that_is_need
         load_corpus(posts)
     read, unread = load_corpus(posts, named(**{column: near})), load_corpus(posts, named(**{column: None}))
     assert (read.authors == ["1"]) == (column == "author")
-    assert not [note for note in read.notes if "nothing reads" in note]
-    assert [note for note in unread.notes if "nothing reads" in note and near in note]
+    assert not [note for note in read.notes if "unused" in note]
+    assert [note for note in unread.notes if "unused" in note and near in note]
 
 
 @pytest.mark.parametrize("near", ["Date"])
@@ -53,7 +53,7 @@ def test_a_near_name_of_times_is_asked_after_only_where_times_have_an_effect(tmp
     with pytest.raises(DataError, match=rf"no column 'created_at' .*Did you mean '{near}'"):
         load_corpus(written(tmp_path / "p.csv", f"text,author,{near}\nhello,1,2020\n"))
     corpus = load_corpus(written(tmp_path / "q.csv", f"text,{near}\nhello,2020\n"))
-    assert corpus.notes == (f"posts.file: columns that nothing reads: {near}",)
+    assert corpus.notes == (f"posts.file: unused columns: {near}",)
 
 
 def test_a_needed_column_is_asked_after_by_its_other_names_too(tmp_path):
@@ -71,7 +71,7 @@ def test_columns_that_nothing_reads_are_named_once(tmp_path, name):
     table = pd.DataFrame({"src": [1, 2], "dst": [2, 1], "weight": [0.5, 1.0], "Type": ["Directed"] * 2})
     table.to_csv(tmp_path / name, index=False) if name == "e.csv" else table.to_parquet(tmp_path / name)
     notes = small(network_edges=str(tmp_path / name)).notes
-    assert [note for note in notes if "weight" in note] == ["network.edges: columns that nothing reads: weight, Type"]
+    assert [note for note in notes if "weight" in note] == ["network.edges: unused columns: weight, Type"]
 
 
 def test_times_without_effect_are_noted(tmp_path):
@@ -119,7 +119,7 @@ def test_a_users_names_are_read_in_all_files(tmp_path):
     assert follows(model.network, list(model.population.ids)) == {("2", "1"), ("3", "2")}
     assert [model.posts.texts[text] for text in model.schedule.text_id] == ["hello"]
     assert (model.agent(0).activity, model.agent(0).lean) == (0.25, -1)
-    assert "network.edges: columns that nothing reads: src" in model.notes
+    assert "network.edges: unused columns: src" in model.notes
 
 
 def test_names_for_a_file_that_is_not_read_are_noted(tmp_path):
@@ -161,7 +161,7 @@ def test_columns_that_do_not_say_it_are_read_as_the_key_says_and_refused_without
 def test_edges_that_gephi_calls_undirected_ask_for_both_directions(tmp_path, kind):
     file = written(tmp_path / "e.csv", f"Source,Target,Type\nann,bo,{kind}\ncy,bo,Undirected\n")
     undirected = kind != "Directed"
-    with pytest.raises(DataError, match=r"give network\.direction=" + ("both" if undirected else "src")):
+    with pytest.raises(DataError, match=r"set network\.direction=" + ("both" if undirected else "src")):
         load_network(file)
     for direction in ("src_follows_dst", "dst_follows_src", "both"):
         notes = load_network(file, direction)[0].notes

@@ -24,7 +24,7 @@ def test_a_file_is_separated_by_what_stands_there_and_that_is_said(tmp_path, del
     assert model.posts.texts[0] == f"a, b{delimiter} c"
     assert model.agent(0).activity == 0.25
     for key in ("network.edges", "posts.file", "agents.profiles"):
-        assert f"{key}: is separated by {said}, and read so" in model.notes
+        assert f"{key}: read as separated by {said}" in model.notes
 
 
 def test_other_columns_separated_by_something_else_are_refused_by_name(tmp_path):
@@ -81,7 +81,7 @@ def test_a_file_that_is_utf_8_and_read_in_another_encoding_is_said(tmp_path, nam
     def notes(content, encoding):
         return load_network(written(tmp_path / name, content), files=FilesParams(encoding=encoding))[0].notes
 
-    said = "network.edges: is UTF-8 by all its letters, but read as files.encoding=latin-1 says"
+    said = "network.edges: read as latin-1 (files.encoding), but it is valid UTF-8"
     text = "src,dst\nzoë,bo\n"
     assert notes(text.encode("utf-8"), "latin-1") == (said,)
     assert notes(text.encode("utf-8"), "utf8") == notes(text.encode("latin-1"), "latin-1") == ()

@@ -108,11 +108,11 @@ def test_floats_that_no_longer_tell_ids_apart_are_refused(tmp_path):
     [
         ("1,2\n", "0001", r"'0001' is not '1': write them alike in both files"),
         ("Ann,Bo\n", "ann", r"'ann' is not 'Ann': write them alike"),
-        ("ann,bo\n", "cy", r"Authors are 'cy'; ids of the network are 'ann', 'bo': they name others"),
+        ("ann,bo\n", "cy", r"Authors are 'cy'; ids of the network are 'ann', 'bo'"),
         (
             None,
             "cy",
-            r"ids of the network are '0', '1', '2', \.\.\.: without network\.edges agents are called by their",
+            r"ids of the network are '0', '1', '2', \.\.\.: without network\.edges ids are row numbers",
         ),
     ],
 )
@@ -126,11 +126,11 @@ def test_authors_of_whom_none_is_an_agent_are_told_why(tmp_path, edges, author, 
 def test_ids_that_may_not_have_been_meant_so_are_said(tmp_path):
     edges = written(tmp_path / "e.csv", "src,dst\n1,2\n01,2\n1.0,NA\n")
     with pytest.warns(
-        PrismWarning, match="taken for other agents; network.edges: 'NA' is taken for the id of an agent"
+        PrismWarning, match="read as different agents; network.edges: 'NA' is read as the id of an agent"
     ):
         notes = "; ".join(small(network_edges=edges).notes)
-    assert "2 ids written almost like another ('01' and '1')" in notes
-    assert "network.edges: 'NA' is taken for the id of an agent: leave a cell empty where there is none" in notes
+    assert "2 ids spelt almost like another ('01' and '1')" in notes
+    assert "network.edges: 'NA' is read as the id of an agent: leave the cell empty if it means none" in notes
     assert not [
         note for note in small(network_edges=written(tmp_path / "f.csv", "src,dst\n1,2\n")).notes if "id" in note
     ]
@@ -157,7 +157,7 @@ def test_rows_equal_in_all_that_is_used_are_posted_once_and_counted(tmp_path, te
 def test_what_an_author_says_twice_in_the_order_of_rows_is_posted_twice_and_said(tmp_path):
     corpus = load_corpus(written(tmp_path / "p.csv", "text,author\nhi,a\nyou,a\nhi,a\n"))
     assert corpus.texts == ["hi", "you", "hi"]
-    assert corpus.notes == ("posts.file: 1 rows repeat another; without round or created_at they are posted too",)
+    assert corpus.notes == ("posts.file: 1 rows repeat another; without round or created_at all are posted",)
 
 
 # -- what other programs do to files -------------------------------------------------------------------
@@ -175,13 +175,13 @@ def test_ids_that_a_spreadsheet_has_rounded_are_noted(tmp_path, odd):
 
 def test_ids_that_differ_by_an_at_sign_or_capitals_are_noted(tmp_path):
     edges = written(tmp_path / "e.csv", "src,dst\n@Alice,bo\nAlice,alice\n")
-    with pytest.warns(PrismWarning, match=r"2 ids written almost like another \('@Alice' and 'Alice'\)"):
+    with pytest.warns(PrismWarning, match=r"2 ids spelt almost like another \('@Alice' and 'Alice'\)"):
         small(network_edges=edges)
     posts = written(tmp_path / "p.csv", "text,author\nhello,bo\nyou,@bo\n")
-    with pytest.warns(PrismWarning, match=r"1 post whose author is no agent \('@bo' is not 'bo'\) left out"):
+    with pytest.warns(PrismWarning, match=r"1 post whose author is not an agent \('@bo' is not 'bo'\) left out"):
         small(network_edges=written(tmp_path / "f.csv", "src,dst\nbo,cy\n"), posts_file=posts)
     posts = written(tmp_path / "q.csv", "text,author\nhello,bo\nyou,Bo\n")
-    with pytest.warns(PrismWarning, match=r"posts\.file: 1 id written almost like another \('bo' and 'Bo'\)"):
+    with pytest.warns(PrismWarning, match=r"posts\.file: 1 id spelt almost like another \('bo' and 'Bo'\)"):
         small(posts_file=posts, posts_authors="rank")
 
 
@@ -190,10 +190,10 @@ def test_headers_of_files_put_end_to_end_are_left_out_and_noted(tmp_path, ids):
     edges = written(tmp_path / "e.csv", f"src,dst,weight\n{ids},1\nsrc,dst,weight\n{ids},1\nsrc,dst,weight\n")
     network, found = load_network(edges)
     assert len(found) == 3
-    assert "network.edges: 2 lines like its header left out" in network.notes
+    assert "network.edges: 2 lines equal to its header left out" in network.notes
     corpus = load_corpus(written(tmp_path / "p.csv", "text,author\nsrc,a\ntext,author\ntext,b\n"))
     assert corpus.texts == ["src", "text"]
-    assert "posts.file: 1 line like its header left out" in corpus.notes
+    assert "posts.file: 1 line equal to its header left out" in corpus.notes
     signed = load_corpus(written(tmp_path / "s.csv", '\ufefftext,author\nsrc,a\n\ufeff"text",author\ntext,b\n'))
     assert signed.texts == ["src", "text"]
     profiles = written(tmp_path / "a.csv", "agent,activity\n1,0.25\nagent,activity\n2,0.75\n")
@@ -203,13 +203,13 @@ def test_headers_of_files_put_end_to_end_are_left_out_and_noted(tmp_path, ids):
 
 def test_quotation_marks_behind_a_backslash_are_refused_with_the_line(tmp_path):
     spark = 'text,author\nhello,a\n"he said \\"hi, you\\"",b\n"""quoted""",c\n'
-    with pytest.raises(DataError, match=r"line 3: a quotation mark stands behind a backslash"):
+    with pytest.raises(DataError, match=r"line 3: a quotation mark is escaped by a backslash"):
         load_corpus(written(tmp_path / "p.csv", spark))
     for row in ('"a \\", b",1,', '"a \\"",1,x\n"b",2,x'):
-        with pytest.raises(DataError, match=r"a quotation mark stands behind a backslash"):
+        with pytest.raises(DataError, match=r"a quotation mark is escaped by a backslash"):
             load_corpus(written(tmp_path / "q.csv", f"text,author,x\n{row}\n"))
     edges = 'src,dst,why\n1,2,"a \\"b\\", c"\n'
-    with pytest.raises(DataError, match=r"line 2: a quotation mark stands behind a backslash"):
+    with pytest.raises(DataError, match=r"line 2: a quotation mark is escaped by a backslash"):
         load_network(written(tmp_path / "e.csv", edges))
 
 

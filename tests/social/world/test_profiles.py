@@ -88,7 +88,7 @@ def test_with_scheduled_posts_agents_like_what_they_and_those_they_follow_post(t
             without += 1
             continue
         assert model.population.interests[row].tolist() == quantised(total / len(read)).tolist()
-    assert f"{counted(without, 'agent')}: no topic" in " ".join(model.notes) or not without
+    assert f"{counted(without, 'agent')}: neither" in " ".join(model.notes) or not without
     assert 0 < without < len(ids) == len(plain.population)
 
 
@@ -171,7 +171,7 @@ def test_shares_from_a_file_are_scaled_to_add_up_to_1(tmp_path):
         ("agent,activity\n", "no rows below the header"),
         ("user,activity\n0,1\n", r"no column 'agent' \(it has: user, activity\)"),
         ("agent,activty\n0,1\n", r"unknown column 'activty' \(allowed: agent, name, .*\)\. Did you mean 'activity'\?"),
-        ("agent,activity\n99,1\n", r"agent '99' is not in the network \(30 agents\)"),
+        ("agent,activity\n99,1\n", r"agent '99' is not in the network \(30 agents"),
         ("agent,activity\n1,1\n,1\n", "line 3: the cell 'agent' is blank"),
         ("agent,activity\n1,1\n2,1\n1,0.5\n", "agent '1' is named twice"),
         ("agent,activity\n1,1\n2,1.5\n", r"activity: line 3: 1\.5 is not a number in 0 \.\. 1"),
@@ -181,7 +181,7 @@ def test_shares_from_a_file_are_scaled_to_add_up_to_1(tmp_path):
         ("agent,openness\n1,6\n", r"openness: line 2: 6 is not a number in 1 \.\. 5"),
         (
             "agent,interests\n1,scince\n",
-            r"agent 1: no topic is called 'scince' \(topics: .*\)\. Did you mean 'science'\?",
+            r"agent 1: there is no topic 'scince' \(topics: .*\)\. Did you mean 'science'\?",
         ),
         ("agent,like,reply,reshare\n1,0,0,0\n", "agent '1': like, reply and reshare are all 0"),
     ],

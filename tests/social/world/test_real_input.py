@@ -51,7 +51,7 @@ def test_every_story_is_posted_once_by_the_author_of_its_rank(real, stories):
     most_followed = real.table("agents").sort_values("followers", ascending=False).iloc[0]
     assert (posts["author"] == most_followed["agent"]).sum() == counts.iloc[0]
     if kept < len(stories):
-        assert f"posts.file: {len(stories) - kept} posts whose author is no agent left out" in real.summary["notes"]
+        assert f"posts.file: {len(stories) - kept} posts whose author is not an agent left out" in real.summary["notes"]
 
 
 def test_stories_enter_over_the_rounds_in_their_real_order(real, stories):

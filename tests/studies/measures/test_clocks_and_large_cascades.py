@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from small_measured_runs import finished
 
-from prism_mesa.social.cascades import cascades
+from prism_mesa.social.state.outcomes import cascades
 from prism_mesa.studies.measures.cascades import ENOUGH_LARGE, LARGE, LARGE_TREES
 from prism_mesa.studies.measures.catalogue import compute_measures
 from prism_mesa.studies.measures.rhythms import CLOCKS

@@ -169,8 +169,22 @@ def naming_file(file: Path) -> Iterator[None]:
         yield
     except PrismError:
         raise
-    except (OSError, pa.ArrowException, ValueError, OverflowError) as error:  # UnicodeDecodeError is a ValueError
-        raise DataError(f"{file}: cannot be read: {next(iter(str(error).splitlines()), 'it is damaged')}") from None
+    except _UNREADABLE as error:
+        damaged, reason = _find_damaged_part(file, error)
+        raise DataError(f"{damaged}: cannot be read: {next(iter(str(reason).splitlines()), 'it is damaged')}") from None
+
+
+_UNREADABLE = (OSError, pa.ArrowException, ValueError, OverflowError)  # UnicodeDecodeError is a ValueError
+
+
+def _find_damaged_part(file: Path, error: Exception) -> tuple[Path, Exception]:
+    """Return the first part of a table that cannot be read, or the table itself, and the error."""
+    for part in table_files(file) if file.is_dir() else ():
+        try:
+            pq.ParquetFile(part).read().validate(full=True)
+        except _UNREADABLE as part_error:
+            return part, part_error
+    return file, error
 
 
 def read_manifest(run: str | Path) -> dict[str, Any]:

@@ -78,7 +78,7 @@ def test_null_models_are_run_beside_it_with_the_same_seeds(prism, jobs):
     assert {row["measure"] for row in told["variants"]["flat_hours"]} == {row["measure"] for row in told["targets"]}
     match = told["matches"]["one_probability"]
     assert 0 <= match["threshold"] <= 1
-    assert "one_probability: every impression is reshared with one probability" in out
+    assert "one_probability: all impressions are reshared with the same probability" in out
     assert "## What each variant breaks" in (folder() / "report.md").read_text()
     before = len(jobs)
     _, _, err = prism("validate", *TINY, "--variant", "one_probability", "--seeds", 1)

@@ -154,7 +154,7 @@ def test_agents_with_scripts_go_on_from_python(prepare, tmp_path):
 def test_agents_whose_state_nobody_knows_are_said_to_be_and_the_run_starts_again(tmp_path):
     out = tmp_path / "out"
     config = small(rounds=4, checkpoint_every=1)
-    with pytest.warns(match=r"^no checkpoint can be made of this run: Hoarding: .*give it snapshot\(\)"):
+    with pytest.warns(match=r"^no checkpoint can be made of this run: Hoarding: .*add snapshot\(\)"):
         whole = run(config, out=out, prepare=Hoarding, on_round=images(out, tmp_path, [3]), **QUIET)
     assert any("no checkpoint can be made" in note for note in whole.summary["notes"])
     folder, shown = tmp_path / "killed-3", []

@@ -45,7 +45,7 @@ def test_a_table_of_more_rows_than_half_of_the_memory_holds_is_refused(folder):
     assert pa.total_allocated_bytes() - before < MOST
     (folder / "rounds.parquet").write_bytes(table_of(MOST // 4))  # one of the two columns just fits
     assert len(read_table(folder, "rounds", ["round"])) == MOST // 4
-    with pytest.raises(DataError, match="half of the memory"):
+    with pytest.raises(DataError, match="half of this machine's memory"):
         read_table(folder, "rounds")
 
 

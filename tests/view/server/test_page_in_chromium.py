@@ -126,7 +126,7 @@ def recorded_run(tab, served):
     tab.click_text("liked")
     tab.wait(f"document.querySelector('.prism-who').innerText !== {json.dumps(before)}")
     tab.click("document.querySelector('.prism-ask')")
-    tab.wait_text("Utility is what a post is worth to it")
+    tab.wait_text("Utility is the value of a post to it")
 
 
 def two_runs(tab, served):

@@ -23,7 +23,7 @@ def browser_page(
         list[str] | None,
         typer.Argument(
             metavar="CONFIG|RUN...|KEY=VALUE",
-            help="a YAML file of a model to run, and keys to override; or one or two folders of runs to play back",
+            help="a YAML file of a model to run, and keys to override; or one or two run folders to play back",
         ),
     ] = None,
     fetch: Annotated[

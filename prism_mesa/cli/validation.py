@@ -32,12 +32,14 @@ def validate(
         Path | None,
         typer.Option(metavar="DIR", help="folder of the real data; by default the values shipped with PRISM"),
     ] = None,
-    seeds: Annotated[int, typer.Option(min=1, max=10_000, help="number of seeds, from the configuration's own")] = 3,
+    seeds: Annotated[
+        int, typer.Option(min=1, max=10_000, help="number of seeds, starting from the configuration's seed")
+    ] = 3,
     variant: Annotated[
         list[str] | None,
         typer.Option(
             metavar="NAME",
-            help="a null model or ablation to run too; repeat the option for several; nulls, or all",
+            help="also run a null model or ablation, all null models (nulls), or all; may be repeated",
         ),
     ] = None,
     fitted: Fitted = None,

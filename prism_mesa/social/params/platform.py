@@ -36,15 +36,15 @@ class SocialParams(Params):
     )
     scheduler: Literal["columns", "mesa"] = Field(
         "columns",
-        description="mesa: Mesa calls step() of every agent; same result, slower (only a limit of the reasoner is "
-        "spent in another order of agents)",
+        description="mesa: Mesa calls step() of each agent; slower, same result, but limits of the reasoner reach "
+        "agents in another order",
     )
-    threads: int = Field(1, ge=1, le=1024, description="threads of a round; same result")
+    threads: int = Field(1, ge=1, le=1024, description="threads that compute a round; they do not change the result")
     content: Literal["none", "template", "llm"] = Field(
         "none",
-        description="words of replies and reshares: none; template: sentences about the topic, friendly from agreeable "
-        "agents, doubting from others; llm: texts by the reasoner's LLM, which also writes agents' own posts "
-        "(templates where kind auto finds no LLM)",
+        description="text of replies and reshares; template: a sentence about the topic, friendly from agreeable "
+        "agents, doubting from others; llm: the reasoner's LLM writes them and agents' own posts (templates if kind "
+        "auto finds no LLM)",
     )
     agents: AgentsParams = Field(default_factory=AgentsParams)
     network: NetworkParams = Field(default_factory=NetworkParams)
@@ -62,14 +62,14 @@ class SocialParams(Params):
     attributes: dict[str, AttributeParams] = Field(
         default_factory=dict,
         max_length=100,
-        description="your own attributes of agents and posts: name: {of: agent or post, values: [...] or range: [low, "
-        "high], ...}",
+        description="your own attributes of agents and posts, as name: {of: agent or post, values: [...] or range: "
+        "[low, high], ...}",
     )
     opinions: Annotated[OpinionsParams, OnlyWith("opinions.of")] = Field(default_factory=OpinionsParams)
     interventions: tuple[InterventionParams, ...] = Field(
         (),
         max_length=1000,
-        description="settings that change during the run, in order: {at: ROUND, until: ROUND, set: {key: value}}",
+        description="settings that change during the run, in this order: {at: ROUND, until: ROUND, set: {key: value}}",
     )
 
     @property

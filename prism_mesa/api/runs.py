@@ -140,7 +140,7 @@ def resume(
     trust: bool = False,
     from_start: bool = False,
 ) -> RunResult:
-    """Continue a run that was stopped or died, in its folder, like ``prism resume``.
+    """Continue a run that was stopped or crashed, in its folder, like ``prism resume``.
 
     It continues from the last checkpoint. Without a checkpoint, as for all runs of nations, it starts again with the
     answers in its ledger. Its tables equal those of an uninterrupted run. A run that has ended stays unchanged.

@@ -43,8 +43,7 @@ def why(
     at: Annotated[
         str | None,
         typer.Argument(
-            metavar="ROUND",
-            help="the round (from 0) or, for nations, the quarter (2011Q2); by default the one with most events",
+            metavar="ROUND", help="round (from 0), or quarter of nations (2011Q2); by default the one with most events"
         ),
     ] = None,
     post: Annotated[
@@ -85,8 +84,7 @@ def survey(
         int, typer.Option(min=1, max=MOST_AGENTS, help="number of agents to ask, at most all agents")
     ] = 100,
     at: Annotated[
-        int | None,
-        typer.Option(metavar="ROUND", min=0, max=MOST_ROUNDS, help="use the run up to this round, from 0"),
+        int | None, typer.Option(metavar="ROUND", min=0, max=MOST_ROUNDS, help="use the run up to this round, from 0")
     ] = None,
     out: OutOption = Path("results"),
     trust: Trust = False,
@@ -203,10 +201,7 @@ def interview(
     at: Annotated[
         int | None,
         typer.Option(
-            metavar="ROUND",
-            min=-1,
-            max=MOST_ROUNDS,
-            help="the last round that the agent remembers (-1: before the run)",
+            metavar="ROUND", min=-1, max=MOST_ROUNDS, help="last round that the agent remembers (-1: before the run)"
         ),
     ] = None,
     thoughts: Annotated[bool, typer.Option("--thoughts", help="show the agent's thoughts and tool calls")] = False,

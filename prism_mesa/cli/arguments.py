@@ -26,16 +26,13 @@ Configured = Annotated[
 ]
 ConfiguredNations = Annotated[
     list[str] | None,
-    typer.Argument(
-        metavar="CONFIG|KEY=VALUE", help="an optional YAML file, then keys to override: economy.policy=taylor"
-    ),
+    typer.Argument(metavar="CONFIG|KEY=VALUE", help="an optional YAML file, then keys: economy.policy=taylor"),
 ]
 OutOption = Annotated[Path, typer.Option(metavar="DIR", help="parent folder of the results, created if missing")]
 Trust = Annotated[
     bool,
     typer.Option(
-        "--trust",
-        help="trust a run from elsewhere: use the servers, modules and files that it names (this runs its code)",
+        "--trust", help="trust a run from elsewhere: use servers, modules and files that it names (runs its code)"
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="print one JSON object on stdout, and nothing else")]

@@ -27,8 +27,7 @@ def browser_page(
         ),
     ] = None,
     fetch: Annotated[
-        bool,
-        typer.Option("--fetch", help="fetch and check the front end that browsers need, and exit"),
+        bool, typer.Option("--fetch", help="fetch and check the front end that browsers need, and exit")
     ] = False,
     host: Annotated[
         str, typer.Option(help="address to listen on; by default only this machine reaches the page")

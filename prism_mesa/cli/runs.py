@@ -87,9 +87,7 @@ def resume(
     run_dir: Run,
     overrides: Annotated[
         list[str] | None,
-        typer.Argument(
-            metavar="KEY=VALUE", help="settings of the LLM's server: reasoner.host, .timeout_s, .max_concurrency"
-        ),
+        typer.Argument(metavar="KEY=VALUE", help="settings of the server: reasoner.host, .timeout_s, .max_concurrency"),
     ] = None,
     from_start: Annotated[
         bool, typer.Option("--from-start", help="start again from round 0; answers of LLMs are reused")

@@ -19,9 +19,7 @@ if TYPE_CHECKING:
     from prism_mesa.studies.result import StudyResult
 
 study = typer.Typer(
-    help="Answer a question with many runs, intervals and a report.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
+    help="Answer a question with many runs, intervals and a report.", no_args_is_help=True, rich_markup_mode=None
 )
 
 StudyFile = Annotated[Path, typer.Argument(metavar="STUDY.yaml", help="the study file")]
@@ -36,9 +34,7 @@ Scheduler = Annotated[
 ]
 Keep = Annotated[
     Literal["tables", "measures"] | None,
-    typer.Option(
-        help="tables: keep each run's folder; measures: keep only a row of measures; by default as in the study"
-    ),
+    typer.Option(help="tables: keep each run's folder; measures: keep only measures; by default as in the study"),
 ]
 Figures = Annotated[Literal["png", "svg", "pdf"], typer.Option(help="format of the report's figures besides PNG")]
 
@@ -82,9 +78,7 @@ def run(
     keep: Keep = None,
     seeds: Annotated[
         int | None,
-        typer.Option(
-            min=1, max=1_000_000, help="number of seeds, for example few for a trial; by default as in the study"
-        ),
+        typer.Option(min=1, max=1_000_000, help="number of seeds, as for a small trial; by default as in the study"),
     ] = None,
     attempts: Annotated[int, typer.Option(min=1, max=100, help="number of attempts at a run that fails")] = 1,
     retry: Annotated[bool, typer.Option(help="repeat runs that failed in an earlier call")] = True,
@@ -166,8 +160,7 @@ def sweep(
     vary: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="KEY=A,B,...",
-            help="a key to vary and its values, or with --design its lowest and highest value",
+            metavar="KEY=A,B,...", help="a key to vary and its values; with --design, its lowest and highest value"
         ),
     ] = None,
     design: Annotated[

@@ -37,10 +37,7 @@ def validate(
     ] = 3,
     variant: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="NAME",
-            help="also run a null model or ablation, all null models (nulls), or all; may be repeated",
-        ),
+        typer.Option(metavar="NAME", help="also run this null model or ablation, nulls, or all; may be repeated"),
     ] = None,
     fitted: Fitted = None,
     workers: Workers = None,

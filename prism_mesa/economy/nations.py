@@ -22,9 +22,7 @@ class NationParams(Params):
     inflation_target: float = Field(2.0, ge=-5, le=50, description="the central bank's inflation target")
     neutral_rate: float = Field(2.0, ge=-5, le=20, description="real rate that neither stimulates nor dampens demand")
     trend_growth: float = Field(2.5, ge=-10, le=20, description="growth of potential output")
-    unemployment: float | None = Field(
-        None, ge=0, le=100, description="unemployment at the start; null: the natural rate"
-    )
+    unemployment: float | None = Field(None, ge=0, le=100, description="unemployment at the start; null: natural rate")
     growth: float | None = Field(None, ge=-50, le=50, description="output growth in the year before; null: the trend")
     inflation: float | None = Field(None, ge=-50, le=1000, description="inflation in the year before; null: the target")
     policy_rate: float | None = Field(

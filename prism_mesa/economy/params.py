@@ -68,7 +68,7 @@ class MacroParams(Params):
 
     demand_lag_1: float = Field(1.3, ge=-2, le=2, description="Weight of last quarter's demand (calibrated; OLS: 1.10)")
     demand_lag_2: float = Field(
-        -0.42, ge=-1, le=1, description="Weight of demand a quarter earlier (calibrated; OLS: -.28)"
+        -0.42, ge=-1, le=1, description="Weight of demand two quarters ago (calibrated; OLS: -.28)"
     )
     rate_effect: float = Field(
         0.1, ge=0, le=2, description="Percent of demand lost per point of real lending rate (Rudebusch et al. 1999: .1)"
@@ -116,12 +116,12 @@ class MacroParams(Params):
     balance_effect: float = Field(
         1.0, ge=0, le=20, description="Percent of appreciation per percent of GDP of trade surplus (assumed)"
     )
-    exchange_lag: float = Field(0.85, ge=0, lt=1, description="Share of the exchange rate gap that persists (assumed)")
+    exchange_lag: float = Field(0.85, ge=0, lt=1, description="Share of the exchange rate gap that lasts (assumed)")
     trade_gain: float = Field(
         0.25,
         ge=0,
         le=2,
-        description="Percent of output lost per percent of GDP of trade stopped (Arkolakis et al. 2012: .2)",
+        description="Percent of output lost per percent of GDP of trade lost (Arkolakis et al. 2012: .2)",
     )
     import_prices: float = Field(
         0.3,
@@ -133,14 +133,11 @@ class MacroParams(Params):
         0.35, ge=0, le=1, description="Points of budget balance per percent of output gap (Girouard, Andre 2005: .34)"
     )
     debt_response: float = Field(
-        0.05,
-        ge=0,
-        le=1,
-        description="Rise of taxes, percent of GDP, per percent of excess debt (Bohn 1998: .03 to .05)",
+        0.05, ge=0, le=1, description="Rise of taxes, percent of GDP, per percent of excess debt (Bohn 1998: .03-.05)"
     )
     demand_sd: float = Field(0.65, ge=0, le=10, description="sd of demand shocks, percent of output (calibrated)")
     supply_sd: float = Field(1.6, ge=0, le=20, description="sd of inflation shocks, points a year (calibrated)")
-    supply_lag: float = Field(0.5, ge=0, lt=1, description="Share of a rise in costs that persists (calibrated)")
+    supply_lag: float = Field(0.5, ge=0, lt=1, description="Share of a rise in costs that lasts (calibrated)")
     labor_sd: float = Field(0.2, ge=0, le=5, description="sd of unemployment shocks, points (calibrated)")
     common: float = Field(0.3, ge=0, le=1, description="Share of the variance of shocks that nations share")
 
@@ -165,9 +162,7 @@ class LimitsParams(Params):
     highest_deficit: float = Field(15.0, gt=0, le=100, description="Largest planned deficit, percent of GDP a year")
     highest_tariff: float = Field(200.0, gt=0, le=10_000, description="Highest tariff, percent of import value")
     tariff_step: float = Field(25.0, gt=0, le=10_000, description="Largest change of a tariff, points")
-    measures: int = Field(
-        4, ge=1, le=20, description="Maximum measures per decision; one against several nations counts once"
-    )
+    measures: int = Field(4, ge=1, le=20, description="Maximum measures; one against several nations counts once")
 
     @model_validator(mode="after")
     def _rates_have_room(self) -> Self:

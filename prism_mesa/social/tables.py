@@ -48,14 +48,11 @@ TRANSITIONS: Final = TableSchema(
         Column("from_state", "category", "the state before the transition"),
         Column("to_state", "category", "the state after the transition"),
         _POST_IF_ANY,
-        Column("open", "bool", "whether it was an open choice; a choice to stay in the state has no row"),
+        Column("open", "bool", "whether it was an open choice; a choice to stay has no row"),
     ),
 )
 _SOURCE: Final = Column(
-    "source",
-    "int",
-    "number of times that the agent has read this root, this one included (`feed.repeats`)",
-    optional=True,
+    "source", "int", "number of times that the agent has read this root, now included (`feed.repeats`)", optional=True
 )
 IMPRESSIONS: Final = TableSchema(
     "impressions", "a post that an agent read", (_ROUND, _TICK, _AGENT, _POST, _ROOT, _SOURCE)
@@ -87,7 +84,7 @@ POSTS: Final = TableSchema(
         Column("impressions", "int", "impressions of it and its reshares, counted at the root"),
         Column("velocity", "int", "engagements with it in the last `feed.velocity_window` rounds"),
         Column("topic", "category", "the topic nearest to it, by the names that `interests` uses", blank=True),
-        Column("text", "category", "the text of the post or reply, or the text that a reshare passes on", blank=True),
+        Column("text", "category", "its text, or the text that a reshare passes on", blank=True),
         Column("comment", "category", "the comment of a reshare", blank=True),
         Column("media_type", "category", "image, video, link, ...; empty: none", blank=True),
         Column("media_description", "category", "a description of its media", blank=True),
@@ -101,12 +98,7 @@ CASCADES: Final = TableSchema(
         Column("size", "int", "number of posts: 1 + reshares"),
         Column("depth", "int", "reshares from the root to the farthest one"),
         Column("breadth", "int", "largest number of reshares at one depth; 1 without reshares"),
-        Column(
-            "structural_virality",
-            "float64",
-            "mean distance between posts (Goel et al. 2016); 0 without reshares",
-            "steps",
-        ),
+        Column("structural_virality", "float64", "mean distance between posts (Goel et al. 2016); 0 if alone", "steps"),
         Column("kind", "category", "the kind of the root", one_of=POST_KINDS),
     ),
 )

@@ -36,9 +36,7 @@ MEANS: Final = TableSchema(
     (
         _QUESTION,
         Column("option", "text", "the option"),
-        Column(
-            "wave", "text", "change: after minus before, for agents that answered both times", one_of=(*WAVES, "change")
-        ),
+        Column("wave", "text", "change: after minus before, if answered both times", one_of=(*WAVES, "change")),
         Column("n", "int", "number of agents that answered"),
         Column("failed", "int", "number of agents in the sample without an answer"),
         Column("mean", "float64", "mean probability over agents", "probability", finite=False),

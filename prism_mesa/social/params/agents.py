@@ -63,13 +63,10 @@ class AgentsParams(Params):
         0.9,
         ge=0,
         le=5,
-        description="spread of activity between agents (lognormal sigma), and of posting if post_sigma is null",
+        description="spread of activity between agents (lognormal sigma); of posting too, without post_sigma",
     )
     post_sigma: float | None = Field(
-        4.0,
-        ge=0,
-        le=5,
-        description="spread of posting between agents (lognormal sigma); null: the same draw as for activity",
+        4.0, ge=0, le=5, description="spread of posting between agents (lognormal sigma); null: as drawn for activity"
     )
     popularity: Share = Field(
         0.9, description="correlation of log activity and log posting with the normal score of the rank by followers"

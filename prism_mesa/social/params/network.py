@@ -20,17 +20,13 @@ class NetworkRatesParams(Params):
         0.002, description="probability of following an author, per post read from an author not yet followed (assumed)"
     )
     engaged: float = Field(
-        20.0,
-        ge=0,
-        le=1_000_000,
-        description="factor on follow for posts that the reader engaged with in that round (assumed)",
+        20.0, ge=0, le=1_000_000, description="factor on follow for posts that the reader engaged with (assumed)"
     )
     follow_back: Share = Field(
         0.1, description="probability of following back, in the round after a new follow (assumed)"
     )
     triad: Share = Field(
-        0.001,
-        description="probability of following a random followee of a random followee, per round read (assumed)",
+        0.001, description="probability of following a random followee of a random followee, per round read (assumed)"
     )
     unfollow: Share = Field(
         4e-5,
@@ -48,8 +44,7 @@ class NetworkRatesParams(Params):
         2e-6, description="probability of blocking the author, per post below the band read without engaging (assumed)"
     )
     report: Share = Field(
-        1e-5,
-        description="probability of reporting a post below the band, read without engaging (assumed); only counted",
+        1e-5, description="probability of reporting a post below the band read without engaging (assumed); only counted"
     )
 
 
@@ -88,10 +83,7 @@ class NetworkParams(Params):
         "with .86 in the calibrated world)",
     )
     close_ties: Annotated[int, OnlyWith("utility.sensitivity")] = Field(
-        5,
-        ge=0,
-        le=100,
-        description="maximum close ties per agent: mutual follows, those with fewest followers first",
+        5, ge=0, le=100, description="maximum close ties per agent: mutual follows, those with fewest followers first"
     )
     reciprocity: Annotated[Share, OnlyWith("network.kind", "barabasi_albert")] = Field(
         0.33, description="barabasi_albert: share of follows returned (.32 to .35 in two Twitter graphs)"

@@ -20,9 +20,7 @@ class SeededParams(Params):
     """
 
     count: int = Field(0, ge=0, le=10_000, description="number of seeded posts")
-    round: int = Field(
-        0, ge=0, le=10_000_000, description="round of the first seeded post; one more in each next round"
-    )
+    round: int = Field(0, ge=0, le=10_000_000, description="round of the first seeded post; then one per round")
     size: Literal["any", "small", "large"] = Field(
         "any", description="followers of the author; small: the lowest 10 % of agents; large: the highest 10 %"
     )
@@ -76,8 +74,7 @@ class FilesParams(Params):
         8_000_000_000, ge=1, lt=2**63, description="maximum bytes of an unpacked file; PRISM refuses larger files"
     )
     columns: dict[str, str | None] = Field(
-        default_factory=dict,
-        description="names of columns in your files: {src: Source, author: user_id}; null ignores a column",
+        default_factory=dict, description="names of columns in your files: {src: Source, author: user_id}; null: ignore"
     )
 
     @field_validator("columns")
@@ -128,10 +125,7 @@ class RecordsParams(Params):
     """Shares of agents or posts that are recorded; all rounds and tables use the same sample."""
 
     transitions: float | None = Field(
-        None,
-        ge=0,
-        le=1,
-        description="share of agents with recorded transitions; null: all, or about 10,000 if over 100,000",
+        None, ge=0, le=1, description="share of agents with recorded transitions; null: all, or 10,000 if over 100,000"
     )
     impressions: float | None = Field(
         None, ge=0, le=1, description="share of agents with recorded impressions; null: same as transitions"

@@ -28,14 +28,9 @@ class AgentField(NamedTuple):
 AGENT_FIELDS: Final = {
     field.name: field
     for field in (
-        AgentField("engagement_threshold", "the middle of the band of utility in which choices are open", "relevance"),
+        AgentField("engagement_threshold", "the middle of the band, where choices are open", "relevance"),
         AgentField(
-            "timeout_threshold",
-            "how long the agent stays in a state before it times out",
-            "ticks",
-            1,
-            2**31 - 1,
-            whole=True,
+            "timeout_threshold", "how long the agent stays in a state before timeout", "ticks", 1, 2**31 - 1, whole=True
         ),
         AgentField("activity", "how likely the agent is to come online in a round", "probability"),
         AgentField("post_rate", "how likely the agent is to post in a round", "probability"),

@@ -191,10 +191,7 @@ OBSERVED: Final = (
     ),
     *(
         Measure(
-            f"reproduction_{hop}",
-            partial(_reproduction, hop),
-            f"reproduction number: reshares per {node}",
-            "reshares",
+            f"reproduction_{hop}", partial(_reproduction, hop), f"reproduction number: reshares per {node}", "reshares"
         )
         for hop, node in enumerate(("measured post", "reshare at hop 1", "reshare at hop 2"))
     ),

@@ -300,12 +300,12 @@ SPREADS: Final = (
     share(
         "written_only_reshares",
         partial(_exclusive_share, RESHARE, POST),
-        "agents who reshare and never post, of all that do either",
+        "agents who only reshare, of all who post or reshare",
     ),
     share(
         "written_only_posts",
         partial(_exclusive_share, POST, RESHARE),
-        "agents who post and never reshare, of all that do either",
+        "agents who only post, of all who post or reshare",
     ),
     *(
         Measure(

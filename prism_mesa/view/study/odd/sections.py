@@ -225,8 +225,7 @@ def _input(config: Config) -> Block:
     if rows := [(Code(key), Code(str(path)), words.FILES.get(key, "input")) for key, path in paths.items() if path]:
         return table((Column("key"), Column("file"), Column("content")), rows)
     return Paragraph(
-        "No files: the network and the agents are drawn, and the texts come with PRISM. Nothing from outside enters "
-        "while rounds are run."
+        "No files: the network and the agents are drawn, and the texts come with PRISM. No input is read during a run."
     )
 
 

@@ -22,7 +22,7 @@ NETWORKS: Final = {
 }
 
 _WRITING: Final = {
-    "none": "replies and reshares have no text; agents' own posts are about subjects of the corpus near their interests",
+    "none": "replies and reshares have no text; agents post about subjects of the corpus near their interests",
     "template": "replies and reshares get sentences about the topic from templates",
     "llm": "an LLM writes replies, reshares and agents' own posts",
 }
@@ -236,7 +236,7 @@ def design_concepts(config: Config) -> tuple[tuple[str, Words], ...]:
     if config.content == "llm":
         learning = "None, except for notes that agents can keep and use again when an LLM writes for them."
     follows = " They change whom they follow by what they read." if config.network.dynamics == "live" else ""
-    groups = "None are imposed; groups can form only in the network."
+    groups = "None are imposed; groups are communities of the network."
     if config.network.kind == "stochastic_block":
         groups = f"{config.network.blocks} blocks of agents that follow each other more than others."
     texts = {

@@ -27,7 +27,7 @@ from prism_mesa.without_effect import OnlyWith
 
 
 class SocialParams(Params):
-    """Everything a `SocialModel` is made from."""
+    """All parameters of a `SocialModel`."""
 
     seed: Seed = Field(42, ge=0, lt=2**63, description="seed of all keyed draws; null: draw one and keep it")
     rounds: int = Field(56, ge=1, le=10_000_000, description="number of rounds")
@@ -97,7 +97,7 @@ class SocialParams(Params):
         return self.changed_by(settings) if settings else self
 
     def changed_by(self, settings: Mapping[str, Any]) -> Self:
-        """Return the parameters with other values of some keys, and the same interventions."""
+        """Return a copy with other values of some keys and the same interventions."""
         values = merged(self.model_dump(exclude={"interventions": True}), nested(settings))
         if "reasoner.model" in settings and isinstance(hosts := values["reasoner"]["host"], dict):
             model = values["reasoner"]["model"]  # drop the hosts of LLMs that are not asked any more

@@ -55,8 +55,8 @@ def check_archive(path: str | Path, *, unpack_to: str | Path | None = None) -> "
         unpack_to: A missing or empty folder into which it is unpacked if it is whole.
 
     Raises:
-        DataError: If it is not an archive, is damaged, writes outside its folder, or is too large unpacked; or if the folder
-            is not empty.
+        DataError: If it is not an archive, is damaged, writes outside its folder, or unpacks to too much; or if
+            the folder is not empty.
         RunError: If the folder cannot be written.
     """
     from prism_mesa.studies.supplement.checking import check

@@ -87,7 +87,8 @@ class LLMParams(Params):
         description="Ollama's limit on tokens of prompt plus answer; null: Ollama's default",
     )
     keep_alive: Annotated[int | str, BeforeValidator(_keep_alive)] | None = Field(
-        None, description="How long Ollama keeps the LLM loaded: seconds, or 10m; -1: forever; null: Ollama's default"
+        None,
+        description="How long Ollama keeps the LLM loaded: seconds, or as 10m; -1: forever; null: Ollama's default",
     )
     cut_prompts: CutPrompts = Field(
         "useless", description="Answers to prompts that the server cut: useless discards them; accept keeps them"

@@ -83,7 +83,7 @@ class ReasonerParams(LLMParams):
         3, ge=1, le=100, description="Attempts at a question after temporary failures or useless answers"
     )
     fallback: Fallback = Field(
-        "first", description="What replaces a missing answer: the first option, the rule's choice, or no transition"
+        "first", description="What replaces a missing answer: the first option, the rule's choice, or stay (no move)"
     )
     max_fallback_share: float = Field(
         0.05, ge=0, le=1, description="Share of fallbacks above which a run fails; fallbacks after limits do not count"

@@ -184,6 +184,6 @@ class StatechartParams(Params):
 
     default_timeout_ticks: int = Field(5, ge=1, le=1_000_000, description="ticks until an agent times out in a state")
     max_history_depth: int = Field(50, ge=0, le=10_000, description="number of past transitions kept per agent")
-    oracle_enabled: bool = Field(True, description="false: open choices take their first option, unasked")
+    oracle_enabled: bool = Field(True, description="false: open choices take their first option; nobody is asked")
     chart: str | None = Field(None, description="module:object of your own chart; null: the default chart")
     strict: bool = Field(False, description="true: an error in a guard ends the run; false: the guard counts as false")

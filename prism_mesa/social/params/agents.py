@@ -63,7 +63,7 @@ class AgentsParams(Params):
         0.9,
         ge=0,
         le=5,
-        description="spread of activity between agents (lognormal sigma); of posting too, without post_sigma",
+        description="spread of activity between agents (lognormal sigma); also of posting if post_sigma is null",
     )
     post_sigma: float | None = Field(
         4.0, ge=0, le=5, description="spread of posting between agents (lognormal sigma); null: as drawn for activity"

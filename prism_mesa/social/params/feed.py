@@ -123,7 +123,10 @@ class CandidateParams(Params):
         0, ge=0, le=1000, description="posts with the highest velocity on the platform, the same for all agents"
     )
     search: int = Field(
-        0, ge=0, le=1000, description="search results for a topic, each round one of the three nearest to the interests"
+        0,
+        ge=0,
+        le=1000,
+        description="search results, each round for one of the three topics nearest to the agent's interests",
     )
 
 

@@ -74,7 +74,8 @@ class FilesParams(Params):
         8_000_000_000, ge=1, lt=2**63, description="maximum bytes of an unpacked file; PRISM refuses larger files"
     )
     columns: dict[str, str | None] = Field(
-        default_factory=dict, description="names of columns in your files: {src: Source, author: user_id}; null: ignore"
+        default_factory=dict,
+        description="names of columns in your files: {src: Source, author: user_id}; null: do not read",
     )
 
     @field_validator("columns")

@@ -1,11 +1,11 @@
 """Run one round of a platform.
 
-1. publish: interventions begin or end. Agents join and leave (`agents.churn`). Posts of agents, seeded posts, and the
-replies and reshares of the last round appear. 2. rank: each agent that will read gets a feed of posts that it has not
-seen. 3. open: idle agents that come online (by their activity and the hour of the day) receive `feed_ready`. 4. ticks:
-in each tick, every agent that is not idle fires at most one trigger. The reasoner answers open choices. 5. commit:
-replies and reshares get their texts (`content`). Engagements are added to the posts' counters and cascades. Changes of
-follows, mutes, blocks and opinions take effect in the next round. 6. collect: the round's rows go to the recorder and
+1. publish: Interventions begin or end. Agents join and leave (`agents.churn`). Posts of agents, seeded posts, and the
+replies and reshares of the last round appear. 2. rank: Each agent that will read gets a feed of posts that it has not
+seen. 3. open: Idle agents that come online (by their activity and the hour of the day) receive `feed_ready`. 4. ticks:
+In each tick, every agent that is not idle fires at most one trigger. The reasoner answers open choices. 5. commit:
+Replies and reshares get their texts (`content`). Engagements are added to the posts' counters and cascades. Changes of
+follows, mutes, blocks and opinions take effect in the next round. 6. collect: The round's rows go to the recorder and
 to the caller. 7. close: `round_ends` brings every active agent to IDLE.
 
 All agents see the platform as it was at the start of the round and do not interact within it, so the result depends

@@ -383,6 +383,6 @@ SEEDED: Final = (
     share(
         "seeded_bridging",
         lambda run: mean(_seeded(run, "share_across")),
-        "mean share of a seeded post's author's followers that are in other communities at the start",
+        "share of the author's followers in other communities at the start, as a mean over seeded posts",
     ),
 )

@@ -103,8 +103,8 @@ def _in_summary(group: str, end: str = "") -> tuple[Callable[[FinishedRun], floa
     return summary(f"{group}.gini{end}"), summary(f"{group}.top_10_share{end}")
 
 
-_ATTENTION: Final = "impressions of an agent's posts"
-_ACTIVITY: Final = "posts, likes, replies and reshares by an agent"
+_ATTENTION: Final = "impressions received"
+_ACTIVITY: Final = "posts, likes, replies and reshares made"
 
 INEQUALITY: Final = (
     *_inequality("impressions", _ATTENTION, "all agents", _in_summary("attention")),
@@ -120,7 +120,7 @@ INEQUALITY: Final = (
     ),
     *_inequality(
         "reshares",
-        *("reshares of an agent's posts", "all agents"),
+        *("reshares received", "all agents"),
         (lambda run: gini(_reshared(run)), lambda run: top_share(_reshared(run), 0.1)),
         tables=("churn",),
     ),
@@ -167,9 +167,7 @@ def _per_round(event: str) -> Callable[[FinishedRun], float]:
 CHURN: Final = (
     share("share_there", _mean_present, f"mean share of agents on the platform, over rounds; {_NONE}"),
     *(
-        Measure(
-            f"{name}_per_round", _per_round(event), f"mean number who {verb} per round; {_NONE}", "agents per round"
-        )
+        Measure(f"{name}_per_round", _per_round(event), f"agents who {verb} per round; {_NONE}", "agents per round")
         for name, event, verb in (
             ("joined", "join", "join"),
             ("left", "leave", "leave"),

@@ -102,7 +102,7 @@ EXPOSURE: Final = (
     share(
         "topic_reach",
         _topic_reach,
-        "mean share of recorded agents that read a topic",
+        "recorded agents that read about a topic, as a mean over topics",
         tables=("impressions", "churn"),
     ),
     Measure("topic_entropy", _topic_entropy, "entropy of the topics of all impressions", "bits", source=_SHANNON),

@@ -138,7 +138,11 @@ RHYTHMS: Final = (
     index(
         "written_gini", lambda run: gini(run.once(activities)), f"Gini coefficient of {_WRITTEN}", source=GINI, low=0
     ),
-    share("written_top_10", lambda run: top_share(run.once(activities), 0.1), f"share of the top tenth in {_WRITTEN}"),
+    share(
+        "written_top_10",
+        lambda run: top_share(run.once(activities), 0.1),
+        "share of posts and reshares by the top tenth of their authors",
+    ),
     index(
         "burstiness",
         _burstiness,
@@ -216,7 +220,7 @@ CLOCKS: Final = (
     Measure(
         "view_half_life",
         lambda run: float(run.once(half_lives).median()),
-        f"median time to half of the impressions of the first 24 hours, {_VIEWED} with at least {SEEN} in them",
+        f"median time to half of the impressions of the first 24 hours, {_VIEWED} with at least {SEEN} then",
         "minutes",
         source=_PFEFFER,
         tables=("views",),
@@ -224,7 +228,7 @@ CLOCKS: Final = (
     share(
         "silent_after_day",
         _silent_share,
-        f"posts whose impressions in hours 24 to 36 are at most 1 % of those before, {_VIEWED} with {SEEN} before",
+        f"posts whose impressions in hours 24 to 36 are at most 1 % of day 1, {_VIEWED} with at least {SEEN} on day 1",
         source=_PFEFFER,
         tables=("views",),
     ),
@@ -240,7 +244,7 @@ CLOCKS: Final = (
             ("large_delay_lower", "minutes", "lower quartile of the time", 0.25),
             ("large_delay_median", "minutes", "median time", 0.5),
             ("large_delay_upper", "minutes", "upper quartile of the time", 0.75),
-            ("large_reshares_by", "hours", "median cascade's upper quartile of the time", None),
+            ("large_reshares_by", "hours", "median over cascades of the upper quartile of the time", None),
         )
     ),
 )
@@ -292,10 +296,12 @@ SPREADS: Final = (
     share(
         "post_top_1",
         lambda run: top_share(measured_sizes(run) - 1, 0.01),
-        "share of the top hundredth of measured posts in reshares",
+        "share of reshares that the top hundredth of measured posts receive",
     ),
     share(
-        "written_top_1", lambda run: top_share(run.once(activities), 0.01), f"share of the top hundredth in {_WRITTEN}"
+        "written_top_1",
+        lambda run: top_share(run.once(activities), 0.01),
+        "share of posts and reshares by the top hundredth of their authors",
     ),
     share(
         "written_only_reshares",
@@ -326,7 +332,7 @@ SPREADS: Final = (
 
 _WINDOW_TABLES: Final = ("transitions", "engagements")
 _ESM: Final = "Oldemburgo de Mello, Cheung and Inzlicht 2024, doi:10.1038/s44271-024-00062-z"
-_WINDOWS: Final = "windows of use (rounds in which a recorded agent came online; not on day 1 of long runs)"
+_WINDOWS: Final = "windows of use (rounds in which a recorded agent came online; without day 1 of long runs)"
 _SHARE: Final = ("share", 0, 1, _ESM, _WINDOW_TABLES)
 
 USED_WINDOWS: Final = (

@@ -198,13 +198,14 @@ def utility(config: Config) -> str:
     p = config.utility
     if not p.sensitivity:
         return "equals relevance; the agent compares it with its band"
-    odds = f"{p.gamma:g} x appeal (1 x appeal if the reader follows the author and the post is no reshare)"
+    reason = f"{p.gamma:g} x appeal (1 x appeal if the reader follows the author and the post is no reshare)"
     if p.closeness is not None:
-        odds = f"{odds}, or log(exp(this) + exp({p.closeness:g})) for posts by a close tie,"
-    odds += f" {p.reshared:+g} if it is a reshare" if p.reshared else ""
+        reason += f"; for posts by a close tie it is log(exp(this) + exp({p.closeness:g}))"
+    odds = f"reason {p.reshared:+g} if it is a reshare" if p.reshared else "reason"
     odds += f" - {p.theta:g} x log(1 + hours of age) + {p.mood:g} x mood"
     odds += f" + {p.per_source:g} for each earlier showing of the root" if config.feed.repeats else ""
-    return f"{p.weight:g} x relevance + {p.sensitivity:g} x ({odds}); the agent compares it with its band"
+    terms = f"{p.weight:g} x relevance + {p.sensitivity:g} x ({odds})"
+    return f"{terms}; the agent compares it with its band. The reason is {reason}"
 
 
 def opinions(config: Config) -> str:

@@ -22,7 +22,7 @@ NETWORKS: Final = {
 }
 
 _WRITING: Final = {
-    "none": "replies and reshares have no text; agents post about subjects of the corpus near their interests",
+    "none": "replies and reshares are empty; agents' own posts are about subjects of the corpus near their interests",
     "template": "replies and reshares get sentences about the topic from templates",
     "llm": "an LLM writes replies, reshares and agents' own posts",
 }

@@ -154,7 +154,7 @@ def test_a_chart_that_cannot_be_loaded_is_named_and_the_rest_is_there(tmp_path):
 def test_who_is_there_when_and_close_ties_are_told_as_they_are_configured():
     calm = describe(**nested(plain())).text
     assert "mean probability 0.5 of coming online and 0.15 of posting in a round; both lognormal over agents" in calm
-    assert not any(word in calm for word in ("sessions of", "depends on the hour", "reuses its draw"))
+    assert not any(word in calm for word in ("sessions of", "depends on the hour", "reuses its draw in"))
     agents = {"post_sigma": 1.7, "posting": "online", "popularity": 0.55, "hours": range(24), "persistence": 0.4}
     settings = {"agents": {**agents, "session": 320}, "network": {"close_ties": 4}}
     assert "up to 4 mutual" not in describe(**nested(plain(settings))).text  # utility is relevance: they do not count

@@ -30,7 +30,7 @@ def archive(
         author: The author's name.
 
     Raises:
-        DataError: If there is no run and no study, it is not over, has a secret that cannot be removed, or `out` is
+        DataError: If there is no run or study, it has not ended, it has a secret that cannot be removed, or `out` is
             something else.
         RunError: If the file cannot be written.
     """
@@ -55,8 +55,8 @@ def check_archive(path: str | Path, *, unpack_to: str | Path | None = None) -> "
         unpack_to: A missing or empty folder into which it is unpacked if it is whole.
 
     Raises:
-        DataError: If it is no archive, is damaged, leads out of its folder, or unpacks to too much; or the folder is
-            not empty.
+        DataError: If it is not an archive, is damaged, writes outside its folder, or unpacks to too much; or if
+            the folder is not empty.
         RunError: If the folder cannot be written.
     """
     from prism_mesa.studies.supplement.checking import check

@@ -25,7 +25,7 @@ class Calibration:
 
     Args:
         calibration: A calibration file, or its values; None if they are given by name.
-        out: Parent folder of the calibration's folder, ``out/<name>``. Runs that are there are not repeated.
+        out: Parent folder of the calibration's folder, ``out/<name>``. Existing runs are not repeated.
         values: Values of a calibration file by name (``parameters=..., fit=...``); on top of `calibration`.
 
     Attributes:
@@ -73,16 +73,16 @@ class Calibration:
         """Run until the budget is spent, and return the result.
 
         Args:
-            workers: Runs at the same time; None: one for each free core. The trials do not depend on it.
-            runs: Runs of all trials, also of earlier calls; None, with None for `minutes`: what the file says.
-            minutes: Wall minutes after which no batch of trials begins.
+            workers: Number of parallel runs; None: one for each free core. The trials do not depend on it.
+            runs: Total runs of all trials, earlier calls included; None (with `minutes` None): as in the file.
+            minutes: Minutes of wall time after which no batch of trials starts.
             report: Whether to write report.html and report.md.
             on_run: Called with the progress at the start and after each run.
 
         Raises:
             DataError: If the folder cannot be used, or another process runs the calibration.
             RunError: If no trial succeeded.
-            KeyboardInterrupt: If the user ends it; the same call continues.
+            KeyboardInterrupt: If the user stops it; repeat the call to continue.
         """
         budget = resolve_budget(self.plan, runs, minutes)
         try:

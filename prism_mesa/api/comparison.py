@@ -72,7 +72,7 @@ def compare(
         other: The other side. Runs are paired by seed, except two single runs.
         measures: Names from the catalogue (``prism study measures``), or ``module:function`` for your own; None: all
             of the catalogue.
-        why: Whether to repeat both runs up to where they diverge, to tell why.
+        why: Whether to repeat both runs up to where they diverge, to explain why.
         trust: As for `replay`.
 
     Returns:

@@ -64,7 +64,7 @@ def run(
 
     Raises:
         BadInputError: If input is bad; no folder is made.
-        RunError: If the run cannot go on; its folder keeps what was recorded. So does KeyboardInterrupt, with the
+        RunError: If the run cannot continue; its folder keeps the records. KeyboardInterrupt keeps them too, with the
             status `interrupted`. Both have the attribute `result`.
     """
     if reasoner is not None and not isinstance(reasoner, Reasoner | RuleReasoner | DistilledReasoner):
@@ -96,7 +96,7 @@ def run_economy(
 
     Raises:
         BadInputError: If input is bad; no folder is made.
-        RunError: If an LLM gave no usable answer, or the run cannot go on; as for `run`.
+        RunError: If an LLM gave no usable answer, or the run cannot continue; as for `run`.
     """
     return run_and_draw(partial(run_nations, config, out=out, llm=llm, on_round=on_round), pictures=pictures)
 
@@ -140,7 +140,7 @@ def resume(
     trust: bool = False,
     from_start: bool = False,
 ) -> RunResult:
-    """Continue a run that was stopped or died, in its folder, like ``prism resume``.
+    """Continue a run that was stopped or crashed, in its folder, like ``prism resume``.
 
     It continues from the last checkpoint. Without a checkpoint, as for all runs of nations, it starts again with the
     answers in its ledger. Its tables equal those of an uninterrupted run. A run that has ended stays unchanged.
@@ -208,7 +208,7 @@ def branch(
 
     Raises:
         BadInputError: If there is no such run or round, or a key cannot change; no folder is made.
-        RunError: As for `run`; so KeyboardInterrupt.
+        RunError: As for `run`, like KeyboardInterrupt.
     """
     objects: dict[str, Any] = {"chart": chart, "reasoner": reasoner, "prepare": prepare}
     go = partial(branch_run, run, at, overrides, out=out, **objects, on_round=on_round, trust=trust)
@@ -229,8 +229,8 @@ def why(
     Args:
         run: A result, or the run's folder, which is only read.
         agent: Row, id or name of an agent or nation.
-        at: The round, from 0, or the quarter (``"2011Q2"``); None: the last eventful one.
-        post: The id of a post; the report says why it was in the agent's feeds or not, in each round up to `at`.
+        at: The round, from 0, or the quarter (``"2011Q2"``); None: the most eventful one.
+        post: The id of a post; the report says why it was or was not in the agent's feeds, in each round up to `at`.
         on_round: Called with the number of rounds repeated, after each; runs of nations are not repeated.
         trust: As for `replay`.
 

@@ -45,7 +45,7 @@ class Study:
 
     Args:
         study: A study file, or its values; None if they are given by name.
-        out: Parent folder of the study's folder, ``out/<name>``. Runs that are there are not repeated.
+        out: Parent folder of the study's folder, ``out/<name>``. Existing runs are not repeated.
         values: Values of a study file by name (``question=..., arms=..., seeds=20``); on top of `study`.
 
     Attributes:
@@ -108,10 +108,10 @@ class Study:
         figures: "FigureKind" = "png",
         on_run: Callable[[Progress], object] = lambda progress: None,
     ) -> AnsweredStudy:
-        """Run what is missing, and return the result of all runs.
+        """Run the missing runs, and return the result of all runs.
 
         Args:
-            workers: Runs at the same time; None: one for each free core.
+            workers: Number of parallel runs; None: one for each free core.
             engine: `local`: processes of this machine; `dask` (extra `dask`); `slurm`: jobs through Dask.
             scheduler: Address of a Dask scheduler; None lets Dask start its own here.
             shard: ``"K/N"``: only the K-th of N parts, K from 1, as in a job array; each writes its own journal.
@@ -123,7 +123,7 @@ class Study:
 
         Raises:
             DataError: If the folder cannot be used, or another process runs the study.
-            KeyboardInterrupt: If the user ends it; the same call continues.
+            KeyboardInterrupt: If the user stops it; repeat the call to continue.
         """
         part, checked_engine = _shard(shard), open_engine(engine, workers, scheduler, attempts)
         self._check()

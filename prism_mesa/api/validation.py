@@ -36,22 +36,22 @@ def validate(
 
     Args:
         config: A `Config`, its values, or the path of a YAML file.
-        data: Folder of the real data; None: the real values that PRISM carries.
-        seeds: The number of seeds, from the configuration's seed on.
+        data: Folder of the real data; None: the values shipped with PRISM.
+        seeds: The number of seeds, starting from the configuration's seed.
         variants: Names of null models and ablations to run beside it; `nulls` or `all` for several.
         fitted: Calibration file whose `fit` names the fitted measures; None: those of PRISM's own configuration.
-        workers: Runs at the same time; None: one for each free core.
-        out: Parent folder of the results; the same call continues what is there.
+        workers: Number of parallel runs; None: one for each free core.
+        out: Parent folder of the results; repeating a call continues unfinished runs.
         name: Beginning of the folder's name; None: the name of the file, or of the configuration.
         report: Whether to write report.md and figures.
         on_run: Called with the progress at the start and after each run.
-        on_match: Called before the runs, while variants are matched, with the thresholds tried and their most.
+        on_match: Called before the runs, while variants are matched, with the numbers of thresholds tried and allowed.
 
     Returns:
         The tables, and whether all required targets that apply are inside (`passed`).
 
     Raises:
-        BadInputError: If a key, value or variant, or the folder of data is wrong.
+        BadInputError: If a key, value, variant or data folder is wrong.
         RunError: If a run failed; finished runs are kept.
     """
     if isinstance(seeds, bool) or not isinstance(seeds, int) or not 1 <= seeds <= 10_000:

@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from prism_mesa.view.interview_terminal import Interrupts
 
 Overrides = Annotated[
-    list[str] | None, typer.Argument(metavar="KEY=VALUE", help="reasoner.* and deliberation.*: reasoner.kind=ollama")
+    list[str] | None,
+    typer.Argument(metavar="KEY=VALUE", help="reasoner.* and deliberation.* settings: reasoner.kind=ollama"),
 ]
 LedgerFile = Annotated[Path, typer.Argument(metavar="LEDGER", help="a file decisions.sqlite, or the folder of a run")]
 Runs = Annotated[list[Path], typer.Argument(metavar="RUN", help="folders of runs with an LLM")]
@@ -42,14 +43,12 @@ def why(
     at: Annotated[
         str | None,
         typer.Argument(
-            metavar="ROUND",
-            help="the round (from 0) or, for nations, the quarter (2011Q2); by default the last one with most to "
-            "explain",
+            metavar="ROUND", help="round (from 0), or quarter of nations (2011Q2); by default the one with most events"
         ),
     ] = None,
     post: Annotated[
         int | None,
-        typer.Option("--post", metavar="ID", min=0, help="explain why this post was in the agent's feeds or not"),
+        typer.Option("--post", metavar="ID", min=0, help="explain why this post was or was not in the agent's feeds"),
     ] = None,
     everything: Annotated[
         bool, typer.Option("--all", help="print everything: each tick, guard, prompt, answer and draw")
@@ -82,11 +81,10 @@ def survey(
     questions: Annotated[Path, typer.Argument(metavar="QUESTIONS", help="a YAML file such as configs/survey.yaml")],
     overrides: Overrides = None,
     agents: Annotated[
-        int, typer.Option(min=1, max=MOST_AGENTS, help="number of agents to ask; all if there are fewer")
+        int, typer.Option(min=1, max=MOST_AGENTS, help="number of agents to ask, at most all agents")
     ] = 100,
     at: Annotated[
-        int | None,
-        typer.Option(metavar="ROUND", min=0, max=MOST_ROUNDS, help="use the run up to this round, from 0"),
+        int | None, typer.Option(metavar="ROUND", min=0, max=MOST_ROUNDS, help="use the run up to this round, from 0")
     ] = None,
     out: OutOption = Path("results"),
     trust: Trust = False,
@@ -129,7 +127,7 @@ def distill(
         bool, typer.Option("--drift", help="run the first RUN's scenario with LLM shares of 0, 25, 50 and 100 %")
     ] = False,
     seeds: Annotated[
-        int, typer.Option(min=1, max=10_000, help="with --drift: number of seeds, from the run's own")
+        int, typer.Option(min=1, max=10_000, help="with --drift: number of seeds, starting from the run's seed")
     ] = 1,
     out: OutOption = Path("results"),
     trust: Trust = False,
@@ -202,14 +200,16 @@ def interview(
     ] = None,
     at: Annotated[
         int | None,
-        typer.Option(metavar="ROUND", min=-1, max=MOST_ROUNDS, help="the last round it remembers (-1: before the run)"),
+        typer.Option(
+            metavar="ROUND", min=-1, max=MOST_ROUNDS, help="last round that the agent remembers (-1: before the run)"
+        ),
     ] = None,
-    thoughts: Annotated[bool, typer.Option("--thoughts", help="show its thoughts and tool calls")] = False,
+    thoughts: Annotated[bool, typer.Option("--thoughts", help="show the agent's thoughts and tool calls")] = False,
     ask: Annotated[
         list[str] | None, typer.Option(metavar="QUESTION", help="ask this question and exit; may be repeated")
     ] = None,
     iterations: Annotated[
-        int | None, typer.Option(min=1, max=20, help="most rounds of thinking and responding per question")
+        int | None, typer.Option(min=1, max=20, help="maximum rounds of thinking and responding per question")
     ] = None,
     free: Annotated[
         bool, typer.Option("--free", help="let the small embedded LLM answer in free text, not only with an activity")

@@ -22,18 +22,17 @@ MOST_AGENTS, MOST_ROUNDS = 50_000_000, 10_000_000  # as for agents.n and rounds
 
 Configured = Annotated[
     list[str] | None,
-    typer.Argument(metavar="CONFIG|KEY=VALUE", help="a YAML file first, if any, then keys to override: agents.n=100"),
+    typer.Argument(metavar="CONFIG|KEY=VALUE", help="an optional YAML file, then keys to override: agents.n=100"),
 ]
 ConfiguredNations = Annotated[
     list[str] | None,
-    typer.Argument(metavar="CONFIG|KEY=VALUE", help="a YAML file first, if any, then keys: economy.policy=taylor"),
+    typer.Argument(metavar="CONFIG|KEY=VALUE", help="an optional YAML file, then keys: economy.policy=taylor"),
 ]
-OutOption = Annotated[Path, typer.Option(metavar="DIR", help="parent folder of the results; made if missing")]
+OutOption = Annotated[Path, typer.Option(metavar="DIR", help="parent folder of the results, created if missing")]
 Trust = Annotated[
     bool,
     typer.Option(
-        "--trust",
-        help="trust a RUN from elsewhere, and use the servers, modules and files that it names (this runs its code)",
+        "--trust", help="trust a run from elsewhere: use servers, modules and files that it names (runs its code)"
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="print one JSON object on stdout, and nothing else")]

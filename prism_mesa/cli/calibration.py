@@ -21,7 +21,9 @@ def calibrate(
     runs: Annotated[
         int | None, typer.Option(min=1, help="total number of runs, earlier ones included; by default as in the file")
     ] = None,
-    minutes: Annotated[float | None, typer.Option(min=0, help="wall minutes after which no trials are started")] = None,
+    minutes: Annotated[
+        float | None, typer.Option(min=0, help="minutes of wall time after which no trial starts")
+    ] = None,
     report: Annotated[bool, typer.Option(help="write report.html and report.md at the end")] = True,
     as_json: AsJson = False,
 ) -> None:

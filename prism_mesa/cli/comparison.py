@@ -32,7 +32,8 @@ def compare(
     ] = None,
     show_all: Annotated[bool, typer.Option("--all", help="show every measure that differs")] = False,
     why: Annotated[
-        bool, typer.Option("--why/--no-why", help="repeat both runs up to where they diverge, to explain it")
+        bool,
+        typer.Option("--why/--no-why", help="repeat both runs up to the point where they diverge, and explain why"),
     ] = True,
     out: OutOption = Path("results"),
     trust: Trust = False,

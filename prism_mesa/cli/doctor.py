@@ -20,7 +20,7 @@ _WIDTH: Final = 18
 
 def doctor(
     clean: Annotated[
-        bool, typer.Option("--clean", help="remove caches that were not used for a week; results stay")
+        bool, typer.Option("--clean", help="remove caches that were not used for a week; results are kept")
     ] = False,
     ollama: Annotated[
         str | None, typer.Option(metavar="URL", help="address of Ollama's server, if it is on another machine")
@@ -29,8 +29,8 @@ def doctor(
 ) -> None:
     """Check the installation: packages, LLMs, the page, caches.
 
-    Each thing that is missing is followed by what to do about it. The exit code is 0 unless something that every run
-    needs is broken. Nothing is changed without --clean.
+    For anything missing, it says how to install or fix it. The exit code is 0 unless something that every run needs is
+    broken. Nothing is changed without --clean.
     """
     from prism_mesa.api.caches import remove
     from prism_mesa.api.installation import check_installation

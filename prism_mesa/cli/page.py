@@ -23,12 +23,11 @@ def browser_page(
         list[str] | None,
         typer.Argument(
             metavar="CONFIG|RUN...|KEY=VALUE",
-            help="a YAML file of a model to run, and keys to override; or one or two folders of runs to play back",
+            help="a YAML file of a model to run, and keys to override; or one or two run folders to play back",
         ),
     ] = None,
     fetch: Annotated[
-        bool,
-        typer.Option("--fetch", help="fetch and check the front end that browsers need, and exit"),
+        bool, typer.Option("--fetch", help="fetch and check the front end that browsers need, and exit")
     ] = False,
     host: Annotated[
         str, typer.Option(help="address to listen on; by default only this machine reaches the page")

@@ -67,7 +67,7 @@ def say_building(config: "Config") -> None:
 def economy(arguments: ConfiguredNations = None, out: OutOption = Path("results"), as_json: AsJson = False) -> None:
     """Simulate nations whose policy an LLM proposes in words.
 
-    An economy answers. Tables and pictures are kept in OUT/<run-id>.
+    A macroeconomic model computes the effects. Tables and pictures go to OUT/<run-id>.
     """
     from prism_mesa.api.runs import run_economy
     from prism_mesa.runs.config import EconomyConfig, load
@@ -87,17 +87,17 @@ def resume(
     run_dir: Run,
     overrides: Annotated[
         list[str] | None,
-        typer.Argument(metavar="KEY=VALUE", help="how to reach its LLM: reasoner.host, .timeout_s, .max_concurrency"),
+        typer.Argument(metavar="KEY=VALUE", help="settings of the server: reasoner.host, .timeout_s, .max_concurrency"),
     ] = None,
     from_start: Annotated[
-        bool, typer.Option("--from-start", help="start again despite a checkpoint; answers are reused")
+        bool, typer.Option("--from-start", help="start again from round 0; answers of LLMs are reused")
     ] = False,
     trust: Trust = False,
     as_json: AsJson = False,
 ) -> None:
-    """Continue a run that was stopped or died.
+    """Continue a run that was stopped or that crashed.
 
-    Its tables equal those of an uninterrupted run.
+    The tables equal those of an uninterrupted run.
     """
     from prism_mesa.api.runs import resume as resume_run
     from prism_mesa.runs.manifest import read_run
@@ -112,16 +112,18 @@ def resume(
 def branch(
     run_dir: Run,
     at: Annotated[int, typer.Option("--at", metavar="ROUND", help="first round with the new settings, from 0")],
-    overrides: Annotated[list[str] | None, typer.Argument(metavar="KEY=VALUE", help="settings that change")] = None,
+    overrides: Annotated[
+        list[str] | None, typer.Argument(metavar="KEY=VALUE", help="settings to change: agents.band=0.01")
+    ] = None,
     out: Annotated[
         Path | None, typer.Option(metavar="DIR", help="parent folder of the branch; by default that of the run")
     ] = None,
     trust: Trust = False,
     as_json: AsJson = False,
 ) -> None:
-    """Run a counterfactual: the same run, then other settings.
+    """Repeat a run up to a round, then continue it with other settings.
 
-    From that round on it uses other settings, with the same random numbers.
+    From ROUND on, the branch uses the other settings and the same random numbers.
     """
     from prism_mesa.api.runs import branch as branch_run
 
@@ -145,7 +147,7 @@ def _go_on(run_dir: Path, go: Callable[..., "RunResult"], *, as_json: bool) -> N
 def replay(
     run_dir: Run,
     out: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="keep the repeated run in DIR/<run-id>; by default it is dropped")
+        Path | None, typer.Option(metavar="DIR", help="keep the repeated run in DIR/<run-id>; by default it is deleted")
     ] = None,
     trust: Trust = False,
     as_json: AsJson = False,

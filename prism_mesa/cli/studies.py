@@ -19,9 +19,7 @@ if TYPE_CHECKING:
     from prism_mesa.studies.result import StudyResult
 
 study = typer.Typer(
-    help="Answer a question with many runs, intervals and a report.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
+    help="Answer a question with many runs, intervals and a report.", no_args_is_help=True, rich_markup_mode=None
 )
 
 StudyFile = Annotated[Path, typer.Argument(metavar="STUDY.yaml", help="the study file")]
@@ -36,7 +34,7 @@ Scheduler = Annotated[
 ]
 Keep = Annotated[
     Literal["tables", "measures"] | None,
-    typer.Option(help="tables: keep each run's folder; measures: keep only its row; by default as in the study"),
+    typer.Option(help="tables: keep each run's folder; measures: keep only measures; by default as in the study"),
 ]
 Figures = Annotated[Literal["png", "svg", "pdf"], typer.Option(help="format of the report's figures besides PNG")]
 
@@ -80,7 +78,7 @@ def run(
     keep: Keep = None,
     seeds: Annotated[
         int | None,
-        typer.Option(min=1, max=1_000_000, help="number of seeds, to try a study with few; by default as in the study"),
+        typer.Option(min=1, max=1_000_000, help="number of seeds, as for a small trial; by default as in the study"),
     ] = None,
     attempts: Annotated[int, typer.Option(min=1, max=100, help="number of attempts at a run that fails")] = 1,
     retry: Annotated[bool, typer.Option(help="repeat runs that failed in an earlier call")] = True,
@@ -88,9 +86,9 @@ def run(
     figures: Figures = "png",
     as_json: AsJson = False,
 ) -> None:
-    """Run what is missing of a study, and answer its question.
+    """Run the missing runs of a study, and answer its question.
 
-    The same command continues after whatever ended it.
+    Run the same command again to continue after an interruption.
     """
     from prism_mesa.api.studies import Study
 
@@ -135,8 +133,8 @@ def report(
 def measures(as_json: AsJson = False) -> None:
     """List the measures of a finished run.
 
-    Each measure has its name, as study files and --measure take it, and what it is. By an attribute of agents, its name
-    stands in the place of NAME: follow_ei@leaning.
+    Study files and --measure take these names. In measures by an attribute, replace NAME by the attribute's name:
+    follow_ei@leaning.
     """
     from prism_mesa.studies.measures.catalogue import SUBJECTS
     from prism_mesa.studies.measures.exposure import measures_by_attribute
@@ -162,20 +160,21 @@ def sweep(
     vary: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="KEY=A,B,...",
-            help="a key that varies, with all its values, or with --design its lowest and highest",
+            metavar="KEY=A,B,...", help="a key to vary and its values; with --design, its lowest and highest value"
         ),
     ] = None,
     design: Annotated[
         str | None, typer.Option(metavar="KIND:N|FILE.csv", help="sobol:64, lhs:200, morris:20, or a file of points")
     ] = None,
-    seeds: Annotated[int, typer.Option(min=1, help="number of seeds per point, from 1")] = 5,
+    seeds: Annotated[int, typer.Option(min=1, help="number of seeds per point: 1, 2, ...")] = 5,
     measure: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME", help="a measure from `prism study measures`; repeat the option for several"),
     ] = None,
     keep: Keep = "measures",
-    name: Annotated[str | None, typer.Option(help="name of its folder; by default made from what varies")] = None,
+    name: Annotated[
+        str | None, typer.Option(help="name of the results folder; by default from the varied keys")
+    ] = None,
     out: OutOption = Path("results"),
     workers: Workers = None,
     as_json: AsJson = False,

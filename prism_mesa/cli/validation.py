@@ -32,13 +32,12 @@ def validate(
         Path | None,
         typer.Option(metavar="DIR", help="folder of the real data; by default the values shipped with PRISM"),
     ] = None,
-    seeds: Annotated[int, typer.Option(min=1, max=10_000, help="number of seeds, from the configuration's own")] = 3,
+    seeds: Annotated[
+        int, typer.Option(min=1, max=10_000, help="number of seeds, starting from the configuration's seed")
+    ] = 3,
     variant: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="NAME",
-            help="a null model or ablation to run too; repeat the option for several; nulls, or all",
-        ),
+        typer.Option(metavar="NAME", help="also run this null model or ablation, nulls, or all; may be repeated"),
     ] = None,
     fitted: Fitted = None,
     workers: Workers = None,

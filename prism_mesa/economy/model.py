@@ -77,8 +77,8 @@ class EconomyModel(RoundModel):
         notes: `note`, keys without effect, nations with default values, and other warnings.
         totals, read_by: Decisions so far by outcome (see `tables.OUTCOMES`), and by the source of their measures.
         prism_datacollector: As for `SocialModel`. It has each nation's indicators by quarter
-            (`observation.INDICATORS`), and of the world the counts of decisions by outcome and the means of output gap,
-            inflation and unemployment, weighted by output.
+            (`observation.INDICATORS`), and for the world, counts of decisions by outcome and output-weighted means of
+            output gap, inflation and unemployment.
 
     Warns:
         NotedWarning: With the texts of `notes`.
@@ -307,6 +307,6 @@ class EconomyModel(RoundModel):
         )
 
     def close(self) -> None:
-        """End the LLM's connections; you can call it twice."""
+        """Close the LLM's connections; calling it twice is harmless."""
         if self.llm is not None:
             self.llm.close()

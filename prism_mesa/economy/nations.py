@@ -19,16 +19,16 @@ class NationParams(Params):
     name: str = Field(min_length=1, max_length=60, pattern=r"^[\w .'-]*\w[\w .'-]*$", description="name")
     size: float = Field(1.0, gt=0, le=1e6, description="GDP at the start, in any unit that all nations share")
     natural_unemployment: float = Field(6.0, ge=0, le=50, description="unemployment without a gap, percent")
-    inflation_target: float = Field(2.0, ge=-5, le=50, description="the central bank's target")
+    inflation_target: float = Field(2.0, ge=-5, le=50, description="the central bank's inflation target")
     neutral_rate: float = Field(2.0, ge=-5, le=20, description="real rate that neither stimulates nor dampens demand")
     trend_growth: float = Field(2.5, ge=-10, le=20, description="growth of potential output")
-    unemployment: float | None = Field(None, ge=0, le=100, description="at the start; null: the natural rate")
-    growth: float | None = Field(None, ge=-50, le=50, description="of output in the year before; null: the trend")
-    inflation: float | None = Field(None, ge=-50, le=1000, description="in the year before; null: the target")
+    unemployment: float | None = Field(None, ge=0, le=100, description="unemployment at the start; null: natural rate")
+    growth: float | None = Field(None, ge=-50, le=50, description="output growth in the year before; null: the trend")
+    inflation: float | None = Field(None, ge=-50, le=1000, description="inflation in the year before; null: the target")
     policy_rate: float | None = Field(
-        None, ge=-5, le=1000, description="at the start; null: neutral rate plus inflation target"
+        None, ge=-5, le=1000, description="policy rate at the start; null: neutral rate plus target"
     )
-    debt: float = Field(60.0, ge=-500, le=1000, description="government debt at the start, which is also its target")
+    debt: float = Field(60.0, ge=-500, le=1000, description="government debt at the start, and the debt target")
     spending: float = Field(35.0, gt=0, le=100, description="government spending, a year")
     policy: PolicyKind | None = Field(None, description="who sets its policy; null: as in economy.policy")
 

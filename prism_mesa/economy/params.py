@@ -50,35 +50,34 @@ class AdvisorParams(LLMParams):
 
     kind: AdvisorKind = Field(
         "auto",
-        description="The LLM for economy.policy=llm; 'auto' is Ollama if it answers and has the model, else the "
-        "embedded LLM if it is installed; without either, and with 'rule', the Taylor rule decides",
+        description="The LLM for economy.policy=llm; auto: Ollama if it runs and has the model, else the embedded "
+        "LLM if installed, else Taylor's rule; rule: Taylor's rule",
     )
     timeout_s: float = Field(60.0, gt=0, le=86_400, description="Seconds after which an attempt counts as unanswered")
-    temperature: float = Field(0.7, ge=0, le=100, description="Sampling temperature; at 0 a second try is the same")
-    max_answer_tokens: int = Field(512, ge=1, le=1_000_000, description="Most tokens of an answer")
-    attempts: int | None = Field(None, ge=1, le=100, description="Tries at a decision; null: 2, embedded LLM 8")
+    temperature: float = Field(0.7, ge=0, le=100, description="Sampling temperature; at 0 every attempt is the same")
+    max_answer_tokens: int = Field(512, ge=1, le=1_000_000, description="Maximum tokens of an answer")
+    attempts: int | None = Field(None, ge=1, le=100, description="Attempts at a decision; null: 2 (embedded LLM: 8)")
 
 
 class MacroParams(Params):
-    """The structure of every nation's economy, by quarters; rates and inflation are percent a year.
+    """The structure of each nation's economy, per quarter; rates and inflation are percent a year.
 
     Calibrated so that a nation under a Taylor rule has the moments of the United States, 1959 to 2009 (statsmodels'
     `macrodata`; see `macro`): Okun coefficient, sd and autocorrelation of output, Phillips slope.
     """
 
     demand_lag_1: float = Field(1.3, ge=-2, le=2, description="Weight of last quarter's demand (calibrated; OLS: 1.10)")
-    demand_lag_2: float = Field(-0.42, ge=-1, le=1, description="Weight of the demand before (calibrated; OLS: -.28)")
+    demand_lag_2: float = Field(
+        -0.42, ge=-1, le=1, description="Weight of demand two quarters ago (calibrated; OLS: -.28)"
+    )
     rate_effect: float = Field(
-        0.1,
-        ge=0,
-        le=2,
-        description="Percent of demand lost per point of real lending rate (Rudebusch et al. 1999: .10)",
+        0.1, ge=0, le=2, description="Percent of demand lost per point of real lending rate (Rudebusch et al. 1999: .1)"
     )
     pass_through: float = Field(
         0.6,
         gt=0,
         le=1,
-        description="Share of the gap to the policy rate that lending rates close (Cottarelli et al. 1994)",
+        description="Share of the gap to the policy rate that lending rates close a quarter (Cottarelli et al. 1994)",
     )
     anchoring: float = Field(
         0.3, gt=0, le=1, description="Weight of the target in expected inflation (calibrated; OLS on macrodata: .21)"
@@ -90,15 +89,17 @@ class MacroParams(Params):
         description="Points of inflation per percent of output gap (calibrated; Rudebusch et al. 1999: .14)",
     )
     okun: float = Field(0.45, ge=0, le=2, description="Points of unemployment per percent of output gap (data: .42)")
-    unemployment_lag: float = Field(0.25, ge=0, lt=1, description="Share of the unemployment gap that stays (assumed)")
+    unemployment_lag: float = Field(
+        0.25, ge=0, lt=1, description="Share of the unemployment gap that persists (assumed)"
+    )
     spending_effect: float = Field(
         0.8, ge=0, le=3, description="Percent of output per percent of GDP of public spending (Ramey 2011: .8 to 1.5)"
     )
     tax_effect: float = Field(
-        0.5, ge=0, le=5, description="Percent of output per percent of GDP of tax cuts or transfers (an assumption)"
+        0.5, ge=0, le=5, description="Percent of output per percent of GDP of tax cuts or transfers (assumed)"
     )
     adaptation: float = Field(
-        0.08, gt=0, le=1, description="Share of a lasting change of budget or trade that demand adapts to (assumed)"
+        0.08, gt=0, le=1, description="Share of a permanent budget or trade change that demand absorbs (assumed)"
     )
     openness: float = Field(
         0.3, ge=0, lt=1, description="Imports of a small nation as a share of GDP (gravity: Anderson, van Wincoop 2003)"
@@ -110,32 +111,35 @@ class MacroParams(Params):
         1.0, ge=0, le=10, description="Percent of imports per percent of their price (Hooper et al. 2000: near 1)"
     )
     exchange_effect: float = Field(
-        1.5, ge=0, le=10, description="Percent of appreciation per point of real rate above the others' (an assumption)"
+        1.5, ge=0, le=10, description="Percent of appreciation per point of real rate above other nations' (assumed)"
     )
     balance_effect: float = Field(
-        1.0, ge=0, le=20, description="Percent of appreciation per percent of GDP of trade surplus (an assumption)"
+        1.0, ge=0, le=20, description="Percent of appreciation per percent of GDP of trade surplus (assumed)"
     )
-    exchange_lag: float = Field(0.85, ge=0, lt=1, description="Share of the exchange rate's gap that stays (assumed)")
+    exchange_lag: float = Field(0.85, ge=0, lt=1, description="Share of the exchange rate gap that lasts (assumed)")
     trade_gain: float = Field(
         0.25,
         ge=0,
         le=2,
-        description="Percent of output per percent of GDP of trade stopped (Arkolakis et al. 2012: .2)",
+        description="Percent of output lost per percent of GDP of trade lost (Arkolakis et al. 2012: .2)",
     )
     import_prices: float = Field(
-        0.3, ge=0, le=1, description="Share of tariffs and exchange rates in import prices (Campa, Goldberg 2005: .25)"
+        0.3,
+        ge=0,
+        le=1,
+        description="Pass-through of tariffs and exchange rates to import prices (Campa, Goldberg 2005: .25)",
     )
     stabilizer: float = Field(
         0.35, ge=0, le=1, description="Points of budget balance per percent of output gap (Girouard, Andre 2005: .34)"
     )
     debt_response: float = Field(
-        0.05, ge=0, le=1, description="Taxes, percent of GDP, per percent of debt above target (Bohn 1998: .03 to .05)"
+        0.05, ge=0, le=1, description="Rise of taxes, percent of GDP, per percent of excess debt (Bohn 1998: .03-.05)"
     )
     demand_sd: float = Field(0.65, ge=0, le=10, description="sd of demand shocks, percent of output (calibrated)")
     supply_sd: float = Field(1.6, ge=0, le=20, description="sd of inflation shocks, points a year (calibrated)")
-    supply_lag: float = Field(0.5, ge=0, lt=1, description="Share of a rise of costs that stays (calibrated)")
+    supply_lag: float = Field(0.5, ge=0, lt=1, description="Share of a rise in costs that lasts (calibrated)")
     labor_sd: float = Field(0.2, ge=0, le=5, description="sd of unemployment shocks, points (calibrated)")
-    common: float = Field(0.3, ge=0, le=1, description="Share of the shocks' variance that nations have in common")
+    common: float = Field(0.3, ge=0, le=1, description="Share of the variance of shocks that nations share")
 
     @model_validator(mode="after")
     def _demand_dies_out(self) -> Self:
@@ -146,19 +150,19 @@ class MacroParams(Params):
 
 
 class LimitsParams(Params):
-    """What a nation can do in one quarter; the validator refuses the rest."""
+    """What a nation can do in one quarter; the validator refuses anything beyond."""
 
     lower_bound: float = Field(0.0, ge=-5, le=5, description="Lowest policy rate, percent a year")
     highest_rate: float = Field(25.0, gt=0, le=1000, description="Highest policy rate, percent a year")
-    rate_step: float = Field(3.0, gt=0, le=1000, description="Largest move of the policy rate, points")
-    budget_step: float = Field(5.0, gt=0, le=100, description="Largest move of spending or taxes, percent of GDP")
-    borrowing_step: float = Field(10.0, gt=0, le=100, description="Most new borrowing or paying back, percent of GDP")
-    highest_budget: float = Field(65.0, gt=0, le=100, description="Most spending or taxes, percent of GDP")
-    highest_debt: float = Field(200.0, gt=0, le=1000, description="Debt beyond which nobody lends, percent of GDP")
+    rate_step: float = Field(3.0, gt=0, le=1000, description="Largest change of the policy rate, points")
+    budget_step: float = Field(5.0, gt=0, le=100, description="Largest change of spending or taxes, percent of GDP")
+    borrowing_step: float = Field(10.0, gt=0, le=100, description="Largest new borrowing or repayment, percent of GDP")
+    highest_budget: float = Field(65.0, gt=0, le=100, description="Highest spending or taxes, percent of GDP")
+    highest_debt: float = Field(200.0, gt=0, le=1000, description="Highest debt that lenders accept, percent of GDP")
     highest_deficit: float = Field(15.0, gt=0, le=100, description="Largest planned deficit, percent of GDP a year")
-    highest_tariff: float = Field(200.0, gt=0, le=10_000, description="Highest tariff, percent of value")
-    tariff_step: float = Field(25.0, gt=0, le=10_000, description="Largest move of a tariff, points")
-    measures: int = Field(4, ge=1, le=20, description="Most measures in a decision; those against all count once")
+    highest_tariff: float = Field(200.0, gt=0, le=10_000, description="Highest tariff, percent of import value")
+    tariff_step: float = Field(25.0, gt=0, le=10_000, description="Largest change of a tariff, points")
+    measures: int = Field(4, ge=1, le=20, description="Maximum measures; one against several nations counts once")
 
     @model_validator(mode="after")
     def _rates_have_room(self) -> Self:
@@ -168,31 +172,30 @@ class LimitsParams(Params):
 
 
 class EconomySettings(Params):
-    """Which nations there are, who decides, and what they see."""
+    """The nations, who decides for them, and what they see."""
 
     policy: PolicyKind = Field(
         "taylor",
-        description="Who sets policy: an llm (or else Taylor's rule), the taylor rule (1993), nothing, or random",
+        description="Who sets policy: an llm (without one, Taylor's rule), taylor (rule of 1993), nothing, or random",
     )
     nations: Annotated[
         tuple[Annotated[NationParams, BeforeValidator(named_nation)], ...],
         BeforeValidator(lambda nations: [nations] if isinstance(nations, str | dict) else nations),
     ] = Field(
         tuple(NATIONS.values()),
-        description=f"Known nations ({', '.join(NATIONS)}), or keys of others: {', '.join(NationParams.model_fields)}",
+        description=f"Known nations ({', '.join(NATIONS)}), or your own: {', '.join(NationParams.model_fields)}",
     )
     first_quarter: str = Field(
-        "2009Q4", pattern=r"^[12][0-9]{3}Q[1-4]$", description="The first quarter; nations start from the one before"
+        "2009Q4", pattern=r"^[12][0-9]{3}Q[1-4]$", description="First quarter; initial values are of the quarter before"
     )
-    noise: float = Field(0.5, ge=0, le=20, description="sd of a nation's error about the others' indicators, points")
-    domain: Domain = Field("economic", description="What nations decide about: everything, or one field")
+    noise: float = Field(0.5, ge=0, le=20, description="sd of a nation's errors about others' indicators, points")
+    domain: Domain = Field("economic", description="Field that nations decide about; economic: all of them")
     prompt_style: PromptStyle | None = Field(
-        None,
-        description="chain_of_thought: the contract's prompt; examples: plus worked examples; null: by the LLM",
+        None, description="examples: adds worked examples to chain_of_thought; null: examples if the LLM is embedded"
     )
-    typed_measures: bool = Field(True, description="Whether an LLM also gives its policy in numbers; false: only words")
-    memory: int = Field(4, ge=0, le=40, description="Number of its own past decisions, with outcomes, in a prompt")
-    deliberate: bool = Field(False, description="Whether an LLM thinks, with tools, before it decides")
+    typed_measures: bool = Field(True, description="Whether the LLM also states its policy in numbers, besides words")
+    memory: int = Field(4, ge=0, le=40, description="Number of a nation's past decisions, with outcomes, in its prompt")
+    deliberate: bool = Field(False, description="Whether the LLM thinks, with tools, before it decides")
     macro: MacroParams = Field(default_factory=MacroParams)
     limits: LimitsParams = Field(default_factory=LimitsParams)
 
@@ -213,7 +216,7 @@ class EconomySettings(Params):
 
 
 class ThinkingParams(LoopParams):
-    """How far nations think before they decide, with economy.deliberate; each thought is a call of the LLM."""
+    """How long nations think before they decide (economy.deliberate); each thought is an LLM call."""
 
     result_chars: ResultChars = 600
 
@@ -222,7 +225,7 @@ class EconomyParams(Params):
     """All parameters of an `EconomyModel`."""
 
     seed: Seed = Field(42, ge=0, lt=2**63, description="seed of all keyed draws; null: draw one and keep it")
-    rounds: int = Field(40, ge=1, le=28_000, description="quarters of a run")
+    rounds: int = Field(40, ge=1, le=28_000, description="number of quarters")
     economy: EconomySettings = Field(default_factory=EconomySettings)
     deliberation: ThinkingParams = Field(default_factory=ThinkingParams)
     reasoner: AdvisorParams = Field(default_factory=AdvisorParams)

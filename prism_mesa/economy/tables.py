@@ -12,8 +12,8 @@ OUTCOMES: Final[tuple[Outcome, ...]] = ("accepted", "no_change", "rejected", "no
 SHOWN: Final = ("output_gap", "inflation", "unemployment", "policy_rate")
 """The indicators of a response to a shock."""
 
-_ROUND = Column("round", "int", "the quarter, from 0")
-_QUARTER = Column("quarter", "category", "its name, such as 2009Q4")
+_ROUND = Column("round", "int", "number of the quarter, from 0")
+_QUARTER = Column("quarter", "category", "the quarter, such as 2009Q4")
 _NATION = Column("nation", "category", "the nation")
 
 
@@ -23,21 +23,21 @@ def _indicator(name: str, unit: str, meaning: str) -> Column:
 
 
 INDICATOR_COLUMNS: Final = (
-    _indicator("gdp", "that of `size`", "real output a year"),
-    _indicator("gdp_growth", "%", "of real output over the last four quarters"),
-    _indicator("output_gap", "%", "output beyond its potential"),
-    _indicator("inflation", "% a year", "mean of the last four quarters"),
-    _indicator("unemployment", "%", "unemployment"),
-    _indicator("policy_rate", "% a year", "the central bank's rate"),
-    _indicator("lending_rate", "% a year", "the rate of borrowers"),
+    _indicator("gdp", "unit of `size`", "real output a year"),
+    _indicator("gdp_growth", "%", "growth of real output over the last four quarters"),
+    _indicator("output_gap", "%", "output above potential output"),
+    _indicator("inflation", "% a year", "mean inflation of the last four quarters"),
+    _indicator("unemployment", "%", "rate of unemployment"),
+    _indicator("policy_rate", "% a year", "the central bank's interest rate"),
+    _indicator("lending_rate", "% a year", "the interest rate that borrowers pay"),
     _indicator("spending", "% of GDP", "government spending"),
     _indicator("taxes", "% of GDP", "government revenue"),
-    _indicator("deficit", "% of GDP", "government spending, with interest, less revenue"),
+    _indicator("deficit", "% of GDP", "government spending and interest, less revenue"),
     _indicator("debt", "% of GDP", "government debt"),
-    _indicator("exports", "that of `size`", "exports a year"),
-    _indicator("imports", "that of `size`", "imports a year"),
+    _indicator("exports", "unit of `size`", "exports a year"),
+    _indicator("imports", "unit of `size`", "imports a year"),
     _indicator("trade_balance", "% of GDP", "exports less imports"),
-    _indicator("exchange_rate", "%", "real, above its long run; up is stronger"),
+    _indicator("exchange_rate", "%", "real exchange rate above its long-run level; higher is stronger"),
 )
 """The indicators of a nation."""
 
@@ -49,7 +49,7 @@ INDICATORS_TABLE: Final = TableSchema(
         _QUARTER,
         _NATION,
         *INDICATOR_COLUMNS,
-        Column("inflation_quarter", "float64", "inflation of the quarter alone", "% a year", finite=False),
+        Column("inflation_quarter", "float64", "inflation in this quarter alone", "% a year", finite=False),
     ),
 )
 DECISIONS: Final = TableSchema(
@@ -61,11 +61,11 @@ DECISIONS: Final = TableSchema(
         _NATION,
         Column("action", "text", "the policy in words"),
         Column("confidence", "float64", "the nation's confidence", "0 to 1"),
-        Column("read_by", "text", "the source of its measures: answer, parser, llm (which read its words), or rule"),
-        Column("policy", "text", "its measures as text; empty if none were read"),
-        Column("measures", "text", "the same, in JSON"),
-        Column("outcome", "text", "its outcome", one_of=OUTCOMES),
-        Column("reason", "text", "why it has no effect; empty if it has one"),
+        Column("read_by", "text", "source of its measures: answer, parser, llm (an LLM read the words), or rule"),
+        Column("policy", "text", "measures of the policy as text; empty if none were read"),
+        Column("measures", "text", "measures of the policy in JSON"),
+        Column("outcome", "text", "the outcome", one_of=OUTCOMES),
+        Column("reason", "text", "why the decision has no effect; empty if it has an effect"),
         Column("reasoning", "text", "the nation's reasoning"),
         Column("reasoning_chain_id", "text", "`chain_id` in `reasoning`"),
     ),
@@ -76,23 +76,23 @@ VERDICTS: Final = TableSchema(
     (
         _ROUND,
         _NATION,
-        Column("measure", "int", "the place of the measure, from 0; -1 for the whole policy"),
+        Column("measure", "int", "number of the measure in the policy, from 0; -1: the whole policy"),
         Column("of", "text", "the measure as text"),
         Column("check", "text", "the kind of check"),
-        Column("passed", "bool", "whether the measure passed it"),
+        Column("passed", "bool", "whether the measure passed the check"),
         Column("reason", "text", "an explanation with numbers"),
     ),
 )
 TRADE: Final = TableSchema(
     "trade",
-    "a quarter of a pair of nations",
+    "a pair of nations in a quarter",
     (
         _ROUND,
         Column("importer", "category", "the buyer"),
         Column("exporter", "category", "the seller"),
-        Column("imports", "float64", "imports a year", "that of `size`", finite=False),
+        Column("imports", "float64", "imports from the exporter a year", "unit of `size`", finite=False),
         Column("tariff", "float64", "the importer's tariff", "%", finite=False),
-        Column("sanction", "float64", "the share of trade that is forbidden", "%", finite=False),
+        Column("sanction", "float64", "share of trade that is forbidden", "%", finite=False),
     ),
 )
 REASONING: Final = TableSchema(
@@ -100,14 +100,16 @@ REASONING: Final = TableSchema(
     "an answer of an LLM",
     (
         _ROUND,
-        Column("chain_id", "text", "its id"),
+        Column("chain_id", "text", "id of the answer"),
         Column("component", "text", "the purpose of the question"),
         Column("agent_id", "text", "the nation"),
-        Column("prompt", "text", "the prompt; if it thought first, the part that all prompts of its turn share"),
+        Column(
+            "prompt", "text", "the prompt; for an LLM that thought first, the part that all prompts of its turn share"
+        ),
         Column("action", "text", "the policy in words"),
-        Column("reasoning", "text", "its reasoning"),
-        Column("confidence", "float64", "its confidence", "0 to 1"),
-        Column("thoughts", "text", "its thoughts, tool calls and proposals before the decision, in JSON"),
+        Column("reasoning", "text", "the nation's reasoning in the answer"),
+        Column("confidence", "float64", "the nation's confidence", "0 to 1"),
+        Column("thoughts", "text", "thoughts, tool calls and proposals before the decision, in JSON"),
     ),
 )
 NATIONS: Final = TableSchema(
@@ -115,42 +117,42 @@ NATIONS: Final = TableSchema(
     "a nation",
     (
         Column("name", "text", "its name"),
-        Column("size", "float64", "GDP a year at the start", "any, such as trillions of dollars"),
-        Column("natural_unemployment", "float64", "unemployment without a gap", "%"),
-        Column("inflation_target", "float64", "the central bank's target", "% a year"),
-        Column("neutral_rate", "float64", "real rate that neither spurs nor slows demand", "% a year"),
+        Column("size", "float64", "GDP a year at the start", "any unit, such as trillion dollars"),
+        Column("natural_unemployment", "float64", "unemployment at an output gap of 0", "%"),
+        Column("inflation_target", "float64", "the central bank's inflation target", "% a year"),
+        Column("neutral_rate", "float64", "real interest rate that neither spurs nor slows demand", "% a year"),
         Column("trend_growth", "float64", "growth of potential output", "% a year"),
-        Column("unemployment", "float64", "at the start", "%"),
-        Column("growth", "float64", "of output at the start, last four quarters", "%"),
-        Column("inflation", "float64", "at the start", "% a year"),
-        Column("policy_rate", "float64", "at the start", "% a year"),
-        Column("debt", "float64", "at the start", "% of GDP"),
-        Column("spending", "float64", "at the start", "% of GDP"),
-        Column("policy", "text", "who decides: `llm`, or the rule"),
+        Column("unemployment", "float64", "unemployment at the start", "%"),
+        Column("growth", "float64", "output growth over the four quarters before the start", "%"),
+        Column("inflation", "float64", "inflation at the start", "% a year"),
+        Column("policy_rate", "float64", "policy rate at the start", "% a year"),
+        Column("debt", "float64", "government debt at the start", "% of GDP"),
+        Column("spending", "float64", "government spending at the start", "% of GDP"),
+        Column("policy", "text", "who sets policy: `llm` or the name of a rule"),
     ),
 )
 RESPONSES: Final = TableSchema(
     "responses",
-    "a quarter of a nation after a rise of the first nation's policy rate by a point for a year",
+    "a nation in a quarter after the first nation's policy rate rose by a point for a year",
     (
-        Column("quarter", "int", "quarters since the rise, 0: the first with the higher rate"),
+        Column("quarter", "int", "quarters since the rise; 0: first quarter with the higher rate"),
         Column("nation", "text", "the nation"),
         *(
-            replace(column, meaning="the effect of the rise on it", finite=True)
+            replace(column, meaning=f"effect of the rise on {column.name.replace('_', ' ')}", finite=True)
             for column in INDICATOR_COLUMNS
             if column.name in SHOWN
         ),
-        Column("follows", "text", "the other rates: held, or taylor"),
+        Column("follows", "text", "what other policy rates do: held, or taylor (follow Taylor's rule)"),
     ),
 )
 BASELINES: Final = TableSchema(
     "baselines",
-    "a quarter of a nation under the same shocks and another policy",
+    "a nation in a quarter, with the same shocks under another policy",
     (
         _ROUND,
         Column("nation", "text", "the nation"),
         *INDICATOR_COLUMNS,
-        Column("policy", "text", "the policy: taylor, or nothing"),
+        Column("policy", "text", "the other policy: taylor, or nothing"),
     ),
 )
 

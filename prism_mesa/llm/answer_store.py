@@ -57,7 +57,7 @@ class AnswerStore(Restorable):
         self._past = None
 
     def go_on(self, own: Ledger, run: str, round_: int) -> None:
-        """Continue, from a round on, a run that began in another process.
+        """Continue a run of another process, from a round on.
 
         Questions from that round on are asked again and answered with the earlier answers (`answer_before_stop`), so no
         call is repeated, and counts equal those of an uninterrupted run.

@@ -147,7 +147,7 @@ class LLMClient(LLMGateway[LLMRequest[Any], Any, LLMParams]):
 
     @property
     def label(self) -> str:
-        """Its name in a summary."""
+        """The name for summaries."""
         name = ", ".join(map(client_label, self.clients.values()))
         return f"{name}, replayed" if self.store.mode == "replay" else name
 

@@ -238,7 +238,7 @@ class Ledger(Closing):
             raise DataError(f"ledger {self.path}: cannot be written: it was opened read-only")
 
     def write(self, answers: Iterable[StoredAnswer], asked: Iterable[AskedRow]) -> None:
-        """Store rows in one transaction, only the first answer of a key; DataError if the file cannot be written."""
+        """Store rows in one transaction, keeping the first answer of a key; DataError if the file cannot be written."""
         self._check_writable()
         with self._locked("written"):
             self._db.execute("BEGIN IMMEDIATE")

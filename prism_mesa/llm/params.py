@@ -63,55 +63,58 @@ class LLMParams(Params):
     kind: str
     model: Host | dict[Annotated[Host, BeforeValidator(value_text)], float | str] | None = Field(
         default=None,
-        description="Name of the LLM on the server, or path of a GGUF file (embedded); null: llama3.2 with Ollama "
-        "(d1-omni:600m with answer: decision), SmolLM2 embedded; several LLMs: {NAME: SHARE, ...}, with model_by "
-        "{VALUE: NAME, ...}",
+        description="Name of the LLM, or path of a GGUF file (embedded); null: llama3.2 with Ollama (d1-omni:600m for "
+        "answer=decision), SmolLM2 embedded; several LLMs: {NAME: SHARE, ...}, or {VALUE: NAME, ...} with model_by",
     )
     host: Hosts | dict[str, Hosts] | None = Field(
         default=None,
-        description="Address of the server, or a list of them; null: "
+        description="Address of the server, or a list of addresses; null: "
         f"{', '.join(f'{KINDS[kind].host} ({kind})' for kind in SERVED)}; several LLMs: {{NAME: ADDRESS, ...}}",
     )
-    timeout_s: float = Field(30.0, gt=0, le=86_400, description="Seconds after which a question counts as unanswered")
-    temperature: float = Field(0.0, ge=0, le=100, description="Sampling temperature of the LLM; 0 takes the likeliest")
+    timeout_s: float = Field(30.0, gt=0, le=86_400, description="Seconds after which an attempt counts as unanswered")
+    temperature: float = Field(0.0, ge=0, le=100, description="Sampling temperature; 0: always the likeliest token")
     seed: int = Field(default=0, ge=0, lt=2**31, description="Sampling seed of the LLM (not the run's seed)")
-    max_answer_tokens: int = Field(default=256, ge=1, le=1_000_000, description="Most tokens of an answer")
+    max_answer_tokens: int = Field(default=256, ge=1, le=1_000_000, description="Maximum tokens of an answer")
     think: Think = Field(
         default=False,
-        description="Whether the LLM thinks before it answers, or how much (low, medium, high, max); null: the server "
-        "decides. A thought uses tokens of max_answer_tokens",
+        description="Whether, or how much, the LLM thinks before it answers; null: the server decides. Thoughts count "
+        "towards max_answer_tokens",
     )
     num_ctx: int | None = Field(
-        None, ge=1, le=10**8, description="Ollama's limit of tokens for a prompt and its answer; null: its default"
+        None,
+        ge=1,
+        le=10**8,
+        description="Ollama's limit on tokens of prompt plus answer; null: Ollama's default",
     )
     keep_alive: Annotated[int | str, BeforeValidator(_keep_alive)] | None = Field(
-        None, description="How long Ollama keeps the LLM loaded: seconds, or e.g. 10m; -1 forever; null: its default"
+        None,
+        description="How long Ollama keeps the LLM loaded: seconds, or as 10m; -1: forever; null: Ollama's default",
     )
     cut_prompts: CutPrompts = Field(
-        "useless", description="Answers to prompts that the server cut: 'useless' discards them, 'accept' keeps them"
+        "useless", description="Answers to prompts that the server cut: useless discards them; accept keeps them"
     )
-    max_concurrency: int = Field(default=8, ge=1, le=1024, description="Number of parallel questions")
+    max_concurrency: int = Field(default=8, ge=1, le=1024, description="Maximum number of parallel questions")
     attempts: int | None = Field(
-        None, ge=1, le=100, description="Attempts at a question after failures that may pass (or useless answers)"
+        None, ge=1, le=100, description="Attempts at a question after temporary failures or useless answers"
     )
     backoff_s: float = Field(
-        default=0.5, ge=0, le=600, description="Seconds before the second attempt, doubled before each further one"
+        default=0.5, ge=0, le=600, description="Seconds before the second attempt; doubled for each further attempt"
     )
-    max_calls: int | None = Field(default=None, ge=0, le=10**12, description="Most LLM calls in a run; null: no limit")
-    max_tokens: int | None = Field(default=None, ge=0, le=10**15, description="Most tokens in a run, prompts included")
+    max_calls: int | None = Field(default=None, ge=0, le=10**12, description="Maximum calls in a run; null: no limit")
+    max_tokens: int | None = Field(default=None, ge=0, le=10**15, description="Maximum tokens in a run (with prompts)")
     max_seconds: float | None = Field(
-        None, ge=0, le=31_536_000, description="Most seconds of waiting in a run; runs may then differ, replays do not"
+        None, ge=0, le=31_536_000, description="Maximum seconds of waiting in a run; makes runs differ, but not replays"
     )
-    max_calls_per_round: int | None = Field(default=None, ge=0, le=10**12, description="Most calls in a round")
-    max_tokens_per_round: int | None = Field(default=None, ge=0, le=10**15, description="Most tokens in a round")
+    max_calls_per_round: int | None = Field(default=None, ge=0, le=10**12, description="Maximum calls in a round")
+    max_tokens_per_round: int | None = Field(default=None, ge=0, le=10**15, description="Maximum tokens in a round")
     max_seconds_per_round: float | None = Field(
-        default=None, ge=0, le=31_536_000, description="Most seconds of waiting in a round"
+        default=None, ge=0, le=31_536_000, description="Maximum seconds of waiting in a round"
     )
     ledger: LedgerMode = Field(
-        "live", description="live: ask and record; cache: ask only what the ledger cannot answer; replay: never ask"
+        "live", description="live: always ask; cache: ask only if the ledger has no answer; replay: never ask"
     )
     ledger_path: UserPath | None = Field(
-        None, min_length=1, description="A ledger that several runs can share; cache and replay read it"
+        None, min_length=1, description="File of a ledger that runs share; cache and replay read it"
     )
 
     @field_validator("model", mode="before")

@@ -82,7 +82,7 @@ class ChatOracle:
 
     @property
     def label(self) -> str:
-        """Its name in a summary."""
+        """The name for summaries."""
         return client_label(self.client)
 
     @property

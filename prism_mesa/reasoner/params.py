@@ -18,7 +18,7 @@ type SpendOn = Literal["open", "followed"]
 
 
 class RuleParams(Params):
-    """Weights of the rule besides those fitted to personality."""
+    """Weights of the rule, besides those of personality."""
 
     slope: float = Field(
         1.5, ge=-100, le=100, description="Log-odds of engaging per half width of the agent's band (an assumption)"
@@ -30,9 +30,9 @@ class RuleParams(Params):
         default=0.3,
         ge=-100,
         le=100,
-        description="Log-odds of engaging if the post has media of any type (ln 1.35: tweets with photos had 35 %, "
-        "with videos 28 % more retweets than the same accounts' average, over 2 million tweets of "
-        "verified US accounts; Rogers 2014, blog.x.com, What fuels a Tweet's engagement; observational)",
+        description="Log-odds of engaging if the post has media (ln 1.35: tweets with photos had 35 % more retweets "
+        "than the same accounts' average, with videos 28 % more, in 2 million tweets of verified US accounts; "
+        "observational: Rogers 2014, blog.x.com, What fuels a Tweet's engagement)",
     )
 
 
@@ -46,52 +46,50 @@ class ReasonerParams(LLMParams):
 
     kind: ReasonerKind = Field(
         default="rule",
-        description="Who decides open choices; 'auto' is Ollama if it answers and has the model, else the embedded "
-        "LLM if it is installed, else the rule; 'distilled' is a small model of an LLM's choices",
+        description="Who decides open choices; auto: Ollama if it runs and has the model, else the embedded LLM if "
+        "installed, else the rule; distilled: a small model of an LLM's choices",
     )
     model_by: str | None = Field(
-        None, description="Attribute that selects an agent's LLM (see model); null: agents draw LLMs by shares in model"
+        None, description="Attribute that selects an agent's LLM (see model); null: drawn by the shares in model"
     )
     llm_share: float = Field(
-        1.0, ge=0, le=1, description="Share of open choices that the LLM answers; the distilled model answers the rest"
+        1.0, ge=0, le=1, description="Share of open choices that the LLM answers; a distilled model answers the others"
     )
     distilled: UserPath | None = Field(
-        default=None, min_length=1, description="File of a distilled model (prism distill RUN makes one), or its folder"
+        default=None, min_length=1, description="File or folder of a distilled model, made by prism distill RUN"
     )
     answer: Literal["choice", "probabilities", "decision"] | None = Field(
         default=None,
-        description="The LLM's form of answer: choice: one option; probabilities: one for each option, from which "
-        "each agent draws; decision: probabilities from a decision model, which writes no text; null: choice, "
-        "or probabilities with the embedded LLM",
+        description="Form of the LLM's answer; choice: one option; probabilities: of each option, from which agents "
+        "draw; decision: probabilities from a decision model; null: choice (embedded LLM: probabilities)",
     )
     decision_orders: Literal[1, 2] = Field(
-        default=1, description="Orders of options for a decision model; 2: average with the reverse order (two calls)"
+        default=1, description="Orders of options for a decision model; 2: average over both orders (two calls)"
     )
-    reason: bool = Field(
-        default=False, description="Ask for a sentence that explains each choice; only with answer: choice"
-    )
+    reason: bool = Field(default=False, description="Ask for a sentence that explains each choice; needs answer=choice")
     persona: Literal["individual", "archetype"] | None = Field(
         default=None,
-        description="Who asks: each individual agent, or its archetype; null: individual, archetype if embedded",
+        description="Subject of prompts: the agent or its archetype; null: individual, archetype if embedded",
     )
     archetypes: int = Field(
         default=4, ge=1, le=1000, description="Number of archetypes into which agents are clustered"
     )
     spend_on: SpendOn = Field(
         default="open",
-        description="What a limit is spent on first: 'open' choices (near the middle of the band) or 'followed' agents",
+        description="Choices on which a limit is spent first; open: near the middle of the band; followed: of agents "
+        "with most followers",
     )
     attempts: int = Field(
-        3, ge=1, le=100, description="Attempts at a question after failures that may pass (or useless answers)"
+        3, ge=1, le=100, description="Attempts at a question after temporary failures or useless answers"
     )
     fallback: Fallback = Field(
-        "first", description="What replaces a missing answer: the 'first' option, 'rule', 'stay'"
+        "first", description="What replaces a missing answer: the first option, the rule's choice, or stay (no move)"
     )
     max_fallback_share: float = Field(
-        0.05, ge=0, le=1, description="Share of fallbacks above which a run fails (not counting those of limits)"
+        0.05, ge=0, le=1, description="Share of fallbacks above which a run fails; fallbacks after limits do not count"
     )
     asks_action: bool = Field(
-        default=False, description="Also ask for the action of a finished draft, instead of drawing it by propensities"
+        default=False, description="Also ask for the kind of engagement, instead of drawing it from propensities"
     )
     rule: RuleParams = Field(default=RuleParams(), description="Weights of the rule-based reasoner")
 

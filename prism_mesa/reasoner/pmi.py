@@ -35,7 +35,7 @@ _NO_POST: Final = _LIKED.format("...")
 
 
 class PmiOracle:
-    """Decides by how much likelier a post makes an interest: pointwise mutual information.
+    """Decides by how much more likely a post makes an interest (pointwise mutual information).
 
     (For choices by LLMs: Holtzman et al. 2021, doi:10.18653/v1/2021.emnlp-main.564.) The LLM reads ``"<post>" was liked
     by people interested in``. The score of an interest is the log-probability of its first token, minus its

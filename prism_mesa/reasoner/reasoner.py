@@ -139,7 +139,7 @@ class _OpenChoice:
 class Reasoner(LLMGateway[PlacedQuestion, Answer, ReasonerParams], Decider):
     """Lets an LLM answer open choices.
 
-    Equal questions are asked once (see `LLMGateway`). If that fails, all of them use the fallback until the next round.
+    Equal questions are asked once (see `LLMGateway`). If that fails, they all use the fallback until the next round.
     Questions beyond a limit have the source `budget`. If the first `MOST_USELESS` answers to a model's agents are all
     useless, the reasoner raises an error instead of using fallbacks.
 
@@ -200,7 +200,7 @@ class Reasoner(LLMGateway[PlacedQuestion, Answer, ReasonerParams], Decider):
 
     @property
     def label(self) -> str:
-        """Its name in a summary."""
+        """The name for summaries."""
         labels = ", ".join(oracle.label for oracle in self.oracles.values())
         name = f"{labels}, replayed" if self.store.mode == "replay" else labels
         if self.batch_reasoner is None:

@@ -96,7 +96,7 @@ class RuleReasoner(BatchReasoner[OpenChoices]):
         return question_columns(options, questions)
 
     def engage_probability(self, choices: OpenChoices, positions: Floats | None = None) -> Floats:
-        """Return P(engage) of each row; for `positions` see `probabilities`."""
+        """Return P(engage) for each row; for `positions` see `probabilities`."""
         velocity = LOG1P[np.clip(choices.velocity, 0, MAX_VELOCITY)]
         position = band_positions(choices) if positions is None else np.clip(positions, -MAX_POSITION, MAX_POSITION)
         z = BIAS + self.params.slope * position + self.params.velocity * velocity + self.params.media * choices.media

@@ -22,15 +22,15 @@ class Config(SocialParams):
     """Everything that decides a run. ``Config()`` is the default run, with open choices decided by rule."""
 
     checkpoint_every: int | None = Field(
-        None, ge=0, le=10**9, description="rounds between checkpoints; null: by time; 0: no checkpoints"
+        None, ge=0, le=10**9, description="rounds between checkpoints; null: decided by time; 0: none"
     )
-    name: str = Field("run", pattern=r"^[\w.-]{1,60}$", description="start of the name of the run's folder")
+    name: str = Field("run", pattern=r"^[\w.-]{1,60}$", description="first part of the run folder's name")
 
 
 class EconomyConfig(EconomyParams):
     """Everything that decides a run of nations. ``EconomyConfig()`` is the default, decided by Taylor's rule."""
 
-    name: str = Field("economy", pattern=r"^[\w.-]{1,60}$", description="start of the name of the run's folder")
+    name: str = Field("economy", pattern=r"^[\w.-]{1,60}$", description="first part of the run folder's name")
 
 
 def make_config(values: Mapping[str, Any], where: str = "config") -> Config:
@@ -62,11 +62,7 @@ def load_config(
 
 
 def load[C: Params](
-    kind: type[C],
-    path: str | Path | None,
-    overrides: Sequence[str] = (),
-    *,
-    defaults: Mapping[str, Any] | None = None,
+    kind: type[C], path: str | Path | None, overrides: Sequence[str] = (), *, defaults: Mapping[str, Any] | None = None
 ) -> C:
     """Return the configuration of a YAML file (None: the defaults) with overrides ``a.b=c`` on top.
 

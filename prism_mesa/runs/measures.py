@@ -171,7 +171,7 @@ def _smoother(n: int, smoothing: float) -> npt.NDArray[np.float64]:
 
 
 def business_cycle(gdp: npt.ArrayLike, unemployment: npt.ArrayLike, inflation: npt.ArrayLike) -> dict[str, float]:
-    """Return statistics by which economists judge whether quarters could be an economy's.
+    """Return statistics by which economists judge whether a quarterly series resembles a real economy.
 
     Args:
         gdp: Real output, above 0, shape (n,), n at least 16.

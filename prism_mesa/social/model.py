@@ -39,7 +39,7 @@ class SocialModel(PopulationModel):
         rng: The seed (Mesa's name for it), a whole number, also as text; None draws one and keeps it in `seed`. The
             default is 42, so equal calls make equal runs.
         chart: A chart of your own, as an object; `statechart.chart` names one in a module.
-        recorder: Where records go; None keeps only what the DataCollector holds.
+        recorder: Receives the records; None keeps only the DataCollector's.
         reasoner: The reasoner that answers open choices; None makes the configured reasoner.
         world: The kept world of equal parameters; None draws the world.
         agent_reporters: Further reporters of agents for the DataCollector, by name; see docs/models.md.
@@ -49,13 +49,13 @@ class SocialModel(PopulationModel):
     Attributes:
         prism_datacollector: PRISM's DataCollector, which is `datacollector` too unless you set one. Per round:
             `online`, `posts`, `impressions`, `likes`, `replies`, `reshares`, `open`, `fallback`, `share_<state>`, the
-            shares of agent-ticks, and `there`, the agents on the platform as the round opened; of all rounds so far
+            shares of agent-ticks, and `there`, the agents on the platform when the round opened; over all rounds so far
             (what ``mesa.batch_run`` returns is the last round):
             `total_posts`, `total_impressions`, `total_likes`, `total_replies`, `total_reshares`, `total_open`,
             `total_fallback`, `cascades` (their number), `cascade_mean_size`, `cascade_max_size`,
-            `cascade_never_reshared` (their share), and `attention_gini`, the inequality between all agents of the
-            impressions of what they wrote (see `outcomes.Outcomes`); table `ticks`: state counts at the end of each
-            tick.
+            `cascade_never_reshared` (their share), and `attention_gini`, the Gini coefficient over all
+            agents of impressions of their posts (see `outcomes.Outcomes`); table `ticks`: state counts at the end of
+            each tick.
 
     Warns:
         NotedWarning: About input that was left out or may have been misread, values above what is possible, and keys
@@ -64,7 +64,7 @@ class SocialModel(PopulationModel):
     Raises:
         ConfigError: If a parameter is unknown or out of range.
         LLMFailureException: By `step`, if the reasoner's first 20 answers are all useless (see `Reasoner`).
-        RunError: By every later call after an interrupt or an error has broken off a round.
+        RunError: By every later call, if an interrupt or an error broke off a round.
     """
 
     def __init__(
@@ -103,7 +103,7 @@ class SocialModel(PopulationModel):
 
         Raises:
             ChartError: When it is set, if agents have moved, or the chart's check finds an error.
-            ConfigError: When it is set, if a distilled model has learned none of its open choices.
+            ConfigError: When it is set, if a distilled model knows none of its open choices.
         """
         return self.platform.chart
 
@@ -163,11 +163,11 @@ class SocialModel(PopulationModel):
 
     @property
     def rounds_done(self) -> int:
-        """Rounds that have opened so far."""
+        """Number of rounds opened so far."""
         return self.round + 1
 
     def warn(self, text: str) -> None:
-        """Warn of something, and add it to `notes`."""
+        """Warn, and add the text to `notes`."""
         self.platform.notes += (text,)
         warn(text)
 
@@ -231,7 +231,7 @@ class SocialModel(PopulationModel):
         """Restore a `snapshot` of a model with the same parameters, chart, reasoner and agents.
 
         Raises:
-            DataError: If it is damaged, or is no snapshot. Make another model then.
+            DataError: If the snapshot is damaged or something else; then make another model.
             NotRestorableError: If agents, or the reasoner, cannot restore their state.
         """
         if self.round >= 0:
@@ -253,9 +253,9 @@ class SocialModel(PopulationModel):
             raise DataError(f"the snapshot is damaged ({type(error).__name__}: {error})") from error
 
     def close(self) -> None:
-        """Close the threads and connections of the reasoner and the writer; closing twice does no harm.
+        """Close the threads and connections of the reasoner and the writer; calling it twice is harmless.
 
-        After the last of `rounds`, or here, a NotedWarning says if too many answers were fallbacks.
+        A NotedWarning after the last of `rounds`, or here, reports too many fallbacks.
         """
         for asked in (self.reasoner, self.writer):
             if asked is not None:

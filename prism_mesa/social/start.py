@@ -51,7 +51,7 @@ def start_platform(
     `SocialModel` describes the arguments and warnings.
 
     Raises:
-        ConfigError: If parameters contradict each other, or a distilled model has learned none of the open choices.
+        ConfigError: If parameters contradict each other, or a distilled model knows none of the open choices.
         ChartError: If the check of the chart finds an error.
         DataError: If a file cannot be used.
     """

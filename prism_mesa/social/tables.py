@@ -14,18 +14,18 @@ COUNTERS: Final = ("likes", "replies", "reshares")
 """The counters of posts, in the order of `domain.ACTIONS`."""
 
 _ROUND = Column("round", "int", "the round, from 0")
-_TICK = Column("tick", "int", "0 opens the round, 1 to `ticks_per_round` are its ticks, the next one closes it")
+_TICK = Column("tick", "int", "0: the round opens; 1 to `ticks_per_round`: its ticks; one more: it closes")
 _AGENT = Column("agent", "int", "row of the agent in `agents`")
 _POST = Column("post", "int", "row of the post in `posts`")
 _POST_IF_ANY = Column("post", "int", "row of the post in `posts`, -1: none")
-_ROOT = Column("root", "int", "the post whose cascade it counts for")
+_ROOT = Column("root", "int", "row of the root of the post's cascade in `posts`")
 
 ROUND_COUNTS: Final = (
     Column("online", "int", "agents that came online"),
-    Column("posts", "int", "posts that appeared, replies and reshares not among them"),
+    Column("posts", "int", "posts that appeared, without replies and reshares"),
     Column("impressions", "int", "posts read by agents"),
-    *(Column(name, "int", name) for name in COUNTERS),
-    Column("open", "int", "choices that the guards left open, also those to stay in the state"),
+    *(Column(name, "int", f"{name} in the round") for name in COUNTERS),
+    Column("open", "int", "choices that the guards left open, including choices to stay in the state"),
     Column("fallback", "int", "open choices answered by a fallback"),
 )
 ROUND_SHARES: Final = tuple(
@@ -44,15 +44,15 @@ TRANSITIONS: Final = TableSchema(
         _ROUND,
         _TICK,
         _AGENT,
-        Column("trigger", "category", "the trigger"),
-        Column("from_state", "category", "the state before"),
-        Column("to_state", "category", "the state after"),
+        Column("trigger", "category", "the trigger of the transition"),
+        Column("from_state", "category", "the state before the transition"),
+        Column("to_state", "category", "the state after the transition"),
         _POST_IF_ANY,
-        Column("open", "bool", "whether the guards left it open; an open choice to stay has no row"),
+        Column("open", "bool", "whether it was an open choice; a choice to stay has no row"),
     ),
 )
 _SOURCE: Final = Column(
-    "source", "int", "times that the agent has read this root so far, inclusive (`feed.repeats`)", optional=True
+    "source", "int", "number of times that the agent has read this root, now included (`feed.repeats`)", optional=True
 )
 IMPRESSIONS: Final = TableSchema(
     "impressions", "a post that an agent read", (_ROUND, _TICK, _AGENT, _POST, _ROOT, _SOURCE)
@@ -64,25 +64,27 @@ ENGAGEMENTS: Final = TableSchema(
 )
 VIEWS: Final = TableSchema(
     "views",
-    "a round in which agents read a post or its copies (for posts drawn by `records.views`)",
-    (_ROUND, _ROOT, Column("impressions", "int", "impressions of the root and all its copies in that round")),
+    "a round in which agents read a post or its reshares (for posts drawn by `records.views`)",
+    (_ROUND, _ROOT, Column("impressions", "int", "impressions of the root and its reshares in that round")),
 )
 POSTS: Final = TableSchema(
     "posts",
     "a post, a reply or a reshare",
     (
         Column("post", "int", "its row, from 0"),
-        Column("round", "int", "the round in which it is first shown"),
+        Column("round", "int", "the first round in which readers can see it"),
         Column("written", "int", "the round in which it was written"),
         Column("author", "int", "row of its author in `agents`"),
-        Column("kind", "category", "the kind of post", one_of=POST_KINDS),
-        Column("parent", "int", "the post that it answers or reshares, -1: none", blank=True),  # blanks: version 0.1
-        Column("root", "int", "the post whose cascade it belongs to; its own row, except for a reshare"),
-        *(Column(name, "int", f"{name} of it and all its copies, counted at the root") for name in COUNTERS),
-        Column("impressions", "int", "impressions of it and all its copies, counted at the root"),
+        Column("kind", "category", "its kind", one_of=POST_KINDS),
+        Column(
+            "parent", "int", "row of the post that it answers or reshares, -1: none", blank=True
+        ),  # blanks: version 0.1
+        Column("root", "int", "row of the root of its cascade; for a post or a reply, its own row"),
+        *(Column(name, "int", f"{name} of it and its reshares, counted at the root") for name in COUNTERS),
+        Column("impressions", "int", "impressions of it and its reshares, counted at the root"),
         Column("velocity", "int", "engagements with it in the last `feed.velocity_window` rounds"),
-        Column("topic", "category", "the name of the nearest topic, as in interests", blank=True),
-        Column("text", "category", "the words of a reply, or the text that a reshare passes on", blank=True),
+        Column("topic", "category", "the topic nearest to it, by the names that `interests` uses", blank=True),
+        Column("text", "category", "its text, or the text that a reshare passes on", blank=True),
         Column("comment", "category", "the comment of a reshare", blank=True),
         Column("media_type", "category", "image, video, link, ...; empty: none", blank=True),
         Column("media_description", "category", "a description of its media", blank=True),
@@ -90,14 +92,14 @@ POSTS: Final = TableSchema(
 )
 CASCADES: Final = TableSchema(
     "cascades",
-    "a post or a reply, with its tree of reshares (summaries, figures and measures count those of posts)",
+    "a post or a reply with its tree of reshares (summaries, figures and measures leave out replies)",
     (
-        Column("root", "int", "the post in `posts`"),
-        Column("size", "int", "1 + reshares"),
+        Column("root", "int", "row of the post in `posts`"),
+        Column("size", "int", "number of posts: 1 + reshares"),
         Column("depth", "int", "reshares from the root to the farthest one"),
-        Column("breadth", "int", "most reshares at one depth, 1 for a lone post"),
-        Column("structural_virality", "float64", "mean distance of pairs (Goel et al. 2016), 0 without", "steps"),
-        Column("kind", "category", "the kind of its root", one_of=POST_KINDS),
+        Column("breadth", "int", "largest number of reshares at one depth; 1 without reshares"),
+        Column("structural_virality", "float64", "mean distance between posts (Goel et al. 2016); 0 if alone", "steps"),
+        Column("kind", "category", "the kind of the root", one_of=POST_KINDS),
     ),
 )
 AGENTS: Final = TableSchema(
@@ -105,61 +107,70 @@ AGENTS: Final = TableSchema(
     "an agent",
     (
         Column("agent", "int", "its row, from 0"),
-        Column("unique_id", "int", "its `unique_id` in Mesa, `AgentID` in a DataCollector's frames: row + 1"),
+        Column("unique_id", "int", "its `unique_id` in Mesa, and `AgentID` in a DataCollector's frames: row + 1"),
         Column("id", "text", "your id for it"),
-        Column("name", "text", "its name, not always unique"),
+        Column("name", "text", "its name, which may not be unique"),
         Column("interests", "text", "the names of its interests, strongest first, separated by `;`"),
-        *(Column(trait, "float32", trait, "1 to 5") for trait in BIG_FIVE),
+        *(Column(trait, "float32", f"Big Five trait: {trait}", "1 to 5") for trait in BIG_FIVE),
         *(Column(f.name, "int" if f.whole else "float64", f.meaning, f.unit) for f in AGENT_FIELDS.values()),
-        *(Column(action, "float32", f"of {action} among its engagements, as drawn", "share") for action in ACTIONS),
+        *(
+            Column(action, "float32", f"expected share of action `{action}` in its engagements", "share")
+            for action in ACTIONS
+        ),
         Column("followers", "int", "number of followers"),
         Column("followees", "int", "number of followees"),
         Column("posts", "int", "posts that it wrote, without replies and reshares"),
-        Column("scripted", "bool", "whether its class is yours and has a script"),
+        Column("scripted", "bool", "whether it is of your own class with a script"),
         Column("present", "bool", "whether it was on the platform at the end"),
         *(
-            Column(f"recorded_{table.name}", "bool", f"whether `{table.name}` has its rows")
+            Column(f"recorded_{table.name}", "bool", f"whether table `{table.name}` has its rows")
             for table in (TRANSITIONS, IMPRESSIONS, ENGAGEMENTS)
         ),
     ),
 )
 THOUGHTS: Final = TableSchema(
     "thoughts",
-    "a thought, a tool call or a text of an agent that writes",
+    "a thought, a tool call or a text of an agent",
     (
         _ROUND,
         _TICK,
         _AGENT,
         _POST_IF_ANY,
-        Column("action", "text", "the kind of text that it writes"),
+        Column("action", "text", "the kind of text that the agent writes"),
         Column("event", "text", "the kind of event"),
-        Column("text", "text", "the words"),
+        Column("text", "text", "the text of the event"),
     ),
 )
 NOTES: Final = TableSchema(
     "notes",
     "a note of an agent to itself",
-    (_ROUND, _TICK, _AGENT, Column("text", "text", "the words"), Column("importance", "int", "its rating", "1 to 10")),
+    (
+        _ROUND,
+        _TICK,
+        _AGENT,
+        Column("text", "text", "the note"),
+        Column("importance", "int", "the agent's rating", "1 to 10"),
+    ),
 )
 
 FOLLOWS: Final = TableSchema(
     "follows",
     "a decision of an agent about another, which takes effect in the next round",
     (
-        Column("round", "int", "the round of the decision, -1: before the first"),
+        Column("round", "int", "the round of the decision, -1: before round 0"),
         _AGENT,
         Column("other", "int", "row of the other agent in `agents`; for a report, the author of the post"),
         Column(
             "event",
             "category",
-            "the decision; a block ends follows both ways, and an unblock restores none",
+            "the decision; `block` ends the follows of both agents, and `unblock` does not restore them",
             one_of=FOLLOW_EVENTS,
         ),
-        Column("post", "int", "the post that led to it, row in `posts`, -1: none"),
+        Column("post", "int", "row of the post that led to it in `posts`, -1: none"),
         Column(
             "why",
             "category",
-            "the rule (docs/living-networks.md), a script or a tool; `block`: one of the two has blocked the other",
+            "the rule (docs/living-networks.md), a script, a tool, or a block of either agent by the other",
             one_of=FOLLOW_REASONS,
         ),
     ),
@@ -169,23 +180,23 @@ CHURN: Final = TableSchema(
     "churn",
     "an agent that joined or left as a round opened",
     (
-        Column("round", "int", "the first round with or without the agent"),
+        Column("round", "int", "the first round after the change"),
         _AGENT,
         Column(
             "event",
             "category",
-            "join: the agent waited, or a script added it; removed: it left for good",
+            "join: a waiting agent, or one that a script added; removed: the agent left for good",
             one_of=CHURN_EVENTS,
         ),
     ),
 )
 OPINIONS: Final = TableSchema(
     "opinions",
-    "a round, with the stances of agents after it (`opinions.of`)",
+    "a round, and the stances of agents (`opinions.of`) at its end",
     (
-        Column("round", "int", "the round, -1: before the first"),
+        Column("round", "int", "the round, -1: before round 0"),
         Column("mean", "float64", "mean stance of present agents", "the attribute's", finite=False),
-        Column("sd", "float64", "its standard deviation", "the attribute's", finite=False),
+        Column("sd", "float64", "standard deviation of their stances", "the attribute's", finite=False),
         Column(
             "bimodality",
             "float64",
@@ -193,28 +204,28 @@ OPINIONS: Final = TableSchema(
             finite=False,
         ),
         Column("moved", "int", "agents whose stance changed in the round"),
-        Column("drawn_on", "int", "impressions that drew the reader nearer"),
-        Column("pushed_away", "int", "impressions that pushed the reader away"),
+        Column("drawn_on", "int", "impressions that moved the reader closer to the post"),
+        Column("pushed_away", "int", "impressions that moved the reader away from the post"),
     ),
 )
 STANCES: Final = TableSchema(
     "stances",
-    "one of 50 equal parts of the range of `opinions.of`, after a round",
+    "one of 50 equal parts of the range of `opinions.of`, at the end of a round",
     (
-        Column("round", "int", "the round, -1: before the first"),
+        Column("round", "int", "the round, -1: before round 0"),
         Column("stance", "float64", "the middle of the part", "the attribute's"),
-        Column("agents", "int", "present agents with a stance in it"),
+        Column("agents", "int", "present agents whose stance is in the part"),
     ),
 )
 INFLUENCES: Final = TableSchema(
     "influences",
-    "a post that moved an agent whose impressions are recorded, in order",
+    "a post that moved an agent with recorded impressions, in the order of reading",
     (
         _ROUND,
         _AGENT,
         _POST,
-        Column("before", "float64", "its stance before that post (`opinions.of`)", "the attribute's"),
-        Column("after", "float64", "its stance after it", "the attribute's"),
+        Column("before", "float64", "the agent's stance before the post (`opinions.of`)", "the attribute's"),
+        Column("after", "float64", "the agent's stance after the post", "the attribute's"),
     ),
 )
 

@@ -180,10 +180,10 @@ class ChartDefinition(Restorable):
 
 
 class StatechartParams(Params):
-    """How charts run; the chart itself is Python code."""
+    """How the chart runs; the chart itself is Python code."""
 
     default_timeout_ticks: int = Field(5, ge=1, le=1_000_000, description="ticks until an agent times out in a state")
-    max_history_depth: int = Field(50, ge=0, le=10_000, description="transitions kept per agent; 0 keeps none")
-    oracle_enabled: bool = Field(True, description="false: open choices take their first option, without asking")
-    chart: str | None = Field(None, description="your own chart, as module:object; null: the default chart")
-    strict: bool = Field(False, description="true: a guard that raises ends the run; false: it counts as false")
+    max_history_depth: int = Field(50, ge=0, le=10_000, description="number of past transitions kept per agent")
+    oracle_enabled: bool = Field(True, description="false: open choices take their first option; nobody is asked")
+    chart: str | None = Field(None, description="module:object of your own chart; null: the default chart")
+    strict: bool = Field(False, description="true: an error in a guard ends the run; false: the guard counts as false")

@@ -65,7 +65,7 @@ class Expression:
 
     @cached_property
     def fields(self) -> frozenset[str]:
-        """Names of the fields it reads, as ``agent.x`` and ``post.y``."""
+        """Names of the fields that it reads, as ``agent.x`` and ``post.y``."""
         return frozenset(ast.unparse(n) for n in ast.walk(self.tree) if isinstance(n, ast.Attribute))
 
     @property

@@ -155,7 +155,7 @@ class Statechart(ChartDefinition):
         return [t for t, _ in cell.enabled(walk(cell.copy(), agent, context, Errors()).key)]
 
     def why_not(self, agent: Any, trigger: str, context: Any = None) -> str:
-        """Return why `trigger` would do nothing now; empty if it would do something."""
+        """Return why `trigger` would have no effect now; empty if it would have one."""
         state = AgentState(agent.state)
         if trigger not in self.triggers:
             return f"{trigger!r} is not a trigger of {self.name}.{did_you_mean(trigger, self.triggers)}"

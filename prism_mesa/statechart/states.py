@@ -41,7 +41,7 @@ STATE_COLORS: Final = {
     AgentState.ENGAGING_REPLY: "#06975a",
     AgentState.ENGAGING_RESHARE: "#ff6f15",
 }
-"""Colors of states in all pictures, at least 23 apart in CIE Lab, also with any color blindness."""
+"""Colors of states in all pictures, at least 23 apart in CIE Lab, for color-blind readers too."""
 
 _CODES = {state: code for code, state in enumerate(STATES)}
 

@@ -28,7 +28,7 @@ class AnyState(Enum):
 
 
 ANY: Final = AnyState.ANY
-"""Every state of the chart but the target (every state, if that is None): ``Transition("round_ends", ANY, "idle")``."""
+"""Every state except the target (every state, if the target is None): ``Transition("round_ends", ANY, "idle")``."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

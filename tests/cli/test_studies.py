@@ -94,7 +94,7 @@ def test_every_measure_is_listed_with_what_it_is_under_what_it_is_about(prism):
     listed = dict(re.split(r" {2,}", line.strip(), maxsplit=1) for line in lines if line.startswith("  "))
     assert (code, err) == (0, "")
     assert {name for name in listed if "@" not in name} == set(MEASURES)
-    assert listed["cascade_mean"] == "mean size of a cascade, 1 + reshares"
+    assert listed["cascade_mean"] == "mean size of cascades (1 + reshares)"
     assert listed["opinion_mean@NAME"].startswith("mean of `NAME`")
     assert lines[0] == "Engagement:"
     assert len({line.index(listed[line.split()[0]], 3) for line in lines if line.startswith("  ")}) == 1

@@ -50,7 +50,7 @@ def test_the_elements_and_design_concepts_stand_in_their_order(tmp_path):
 def test_the_steps_of_a_round_are_those_of_its_docstring():
     rows = [row for row in describe().rows() if row and row[0].isdigit() and len(row) == 3]
     assert [row[1] for row in rows] == "publish rank open ticks commit collect close".split()
-    assert rows[1][2].startswith("each agent that will read gets its feed")
+    assert rows[1][2].startswith("Each agent that will read gets a feed")
 
 
 @pytest.mark.parametrize("chart", [social_chart, viral_chart])
@@ -97,8 +97,8 @@ def test_what_a_study_changes_is_named_and_marked(tmp_path):
 @pytest.mark.parametrize(
     ("values", "text"),
     [
-        ({}, "the rule below, by a keyed draw of each agent"),
-        ({}, "Nothing from outside enters while rounds are run."),
+        ({}, "the rule below, with a keyed draw for each agent"),
+        ({}, "No input is read during a run."),
         (
             {"reasoner": {"kind": "ollama", "model": "llama3.2"}},
             "an LLM served by Ollama (llama3.2); ",
@@ -153,20 +153,20 @@ def test_a_chart_that_cannot_be_loaded_is_named_and_the_rest_is_there(tmp_path):
 
 def test_who_is_there_when_and_close_ties_are_told_as_they_are_configured():
     calm = describe(**nested(plain())).text
-    assert "mean probability 0.5 of coming online and 0.15 of posting in a round; lognormal between agents" in calm
-    assert not any(word in calm for word in ("sessions of", "depends on the hour", "its draw lasts"))
+    assert "mean probability 0.5 of coming online and 0.15 of posting in a round; both lognormal over agents" in calm
+    assert not any(word in calm for word in ("sessions of", "depends on the hour", "reuses its draw in"))
     agents = {"post_sigma": 1.7, "posting": "online", "popularity": 0.55, "hours": range(24), "persistence": 0.4}
     settings = {"agents": {**agents, "session": 320}, "network": {"close_ties": 4}}
     assert "up to 4 mutual" not in describe(**nested(plain(settings))).text  # utility is relevance: they do not count
     text = describe(**nested(plain(settings | {"utility": {"sensitivity": 0.03, "closeness": 4}}))).text
     for part in (
-        "mean probability 0.5 of coming online in a round and 0.15 of posting then",
-        "sigma 1.6 and of posting 1.7",
-        "correlated 0.55 with the rank by followers",
+        "mean probability 0.5 of coming online in a round, and 0.15 of posting in a round online",
+        "sigma 1.6 (posting: 1.7)",
+        "correlation 0.55 with the rank by followers",
         "depends on the hour of the day",
-        "lasts into the next round with probability 0.4",
+        "reuses its draw in the next round with probability 0.4",
         "sessions of 320 posts on average",
-        "mean 20 followed; close ties: up to 4 mutual follows of each",
+        "20 followees on average; close ties: up to 4 mutual follows of each",
     ):
         assert part in text
     assert "up to 3 mutual follows" in describe(network={"edges": "e.csv", "close_ties": 3}).text

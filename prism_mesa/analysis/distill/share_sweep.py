@@ -29,13 +29,13 @@ from prism_mesa.tables import Column, TableSchema
 SHARES: Final = (0.0, 0.25, 0.5, 1.0)
 DRIFT: Final = TableSchema(
     "drift",
-    "an outcome with one share of the LLM and one seed",
+    "an outcome of a run with one share of the LLM and one seed",
     (
-        Column("share", "float64", "open choices that go to the LLM", "share"),
+        Column("share", "float64", "share of open choices that the LLM answers", "share"),
         Column("seed", "int", "seed of the run"),
-        Column("outcome", "text", "what is compared"),
-        Column("value", "float64", "what it came to; a count, but for means and shares"),
-        Column("relative", "float64", "the value over that with the largest share and the same seed", blank=True),
+        Column("outcome", "text", "name of the outcome"),
+        Column("value", "float64", "value of the outcome: a count, a mean or a share"),
+        Column("relative", "float64", "the value, relative to that with the largest share and this seed", blank=True),
     ),
 )
 

@@ -67,7 +67,7 @@ class Interview(Deliberation):
     Args:
         run: A result, or the run's folder, which is only read.
         agent: The agent's row, id, or name.
-        at: The last round that it remembers; None for the last completed one, -1 for before the run.
+        at: The last round that the agent remembers; None for the last completed round, -1 for before the run.
         llm: The LLM that plays the agent (see `deliberation.as_llm_client`); None: the configured LLM.
         overrides: ``reasoner.*`` and ``deliberation.*`` on top of the run's configuration: values by dotted key, or
             ``key=value``.

@@ -20,26 +20,26 @@ WAVES: Final = ("before", "after")
 _QUESTION = Column("question", "text", "id of the question")
 ANSWERS: Final = TableSchema(
     "answers",
-    "an option of a closed question, or an answer to an open one, as an agent gave it; no row without an answer",
+    "an agent's answer to an open question, or its probability of one option of a closed question",
     (
         _QUESTION,
-        Column("wave", "text", "when it was asked: as it was before the run, or after it", one_of=WAVES),
+        Column("wave", "text", "state of the agent when asked: before or after the run", one_of=WAVES),
         Column("agent", "int", "row of the agent in `agents` of the run"),
-        Column("option", "text", "the option of a closed question", blank=True),
-        Column("probability", "float64", "what the option got", "probability", blank=True),
+        Column("option", "text", "the option, for a closed question", blank=True),
+        Column("probability", "float64", "the agent's probability of the option", "probability", blank=True),
         Column("text", "text", "the answer to an open question", blank=True),
     ),
 )
 MEANS: Final = TableSchema(
     "table",
-    "an option of a closed question: its mean over agents, with its interval",
+    "an option of a closed question in one wave: its mean probability over agents, with an interval",
     (
         _QUESTION,
         Column("option", "text", "the option"),
         Column("wave", "text", "change: after minus before, if answered both times", one_of=(*WAVES, "change")),
-        Column("n", "int", "agents that answered"),
-        Column("failed", "int", "agents of the sample that did not"),
-        Column("mean", "float64", "mean over agents", "probability", finite=False),
+        Column("n", "int", "number of agents that answered"),
+        Column("failed", "int", "number of agents in the sample without an answer"),
+        Column("mean", "float64", "mean probability over agents", "probability", finite=False),
         Column(
             "low",
             "float64",
@@ -47,7 +47,7 @@ MEANS: Final = TableSchema(
             "probability",
             finite=False,
         ),
-        Column("high", "float64", "its upper end", "probability", finite=False),
+        Column("high", "float64", "upper end of the interval", "probability", finite=False),
     ),
 )
 SURVEY_TABLES: Final = by_name(ANSWERS, MEANS)

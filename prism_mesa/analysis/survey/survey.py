@@ -114,7 +114,7 @@ def survey(
 
     Raises:
         BadInputError: If an argument cannot be used, or the run is not trusted; no folder is made.
-        RunError: If the survey cannot go on; its folder keeps the answers. So does KeyboardInterrupt, with the status
+        RunError: If the survey cannot continue; its folder keeps the answers. KeyboardInterrupt too, with the status
             `interrupted`. Both have the attribute `result`.
     """
     require_overrides(overrides)

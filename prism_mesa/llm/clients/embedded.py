@@ -165,8 +165,8 @@ class EmbeddedChatClient:
     """Asks the LLM in a GGUF file, in this process.
 
     SmolLM2-135M reads 80 to 140 tokens per CPU second and writes 40. Its choices in words are no better than chance
-    (see benchmarks/embedded.py); use its log-probabilities instead (`prism_mesa.reasoner.pmi`). If you give up a
-    question that llama.cpp has begun, it works on it to the end; waiting questions are dropped.
+    (see benchmarks/embedded.py); use its log-probabilities instead (`prism_mesa.reasoner.pmi`). If you cancel a
+    question that llama.cpp has begun, it still finishes it; waiting questions are dropped.
 
     Args:
         continues: Whether the LLM continues a prompt up to the end of its line instead of answering it. SmolLM2
@@ -221,7 +221,7 @@ class EmbeddedChatClient:
     async def chat(self, prompt: str, schema: Schema = None, seed_offset: int = 0, top_logprobs: int = 0) -> Completion:
         """Return the LLM's answer to `prompt` by the chat template of its file, in the form of `schema`, if any.
 
-        Log-probabilities ignore the schema. Errors are `too-long`, `empty` and `refused-request`.
+        Log-probabilities ignore the schema. Possible errors: `too-long`, `empty` and `refused-request`.
         """
         handler, request = self._request(prompt, schema, top_logprobs)
         request["seed"] = self.decoding["seed"] + seed_offset

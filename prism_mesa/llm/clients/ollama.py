@@ -49,7 +49,7 @@ class OllamaChatClient(ServerClient):
 
     @property
     def label(self) -> str:
-        """Its name in a summary."""
+        """The name for summaries."""
         return f"Ollama {self.name} at {self.host}"
 
     @property

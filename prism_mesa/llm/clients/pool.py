@@ -53,8 +53,8 @@ class HostPool:
 
     Args:
         clients: One for each server (at least one), all with the same name and decoding.
-        failures: Failures in a row after which a server counts as down; more than the concurrent questions, so a single
-            hiccup does not suffice.
+        failures: Failures in a row after which a server counts as down; more than the concurrent questions, so that
+            one hiccup is not enough.
         grace_s: Seconds after all servers went down in which questions may be asked again later.
         patience_s: Seconds that a question waits for another one that tries the servers again.
         clock: Returns seconds, for tests.
@@ -91,7 +91,7 @@ class HostPool:
 
     @property
     def label(self) -> str:
-        """Their name in a summary."""
+        """The name of the pool in a summary."""
         first = client_label(self.clients[0])
         return first if len(self._hosts) == 1 else f"{first} and {len(self._hosts) - 1} more"
 

@@ -94,7 +94,7 @@ class ServerClient:
 
     @property
     def label(self) -> str:
-        """Its name in a summary."""
+        """The name for summaries."""
         return f"{self.name} at {self.host}"
 
     @property

@@ -12,16 +12,14 @@ from prism_mesa.without_effect import OnlyWith
 
 
 class ChurnParams(Params):
-    """Agents join, leave and come back with a probability per round, as the round opens, from round 1 on."""
+    """Agents that join, leave and return at the start of a round, from round 1 on."""
 
-    waiting: Share = Field(
-        0.0, description="share of agents that are not on the platform at the start and wait to join"
-    )
+    waiting: Share = Field(0.0, description="share of agents that wait to join when the run starts")
     join: Annotated[Share, OnlyWith("agents.churn.waiting")] = Field(
         0.0, description="probability per round that a waiting agent joins"
     )
     leave: Share = Field(0.0, description="probability per round that an agent leaves")
-    back: Share = Field(0.0, description="probability per round that an agent that has left comes back")
+    back: Share = Field(0.0, description="probability per round that an agent returns after it left")
 
 
 DEFAULT_HOURS: Final = (
@@ -32,30 +30,28 @@ DEFAULT_HOURS: Final = (
 
 
 class HomophilyParams(Params):
-    """How much less agents engage with and follow agents that are unlike them.
+    """How much less agents engage with and follow agents that differ from them.
 
     Unlikeness is the difference of two numbers as a share of the range; of texts and truth values it is 0 or 1.
     """
 
-    by: str | None = Field(None, description="attribute of agents that makes two of them alike; null: no homophily")
+    by: str | None = Field(None, description="attribute that defines how similar two agents are; null: no homophily")
     engaging: Annotated[LogOdds, OnlyWith("utility.sensitivity")] = Field(
-        1.1,
-        description="log-odds of engaging that a post loses if its author is unlike the reader by 1 (assumed)",
+        1.1, description="loss in log-odds of engaging with a post if its author and the reader differ by 1 (assumed)"
     )
     following: Annotated[float, OnlyWith("network.dynamics", "live")] = Field(
         1.1,
         ge=0,
         le=20,
-        description="decrease of the logarithm of the probability of following an agent that is unlike by 1, in all "
-        "rules of network.rates (co-partisans follow back about 3 times as often: Mosleh et al. 2021, "
-        "doi:10.1073/pnas.2022761118)",
+        description="loss in log probability of following an agent that differs by 1, in all rules of network.rates "
+        "(co-partisans follow back about 3 times as often: Mosleh et al. 2021, doi:10.1073/pnas.2022761118)",
     )
 
 
 class AgentsParams(Params):
     """Who the agents are."""
 
-    n: int = Field(1000, ge=2, le=50_000_000, description="number of agents; a graph from a file has its own")
+    n: int = Field(1000, ge=2, le=50_000_000, description="number of agents; a network from a file sets its own number")
     band: Share = Field(0.008, description="width of the band of utility in which choices are open")
     threshold_mean: Share = Field(0.195, description="mean engagement threshold, in units of relevance")
     threshold_sd: float = Field(0.04, ge=0, le=0.5, description="standard deviation of the threshold between agents")
@@ -67,63 +63,58 @@ class AgentsParams(Params):
         0.9,
         ge=0,
         le=5,
-        description="spread of activity between agents (lognormal sigma); without post_sigma also of posting",
+        description="spread of activity between agents (lognormal sigma); also of posting if post_sigma is null",
     )
     post_sigma: float | None = Field(
-        4.0,
-        ge=0,
-        le=5,
-        description="spread of posting between agents (lognormal sigma); null: one draw for activity and posting",
+        4.0, ge=0, le=5, description="spread of posting between agents (lognormal sigma); null: as drawn for activity"
     )
     popularity: Share = Field(
-        0.9,
-        description="correlation of log activity, and of log posting, with the normal score of the rank by followers",
+        0.9, description="correlation of log activity and log posting with the normal score of the rank by followers"
     )
     posting: Literal["always", "online"] = Field(
         "online",
-        description="when agents post: in any round, or only when online; then post_rate is per round online, with a "
+        description="when agents post: in any round, or only when online; post_rate then is per round online, with a "
         "mean weighted by activity",
     )
     persistence: float = Field(
         0.1,
         ge=0,
         lt=1,
-        description="bursts: probability that an agent keeps its draw of coming online for the next round; means do "
-        "not change (0: rounds are independent)",
+        description="probability that an agent reuses its draw of coming online in the next round (bursts, with the "
+        "same mean activity)",
     )
     hours: tuple[float, ...] | None = Field(
         DEFAULT_HOURS,
-        description="weights of the 24 hours of the day in UTC, of any sum: the probability of coming online is "
-        "activity times the weight of the round over the mean weight, at most 1; null: all hours are alike",
+        description="weights of the 24 hours in UTC, with any sum; a round's weight over the mean weight multiplies "
+        "activity, up to a probability of 1; null: equal hours",
     )
     time_zone: Annotated[str | None, OnlyWith("agents.hours agents.rhythm")] = Field(
-        None,
-        description="attribute of agents with their offset from UTC in hours (-5, 5.5, ...); null: all live in UTC",
+        None, description="attribute of agents that holds their offset from UTC in hours (-5, 5.5, ...); null: UTC"
     )
     rhythm: float = Field(
         0.0,
         ge=0,
         le=5,
-        description="habits: how much an agent's weights of the 24 hours differ from agents.hours (lognormal sigma of "
-        "a factor for each hour), the same every day",
+        description="habits: spread of an agent's hourly weights around agents.hours (lognormal sigma of a factor per "
+        "hour, the same every day)",
     )
     session: float | None = Field(
         150.0,
         gt=0,
         le=MOST_POSTS,
-        description="mean number of posts that an agent views in a round before it leaves; null: the whole feed",
+        description="mean number of posts that an agent reads in a round before it leaves; null: the whole feed",
     )
     session_sigma: Annotated[float, OnlyWith("agents.session")] = Field(
-        0.8, ge=0, le=5, description="spread of the length of sessions (lognormal sigma)"
+        0.8, ge=0, le=5, description="spread of session lengths (lognormal sigma)"
     )
     like: Share = Field(0.73, description="mean share of likes among an agent's engagements")
-    reply: Share = Field(0.05, description="mean share of replies")
-    reshare: Share = Field(0.22, description="mean share of reshares; the three are scaled to sum to 1")
+    reply: Share = Field(0.05, description="mean share of replies among an agent's engagements")
+    reshare: Share = Field(0.22, description="mean share of reshares; like, reply and reshare are scaled to sum to 1")
     propensity_sigma: float = Field(
-        1.6, ge=0, le=3, description="spread of the shares between agents (lognormal sigma)"
+        1.6, ge=0, le=3, description="spread of these shares between agents (lognormal sigma)"
     )
-    seed: int | None = Field(None, ge=0, lt=2**63, description="seed that draws the agents; null: the run's seed")
-    profiles: UserPath | None = Field(None, description="file with profiles of agents (CSV, .tsv, .gz, Parquet)")
+    seed: int | None = Field(None, ge=0, lt=2**63, description="seed for drawing the agents; null: the run's seed")
+    profiles: UserPath | None = Field(None, description="file of agent profiles (CSV, .tsv, .gz, Parquet)")
     homophily: Annotated[HomophilyParams, OnlyWith("agents.homophily.by")] = Field(default_factory=HomophilyParams)
     churn: ChurnParams = Field(default_factory=ChurnParams)
 

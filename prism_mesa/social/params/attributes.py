@@ -180,34 +180,34 @@ RULES: Final = ("bounded_confidence", "assimilation_repulsion")
 
 
 class OpinionsParams(Params):
-    """How a stance, an attribute of agents, changes with what they read. Distances are shares of its range."""
+    """How the posts that agents read change their stance, an attribute. Distances are shares of its range."""
 
     of: str | None = Field(
-        None, description="attribute of agents, with a range, that moves by what they read; null: none moves"
+        None, description="attribute of agents that holds their stance and has a range; null: no opinions"
     )
     rule: Annotated[str, AfterValidator(lambda rule: known_or_object(rule, RULES))] = Field(
         "bounded_confidence",
         description="bounded_confidence (Deffuant et al. 2000, doi:10.1142/S0219525900000078), assimilation_repulsion "
-        "(Flache et al. 2017, doi:10.18564/jasss.3521), or module:function, your own rule",
+        "(Flache et al. 2017, doi:10.18564/jasss.3521), or module:function for your own rule",
     )
     by: str | None = Field(
-        None, description="attribute of posts that is the stance of a post; null: the current stance of its author"
+        None, description="attribute of posts that holds a post's stance; null: the author's current stance"
     )
     when: Literal["read", "engaged"] = Field(
-        "read", description="posts that move an agent: all that it reads, or only those that it engages with"
+        "read", description="posts that move an agent: all posts it reads, or only posts it engages with"
     )
     rate: Annotated[Share, OnlyWith("opinions.rule", *RULES)] = Field(
-        0.01, description="share of the distance by which one post moves its reader (assumed)"
+        0.01, description="share of the distance that a reader moves per post (assumed)"
     )
     confidence: Annotated[Share, OnlyWith("opinions.rule", "bounded_confidence")] = Field(
-        0.2, description="bounded_confidence: a post that is farther away does not move its reader"
+        0.2, description="bounded_confidence: maximum distance at which a post moves its reader"
     )
     repulsion: Annotated[float, OnlyWith("opinions.rule", "assimilation_repulsion")] = Field(
         0.5,
         gt=0,
         le=1,
-        description="assimilation_repulsion: distance from which a post pushes its reader away (half of the range in "
-        "Flache et al. 2017); 1: never",
+        description="assimilation_repulsion: distance beyond which a post pushes its reader away (0.5 in Flache et al. "
+        "2017); 1: never",
     )
 
     @property

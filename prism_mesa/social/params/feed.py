@@ -16,14 +16,14 @@ Weight = Annotated[float, Field(ge=-1e6, le=1e6)]
 
 
 class XAlgoParams(Params):
-    """The ranking published for Twitter's home timeline in 2023, on what this platform can observe.
+    """The ranking published for Twitter's home timeline in 2023, with the signals that this platform has.
 
     Weights: github.com/twitter/the-algorithm-ml, projects/home/recap/README.md (2023); `reply` was 27 in a
     later and 13.5 in the first copy. Factors: github.com/twitter/the-algorithm, home-mixer (2023). Rates
     per impression: 9.7 million impressions of one account's posts, 2016-2021 (rOpenSci), as prior means.
     """
 
-    out_of_network: int = Field(10, ge=0, le=1000, description="candidates drawn from the whole platform per agent")
+    out_of_network: int = Field(10, ge=0, le=1000, description="candidates per agent drawn from the whole platform")
     weight_like: Weight = Field(0.5, description="weight of a predicted like")
     weight_reshare: Weight = Field(1.0, description="weight of a predicted reshare")
     weight_reply: Weight = Field(27.0, description="weight of a predicted reply")
@@ -32,19 +32,21 @@ class XAlgoParams(Params):
     weight_reply_engaged: Weight = Field(75.0, description="weight of a predicted reply that the author engages with")
     weight_negative: Weight = Field(-74.0, description="weight of predicted negative feedback")
     weight_report: Weight = Field(-369.0, description="weight of a predicted report")
-    rate_like: Share = Field(0.00234, description="likes per impression, before anything is observed")
-    rate_reshare: Share = Field(0.00117, description="reshares per impression")
-    rate_reply: Share = Field(0.0001, description="replies per impression")
-    rate_good_click: Share = Field(0.00466, description="clicks per impression")
-    rate_profile_click: Share = Field(0.00114, description="profile clicks per impression")
-    rate_negative: Share = Field(0.0001, description="negative feedback per impression (assumed)")
-    rate_report: Share = Field(0.00001, description="reports per impression (assumed)")
-    reply_engaged: Share = Field(0.1, description="share of replies the author engages with (assumed)")
-    prior_impressions: float = Field(20.0, gt=0, le=1e9, description="impressions that a prior rate is worth (assumed)")
-    out_of_network_factor: Share = Field(0.75, description="score factor of a post from outside the network")
-    reply_factor: Share = Field(0.75, description="score factor of a reply")
-    author_decay: Share = Field(0.5, description="score factor for each further post of one author")
-    author_floor: Share = Field(0.25, description="lowest such factor")
+    rate_like: Share = Field(0.00234, description="prior likes per impression")
+    rate_reshare: Share = Field(0.00117, description="prior reshares per impression")
+    rate_reply: Share = Field(0.0001, description="prior replies per impression")
+    rate_good_click: Share = Field(0.00466, description="prior good clicks per impression")
+    rate_profile_click: Share = Field(0.00114, description="prior profile clicks per impression")
+    rate_negative: Share = Field(0.0001, description="prior negative feedback per impression (assumed)")
+    rate_report: Share = Field(0.00001, description="prior reports per impression (assumed)")
+    reply_engaged: Share = Field(0.1, description="share of replies that the author engages with (assumed)")
+    prior_impressions: float = Field(
+        20.0, gt=0, le=1e9, description="number of impressions that a prior counts as (assumed)"
+    )
+    out_of_network_factor: Share = Field(0.75, description="factor on the score of posts from outside the network")
+    reply_factor: Share = Field(0.75, description="factor on the score of a reply")
+    author_decay: Share = Field(0.5, description="factor on the score of each further post by an author")
+    author_floor: Share = Field(0.25, description="lower limit of the factor for further posts by the same author")
 
 
 X_2026: Final = XAlgoParams(
@@ -112,29 +114,32 @@ _WITH_GROUPS: Final = tuple(name for name, mode in FEED_MODES.items() if mode.at
 
 
 class CandidateParams(Params):
-    """The candidates of a feed: the most posts of each kind for an agent in a round."""
+    """Maximum number of candidate posts per agent and round, by source."""
 
     followed: int | None = Field(None, ge=0, le=1_000_000, description="newest posts of followed agents; null: all")
     out_of_network: int = Field(0, ge=0, le=1000, description="posts drawn from the whole platform")
     two_hops: int = Field(0, ge=0, le=1000, description="posts drawn from agents two hops away")
     trending: int = Field(
-        0, ge=0, le=1000, description="posts with the highest velocity on the platform, the same for all"
+        0, ge=0, le=1000, description="posts with the highest velocity on the platform, the same for all agents"
     )
     search: int = Field(
         0,
         ge=0,
         le=1000,
-        description="results of a search for a topic: each round one of the three nearest to the agent's interests",
+        description="search results, each round for one of the three topics nearest to the agent's interests",
     )
 
 
 class SlotParams(Params):
-    """Positions of a feed for trending posts first, then for search results, in any ranking."""
+    """Positions in the feed that are reserved for trending posts and search results, whatever the ranking."""
 
-    trending: int = Field(0, ge=0, le=100, description="positions for trending posts")
-    search: int = Field(0, ge=0, le=100, description="positions for search results")
+    trending: int = Field(0, ge=0, le=100, description="number of slots for trending posts, which come first")
+    search: int = Field(0, ge=0, le=100, description="number of slots for search results")
     every: Annotated[int, OnlyWith("feed.slots.trending feed.slots.search")] = Field(
-        5, ge=1, le=1000, description="distance of slots in posts; slots behind the last post are filled, too"
+        5,
+        ge=1,
+        le=1000,
+        description="every n-th position of a feed is a slot; slots after its last post are filled",
     )
 
 
@@ -143,25 +148,27 @@ class FeedParams(Params):
 
     mode: Annotated[str, AfterValidator(lambda mode: known_or_object(mode, FEED_MODES))] = Field(
         "chronological",
-        description="order of the feed: random, chronological, preference, x_2023 (also called x_algo), x_2026_08, "
-        "bridging, diverse, or module:object, your own function or expression over F",
+        description="order of the feed: random, chronological, preference, x_2023 (or x_algo), x_2026_08, bridging, "
+        "diverse, or module:object for your own function or expression over F",
     )
     attribute: Annotated[str | None, OnlyWith("feed.mode", *_WITH_GROUPS)] = Field(
-        None, min_length=1, description="attribute of agents that makes the groups of modes bridging and diverse"
+        None, min_length=1, description="attribute of agents that defines the groups for modes bridging and diverse"
     )
-    size: int = Field(300, ge=1, le=MOST_POSTS, description="most posts in a feed")
+    size: int = Field(300, ge=1, le=MOST_POSTS, description="maximum number of posts in a feed")
     glances: int = Field(
         10,
         ge=1,
         le=1000,
-        description="posts that a scrolling agent can pass in a tick, each an impression, until one is not below its "
-        "band; 1: it stops at every post",
+        description="maximum posts below its band that an agent scrolls past in a tick, each an impression; 1: it "
+        "stops at every post",
     )
     window: int = Field(30, ge=1, le=1000, description="number of rounds in which a post can be shown")
     repeats: bool = Field(
-        False, description="show a root again with each reshare of it, until the reader engages; each gets a new mood"
+        False, description="show a root again with each reshare until the reader engages, with a new mood each time"
     )
-    velocity_window: int = Field(3, ge=1, le=1000, description="rounds over which engagements count as velocity")
+    velocity_window: int = Field(
+        3, ge=1, le=1000, description="number of recent rounds whose engagements count as velocity"
+    )
     candidates: CandidateParams = Field(default_factory=CandidateParams, description="candidates of feeds")
     slots: SlotParams = Field(default_factory=SlotParams, description="positions reserved in any ranking")
     x_algo: Annotated[XAlgoParams, OnlyWith("feed.mode", "x_2023", "x_algo")] = Field(
@@ -209,32 +216,27 @@ class UtilityParams(Params):
 
     weight: float = Field(0.09, ge=0, le=100, description="weight of relevance")
     sensitivity: float = Field(
-        0.03, ge=0, le=10, description="relevance per unit of log-odds; 0: utility equals relevance"
+        0.03, ge=0, le=10, description="utility per unit of log-odds; 0: utility equals relevance"
     )
     appeal_sigma: float = Field(
-        3.0, ge=0, le=10, description="appeal: sigma of a root's log-odds, whose odds are lognormal with mean 1"
+        3.0, ge=0, le=10, description="lognormal sigma of the appeal of roots (as odds, with mean 1)"
     )
     gamma: Annotated[Share, OnlyWith("utility.appeal_sigma")] = Field(
         0.6,
-        description="g, the share of the appeal that is left after a reshare, and for readers who do not follow the "
-        "author; 1 for followers of the author",
+        description="g, the share of the appeal that counts for reshares and for readers who do not follow the author; "
+        "otherwise all of it counts",
     )
-    reshared: LogOdds = Field(
-        -1.0, description="log-odds that a reshare gains, whatever the reason to engage; below 0 it loses"
-    )
+    reshared: LogOdds = Field(-1.0, description="change in log-odds of engaging if the post is a reshare")
     theta: float = Field(0.1, ge=0, le=10, description="loss in log-odds per unit of log(1 + age in hours)")
     closeness: Annotated[float | None, OnlyWith("network.close_ties")] = Field(
         4.0,
         ge=-20,
         le=20,
-        description="log-odds of engaging with a post because a close tie (network.close_ties) wrote it; null: none",
+        description="log-odds of engaging with a post because a close tie wrote it; null: close ties have no effect",
     )
     mood: float = Field(
-        1.0,
-        ge=0,
-        le=10,
-        description="mood: scale of each agent's fixed random preference for each root (logistic), in log-odds",
+        1.0, ge=0, le=10, description="scale of an agent's fixed random preference for a root (logistic), in log-odds"
     )
     per_source: Annotated[LogOdds, OnlyWith("feed.repeats")] = Field(
-        0.0, description="log-odds gained for each earlier time that the reader read the root (feed.repeats)"
+        0.0, description="change in log-odds for each earlier time that the reader read the root (feed.repeats)"
     )

@@ -14,44 +14,37 @@ _BLOCKS: Final = OnlyWith("network.kind", "stochastic_block")
 
 
 class NetworkRatesParams(Params):
-    """Probabilities of following, unfollowing, muting, blocking and reporting, with network.dynamics=live."""
+    """Probabilities of following, unfollowing, muting, blocking and reporting (network.dynamics=live)."""
 
     follow: Share = Field(
-        0.002,
-        description="of following the author of a post, per post read by an author whom the reader does not follow "
-        "(assumed)",
+        0.002, description="probability of following an author, per post read from an author not yet followed (assumed)"
     )
     engaged: float = Field(
-        20.0,
-        ge=0,
-        le=1_000_000,
-        description="factor of follow for a post that the reader engaged with in that round (assumed)",
+        20.0, ge=0, le=1_000_000, description="factor on follow for posts that the reader engaged with (assumed)"
     )
-    follow_back: Share = Field(0.1, description="of following a new follower back, once, in the next round (assumed)")
+    follow_back: Share = Field(
+        0.1, description="probability of following back, in the round after a new follow (assumed)"
+    )
     triad: Share = Field(
-        0.001,
-        description="of following a drawn followee of a drawn followee, per round in which the agent reads (assumed)",
+        0.001, description="probability of following a random followee of a random followee, per round read (assumed)"
     )
     unfollow: Share = Field(
         4e-5,
-        description="of unfollowing, per post of a followee that is read, is below the reader's band and gets no "
-        "engagement (in the default world 29 % of agents unfollow within 51 days; 43 % of active users did in "
-        "Kwak et al. 2011, doi:10.1145/1978942.1979104)",
+        description="probability of unfollowing, per followee's post below the band read without engaging (29 % of "
+        "agents unfollow within 51 days in the default world, 43 % of active users in Kwak et al. 2011, "
+        "doi:10.1145/1978942.1979104)",
     )
     reciprocal: Share = Field(
-        0.5,
-        description="factor of unfollow for mutual follows (Kwak et al. 2011; the size is assumed)",
+        0.5, description="factor on unfollow for mutual follows, which last longer (Kwak et al. 2011; value assumed)"
     )
     mute: Share = Field(
-        5e-6,
-        description="of muting the author, per such post by any author (assumed)",
+        5e-6, description="probability of muting the author, per post below the band read without engaging (assumed)"
     )
     block: Share = Field(
-        2e-6,
-        description="of blocking the author, per such post by any author (assumed)",
+        2e-6, description="probability of blocking the author, per post below the band read without engaging (assumed)"
     )
     report: Share = Field(
-        1e-5, description="of reporting, per such post by any author (assumed): reports are only counted"
+        1e-5, description="probability of reporting a post below the band read without engaging (assumed); only counted"
     )
 
 
@@ -62,48 +55,41 @@ class NetworkParams(Params):
         Field("configuration", description="how the network is made; edges: read from network.edges")
     )
     edges: UserPath | None = Field(
-        None, description="edges, columns src,dst: dst follows src (CSV, .tsv, .gz, Parquet)"
+        None, description="file of follows with columns src,dst: dst follows src (CSV, .tsv, .gz, Parquet)"
     )
     direction: Annotated[Direction | None, OnlyWith("network.edges")] = Field(
         None,
-        description="direction of rows of network.edges: dst_follows_src: posts of src reach dst; src_follows_dst: "
-        "the reverse; both: undirected; null: dst_follows_src, or by the names of columns; Source,Target and from,to "
-        "need this key",
+        description="who follows whom in network.edges (both: undirected); null: by the column names, else "
+        "dst_follows_src; required for Source,Target and from,to",
     )
-    seed: int | None = Field(None, ge=0, lt=2**63, description="seed that draws the network; null: the run's seed")
+    seed: int | None = Field(None, ge=0, lt=2**63, description="seed for drawing the network; null: the run's seed")
     mean_degree: Annotated[float, OnlyWith("network.kind", *_DRAWN)] = Field(
         100, gt=0, le=1_000_000, description="mean number of followees"
     )
     follower_sigma: Annotated[float, _CONFIGURATION] = Field(
-        0.72, ge=0, le=4, description="configuration: sigma of the lognormal of followers (2.13 in VoterFraud2020)"
+        0.72, ge=0, le=4, description="configuration: lognormal sigma of numbers of followers (2.13 in VoterFraud2020)"
     )
     followee_sigma: Annotated[float, _CONFIGURATION] = Field(
-        0.8,
-        ge=0,
-        le=4,
-        description="configuration: sigma of the lognormal of followees, at least one per agent; 0: Poisson",
+        0.8, ge=0, le=4, description="configuration: lognormal sigma of numbers of followees, at least 1; 0: Poisson"
     )
     correlation: Annotated[Share, _CONFIGURATION, OnlyWith("network.followee_sigma")] = Field(
         0.75,
-        description="configuration: correlation of log expected followers and log followees (.70 and .74 realised in "
-        "two Twitter graphs)",
+        description="configuration: correlation of log expected followers and log followees (.70 and .74 in two "
+        "Twitter graphs)",
     )
     mutual: Annotated[Share, _CONFIGURATION] = Field(
         0.5,
-        description="configuration: mutual follows as a share of the possible ones; reciprocity is .46 in the default "
-        "world, and .29 at .86 in the calibrated one",
+        description="configuration: mutual follows as a share of the possible number (resulting reciprocity: .46; .29 "
+        "with .86 in the calibrated world)",
     )
     close_ties: Annotated[int, OnlyWith("utility.sensitivity")] = Field(
-        5,
-        ge=0,
-        le=100,
-        description="most close ties of an agent (utility.closeness): mutual follows of agents with few followers",
+        5, ge=0, le=100, description="maximum close ties per agent: mutual follows, those with fewest followers first"
     )
     reciprocity: Annotated[Share, OnlyWith("network.kind", "barabasi_albert")] = Field(
         0.33, description="barabasi_albert: share of follows returned (.32 to .35 in two Twitter graphs)"
     )
     rewire: Annotated[Share, OnlyWith("network.kind", "watts_strogatz")] = Field(
-        0.1, description="watts_strogatz: probability of rewiring an edge"
+        0.1, description="watts_strogatz: probability that an edge is rewired"
     )
     blocks: Annotated[int, _BLOCKS] = Field(
         4, ge=1, le=1_000_000, description="stochastic_block: number of equal blocks"
@@ -114,8 +100,8 @@ class NetworkParams(Params):
 
     dynamics: Literal["fixed", "live"] = Field(
         "fixed",
-        description="fixed: only scripts and tools change follows; live: agents also decide about others by what they "
-        "read (network.rates)",
+        description="fixed: only scripts and tools change follows; live: agents also follow, unfollow, mute and block "
+        "because of posts they read (network.rates)",
     )
     rates: Annotated[NetworkRatesParams, OnlyWith("network.dynamics", "live")] = Field(
         default_factory=NetworkRatesParams

@@ -27,7 +27,7 @@ from prism_mesa.without_effect import OnlyWith
 
 
 class SocialParams(Params):
-    """Everything a `SocialModel` is made from."""
+    """All parameters of a `SocialModel`."""
 
     seed: Seed = Field(42, ge=0, lt=2**63, description="seed of all keyed draws; null: draw one and keep it")
     rounds: int = Field(56, ge=1, le=10_000_000, description="number of rounds")
@@ -36,15 +36,15 @@ class SocialParams(Params):
     )
     scheduler: Literal["columns", "mesa"] = Field(
         "columns",
-        description="mesa: Mesa calls step() of every agent; same result, slower (only a limit of the reasoner is "
-        "spent in another order of agents)",
+        description="mesa: Mesa calls step() of each agent; slower, same result, but limits of the reasoner reach "
+        "agents in another order",
     )
-    threads: int = Field(1, ge=1, le=1024, description="threads of a round; same result")
+    threads: int = Field(1, ge=1, le=1024, description="threads that compute a round; they do not change the result")
     content: Literal["none", "template", "llm"] = Field(
         "none",
-        description="words of replies and reshares: none; template: sentences about the topic, friendly from agreeable "
-        "agents, doubting from others; llm: texts by the reasoner's LLM, which also writes agents' own posts "
-        "(templates where kind auto finds no LLM)",
+        description="text of replies and reshares; template: a sentence about the topic, friendly from agreeable "
+        "agents, doubting from others; llm: the reasoner's LLM writes them and agents' own posts (templates if kind "
+        "auto finds no LLM)",
     )
     agents: AgentsParams = Field(default_factory=AgentsParams)
     network: NetworkParams = Field(default_factory=NetworkParams)
@@ -62,14 +62,14 @@ class SocialParams(Params):
     attributes: dict[str, AttributeParams] = Field(
         default_factory=dict,
         max_length=100,
-        description="your own attributes of agents and posts: name: {of: agent or post, values: [...] or range: [low, "
-        "high], ...}",
+        description="your own attributes of agents and posts, as name: {of: agent or post, values: [...] or range: "
+        "[low, high], ...}",
     )
     opinions: Annotated[OpinionsParams, OnlyWith("opinions.of")] = Field(default_factory=OpinionsParams)
     interventions: tuple[InterventionParams, ...] = Field(
         (),
         max_length=1000,
-        description="settings that change during the run, in order: {at: ROUND, until: ROUND, set: {key: value}}",
+        description="settings that change during the run, in this order: {at: ROUND, until: ROUND, set: {key: value}}",
     )
 
     @property
@@ -97,7 +97,7 @@ class SocialParams(Params):
         return self.changed_by(settings) if settings else self
 
     def changed_by(self, settings: Mapping[str, Any]) -> Self:
-        """Return the parameters with other values of some keys, and the same interventions."""
+        """Return a copy with other values of some keys and the same interventions."""
         values = merged(self.model_dump(exclude={"interventions": True}), nested(settings))
         if "reasoner.model" in settings and isinstance(hosts := values["reasoner"]["host"], dict):
             model = values["reasoner"]["model"]  # drop the hosts of LLMs that are not asked any more

@@ -19,48 +19,49 @@ class SeededParams(Params):
     Texts are drawn from the corpus, independently of the authors. The summary names the authors.
     """
 
-    count: int = Field(0, ge=0, le=10_000, description="posts that you place")
-    round: int = Field(0, ge=0, le=10_000_000, description="round of the first post; the others follow, one a round")
+    count: int = Field(0, ge=0, le=10_000, description="number of seeded posts")
+    round: int = Field(0, ge=0, le=10_000_000, description="round of the first seeded post; then one per round")
     size: Literal["any", "small", "large"] = Field(
-        "any", description="followers of the author; small: the lowest 10 % of agents, large: the highest 10 %"
+        "any", description="followers of the author; small: the lowest 10 % of agents; large: the highest 10 %"
     )
     position: Literal["any", "bridge", "periphery"] = Field(
         "any",
-        description="share of the author's followers from other communities; bridge: the highest 20 % of the authors "
-        "of that size, periphery: the lowest 20 %; communities are the blocks of stochastic_block, in other networks "
-        "agents with the same main interest",
+        description="share of the author's followers in other communities, among authors of that size; bridge: highest "
+        "20 %; periphery: lowest 20 %. Communities are the blocks of stochastic_block, otherwise main interests",
     )
 
 
 class PostsParams(Params):
     """The texts that agents post."""
 
-    file: UserPath | None = Field(None, description="posts with a column text (CSV, .tsv, .gz, Parquet); null: PRISM's")
+    file: UserPath | None = Field(
+        None, description="posts with a column text (CSV, .tsv, .gz, Parquet); null: PRISM's texts"
+    )
     dates: Annotated[Literal["day_first", "month_first"] | None, OnlyWith("posts.file")] = Field(
-        None, description="order of dates such as 01/02/2017 in the file; null: the order that fits all of them"
+        None, description="order of day and month in dates such as 01/02/2017; null: the order that fits all dates"
     )
     circulating: int = Field(
         16,
         ge=1,
         le=1_000_000,
-        description="number of texts from which agents post; each round a new text replaces the oldest",
+        description="number of texts that agents can post; each round a new one replaces the oldest",
     )
     authors: Annotated[Literal["id", "rank"], OnlyWith("posts.file")] = Field(
-        "id", description="how authors of the file become agents: by id, or by rank of posts and of followers"
+        "id", description="how authors in the file become agents: by id, or by rank (most posts: most followers)"
     )
-    n_topics: int = Field(16, ge=2, le=512, description="dimensions of topics and interests")
+    n_topics: int = Field(16, ge=2, le=512, description="number of dimensions of topic and interest vectors")
     embedder: Literal["hashing", "wordllama"] = Field(
-        "hashing", description="how topics are computed from texts; wordllama needs the extra 'embeddings'"
+        "hashing", description="method that computes topics from texts; wordllama needs the extra 'embeddings'"
     )
     label_weight: Share = Field(
-        0.7, description="weight of a post's topic label against its words, where the file has topics"
+        0.7, description="weight of a post's topic label relative to its words, if the file has topic labels"
     )
     media_share: float | None = Field(
         None,
         ge=0,
         le=1,
-        description="share of the texts that have media; null: as in the file. Media count only inside the band: for "
-        "the rule (reasoner.rule.media), a distilled model, and in prompts; feeds ignore them",
+        description="share of texts that have media; null: as in the file. Media affect only open choices (rule, "
+        "distilled model, prompts), not feeds",
     )
     seeded: Annotated[SeededParams, OnlyWith("posts.seeded.count")] = Field(default_factory=SeededParams)
 
@@ -70,11 +71,11 @@ class FilesParams(Params):
 
     encoding: str = Field("utf-8", description="encoding of CSV files: utf-8, latin-1, cp1252, utf-16, ...")
     max_bytes: int = Field(
-        8_000_000_000, ge=1, lt=2**63, description="most bytes that a file may unpack to; PRISM refuses a larger one"
+        8_000_000_000, ge=1, lt=2**63, description="maximum bytes of an unpacked file; PRISM refuses larger files"
     )
     columns: dict[str, str | None] = Field(
         default_factory=dict,
-        description="names of columns in your files: {src: Source, author: user_id}; null: do not read the column",
+        description="names of columns in your files: {src: Source, author: user_id}; null: do not read",
     )
 
     @field_validator("columns")
@@ -122,19 +123,16 @@ class ClockParams(Params):
 
 
 class RecordsParams(Params):
-    """Shares of agents or posts that are recorded, with the same draw for all rounds and tables."""
+    """Shares of agents or posts that are recorded; all rounds and tables use the same sample."""
 
     transitions: float | None = Field(
-        None,
-        ge=0,
-        le=1,
-        description="share of agents whose transitions are recorded; null: all agents, or 10,000 of over 100,000",
+        None, ge=0, le=1, description="share of agents with recorded transitions; null: all, or 10,000 if over 100,000"
     )
     impressions: float | None = Field(
-        None, ge=0, le=1, description="share of agents whose impressions are recorded; null: as for transitions"
+        None, ge=0, le=1, description="share of agents with recorded impressions; null: same as transitions"
     )
     engagements: float | None = Field(
-        None, ge=0, le=1, description="share of agents whose engagements are recorded; null: all"
+        None, ge=0, le=1, description="share of agents with recorded engagements; null: all"
     )
     views: Share = Field(
         0, description="share of posts whose impressions are counted by round (table `views`); 0: no table"

@@ -1,16 +1,15 @@
 """Run one round of a platform.
 
-1. publish: interventions begin or end; agents come and go (`agents.churn`); agents post at their own rate; scheduled
-posts appear, and so do the replies and reshares of the last round. 2. rank: each agent that will read gets its feed, of
-posts that it has not seen. 3. open: idle agents that come online (by their activity and the hour of the day) get
-`feed_ready`. 4. ticks: in each, every agent that is not idle fires at most one trigger; the reasoner answers open
-choices. 5. commit: replies and reshares get their words (`content`); engagements reach the posts' counters and
-cascades; from the next round on, follows have begun and ended, mutes and blocks hold, and opinions have moved
-(`opinions`). 6. collect: the round's rows go to the recorder and to the caller. 7. close: `round_ends` brings every
-active agent to IDLE.
+1. publish: Interventions begin or end. Agents join and leave (`agents.churn`). Posts of agents, seeded posts, and the
+replies and reshares of the last round appear. 2. rank: Each agent that will read gets a feed of posts that it has not
+seen. 3. open: Idle agents that come online (by their activity and the hour of the day) receive `feed_ready`. 4. ticks:
+In each tick, every agent that is not idle fires at most one trigger. The reasoner answers open choices. 5. commit:
+Replies and reshares get their texts (`content`). Engagements are added to the posts' counters and cascades. Changes of
+follows, mutes, blocks and opinions take effect in the next round. 6. collect: The round's rows go to the recorder and
+to the caller. 7. close: `round_ends` brings every active agent to IDLE.
 
-Agents see the platform as it was when the round opened, and do not meet within it. So the result depends neither on
-their order nor on which answer arrives first.
+All agents see the platform as it was at the start of the round and do not interact within it, so the result depends
+neither on their order nor on the order in which answers arrive.
 """
 
 from collections.abc import Callable

@@ -28,10 +28,12 @@ class AgentField(NamedTuple):
 AGENT_FIELDS: Final = {
     field.name: field
     for field in (
-        AgentField("engagement_threshold", "the middle of the band in which the agent asks", "relevance"),
-        AgentField("timeout_threshold", "how long the agent stays in a state", "ticks", 1, 2**31 - 1, whole=True),
-        AgentField("activity", "of coming online in a round", "probability"),
-        AgentField("post_rate", "of posting in a round", "probability"),
+        AgentField("engagement_threshold", "the middle of the band, where choices are open", "relevance"),
+        AgentField(
+            "timeout_threshold", "how long the agent stays in a state before timeout", "ticks", 1, 2**31 - 1, whole=True
+        ),
+        AgentField("activity", "how likely the agent is to come online in a round", "probability"),
+        AgentField("post_rate", "how likely the agent is to post in a round", "probability"),
     )
 }
 """The fields by name, in order of rows; kernels know the first two places (`kernels.walking.arrays`)."""

@@ -109,7 +109,7 @@ def gini_of_counts(numbers: npt.NDArray[np.int64]) -> float:
 
 
 def cascades(parent: Ids, root: Ids, kind: Ids) -> pd.DataFrame:
-    """Return the cascade of each post that is no reshare, one row each.
+    """Return one row for the cascade of each post that is not a reshare.
 
     Args:
         parent: Id of the post that each post reshares or answers; parents have smaller ids.
@@ -118,7 +118,7 @@ def cascades(parent: Ids, root: Ids, kind: Ids) -> pd.DataFrame:
 
     Returns:
         Columns `root`; `size` (1 + reshares); `depth` (reshares from the root to the farthest one);
-        `breadth` (most reshares at one depth, 1 for a lone post); `structural_virality` (mean distance
+        `breadth` (largest number of reshares at one depth; 1 without reshares); `structural_virality` (mean distance
         between all pairs in the tree, 0 for a lone post; Goel, Anderson, Hofman, Watts 2016,
         doi:10.1287/mnsc.2015.2158).
     """

@@ -35,14 +35,14 @@ from prism_mesa.studies.measures.measure import (
 _CLAUSET: Final = "Clauset, Shalizi and Newman 2009, doi:10.1137/070710111"
 _GOEL: Final = "Goel, Anderson, Hofman and Watts 2016, doi:10.1287/mnsc.2015.2158"
 _JUUL: Final = "at equal sizes: Juul and Ugander 2021, doi:10.1073/pnas.2100786118"
-_MEASURED: Final = "measured posts (runs of 60 hours or more leave out the first 24 and the last 18)"
+_MEASURED: Final = "measured posts (not of the first 24 and last 18 hours, in runs of 60 hours or more)"
 ENOUGH_OF_100: Final = 200  # fewest cascades of at least 100 posts for an exponent of their sizes
 SEEN_ENOUGH: Final = 600  # fewest impressions of a post for rates per impression
 _SAMPLES: Final = 100
 _MIDDLE: Final = (10, 99)  # range of sizes whose shapes are compared
 LARGE: Final = 56  # posts of the smallest large cascade, as in Twitter15/16
 ENOUGH_LARGE: Final = 20  # fewest large cascades for statistics of their shapes
-LARGE_CASCADES: Final = f"cascades of at least {LARGE} posts; needs {ENOUGH_LARGE} of them"
+LARGE_CASCADES: Final = f"large cascades (at least {LARGE} posts; needs {ENOUGH_LARGE} cascades)"
 _SHAPES: Final = (("depth", "reshares"), ("breadth", "posts"), ("structural_virality", "steps"))
 
 
@@ -153,7 +153,7 @@ OBSERVED: Final = (
         Measure(
             f"post_tail_{above}",
             partial(_exponent, above, enough),
-            f"exponent of a power law fitted to measured cascades of at least {above} posts; needs {enough} of them",
+            f"exponent of a power law fitted to measured cascades of at least {above} posts; needs {enough} cascades",
             *("", 1),
             source=_CLAUSET,
         )
@@ -162,15 +162,15 @@ OBSERVED: Final = (
     index(
         "post_tail_ks",
         lambda run: run.once(_fitted_tail).ks,
-        "Kolmogorov-Smirnov distance between cascades of at least 10 posts and the fitted power law",
+        "Kolmogorov-Smirnov distance of measured cascades of at least 10 posts from the fitted power law",
         source=_CLAUSET,
         low=0,
     ),
     share(
         "post_tail_p",
         _plausibility,
-        f"share of {_SAMPLES} samples of that law with a larger distance; below .1 the law is ruled out; needs "
-        f"{ENOUGH} cascades",
+        f"share of {_SAMPLES} samples of the law of `post_tail_ks` that have a larger distance; below .1 the law is "
+        f"ruled out; needs {ENOUGH} cascades",
         source=_CLAUSET,
     ),
     Measure("post_reshares", _reshares_per_post, "reshares per post in the measured rounds", "reshares per post"),
@@ -196,7 +196,7 @@ OBSERVED: Final = (
         for hop, node in enumerate(("measured post", "reshare at hop 1", "reshare at hop 2"))
     ),
     Measure(
-        "reproduction_later", _later_reproduction, "reshares of reshares per reshare of measured posts", "reshares"
+        "reproduction_later", _later_reproduction, "reshares of reshares, per reshare of measured posts", "reshares"
     ),
     *(
         Measure(
@@ -208,41 +208,41 @@ OBSERVED: Final = (
         )
         for column, unit in _SHAPES
     ),
-    Measure("agents", summary("agents"), "agents that are present at the end", "agents"),
+    Measure("agents", summary("agents"), "agents on the platform at the end", "agents"),
     Measure(
         "followees_mean",
         lambda run: mean(run.table("agents")["followees"].to_numpy()[have_joined(run)]),
-        "mean followees of an agent",
+        "mean number of followees",
         "agents",
         tables=("churn",),
     ),
     index(
         "degree_assortativity",
         partial(_from_follows, graphs.degree_assortativity),
-        "correlation over follows of the followee's followers with the follower's followees",
+        "correlation, over follows, of the followee's followers and the follower's followees",
         source="Foster et al. 2010, doi:10.1073/pnas.0912671107",
     ),
     share(
         "friendship_paradox",
         partial(_from_follows, graphs.friendship_paradox),
-        "followers whose followees have on average more followers than they have",
+        "agents whose followees have, on average, more followers than the agent",
         source="Feld 1991, doi:10.1086/229693",
     ),
     share("reciprocity", lambda run: run.once(_mutual_follows)[0], "follows that are returned"),
     share(
         "mutual_of_possible",
         lambda run: run.once(_mutual_follows)[1],
-        "returned follows, of the most that degrees allow",
+        "returned follows, as a share of the maximum that the agents' degrees allow",
     ),
     index(
         "followers_followees",
         lambda run: graphs.degree_correlation(run.once(follow_network)),
-        "correlation of log followers and log followees",
+        "correlation of log followers and log followees over agents",
     ),
     share(
         "clustering",
         lambda run: graphs.clustering(run.once(follow_network)),
-        "pairs of an agent's followees with a follow between them, as a mean over agents; from a sample of pairs",
+        "mean share of pairs of an agent's followees with a follow between them (estimated from sampled pairs)",
     ),
 )
 
@@ -253,20 +253,20 @@ LARGE_TREES: Final = (
     Measure(
         "large_virality",
         _large(lambda trees, _: trees["structural_virality"].mean()),
-        "their mean structural virality",
+        f"mean structural virality of {LARGE_CASCADES}",
         "steps",
         source=_GOEL,
     ),
     index(
         "large_size_virality",
         _large(lambda trees, _: trees["size"].rank().corr(trees["structural_virality"].rank())),
-        "rank correlation (Spearman) of size and structural virality over large cascades",
+        "rank correlation (Spearman) of size and structural virality of large cascades",
     ),
     *(
         share(
             f"large_hop_{hop}",
             _large(partial(lambda hop, _, at_hop: at_hop[hop] / at_hop[1:].sum(), hop)),
-            f"reshares at hop {hop}, of all reshares in large cascades",
+            f"share of the reshares in large cascades that are at hop {hop}",
         )
         for hop in (1, 2, 3)
     ),
@@ -274,7 +274,7 @@ LARGE_TREES: Final = (
         Measure(
             f"large_reproduction_{hop}",
             _large(partial(lambda hop, _, at_hop: ratio(at_hop[hop], at_hop[hop - 1]), hop)),
-            f"reshares at hop {hop} per reshare at hop {hop - 1}, over all large cascades",
+            f"reshares at hop {hop} per reshare at hop {hop - 1}, in all large cascades",
             "reshares",
         )
         for hop in (2, 3)
@@ -282,7 +282,7 @@ LARGE_TREES: Final = (
     share(
         "large_breadth",
         _large(lambda trees, _: (trees["breadth"] / trees["size"]).median()),
-        "median of breadth over size in large cascades",
+        "median breadth of large cascades, as a share of their size",
     ),
 )
 
@@ -293,39 +293,39 @@ def _mean_over_posts(column: str, run: FinishedRun) -> float:
 
 
 CASCADES: Final = (
-    Measure("cascades", summary("cascades.n"), "cascades: posts with their trees of reshares", "cascades"),
-    Measure("cascade_mean", summary("cascades.mean_size"), "mean size of a cascade, 1 + reshares", "posts", 1),
+    Measure("cascades", summary("cascades.n"), "number of cascades (posts with their trees of reshares)", "cascades"),
+    Measure("cascade_mean", summary("cascades.mean_size"), "mean size of cascades (1 + reshares)", "posts", 1),
     Measure("cascade_max", summary("cascades.max_size"), "size of the largest cascade", "posts", 1),
     share("cascade_never_reshared", summary("cascades.share_never_reshared"), "posts without a reshare"),
     Measure(
         "cascade_depth_mean",
         partial(_mean_over_posts, "depth"),
-        "mean depth of a cascade: reshares between the post and its farthest reshare",
+        "mean depth of cascades (reshares from the post to the farthest reshare)",
         "reshares",
         source=_GOEL,
     ),
-    Measure("cascade_depth", summary("cascades.max_depth"), "depth of the deepest cascade", "reshares", source=_GOEL),
+    Measure("cascade_depth", summary("cascades.max_depth"), "maximum depth of a cascade", "reshares", source=_GOEL),
     Measure(
         "cascade_breadth_mean",
         partial(_mean_over_posts, "breadth"),
-        "mean breadth of a cascade: most reshares at one depth, 1 for a lone post",
+        "mean breadth of cascades (largest number of reshares at one depth; 1 without reshares)",
         *("posts", 1),
         source=_GOEL,
     ),
     Measure(
-        "cascade_breadth", summary("cascades.max_breadth"), "breadth of the broadest cascade", "posts", 1, source=_GOEL
+        "cascade_breadth", summary("cascades.max_breadth"), "maximum breadth of a cascade", "posts", 1, source=_GOEL
     ),
     Measure(
         "cascade_virality",
         summary("cascades.mean_structural_virality"),
-        "mean structural virality of cascades with a reshare: mean distance of all pairs in the tree; 0 without any",
+        "mean structural virality of cascades with reshares (mean distance between pairs of posts); 0 without any",
         "steps",
         source=_GOEL,
     ),
     Measure(
         "cascade_virality_max",
         summary("cascades.max_structural_virality"),
-        "the largest structural virality",
+        "maximum structural virality of a cascade",
         "steps",
         source=_GOEL,
     ),
@@ -333,7 +333,7 @@ CASCADES: Final = (
         Measure(
             f"cascade_tail_{above}",
             summary(f"cascades.tail_exponents.above_{above}.exponent"),
-            f"exponent of a power law fitted to cascades of at least {above} posts; needs {ENOUGH} of them",
+            f"exponent of a power law fitted to cascades of at least {above} posts; needs {ENOUGH} cascades",
             *("", 1),
             source=_CLAUSET,
         )
@@ -361,25 +361,28 @@ def _seeded_communities(run: FinishedRun) -> float:
 
 
 SEEDED: Final = (
-    Measure("seeded_cascade_mean", _mean_seeded_size, "mean size of the cascades of seeded posts", "posts", 1),
+    Measure("seeded_cascade_mean", _mean_seeded_size, "mean cascade size of seeded posts", "posts", 1),
     Measure(
         "seeded_impressions",
         lambda run: mean(run.table("posts")["impressions"].to_numpy()[_seeded(run).astype(np.int64)]),
-        "mean impressions of a seeded post and its copies",
+        "mean impressions of a seeded post, its reshares included",
         "impressions",
     ),
     share(
         "seeded_communities",
         _seeded_communities,
-        "mean share of communities with a reader of a seeded post or of a reshare of it; needs all impressions",
+        "mean share of communities in which a seeded post or its reshares are read; needs all impressions",
         tables=("impressions",),
     ),
     Measure(
-        "seeded_followers", lambda run: mean(_seeded(run, "followers")), "mean followers of their authors", "agents"
+        "seeded_followers",
+        lambda run: mean(_seeded(run, "followers")),
+        "mean followers of authors of seeded posts",
+        "agents",
     ),
     share(
         "seeded_bridging",
         lambda run: mean(_seeded(run, "share_across")),
-        "followers of the authors of seeded posts in other communities at the start, as a mean over posts",
+        "share of the author's followers in other communities at the start, as a mean over seeded posts",
     ),
 )

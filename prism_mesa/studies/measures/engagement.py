@@ -11,15 +11,7 @@ from prism_mesa.runs.measures import gini, top_share
 from prism_mesa.social.tables import COUNTERS
 from prism_mesa.statechart import STATES, AgentState
 from prism_mesa.studies.estimators.timing import survival
-from prism_mesa.studies.measures.measure import (
-    FinishedRun,
-    Measure,
-    have_joined,
-    index,
-    ratio,
-    share,
-    summary,
-)
+from prism_mesa.studies.measures.measure import FinishedRun, Measure, have_joined, index, ratio, share, summary
 
 GINI: Final = "Gini 1912; as in Dorfman 1979, doi:10.2307/1924845"
 
@@ -41,7 +33,7 @@ _RATE: Final = "engagements per impression"
 
 ENGAGEMENT: Final = (
     Measure("posts", summary("engagement.posts"), "posts in all rounds, without replies and reshares", "posts"),
-    Measure("impressions", summary("impressions"), "impressions: a reader reads a post", "impressions"),
+    Measure("impressions", summary("impressions"), "number of times that an agent read a post", "impressions"),
     *(Measure(counter, summary(f"engagement.{counter}"), f"{counter} in all rounds", counter) for counter in COUNTERS),
     Measure("engagements", _engagements, "likes, replies and reshares in all rounds", "engagements"),
     Measure("engagement_per_impression", _per_impression(_engagements), _RATE, _RATE),
@@ -65,17 +57,19 @@ DECISIONS: Final = (
     Measure("new_follows", summary(f"{_EVENTS}.follow"), "new follows; NaN for a fixed network", "follows"),
     Measure("unfollows", summary(f"{_EVENTS}.unfollow"), "ended follows; NaN for a fixed network", "follows"),
     Measure("open_choices", summary("decisions.open"), "choices that the guards left open", "choices"),
-    Measure("open_rate", summary("decisions.rates.open"), "open choices by agent and round", "choices per agent-round"),
-    share("open_engagement_share", _open_share, "decisions to engage left open", tables=("transitions",)),
+    Measure(
+        "open_rate", summary("decisions.rates.open"), "open choices per agent and round", "choices per agent-round"
+    ),
+    share("open_engagement_share", _open_share, "decisions to engage that were left open", tables=("transitions",)),
     share(
         "fallback_rate",
         summary("decisions.rates.fallback"),
-        "open choices for which the LLM gave no usable answer; 0 without any",
+        "open choices for which the LLM gave no usable answer; 0 without open choices",
     ),
     share(
         "budget_rate",
         summary("decisions.rates.budget"),
-        "open choices after a limit of calls, tokens or seconds; 0 without any",
+        "open choices after a limit of calls, tokens or seconds; 0 without open choices",
     ),
 )
 
@@ -101,7 +95,7 @@ def _inequality(
     meaning = f"Gini coefficient of {amount} over {owners}"
     return (
         index(f"gini_{name}", functions[0], meaning, source=GINI, tables=tables, low=0),
-        share(f"top_10_{name}", functions[1], f"{amount}: share of the top tenth of {owners}", tables=tables),
+        share(f"top_10_{name}", functions[1], f"share of the top tenth of {owners} in {amount}", tables=tables),
     )
 
 
@@ -109,8 +103,8 @@ def _in_summary(group: str, end: str = "") -> tuple[Callable[[FinishedRun], floa
     return summary(f"{group}.gini{end}"), summary(f"{group}.top_10_share{end}")
 
 
-_ATTENTION: Final = "impressions of an agent's posts"
-_ACTIVITY: Final = "posts, likes, replies and reshares by an agent"
+_ATTENTION: Final = "impressions received"
+_ACTIVITY: Final = "posts, likes, replies and reshares made"
 
 INEQUALITY: Final = (
     *_inequality("impressions", _ATTENTION, "all agents", _in_summary("attention")),
@@ -126,7 +120,7 @@ INEQUALITY: Final = (
     ),
     *_inequality(
         "reshares",
-        *("reshares of an agent's posts", "all agents"),
+        *("reshares received", "all agents"),
         (lambda run: gini(_reshared(run)), lambda run: top_share(_reshared(run), 0.1)),
         tables=("churn",),
     ),
@@ -171,9 +165,9 @@ def _per_round(event: str) -> Callable[[FinishedRun], float]:
 
 
 CHURN: Final = (
-    share("share_there", _mean_present, f"agents who are present, as a mean over rounds; {_NONE}"),
+    share("share_there", _mean_present, f"mean share of agents on the platform, over rounds; {_NONE}"),
     *(
-        Measure(f"{name}_per_round", _per_round(event), f"agents who {verb} in a round; {_NONE}", "agents per round")
+        Measure(f"{name}_per_round", _per_round(event), f"agents who {verb} per round; {_NONE}", "agents per round")
         for name, event, verb in (
             ("joined", "join", "join"),
             ("left", "leave", "leave"),
@@ -183,7 +177,7 @@ CHURN: Final = (
     Measure(
         "median_stay",
         _median_stay,
-        "median length of a stay, counted from the start of the run; NaN if fewer than half have ended",
+        "median length of a stay within the run; NaN if fewer than half of the stays have ended",
         "rounds",
         source="Kaplan and Meier 1958, doi:10.1080/01621459.1958.10501452",
         tables=("churn",),

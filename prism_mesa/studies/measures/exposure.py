@@ -86,7 +86,7 @@ EXPOSURE: Final = (
     Measure(
         "exposure_authors",
         _effective_authors,
-        "mean effective number of authors in a reader's recorded impressions; a reshare counts for its root's author",
+        "mean effective number of authors in a reader's recorded impressions; reshares count for the root's author",
         *("authors", 1),
         source=_JOST,
         tables=("impressions",),
@@ -94,7 +94,7 @@ EXPOSURE: Final = (
     Measure(
         "exposure_topics",
         _effective_topics,
-        "effective number of topics",
+        "mean effective number of topics in a reader's recorded impressions",
         *("topics", 1),
         source=_JOST,
         tables=("impressions",),
@@ -105,7 +105,7 @@ EXPOSURE: Final = (
         "recorded agents that read about a topic, as a mean over topics",
         tables=("impressions", "churn"),
     ),
-    Measure("topic_entropy", _topic_entropy, "entropy of all impressions over topics", "bits", source=_SHANNON),
+    Measure("topic_entropy", _topic_entropy, "entropy of the topics of all impressions", "bits", source=_SHANNON),
 )
 
 
@@ -165,7 +165,10 @@ def _row_index(table: str, statistic: _Index, groups: _Groups, run: FinishedRun)
 
 def _ei_measures(groups: _Groups, by: str, note: str = "") -> tuple[Measure, ...]:
     """Return the E-I indices of follows, impressions and engagements."""
-    meaning, follows = f"by {by}: 1 all between, -1 all within{note}", partial(_follow_index, external_internal, groups)
+    meaning, follows = (
+        f"by {by}: 1 if all are between groups, -1 if all within{note}",
+        partial(_follow_index, external_internal, groups),
+    )
     return (
         index("follow_ei", follows, f"E-I index of follows {meaning}", source=_KS),
         *(
@@ -205,7 +208,7 @@ HOMOPHILY: Final = (
     index(
         "follow_assortativity",
         partial(_follow_index, assortativity, _communities),
-        f"assortativity of follows by {_COMMUNITIES}: 1 all within, 0 as by chance; NaN for one community",
+        f"assortativity of follows by {_COMMUNITIES}: 1 if all are within, 0 as by chance; NaN for one community",
         source=_NEWMAN,
     ),
     index(
@@ -218,15 +221,15 @@ HOMOPHILY: Final = (
     share(
         "cascade_communities",
         _cascade_communities,
-        f"mean share of {_COMMUNITIES} with a reader of a post or of a reshare of it; needs all impressions",
+        f"mean share of {_COMMUNITIES} in which a post or its reshares are read; needs all impressions",
         tables=("impressions",),
     ),
 )
 
 
 _COMPARED: Final = 10  # posts of the smallest cascades compared at equal sizes: smaller cascades hardly differ
-_SIDES: Final = "for numbers, sides are below and above the middle of the range"
-_AT_END: Final = "over agents that are present at the end"
+_SIDES: Final = "numbers are split at the middle of the range"
+_AT_END: Final = "over agents on the platform at the end"
 
 
 def measure_by_attribute(name: str) -> Measure:
@@ -313,7 +316,7 @@ def _side_measures(attribute: str, by: str) -> tuple[Measure, ...]:
         index(
             "follow_assortativity",
             partial(_assortativity, attribute),
-            f"assortativity of follows by {by}: 1 all within, 0 as by chance; for numbers, a correlation",
+            f"assortativity of follows by {by}: 1 if all are within groups, 0 as by chance; a correlation for numbers",
             source=_NEWMAN,
         ),
         index(
@@ -325,13 +328,13 @@ def _side_measures(attribute: str, by: str) -> tuple[Measure, ...]:
         share(
             "cross_cutting",
             partial(_row_index, "impressions", _share_across, groups),
-            f"impressions of posts by authors on another side, by {by}; {_SIDES}",
+            f"impressions of posts whose author differs from the reader in {by}; {_SIDES}",
             tables=("impressions",),
         ),
         index(
             "followers_correlation",
             partial(_correlation_with_followers, attribute),
-            f"rank correlation (Spearman) of {by} and followers; for numbers",
+            f"rank correlation (Spearman) of {by}, a number, and followers",
             tables=("churn",),
         ),
     )
@@ -343,8 +346,8 @@ def _shape_and_opinion_measures(attribute: str, by: str) -> tuple[Measure, ...]:
             Measure(
                 f"matched_{column.removeprefix('structural_')}",
                 partial(_matched_difference, column, attribute),
-                f"difference of mean {column.replace('_', ' ')} at equal sizes, of cascades of at least {_COMPARED}: "
-                f"posts with the second value of {by} minus the first; for numbers, above minus below the middle",
+                f"difference in mean {column.replace('_', ' ')} at equal sizes, second minus first value of {by} "
+                f"(numbers: above minus below the middle of the range); cascades of at least {_COMPARED} posts",
                 *(unit, -inf),
                 source="Juul and Ugander 2021, doi:10.1073/pnas.2100786118",
             )

@@ -132,24 +132,28 @@ def delays(run: FinishedRun) -> Floats:
     return minutes[minutes <= DAY_MIN]
 
 
-_WRITTEN: Final = "posts and reshares over agents with any"
+_WRITTEN: Final = "posts and reshares over agents who wrote any"
 
 RHYTHMS: Final = (
     index(
         "written_gini", lambda run: gini(run.once(activities)), f"Gini coefficient of {_WRITTEN}", source=GINI, low=0
     ),
-    share("written_top_10", lambda run: top_share(run.once(activities), 0.1), f"share of the top tenth in {_WRITTEN}"),
+    share(
+        "written_top_10",
+        lambda run: top_share(run.once(activities), 0.1),
+        "share of posts and reshares by the top tenth of their authors",
+    ),
     index(
         "burstiness",
         _burstiness,
-        "mean burstiness of posts, replies and reshares over agents with 10 or more: -1 a clock, 0 a Poisson process",
+        "mean burstiness of posts, replies and reshares of agents with 10 or more: -1 regular, 0 a Poisson process",
         source=_GOH,
         tables=_TABLES,
     ),
     index(
         "hours_r",
         _hours_correlation,
-        "correlation of hours of writing with tweets of the US Congress; needs a day and rounds of at most an hour",
+        "correlation of activity by hour with tweets of the US Congress; needs a day and rounds of at most an hour",
         tables=_TABLES,
     ),
 )
@@ -159,7 +163,7 @@ SEEN: Final = 20  # fewest impressions of a post in its first 24 hours
 _LATER_MIN: Final = DAY_MIN + 12 * 60
 _SILENT: Final = 0.01
 _PFEFFER: Final = "after Pfeffer, Matter and Sargsyan 2023, ICWSM 17, 1163-1167, arXiv:2302.09654"
-_VIEWED: Final = "of posts in the sample of `records.views`"
+_VIEWED: Final = "for posts drawn by `records.views`"
 
 
 def _views_within(run: FinishedRun, minutes: float) -> pd.DataFrame:
@@ -216,7 +220,7 @@ CLOCKS: Final = (
     Measure(
         "view_half_life",
         lambda run: float(run.once(half_lives).median()),
-        f"median time to half of the impressions in 24 hours, {_VIEWED} with at least {SEEN} of them",
+        f"median time to half of the impressions of the first 24 hours, {_VIEWED} with at least {SEEN} then",
         "minutes",
         source=_PFEFFER,
         tables=("views",),
@@ -224,7 +228,7 @@ CLOCKS: Final = (
     share(
         "silent_after_day",
         _silent_share,
-        f"posts with at most 1 % as many impressions in the next 12 hours, {_VIEWED} with at least {SEEN} in 24",
+        f"posts whose impressions in hours 24 to 36 are at most 1 % of day 1, {_VIEWED} with at least {SEEN} on day 1",
         source=_PFEFFER,
         tables=("views",),
     ),
@@ -232,15 +236,15 @@ CLOCKS: Final = (
         Measure(
             name,
             partial(_large_delay, quantile),
-            f"{statistic} time from a post to a recorded reshare in its cascade, over {LARGE_CASCADES}",
+            f"{statistic} from a post to recorded reshares in its cascade, for {LARGE_CASCADES}",
             unit,
             tables=_TABLES,
         )
         for name, unit, statistic, quantile in (
-            ("large_delay_lower", "minutes", "lower quartile of the", 0.25),
-            ("large_delay_median", "minutes", "median", 0.5),
-            ("large_delay_upper", "minutes", "upper quartile of the", 0.75),
-            ("large_reshares_by", "hours", "median over cascades of the upper quartile of the", None),
+            ("large_delay_lower", "minutes", "lower quartile of the time", 0.25),
+            ("large_delay_median", "minutes", "median time", 0.5),
+            ("large_delay_upper", "minutes", "upper quartile of the time", 0.75),
+            ("large_reshares_by", "hours", "median over cascades of the upper quartile of the time", None),
         )
     ),
 )
@@ -292,24 +296,28 @@ SPREADS: Final = (
     share(
         "post_top_1",
         lambda run: top_share(measured_sizes(run) - 1, 0.01),
-        "top hundredth of measured posts: their share of reshares",
+        "share of reshares that the top hundredth of measured posts receive",
     ),
     share(
-        "written_top_1", lambda run: top_share(run.once(activities), 0.01), f"share of the top hundredth in {_WRITTEN}"
+        "written_top_1",
+        lambda run: top_share(run.once(activities), 0.01),
+        "share of posts and reshares by the top hundredth of their authors",
     ),
     share(
         "written_only_reshares",
         partial(_exclusive_share, RESHARE, POST),
-        "agents who only reshare, of those who do either",
+        "agents who only reshare, of all who post or reshare",
     ),
     share(
-        "written_only_posts", partial(_exclusive_share, POST, RESHARE), "agents who only post, of those who do either"
+        "written_only_posts",
+        partial(_exclusive_share, POST, RESHARE),
+        "agents who only post, of all who post or reshare",
     ),
     *(
         Measure(
             f"delay_{name}",
             partial(_delay_quantile, quantile),
-            f"{statistic} of the times from a measured post to a recorded engagement with it within a day",
+            f"{statistic} of the time from a measured post to recorded engagements with it, within a day",
             "minutes",
             tables=_TABLES,
         )
@@ -324,7 +332,7 @@ SPREADS: Final = (
 
 _WINDOW_TABLES: Final = ("transitions", "engagements")
 _ESM: Final = "Oldemburgo de Mello, Cheung and Inzlicht 2024, doi:10.1038/s44271-024-00062-z"
-_WINDOWS: Final = "windows of use (rounds in which a recorded agent came online; long runs leave out the first day)"
+_WINDOWS: Final = "windows of use (rounds in which a recorded agent came online; without day 1 of long runs)"
 _SHARE: Final = ("share", 0, 1, _ESM, _WINDOW_TABLES)
 
 USED_WINDOWS: Final = (
@@ -423,17 +431,17 @@ SESSIONS: Final = (
         for action, verb in (("like", "liked"), ("reshare", "reshared"), ("reply", "replied"), ("post", "posted"))
     ),
     Measure("window_none", _idle_share, "windows of use without a like, reshare, reply or post", *_SHARE),
-    Measure("window_used", _used_share, "rounds of recorded agents that are windows of use", *_SHARE),
+    Measure("window_used", _used_share, "rounds in which recorded agents came online", *_SHARE),
     Measure(
         "persons_reshared_sd",
         _sd_over_persons,
-        "standard deviation over persons of the share of windows with a reshare, in samples like those of the data",
+        "sd over persons of the share of windows with a reshare, with persons sampled as in the data",
         *_SHARE,
     ),
     Measure(
         "persons_never_reshared",
         lambda run: mean(run.once(_reshared_shares) == 0),
-        "persons without a reshare in these samples",
+        "persons without a reshare, with persons sampled as in the data",
         *_SHARE,
     ),
 )

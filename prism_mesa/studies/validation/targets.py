@@ -242,7 +242,7 @@ def targets_fitted(measures: Collection[str] | None) -> tuple[Target, ...]:
 
 
 TARGETS: Final = targets_fitted(None)
-"""All targets in the order of the table; those that only inform have infinite bounds."""
+"""All targets in the order of the table; targets for information only have infinite bounds."""
 
 CASCADES: Final = ("post_size_1", "post_size_2", "post_size_mean", "post_tail_10", "post_tail_100", "post_size_100")
 """The measures of cascades among the targets."""

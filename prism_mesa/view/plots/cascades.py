@@ -37,7 +37,7 @@ def cascades_figure(of: Drawable, *, real: Real = False, ax: Axes | None = None,
 
     Args:
         of: As for `states_figure`.
-        real: Data to draw beside it: True for the values of VoterFraud2020 (Twitter) that PRISM carries, the folder of
+        real: Data to draw beside it: True for the VoterFraud2020 values (Twitter) shipped with PRISM, the folder of
             the data as for ``prism validate --data``, or sizes of cascades by name. False draws none.
         ax: Axes to draw into; None for a new figure.
         width: Width of a new figure in centimetres.

@@ -11,7 +11,7 @@ from prism_mesa.view.plots.states import opinions_figure, states_figure
 
 
 def draw_run(run_dir: str | Path, *, partly: bool = False) -> list[Path]:
-    """Draw states, cascades, engagement and moving opinions as PNG files into a run's folder; return the paths.
+    """Draw states, cascades, engagement and opinions as PNG files into a run's folder; return the paths.
 
     network.png is also drawn if the network changes and can be made again. A table that is missing or empty raises a
     DataError; with `partly`, its picture is left out.

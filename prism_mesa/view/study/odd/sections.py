@@ -144,7 +144,7 @@ def _entities(config: Config) -> Section:
             "and reshares; a reshare belongs to the cascade of its original post",
         ),
         ("Time", f"{config.rounds:,} rounds of {minutes:g} simulated minutes, {config.ticks_per_round:,} ticks each"),
-        ("Space", "none but the network"),
+        ("Space", "none, apart from the network"),
     )
     variables = b.Table((Column("state variable"), Column("meaning", long=True)), groups)
     return Section("odd-entities", "2. Entities, state variables, and scales", (Facts(scales), variables))
@@ -182,7 +182,7 @@ def _transitions(config: Config, chart: Statechart) -> list[Block]:
     ticks = config.statechart.default_timeout_ticks
     caption = (
         f"A state without its own number of ticks times out after the agent's threshold ({ticks} ticks by default). "
-        "An unguarded row beside guarded ones means else."
+        "A row without a guard beside guarded rows means else."
     )
     picture = "The statechart of every agent. A diamond marks a choice that the chart leaves open."
     return [
@@ -210,12 +210,12 @@ def _initialization(config: Config) -> Section:
         ("Agents", f"all idle; interests, personality, thresholds, activity and propensities {profiles}"),
         (
             "Thresholds",
-            f"of engagement: mean {p.threshold_mean:g}, sd {p.threshold_sd:g}; the band around it is {p.band:g} wide",
+            f"engagement: mean {p.threshold_mean:g}, sd {p.threshold_sd:g}; the band around it is {p.band:g} wide",
         ),
         ("Activity", words.activity(config)),
         ("Network", words.network(config)),
         ("Posts", "none before the first round"),
-        ("Seed", "the same seed makes the same agents, network and texts in every arm that does not change them"),
+        ("Seed", "the same seed gives the same agents, network and texts in all arms that do not change them"),
     )
     return Section("odd-initialization", "5. Initialization", (Facts(facts),))
 
@@ -225,8 +225,7 @@ def _input(config: Config) -> Block:
     if rows := [(Code(key), Code(str(path)), words.FILES.get(key, "input")) for key, path in paths.items() if path]:
         return table((Column("key"), Column("file"), Column("content")), rows)
     return Paragraph(
-        "No files: the network and the agents are drawn, and the texts come with PRISM. Nothing from outside enters "
-        "while rounds are run."
+        "No files: the network and the agents are drawn, and the texts come with PRISM. No input is read during a run."
     )
 
 
@@ -235,7 +234,7 @@ def _submodels(config: Config, varied: Collection[str], *, load: bool) -> Sectio
     unread = "has not read from this sharer, nor engaged with" if config.feed.repeats else "has not read"
     order = words.feed_order(config.feed.mode, load=load) + words.candidates(config)
     judging = (
-        "ignored if its utility is below the agent's band, engaged with above it; inside the band the choice is open. "
+        "the agent ignores posts with utility below its band and engages above it; inside, the choice is open. "
         f"The band is {config.agents.band:g} wide around the agent's threshold"
     )
     engaging = "like, reply or reshare, drawn from the agent's propensities"
@@ -253,7 +252,7 @@ def _submodels(config: Config, varied: Collection[str], *, load: bool) -> Sectio
         (
             "The rule",
             f"P(engage) = logistic of -0.33 + {r.slope:g} x place in the band + {r.velocity:g} x log(1 + velocity) "
-            f"+ {r.media:g} if there are media + weights of personality (source: reasoner/rule.py)",
+            f"+ {r.media:g} if the post has media + weights of personality (source: reasoner/rule.py)",
         ),
         ("Engaging", engaging),
         ("Homophily", words.homophily(config)),

@@ -22,7 +22,7 @@ NETWORKS: Final = {
 }
 
 _WRITING: Final = {
-    "none": "replies and reshares have none; agents' own posts are about subjects of the corpus near their interests",
+    "none": "replies and reshares are empty; agents' own posts are about subjects of the corpus near their interests",
     "template": "replies and reshares get sentences about the topic from templates",
     "llm": "an LLM writes replies, reshares and agents' own posts",
 }
@@ -30,7 +30,7 @@ _WRITING: Final = {
 _DECIDERS: Final = {
     "auto": "an LLM if one is available, else the rule; the section on who decided says which",
     **{kind.name: kind.words for kind in KINDS.values()},
-    "rule": "the rule below, by a keyed draw of each agent",
+    "rule": "the rule below, with a keyed draw for each agent",
     "distilled": "a small model distilled from an LLM's choices",
 }
 
@@ -40,25 +40,25 @@ FILES: Final = {
     "agents.profiles": "agents' own profiles",
 }
 AGENT_VARIABLES: Final = {
-    "interests": "what the agent likes: a unit vector over topics",
+    "interests": "interests of the agent: a unit vector over topics",
     "traits": "personality: Big Five, each from 1 to 5",
     "propensities": "shares of likes, replies and reshares among its engagements",
     "present": "whether the agent is on the platform",
     "membership": "whether an absent agent waits to join, may come back, or has left for good",
-    "state": "state of its chart, one of eight",
-    "ticks_in_state": "ticks since it entered that state",
-    "pending_action": "what its draft becomes: like, reply or reshare",
-    "current_post": "the post that it is judging",
+    "state": "current state of the chart",
+    "ticks_in_state": "ticks since the agent entered that state",
+    "pending_action": "kind of engagement that is being composed: like, reply or reshare",
+    "current_post": "post that the agent is evaluating",
 }
 """Columns of `social.state.population`; the fields of `AGENT_FIELDS` describe themselves."""
 POST_VARIABLES: Final = {
-    "`author`": "the agent that wrote or reshared it",
-    "`topics`": "its subject: a unit vector over topics",
+    "`author`": "agent that wrote or reshared the post",
+    "`topics`": "subject of the post: a unit vector over topics",
     "`kind`": "post, reply or reshare",
-    "`parent`, `root`": "the post that it answers or reshares, and the post where its cascade began",
-    "`round`": "when it appeared",
+    "`parent`, `root`": "post that it answers or reshares, and post at which its cascade begins",
+    "`round`": "round in which it appeared",
     "`likes`, `replies`, `reshares`, `impressions`": "counts so far",
-    "`velocity`": "engagements of the last rounds",
+    "`velocity`": "number of engagements in the last rounds",
 }
 
 
@@ -91,22 +91,22 @@ def decided_by(config: Config) -> str:
 def activity(config: Config) -> str:
     """Return how often agents come online and post, and how long they stay."""
     p = config.agents
-    posting = f"in a round and {p.post_rate:g} of posting then"
+    posting = f"in a round, and {p.post_rate:g} of posting in a round online"
     if p.posting != "online":
         posting = f"and {p.post_rate:g} of posting in a round"
-    spread = "" if p.post_sigma is None else f" and of posting {p.post_sigma:g}"
+    spread = "" if p.post_sigma is None else f" (posting: {p.post_sigma:g})"
     text = f"mean probability {p.activity:g} of coming online {posting}"
-    text += f"; lognormal between agents, sigma {p.activity_sigma:g}{spread}"
+    text += f"; both lognormal over agents, sigma {p.activity_sigma:g}{spread}"
     if p.popularity:
-        text += f"; logarithms correlated {p.popularity:g} with the rank by followers"
+        text += f"; their logarithms have correlation {p.popularity:g} with the rank by followers"
     if p.hours is not None:
         text += f"; the probability depends on the hour of the day{' by its own clock' if p.time_zone else ''}"
     if p.rhythm:
         text += f"; an agent's hours differ by its own lognormal factors, sigma {p.rhythm:g}"
     if p.persistence:
-        text += f"; its draw lasts into the next round with probability {p.persistence:g}"
+        text += f"; an agent reuses its draw in the next round with probability {p.persistence:g}"
     if p.session is not None:
-        text += f"; sessions of {p.session:g} posts on average, lognormal, sigma {p.session_sigma:g}"
+        text += f"; sessions of {p.session:g} posts on average (lognormal, sigma {p.session_sigma:g})"
     return text
 
 
@@ -116,7 +116,7 @@ def network(config: Config) -> str:
     close = f"; close ties: up to {p.close_ties} mutual follows of each agent" if p.close_ties and counts else ""
     if p.edges is not None:
         return f"read from {p.edges}{close}"
-    return f"{NETWORKS.get(p.kind, p.kind)}; mean {p.mean_degree:g} followed{close}"
+    return f"{NETWORKS.get(p.kind, p.kind)}; {p.mean_degree:g} followees on average{close}"
 
 
 def network_dynamics(config: Config) -> str:
@@ -197,14 +197,15 @@ def utility(config: Config) -> str:
     """Return the utility that an agent compares with its band."""
     p = config.utility
     if not p.sensitivity:
-        return "relevance alone, which the agent compares with its band"
-    odds = f"{p.gamma:g} x appeal (all of it for followers of the author of a post that is no reshare)"
+        return "equals relevance; the agent compares it with its band"
+    reason = f"{p.gamma:g} x appeal (1 x appeal if the reader follows the author and the post is no reshare)"
     if p.closeness is not None:
-        odds = f"{odds}, for posts by a close tie log(exp(that) + exp({p.closeness:g}))"
-    odds += f" {p.reshared:+g} if it is a reshare" if p.reshared else ""
+        reason += f"; for posts by a close tie it is log(exp(this) + exp({p.closeness:g}))"
+    odds = f"reason {p.reshared:+g} if it is a reshare" if p.reshared else "reason"
     odds += f" - {p.theta:g} x log(1 + hours of age) + {p.mood:g} x mood"
-    odds += f" + {p.per_source:g} for each earlier showing of its root" if config.feed.repeats else ""
-    return f"{p.weight:g} x relevance + {p.sensitivity:g} x ({odds}), which the agent compares with its band"
+    odds += f" + {p.per_source:g} for each earlier showing of the root" if config.feed.repeats else ""
+    terms = f"{p.weight:g} x relevance + {p.sensitivity:g} x ({odds})"
+    return f"{terms}; the agent compares it with its band. The reason is {reason}"
 
 
 def opinions(config: Config) -> str:
@@ -236,7 +237,7 @@ def design_concepts(config: Config) -> tuple[tuple[str, Words], ...]:
     if config.content == "llm":
         learning = "None, except for notes that agents can keep and use again when an LLM writes for them."
     follows = " They change whom they follow by what they read." if config.network.dynamics == "live" else ""
-    groups = "None is imposed; groups are those that the network has."
+    groups = "None are imposed; groups are communities of the network."
     if config.network.kind == "stochastic_block":
         groups = f"{config.network.blocks} blocks of agents that follow each other more than others."
     texts = {
@@ -244,20 +245,20 @@ def design_concepts(config: Config) -> tuple[tuple[str, Words], ...]:
         f"thresholds. Only if the chart leaves a choice open is {'an LLM' if llm else 'another decider'} asked, and "
         "every answer is counted.",
         "Emergence": "Cascades, inequality of attention, and the topics that reach each agent emerge from feeds, the "
-        "network and single decisions; none of them is imposed.",
-        "Adaptation": "Agents choose what to engage with by the current post; interests, thresholds and propensities "
-        "stay the same during a run.",
-        "Objectives": "None is maximised: an agent compares a post's utility with its own band.",
+        "network and individual decisions; none of them is imposed.",
+        "Adaptation": "Agents decide about each post that they see; their interests, thresholds and propensities stay "
+        "the same during a run.",
+        "Objectives": "Agents maximise nothing: they compare a post's utility with their own band.",
         "Learning": learning,
         "Prediction": "None by agents; a feed may rank by predicted engagement."
         if config.feed.mode.startswith("x_")
         else "None.",
-        "Sensing": f"An agent sees its feed of up to {config.feed.size} posts, each with its topics, author, kind and "
-        "counters, and its own state and recent history, all as of the opening of the round.",
+        "Sensing": f"An agent sees its feed of up to {config.feed.size} posts (their topics, authors, kinds "
+        "and counters), and its own state and recent history, as they were when the round opened.",
         "Interaction": "Indirect, through posts: what an agent writes or reshares can appear in the feeds of its "
-        f"followers in later rounds. Agents do not meet within a round.{follows}",
+        f"followers in later rounds. Agents do not interact within a round.{follows}",
         "Stochasticity": "Profiles, network, coming online, posting, texts, order of equal posts, kind of engagement, "
-        f"and {draws}: every draw is a hash of seed, purpose, round, tick and agent, so two arms with the same seed "
+        f"and {draws}. Every draw is a hash of seed, purpose, round, tick and agent, so arms with the same seed "
         "share their draws, and runs repeat exactly.",
         "Collectives": groups,
         "Observation": "Counts are recorded after each round. Measures are computed from all agents and posts at the "

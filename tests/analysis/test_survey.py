@@ -215,6 +215,6 @@ def test_a_run_that_is_none_or_of_nations_is_refused(tmp_path):
 def test_only_who_speaks_can_be_changed(run_dir, tmp_path):
     with pytest.raises(ConfigError, match=r"agents\.n: the run has ended"):
         survey(run_dir, of(CLOSED), ("agents.n=3",), out=tmp_path, llm=toy(letter_a))
-    with pytest.raises(ConfigError, match="rule cannot speak"):
+    with pytest.raises(ConfigError, match="rule cannot answer"):
         survey(run_dir, of(CLOSED), ("reasoner.kind=rule",), out=tmp_path)
     assert list(tmp_path.iterdir()) == []

@@ -102,7 +102,7 @@ def test_why_tells_who_was_followed_and_dropped_and_why(made):
     for row in own.itertuples():
         assert f"  round {row.round}: it {row.event.removesuffix('e')}" in text
         assert f"(agent {row.other})" in text
-    assert "which was worth less to it than its band, and did not engage with it (its draw 0.0" in text
+    assert "whose value was below its band, and did not engage with it (its draw 0.0" in text
     party, met = open_run(made[0]).table("agents")["party"], own[own["why"] == "exposure"]
     assert (party[met["other"]] != party[agent]).any()
     for row in met.itertuples():

@@ -143,9 +143,7 @@ class _Sides:
         """Return a column of both runs."""
         return [read_table(run, table, [column])[column] for run in (self.base, self.other)]
 
-    def find_difference(
-        self, table: str, columns: Sequence[str], row_filter: Filter | None = None
-    ) -> DifferentRows | None:
+    def find(self, table: str, columns: Sequence[str], row_filter: Filter | None = None) -> DifferentRows | None:
         try:
             return first_difference(self.base, self.other, table, columns, row_filter)
         except (pa.ArrowException, ValueError) as error:  # DataError is a ValueError
@@ -168,13 +166,13 @@ def _compare_table(sides: _Sides, table: str) -> TableComparison:
         return TableComparison(table, True, note=note)
     columns = sides.columns(table)
     fixed_columns = [name for name in columns if name in (TIMED[table].fixed or columns)] if table in TIMED else []
-    rows = sides.find_difference(table, fixed_columns, _filter(sides, table, subset)) if fixed_columns else None
+    rows = sides.find(table, fixed_columns, _filter(sides, table, subset)) if fixed_columns else None
     if rows is not None:
         difference = _make_divergence(sides, table, rows, fixed_columns)
         when = difference.where.removesuffix(f", table {table}")
         return TableComparison(table, False, f"differs from {when} on", note, difference)
     if len(fixed_columns) < len(columns) and sides.whole:  # tables without time, and counters of posts
-        rows = sides.find_difference(table, columns)
+        rows = sides.find(table, columns)
         return (
             TableComparison(table, True)
             if rows is None
@@ -283,7 +281,7 @@ def _start(sides: _Sides) -> str:
     if not sides.have(_AGENTS) or same_bytes(sides.base, sides.other, _AGENTS):
         return ""
     columns = [name for name in sides.columns(_AGENTS) if name in STARTS]
-    rows = sides.find_difference(_AGENTS, columns)
+    rows = sides.find(_AGENTS, columns)
     if rows is None:
         return ""
     if rows.base is None or rows.other is None:

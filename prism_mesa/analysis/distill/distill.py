@@ -156,9 +156,8 @@ def _evaluate(
     evaluation |= {"blocks": len(blocks), "scores": scores, "better": gains}
     floor, ceiling = scores["llm"]["log_loss"], scores["majority"]["log_loss"]
     # the share of the majority's excess log loss that the model removes; the LLM itself removes all of it
-    evaluation["explained"] = (
-        (ceiling - scores[kind]["log_loss"]) / (ceiling - floor) if ceiling - floor > 1e-9 else None
-    )
+    span = ceiling - floor
+    evaluation["explained"] = (ceiling - scores[kind]["log_loss"]) / span if span > 1e-9 else None
     evaluation["calibration"] = {name: calibration(observed, predicted[name]) for name in (*KINDS, "rule")}
     return evaluation | {"verdict": _verdict(evaluation, kind)}
 

@@ -356,9 +356,7 @@ def brief_lines(explanation: Explanation) -> list[str]:
 
 
 def _brief_run(agent: TracedAgent, rounds: list[AgentRound]) -> str:
-    counts = Counter(
-        action for r in rounds for action in (*r.engaged, *(activity.action for activity in r.tool_activities))
-    )
+    counts = Counter(action for r in rounds for action in (*r.engaged, *(a.action for a in r.tool_activities)))
     counts["post"] += sum(len(r.posted) for r in rounds)
     times = {action: "once" if n == 1 else f"{n:,} times" for action, n in counts.items() if n}
     actions = ", ".join(f"{done.split()[0]} {times[action]}" for action, done in DID.items() if action in times)

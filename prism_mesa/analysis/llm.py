@@ -48,7 +48,7 @@ def as_overrides(overrides: Sequence[str] | Mapping[str, Any]) -> list[str]:
     return [overrides] if isinstance(overrides, str) else list(overrides)
 
 
-def played_config(config: Config, overrides: Sequence[str] = (), *, purpose: Asking = "interview") -> Config:
+def played_config(config: Config, overrides: Sequence[str] = (), *, use: Asking = "interview") -> Config:
     """Return a run's configuration for interviews or surveys, with overrides on top.
 
     The limits and the ledger of the run do not apply, and a rule or a distilled model becomes `auto`.
@@ -62,10 +62,10 @@ def played_config(config: Config, overrides: Sequence[str] = (), *, purpose: Ask
         if "=" in text and key.partition(".")[0] not in ("reasoner", "deliberation"):
             raise ConfigError(f"override: {key}: the run has ended; only reasoner.* and deliberation.* can change")
         group, _, name = key.partition(".")
-        if group == "deliberation" and name in _NO_EFFECT[purpose]:
-            allowed = ", ".join(key for key in DeliberationParams.model_fields if key not in _NO_EFFECT[purpose])
+        if group == "deliberation" and name in _NO_EFFECT[use]:
+            allowed = ", ".join(key for key in DeliberationParams.model_fields if key not in _NO_EFFECT[use])
             raise ConfigError(
-                f"override: {key}: has no effect in {_NOUNS[purpose]} (keys of deliberation with an effect: {allowed})"
+                f"override: {key}: has no effect in {_NOUNS[use]} (keys of deliberation with an effect: {allowed})"
             )
     kind = config.reasoner.kind
     reasoner = {"kind": "auto" if kind in ("rule", "distilled") else kind, **_WITHOUT_RUN}
@@ -124,7 +124,7 @@ def config_to_ask(
     run: RecordedRun,
     overrides: Sequence[str] = (),
     *,
-    purpose: Asking = "interview",
+    use: Asking = "interview",
     asks: bool = True,
     trust: bool = False,
 ) -> Config:
@@ -133,7 +133,7 @@ def config_to_ask(
     Args:
         run: The run.
         overrides: ``reasoner.*`` and ``deliberation.*`` to apply later (see `played_config`).
-        purpose: Interview or survey.
+        use: Interview or survey.
         asks: Whether the configured LLM is asked, and not one from Python.
         trust: Whether to use the server and the model file that a run from elsewhere names.
 
@@ -153,10 +153,10 @@ def config_to_ask(
     config = as_config(Config, values, run.folder)
     if trust or run.whose == "own":
         return config
-    places = asked_places(played_config(config, overrides, purpose=purpose).reasoner) if asks else []
+    places = asked_places(played_config(config, overrides, use=use).reasoner) if asks else []
     dropped = {"host": None, **{place.key.partition(".")[2]: None for place in places}}
     safe = as_config(Config, merged(values, {"reasoner": dropped}), run.folder)
-    overridden_reasoner = played_config(safe, overrides, purpose=purpose).reasoner
+    overridden_reasoner = played_config(safe, overrides, use=use).reasoner
     untrusted = [place for place in places if getattr(overridden_reasoner, place.key.partition(".")[2]) is None]
     alternatives = " and ".join(f"{place.key}=..." for place in untrusted)
     require_trust(run.folder, run.whose, untrusted, trust=trust, instead=f"give {alternatives} yourself")

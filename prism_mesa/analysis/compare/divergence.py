@@ -247,10 +247,7 @@ def _filter(sides: _Sides, table: str, subset: pa.Array | None) -> Filter | None
 
 
 def _sample(sides: _Sides, table: str) -> tuple[str, pa.Array | None]:
-    """Return a note on the compared part of a table, and its agents or nations.
-
-    The second value is None if all are compared, or if the compared ones are unknown.
-    """
+    """Return a note on the compared part of a table, and its agents or nations; None if it has all, or is unknown."""
     if table in TIMED and TIMED[table].nation:
         if not sides.have("nations"):
             return "", None

@@ -65,9 +65,8 @@ def why(
             raise DataError(f"{run_dir}: no post {post} there by round {model.round} (posts: 0 .. {n_posts - 1})")
     rounds = traced.rounds
     shown = next((r for r in rounds if r.round == round_), None) if round_ is not None else _most_eventful(rounds)
-    keys = {
-        move.stored_answer.key for move in (shown.moves if shown is not None else ()) if move.stored_answer is not None
-    }
+    stored = [move.stored_answer for move in (shown.moves if shown is not None else ())]
+    keys = {answer.key for answer in stored if answer is not None}
     requests = _read_requests(recorded.folder, keys)
     return Explanation(traced, recorded.manifest.decided_by, rounds, shown, requests, post)
 

@@ -122,8 +122,8 @@ def survey(
     last = records.rounds - 1 if at is None else require_whole_number(at, "--at")
     if not 0 <= last < records.rounds:
         raise DataError(f"--at: {records.run_dir} has no round {last} (rounds: 0 .. {records.rounds - 1})")
-    recorded = config_to_ask(records.run, overrides, purpose="survey", asks=llm is None, trust=trust)
-    config = played_config(recorded, overrides, purpose="survey")
+    recorded = config_to_ask(records.run, overrides, use="survey", asks=llm is None, trust=trust)
+    config = played_config(recorded, overrides, use="survey")
     check_out(out)
     letter_client, text_client = survey_clients(questionnaire, recorded, overrides, llm)
     with closing(letter_client), closing(text_client):
@@ -163,8 +163,8 @@ class _Survey:
         self.orders = reasoner.decision_orders if reasoner.decides else 0
         self.uses_letters = not self.orders and not answers_by_association(self.letter_client.client)
         self.rows = sample_users(self.records.users, self.n_agents, self.streams)
-        questions = self.questionnaire.questions
-        self.replies = [Replies(item, len(self.rows), self._first_options(item)) for item in questions]
+        n, questions = len(self.rows), self.questionnaire.questions
+        self.replies = [Replies(question, n, self._first_options(question)) for question in questions]
         self.table = means_table(self.replies)
         self.done = 0
 

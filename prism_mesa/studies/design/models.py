@@ -36,8 +36,7 @@ def check_models(design: StudyDesign) -> tuple[str, ...]:
         for note in model.notes:
             notes.setdefault(note, []).append(name)
     return tuple(
-        note if len(conditions) == len(checked) else f"{'; '.join(conditions[:3])}: {note}"
-        for note, conditions in notes.items()
+        note if len(names) == len(checked) else f"{'; '.join(names[:3])}: {note}" for note, names in notes.items()
     )
 
 

@@ -183,16 +183,16 @@ def _ei_measures(groups: _Groups, label: str, note: str = "") -> tuple[Measure, 
 
 
 def _communities(run: FinishedRun) -> Ints:
-    return communities(run).by_agent
+    return communities(run).groups
 
 
 def communities_reached(run: FinishedRun, roots: Ints) -> float:
     """Return the mean share of communities with a reader of a root or of its reshares; NaN without roots."""
-    impressions, groups = run.table("impressions"), communities(run)
-    root, community = impressions["root"].to_numpy(), groups.by_agent[impressions["agent"].to_numpy()]
+    impressions, parts = run.table("impressions"), communities(run)
+    root, community = impressions["root"].to_numpy(), parts.groups[impressions["agent"].to_numpy()]
     is_counted = np.isin(root, roots) & (community >= 0)
-    reached, _, _ = count_pairs(root[is_counted], community[is_counted], max(groups.n, 1))
-    return ratio(len(reached), len(roots) * groups.n)
+    reached, _, _ = count_pairs(root[is_counted], community[is_counted], max(parts.n, 1))
+    return ratio(len(reached), len(roots) * parts.n)
 
 
 def _cascade_communities(run: FinishedRun) -> float:

@@ -135,9 +135,9 @@ def main_interests(run: FinishedRun) -> tuple[npt.NDArray[np.int64], list[str]]:
 
 @dataclass(frozen=True)
 class Communities:
-    """The `n` communities of a run; `by_agent` holds the community of each agent, -1 for none."""
+    """The `n` communities of a run; `groups` holds the community of each agent, -1 for none."""
 
-    by_agent: npt.NDArray[np.int64]
+    groups: npt.NDArray[np.int64]
     n: int
 
 

@@ -81,12 +81,7 @@ def played_config(config: Config, overrides: Sequence[str] = (), *, use: Asking 
 
 
 def llm_for(
-    config: Config,
-    overrides: Sequence[str] = (),
-    *,
-    llm: str = "",
-    continues: bool = False,
-    decides: bool = False,
+    config: Config, overrides: Sequence[str] = (), *, llm: str = "", continues: bool = False, decides: bool = False
 ) -> LLMClient:
     """Return the LLM that plays agents of a run, configured by `played_config`; `llm` names one of several.
 

@@ -17,14 +17,7 @@ import numpy.typing as npt
 
 from prism_mesa.analysis.distill.dataset import TrainingExample, TrainingSet, make_training_set, split_blocks
 from prism_mesa.analysis.distill.fit import Kind, check_installed, fit_scores
-from prism_mesa.analysis.distill.scores import (
-    auc,
-    calibration,
-    calibration_error,
-    js_divergence,
-    js_totals,
-    log_loss,
-)
+from prism_mesa.analysis.distill.scores import auc, calibration, calibration_error, js_divergence, js_totals, log_loss
 from prism_mesa.errors import DataError, one_line
 from prism_mesa.params import shown
 from prism_mesa.reasoner import DistilledModel, RuleReasoner

@@ -9,13 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
-from prism_mesa.deliberation import (
-    AgentErrorEvent,
-    AgentTextEvent,
-    Event,
-    ReasoningResult,
-    ToolFinishedEvent,
-)
+from prism_mesa.deliberation import AgentErrorEvent, AgentTextEvent, Event, ReasoningResult, ToolFinishedEvent
 from prism_mesa.deliberation.conversation import call_text, reasoning_text
 from prism_mesa.errors import printable
 from prism_mesa.social.content.activity import Activity, activity_line

@@ -100,10 +100,7 @@ def _quoted(text: str, cap: int = _TEXT_CAP) -> str:
 
 
 def survey_clients(
-    questionnaire: Questionnaire,
-    config: Config,
-    overrides: Sequence[str],
-    llm: ChatClient | PromptFunction | None,
+    questionnaire: Questionnaire, config: Config, overrides: Sequence[str], llm: ChatClient | PromptFunction | None
 ) -> tuple[LLMClient, LLMClient]:
     """Return the clients for closed and for open questions, which differ in decoding and share ledger and limits.
 

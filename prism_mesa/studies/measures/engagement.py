@@ -11,15 +11,7 @@ from prism_mesa.runs.measures import gini, top_share
 from prism_mesa.social.tables import COUNTERS
 from prism_mesa.statechart import STATES, AgentState
 from prism_mesa.studies.estimators.timing import survival
-from prism_mesa.studies.measures.measure import (
-    FinishedRun,
-    Measure,
-    have_joined,
-    index,
-    ratio,
-    share,
-    summary,
-)
+from prism_mesa.studies.measures.measure import FinishedRun, Measure, have_joined, index, ratio, share, summary
 
 GINI: Final = "Gini 1912; as in Dorfman 1979, doi:10.2307/1924845"
 

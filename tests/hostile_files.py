@@ -44,7 +44,7 @@ from prism_mesa.social.start import start_platform
 from prism_mesa.social.world.build import make_world
 from prism_mesa.streams import Streams
 from prism_mesa.studies.journal import Journals
-from prism_mesa.studies.listing import listed
+from prism_mesa.studies.listing import list_folders
 from prism_mesa.studies.params import read_study
 from prism_mesa.studies.validation.real import load_real_values
 
@@ -194,7 +194,7 @@ def _read_real(file: Path) -> object:
 
 
 def _read_manifest(file: Path) -> object:
-    entries = [repr(entry) for entry in listed(file.parent)]
+    entries = [repr(entry) for entry in list_folders(file.parent)]
     opened = open_run(file.parent)
     return entries, recorded_config(file.parent), opened.manifest, repr(opened)
 
@@ -203,7 +203,7 @@ def _read_lock(file: Path) -> object:
     """Read it beside the manifest of a run that says that it is running."""
     manifest = json.loads(good.run_files()["manifest.json"]) | {"status": "running"}
     (file.parent / "manifest.json").write_text(json.dumps(manifest))
-    return [repr(entry) for entry in listed(file.parent)], repr(open_run(file.parent))
+    return [repr(entry) for entry in list_folders(file.parent)], repr(open_run(file.parent))
 
 
 def _read_ledger(file: Path) -> object:
@@ -237,7 +237,7 @@ def _table(name: str) -> Callable[[Path], object]:
 
 def _read_journal(file: Path) -> object:
     (file.parent / "study.json").write_bytes(good.records()[0])
-    entries = [repr(entry) for entry in listed(file.parent.parent)]
+    entries = [repr(entry) for entry in list_folders(file.parent.parent)]
     with Journals([file]) as journals:
         return [
             entries,
@@ -249,7 +249,7 @@ def _read_journal(file: Path) -> object:
 
 
 def _read_record(file: Path) -> object:
-    return [repr(entry) for entry in listed(file.parent.parent)]
+    return [repr(entry) for entry in list_folders(file.parent.parent)]
 
 
 def _tables() -> list[Kind]:

@@ -27,18 +27,18 @@ _WITHOUT_RUN: Final[dict[str, Any]] = {
 
 type Asking = Literal["interview", "survey"]
 
-_IDLE: Final[dict[Asking, frozenset[str]]] = {
+_NO_EFFECT: Final[dict[Asking, frozenset[str]]] = {
     "interview": frozenset(("notes", "notes_told")),
     "survey": frozenset(DeliberationParams.model_fields) - {"temperature", "max_answer_tokens"},
 }
 """Parameters of `deliberation` without effect."""
 _NOUNS: Final[dict[Asking, str]] = {"interview": "an interview", "survey": "a survey"}
 
-_ELSEWHERE: Final = {f"reasoner.{name}": f"deliberation.{name}" for name in ("temperature", "max_answer_tokens")}
+_REPLACED_KEYS: Final = {f"reasoner.{name}": f"deliberation.{name}" for name in ("temperature", "max_answer_tokens")}
 
 
 def as_overrides(overrides: Sequence[str] | Mapping[str, Any]) -> list[str]:
-    """Return overrides, which may also be values by dotted key, as texts ``key=value``.
+    """Return overrides, which may also be values by dotted key, as strings ``key=value``.
 
     >>> as_overrides({"reasoner.kind": "embedded", "deliberation.iterations": 2})
     ['reasoner.kind="embedded"', 'deliberation.iterations=2']
@@ -48,7 +48,7 @@ def as_overrides(overrides: Sequence[str] | Mapping[str, Any]) -> list[str]:
     return [overrides] if isinstance(overrides, str) else list(overrides)
 
 
-def played_config(config: Config, overrides: Sequence[str] = (), *, of: Asking = "interview") -> Config:
+def played_config(config: Config, overrides: Sequence[str] = (), *, use: Asking = "interview") -> Config:
     """Return a run's configuration for interviews or surveys, with overrides on top.
 
     The limits and the ledger of the run do not apply, and a rule or a distilled model becomes `auto`.
@@ -57,15 +57,15 @@ def played_config(config: Config, overrides: Sequence[str] = (), *, of: Asking =
     """
     for text in overrides:
         key = text.partition("=")[0].strip()
-        if key in _ELSEWHERE:
-            raise ConfigError(f"override: {key}: has no effect here; set {_ELSEWHERE[key]}")
+        if key in _REPLACED_KEYS:
+            raise ConfigError(f"override: {key}: has no effect here; set {_REPLACED_KEYS[key]}")
         if "=" in text and key.partition(".")[0] not in ("reasoner", "deliberation"):
             raise ConfigError(f"override: {key}: the run has ended; only reasoner.* and deliberation.* can change")
         group, _, name = key.partition(".")
-        if group == "deliberation" and name in _IDLE[of]:
-            known = ", ".join(name for name in DeliberationParams.model_fields if name not in _IDLE[of])
+        if group == "deliberation" and name in _NO_EFFECT[use]:
+            allowed = ", ".join(key for key in DeliberationParams.model_fields if key not in _NO_EFFECT[use])
             raise ConfigError(
-                f"override: {key}: has no effect in {_NOUNS[of]} (keys of deliberation with an effect: {known})"
+                f"override: {key}: has no effect in {_NOUNS[use]} (keys of deliberation with an effect: {allowed})"
             )
     kind = config.reasoner.kind
     reasoner = {"kind": "auto" if kind in ("rule", "distilled") else kind, **_WITHOUT_RUN}
@@ -81,17 +81,12 @@ def played_config(config: Config, overrides: Sequence[str] = (), *, of: Asking =
 
 
 def llm_for(
-    config: Config,
-    overrides: Sequence[str] = (),
-    *,
-    llm: str = "",
-    continues: bool = False,
-    decides: bool = False,
+    config: Config, overrides: Sequence[str] = (), *, llm: str = "", continues: bool = False, decides: bool = False
 ) -> LLMClient:
     """Return the LLM that plays agents of a run, configured by `played_config`; `llm` names one of several.
 
-    With `continues` SmolLM2 continues prompts that have examples (see `llm.EmbeddedChatClient`). With `decides` the LLM
-    is a decision model if the run's is (`reasoner.answer`).
+    With `continues`, SmolLM2 continues prompts that have examples (see `llm.EmbeddedChatClient`). With `decides`, the
+    LLM is a decision model if the run's LLM is one (`reasoner.answer`).
 
     Raises:
         ConfigError: If there is no LLM.
@@ -121,38 +116,43 @@ def llm_for(
 
 
 def config_to_ask(
-    run: RecordedRun, overrides: Sequence[str] = (), *, of: Asking = "interview", asks: bool = True, trust: bool = False
+    run: RecordedRun,
+    overrides: Sequence[str] = (),
+    *,
+    use: Asking = "interview",
+    asks: bool = True,
+    trust: bool = False,
 ) -> Config:
-    """Return seed, `reasoner` and `deliberation` of a run, without servers and model files that are not trusted.
+    """Return the seed, `reasoner` and `deliberation` of a run, without untrusted servers and model files.
 
     Args:
         run: The run.
-        overrides: ``reasoner.*`` and ``deliberation.*`` to be applied later (see `played_config`).
-        of: The purpose.
-        asks: Whether the configured LLM is asked, not one from Python.
-        trust: Whether to use a server and a model file of a run from elsewhere.
+        overrides: ``reasoner.*`` and ``deliberation.*`` to apply later (see `played_config`).
+        use: Interview or survey.
+        asks: Whether the configured LLM is asked, and not one from Python.
+        trust: Whether to use the server and the model file that a run from elsewhere names.
 
     Raises:
         ConfigError: If an override is not allowed.
         DataError: If this version does not know the configuration, or the folder is not trusted.
     """
     recorded = manifest_values(run.folder, run.manifest)
-    before = as_config(Config, recorded, run.folder).reasoner
+    recorded_reasoner = as_config(Config, recorded, run.folder).reasoner
     values: dict[str, Any] = {key: recorded[key] for key in ("seed", "reasoner", "deliberation") if key in recorded}
     changes: dict[str, Any] = {"ledger": "live", "ledger_path": None, "distilled": None, "llm_share": 1.0}
-    if before.model_by is not None:  # the run's table `agents` names each agent's LLM
-        changes |= {"model": dict.fromkeys(before.llms, 1.0), "model_by": None}
-    if before.kind == "distilled":
+    if recorded_reasoner.model_by is not None:  # the run's table `agents` names each agent's LLM
+        changes |= {"model": dict.fromkeys(recorded_reasoner.llms, 1.0), "model_by": None}
+    if recorded_reasoner.kind == "distilled":
         changes["kind"] = "auto"
     values = merged(values, {"reasoner": changes})
     config = as_config(Config, values, run.folder)
     if trust or run.whose == "own":
         return config
-    places = asked_places(played_config(config, overrides, of=of).reasoner) if asks else []
+    places = asked_places(played_config(config, overrides, use=use).reasoner) if asks else []
     dropped = {"host": None, **{place.key.partition(".")[2]: None for place in places}}
     safe = as_config(Config, merged(values, {"reasoner": dropped}), run.folder)
-    ours = played_config(safe, overrides, of=of).reasoner
-    named = [place for place in places if getattr(ours, place.key.partition(".")[2]) is None]
-    instead = " and ".join(f"{place.key}=..." for place in named)
-    require_trust(run.folder, run.whose, named, trust=trust, instead=f"give {instead} yourself")
+    overridden_reasoner = played_config(safe, overrides, use=use).reasoner
+    untrusted = [place for place in places if getattr(overridden_reasoner, place.key.partition(".")[2]) is None]
+    alternatives = " and ".join(f"{place.key}=..." for place in untrusted)
+    require_trust(run.folder, run.whose, untrusted, trust=trust, instead=f"give {alternatives} yourself")
     return safe

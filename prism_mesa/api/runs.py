@@ -29,7 +29,7 @@ from prism_mesa.runs.run_files import MANIFEST, read_manifest, run_folder
 from prism_mesa.runs.social import run as run_platform
 from prism_mesa.social.model import SocialModel
 from prism_mesa.statechart import Statechart
-from prism_mesa.studies.listing import Listed, listed
+from prism_mesa.studies.listing import ListedFolder, list_folders
 from prism_mesa.studies.measures.catalogue import MEASURES, compute_measures
 from prism_mesa.studies.measures.finished import finished_run
 
@@ -281,14 +281,14 @@ def list_runs(out: str | os.PathLike[str] = "results") -> pd.DataFrame:
         out: Their folder, or that of a study whose runs kept their tables.
 
     Returns:
-        A row for each, with the columns of `studies.listing.Listed`: `run_dir`, `kind`, `config`, `seed`, `status`
-        (`done`, `failed`, `interrupted`, `running`, `died`, `damaged`; of many runs also `incomplete`), `state` (with
-        the round), `round`, `rounds`, `started`, `age_s` (seconds), `size_bytes`, `error`.
+        A row for each, with the columns of `studies.listing.ListedFolder`: `run_dir`, `kind`, `config`, `seed`,
+        `status` (`done`, `failed`, `interrupted`, `running`, `died`, `damaged`; for many runs also `incomplete`),
+        `state` (with the round), `round`, `rounds`, `started`, `age_s` (seconds), `size_bytes`, `error`.
 
     Raises:
         DataError: If there is no such folder.
     """
-    columns = [field.name for field in fields(Listed)]
-    table = pd.DataFrame([asdict(entry) for entry in listed(out)], columns=columns)
+    columns = [field.name for field in fields(ListedFolder)]
+    table = pd.DataFrame([asdict(entry) for entry in list_folders(out)], columns=columns)
     whole = dict.fromkeys(("seed", "round", "rounds"), "Int64")
     return table.astype({**whole, "size_bytes": "int64", "age_s": "float64"})

@@ -15,7 +15,7 @@ from prism_mesa.studies.driver import Progress
 from prism_mesa.studies.validation import validation
 from prism_mesa.studies.validation.real import load_real_values
 from prism_mesa.studies.validation.validation import Validation
-from prism_mesa.studies.validation.variants import chosen_variants
+from prism_mesa.studies.validation.variants import select_variants
 
 
 def validate(
@@ -56,7 +56,7 @@ def validate(
     """
     if isinstance(seeds, bool) or not isinstance(seeds, int) or not 1 <= seeds <= 10_000:
         raise ConfigError(f"seeds: give a whole number from 1 to 10,000, not {shown(seeds)}")
-    chosen = chosen_variants(variants)
+    chosen = select_variants(variants)
     measures = None if fitted is None else _fitted_measures(Path(fitted))
     checked = read_config(Config, config)
     stem = Path(config).stem if isinstance(config, str | os.PathLike) else checked.name

@@ -11,7 +11,7 @@ from prism_mesa.errors import in_command, printable, shortened
 from prism_mesa.terminal import show_json, show_line
 
 if TYPE_CHECKING:
-    from prism_mesa.studies.listing import Listed
+    from prism_mesa.studies.listing import ListedFolder
 
 _TITLES: Final = ("run", "what", "config", "seed", "status", "age", "size")
 _LONGEST_NAME: Final = 60
@@ -29,9 +29,9 @@ def runs(
     """
     from dataclasses import asdict
 
-    from prism_mesa.studies.listing import listed
+    from prism_mesa.studies.listing import list_folders
 
-    entries = listed(out)
+    entries = list_folders(out)
     if as_json:
         show_json([asdict(entry) for entry in entries])
         return
@@ -48,7 +48,7 @@ def runs(
         show_line(as_typed(f"what died or was interrupted goes on with: prism resume {in_command(stopped.run_dir)}"))
 
 
-def _row(run: "Listed") -> Sequence[str]:
+def _row(run: "ListedFolder") -> Sequence[str]:
     why = f": {run.error}" if run.status in ("damaged", "failed") and run.error else ""
     name = printable(shortened(Path(run.run_dir).name, _LONGEST_NAME))
     seed = "" if run.seed is None else str(run.seed)

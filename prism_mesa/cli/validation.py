@@ -51,11 +51,11 @@ def validate(
     from prism_mesa.api.validation import validate as run_validation
     from prism_mesa.runs.config import load_config
     from prism_mesa.studies.validation.validation import as_json as row_as_json
-    from prism_mesa.studies.validation.variants import chosen_variants
+    from prism_mesa.studies.validation.variants import select_variants
     from prism_mesa.view.validation.report import joint, validation_lines
 
     file, overrides = file_and_overrides(arguments, CALIBRATED_FILE)
-    config, arms = load_config(file, overrides), 1 + len(chosen_variants(variant or ()))
+    config, arms = load_config(file, overrides), 1 + len(select_variants(variant or ()))
     with matching_bar() as on_match, runs_bar(seeds * arms, "runs", then="tables and figures") as on_run:
         result = run_validation(
             config,

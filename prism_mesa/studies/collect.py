@@ -1,4 +1,4 @@
-"""Collects the runs of a study into tables: `runs`, `facts`, and the tables in `collect`."""
+"""Collect the runs of a study into tables: `runs`, `facts`, and the tables in `collect`."""
 
 import io
 import json
@@ -21,7 +21,7 @@ from prism_mesa.studies.statistics.analysis import RunTable
 
 RUNS: Final = "runs"
 FACTS: Final = "facts"
-_AT_A_TIME: Final = 1000
+_BATCH_SIZE: Final = 1000
 
 
 def collect(design: StudyDesign, folder: StudyFolder) -> tuple[str, ...]:
@@ -30,34 +30,34 @@ def collect(design: StudyDesign, folder: StudyFolder) -> tuple[str, ...]:
     Rows are written in parts, so memory does not grow with the number of runs.
     """
     versions, notes = measure_versions(design), list[str]()
-    with folder.collecting(), folder.journals() as known:
+    with folder.collecting(), folder.journals() as journals:
         _write(
             folder.table(RUNS),
-            (_runs(part, known, design, versions) for part in batched(design.runs(), _AT_A_TIME)),
+            (_runs(part, journals, design, versions) for part in batched(design.runs(), _BATCH_SIZE)),
             lambda new: notes.extend(_keep_larger_table(folder, _count_numbers(new))),
         )
         distinct = {planned.run: planned for planned in design.runs()}.values()
-        facts = (_facts(part, known, design, folder) for part in batched(distinct, _AT_A_TIME))
+        facts = (_facts(part, journals, design, folder) for part in batched(distinct, _BATCH_SIZE))
         _write(folder.table(FACTS), facts)
         for table in design.params.collect:
-            _write(folder.table(table), _rows(table, known, design))
+            _write(folder.table(table), _rows(table, journals, design))
     return tuple(notes)
 
 
-def _keep_larger_table(folder: StudyFolder, now: int) -> tuple[str, ...]:
-    """Rename the earlier table of runs and its report if that table held more numbers than the new one."""
-    before = _count_numbers(folder.table(RUNS))
-    if before <= now:
+def _keep_larger_table(folder: StudyFolder, n_new: int) -> tuple[str, ...]:
+    """Rename the earlier table of runs and its report if that table holds more numbers than the new one."""
+    n_old = _count_numbers(folder.table(RUNS))
+    if n_old <= n_new:
         return ()
     number = 1
     while any(folder.path.glob(f"*.before-{number}.*")):
         number += 1
-    moved = []
-    for old in (folder.table(RUNS), folder.path / "report.html", folder.path / "report.md"):
-        if old.is_file():
-            moved.append(f"{old.stem}.before-{number}{old.suffix}")
-            old.rename(folder.path / moved[-1])
-    return (f"runs.parquet holds {counted(now, 'measure')}, the earlier table {before:,}; kept: {', '.join(moved)}",)
+    renamed = []
+    for file in (folder.table(RUNS), folder.path / "report.html", folder.path / "report.md"):
+        if file.is_file():
+            renamed.append(f"{file.stem}.before-{number}{file.suffix}")
+            file.rename(folder.path / renamed[-1])
+    return (f"runs.parquet holds {counted(n_new, 'measure')}, the earlier table {n_old:,}; kept: {', '.join(renamed)}",)
 
 
 def _count_numbers(file: Path) -> int:
@@ -69,14 +69,14 @@ def _count_numbers(file: Path) -> int:
 
 
 def run_table(design: StudyDesign, folder: StudyFolder) -> RunTable:
-    """Return the runs that were collected."""
+    """Return the collected runs."""
     frame, points, params = pd.read_parquet(folder.table(RUNS)), design.points, design.params
     kind: Any = points.kind
     return RunTable(frame, design.arms, points.factors, tuple(params.measures), kind, params.paired, points.sampling)
 
 
-def _runs(part: Sequence[PlannedRun], known: Journals, design: StudyDesign, versions: Mapping[str, str]) -> pa.Table:
-    entries = [known.entry(planned.run) for planned in part]
+def _runs(part: Sequence[PlannedRun], journals: Journals, design: StudyDesign, versions: Mapping[str, str]) -> pa.Table:
+    entries = [journals.entry(planned.run) for planned in part]
     columns = {
         "run": [planned.run for planned in part],
         "arm": [planned.condition.arm for planned in part],
@@ -84,10 +84,10 @@ def _runs(part: Sequence[PlannedRun], known: Journals, design: StudyDesign, vers
         "status": [entry.status if entry else "missing" for entry in entries],
         "reason": [entry.reason if entry else "" for entry in entries],
     }
-    texts = ("run", "arm", "status", "reason")
-    arrays = {name: pa.array(v, pa.string() if name in texts else pa.int64()) for name, v in columns.items()}
-    for place, factor in enumerate(design.points.factors):
-        arrays[factor] = _factor([planned.condition.point[place] for planned in part], design, place)
+    string_columns = ("run", "arm", "status", "reason")
+    arrays = {name: pa.array(v, pa.string() if name in string_columns else pa.int64()) for name, v in columns.items()}
+    for index, factor in enumerate(design.points.factors):
+        arrays[factor] = _factor([planned.condition.point[index] for planned in part], design, index)
     for name, version in versions.items():
         arrays[name] = pa.array([_value(entry, name, version) for entry in entries], pa.float64())
     return pa.table(arrays)
@@ -99,14 +99,14 @@ def _value(entry: Entry | None, name: str, version: str) -> float:
     return float("nan") if value is None or code != version else float(value)
 
 
-def _factor(values: list[Any], design: StudyDesign, place: int) -> pa.Array:
-    """Return the values of a factor in the common type of its levels, or else as texts."""
-    kinds = {type(point[place]) for point in design.points.values}
-    if kinds <= {bool}:
+def _factor(values: list[Any], design: StudyDesign, index: int) -> pa.Array:
+    """Return the values of a factor in the common type of its levels, or else as strings."""
+    types = {type(point[index]) for point in design.points.values}
+    if types <= {bool}:
         return pa.array(values, pa.bool_())
-    if kinds <= {int}:
+    if types <= {int}:
         return pa.array(values, pa.int64())
-    if kinds <= {int, float}:
+    if types <= {int, float}:
         return pa.array([float(value) for value in values], pa.float64())
     return pa.array([value if isinstance(value, str) else json.dumps(value) for value in values], pa.string())
 
@@ -121,7 +121,7 @@ _FACTS: Final = pa.schema(
 )
 
 
-def _facts(part: Sequence[PlannedRun], known: Journals, design: StudyDesign, folder: StudyFolder) -> pa.Table:
+def _facts(part: Sequence[PlannedRun], journals: Journals, design: StudyDesign, folder: StudyFolder) -> pa.Table:
     rows = [
         {
             **entry.facts,
@@ -135,7 +135,7 @@ def _facts(part: Sequence[PlannedRun], known: Journals, design: StudyDesign, fol
             "again": _repeat_overrides(planned, entry, design, folder),
         }
         for planned in part
-        if (entry := known.entry(planned.run)) is not None
+        if (entry := journals.entry(planned.run)) is not None
     ]
     return pa.Table.from_pylist(rows, _FACTS)
 
@@ -147,11 +147,11 @@ def _repeat_overrides(planned: PlannedRun, entry: Entry, design: StudyDesign, fo
     return f"{overrides} reasoner.ledger=cache reasoner.ledger_path={shlex.quote(str(folder.ledger))}"
 
 
-def _rows(table: str, known: Journals, design: StudyDesign) -> Iterator[pa.Table]:
+def _rows(table: str, journals: Journals, design: StudyDesign) -> Iterator[pa.Table]:
     """Yield a table's rows run by run, with columns for the run, arm, seed and factors in front."""
     for planned in design.runs():
-        entry = known.entry(planned.run)
-        stream = known.rows(planned.run, table) if entry is not None and entry.done else None
+        entry = journals.entry(planned.run)
+        stream = journals.rows(planned.run, table) if entry is not None and entry.done else None
         if stream is None:
             continue
         try:
@@ -165,13 +165,13 @@ def _rows(table: str, known: Journals, design: StudyDesign) -> Iterator[pa.Table
             "arm": pa.array([planned.condition.arm] * n, pa.string()),
             "seed": pa.array([planned.seed] * n, pa.int64()),
         }
-        for place, factor in enumerate(design.points.factors):
-            columns[factor] = _factor([planned.condition.point[place]] * n, design, place)
+        for index, factor in enumerate(design.points.factors):
+            columns[factor] = _factor([planned.condition.point[index]] * n, design, index)
         yield pa.table(columns | {name: _widen(rows[name]) for name in rows.column_names if name not in columns})
 
 
 def _widen(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return a column with a type that is the same in all runs: texts, or 64-bit integers."""
+    """Return a column with a type that is the same in all runs: strings, or 64-bit integers."""
     if pa.types.is_dictionary(column.type):
         return column.cast(pa.string())
     return column.cast(pa.int64()) if pa.types.is_integer(column.type) else column

@@ -1,4 +1,4 @@
-"""Runs the missing runs of a study: submits jobs to an engine, and journals each outcome at once."""
+"""Execute the missing runs of a study: submit jobs to an engine, and write each outcome to the journal at once."""
 
 import os
 import sys
@@ -23,8 +23,8 @@ from prism_mesa.studies.folder import WHOLE, Shard, StudyFolder
 from prism_mesa.studies.journal import Entry, Journal, sum_spent
 from prism_mesa.studies.measures.catalogue import measure_version
 
-_WAITING: Final = 4
-"""Jobs to queue so that no worker idles; a quarter of the workers if that is more. A longer queue wastes memory."""
+_MIN_QUEUED: Final = 4
+"""Jobs to queue so that no worker idles, or a quarter of the workers if that is more. A longer queue wastes memory."""
 
 type _Todo = tuple[PlannedRun, Entry | None]
 
@@ -57,9 +57,9 @@ class Engine:
 class Progress:
     """Progress of a study: runs planned, done, failed and skipped, and LLM calls.
 
-    Calls are the calls of all attempts in the folder's journals, without those that other shards make meanwhile and
-    those of killed runs without a ledger (``keep: measures``). `held_back` runs did not start because the limit of
-    calls was reached.
+    `calls` counts all attempts in the folder's journals. It excludes calls that other shards make meanwhile, and calls
+    of killed runs without a ledger (``keep: measures``). `held_back` runs did not start because the limit of calls was
+    reached.
     """
 
     planned: int
@@ -76,7 +76,7 @@ def measure_versions(design: StudyDesign) -> dict[str, str]:
 
 
 def is_complete(entry: Entry | None, design: StudyDesign, versions: Mapping[str, str]) -> bool:
-    """Return whether a run succeeded and left everything that the study asks for."""
+    """Return whether a run succeeded and has everything that the study asks for."""
     if entry is None or not entry.done or not (entry.kept or design.params.keep == "measures"):
         return False
     return set(design.params.collect) <= set(entry.facts.get("collected", ())) and entry.has(versions)
@@ -147,22 +147,22 @@ def _outcomes(
 ) -> Iterator[tuple[PlannedRun, Job, Outcome, bool]]:
     """Yield the outcome of each attempt at a run, and whether it is the last attempt.
 
-    A few more runs than workers are queued, but none with a limit of calls, because they might exceed it.
+    A few more runs than workers are queued, but none if calls are limited, because they might exceed the limit.
     """
-    waiting: dict[Future[Outcome], tuple[PlannedRun, Job, int]] = {}
-    rest = iter(todo)
+    futures: dict[Future[Outcome], tuple[PlannedRun, Job, int]] = {}
+    remaining = iter(todo)
     max_calls = inf if design.params.limits.calls is None else design.params.limits.calls
     try:
         while True:
-            room = 0 if progress.calls >= max_calls else _max_submitted(pool, engine, design) - len(waiting)
-            for planned, entry in islice(rest, max(0, room)):
+            n_free = 0 if progress.calls >= max_calls else _max_submitted(pool, engine, design) - len(futures)
+            for planned, entry in islice(remaining, max(0, n_free)):
                 job = _job(planned, entry, design, folder)
-                waiting[pool.submit(run_supervised, job)] = planned, job, 1
-            if not waiting:
-                progress.held_back = sum(1 for _ in rest)
+                futures[pool.submit(run_supervised, job)] = planned, job, 1
+            if not futures:
+                progress.held_back = sum(1 for _ in remaining)
                 return
-            for future in wait(waiting, return_when=FIRST_COMPLETED).done:
-                planned, job, attempt = waiting.pop(future)
+            for future in wait(futures, return_when=FIRST_COMPLETED).done:
+                planned, job, attempt = futures.pop(future)
                 outcome = _with_calls(future_outcome(future, job), job, folder)
                 if outcome.ending == "done":
                     outcome = replace(outcome, facts=outcome.facts | {"collected": list(job.collect)})
@@ -171,20 +171,20 @@ def _outcomes(
                 yield planned, job, outcome, is_last
                 if not is_last:
                     job = replace(job, spent=sum_spent([job.spent, outcome.facts]))
-                    waiting[pool.submit(run_supervised, job)] = planned, job, attempt + 1
+                    futures[pool.submit(run_supervised, job)] = planned, job, attempt + 1
     finally:
-        for future in waiting:
+        for future in futures:
             future.cancel()
 
 
 def _max_submitted(pool: Executor, engine: Engine, design: StudyDesign) -> int:
     workers = engine.workers or runs_at_a_time(pool, default_workers(design.base))
-    waiting = max(_WAITING, workers // 4) if design.params.limits.calls is None else 0
-    return max(1, workers + waiting)
+    n_queued = max(_MIN_QUEUED, workers // 4) if design.params.limits.calls is None else 0
+    return max(1, workers + n_queued)
 
 
 def _with_calls(outcome: Outcome, job: Job, folder: StudyFolder) -> Outcome:
-    """Return the outcome, with the calls in the run's ledger if it was killed before it could report them."""
+    """Return the outcome; add the calls in the run's ledger if the run was killed before it reported them."""
     file = folder.runs / job.run / run_files.LEDGER
     if "calls" in outcome.facts or job.keep != "tables" or not file.is_file():
         return outcome
@@ -207,7 +207,7 @@ def _job(planned: PlannedRun, entry: Entry | None, design: StudyDesign, folder: 
         keep="measures" if has_folder else params.keep,
         collect=tuple(params.collect),
         folder=str(folder.runs.absolute()),
-        path=tuple(dict.fromkeys(str(Path(place or ".").absolute()) for place in (*sys.path, "."))),
+        path=tuple(dict.fromkeys(str(Path(folder_path or ".").absolute()) for folder_path in (*sys.path, "."))),
         limits=Limits(params.limits.seconds, params.limits.memory_gb),
         spent=sum_spent([{} if entry is None else entry.facts]),
     )

@@ -24,8 +24,8 @@ from prism_mesa.studies.journal import Journals
 
 MANIFEST: Final = "study.json"
 LEDGER: Final = "answers.sqlite"
-_LARGEST: Final = 100_000_000
-_WRITTEN: Final = (
+_MAX_BYTES: Final = 100_000_000
+_STUDY_FILES: Final = (
     *(".lock*", "journal*.sqlite*", f"{LEDGER}*", "study.json", "study.yaml", "base.yaml", "*.parquet", "report*"),
     *("calibration.json", "calibration.yaml", "trials.json", "fitted.yaml", "runs", "figures"),
 )
@@ -38,7 +38,7 @@ _NO_LINKS: Final = getattr(os, "O_NOFOLLOW", 0)
 class Shard:
     """The k-th of n parts of a study's runs, k from 1.
 
-    With at least n seeds a part gets whole seeds, so if it is lost, all conditions lack the same seeds.
+    With at least n seeds, a part gets whole seeds, so if it is lost, all conditions lack the same seeds.
     """
 
     k: int = 1
@@ -95,18 +95,18 @@ class StudyFolder:
         return Journals(sorted(self.path.glob("journal*.sqlite")), self.runs)
 
     def check(self) -> None:
-        """Raise DataError if the folder, or a file in it that a study writes, is a link: it may lead anywhere."""
+        """Raise DataError if the folder, or a file that a study writes in it, is a link, which may lead anywhere."""
         if self.path.is_symlink():
             raise DataError(f"{self.path}: is a link: name the folder itself in --out")
-        for inside in sorted(self.path.iterdir()) if self.path.is_dir() else ():
-            if inside.is_symlink() and any(fnmatch(inside.name, pattern) for pattern in _WRITTEN):
-                raise DataError(f"{inside}: is a link: a study writes this file; replace the link")
+        for file in sorted(self.path.iterdir()) if self.path.is_dir() else ():
+            if file.is_symlink() and any(fnmatch(file.name, pattern) for pattern in _STUDY_FILES):
+                raise DataError(f"{file}: is a link: a study writes this file; replace the link")
 
     @contextmanager
     def locked(self, shard: Shard, busy: str = _BUSY) -> Iterator[None]:
-        """Make the folder if it is missing, and lock it; drivers of different shards can lock it together.
+        """Create the folder if it is missing, and lock it; drivers of different shards can share the lock.
 
-        Raises DataError, with the text `busy` if another driver has locked the folder.
+        Raises DataError, with the message `busy` if another driver has locked the folder.
         """
         make_folder(self.path)
         self.check()
@@ -118,12 +118,12 @@ class StudyFolder:
 
     @contextmanager
     def collecting(self) -> Iterator[None]:
-        """Lock the collected tables, once no other process does: the last to collect must see all results."""
+        """Wait for the lock of the collected tables, and hold it: the last process to collect must see all results."""
         self.check()
-        with _lock(self.path / ".lock-collect", waits=True):
+        with _lock(self.path / ".lock-collect", blocking=True):
             yield
 
-    def opened(self, manifest: str, kind: str) -> Mapping[str, Any] | None:
+    def existing_manifest(self, manifest: str, kind: str) -> Mapping[str, Any] | None:
         """Return the folder's manifest, or None if the folder is new; raise DataError if it holds something else."""
         rename = f"give the {kind} another name, or another --out"
         if self.path.exists() and not self.path.is_dir():
@@ -137,15 +137,15 @@ class StudyFolder:
         return values
 
     def describe(self, manifest: str, facts: Mapping[str, Any], text: str, params: Params, base: Config) -> None:
-        """Write the manifest, the study (or calibration) file, and ``base.yaml``, without passwords.
+        """Write the manifest, the file of the study or calibration, and ``base.yaml``, without passwords.
 
-        A manifest keeps the versions (`made`) of its first writing. Without `text` the file is made from `params`.
+        A manifest keeps the versions (`made`) from its first writing. Without `text`, the file is made from `params`.
         """
-        before = read_json(self.path / manifest)
-        made = provenance() if before is None else before.get("made")
+        earlier = read_json(self.path / manifest)
+        versions = provenance() if earlier is None else earlier.get("made")
         text = text or yaml.safe_dump(params.model_dump(mode="json", exclude_unset=True), sort_keys=False)
         for name, content in (
-            (manifest, json.dumps({**facts, "made": made}, indent=2) + "\n"),
+            (manifest, json.dumps({**facts, "made": versions}, indent=2) + "\n"),
             (manifest.replace(".json", ".yaml"), text),
             ("base.yaml", yaml.safe_dump(base.model_dump(mode="json"), sort_keys=False, allow_unicode=True)),
         ):
@@ -166,45 +166,45 @@ def describe_study(design: StudyDesign, folder: StudyFolder, text: str) -> None:
 
 @contextmanager
 def replacing(file: Path) -> Iterator[Path]:
-    """Yield a new file beside `file` that replaces it when the block ends without an error; RunError if that fails.
+    """Yield a new file that replaces `file` when the block ends without an error; raise RunError if that fails.
 
     Its name is unique, so several processes may write the same file: the last one wins.
     """
-    part = file.with_name(f".{file.name}.{secrets.token_hex(8)}")
+    new_file = file.with_name(f".{file.name}.{secrets.token_hex(8)}")
     try:
-        os.close(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
-        yield part
-        part.replace(file)
+        os.close(os.open(new_file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
+        yield new_file
+        new_file.replace(file)
     except OSError as error:
         raise RunError(f"{file}: cannot be written: {error.strerror or error}") from None
     finally:
-        part.unlink(missing_ok=True)
+        new_file.unlink(missing_ok=True)
 
 
 def write_text(file: Path, text: str) -> None:
     """Write a file atomically."""
-    with replacing(file) as part:
-        part.write_text(text, encoding="utf-8")
+    with replacing(file) as new_file:
+        new_file.write_text(text, encoding="utf-8")
 
 
 def open_folder(design: StudyDesign, out: str | Path) -> StudyFolder:
-    """Return the folder of a study, ``out/<name>``, new or not; raise DataError if it holds something else."""
+    """Return the folder of a study, ``out/<name>``, existing or new; raise DataError if it holds something else."""
     folder = StudyFolder(Path(out) / design.name)
-    before = folder.opened(MANIFEST, "study")
-    if before is None or before.get("question") == design.params.question or _shares_runs(design, folder):
+    earlier = folder.existing_manifest(MANIFEST, "study")
+    if earlier is None or earlier.get("question") == design.params.question or _shares_runs(design, folder):
         return folder
-    question = shortened(str(before.get("question")), 120)
+    question = shortened(str(earlier.get("question")), 120)
     raise DataError(
         f"{folder.path}: is the folder of another study ({question!r}); give this one another name, or another --out"
     )
 
 
 def _shares_runs(design: StudyDesign, folder: StudyFolder) -> bool:
-    """Return whether the folder holds no runs, or one of a condition of the study, by any code."""
-    ours = {(condition.identity.config, condition.identity.data) for condition in design.conditions}
+    """Return whether the folder holds no runs, or a run of one of the study's conditions, made by any code."""
+    study_identities = {(condition.identity.config, condition.identity.data) for condition in design.conditions}
     with folder.journals() as journals:
-        theirs = {(entry.identity.config, entry.identity.data) for entry in journals.entries()}
-    return not theirs or not theirs.isdisjoint(ours)
+        folder_identities = {(entry.identity.config, entry.identity.data) for entry in journals.entries()}
+    return not folder_identities or not folder_identities.isdisjoint(study_identities)
 
 
 def read_json(file: Path) -> Mapping[str, Any] | None:
@@ -212,7 +212,7 @@ def read_json(file: Path) -> Mapping[str, Any] | None:
     if not file.exists():
         return None
     try:
-        values = json.loads(file.read_text("utf-8")) if file.stat().st_size < _LARGEST else None
+        values = json.loads(file.read_text("utf-8")) if file.stat().st_size < _MAX_BYTES else None
     except (OSError, ValueError, RecursionError) as error:
         raise DataError(f"{file}: cannot be read: {str(error).splitlines()[0]}") from None
     if not isinstance(values, dict):
@@ -221,24 +221,24 @@ def read_json(file: Path) -> Mapping[str, Any] | None:
 
 
 @contextmanager
-def _lock(file: Path, *, shared: bool = False, waits: bool = False, busy: str = _BUSY) -> Iterator[None]:
+def _lock(file: Path, *, shared: bool = False, blocking: bool = False, busy: str = _BUSY) -> Iterator[None]:
     """Lock a file during the block; nothing is written into it."""
     try:
-        number = os.open(file, os.O_RDWR | os.O_CREAT | _NO_LINKS, 0o666)
+        descriptor = os.open(file, os.O_RDWR | os.O_CREAT | _NO_LINKS, 0o666)
     except OSError as error:
         raise DataError(f"{file}: cannot be opened: {error.strerror}") from None
     try:
-        if waits:
+        if blocking:
             with suppress(ImportError):  # Windows lacks fcntl
                 import fcntl
 
-                fcntl.flock(number, fcntl.LOCK_EX)
+                fcntl.flock(descriptor, fcntl.LOCK_EX)
         else:
-            locked = try_lock(number, shared=shared)
+            locked = try_lock(descriptor, shared=shared)
             if locked is False:
                 raise DataError(f"{file.parent}: {busy}")
             if locked is None and sys.platform != "win32":
                 raise DataError(f"{file.parent}: cannot be locked: the file system has no locks")
         yield
     finally:
-        os.close(number)
+        os.close(descriptor)

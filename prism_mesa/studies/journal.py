@@ -1,4 +1,4 @@
-"""The journal of a study: the outcome of each run, written at once, so that a killed driver loses only unfinished runs.
+"""The journal of a study: each outcome is written at once, so that a killed driver loses only unfinished runs.
 
 Each driver (shard) writes its own SQLite file. Readers merge the rows of a run in all files.
 """
@@ -51,7 +51,7 @@ class Row:
     Attributes:
         at: Time of writing, in seconds since the epoch.
         measures: Name -> the version of the measure's code, the value, and the time.
-        config: With `data` and `code` the identity of the condition (see `Identity`).
+        config: The identity of the condition, with `data` and `code` (see `Identity`).
         told: The condition and the seed, for people who open the file.
         kept: 1 if the run has a folder, else 0.
     """
@@ -109,7 +109,7 @@ class Entry:
         return self.ending if self.ending in ("done", "skipped") else "failed"
 
     def has(self, versions: Mapping[str, str]) -> bool:
-        """Return whether the present code computed all measures."""
+        """Return whether the current code computed all measures."""
         return all(name in self.measures and self.measures[name][0] == version for name, version in versions.items())
 
 
@@ -136,10 +136,10 @@ class Journal:
         at = time.time()
         measures = {name: [versions[name], v if v == v else None, at] for name, v in outcome.measures.items()}
         with _naming_file(self._file), self._db:
-            before = next(_rows(self._db.execute, self._file, outcome.run), None)
-            earlier = [before] if before else []
+            earlier_row = next(_rows(self._db.execute, self._file, outcome.run), None)
+            earlier = [earlier_row] if earlier_row else []
             for row in earlier:
-                measures = {name: list(taken) for name, taken in row.measures.items()} | measures
+                measures = {name: list(measurement) for name, measurement in row.measures.items()} | measures
             values = (
                 *(outcome.run, at, outcome.ending, outcome.reason),
                 sum(row.attempts for row in earlier) + (outcome.ending != "skipped"),
@@ -148,8 +148,8 @@ class Journal:
                 *(identity.config, identity.data, identity.code, text),
                 int(kept or any(row.kept and row.ending == "done" for row in earlier)),
             )
-            places = ", ".join("?" * len(values))
-            self._db.execute(f"insert or replace into runs values ({places})", values)  # noqa: S608 - question marks
+            placeholders = ", ".join("?" * len(values))
+            self._db.execute(f"insert or replace into runs values ({placeholders})", values)  # noqa: S608 - question marks
             for name, arrow in outcome.tables.items():
                 self._db.execute("insert or replace into rows values (?, ?, ?)", (outcome.run, name, arrow))
 
@@ -157,7 +157,7 @@ class Journal:
 class Journals:
     """All journals of a study, for reading; DataError if one is damaged, RunError if one cannot be read.
 
-    `runs` is the folder of kept runs: a run whose folder is gone counts as not kept. With None nothing is checked.
+    `runs` is the folder of kept runs: a run whose folder is gone counts as not kept. With None, this is not checked.
     """
 
     def __init__(self, files: Sequence[Path], runs: Path | None = None) -> None:
@@ -219,9 +219,9 @@ def _merged(rows: Sequence[Row], runs: Path | None) -> Entry:
     last = max(rows, key=lambda row: (row.ending == "done", row.at))
     measures: dict[str, tuple[str, float | None, float]] = {}
     for row in rows:
-        for name, taken in row.measures.items():
-            if name not in measures or taken[2] >= measures[name][2]:
-                measures[name] = taken
+        for name, measurement in row.measures.items():
+            if name not in measures or measurement[2] >= measures[name][2]:
+                measures[name] = measurement
     done = [row for row in rows if row.ending == "done"]
     facts = {**last.facts, **sum_spent([row.facts for row in rows])}
     if collected := {table for row in done for table in row.facts.get("collected", ())}:
@@ -231,7 +231,7 @@ def _merged(rows: Sequence[Row], runs: Path | None) -> Entry:
         ending=last.ending,
         reason=last.reason,
         attempts=sum(row.attempts for row in rows),
-        measures={name: taken[:2] for name, taken in measures.items()},
+        measures={name: measurement[:2] for name, measurement in measures.items()},
         facts=facts,
         identity=Identity(last.config, last.data, last.code),
         kept=any(row.kept for row in done or rows) and (runs is None or (runs / last.run / MANIFEST).is_file()),
@@ -239,15 +239,15 @@ def _merged(rows: Sequence[Row], runs: Path | None) -> Entry:
 
 
 def sum_spent(facts: Sequence[Mapping[str, Any]]) -> dict[str, int]:
-    """Return the LLM calls and tokens of all attempts, as far as known."""
-    known = {name: [row[name] for row in facts if row.get(name) is not None] for name in ("calls", "tokens")}
-    return {name: sum(numbers) for name, numbers in known.items() if numbers}
+    """Return the known LLM calls and tokens of all attempts."""
+    amounts = {name: [row[name] for row in facts if row.get(name) is not None] for name in ("calls", "tokens")}
+    return {name: sum(numbers) for name, numbers in amounts.items() if numbers}
 
 
 def _rows(fetch: Callable[..., Iterable[Any]], file: Path, run: str | None = None) -> Iterator[Row]:
-    where, arguments = ("", ()) if run is None else ("where run = ?", (run,))
+    clause, arguments = ("", ()) if run is None else ("where run = ?", (run,))
     with _naming_file(file):
-        for values in fetch(f"select {', '.join(COLUMNS)} from runs {where}", arguments):  # noqa: S608 - our names
+        for values in fetch(f"select {', '.join(COLUMNS)} from runs {clause}", arguments):  # noqa: S608 - our names
             try:
                 row = Row(**dict(zip(COLUMNS, values, strict=True)))
             except ValidationError as error:

@@ -1,4 +1,4 @@
-"""Lists the runs, studies, calibrations and validations in a folder with their status."""
+"""List the runs, studies, calibrations and validations in a folder with their status."""
 
 import os
 import sqlite3
@@ -18,30 +18,30 @@ from prism_mesa.runs.process.lock import LOCK, is_locked, last_holder
 from prism_mesa.runs.process.state import STATUSES, read_state
 
 type Kind = Literal["platform", "nations", "survey", "interview", "study", "calibration", "validation", "unknown"]
-_RUN: Final = "manifest.json"
-_STUDY: Final = "study.json"
+_RUN_MANIFEST: Final = "manifest.json"
+_STUDY_MANIFEST: Final = "study.json"
 _STUDY_KINDS: Final[dict[str, Kind]] = {
     "calibration.json": "calibration",
     "validation.json": "validation",
-    _STUDY: "study",
+    _STUDY_MANIFEST: "study",
 }
-"""The file that tells the kind of a folder of many runs; the first match counts."""
+"""The file that tells the kind of a folder with many runs; the first match counts."""
 _RESULT: Final[dict[Kind, str]] = {"calibration": "fitted.yaml", "validation": "validation.json"}
-"""The file that is written last."""
-_MOST_BYTES: Final = 64 * 2**20
-_LONGEST: Final = 200
+"""The file that is written at the end."""
+_MAX_BYTES: Final = 64 * 2**20
+_MAX_CHARS: Final = 200
 _WAIT_S: Final = 1.0
 
 
 @dataclass(frozen=True)
-class Listed:
+class ListedFolder:
     """The status of a run, or of a folder of many runs.
 
     Attributes:
         config: Name of its configuration or study.
         seed: None for a folder of many runs.
-        status: Of a run `done`, `failed`, `interrupted`, `running` or `died`; of many runs `done`, `failed`, `running`
-            or `incomplete`; `damaged` if it cannot be read.
+        status: For a run `done`, `failed`, `interrupted`, `running` or `died`; for many runs `done`, `failed`,
+            `running` or `incomplete`; `damaged` if it cannot be read.
         state: The status with the round (`died in round 7 of 56`) or the number of runs (`incomplete, 3 of 10 runs`).
         round: The round of a run that is running or died, from 0, as far as known.
         rounds: The planned rounds, or quarters.
@@ -65,13 +65,13 @@ class Listed:
     error: str
 
 
-def listed(out: str | os.PathLike[str]) -> list[Listed]:
-    """Return the runs and studies in a folder, newest first; for a study its runs, for a run that run."""
+def list_folders(out: str | os.PathLike[str]) -> list[ListedFolder]:
+    """Return the runs and studies in a folder, newest first; for a study its runs, for a run the run itself."""
     folder, now = Path(out), datetime.now(UTC)
     try:
         if any((folder / name).is_file() for name in _STUDY_KINDS):
             paths = _folders_in(folder / "runs") if (folder / "runs").is_dir() else []
-        elif (folder / _RUN).is_file():
+        elif (folder / _RUN_MANIFEST).is_file():
             paths = [os.fspath(folder)]
         else:
             paths = _folders_in(folder)
@@ -86,39 +86,39 @@ def _folders_in(folder: Path) -> list[str]:
         return [entry.path for entry in entries if entry.is_dir()]
 
 
-def _read_folder(path: str, now: datetime) -> Listed | None:
+def _read_folder(path: str, now: datetime) -> ListedFolder | None:
     """Return the status of a folder; None if it holds neither a run nor a study."""
     try:
-        with os.scandir(path) as entries:
-            inside = list(entries)
+        with os.scandir(path) as items:
+            entries = list(items)
     except OSError as error:
-        return _listed(path, now, {}, "unknown", 0, _damaged(f"cannot be read: {error.strerror}"))
-    names = {entry.name for entry in inside}
-    size = sum(map(_size, inside))
+        return _make_item(path, now, {}, "unknown", 0, _damaged(f"cannot be read: {error.strerror}"))
+    names = {entry.name for entry in entries}
+    size = sum(map(_size, entries))
     study = next((name for name in _STUDY_KINDS if name in names), None)
     kind: Kind = "unknown" if study is None else _STUDY_KINDS[study]
     try:
-        if _RUN in names:
-            values = _read_json(path, _RUN)
+        if _RUN_MANIFEST in names:
+            values = _read_json(path, _RUN_MANIFEST)
             kinds: dict[str, Kind] = {"social": "platform", "economy": "nations"}
             kinds |= {"survey": "survey", "interview": "interview"}
             kind = kinds.get(str(values.get("system", "social")), "unknown")
-            return _listed(path, now, values, kind, size, _run_state(Path(path), values))
+            return _make_item(path, now, values, kind, size, _run_state(Path(path), values))
         if study is not None:
-            values = _read_json(path, _STUDY if kind == "validation" else study)
-            made = values.get("made")
+            values = _read_json(path, _STUDY_MANIFEST if kind == "validation" else study)
+            versions = values.get("made")
             state = _study_state(Path(path), values, kind, names)
-            return _listed(path, now, made if isinstance(made, dict) else {}, kind, size, state)
+            return _make_item(path, now, versions if isinstance(versions, dict) else {}, kind, size, state)
     except ValueError as error:
-        return _listed(path, now, {}, kind, size, _damaged(str(error)))
+        return _make_item(path, now, {}, kind, size, _damaged(str(error)))
     if LOCK in names and last_holder(Path(path)) is not None:
         status = "running" if is_locked(Path(path)) else "died"
-        return _listed(path, now, {}, kind, size, {"status": status, "state": f"{status}, before its first round"})
+        return _make_item(path, now, {}, kind, size, {"status": status, "state": f"{status}, before its first round"})
     return None
 
 
 def _size(entry: "os.DirEntry[str]") -> int:
-    """Return the bytes of a file, or of all files in a folder; links are not followed."""
+    """Return the size of a file, or of all files in a folder, in bytes; links are not followed."""
     try:
         if entry.is_dir(follow_symlinks=False):
             with os.scandir(entry.path) as entries:
@@ -134,9 +134,9 @@ type _Values = dict[str, Any]
 def _run_state(run: Path, values: _Values) -> _Values:
     config, status = values.get("config"), values.get("status")
     if status not in STATUSES:
-        raise ValueError(f"{_RUN}: status: not allowed")
+        raise ValueError(f"{_RUN_MANIFEST}: status: not allowed")
     config = config if isinstance(config, dict) else {}
-    rounds = _whole(config.get("rounds"))
+    rounds = _integer(config.get("rounds"))
     state = read_state(run, status, rounds)
     return {
         "status": state.status,
@@ -144,24 +144,25 @@ def _run_state(run: Path, values: _Values) -> _Values:
         "round": state.round,
         "rounds": rounds,
         "config": _text(config.get("name")),
-        "seed": _whole(values.get("seed")),
+        "seed": _integer(values.get("seed")),
         "error": _text(values.get("error")),
     }
 
 
 def _study_state(folder: Path, values: _Values, kind: Kind, names: set[str]) -> _Values:
     done, skipped, failed = _count_endings(folder, names)
-    planned = _whole(values.get("runs"))
-    ended = _RESULT[kind] in names if kind in _RESULT else planned is not None and done + skipped + failed >= planned
+    planned = _integer(values.get("runs"))
+    n_ended = done + skipped + failed
+    has_ended = _RESULT[kind] in names if kind in _RESULT else planned is not None and n_ended >= planned
     if any(is_locked(folder, name) for name in names if name.startswith(LOCK) and name != f"{LOCK}-collect"):
         status = "running"
-    elif not ended:
+    elif not has_ended:
         status = "incomplete"
     else:
         status = "failed" if failed else "done"
     total = "" if planned is None else f" of {planned}"
-    others = "".join(f", {n} {ending}" for n, ending in ((skipped, "skipped"), (failed, "failed")) if n)
-    state = status if status == "done" and not skipped else f"{status}, {done}{total} runs done{others}"
+    other_endings = "".join(f", {n} {ending}" for n, ending in ((skipped, "skipped"), (failed, "failed")) if n)
+    state = status if status == "done" and not skipped else f"{status}, {done}{total} runs done{other_endings}"
     return {"status": status, "state": state, "config": _text(values.get("name")) or folder.name}
 
 
@@ -188,10 +189,10 @@ def require_tables(fetch: Callable[[str], Iterable[Any]]) -> None:
     """Raise sqlite3.DatabaseError if `runs` or `rows` is a view, whose query may never end."""
     fetch("pragma trusted_schema = off")
     for (name,) in fetch("select name from sqlite_master where name in ('runs', 'rows') and type != 'table'"):
-        raise sqlite3.DatabaseError(f"{name} is no table")
+        raise sqlite3.DatabaseError(f"{name} is not a table")
 
 
-def _listed(path: str, now: datetime, values: _Values, kind: Kind, size: int, state: _Values) -> Listed:
+def _make_item(path: str, now: datetime, values: _Values, kind: Kind, size: int, state: _Values) -> ListedFolder:
     started = _time(values.get("started"))
     if started is None:
         try:
@@ -201,7 +202,7 @@ def _listed(path: str, now: datetime, values: _Values, kind: Kind, size: int, st
     defaults: _Values = {"config": "", "seed": None, "round": None, "rounds": None, "error": ""}
     age = max(0.0, (now - started).total_seconds())
     text = started.isoformat(timespec="seconds")
-    return Listed(run_dir=path, kind=kind, started=text, age_s=age, size_bytes=size, **defaults | state)
+    return ListedFolder(run_dir=path, kind=kind, started=text, age_s=age, size_bytes=size, **defaults | state)
 
 
 def _damaged(why: str) -> _Values:
@@ -211,7 +212,7 @@ def _damaged(why: str) -> _Values:
 def _read_json(folder: str, name: str) -> _Values:
     try:
         with open(os.path.join(folder, name), "rb") as file:
-            values = from_json(file.read(_MOST_BYTES))  # in half the time of json.loads
+            values = from_json(file.read(_MAX_BYTES))  # in half the time of json.loads
     except (OSError, ValueError) as error:
         raise ValueError(f"{name}: cannot be read: {error}") from None
     if not isinstance(values, dict):
@@ -228,8 +229,8 @@ def _time(value: object) -> datetime | None:
 
 
 def _text(value: object) -> str:
-    return shortened(printable(value), _LONGEST) if isinstance(value, str) else ""
+    return shortened(printable(value), _MAX_CHARS) if isinstance(value, str) else ""
 
 
-def _whole(value: object) -> int | None:
+def _integer(value: object) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**63 else None

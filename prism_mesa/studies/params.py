@@ -15,7 +15,7 @@ from prism_mesa.social.tables import SOCIAL_TABLES
 from prism_mesa.studies.measures.curves import CURVES
 
 MEASURES: Final = ("gini_impressions", "cascade_mean", "cascade_max", "engagement_per_impression", "likes", "reshares")
-"""The measures of a study that names none."""
+"""The default measures of a study."""
 
 NAME: Final = r"^\w[\w.-]{0,59}$"  # valid names of studies
 
@@ -102,19 +102,19 @@ class StudyParams(Params):
     @field_validator("seeds", mode="before")
     @classmethod
     def _check_seeds(cls, seeds: object) -> object:
-        several = seeds if isinstance(seeds, list) else [seeds]
-        if not several or any(isinstance(seed, bool) or not isinstance(seed, int) for seed in several):
+        seed_list = seeds if isinstance(seeds, list) else [seeds]
+        if not seed_list or any(isinstance(seed, bool) or not isinstance(seed, int) for seed in seed_list):
             raise ValueError("give a whole number, or a list of seeds")
         if isinstance(seeds, list) and (len(set(seeds)) < len(seeds) or any(not 0 <= seed < 2**63 for seed in seeds)):
             raise ValueError("give different seeds of at least 0")
-        if isinstance(seeds, int) and not 1 <= seeds <= _MOST_SEEDS:
-            raise ValueError(f"give from 1 to {_MOST_SEEDS:,} seeds")
+        if isinstance(seeds, int) and not 1 <= seeds <= _MAX_SEEDS:
+            raise ValueError(f"give from 1 to {_MAX_SEEDS:,} seeds")
         return seeds
 
     @field_validator("expect", mode="before")
     @classmethod
     def _allow_expectations_without_quotes(cls, lines: object) -> object:
-        """Turn ``- likes: a > b``, which YAML reads as a key and a value, into a text."""
+        """Turn ``- likes: a > b``, which YAML reads as a key and a value, into a string."""
         if not isinstance(lines, list):
             return lines
         return [
@@ -148,20 +148,20 @@ class StudyParams(Params):
 
     @model_validator(mode="after")
     def _check_keys(self) -> Self:
-        for where, values in ({"vary": self.vary} | self.groups).items():
+        for group, values in ({"vary": self.vary} | self.groups).items():
             keys = [key for key, _ in flat(values)]
             for key in keys:
                 if keys.count(key) > 1:
-                    raise ValueError(f"{where}: {key}: occurs twice")
+                    raise ValueError(f"{group}: {key}: occurs twice")
                 if key == "seed":
-                    raise ValueError(f"{where}: seed: use the study's key 'seeds'")
-                if key in self.vary and where != "vary":
-                    raise ValueError(f"{where}: {key}: is in 'vary', too; leave it out of one of them")
+                    raise ValueError(f"{group}: seed: use the study's key 'seeds'")
+                if key in self.vary and group != "vary":
+                    raise ValueError(f"{group}: {key}: is in 'vary', too; leave it out of one of them")
         return self
 
     @property
     def groups(self) -> dict[str, dict[str, Any]]:
-        """The settings of `set` and of each arm, by their place in the study file."""
+        """The settings of `set` and of each arm, by their key in the study file."""
         return {"set": self.set, **{f"arms.{arm}": settings(values) for arm, values in self.arms.items()}}
 
     @property
@@ -170,7 +170,7 @@ class StudyParams(Params):
         return frozenset(arm for arm, values in self.arms.items() if values.get("optional"))
 
 
-_MOST_SEEDS: Final = 1_000_000
+_MAX_SEEDS: Final = 1_000_000
 _ARM: Final = re.compile(r"[\w.-](?:[\w. -]{0,58}[\w.-])?")
 
 
@@ -179,17 +179,17 @@ def settings(arm: Mapping[str, Any] | None) -> dict[str, Any]:
     return {key: value for key, value in (arm or {}).items() if key != "optional"}
 
 
-def flat(values: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
+def flat(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
     """Yield nested values by dotted key; a key that occurs twice is yielded twice.
 
     >>> dict(flat({"feed": {"mode": "random"}, "agents.n": 10}))
     {'feed.mode': 'random', 'agents.n': 10}
     """
     for key, value in values.items():
-        if isinstance(value, Mapping) and value and f"{before}{key}" not in ONE_VALUE:
-            yield from flat(value, f"{before}{key}.")
+        if isinstance(value, Mapping) and value and f"{prefix}{key}" not in ONE_VALUE:
+            yield from flat(value, f"{prefix}{key}.")
         else:
-            yield f"{before}{key}", value
+            yield f"{prefix}{key}", value
 
 
 def shortest(values: Mapping[str, Any]) -> str:
@@ -202,7 +202,7 @@ def shortest(values: Mapping[str, Any]) -> str:
 
 
 def parse_value(text: str) -> Any:
-    """Return the YAML value of a text, or the text itself if it is not YAML."""
+    """Return the YAML value of a string, or the string itself if it is not YAML."""
     try:
         return parsed(text)
     except yaml.YAMLError:

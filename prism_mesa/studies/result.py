@@ -24,8 +24,8 @@ class StudyResult:
             `decided_by`, `open`, `fallback`, `calls` and `tokens` (of all attempts), `sources` (JSON: source ->
             answers), `attempts`, `folder` (relative to `study_dir`; blank: not kept), `again` (the overrides of
             ``base.yaml`` that repeat the run: ``key=value ...``).
-        file: The study file; ``STUDY.yaml`` if there was none.
-        notes: Stale runs, measures that were not a number, limits, and so on.
+        file: The study file; ``STUDY.yaml`` if there is none.
+        notes: Remarks on stale runs, measures that are not a number, limits, and so on.
     """
 
     study_dir: Path

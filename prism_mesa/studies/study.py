@@ -1,4 +1,4 @@
-"""Runs and plans a study, and returns its status."""
+"""Run and plan a study, and return its status."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -49,21 +49,21 @@ class StudyStatus:
     @property
     def status(self) -> StudyStatusName:
         """`done`; `failed` if some runs failed and none are left; else `incomplete`. Skipped runs do not count."""
-        left = self.missing or self.outdated or self.skipped == self.planned
-        return "incomplete" if left else "failed" if self.failed else "done"
+        is_unfinished = self.missing or self.outdated or self.skipped == self.planned
+        return "incomplete" if is_unfinished else "failed" if self.failed else "done"
 
     @property
     def notes(self) -> tuple[str, ...]:
         """Skipped arms, stale runs and outdated runs."""
-        again = "prism study run repeats"
+        command = "prism study run repeats"
         notes = [
-            f"arm {arm}: skipped, because its LLM is missing ({reason}); {again} it when the LLM is there"
+            f"arm {arm}: skipped, because its LLM is missing ({reason}); {command} it when the LLM is there"
             for arm, reason in self.why_skipped.items()
         ]
         notes += [f"stale: {counted(len(runs), 'run')} ({reason}): not used" for reason, runs in self.stale.items()]
         if self.outdated:
-            lacking = "without a measure, a table or a folder that is asked for, or with measures by other code"
-            notes.append(f"{counted(self.outdated, 'finished run')} {lacking}: {again} them")
+            fault = "without a measure, a table or a folder that is asked for, or with measures by other code"
+            notes.append(f"{counted(self.outdated, 'finished run')} {fault}: {command} them")
         return tuple(notes)
 
 
@@ -76,7 +76,7 @@ class StudyPlan:
         conditions: Number of conditions (arms x points).
         seeds: Number of seeds of each condition.
         pilot: Number of runs of the pilot.
-        cpu_hours: CPU hours of all runs; `cpu_hours_left` of those that are not done. None without a finished run.
+        cpu_hours: CPU hours of all runs; `cpu_hours_left` those of unfinished runs. None without a finished run.
         wall_hours: Hours left with `workers` simultaneous runs.
         calls: LLM calls of all runs; None without a finished run.
         widths: The result of `comparisons.expected_width`.
@@ -97,14 +97,14 @@ class StudyPlan:
 
 
 def study_status(design: StudyDesign, folder: StudyFolder) -> StudyStatus:
-    """Return the status of a study; nothing is run or written."""
+    """Return the status of a study, without running or writing anything."""
     versions, counts, failures, planned_names = measure_versions(design), Counter[str](), [], set()
     stale: dict[str, list[str]] = {}
     why_skipped: dict[str, str] = {}
-    with folder.journals() as known:
+    with folder.journals() as journals:
         for planned in design.runs():
             planned_names.add(planned.run)
-            entry = known.entry(planned.run)
+            entry = journals.entry(planned.run)
             counts["missing" if entry is None else entry.status] += 1
             if entry is None:
                 continue
@@ -114,21 +114,21 @@ def study_status(design: StudyDesign, folder: StudyFolder) -> StudyStatus:
                 why_skipped[planned.condition.arm] = entry.reason
             else:
                 failures.append((entry.run, run_text(planned, design), f"{entry.ending}: {entry.reason}"))
-        for entry in known.entries():
+        for entry in journals.entries():
             if entry.run not in planned_names:
-                stale.setdefault(_why_stale(entry, design), []).append(entry.run)
+                stale.setdefault(_stale_reason(entry, design), []).append(entry.run)
     done, failed, missing = counts["done"], counts["failed"], counts["missing"]
     progress = design.n_runs, done, failed, missing, counts["outdated"]
     return StudyStatus(*progress, tuple(failures), stale, counts["skipped"], why_skipped)
 
 
-def _why_stale(entry: Entry, design: StudyDesign) -> str:
-    alike = [c.identity for c in design.conditions if c.identity.config == entry.identity.config]
-    if entry.identity in alike:
+def _stale_reason(entry: Entry, design: StudyDesign) -> str:
+    same_config = [c.identity for c in design.conditions if c.identity.config == entry.identity.config]
+    if entry.identity in same_config:
         return "its seed is not in the study"
-    if any(identity.data == entry.identity.data for identity in alike):
+    if any(identity.data == entry.identity.data for identity in same_config):
         return "the code has changed"
-    return "an input file has changed" if alike else "its condition is not in the study"
+    return "an input file has changed" if same_config else "its condition is not in the study"
 
 
 def run_study(
@@ -143,7 +143,7 @@ def run_study(
 ) -> StudyResult:
     """Run the missing runs of a study, and return its result; `text` is the content of the study file.
 
-    Finished runs stay after a KeyboardInterrupt, and the same call continues.
+    After a KeyboardInterrupt, the same call continues with the missing runs.
     """
     with folder.locked(shard):
         describe_study(design, folder, text)
@@ -156,7 +156,7 @@ def run_study(
 
 
 def collect_result(design: StudyDesign, folder: StudyFolder, *, notes: tuple[str, ...] = ()) -> StudyResult:
-    """Collect the runs in the folder, and return the result; nothing is run."""
+    """Collect the runs in the folder, and return the result, without running anything."""
     notes = (*notes, *collect(design, folder))
     table, status = run_table(design, folder), study_status(design, folder)
     analysis = analyse(table, design.params.expect)
@@ -201,7 +201,7 @@ def plan_study(
     status, workers = study_status(design, folder), engine.workers or default_workers(design.base)
     n_runs = design.n_runs - status.skipped
     cpu = float(facts["cpu_s"].mean()) / 3600 if len(facts) else None
-    left = None if cpu is None else cpu * (status.missing + status.failed)
+    cpu_left = None if cpu is None else cpu * (status.missing + status.failed)
     return StudyPlan(
         runs=design.n_runs,
         done=status.done,
@@ -210,8 +210,8 @@ def plan_study(
         pilot=len(pilot),
         workers=workers,
         cpu_hours=None if cpu is None else cpu * n_runs,
-        cpu_hours_left=left,
-        wall_hours=None if left is None else left / workers,
+        cpu_hours_left=cpu_left,
+        wall_hours=None if cpu_left is None else cpu_left / workers,
         calls=float(np.nanmean(facts["calls"].astype(float))) * n_runs if len(facts) else None,
         widths=expected_width(run_table(design, folder), len(design.seeds)),
         notes=(*design.notes, *status.notes, *notes, *(f"{run}: {why}" for _, run, why in status.failures)),
@@ -219,21 +219,21 @@ def plan_study(
 
 
 def _pilot_conditions(design: StudyDesign) -> list[Condition]:
-    """Return the first condition and others that differ from it in one value, taking turns between values.
+    """Return the first condition, and conditions that differ from it in one value, in turn for each arm and factor.
 
-    If there are none, as among sampled points, the others are spread over the design.
+    If there are none, as among sampled points, the other conditions are spread over the design.
     """
     first, *others = [c for c in design.conditions if c.number not in design.skipped] or design.conditions
     by_difference: dict[int, list[Condition]] = {}
     for other in others:
         pairs = zip((first.arm, *first.point), (other.arm, *other.point), strict=True)
-        differences = [place for place, (a, b) in enumerate(pairs) if repr(a) != repr(b)]
+        differences = [index for index, (a, b) in enumerate(pairs) if repr(a) != repr(b)]
         if len(differences) == 1:
             by_difference.setdefault(differences[0], []).append(other)
     if not by_difference and others:
         places = np.linspace(0, len(others) - 1, min(_PILOT_CONDITIONS - 1, len(others))).round().astype(int)
-        chosen = [others[place] for place in np.unique(places)]
+        chosen = [others[index] for index in np.unique(places)]
     else:
-        turns = zip_longest(*by_difference.values())
-        chosen = [condition for turn in turns for condition in turn if condition is not None]
+        rows = zip_longest(*by_difference.values())
+        chosen = [condition for row in rows for condition in row if condition is not None]
     return [first, *chosen][:_PILOT_CONDITIONS]

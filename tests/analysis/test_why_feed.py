@@ -166,7 +166,7 @@ class Asking(SocialAgent):
     def step(self):
         if self.model.tick == 1 and self.model.round == 3:
             self.model.shown_to_0 = int(self.model.population.n_feed[0])
-            self.model.told = [explain_feed(self.model, 0, post).about for post in range(len(self.model.posts))]
+            self.model.told = [explain_feed(self.model, 0, post).traced_text for post in range(len(self.model.posts))]
 
 
 def test_why_a_post_was_not_shown():

@@ -6,7 +6,7 @@ import shlex
 import pytest
 from worlds import plain
 
-from prism_mesa.analysis.explain.report import MOST_LINES
+from prism_mesa.analysis.explain.report import MAX_LINES
 from prism_mesa.api.runs import run, why
 from prism_mesa.runs.run_files import read_table
 from prism_mesa.view.summaries import _commands, run_lines
@@ -59,7 +59,7 @@ def test_every_agent_has_five_plain_lines_at_most(result):
     for agent in range(0, 40, 3):
         for at in (None, 0):
             report = why(result, agent, at)
-            assert 2 <= len(report.brief) <= MOST_LINES
+            assert 2 <= len(report.brief) <= MAX_LINES
             assert report.lines[: len(report.brief)] == report.brief
             text = re.sub(r'"[^"]*"', "", " ".join(report.brief))
             assert not [word for word in UNEXPLAINED if word in text]
@@ -94,7 +94,7 @@ def test_a_run_ends_with_two_commands_that_can_be_typed(result, prism):
     commands = dict(run_lines(result.summary))["next"].split("; ")
     assert [shlex.split(one)[1] for one in commands] == ["why", "app"]
     code, out, _ = prism(*shlex.split(commands[0])[1:])
-    assert (code, len(out.splitlines()) <= MOST_LINES + 1) == (0, True)
+    assert (code, len(out.splitlines()) <= MAX_LINES + 1) == (0, True)
     assert shlex.split(commands[1])[2] == str(result.run_dir)
     assert "next" not in dict(run_lines(result.summary | {"status": "failed"}))
 

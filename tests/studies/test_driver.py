@@ -69,7 +69,7 @@ def test_what_is_broken_off_goes_on_to_the_same_table(designed, jobs, tmp_path, 
 
     jobs.clear()
     monkeypatch.setattr(driver, "run_supervised", interrupted)
-    monkeypatch.setattr(driver, "_WAITING", 0)
+    monkeypatch.setattr(driver, "_MIN_QUEUED", 0)
     design = designed(arms=TWO, collect=["rounds"])
     jobs.extend([None] * 5)
     with pytest.raises(KeyboardInterrupt):

@@ -9,7 +9,7 @@ from prism_mesa.errors import DataError, RunError
 from prism_mesa.runs.identity import Identity
 from prism_mesa.studies.engines.job import Outcome
 from prism_mesa.studies.journal import Journal, Journals
-from prism_mesa.studies.listing import listed
+from prism_mesa.studies.listing import list_folders
 
 IDENTITY = Identity("c", "d", "p")
 VERSIONS = {"likes": "1", "reshares": "1"}
@@ -171,10 +171,10 @@ def test_a_query_without_end_in_place_of_a_table_is_refused_and_not_asked(tmp_pa
         endless = "with recursive c(x) as (select 1 union all select x + 1 from c)"
         db.execute(f"create view {table} as {endless} select others.* from others, c")
     for read in (lambda: Journals([file]), lambda: Journal(file)):
-        with pytest.raises(DataError, match=rf"is damaged or not a study's journal \({table} is no table\)"):
+        with pytest.raises(DataError, match=rf"is damaged or not a study's journal \({table} is not a table\)"):
             read()
-    [found] = listed(tmp_path)
-    assert f"{table} is no table" in found.error
+    [found] = list_folders(tmp_path)
+    assert f"{table} is not a table" in found.error
 
 
 def test_reading_what_a_killed_driver_left_half_written_changes_nothing_in_the_folder(tmp_path):

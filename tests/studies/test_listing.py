@@ -14,7 +14,7 @@ from prism_mesa.api.runs import list_runs
 from prism_mesa.errors import DataError
 from prism_mesa.runs.process.lock import LOCK, lock_run
 from prism_mesa.studies.folder import WHOLE, Shard, StudyFolder
-from prism_mesa.studies.listing import listed
+from prism_mesa.studies.listing import list_folders
 
 MANIFEST = {"system": "social", "status": "done", "seed": 7, "config": {"name": "mine", "rounds": 9}}
 
@@ -43,7 +43,7 @@ def study(folder, endings, planned=4, kind="study", **files):
 
 
 def only(out):
-    [found] = listed(out)
+    [found] = list_folders(out)
     return found
 
 
@@ -63,7 +63,7 @@ def test_newest_come_first_and_what_is_none_is_left_out(tmp_path):
     made(tmp_path / "d", "2025-12-31T23:59:59+00:00")
     (tmp_path / "empty").mkdir()
     (tmp_path / "chart.png").touch()
-    assert [Path(one.run_dir).name for one in listed(tmp_path)] == ["c", "b", "a", "d"]
+    assert [Path(one.run_dir).name for one in list_folders(tmp_path)] == ["c", "b", "a", "d"]
 
 
 @pytest.mark.parametrize("status", ["done", "failed", "interrupted"])
@@ -78,8 +78,8 @@ def test_runs_that_have_ended_say_how(status, tmp_path):
 def test_a_damaged_manifest_is_one_line(text, tmp_path):
     made(tmp_path / "good")
     made(tmp_path / "run", "2027-01-01").joinpath("manifest.json").write_bytes(text.encode(errors="surrogateescape"))
-    bad = next(item for item in listed(tmp_path) if item.run_dir.endswith("run"))
-    assert (bad.status, bad.state, len(listed(tmp_path))) == ("damaged", "damaged", 2)
+    bad = next(item for item in list_folders(tmp_path) if item.run_dir.endswith("run"))
+    assert (bad.status, bad.state, len(list_folders(tmp_path))) == ("damaged", "damaged", 2)
     assert bad.error.startswith("manifest.json: ")
     assert bad.error.isprintable()
 
@@ -93,7 +93,7 @@ def test_whatever_a_manifest_holds_a_line_can_be_made_of_it(odd, tmp_path):
     for key in ("system", "seed", "config", "started", "error", "status"):
         made(tmp_path / key, **{"started": "2026-01-01", key: odd})
     assert len(list_runs(tmp_path)) == 6
-    for item in listed(tmp_path):
+    for item in list_folders(tmp_path):
         assert f"{item.config}{item.error}".isprintable()
         assert len(item.config + item.error) <= 400
         assert item.age_s >= 0
@@ -167,16 +167,16 @@ def test_calibrations_and_validations_are_named_as_such(tmp_path):
     study(tmp_path / "c", ["done"] * 9, kind="calibration", planned=None)
     validation = study(tmp_path / "v", ["done"] * 4)
     (validation / "validation.json").write_text("[]")
-    told = {one.kind: one.state for one in listed(tmp_path)}
+    told = {one.kind: one.state for one in list_folders(tmp_path)}
     assert told == {"validation": "done", "calibration": "incomplete, 9 runs done"}
     (tmp_path / "c" / "fitted.yaml").touch()
-    assert {one.kind: one.state for one in listed(tmp_path)}["calibration"] == "done"
+    assert {one.kind: one.state for one in list_folders(tmp_path)}["calibration"] == "done"
 
 
 def test_a_damaged_study_is_one_line(tmp_path):
     (study(tmp_path / "a", []) / "journal.sqlite").write_text("dear diary" * 100)
     (study(tmp_path / "b", []) / "study.json").write_text("{")
-    found = {one.config or one.error: one.status for one in listed(tmp_path)}
+    found = {one.config or one.error: one.status for one in list_folders(tmp_path)}
     assert set(found.values()) == {"damaged"}
     assert any(told.startswith("journal.sqlite: cannot be read: ") for told in found)
 
@@ -196,7 +196,7 @@ def test_a_folder_that_is_none_is_one_line(tmp_path):
     (tmp_path / "file").touch()
     for name, why in (("none", "No such file or directory"), ("file", "Not a directory")):
         with pytest.raises(DataError, match=rf"^{re.escape(str(tmp_path / name))}: cannot be listed: {why}$"):
-            listed(tmp_path / name)
+            list_folders(tmp_path / name)
 
 
 def test_the_table_has_a_row_for_each_and_the_same_columns_if_there_is_none(tmp_path):

@@ -9,7 +9,7 @@ from worlds import plain
 
 from prism_mesa import Study
 from prism_mesa.errors import ConfigError
-from prism_mesa.studies.listing import listed
+from prism_mesa.studies.listing import list_folders
 
 SMALL = plain(
     {
@@ -102,6 +102,6 @@ def test_commands_and_the_report_say_what_was_skipped(server, jobs, tmp_path, pr
     report = (tmp_path / "who" / "report.md").read_text(encoding="utf-8")
     assert "6 runs planned: 4 done, 0 failed, 2 skipped, 0 missing" in report
     assert "'away' is not on the server" in report
-    [listing] = [one for one in listed(tmp_path) if one.kind == "study"]
+    [listing] = [one for one in list_folders(tmp_path) if one.kind == "study"]
     assert (listing.status, listing.state) == ("done", "done, 4 of 6 runs done, 2 skipped")
     assert pd.read_parquet(tmp_path / "who" / "runs.parquet")["status"].tolist() == ["done"] * 4 + ["skipped"] * 2

@@ -11,7 +11,7 @@ import pytest
 from prism_mesa.runs.config import Config
 from prism_mesa.studies.validation.real import built_in_values
 from prism_mesa.studies.validation.targets import CASCADES
-from prism_mesa.studies.validation.validation import BESIDE, Validation, target_rows
+from prism_mesa.studies.validation.validation import EXPLANATORY, Validation, target_rows
 from prism_mesa.studies.validation.variants import Match
 from prism_mesa.view.validation.figures import cascades_figure, matrix_figure
 from prism_mesa.view.validation.report import broken_rows, data_used, joint, markdown, validation_lines, variant_lines
@@ -36,7 +36,7 @@ def curves():
 
 LARGE_SHAPES = ["large_hop_1", "large_hop_2", "large_hop_3", "large_depth", "large_virality"]
 RATES = (
-    {name: [0.25, 0.75] for name in BESIDE}
+    {name: [0.25, 0.75] for name in EXPLANATORY}
     | {name: [0.7, np.nan] for name in LARGE_SHAPES}
     | {"reshares_per_impression": [0.001, 0.0011]}
 )

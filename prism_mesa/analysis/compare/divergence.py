@@ -1,7 +1,7 @@
 """Find the first difference between two runs, and compare their tables.
 
-Tables are read side by side in parts, up to the first difference. If a table has only some agents (`records.*`), the
-agents that both runs recorded are compared.
+Tables are read side by side in parts, up to the first difference. If a run recorded a table for some agents only
+(`records.*`), the agents that both runs recorded are compared.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -74,11 +74,11 @@ class Divergence:
 
 @dataclass(frozen=True)
 class TableComparison:
-    """The comparison of a table.
+    """The comparison of a table in two runs.
 
     Attributes:
         equal: Whether the compared parts are equal; None if they cannot be compared.
-        difference: The place of the first difference, or why the table cannot be compared.
+        difference: Where the first difference is, or why the table cannot be compared.
         note: The part of the table that was compared, if not all of it.
         divergence: The first difference, if the rows have a time.
     """
@@ -96,7 +96,7 @@ class Divergences:
 
     Attributes:
         tables: All tables of either run.
-        start: How the agents differ before the first round; empty if they are equal, or this is unknown.
+        start: How the agents differ before the first round; empty if they are equal, or if it is unknown.
     """
 
     tables: tuple[TableComparison, ...]
@@ -143,36 +143,36 @@ class _Sides:
         """Return a column of both runs."""
         return [read_table(run, table, [column])[column] for run in (self.base, self.other)]
 
-    def first(self, table: str, columns: Sequence[str], only: Filter | None = None) -> DifferentRows | None:
+    def find(self, table: str, columns: Sequence[str], row_filter: Filter | None = None) -> DifferentRows | None:
         try:
-            return first_difference(self.base, self.other, table, columns, only)
+            return first_difference(self.base, self.other, table, columns, row_filter)
         except (pa.ArrowException, ValueError) as error:  # DataError is a ValueError
             if isinstance(error, DataError):
                 raise
-            why = next(iter(str(error).splitlines()), "it is damaged")
-            raise DataError(f"table {table!r} of {self.base} and {self.other} cannot be compared: {why}") from None
+            reason = next(iter(str(error).splitlines()), "it is damaged")
+            raise DataError(f"table {table!r} of {self.base} and {self.other} cannot be compared: {reason}") from None
 
 
 def _compare_table(sides: _Sides, table: str) -> TableComparison:
     if not sides.have(table):
-        lacks = sides.other if has_table(sides.base, table) else sides.base
-        return TableComparison(table, None, f"{lacks.name} has none")
+        incomplete_run = sides.other if has_table(sides.base, table) else sides.base
+        return TableComparison(table, None, f"{incomplete_run.name} has none")
     if table not in TIMED and not sides.whole:
         return TableComparison(table, None, "is written for whole runs, and the runs have different rounds")
-    note, who = _sample(sides, table)
-    if who is None and _share(sides.base, table) != _share(sides.other, table):
+    note, subset = _sample(sides, table)
+    if subset is None and _share(sides.base, table) != _share(sides.other, table):
         return TableComparison(table, None, note)
     if same_bytes(sides.base, sides.other, table):
         return TableComparison(table, True, note=note)
     columns = sides.columns(table)
-    settled = [name for name in columns if name in (TIMED[table].settled or columns)] if table in TIMED else []
-    rows = sides.first(table, settled, _filter(sides, table, who)) if settled else None
+    fixed_columns = [name for name in columns if name in (TIMED[table].fixed or columns)] if table in TIMED else []
+    rows = sides.find(table, fixed_columns, _filter(sides, table, subset)) if fixed_columns else None
     if rows is not None:
-        difference = _make_divergence(sides, table, rows, settled)
+        difference = _make_divergence(sides, table, rows, fixed_columns)
         when = difference.where.removesuffix(f", table {table}")
         return TableComparison(table, False, f"differs from {when} on", note, difference)
-    if len(settled) < len(columns) and sides.whole:  # tables without time, and counters of posts
-        rows = sides.first(table, columns)
+    if len(fixed_columns) < len(columns) and sides.whole:  # tables without time, and counters of posts
+        rows = sides.find(table, columns)
         return (
             TableComparison(table, True)
             if rows is None
@@ -183,9 +183,9 @@ def _compare_table(sides: _Sides, table: str) -> TableComparison:
 
 def _describe_difference(rows: DifferentRows, columns: Sequence[str]) -> str:
     if rows.base is None or rows.other is None:
-        return f"one has more than {rows.place:,} rows"
+        return f"one has more than {rows.index:,} rows"
     differing = _differing_columns(rows.base, rows.other, columns)
-    return f"row {rows.place}: {row_text('', rows.base, differing)} | {row_text('', rows.other, differing)}"
+    return f"row {rows.index}: {row_text('', rows.base, differing)} | {row_text('', rows.other, differing)}"
 
 
 def _differing_columns(base: Row, other: Row, columns: Sequence[str]) -> tuple[str, ...]:
@@ -199,15 +199,15 @@ def _make_divergence(sides: _Sides, table: str, rows: DifferentRows, columns: Se
     """Return the earlier of two different rows; both rows if they have the same time."""
     base, other = rows.base, rows.other
     moments = [moment(table, row) for row in (base, other) if row is not None]
-    first = min(moments)
-    if max(moments) != first and not (table == "posts" and moments[0][0] == moments[-1][0]):
-        base, other = (row if row is not None and moment(table, row) == first else None for row in (base, other))
+    earliest = min(moments)
+    if max(moments) != earliest and not (table == "posts" and moments[0][0] == moments[-1][0]):
+        base, other = (row if row is not None and moment(table, row) == earliest else None for row in (base, other))
     timed = TIMED[table]
     if timed.nation and base is not None and other is not None and base.get(timed.nation) != other.get(timed.nation):
         other = None  # the order of nations differs
     differing = _differing_columns(base, other, columns) if base is not None and other is not None else ()
     row: Mapping[str, Any] = base or other or {}
-    round_, tick, agent_row, _ = first
+    round_, tick, agent_row, _ = earliest
     agent = int(agent_row) if timed.agent and isfinite(agent_row) else None
     name = str(row.get(timed.nation, "")) if timed.nation else _name(sides, agent)
     return Divergence(
@@ -219,7 +219,7 @@ def _make_divergence(sides: _Sides, table: str, rows: DifferentRows, columns: Se
         columns=differing,
         base=base,
         other=other,
-        moment=first,
+        moment=earliest,
     )
 
 
@@ -231,23 +231,23 @@ def _name(sides: _Sides, agent: int | None) -> str:
     return names.pop() if len(names) == 1 else ""
 
 
-def _filter(sides: _Sides, table: str, who: pa.Array | None) -> Filter | None:
-    if sides.whole and who is None:
+def _filter(sides: _Sides, table: str, subset: pa.Array | None) -> Filter | None:
+    if sides.whole and subset is None:
         return None
 
-    def only(batch: pa.RecordBatch) -> pa.RecordBatch:
+    def row_filter(batch: pa.RecordBatch) -> pa.RecordBatch:
         mask = pc.less(batch.column("round"), sides.rounds)
-        if who is not None:
+        if subset is not None:
             names = batch.column(TIMED[table].agent or TIMED[table].nation)
             names = names.dictionary_decode() if pa.types.is_dictionary(names.type) else names
-            mask = pc.and_(mask, pc.is_in(names, value_set=who.cast(names.type)))
+            mask = pc.and_(mask, pc.is_in(names, value_set=subset.cast(names.type)))
         return batch.filter(mask)
 
-    return only
+    return row_filter
 
 
 def _sample(sides: _Sides, table: str) -> tuple[str, pa.Array | None]:
-    """Return a note on the compared part of a table, and its agents or nations; None if they are all, or unknown."""
+    """Return a note on the compared part of a table, and its agents or nations; None if it has all, or is unknown."""
     if table in TIMED and TIMED[table].nation:
         if not sides.have("nations"):
             return "", None
@@ -278,12 +278,12 @@ def _start(sides: _Sides) -> str:
     if not sides.have(_AGENTS) or same_bytes(sides.base, sides.other, _AGENTS):
         return ""
     columns = [name for name in sides.columns(_AGENTS) if name in STARTS]
-    rows = sides.first(_AGENTS, columns)
+    rows = sides.find(_AGENTS, columns)
     if rows is None:
         return ""
     if rows.base is None or rows.other is None:
-        return f"one has more than {rows.place:,} agents"
+        return f"one has more than {rows.index:,} agents"
     differing = _differing_columns(rows.base, rows.other, columns)
     left, right = (row_text("", row, differing[:1]) for row in (rows.base, rows.other))
     more = f", and {len(differing) - 1} more columns" if len(differing) > 1 else ""
-    return f"agent {rows.place}: {left} | {right}{more}"
+    return f"agent {rows.index}: {left} | {right}{more}"

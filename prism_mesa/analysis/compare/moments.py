@@ -11,7 +11,7 @@ from prism_mesa.llm.text import plain
 from prism_mesa.social.state.agent_fields import AGENT_FIELDS
 
 type Moment = tuple[float, float, float, int]
-"""Round, tick, agent and place of the table, in which seeing comes before acting."""
+"""Round, tick, agent and position of the table; impressions come before actions."""
 
 
 @dataclass(frozen=True)
@@ -19,18 +19,18 @@ class Timed:
     """A table whose rows have a time.
 
     Attributes:
-        place: The order of tables at the same moment.
+        place: The position among the tables with rows at the same moment.
         agent: The column of the agent, if any.
         nation: The column of the nation's name, if any.
-        tick: The tick of rows in a table without a column `tick`.
-        settled: Columns that do not change after the row is made; empty: all.
+        tick: The tick of all rows if the table has no column `tick`.
+        fixed: Columns that do not change after the row is written; empty: all.
     """
 
     place: int
     agent: str = ""
     nation: str = ""
     tick: float = 0.0
-    settled: tuple[str, ...] = ()
+    fixed: tuple[str, ...] = ()
 
 
 _WRITTEN: Final = (
@@ -38,7 +38,7 @@ _WRITTEN: Final = (
     *("media_type", "media_description"),
 )
 TIMED: Final[Mapping[str, Timed]] = {
-    "posts": Timed(0, "author", settled=_WRITTEN),
+    "posts": Timed(0, "author", fixed=_WRITTEN),
     "impressions": Timed(1, "agent"),
     "transitions": Timed(2, "agent"),
     "engagements": Timed(3, "agent"),
@@ -69,7 +69,7 @@ def moment(table: str, row: Row) -> Moment:
     return round_, tick, agent, timed.place
 
 
-_DOES: Final = {"like": "likes", "reply": "replies to", "reshare": "reshares"}
+_VERBS: Final = {"like": "likes", "reply": "replies to", "reshare": "reshares"}
 
 
 def row_text(table: str, row: Row | None, columns: Sequence[str]) -> str:
@@ -80,15 +80,15 @@ def row_text(table: str, row: Row | None, columns: Sequence[str]) -> str:
         case "impressions":
             return f"reads post {row.get('post')}"
         case "transitions":
-            about = "" if row.get("post") in (-1, None) else f" (post {row['post']})"
+            post_note = "" if row.get("post") in (-1, None) else f" (post {row['post']})"
             state = f"{row.get('from_state')} -> {row.get('to_state')}"
-            return f"{state}, on '{row.get('trigger')}'{about}{', open' if row.get('open') else ''}"
+            return f"{state}, on '{row.get('trigger')}'{post_note}{', open' if row.get('open') else ''}"
         case "engagements":
-            return f"{_DOES.get(str(row.get('action')), row.get('action'))} post {row.get('post')}"
+            return f"{_VERBS.get(str(row.get('action')), row.get('action'))} post {row.get('post')}"
         case "posts":
-            what = f"post {row.get('post')}, a {row.get('kind')} by agent {row.get('author')}"
-            rest = [name for name in columns if name not in ("post", "kind", "author")]
-            return f"{what}: {_values(row, rest)}" if rest else what
+            title = f"post {row.get('post')}, a {row.get('kind')} by agent {row.get('author')}"
+            other_columns = [name for name in columns if name not in ("post", "kind", "author")]
+            return f"{title}: {_values(row, other_columns)}" if other_columns else title
         case "churn":
             return f"{row.get('event')} as the round opens"
         case "decisions":
@@ -97,12 +97,12 @@ def row_text(table: str, row: Row | None, columns: Sequence[str]) -> str:
             return _values(row, columns)
 
 
-_MOST_COLUMNS: Final = 6
+_MAX_COLUMNS: Final = 6
 
 
 def _values(row: Row, columns: Sequence[str]) -> str:
-    text = ", ".join(f"{name} {_short(row.get(name))}" for name in columns[:_MOST_COLUMNS])
-    more = len(columns) - _MOST_COLUMNS
+    text = ", ".join(f"{name} {_short(row.get(name))}" for name in columns[:_MAX_COLUMNS])
+    more = len(columns) - _MAX_COLUMNS
     return f"{text}, and {more} more" if more > 0 else text
 
 

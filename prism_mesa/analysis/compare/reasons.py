@@ -1,4 +1,4 @@
-"""Explain a divergence: what the agent or nation did in each run, and why."""
+"""Explain the first difference of two runs: what the agent or nation did in each run, and why."""
 
 import textwrap
 from collections.abc import Sequence
@@ -17,9 +17,9 @@ from prism_mesa.llm.text import NAME_CAP, plain
 from prism_mesa.runs.manifest import read_run
 from prism_mesa.runs.run_files import has_table, read_batches, read_table
 
-MOST_AGENTS: Final = 20_000
+MAX_AGENTS: Final = 20_000
 """The largest run, in agents, that is repeated for an explanation."""
-_MOST_POSTS: Final = 4
+_MAX_POSTS: Final = 4
 _MOVES: Final = ("round", "agent", "tick", "trigger", "from_state", "to_state")
 _UNCOMPARED: Final = ("feed_ready", "round_ends")
 
@@ -52,7 +52,7 @@ def _explain_agent(run: Path, divergence: Divergence, trust: bool) -> list[str]:
     row, round_ = divergence.agent or 0, divergence.round
     agents = (read_run(run).manifest.config or {}).get("agents")
     n = agents.get("n") if isinstance(agents, dict) else None
-    if isinstance(n, int) and n > MOST_AGENTS:
+    if isinstance(n, int) and n > MAX_AGENTS:
         command = f"prism why {in_command(run)} {row} {round_}"
         return [f"a run of {n:,} agents takes long to repeat: {command}"]
     ids = read_table(run, "agents", ["id"])["id"] if has_table(run, "agents") else []
@@ -64,29 +64,29 @@ def _explain_agent(run: Path, divergence: Divergence, trust: bool) -> list[str]:
     if divergence.table == "impressions":
         lines += _posts_read(run, explanation, divergence)
     if not lines and explanation.shown is not None:
-        feed = counted(explanation.shown.feed, "post")
+        feed = counted(explanation.shown.n_feed, "post")
         return [f"at tick {tick} of round {round_} it does nothing: it is online, with {feed} in its feed"]
     return lines
 
 
 def _posts_read(run: Path, explanation: Explanation, divergence: Divergence) -> list[str]:
     agent = explanation.agent
-    rows = _rows_explain_agent(run, "impressions", ("round", "agent", "tick", "post"), agent.row, divergence.round)
+    rows = _agent_rows(run, "impressions", ("round", "agent", "tick", "post"), agent.row, divergence.round)
     numbers = [number for tick, number in rows if tick == divergence.tick]
     lines = []
-    for number in numbers[:_MOST_POSTS]:
+    for number in numbers[:_MAX_POSTS]:
         post = agent.model.post(number, agent.row) if 0 <= number < len(agent.model.posts) else None
-        about = ""
+        details = ""
         if post is not None:
             text = textwrap.shorten(plain(post.words or post.text, 400), 70, placeholder=" ...")
-            about = f' by {plain(post.author_name, NAME_CAP)}, "{text}" (relevance {post.relevance:.3f})'
-        lines.append(f"  it reads post {number}{about}")
-    return lines + ([f"  and {len(numbers) - _MOST_POSTS} more posts"] if len(numbers) > _MOST_POSTS else [])
+            details = f' by {plain(post.author_name, NAME_CAP)}, "{text}" (relevance {post.relevance:.3f})'
+        lines.append(f"  it reads post {number}{details}")
+    return lines + ([f"  and {len(numbers) - _MAX_POSTS} more posts"] if len(numbers) > _MAX_POSTS else [])
 
 
 def _moves_as_recorded(run: Path, explanation: Explanation, row: int, round_: int) -> bool:
-    """Return whether the moves of a repeated agent equal the recorded moves, if there are any."""
-    recorded = _rows_explain_agent(run, "transitions", _MOVES, row, round_) if has_table(run, "transitions") else []
+    """Return whether the moves of a repeated agent equal its recorded moves; True if none were recorded."""
+    recorded = _agent_rows(run, "transitions", _MOVES, row, round_) if has_table(run, "transitions") else []
     if explanation.shown is None or not recorded:
         return True
     repeated = [
@@ -97,7 +97,7 @@ def _moves_as_recorded(run: Path, explanation: Explanation, row: int, round_: in
     return repeated == [move for move in recorded if move[1] not in _UNCOMPARED]
 
 
-def _rows_explain_agent(run: Path, table: str, columns: Sequence[str], row: int, round_: int) -> list[tuple[Any, ...]]:
+def _agent_rows(run: Path, table: str, columns: Sequence[str], row: int, round_: int) -> list[tuple[Any, ...]]:
     """Return the rows of an agent in a round, without the columns `round` and `agent`."""
     rows: list[tuple[Any, ...]] = []
     for batch in read_batches(run, table, columns):
@@ -106,6 +106,6 @@ def _rows_explain_agent(run: Path, table: str, columns: Sequence[str], row: int,
             continue
         if (pc.min(rounds).as_py() or 0) > round_:
             break
-        part = batch.filter(pc.and_(pc.equal(rounds, round_), pc.equal(batch.column("agent"), row)))
-        rows += [tuple(values[name] for name in columns[2:]) for values in part.to_pylist()]
+        matches = batch.filter(pc.and_(pc.equal(rounds, round_), pc.equal(batch.column("agent"), row)))
+        rows += [tuple(values[name] for name in columns[2:]) for values in matches.to_pylist()]
     return rows

@@ -19,9 +19,9 @@ type Bools = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class DifferentRows:
-    """The first different rows, at a place from 0; a row is None if its table has ended."""
+    """The first different rows, with their index from 0; a row is None if its table has ended."""
 
-    place: int
+    index: int
     base: Row | None
     other: Row | None
 
@@ -39,42 +39,42 @@ def first_difference(
     other: Path,
     table: str,
     columns: Sequence[str],
-    only: Callable[[pa.RecordBatch], pa.RecordBatch] | None = None,
+    row_filter: Callable[[pa.RecordBatch], pa.RecordBatch] | None = None,
 ) -> DifferentRows | None:
     """Return the first rows of a table whose columns differ between two runs, if any.
 
-    `only` filters the rows. Raises DataError if a table cannot be read.
+    `row_filter` filters the rows. Raises DataError if a table cannot be read.
     """
 
     def parts(run: Path) -> Iterator[pa.RecordBatch]:
         for batch in read_batches(run, table, columns):
-            rows = batch if only is None else only(batch)
+            rows = batch if row_filter is None else row_filter(batch)
             if rows.num_rows:
                 yield rows
 
-    for place, left, right in _side_by_side(parts(base), parts(other)):
+    for index, left, right in _side_by_side(parts(base), parts(other)):
         if left is None or right is None:
-            return DifferentRows(place, _row(left), _row(right))
+            return DifferentRows(index, _row(left), _row(right))
         different = _different_rows(left, right, columns)
         if different.any():
-            at = int(different.argmax())
-            return DifferentRows(place + at, _row(left[at:]), _row(right[at:]))
+            offset = int(different.argmax())
+            return DifferentRows(index + offset, _row(left[offset:]), _row(right[offset:]))
     return None
 
 
 def _side_by_side(
     left: Iterator[pa.RecordBatch], right: Iterator[pa.RecordBatch]
 ) -> Iterator[tuple[int, pa.RecordBatch | None, pa.RecordBatch | None]]:
-    """Yield the place and equally long parts of both tables; None for a table that has ended first."""
-    place, a, b = 0, next(left, None), next(right, None)
+    """Yield the row index and equally long parts of both tables; None for a table that has ended first."""
+    index, a, b = 0, next(left, None), next(right, None)
     while a is not None and b is not None:
         n = min(a.num_rows, b.num_rows)
-        yield place, a[:n], b[:n]
-        place += n
+        yield index, a[:n], b[:n]
+        index += n
         a = a[n:] if a.num_rows > n else next(left, None)
         b = b[n:] if b.num_rows > n else next(right, None)
     if a is not None or b is not None:
-        yield place, a, b
+        yield index, a, b
 
 
 def _row(part: pa.RecordBatch | None) -> Row | None:
@@ -95,7 +95,7 @@ def _different_rows(left: pa.RecordBatch, right: pa.RecordBatch, columns: Sequen
 
 
 def _comparable(a: pa.Array, b: pa.Array) -> tuple[pa.Array, pa.Array]:
-    """Return two columns in a common type; codes of different texts become texts."""
+    """Return two columns in a common type; dictionaries with different values become strings."""
     if pa.types.is_dictionary(a.type) and pa.types.is_dictionary(b.type) and a.dictionary.equals(b.dictionary):
         return a.indices, b.indices
     a, b = (column.dictionary_decode() if pa.types.is_dictionary(column.type) else column for column in (a, b))

@@ -32,7 +32,7 @@ class Branching:
 def settings_that_differ(base: Mapping[str, Any], other: Mapping[str, Any]) -> list[Setting]:
     """Return the keys of two configurations whose values differ, except `name` and `seed`.
 
-    Lists of groups of the same length are compared place by place.
+    Lists of groups are compared item by item if they have the same length.
 
     >>> settings_that_differ({"seed": 1, "feed": {"mode": "random"}}, {"feed": {"mode": "x_2023"}})
     [Setting(key='feed.mode', base='random', other='x_2023')]
@@ -57,7 +57,7 @@ def _parts(base: Any, other: Any) -> dict[str, tuple[Any, Any]] | None:
         return {str(name): (base.get(name, MISSING), other.get(name, MISSING)) for name in names}
     lists = isinstance(base, list) and isinstance(other, list) and len(base) == len(other)
     if lists and any(isinstance(member, Mapping) for member in (*base, *other)):
-        return {str(place): pair for place, pair in enumerate(zip(base, other, strict=True))}
+        return {str(index): pair for index, pair in enumerate(zip(base, other, strict=True))}
     return None
 
 
@@ -73,8 +73,8 @@ def facts_that_differ(base: Mapping[str, Any], other: Mapping[str, Any]) -> list
         sides.append(facts | {"given in Python": manifest.get("made_in_python")})
     left, right = sides
     pairs = {key: (left.get(key), right.get(key)) for key in dict.fromkeys([*left, *right])}
-    differ = [Setting(key, *pair) for key, pair in pairs.items() if pair[0] != pair[1]]
-    return [*differ, *_inputs_that_differ(base, other)]
+    settings = [Setting(key, *pair) for key, pair in pairs.items() if pair[0] != pair[1]]
+    return [*settings, *_inputs_that_differ(base, other)]
 
 
 def _inputs_that_differ(base: Mapping[str, Any], other: Mapping[str, Any]) -> list[Setting]:

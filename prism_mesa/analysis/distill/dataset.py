@@ -22,12 +22,12 @@ from prism_mesa.streams import digest64
 type Floats = npt.NDArray[np.float64]
 type Ints = npt.NDArray[np.int64]
 
-MOST_FOLDS: Final = 4
+MAX_FOLDS: Final = 4
 
 
 @dataclass(frozen=True)
 class TrainingExample:
-    """An answer of the LLM, with its persona and text, by which examples are held out.
+    """An answer of the LLM. Its persona and text decide when it is held out.
 
     Attributes:
         probabilities: The probability of each option; 0 or 1 for a plain choice.
@@ -48,8 +48,8 @@ class TrainingSet:
 
     Attributes:
         by_options: The examples by their options; each decision of an agent is an example.
-        persona: `individual` or `archetype`, with a number of `archetypes`.
-        provenance: The runs, the LLM, and numbers of decisions, answers, personas and posts.
+        persona: `individual` or `archetype`; `archetypes` is the number of archetypes.
+        provenance: The runs, the LLM, and counts of decisions, answers, personas and posts.
         rule: The weights of the rule, for comparison.
     """
 
@@ -61,7 +61,7 @@ class TrainingSet:
 
 
 def completed_rounds(run_dir: Path) -> int:
-    """Return the number of completed rounds of a run; raises DataError without an LLM, or if the number is unknown."""
+    """Return the number of completed rounds of a run; raise DataError if it is unknown or the run has no LLM."""
     run = read_run(run_dir)
     manifest = run.manifest
     if manifest.of_nations:
@@ -71,8 +71,8 @@ def completed_rounds(run_dir: Path) -> int:
             f"{run_dir}: decided by {manifest.decided_by}: give a run with an LLM (prism run reasoner.kind=embedded)"
         )
     if not manifest.summary.rounds:
-        why = f"no round is known to be complete (status {run.state})"
-        raise DataError(f"{run_dir}: {why}{run.way_on}")
+        reason = f"no round is known to be complete (status {run.state})"
+        raise DataError(f"{run_dir}: {reason}{run.way_on}")
     return manifest.summary.rounds
 
 
@@ -82,12 +82,12 @@ def make_training_set(
     """Repeat runs from their ledgers, and return the answers of their common LLM.
 
     Raises:
-        DataError: If a run has no LLM, another LLM or no answers, or is not trusted.
+        DataError: If a run has no LLM, another LLM or no answers, or if it is not trusted.
         OracleError: If a ledger lacks an answer.
     """
     folders = [Path(run_dir) for run_dir in run_dirs]
     manifests = [read_run(folder).manifest for folder in folders if completed_rounds(folder)]
-    asked = {key: _common(folders, manifests, key) for key in ("name", "digest", "answer", "persona")}
+    llm_facts = {key: _common(folders, manifests, key) for key in ("name", "digest", "answer", "persona")}
     examples = [example for folder in folders for example in _examples(folder, on_round, trust=trust)]
     if not examples:
         raise DataError(f"{folders[0]}: no LLM answered an open choice, so there is nothing to learn")
@@ -96,16 +96,16 @@ def make_training_set(
         by_options.setdefault(example.ask.question.options, []).append(example)
     config = recorded_config(folders[0], trust=trust)
     provenance = {
-        "llm": asked["name"],
-        "llm_digest": asked["digest"],
-        "answer": asked["answer"],
+        "llm": llm_facts["name"],
+        "llm_digest": llm_facts["digest"],
+        "answer": llm_facts["answer"],
         "runs": [_provenance(folder, manifest) for folder, manifest in zip(folders, manifests, strict=True)],
         "decisions": len(examples),
         "answers": len({example.key for example in examples}),
         "personas": len({example.persona for example in examples}),
         "posts": len({example.text for example in examples}),
     }
-    return TrainingSet(by_options, asked["persona"], config.reasoner.archetypes, provenance, config.reasoner.rule)
+    return TrainingSet(by_options, llm_facts["persona"], config.reasoner.archetypes, provenance, config.reasoner.rule)
 
 
 def _common(folders: list[Path], manifests: list[Manifest], key: str) -> Any:
@@ -158,13 +158,13 @@ def _first_text(model: SocialModel, question: Question) -> str:
 
 
 def deal_folds(groups: Sequence[str]) -> Ints:
-    """Return the fold of each row's group, from 0 to `MOST_FOLDS` - 1; folds have similar numbers of rows.
+    """Return the fold of each row's group, from 0 to `MAX_FOLDS` - 1; folds have similar numbers of rows.
 
     Groups go to the smallest fold, the largest group first, so the order of rows does not matter.
     """
     names, inverse, sizes = np.unique(np.array(groups, dtype=object), return_inverse=True, return_counts=True)
     fold = np.zeros(len(names), np.int64)
-    load = [0] * min(MOST_FOLDS, len(names))
+    load = [0] * min(MAX_FOLDS, len(names))
     for i in sorted(range(len(names)), key=lambda i: (-sizes[i], digest64(str(names[i])))):
         fold[i] = load.index(min(load))
         load[fold[i]] += int(sizes[i])
@@ -172,19 +172,19 @@ def deal_folds(groups: Sequence[str]) -> Ints:
 
 
 def split_blocks(examples: Sequence[TrainingExample]) -> list[tuple[Ints, Ints]]:
-    """Return rows to fit and rows to test, without a common persona or post; each row is tested once.
+    """Return pairs of rows to fit and rows to test that share no persona and no post; each row is tested once.
 
     Raises DataError if there are too few personas or posts.
     """
     personas, texts = (deal_folds([getattr(example, name) for example in examples]) for name in ("persona", "text"))
     blocks = []
-    for who in range(int(personas.max()) + 1):
-        for what in range(int(texts.max()) + 1):
-            tried = np.flatnonzero((personas == who) & (texts == what))
-            fitted = np.flatnonzero((personas != who) & (texts != what))
-            if len(tried) and not len(fitted):
+    for persona_fold in range(int(personas.max()) + 1):
+        for text_fold in range(int(texts.max()) + 1):
+            test_rows = np.flatnonzero((personas == persona_fold) & (texts == text_fold))
+            fit_rows = np.flatnonzero((personas != persona_fold) & (texts != text_fold))
+            if len(test_rows) and not len(fit_rows):
                 counts = f"personas ({len(set(personas.tolist()))}) or posts ({len(set(texts.tolist()))})"
                 raise DataError(f"the ledgers have too few {counts} to hold some out: give more runs or rounds")
-            if len(tried):
-                blocks.append((fitted, tried))
+            if len(test_rows):
+                blocks.append((fit_rows, test_rows))
     return blocks

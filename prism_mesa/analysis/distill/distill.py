@@ -17,14 +17,7 @@ import numpy.typing as npt
 
 from prism_mesa.analysis.distill.dataset import TrainingExample, TrainingSet, make_training_set, split_blocks
 from prism_mesa.analysis.distill.fit import Kind, check_installed, fit_scores
-from prism_mesa.analysis.distill.scores import (
-    auc,
-    calibration,
-    calibration_error,
-    js_divergence,
-    js_totals,
-    log_loss,
-)
+from prism_mesa.analysis.distill.scores import auc, calibration, calibration_error, js_divergence, js_totals, log_loss
 from prism_mesa.errors import DataError, one_line
 from prism_mesa.params import shown
 from prism_mesa.reasoner import DistilledModel, RuleReasoner
@@ -69,9 +62,9 @@ def distill(
     """Fit a model to an LLM's answers in runs, and write the model and a report to ``out/distilled-<time>``.
 
     Args:
-        runs: One or several results, or folders of runs, with the same LLM.
+        runs: One or several results, or folders of runs, that used the same LLM.
         kind: The kind of model to keep, `logistic` or `boosting`; both are evaluated.
-        out: Parent folder; made if missing.
+        out: Parent folder; created if missing.
         on_round: Called after each repeated round.
         trust: As for `replay`.
 
@@ -90,9 +83,9 @@ def distill(
 
 
 def _run_folders(runs: object) -> list[Path]:
-    several = [runs] if isinstance(runs, str | os.PathLike) else runs
-    several = several if isinstance(several, Iterable) and not isinstance(several, bytes) else []
-    folders = list(map(run_folder, several))
+    run_list = [runs] if isinstance(runs, str | os.PathLike) else runs
+    run_list = run_list if isinstance(run_list, Iterable) and not isinstance(run_list, bytes) else []
+    folders = list(map(run_folder, run_list))
     if not folders:
         raise DataError(f"runs: give a RunResult or the folder of a run, or a list of at least one, not {shown(runs)}")
     return folders
@@ -127,7 +120,7 @@ def _features(options: tuple[AgentState, ...], rows: list[TrainingExample]) -> t
 def _evaluate(
     options: tuple[AgentState, ...], rows: list[TrainingExample], rule: RuleReasoner, kind: Kind, *, required: bool
 ) -> dict[str, Any]:
-    about: dict[str, Any] = {
+    evaluation: dict[str, Any] = {
         "options": [option.value for option in options],
         "rows": len(rows),
         "answers": len({row.key for row in rows}),
@@ -139,41 +132,43 @@ def _evaluate(
     except DataError:
         if required:
             raise
-        return about | {"verdict": "not evaluated: too few personas or posts to hold some out"}
-    columns, true = _features(options, rows)
-    predicted = {name: np.zeros_like(true) for name in (*KINDS, "majority")}
-    for known, tried in blocks:
+        return evaluation | {"verdict": "not evaluated: too few personas or posts to hold some out"}
+    columns, observed = _features(options, rows)
+    predicted = {name: np.zeros_like(observed) for name in (*KINDS, "majority")}
+    for fit_rows, test_rows in blocks:
         for name in KINDS:
-            model = OptionModel(options=list(options), scores=fit_scores(name, columns[:, known], true[known]), rows=1)
-            predicted[name][tried] = model.probabilities(columns[:, tried])
-        predicted["majority"][tried] = true[known].mean(axis=0)
+            fitted = fit_scores(name, columns[:, fit_rows], observed[fit_rows])
+            model = OptionModel(options=list(options), scores=fitted, rows=1)
+            predicted[name][test_rows] = model.probabilities(columns[:, test_rows])
+        predicted["majority"][test_rows] = observed[fit_rows].mean(axis=0)
     predicted["rule"] = rule.probabilities(detailed_columns(options, [example.ask for example in rows]))
-    predicted["llm"] = true
-    scores = {name: _scores(true, probabilities) for name, probabilities in predicted.items()}
-    scores["majority"]["auc"] = 0.5  # within a fold it predicts the same for all rows
-    better = {name: _measure_gain(true, predicted[kind], predicted[name], blocks) for name in ("rule", "majority")}
-    about |= {"blocks": len(blocks), "scores": scores, "better": better}
-    floor, top = scores["llm"]["log_loss"], scores["majority"]["log_loss"]
-    # the share of the LLM's dependence on rows, beyond the shares of its answers, that the model has too
-    about["explained"] = (top - scores[kind]["log_loss"]) / (top - floor) if top - floor > 1e-9 else None
-    about["calibration"] = {name: calibration(true, predicted[name]) for name in (*KINDS, "rule")}
-    return about | {"verdict": _verdict(about, kind)}
+    predicted["llm"] = observed
+    scores = {name: _scores(observed, probabilities) for name, probabilities in predicted.items()}
+    scores["majority"]["auc"] = 0.5  # its prediction is the same for all rows of a fold
+    gains = {name: _measure_gain(observed, predicted[kind], predicted[name], blocks) for name in ("rule", "majority")}
+    evaluation |= {"blocks": len(blocks), "scores": scores, "better": gains}
+    floor, ceiling = scores["llm"]["log_loss"], scores["majority"]["log_loss"]
+    # the share of the majority's excess log loss that the model removes; the LLM itself removes all of it
+    span = ceiling - floor
+    evaluation["explained"] = (ceiling - scores[kind]["log_loss"]) / span if span > 1e-9 else None
+    evaluation["calibration"] = {name: calibration(observed, predicted[name]) for name in (*KINDS, "rule")}
+    return evaluation | {"verdict": _verdict(evaluation, kind)}
 
 
-def _scores(true: Floats, predicted: Floats) -> dict[str, float]:
+def _scores(observed: Floats, predicted: Floats) -> dict[str, float]:
     return {
-        "log_loss": log_loss(true, predicted),
-        "auc": auc(true, predicted),
-        "js": js_divergence(true, predicted),
-        "js_totals": js_totals(true, predicted),
-        "calibration_error": calibration_error(true, predicted),
+        "log_loss": log_loss(observed, predicted),
+        "auc": auc(observed, predicted),
+        "js": js_divergence(observed, predicted),
+        "js_totals": js_totals(observed, predicted),
+        "calibration_error": calibration_error(observed, predicted),
     }
 
 
-def _measure_gain(true: Floats, predicted: Floats, other: Floats, blocks: list[Any]) -> dict[str, float]:
+def _measure_gain(observed: Floats, predicted: Floats, other: Floats, blocks: list[Any]) -> dict[str, float]:
     """Return the gain in log loss over another prediction, and the number of blocks with a gain."""
-    gains = [log_loss(true[rows], other[rows]) - log_loss(true[rows], predicted[rows]) for _, rows in blocks]
-    loss, other_loss = log_loss(true, predicted), log_loss(true, other)
+    gains = [log_loss(observed[rows], other[rows]) - log_loss(observed[rows], predicted[rows]) for _, rows in blocks]
+    loss, other_loss = log_loss(observed, predicted), log_loss(observed, other)
     return {
         "by": other_loss - loss,
         "share": 1 - loss / other_loss if other_loss else 0.0,
@@ -181,19 +176,19 @@ def _measure_gain(true: Floats, predicted: Floats, other: Floats, blocks: list[A
     }
 
 
-def _verdict(about: dict[str, Any], kind: str) -> str:
-    better, scores = about["better"], about["scores"]
-    gains = " and ".join(
-        f"the {name} by {b['by']:+.3f} nats ({b['share']:+.0%}; better in {b['blocks']} of {about['blocks']} blocks)"
-        for name, b in better.items()
+def _verdict(facts: dict[str, Any], kind: str) -> str:
+    gains, scores = facts["better"], facts["scores"]
+    gains_text = " and ".join(
+        f"the {name} by {b['by']:+.3f} nats ({b['share']:+.0%}; better in {b['blocks']} of {facts['blocks']} blocks)"
+        for name, b in gains.items()
     )
-    if all(b["by"] > 0 for b in better.values()):
-        return f"beats {gains} in log loss, on personas and posts it has never seen"
-    span = scores["majority"]["log_loss"] - scores["llm"]["log_loss"]
-    why = (
+    if all(b["by"] > 0 for b in gains.values()):
+        return f"beats {gains_text} in log loss, on personas and posts it has never seen"
+    llm_gain = scores["majority"]["log_loss"] - scores["llm"]["log_loss"]
+    reason = (
         "the LLM answers nearly the same in every row, so there is little to explain"
-        if span < 0.01
-        else f"these features do not generalise from {about['personas']} personas and {about['posts']} posts: give "
-        "more runs, or more reasoner.archetypes and posts.circulating"
+        if llm_gain < 0.01
+        else f"these features do not generalise from {facts['personas']} personas and {facts['posts']} posts: "
+        "give more runs, or more reasoner.archetypes and posts.circulating"
     )
-    return f"does not beat both ({kind}: {gains}): {why}"
+    return f"does not beat both ({kind}: {gains_text}): {reason}"

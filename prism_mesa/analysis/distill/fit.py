@@ -1,6 +1,6 @@
 """Fit a distilled model with scikit-learn (extra `distill`), and return it as plain numbers.
 
-Each answer of the LLM becomes a row for each option, weighted by its probability.
+Each answer of the LLM becomes one row per option, weighted by the option's probability.
 """
 
 from typing import Any, Final, Literal
@@ -17,7 +17,7 @@ type Floats = npt.NDArray[np.float64]
 type Kind = Literal["logistic", "boosting"]
 type Scores = list[Linear | Trees]
 
-DOUBT: Final = 0.001
+SMOOTHING: Final = 0.001
 """Share of each answer that is spread over all options, to keep log-odds finite."""
 
 _PENALTY: Final = 1.0
@@ -48,61 +48,61 @@ def check_installed() -> None:
     _sklearn()
 
 
-def fit_scores(kind: Kind, columns: Floats, true: Floats) -> Scores:
+def fit_scores(kind: Kind, columns: Floats, observed: Floats) -> Scores:
     """Return scores of options, fitted to an LLM's probabilities.
 
     Args:
         kind: `logistic`: multinomial logistic regression on standardised features and their products, with a ridge
             penalty. `boosting`: gradient boosting of small trees on the features.
         columns: Features, shape (features, n).
-        true: Probabilities, shape (n, options).
+        observed: The LLM's probabilities, shape (n, options).
     """
     check_installed()
     from threadpoolctl import threadpool_limits  # installed with scikit-learn
 
-    with threadpool_limits(1):  # threads slow down so little work
-        return _logistic(columns, true) if kind == "logistic" else _boosting(columns, true)
+    with threadpool_limits(1):  # more threads would slow down such small fits
+        return _logistic(columns, observed) if kind == "logistic" else _boosting(columns, observed)
 
 
-def _weighted(rows: Floats, true: Floats) -> tuple[Floats, npt.NDArray[np.int64], Floats]:
+def _weighted(rows: Floats, observed: Floats) -> tuple[Floats, npt.NDArray[np.int64], Floats]:
     """Repeat the rows for each option, and return rows, options and weights."""
-    n, k = true.shape
-    weights = (1 - DOUBT) * true + DOUBT / k
+    n, k = observed.shape
+    weights = (1 - SMOOTHING) * observed + SMOOTHING / k
     return np.tile(rows, (k, 1)), np.repeat(np.arange(k), n), weights.T.reshape(-1)
 
 
-def _logistic(columns: Floats, true: Floats) -> Scores:
+def _logistic(columns: Floats, observed: Floats) -> Scores:
     regression, _ = _sklearn()
-    wide = with_products(columns)
-    means, spreads = wide.mean(axis=1), wide.std(axis=1)
-    varies = spreads > 1e-9 * np.maximum(np.abs(means), 1.0)
-    if not varies.any():  # all questions were the same
-        varies[0], spreads[0] = True, 1.0
-    rows, options, weights = _weighted(((wide[varies].T - means[varies]) / spreads[varies]), true)
+    features = with_products(columns)
+    means, spreads = features.mean(axis=1), features.std(axis=1)
+    is_varying = spreads > 1e-9 * np.maximum(np.abs(means), 1.0)
+    if not is_varying.any():  # all questions were the same
+        is_varying[0], spreads[0] = True, 1.0
+    rows, options, weights = _weighted(((features[is_varying].T - means[is_varying]) / spreads[is_varying]), observed)
     model = regression(C=_PENALTY, max_iter=2000, tol=1e-6).fit(rows, options, sample_weight=weights)
-    k, coefficients, intercepts = true.shape[1], model.coef_, model.intercept_
+    k, coefficients, intercepts = observed.shape[1], model.coef_, model.intercept_
     if k == 2:  # scikit-learn scores the second option only
         coefficients = np.stack([-coefficients[0], 0 * coefficients[0]])
         intercepts = np.array([-intercepts[0], 0.0])
     scores: Scores = []
     for option in range(k - 1):
-        slopes = np.zeros(len(wide))
-        slopes[varies] = (coefficients[option] - coefficients[-1]) / spreads[varies]
+        slopes = np.zeros(len(features))
+        slopes[is_varying] = (coefficients[option] - coefficients[-1]) / spreads[is_varying]
         intercept = intercepts[option] - intercepts[-1] - float((slopes * means).sum())
         scores.append(Linear(intercept=float(intercept), weights=slopes.tolist()))
     return scores
 
 
-def _boosting(columns: Floats, true: Floats) -> Scores:
+def _boosting(columns: Floats, observed: Floats) -> Scores:
     _, boosting = _sklearn()
-    rows, options, weights = _weighted(columns.T, true)
+    rows, options, weights = _weighted(columns.T, observed)
     model = boosting(**_TREES).fit(rows, options, sample_weight=weights)
     # scikit-learn's trees are private, so the scores are compared with its own below
     rounds, base = model._predictors, np.ravel(model._baseline_prediction)
-    sign = -1.0 if true.shape[1] == 2 else 1.0  # for two options it scores the second
+    sign = -1.0 if observed.shape[1] == 2 else 1.0  # of two options, scikit-learn scores the second
     scores = [_forest([trees[k].nodes for trees in rounds], float(base[k]), sign) for k in range(len(rounds[0]))]
-    sums = np.stack([sign * score.sums(columns) for score in scores], axis=1)
-    if not np.allclose(sums, model.decision_function(columns.T).reshape(sums.shape), atol=1e-6):
+    decisions = np.stack([sign * score.sums(columns) for score in scores], axis=1)
+    if not np.allclose(decisions, model.decision_function(columns.T).reshape(decisions.shape), atol=1e-6):
         raise PrismError("prism distill: cannot read the trees of this scikit-learn; use --kind logistic")
     return list(scores)
 

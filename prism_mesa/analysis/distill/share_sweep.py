@@ -1,7 +1,7 @@
-"""Run a scenario with several shares of the LLM; a distilled model answers the rest.
+"""Run a scenario in which the LLM gets several shares of the choices, and a distilled model the rest.
 
-The runs use the same keyed draws: an agent that asks the LLM at a small share also asks it at a larger share. They
-share their answers, and start with the answers in the ledger of the run, whose folder does not change.
+The runs use the same keyed draws: an agent that asks the LLM at a small share also asks it at a larger share. The runs
+share one ledger, which starts with the answers in the ledger of the original run. That run's folder does not change.
 """
 
 from collections.abc import Callable, Sequence
@@ -71,12 +71,12 @@ def drift(
         distilled: The file of the distilled model.
         out: Folder for the table and the runs.
         shares: Shares of open choices for the LLM, ascending.
-        n_seeds: The number of seeds, from the run's on.
+        n_seeds: The number of seeds: the run's seed and the following ones.
         on_round: Called after each round of each run.
         trust: As for `replay`.
 
     Raises:
-        DataError: If there is no such run, it cannot be repeated from its folder, or is not trusted.
+        DataError: If there is no such run, or if it cannot be repeated from its folder or is not trusted.
         ConfigError: If the LLM for new questions is missing.
     """
     folder = Path(out)
@@ -85,8 +85,8 @@ def drift(
     reasoner = {"distilled": str(distilled), "ledger": "cache", "ledger_path": str(ledger)}
     recorded = config_to_run_anew(Path(run_dir), trust=trust)
     base = make_config(merged(recorded.model_dump(), {"reasoner": reasoner}), str(run_dir))
-    with Ledger(ledger) as shared, Ledger(Path(run_dir) / LEDGER, read_only=True) as known:
-        shared.write(known.answers(), [])
+    with Ledger(ledger) as shared_ledger, Ledger(Path(run_dir) / LEDGER, read_only=True) as run_ledger:
+        shared_ledger.write(run_ledger.answers(), [])
     rows: list[dict[str, Any]] = []
 
     def advance(done: int) -> None:
@@ -94,16 +94,16 @@ def drift(
 
     for seed in range(base.seed, base.seed + n_seeds):
         for share in shares:
-            changed = {"seed": seed, "name": f"share-{share:g}", "reasoner": {"llm_share": share}}
-            config = make_config(merged(base.model_dump(), changed))
+            changes = {"seed": seed, "name": f"share-{share:g}", "reasoner": {"llm_share": share}}
+            config = make_config(merged(base.model_dump(), changes))
             result = run(config, out=folder / "runs", on_round=advance)
             if result.status != "done":
                 raise RunError(f"{result.run_dir}: {result.summary['error']}; nothing is compared")
             values = outcomes(result.summary).items()
             rows += [{"share": share, "seed": seed, "outcome": name, "value": value} for name, value in values]
     table = pd.DataFrame(rows)
-    whole = table[table["share"] == max(shares)].set_index(["seed", "outcome"])["value"].rename("whole")
-    reference = table.join(whole, on=["seed", "outcome"])["whole"]
+    largest = table[table["share"] == max(shares)].set_index(["seed", "outcome"])["value"].rename("largest")
+    reference = table.join(largest, on=["seed", "outcome"])["largest"]
     table["relative"] = (table["value"] / reference.where(reference != 0)).astype(float)
     check_written(DRIFT, pa.Schema.from_pandas(table, preserve_index=False))
     table.to_parquet(folder / f"{DRIFT.name}.parquet", index=False)

@@ -29,7 +29,7 @@ _DECISION_COLUMNS = (
     *("round", "quarter", "nation", "action", "confidence", "read_by", "policy", "outcome", "reason", "reasoning"),
     "reasoning_chain_id",
 )
-_SHOWN = {
+_INDICATORS = {
     "gdp_growth": "growth {:.1f} %",
     "output_gap": "output gap {:+.1f} %",
     "inflation": "inflation {:.1f} %",
@@ -64,15 +64,15 @@ def why_nation(run_dir: str | Path, nation: str, quarter: str | None = None, *, 
         return
     yield from overview
     yield ""
-    yield from _in_full(Path(run_dir), decision, name)
+    yield from _full_lines(Path(run_dir), decision, name)
 
 
 def decision_lines(run_dir: str | Path, nation: str, round_: int) -> Iterator[str]:
-    """Yield a nation's decision in a quarter, its reason and outcome; raises DataError if there is none."""
+    """Yield a nation's decision in a quarter, its reason and outcome; raise DataError if there is none."""
     decisions = read_table(run_dir, "decisions", _DECISION_COLUMNS)
     rows = decisions[(decisions["nation"] == nation) & (decisions["round"] == round_)]
     decision = _first_row(rows, run_dir, "decisions", nation)
-    indicators = read_table(run_dir, "indicators", ["round", "nation", *_SHOWN])
+    indicators = read_table(run_dir, "indicators", ["round", "nation", *_INDICATORS])
     before = indicators[(indicators["nation"] == nation) & (indicators["round"] == round_ - 1)]
     if len(before):
         yield f"It stood at {_indicators(before.iloc[0])}."
@@ -91,8 +91,8 @@ def _nation(text: str, names: list[str], run_dir: str | Path) -> str:
         return names[row]
     name = {name.lower(): name for name in names}.get(text.strip().lower())
     if name is None:
-        near = did_you_mean(text, names)
-        raise DataError(f"{run_dir}: no nation {text!r} there (nations: {', '.join(names)}).{near}")
+        suggestion = did_you_mean(text, names)
+        raise DataError(f"{run_dir}: no nation {text!r} there (nations: {', '.join(names)}).{suggestion}")
     return name
 
 
@@ -116,22 +116,22 @@ def _overview(rows: pd.DataFrame, name: str, decided_by: str) -> Iterator[str]:
     yield f"Policy in this run was set by {plain(decided_by, 400)}."
 
 
-def _in_full(run_dir: Path, decision: Any, name: str) -> Iterator[str]:
-    indicators = read_table(run_dir, "indicators", ["round", "nation", *_SHOWN])
+def _full_lines(run_dir: Path, decision: Any, name: str) -> Iterator[str]:
+    indicators = read_table(run_dir, "indicators", ["round", "nation", *_INDICATORS])
     indicators = indicators[indicators["nation"] == name]
     yield f"{decision['quarter']} (quarter {decision['round']}):"
     before = indicators[indicators["round"] == decision["round"] - 1]
     if len(before):
         yield f"  It stood at {_indicators(before.iloc[0])}."
     if decision["reasoning_chain_id"]:
-        yield from _asked(run_dir, str(decision["reasoning_chain_id"]))
-    sure = f", sure to {decision['confidence']:.0%}" if decision["reasoning_chain_id"] else ""
-    yield from _wrapped(f'It wanted{sure}: "{decision["action"]}"', "  ")
+        yield from _prompt_lines(run_dir, str(decision["reasoning_chain_id"]))
+    confidence = f", sure to {decision['confidence']:.0%}" if decision["reasoning_chain_id"] else ""
+    yield from _wrapped(f'It wanted{confidence}: "{decision["action"]}"', "  ")
     yield from _wrapped(f"because: {decision['reasoning']}", "    ")
     if decision["read_by"] != "rule":
-        means = decision["policy"] or f"nothing that can be done: {decision['reason']}"
+        policy_text = decision["policy"] or f"nothing that can be done: {decision['reason']}"
         reader = "" if decision["read_by"] == "answer" else f", as the {decision['read_by']} read it"
-        yield from _wrapped(f"In numbers{reader}: {means}", "  ")
+        yield from _wrapped(f"In numbers{reader}: {policy_text}", "  ")
     yield from _verdicts(run_dir, int(decision["round"]), name)
     yield f"  It was {_OUTCOMES[decision['outcome']]}."
     after = _first_row(indicators[indicators["round"] == decision["round"]], run_dir, "indicators", name)
@@ -145,10 +145,10 @@ def _first_row(rows: pd.DataFrame, run_dir: str | Path, table: str, name: str) -
 
 
 def _indicators(row: Any) -> str:
-    return ", ".join(text.format(row[name]) for name, text in _SHOWN.items())
+    return ", ".join(text.format(row[name]) for name, text in _INDICATORS.items())
 
 
-def _asked(run_dir: Path, chain_id: str) -> Iterator[str]:
+def _prompt_lines(run_dir: Path, chain_id: str) -> Iterator[str]:
     thoughts_column = (
         ["thoughts"] if "thoughts" in read_column_names(run_dir, "reasoning") else []
     )  # older runs lack it
@@ -165,7 +165,7 @@ def _asked(run_dir: Path, chain_id: str) -> Iterator[str]:
 
 
 def _thoughts(cell: str, run_dir: Path) -> list[str]:
-    """Describe a nation's thoughts before its decision; raises DataError if the cell is damaged."""
+    """Describe a nation's thoughts before its decision; raise DataError if the cell is damaged."""
     try:
         return [_thought(entry) for entry in json.loads(cell)]
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from prism_mesa.analysis.explain.follows import named
-from prism_mesa.analysis.explain.scores import Candidates, Further, ScoredCandidates, explain_scores, lowered
+from prism_mesa.analysis.explain.scores import Candidates, FurtherFactors, ScoredCandidates, explain_scores, lowered
 from prism_mesa.kernels.draws import mixed, unit
 from prism_mesa.kernels.feeds.outbox import Audience
 from prism_mesa.kernels.feeds.scoring import DIVERSE
@@ -29,33 +29,33 @@ class FeedReasons:
 
     Attributes:
         how: The ranking criterion.
-        posts: The place, source and score of each post by id; `in_full` also has the terms of the score.
-        about: The same for a requested post, or why it was not shown.
+        posts: The place, source and score of each post by id; `in_full` adds the terms of the score.
+        traced_text: The same for the traced post, or why it was not shown.
     """
 
     how: str
     posts: dict[int, str] = field(default_factory=dict)
     in_full: dict[int, str] = field(default_factory=dict)
-    about: str = ""
+    traced_text: str = ""
 
 
-def explain_feed(model: SocialModel, row: int, about: int | None = None) -> FeedReasons:
-    """Explain an agent's feed at the first tick of a round, and always the post `about`."""
+def explain_feed(model: SocialModel, row: int, traced_post: int | None = None) -> FeedReasons:
+    """Explain an agent's feed at the first tick of a round, and why `traced_post` is in it or not."""
     ranked = RankedFeed(model, row)
     shown = model.population.feed[row, : model.population.n_feed[row]].tolist()
     reasons = FeedReasons(ranked.params.ranking + (f": {ranked.scored.how}" if ranked.scored is not None else ""))
     for place, post in enumerate(shown, start=1):
         for texts, in_full in ((reasons.posts, False), (reasons.in_full, True)):
             texts[post] = f"place {place} of {len(shown)}, {ranked.words(post, in_full=in_full)}"
-    if about is not None:
-        text = reasons.in_full.get(about)
-        reasons.about = ranked.why_not(about, len(shown)) if text is None else f"in its feed, {text}"
+    if traced_post is not None:
+        text = reasons.in_full.get(traced_post)
+        reasons.traced_text = ranked.why_not(traced_post, len(shown)) if text is None else f"in its feed, {text}"
     return reasons
 
 
-def about_lines(rounds: Iterable[tuple[int, FeedReasons | None]]) -> Iterator[str]:
+def traced_post_lines(rounds: Iterable[tuple[int, FeedReasons | None]]) -> Iterator[str]:
     """Yield for each round why a post was in the feed or not."""
-    lines = [f"  round {round_}: {feed.about}" for round_, feed in rounds if feed is not None and feed.about]
+    lines = [f"  round {round_}: {feed.traced_text}" for round_, feed in rounds if feed and feed.traced_text]
     yield from lines or ["  none since the post appeared"]
 
 
@@ -64,10 +64,10 @@ class RankedFeed:
 
     Attributes:
         candidates: The candidates that may be shown.
-        scored: Their scores; None in a mode that `scores` does not know.
+        scored: Their scores; None in a mode without an explanation in `scores`.
         order: Places in `candidates`, best first, without repeated roots.
-        further: The factors for better posts of the same author or group, for each place in `order`.
-        slots: Posts that may be shown beside the ranking.
+        further: The factors for better posts by the same author or group, for each place in `order`.
+        slots: Posts that may be shown in addition to the ranked ones.
     """
 
     def __init__(self, model: SocialModel, row: int) -> None:
@@ -77,29 +77,29 @@ class RankedFeed:
         n_agents, now = len(platform.population), platform.round
         self.outbox = make_outbox(platform.posts, self.params, n_agents, now)
         world = self.outbox, platform.population, platform.posts, self.params, platform.streams, now
-        beside = discovered(rows.astype(np.int32), *world)
-        self.scoring = make_scoring(*world, beside, platform.groups)
-        self.slots = beside.first(self.params.slots)
-        post, inside = self._listed()
-        self._n_inside = int(inside.sum())
-        self.number = np.flatnonzero(self._may_be_shown(post))
-        kept = post[self.number], inside[self.number]
-        self.candidates = Candidates(platform, row, self.params, own_feed, self.outbox, self.scoring, *kept)
-        self.scored: ScoredCandidates | None = explain_scores(self.candidates) if len(kept[0]) else None
-        self.order, self.further = self._ranked()
+        discoveries = discovered(rows.astype(np.int32), *world)
+        self.scoring = make_scoring(*world, discoveries, platform.groups)
+        self.slots = discoveries.first(self.params.slots)
+        post, is_followed = self._list_candidates()
+        self._n_inside = int(is_followed.sum())
+        self.numbers = np.flatnonzero(self._can_show(post))
+        visible = post[self.numbers], is_followed[self.numbers]
+        self.candidates = Candidates(platform, row, self.params, own_feed, self.outbox, self.scoring, *visible)
+        self.scored: ScoredCandidates | None = explain_scores(self.candidates) if len(visible[0]) else None
+        self.order, self.further = self._order()
 
-    def _listed(self) -> tuple[Ints, npt.NDArray[np.bool_]]:
-        """Return all candidates, with -1 for empty draws, and whether the agent follows their authors."""
+    def _list_candidates(self) -> tuple[Ints, npt.NDArray[np.bool_]]:
+        """Return all candidates (-1: empty draw), and whether the agent follows their authors."""
         platform, reader = self.model.platform, np.array([self.row], np.int32)
         if not self.outbox.n:
             return np.zeros(0, np.int64), np.zeros(0, np.bool_)
         network, seen = platform.network, platform.exposure
         hidden = platform.relations.hidden_rows(len(platform.population))
         audience = Audience(network.indptr, network.indices, *seen.lists, *hidden, *platform.copies.lists)
-        _, post, inside = RankInputs(audience, self.outbox, self.scoring).listed(reader)
-        return post.astype(np.int64), inside
+        _, post, is_followed = RankInputs(audience, self.outbox, self.scoring).listed(reader)
+        return post.astype(np.int64), is_followed
 
-    def _may_be_shown(self, post: Ints) -> npt.NDArray[np.bool_]:
+    def _can_show(self, post: Ints) -> npt.NDArray[np.bool_]:
         platform, posts = self.model.platform, self.model.posts
         root = posts.root[post]
         is_new = ~np.isin(root, platform.exposure.of(self.row)) & (posts.author[root] != self.row)
@@ -107,27 +107,27 @@ class RankedFeed:
         hidden = platform.relations.hides(np.full(len(post), self.row), posts.author[post])
         return np.asarray((post >= 0) & is_new & ~hidden)
 
-    def _ranked(self) -> tuple[Ints, list[Further]]:
+    def _order(self) -> tuple[Ints, list[FurtherFactors]]:
         if self.scored is None:
             return np.zeros(0, np.int64), []
         posts, post, score = self.model.posts, self.candidates.post, self.scored.score.astype(np.float64)
-        best = np.lexsort((post, score.astype(np.float32)))[::-1]
-        _, first = np.unique(posts.root[post[best]], return_index=True)
-        order = best[np.sort(first)]
-        further: dict[int, Further] = dict.fromkeys(order.tolist(), ())
+        order = np.lexsort((post, score.astype(np.float32)))[::-1]
+        _, first = np.unique(posts.root[post[order]], return_index=True)
+        order = order[np.sort(first)]
+        further: dict[int, FurtherFactors] = dict.fromkeys(order.tolist(), ())
         for kind, values, factors in self._groupings():
-            better = Counter[int]()
+            n_better = Counter[int]()
             for place in order.tolist():
-                n = better[int(values[place])]
-                better[int(values[place])] += 1
-                factor = float(factors[min(n, len(factors) - 1)]) if len(factors) else 1 / (1 + n)
+                n_above = n_better[int(values[place])]
+                n_better[int(values[place])] += 1
+                factor = float(factors[min(n_above, len(factors) - 1)]) if len(factors) else 1 / (1 + n_above)
                 score[place] = lowered(score[place], factor)
-                further[place] += ((factor, f"better posts of its {kind}: {n}"),)
+                further[place] += ((factor, f"better posts of its {kind}: {n_above}"),)
             order = order[np.lexsort((post[order], score[order].astype(np.float32)))[::-1]]
         return order, [further[place] for place in order.tolist()]
 
     def _groupings(self) -> Iterator[tuple[str, Ints, npt.NDArray[np.float64]]]:
-        """Yield groupings in which further posts score less: name, group of each candidate, and factors."""
+        """Yield the groupings in which further posts score less: name, group of each candidate, and factors."""
         author, scoring = self.model.posts.author, self.scoring
         yield "author", author[self.candidates.post].astype(np.int64), scoring.diversity
         if scoring.mode == DIVERSE and scoring.n_groups:
@@ -161,27 +161,28 @@ class RankedFeed:
     def _source(self, place: int) -> str:
         """Return the author of a candidate, and how the candidate reached the agent."""
         model, post, scoring = self.model, int(self.candidates.post[place]), self.scoring
-        who = self._author(post)
-        if self.candidates.inside[place]:
-            return f"{who}, whom it follows"
-        number = int(self.number[place]) - self._n_inside
+        author_text = self._author(post)
+        if self.candidates.is_followed[place]:
+            return f"{author_text}, whom it follows"
+        number = int(self.numbers[place]) - self._n_inside
         if number < scoring.outsiders:
-            return f"{who}, whom it does not follow (drawn from the whole platform)"
+            return f"{author_text}, whom it does not follow (drawn from the whole platform)"
         if number < scoring.outsiders + scoring.two_hops:
-            return f"{who}, whom its followee {named(model, self._between(number - scoring.outsiders))} follows"
+            followee = named(model, self._middle_followee(number - scoring.outsiders))
+            return f"{author_text}, whom its followee {followee} follows"
         if number < scoring.outsiders + scoring.two_hops + len(scoring.trending):
-            return f"{who}, whom it does not follow (trending, velocity {model.posts.velocity[post]})"
+            return f"{author_text}, whom it does not follow (trending, velocity {model.posts.velocity[post]})"
         topic = model.topics.names[int(scoring.query[self.row])]
-        return f"{who}, whom it does not follow (found by its search for {topic})"
+        return f"{author_text}, whom it does not follow (found by its search for {topic})"
 
     def _author(self, post: int) -> str:
-        by = "reshared by" if self.model.posts.kind[post] == RESHARE else "by"
-        before = int(self.model.platform.met.times(np.array([self.row]), self.model.posts.root[[post]])[0])
-        again = f" (source {before + 1} of it)" if before else ""
-        return f"{by} {named(self.model, int(self.model.posts.author[post]))}{again}"
+        verb = "reshared by" if self.model.posts.kind[post] == RESHARE else "by"
+        n_before = int(self.model.platform.met.times(np.array([self.row]), self.model.posts.root[[post]])[0])
+        repeat_note = f" (source {n_before + 1} of it)" if n_before else ""
+        return f"{verb} {named(self.model, int(self.model.posts.author[post]))}{repeat_note}"
 
-    def _between(self, draw: int) -> int:
-        """Return the followee in the middle of a two-hop draw."""
+    def _middle_followee(self, draw: int) -> int:
+        """Return the agent's followee through whom a two-hop draw reached a post."""
         followees = self.model.network.followees(self.row)
         key = self.scoring.two_hops_key
         for part in (draw, self.row, 0):
@@ -203,8 +204,8 @@ class RankedFeed:
             if model.relations.hides(np.array([self.row]), np.array([other]))[0]:
                 return f"the agent sees no posts by {named(model, other)}, because of a mute or a block"
         if root in model.platform.exposure.of(self.row):
-            done = "engaged with" if self.params.repeats else "read"
-            return f"the agent had {done} it, or another copy of it, before"
+            verb = "engaged with" if self.params.repeats else "read"
+            return f"the agent had {verb} it, or another copy of it, before"
         if post in model.platform.copies.of(self.row):
             return "the agent had read this copy before; only another copy is shown again"
         if post not in self.candidates.post:
@@ -213,8 +214,8 @@ class RankedFeed:
             return "others were ranked before it"
         ranked = self.posts
         if post not in ranked:
-            same = next(other for other in ranked if posts.root[other] == root)
-            return f"post {same}, another copy, was shown instead"
+            other_copy = next(other for other in ranked if posts.root[other] == root)
+            return f"post {other_copy}, another copy, was shown instead"
         return (
             f"it was ranked at place {ranked.index(post) + 1} of {len(ranked)}, and the agent was shown {n_shown}; "
             f"{self.words(post)}"

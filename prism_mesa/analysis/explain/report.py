@@ -8,9 +8,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from prism_mesa.analysis.explain.feed import about_lines
+from prism_mesa.analysis.explain.feed import traced_post_lines
 from prism_mesa.analysis.explain.follows import follow_lines, named, opinion_lines, text_shown, turn_lines
-from prism_mesa.analysis.explain.trace import ActivityByTool, AgentRound, Move, Thought, TracedAgent, folded
+from prism_mesa.analysis.explain.trace import AgentRound, Move, Thought, ToolActivity, TracedAgent, folded
 from prism_mesa.analysis.explain.why import Explanation
 from prism_mesa.deliberation import ReasoningResult
 from prism_mesa.deliberation.conversation import reasoning_text
@@ -28,14 +28,14 @@ from prism_mesa.social.round.presence import local_hours
 from prism_mesa.social.state.posts import WORDS_CAP
 from prism_mesa.statechart import TIMEOUT, AgentState
 
-_DONE = {"like": "liked", "reply": "replied", "reshare": "reshared", "post": "posted"}
-_DOES = {"like": "likes", "reply": "replies to", "reshare": "reshares"}
+_PAST_VERBS = {"like": "liked", "reply": "replied", "reshare": "reshared", "post": "posted"}
+_VERBS = {"like": "likes", "reply": "replies to", "reshare": "reshares"}
 _QUOTED = {"post": "post {} by", "reply": "post {} by", "reshare": "reshared in post {} by"}
 _WORDED = {**_QUOTED, "reply": "said in reply, post {} by", "reshare": "said of a reshared post, post {} by"}
 _EVENTS = {"thought": "it thought", "tool": "it called", "text": "it wrote", "error": "that failed"}
 _WIDTH, _RAW_CAP = 106, 2000
-_MOST_PASSED = 20  # posts that are named when the agent scrolls past more in a tick
-_MOST_LOG_RATIO = 700.0  # more overflows a float
+_MAX_PASSED = 20  # posts that are named when the agent scrolls past more in a tick
+_MAX_LOG_RATIO = 700.0  # more overflows a float
 
 
 @dataclass(frozen=True, repr=False)
@@ -62,10 +62,10 @@ def report_lines(explanation: Explanation) -> Iterator[str]:
     """Yield the agent's profile, its activity in the run, and one round in full."""
     agent = explanation.agent
     yield from _agent(explanation)
-    if explanation.about is not None:
-        if (post := agent.model.post(explanation.about, agent.row)) is not None:
+    if explanation.post is not None:
+        if (post := agent.model.post(explanation.post, agent.row)) is not None:
             yield from ("", f"{_post(agent, post)} in the rounds in which it came online:")
-        yield from about_lines((r.round, r.reasons) for r in explanation.rounds)
+        yield from traced_post_lines((r.round, r.reasons) for r in explanation.rounds)
     elif explanation.shown is not None:
         yield ""
         yield from round_lines(explanation, explanation.shown)
@@ -75,26 +75,26 @@ def report_lines(explanation: Explanation) -> Iterator[str]:
 
 def _agent(explanation: Explanation) -> Iterator[str]:
     agent = explanation.agent
-    likes = plain(", ".join(agent.interests), 400) or "nothing in particular"
-    yield f"{plain(agent.name, NAME_CAP)} (agent {agent.row}) likes {likes}; {agent.personality}."
+    interests = plain(", ".join(agent.interests), 400) or "nothing in particular"
+    yield f"{plain(agent.name, NAME_CAP)} (agent {agent.row}) likes {interests}; {agent.personality}."
     low, high = f"{agent.low_threshold:.3f}", f"{agent.high_threshold:.3f}"
-    does = f"It ignores posts below {low} and engages above {high}; between them the choice is open."
+    band_text = f"It ignores posts below {low} and engages above {high}; between them the choice is open."
     if not goes_by_band(agent.model.chart):
-        does = f"Its band is {low} to {high}; the chart of this run decides how it uses the band."
-    yield f"{_COMPARED[agent.model.params.utility.sensitivity > 0]} {does}"
-    for done, rounds in _engagements(explanation.rounds).items():
-        yield f"  {done} in round {', '.join(f'{r} ({n} times)' if n > 1 else str(r) for r, n in rounds.items())}"
-    yield from turn_lines(agent.model, agent.turns, len(explanation.rounds))
-    yield from opinion_lines(agent.model, agent.row, agent.moved)
-    yield from follow_lines(agent.decided)
+        band_text = f"Its band is {low} to {high}; the chart of this run decides how it uses the band."
+    yield f"{_COMPARED[agent.model.params.utility.sensitivity > 0]} {band_text}"
+    for verb, rounds in _engagements(explanation.rounds).items():
+        yield f"  {verb} in round {', '.join(f'{r} ({n} times)' if n > 1 else str(r) for r, n in rounds.items())}"
+    yield from turn_lines(agent.model, agent.churn_events, len(explanation.rounds))
+    yield from opinion_lines(agent.model, agent.row, agent.influences)
+    yield from follow_lines(agent.follow_events)
 
 
 def _engagements(rounds: list[AgentRound]) -> dict[str, Counter[int]]:
     counts: dict[str, Counter[int]] = {}
     for r in rounds:
-        by_tool = [f"{_DONE[activity.action]} by a tool" for activity in r.by_tool]
-        for done in (*["posted"] * len(r.posted), *(_DONE[action] for action in r.engaged), *by_tool):
-            counts.setdefault(done, Counter())[r.round] += 1
+        tool_activities = [f"{_PAST_VERBS[activity.action]} by a tool" for activity in r.tool_activities]
+        for verb in (*["posted"] * len(r.posted), *(_PAST_VERBS[action] for action in r.engaged), *tool_activities):
+            counts.setdefault(verb, Counter())[r.round] += 1
     return counts
 
 
@@ -109,16 +109,16 @@ def round_lines(explanation: Explanation, shown: AgentRound) -> Iterator[str]:
     minutes = round(60 * local_hours(agent.model.platform, shown.round)[agent.row]) % 1440
     clock = "" if agent.model.params.agents.time_zone is None else f" ({minutes // 60}:{minutes % 60:02} by its clock)"
     hour = "" if shown.online_chance == agent.activity else f", {shown.online_chance:.3f} at this hour{clock}"
-    how = (
+    arrival = (
         f"its draw was {shown.online_draw:.3f}, its activity {agent.activity:.3f}{hour}: it comes if the draw is lower"
     )
     yield from _posted(shown)
     if not shown.came_online:
-        yield f"Round {shown.round}: it did not come online ({how})."
+        yield f"Round {shown.round}: it did not come online ({arrival})."
         yield from _thoughts(agent, shown.thoughts)
         return
-    yield f"Round {shown.round}: it came online ({how}) and had {counted(shown.feed, 'post')} in its feed."
-    if shown.feed and shown.reasons is not None:
+    yield f"Round {shown.round}: it came online ({arrival}) and had {counted(shown.n_feed, 'post')} in its feed."
+    if shown.n_feed and shown.reasons is not None:
         yield f"  Its feed is {shown.reasons.how}."
     moves = list(shown.moves)
     for tick, passed in shown.passed:
@@ -127,13 +127,13 @@ def round_lines(explanation: Explanation, shown: AgentRound) -> Iterator[str]:
         posts = "a post that is" if len(passed) == 1 else f"{len(passed)} posts that are"
         yield f"  tick {tick}: it scrolls past {posts} worth less than {agent.low_threshold:.3f} to it"
         reasons = {} if shown.reasons is None else shown.reasons.posts
-        yield from (f"      post {post}, {reasons[post]}" for post in passed[:_MOST_PASSED] if post in reasons)
+        yield from (f"      post {post}, {reasons[post]}" for post in passed[:_MAX_PASSED] if post in reasons)
     for part, times in folded(moves, lambda move: (move.state, move.target) if move.trigger == TIMEOUT else id(move)):
         if times == 1:
             yield from _move(explanation, part[0])
             continue
-        way = " -> ".join([part[0].state.value, *(move.target.value for move in part if move.target)])
-        yield f"  from tick {part[0].tick} on: {way}, {times} times, each on '{TIMEOUT}'"
+        path = " -> ".join([part[0].state.value, *(move.target.value for move in part if move.target)])
+        yield f"  from tick {part[0].tick} on: {path}, {times} times, each on '{TIMEOUT}'"
     yield from _thoughts(agent, shown.thoughts)
     yield "  At the end of the round it goes idle."
 
@@ -146,15 +146,15 @@ def moment_lines(explanation: Explanation, tick: int) -> Iterator[str]:
     if tick == 0:
         yield from _posted(shown)
     if tick == 0 or not shown.came_online:
-        comes = "came online" if shown.came_online else "did not come online"
+        arrival = "came online" if shown.came_online else "did not come online"
         draw = (
             f"its draw was {shown.online_draw:.3f}, its chance {shown.online_chance:.3f}: it comes if the draw is lower"
         )
-        yield f"Round {shown.round}: it {comes} ({draw}), {shown.feed} posts in its feed."
-    for at, passed in shown.passed:
-        if at == tick:
-            below = f"{explanation.agent.low_threshold:.3f}"
-            yield f"  tick {tick}: it scrolls past {len(passed)} of its feed, worth less than {below} to it"
+        yield f"Round {shown.round}: it {arrival} ({draw}), {shown.n_feed} posts in its feed."
+    for passed_tick, passed in shown.passed:
+        if passed_tick == tick:
+            threshold = f"{explanation.agent.low_threshold:.3f}"
+            yield f"  tick {tick}: it scrolls past {len(passed)} of its feed, worth less than {threshold} to it"
     for move in shown.moves:
         if move.tick == tick:
             yield from _move(explanation, move)
@@ -164,8 +164,8 @@ def _thoughts(agent: TracedAgent, thoughts: list[Thought]) -> Iterator[str]:
     before = None
     for thought in thoughts:
         if (thought.tick, thought.action) != before:
-            what = "comment" if thought.action == "reshare" else thought.action
-            yield f"  Writing its {what} (tick {thought.tick}):"
+            kind = "comment" if thought.action == "reshare" else thought.action
+            yield f"  Writing its {kind} (tick {thought.tick}):"
         before = (thought.tick, thought.action)
         text = thought.text
         if thought.event == "thought":
@@ -175,18 +175,18 @@ def _thoughts(agent: TracedAgent, thoughts: list[Thought]) -> Iterator[str]:
             yield f"      By this tool it {_activity(agent, thought.activity)}."
 
 
-def _activity(agent: TracedAgent, activity: ActivityByTool) -> str:
+def _activity(agent: TracedAgent, activity: ToolActivity) -> str:
     words = f'"{cleaned(activity.words)}"'
     if activity.action == "post":
         return f"posts {words}"
     post = agent.model.post(activity.post, agent.row)
-    about = "" if post is None else f" {_post(agent, post)}"
-    return f"{_DOES[activity.action]}{about}" + (f", saying {words}" if activity.words else "")
+    post_text = "" if post is None else f" {_post(agent, post)}"
+    return f"{_VERBS[activity.action]}{post_text}" + (f", saying {words}" if activity.words else "")
 
 
 def _move(explanation: Explanation, move: Move) -> Iterator[str]:
-    goes = "stays" if move.target is None or move.target is move.state else f"-> {move.target.value}"
-    yield f"  tick {move.tick}: {move.state.value} {goes}, on '{move.trigger}'{_meaning(explanation.agent, move)}"
+    change = "stays" if move.target is None or move.target is move.state else f"-> {move.target.value}"
+    yield f"  tick {move.tick}: {move.state.value} {change}, on '{move.trigger}'{_meaning(explanation.agent, move)}"
     if move.trigger == SEES_POST and move.place:
         yield f"      In its feed: {move.place}."
     if move.trigger == SEES_POST and move.log_odds:
@@ -195,10 +195,10 @@ def _move(explanation: Explanation, move: Move) -> Iterator[str]:
         sensitivity = f"{utility.sensitivity:g} x log-odds ({terms})"
         yield f"      Its utility: {utility.weight:g} x relevance {relevance:.3f} + {sensitivity}."
     is_drawn = move.trigger == "compose_done" and move.answer is None  # the draw was explained before
-    for transition, value, fields in move.considered:
+    for transition, value, fields in move.candidates:
         if value and not is_drawn:
-            to = transition.target.value if transition.target else "open"
-            yield f"      to {to} if {transition.guard_label}: {value}{values_read(fields)}"
+            target = transition.target.value if transition.target else "open"
+            yield f"      to {target} if {transition.guard_label}: {value}{values_read(fields)}"
     if move.answer is not None and move.question is not None:
         yield from _open_choice(explanation, move, move.answer, move.question)
     if move.action is not None:
@@ -218,15 +218,15 @@ def _meaning(agent: TracedAgent, move: Move) -> str:
         return f", because {rule.when}{values}"
     if move.target is not None and move.target.value.startswith("engaging_") and move.post is not None:
         words = f', saying "{plain(move.words, WORDS_CAP)}"' if move.words else ""
-        return f": it {_DOES[move.target.value.removeprefix('engaging_')]} {_post(agent, move.post)}{words}"
+        return f": it {_VERBS[move.target.value.removeprefix('engaging_')]} {_post(agent, move.post)}{words}"
     return ""
 
 
 def _post(agent: TracedAgent, post: Post) -> str:
-    how = (_WORDED if post.words else _QUOTED)[post.kind]
-    who = f"{how.format(post.post_id)} {plain(post.author_name, NAME_CAP)}"
-    worth = "" if post.utility == post.relevance else f", utility {post.utility:.3f}"
-    return f"{text_shown(agent.model, post, 70)} ({who}, relevance {post.relevance:.3f}{worth})"
+    template = (_WORDED if post.words else _QUOTED)[post.kind]
+    source = f"{template.format(post.post_id)} {plain(post.author_name, NAME_CAP)}"
+    utility = "" if post.utility == post.relevance else f", utility {post.utility:.3f}"
+    return f"{text_shown(agent.model, post, 70)} ({source}, relevance {post.relevance:.3f}{utility})"
 
 
 _COMPARED = {
@@ -255,10 +255,10 @@ def _open_choice(explanation: Explanation, move: Move, answer: Answer, question:
         return
     else:
         yield f"      Decided by {llm or explanation.decided_by}."
-        if move.stored is not None:
+        if move.stored_answer is not None:
             if move.post is not None and question.post is not None and move.post.text != question.post.text:
                 yield "      The LLM is asked about the text in the corpus, which the post words differently."
-            yield from _asked(explanation, reasoner, question, move.stored)
+            yield from _asked(explanation, reasoner, question, move.stored_answer)
         if 1.0 in chances:
             yield f"      It chose {chosen}."
             return
@@ -277,22 +277,24 @@ def _answered_in_batch(reasoner: AnyReasoner, answer: Answer, question: Question
     yield f"      One of its features is {match}."
 
 
-def _asked(explanation: Explanation, reasoner: Reasoner, question: Question, stored: StoredAnswer) -> Iterator[str]:
+def _asked(
+    explanation: Explanation, reasoner: Reasoner, question: Question, stored_answer: StoredAnswer
+) -> Iterator[str]:
     if question.persona.archetype >= 0:
         archetype, likes = question.persona.archetype, ", ".join(question.persona.interests)
         known = reasoner.params.archetypes * max(1, len(reasoner.llms))
         yield f"      The agent is asked about as archetype {archetype} of {known}: {likes}."
-        yield from _shared(explanation, stored.key)
-    is_scored = stored.raw.startswith('{"pmi"')
+        yield from _shared(explanation, stored_answer.key)
+    is_scored = stored_answer.raw.startswith('{"pmi"')
     yield "      How well does what follows go with the first line?" if is_scored else "      It was told:"
-    for line in stored.prompt.splitlines():
+    for line in stored_answer.prompt.splitlines():
         yield from (f"        | {part}" for part in textwrap.wrap(line, _WIDTH) or [""])
     if is_scored:
-        yield from _scores(stored.raw)
-        yield _odds(reasoner.rule.log_odds(question, band_position(stored.raw)))
+        yield from _scores(stored_answer.raw)
+        yield _odds(reasoner.rule.log_odds(question, band_position(stored_answer.raw)))
     else:
-        yield f"      It answered: {plain(stored.raw, _RAW_CAP)}"
-        if reason := read_reason(stored.raw):
+        yield f"      It answered: {plain(stored_answer.raw, _RAW_CAP)}"
+        if reason := read_reason(stored_answer.raw):
             yield f"      Its reason: {reason}"
 
 
@@ -309,7 +311,7 @@ def _shared(explanation: Explanation, key: str) -> Iterator[str]:
 def _scores(raw: str) -> Iterator[str]:
     """Yield how a post changes the probability of each interest; raises DataError if the ledger is damaged."""
     try:
-        scores = {str(name): min(float(score), _MOST_LOG_RATIO) for name, score in json.loads(raw)["of"].items()}
+        scores = {str(name): min(float(score), _MAX_LOG_RATIO) for name, score in json.loads(raw)["of"].items()}
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
         raise DataError(f"the ledger is damaged: {raw[:80]!r} is not a set of scores") from None
     for interest, score in scores.items():
@@ -324,8 +326,8 @@ def _odds(terms: dict[str, float]) -> str:
 
 # -- the brief ---------------------------------------------------------------------------------------
 
-MOST_LINES: Final = 5
-DID: Final = {**_DONE, "reply": "replied to"}
+MAX_LINES: Final = 5
+DID: Final = {**_PAST_VERBS, "reply": "replied to"}
 _DECIDERS: Final = {"rule": "the rule", "distilled": "the distilled model"}
 _BETTER: Final = "post.utility > agent.high_threshold"
 _WORSE: Final = "post.utility < agent.low_threshold"
@@ -341,27 +343,27 @@ def brief_lines(explanation: Explanation) -> list[str]:
     """Return the agent's actions in the run, and in a round or with a post, with their reasons."""
     agent, shown = explanation.agent, explanation.shown
     lines = [_brief_run(agent, explanation.rounds)]
-    if explanation.about is not None:
-        feed_lines = about_lines((r.round, r.reasons) for r in explanation.rounds)
+    if explanation.post is not None:
+        feed_lines = traced_post_lines((r.round, r.reasons) for r in explanation.rounds)
         lines += sorted(feed_lines, key=lambda line: ": in its feed" not in line)
     elif shown is not None:
         lines += _brief_round(agent, shown)
     else:
         lines.append("It was not on the platform.")
-    if len(lines) > MOST_LINES:
-        lines[MOST_LINES - 1] += f" (and {len(lines) - MOST_LINES:,} more)"
-    return lines[:MOST_LINES]
+    if len(lines) > MAX_LINES:
+        lines[MAX_LINES - 1] += f" (and {len(lines) - MAX_LINES:,} more)"
+    return lines[:MAX_LINES]
 
 
 def _brief_run(agent: TracedAgent, rounds: list[AgentRound]) -> str:
-    did = Counter(action for r in rounds for action in (*r.engaged, *(activity.action for activity in r.by_tool)))
-    did["post"] += sum(len(r.posted) for r in rounds)
-    often = {action: "once" if n == 1 else f"{n:,} times" for action, n in did.items() if n}
-    deeds = ", ".join(f"{done.split()[0]} {often[action]}" for action, done in DID.items() if action in often)
+    counts = Counter(action for r in rounds for action in (*r.engaged, *(a.action for a in r.tool_activities)))
+    counts["post"] += sum(len(r.posted) for r in rounds)
+    times = {action: "once" if n == 1 else f"{n:,} times" for action, n in counts.items() if n}
+    actions = ", ".join(f"{done.split()[0]} {times[action]}" for action, done in DID.items() if action in times)
     online = sum(r.came_online for r in rounds)
-    there = f"{counted(len(rounds), 'round')} in which it was there" if agent.model.params.has_churn else ""
-    came = f"came online in {online:,} of the {there or f'first {counted(len(rounds), "round")}'}"
-    return f"{named(agent.model, agent.row)} {came} and {deeds or 'neither posted nor engaged with any post'}."
+    n_present = f"{counted(len(rounds), 'round')} in which it was there" if agent.model.params.has_churn else ""
+    online_text = f"came online in {online:,} of the {n_present or f'first {counted(len(rounds), "round")}'}"
+    return f"{named(agent.model, agent.row)} {online_text} and {actions or 'neither posted nor engaged with any post'}."
 
 
 def _brief_round(agent: TracedAgent, shown: AgentRound) -> Iterator[str]:
@@ -372,28 +374,28 @@ def _brief_round(agent: TracedAgent, shown: AgentRound) -> Iterator[str]:
         return
     n_read = sum(move.trigger == SEES_POST for move in shown.moves)
     n_passed = sum(len(posts) for _, posts in shown.passed)
-    feed = f"Its feed had {counted(shown.feed, 'post')}: it stopped to read {n_read:,} and scrolled past {n_passed:,}"
+    feed = f"Its feed had {counted(shown.n_feed, 'post')}: it stopped to read {n_read:,} and scrolled past {n_passed:,}"
     begins = "" if goes_by_band(agent.model.chart) else ", where its band begins"
     feed += f", each worth less than {agent.low_threshold:.3f} to it{begins}" if n_passed else ""
-    feed += ", and did not get to the rest" if shown.feed > n_read + n_passed else ""
-    yield f"In round {shown.round} it came online. {feed if shown.feed else 'Its feed was empty'}.{posted}"
-    yield from (line for _, line in sorted(_deeds(agent, shown), key=lambda deed: deed[0]))
+    feed += ", and did not get to the rest" if shown.n_feed > n_read + n_passed else ""
+    yield f"In round {shown.round} it came online. {feed if shown.n_feed else 'Its feed was empty'}.{posted}"
+    yield from (line for _, line in sorted(_actions(agent, shown), key=lambda deed: deed[0]))
 
 
-def _deeds(agent: TracedAgent, shown: AgentRound) -> Iterator[tuple[int, str]]:
+def _actions(agent: TracedAgent, shown: AgentRound) -> Iterator[tuple[int, str]]:
     """Yield the agent's action with each post, and a rank by which engagements come first."""
-    for activity in shown.by_tool:
+    for activity in shown.tool_activities:
         post = agent.model.post(activity.post, agent.row)
         yield 0, f"It {DID[activity.action]}{f' {_short_post(agent, post)}' if post else ''} by a tool that it called."
     draft: Move | None = None
     for move in shown.moves:
         if move.post is None or move.target is None:
             continue
-        deed = move.target.value.removeprefix("engaging_")
+        verb = move.target.value.removeprefix("engaging_")
         if move.target is AgentState.COMPOSING:
             draft = move
-        elif deed in DID and move.target is not move.state:
-            yield 0, f"It {DID[deed]} {_short_post(agent, move.post)}, because {_why(agent, draft or move)}."
+        elif verb in DID and move.target is not move.state:
+            yield 0, f"It {DID[verb]} {_short_post(agent, move.post)}, because {_why(agent, draft or move)}."
             draft = None
         elif move.state is AgentState.EVALUATING:
             rank = 2 if move.answer is None else 1
@@ -407,26 +409,26 @@ def _deeds(agent: TracedAgent, shown: AgentRound) -> Iterator[tuple[int, str]]:
 
 def _why(agent: TracedAgent, move: Move) -> str:
     """Return the reason for a change of state: a decided open choice, or a true guard."""
-    worth = "" if move.post is None else f"the post was worth {move.post.utility:.3f} to it"
+    value = "" if move.post is None else f"the post was worth {move.post.utility:.3f} to it"
     if move.answer is not None:
         if move.answer.source in STAND_INS:
             return "the chart left it open, the LLM did not answer, and the fallback decided"
-        who = _DECIDERS.get(move.answer.source, agent.llm or "the LLM")
+        source = _DECIDERS.get(move.answer.source, agent.llm or "the LLM")
         reason = f', and gave this reason: "{move.reason}"' if move.reason else ""
-        return f"{worth}, the chart left it open, and {who} decided so{reason}"
-    true_guards = {transition.guard_label: values for transition, value, values in move.considered if value == "true"}
+        return f"{value}, the chart left it open, and {source} decided so{reason}"
+    true_guards = {transition.guard_label: values for transition, result, values in move.candidates if result == "true"}
     is_default = goes_by_band(agent.model.chart)
     if _BETTER in true_guards:
-        edge = f"the {agent.high_threshold:.3f} above which it always engages"
-        return f"{worth}, more than {edge if is_default else f'{agent.high_threshold:.3f}, where its band ends'}"
+        bound = f"the {agent.high_threshold:.3f} above which it always engages"
+        return f"{value}, more than {bound if is_default else f'{agent.high_threshold:.3f}, where its band ends'}"
     if _WORSE in true_guards or move.trigger == IGNORES:
-        edge = f"the {agent.low_threshold:.3f} below which it always ignores a post"
-        return f"{worth}, less than {edge if is_default else f'{agent.low_threshold:.3f}, where its band begins'}"
+        bound = f"the {agent.low_threshold:.3f} below which it always ignores a post"
+        return f"{value}, less than {bound if is_default else f'{agent.low_threshold:.3f}, where its band begins'}"
     for guard, values in true_guards.items():
         return f"{guard} was true{values_read(values)}"
     return f"the chart says so on '{move.trigger}'"
 
 
 def _short_post(agent: TracedAgent, post: Post) -> str:
-    how = "reshared in post" if post.kind == "reshare" else "post"
-    return f"{text_shown(agent.model, post, 60)} ({how} {post.post_id} by {plain(post.author_name, NAME_CAP)})"
+    template = "reshared in post" if post.kind == "reshare" else "post"
+    return f"{text_shown(agent.model, post, 60)} ({template} {post.post_id} by {plain(post.author_name, NAME_CAP)})"

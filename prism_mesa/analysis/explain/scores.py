@@ -20,15 +20,15 @@ from prism_mesa.social.state.population import Rows
 from prism_mesa.social.state.posts import relevance_of
 
 type Floats = npt.NDArray[np.float64]
-type Further = tuple[tuple[float, str], ...]
-"""Factors for further posts of a grouping, with their reasons."""
+type FurtherFactors = tuple[tuple[float, str], ...]
+"""Factors for further posts by the same author or group, each with its reason."""
 
-_MOST_READ: Final = 12  # fields of a user's own feed that are shown
+_MAX_FIELDS: Final = 12  # fields of a user's own feed that are shown
 
 
 @dataclass(frozen=True)
 class Candidates:
-    """The posts that a reader may see in a round; `inside` says whether it follows the author."""
+    """The posts that a reader may see in a round; `is_followed` says whether the reader follows the author."""
 
     platform: Platform
     reader: int
@@ -37,7 +37,7 @@ class Candidates:
     outbox: Outbox
     scoring: Scoring
     post: Rows
-    inside: npt.NDArray[np.bool_]
+    is_followed: npt.NDArray[np.bool_]
 
     @property
     def readers(self) -> Rows:
@@ -65,8 +65,8 @@ class ScoredCandidates:
     inputs: Mapping[str, npt.NDArray[Any]] = field(default_factory=dict)
     is_shown: bool = True
 
-    def words(self, place: int, further: Further, *, in_full: bool) -> str:
-        """Return a candidate's score with `further` factors as text; `in_full` adds its terms."""
+    def words(self, place: int, further: FurtherFactors, *, in_full: bool) -> str:
+        """Describe a candidate's score, lowered by the factors in `further`; `in_full` adds its terms."""
         score = self.score[place]
         for factor, _ in further:
             score = lowered(score, factor)
@@ -78,8 +78,8 @@ class ScoredCandidates:
             times += [f" x {factor:.4g} ({why})" for factor, why in further if factor != 1.0]
             formula = (f" = ({added.removeprefix(' + ')})" if added else "") + "".join(times)
             parts = [f"{part}{formula}" for part in parts]
-            parts += [f"{name} = {_short(column[place])}" for name, column in list(self.inputs.items())[:_MOST_READ]]
-            parts += ["..."] if len(self.inputs) > _MOST_READ else []
+            parts += [f"{name} = {_short(column[place])}" for name, column in list(self.inputs.items())[:_MAX_FIELDS]]
+            parts += ["..."] if len(self.inputs) > _MAX_FIELDS else []
         return ", ".join(parts)
 
 
@@ -94,7 +94,7 @@ def _short(value: Any) -> str:
 
 
 def explain_scores(feed: Candidates) -> ScoredCandidates | None:
-    """Return the scores of candidates in the mode of the reader's feed; None for an unknown mode."""
+    """Return the scores of candidates in the mode of the reader's feed; None for a mode without an explanation."""
     if feed.own_feed is not None:
         return _own_feed(feed, feed.own_feed)
     explain = _MODES.get(feed.params.ranking)
@@ -126,7 +126,7 @@ def _predicted(feed: Candidates) -> ScoredCandidates:
     weights, scoring, local = feed.params.weights or feed.params.x_algo, feed.scoring, feed.post - feed.outbox.first
     relevance = relevance_of(feed.platform.matches(feed.readers, feed.post))
     factors = {
-        "from outside of its network": np.where(feed.inside, 1.0, weights.out_of_network_factor),
+        "from outside of its network": np.where(feed.is_followed, 1.0, weights.out_of_network_factor),
         "a reply": scoring.factor[local],
     }
     score = 2.0 * (relevance * scoring.good[local] + (1.0 - relevance) * scoring.bad)
@@ -170,7 +170,7 @@ def _diverse(feed: Candidates) -> ScoredCandidates:
 def _own_feed(feed: Candidates, own_feed: UserFeed) -> ScoredCandidates:
     agents, posts = (
         AgentColumns(feed.platform, feed.readers),
-        CandidateColumns(feed.platform, feed.readers, feed.post, feed.inside),
+        CandidateColumns(feed.platform, feed.readers, feed.post, feed.is_followed),
     )
     score = own_feed.scores(agents, posts, len(feed.post))
     return ScoredCandidates(

@@ -8,7 +8,7 @@ from typing import Any, Final, get_args
 import numpy as np
 
 from prism_mesa.analysis.explain.feed import FeedReasons, explain_feed
-from prism_mesa.analysis.explain.follows import Influence, influences, relations, turns
+from prism_mesa.analysis.explain.follows import Influence, churn_events, follow_events, influences
 from prism_mesa.domain import ACTIONS, POST_KINDS, Post
 from prism_mesa.llm import StoredAnswer
 from prism_mesa.llm.text import NAME_CAP, plain
@@ -30,15 +30,15 @@ _ACTIVITIES: Final = get_args(ActivityKind.__value__)
 
 @dataclass
 class Move:
-    """A trigger that was fired on the agent, and its effect.
+    """A trigger that fired for the agent, and its effect.
 
     Attributes:
-        considered: The candidate transitions, with the value of the guard and the values that it read.
+        candidates: The candidate transitions, with the value of the guard and the values that it read.
         draw: The keyed draw in [0, 1) that decided an open choice.
-        stored: The LLM's answer in the ledger, if any.
+        stored_answer: The LLM's answer in the ledger, if any.
         action_draw: The draw of the pending action, if the agent began composing.
         words: The words that the agent added to a reply or reshare.
-        log_odds: The terms of the post's utility beside relevance (`Platform.log_odds`).
+        log_odds: The terms of the post's utility other than relevance (`Platform.log_odds`).
         place: An explanation of the post's place in the feed.
     """
 
@@ -47,12 +47,12 @@ class Move:
     waited: int
     trigger: str
     post: Post | None
-    considered: list[tuple[Transition, str, dict[str, Any]]]
+    candidates: list[tuple[Transition, str, dict[str, Any]]]
     target: AgentState | None = None
     question: Question | None = None
     answer: Answer | None = None
     draw: float = 0.0
-    stored: StoredAnswer | None = None
+    stored_answer: StoredAnswer | None = None
     action: str | None = None
     action_draw: float = 0.0
     words: str = ""
@@ -62,12 +62,12 @@ class Move:
     @property
     def reason(self) -> str:
         """The LLM's reason for its choice (`reasoner.reason`); empty if there is none."""
-        return "" if self.stored is None else read_reason(self.stored.raw)
+        return "" if self.stored_answer is None else read_reason(self.stored_answer.raw)
 
 
 @dataclass(frozen=True)
-class ActivityByTool:
-    """An action by a tool while the agent wrote; a new post has `action` "post" and `post` -1."""
+class ToolActivity:
+    """A tool call with which the agent acted while it wrote; for a new post, `action` is "post" and `post` is -1."""
 
     action: ActivityKind
     post: int
@@ -84,14 +84,14 @@ class Thought:
     text: str
 
     @property
-    def activity(self) -> ActivityByTool | None:
-        """The activity of a successful call of an acting tool, if it is one."""
+    def activity(self) -> ToolActivity | None:
+        """The activity, if this is a successful call of a tool that acts on the platform."""
         call = json.loads(self.text) if self.event == "tool" else {}
         if not call or call["tool_name"] not in _ACTIVITIES or not call["result"]["ok"]:
             return None
         parameters = call["parameters"]
         words = parameters.get("text", parameters.get("comment", ""))
-        return ActivityByTool(call["tool_name"], int(float(parameters.get("post", NO_POST))), str(words))
+        return ToolActivity(call["tool_name"], int(float(parameters.get("post", NO_POST))), str(words))
 
 
 @dataclass
@@ -99,16 +99,16 @@ class AgentRound:
     """An agent's actions and thoughts in a round.
 
     Attributes:
-        feed: The number of posts in the feed.
+        n_feed: The number of posts in the feed.
         passed: Ticks in which the agent scrolled past posts, with the ids of the posts.
-        reasons: An explanation of the feed; None if the agent was offline.
+        reasons: The explanation of the feed; None if the agent was offline.
     """
 
     round: int
     online_draw: float
     online_chance: float
     came_online: bool = False
-    feed: int = 0
+    n_feed: int = 0
     posted: list[str] = field(default_factory=list)
     moves: list[Move] = field(default_factory=list)
     passed: list[tuple[int, list[int]]] = field(default_factory=list)
@@ -116,50 +116,50 @@ class AgentRound:
     reasons: FeedReasons | None = None
 
     @property
-    def by_tool(self) -> list[ActivityByTool]:
-        """Its activities by tools."""
+    def tool_activities(self) -> list[ToolActivity]:
+        """The agent's activities through tools."""
         return [activity for thought in self.thoughts if (activity := thought.activity) is not None]
 
     @property
     def engaged(self) -> list[str]:
-        """Its engagements by moves: like, reply, reshare."""
+        """The likes, replies and reshares among the moves."""
         names = {AgentState(f"engaging_{action}"): action for action in ACTIONS}
         return [names[move.target] for move in self.moves if move.target in names and move.target is not move.state]
 
 
-def folded[T](things: Sequence[T], kind: Callable[[T], object], most: int = 4) -> Iterator[tuple[list[T], int]]:
+def folded[T](things: Sequence[T], kind: Callable[[T], object], max_length: int = 4) -> Iterator[tuple[list[T], int]]:
     """Yield parts of a sequence in order, with immediate repetitions folded into a count.
 
     >>> [("".join(part), n) for part, n in folded("xababab", str)]
     [('x', 1), ('ab', 3)]
     """
-    kinds, at = [kind(thing) for thing in things], 0
-    while at < len(things):
+    kinds, start = [kind(thing) for thing in things], 0
+    while start < len(things):
         length, times = 1, 1
-        for size in range(1, most + 1):
+        for size in range(1, max_length + 1):
             n = 1
-            while kinds[at : at + size] == kinds[at + n * size : at + (n + 1) * size]:
+            while kinds[start : start + size] == kinds[start + n * size : start + (n + 1) * size]:
                 n += 1
             if n > 1 and n * size > length * times:
                 length, times = size, n
-        yield list(things[at : at + length]), times
-        at += length * times
+        yield list(things[start : start + length]), times
+        start += length * times
 
 
 class TracedAgent(SocialAgent):
-    """An agent that acts as usual and records why, and why the post `about` was shown or not.
+    """An agent that acts as usual and records its reasons, and why `traced_post` was in its feed or not.
 
-    It also keeps rows of three tables: `decided` (see `relations`), `turns`, and influences on its opinion (`moved`).
+    It also keeps its rows of the tables `follows` (`follow_events`), `churn` (`churn_events`) and `influences`.
     """
 
-    def __init__(self, model: SocialModel, row: int, about: int | None = None) -> None:
-        self.about = about
+    def __init__(self, model: SocialModel, row: int, traced_post: int | None = None) -> None:
+        self.traced_post = traced_post
         self.rounds: list[AgentRound] = []
-        self.decided: list[tuple[bool, str]] = []
-        self.turns: list[str] = []
-        self.moved: list[Influence] = []
+        self.follow_events: list[tuple[bool, str]] = []
+        self.churn_events: list[str] = []
+        self.influences: list[Influence] = []
         self.thoughts: list[Thought] = []
-        self._now: Move | None = None
+        self._move: Move | None = None
         super().__init__(model, row)
         params = model.params
         is_moving = params.network.dynamics == "live" or params.has_churn or params.opinions.of is not None
@@ -168,20 +168,20 @@ class TracedAgent(SocialAgent):
 
     @property
     def llm(self) -> str:
-        """The name of the agent's LLM if there are several; else empty."""
+        """The name of the agent's LLM if the run has several; otherwise empty."""
         [llm] = self.model.platform.llms.of(np.array([self.row]), self.model.population)
         return plain(llm, NAME_CAP)
 
     def step(self) -> None:
-        """Begin a round on its first tick, then step."""
+        """Start a new `AgentRound` at the first tick of a round, then step."""
         model = self.model
         if not self.rounds or self.rounds[-1].round != model.round:
             draw = float(draws_of_coming(model.platform, np.array([self.row]))[0])
             chance = float(chances_online(model.platform)[self.row])
-            feed = int(model.population.n_feed[self.row])
-            self.rounds.append(AgentRound(model.round, draw, chance, self.state is not AgentState.IDLE, feed))
+            n_feed = int(model.population.n_feed[self.row])
+            self.rounds.append(AgentRound(model.round, draw, chance, self.state is not AgentState.IDLE, n_feed))
             if self.rounds[-1].came_online:
-                self.rounds[-1].reasons = explain_feed(model, self.row, self.about)
+                self.rounds[-1].reasons = explain_feed(model, self.row, self.traced_post)
         read = int(model.population.n_read[self.row])
         before = len(self.rounds[-1].moves)
         super().step()
@@ -191,23 +191,23 @@ class TracedAgent(SocialAgent):
             self.rounds[-1].passed.append((model.tick, passed))
 
     def fire(self, trigger: str, context: Any = None) -> AgentState | None:
-        """Fire a trigger, and note the considered transitions and the effect."""
+        """Fire a trigger, and record the candidate transitions and the effect."""
         model = self.model
-        considered = model.chart.considered(self, trigger, context)
+        candidates = model.chart.considered(self, trigger, context)
         post = context if isinstance(context, Post) else None
         # the clock advances before a trigger fires
-        self._now = Move(model.tick, self.state, self.ticks_in_state, trigger, post, considered)
+        self._move = Move(model.tick, self.state, self.ticks_in_state, trigger, post, candidates)
         if trigger == SEES_POST and post is not None:
-            self._now.log_odds = model.platform.log_odds(self.row, post.post_id)
+            self._move.log_odds = model.platform.log_odds(self.row, post.post_id)
             reasons = self.rounds[-1].reasons
-            self._now.place = "" if reasons is None else reasons.in_full.get(post.post_id, "")
-        self._now.target = super().fire(trigger, context)
-        if self._now.target is AgentState.COMPOSING:
-            self._now.action = self.pending_action
+            self._move.place = "" if reasons is None else reasons.in_full.get(post.post_id, "")
+        self._move.target = super().fire(trigger, context)
+        if self._move.target is AgentState.COMPOSING:
+            self._move.action = self.pending_action
             drawn = model.streams.uniform("action", self.row, round_=model.round, tick=model.tick)
-            self._now.action_draw = float(drawn[0])
-        self.rounds[-1].moves.append(self._now)
-        return self._now.target
+            self._move.action_draw = float(drawn[0])
+        self.rounds[-1].moves.append(self._move)
+        return self._move.target
 
     def note_round(self) -> None:
         """After a round, record its posts and thoughts, and the words of replies and reshares."""
@@ -226,16 +226,16 @@ class TracedAgent(SocialAgent):
                 move.words = "" if words == NO_TEXT else posts.texts[words]
 
     def _ask(self, trigger: str, options: tuple[AgentState, ...], context: Any) -> AgentState | None:
-        if len(options) == 1 or self._now is None:
+        if len(options) == 1 or self._move is None:
             return super()._ask(trigger, options, context)
         model = self.model
         codes = np.array([model.platform.trigger_code(trigger)])
-        self._now.draw = float(choice_draws(model.platform, np.array([self.row]), codes, model.tick)[0])
-        self._now.question = self._question(trigger, options, context)
-        self._now.answer = ask_alone(model.platform, self.row, self._now.question)
+        self._move.draw = float(choice_draws(model.platform, np.array([self.row]), codes, model.tick)[0])
+        self._move.question = self._question(trigger, options, context)
+        self._move.answer = ask_alone(model.platform, self.row, self._move.question)
         if isinstance(model.reasoner, Reasoner) and model.reasoner.store.shared is not None:
-            self._now.stored = model.reasoner.store.shared.get(self._now.answer.key)
-        return self._now.answer.choice
+            self._move.stored_answer = model.reasoner.store.shared.get(self._move.answer.key)
+        return self._move.answer.choice
 
 
 class _Recorder:
@@ -249,11 +249,11 @@ class _Recorder:
         agent = self.agent
         match table:
             case "follows":
-                agent.decided += relations(agent.model, agent.row, columns)
+                agent.follow_events += follow_events(agent.model, agent.row, columns)
             case "churn":
-                agent.turns += turns(agent.model, agent.row, columns)
+                agent.churn_events += churn_events(agent.model, agent.row, columns)
             case "influences":
-                agent.moved += influences(agent.row, columns)
+                agent.influences += influences(agent.row, columns)
             case "thoughts":
                 rows = np.flatnonzero(columns["agent"] == agent.row)
                 values = (columns[name][rows].tolist() for name in ("tick", "action", "event", "text"))

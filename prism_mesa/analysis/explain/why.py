@@ -23,8 +23,8 @@ class Explanation:
 
     Attributes:
         decided_by: The decider of open choices in the run.
-        asked: The uses of each answer by its key in the ledger, in order.
-        about: A post to report on instead of a round.
+        asked: The requests that used each answer, by the answer's key in the ledger, in order.
+        post: A post to report on instead of a round.
     """
 
     agent: TracedAgent
@@ -32,7 +32,7 @@ class Explanation:
     rounds: list[AgentRound]
     shown: AgentRound | None
     asked: Mapping[str, Sequence[AskedRow]] = field(default_factory=dict)
-    about: int | None = None
+    post: int | None = None
 
 
 @without_repeated_warnings()
@@ -53,24 +53,25 @@ def why(
     if round_ is not None and not 0 <= round_ <= last:
         raise DataError(f"{run_dir}: no round {round_} there (rounds: 0 .. {last})")
     with closing(SocialModel(config)) as model:
-        people = model.population
-        traced = TracedAgent(model, find_row(agent, people.ids, people.names, run_dir), post)
-        for done in range((last if round_ is None else round_) + 1):
+        population = model.population
+        traced = TracedAgent(model, find_row(agent, population.ids, population.names, run_dir), post)
+        for round_index in range((last if round_ is None else round_) + 1):
             model.step()
             traced.note_round()
             if on_round is not None:
-                on_round(done + 1)
-        there = model.posts.n_there(model.round)
-        if post is not None and not 0 <= post < there:
-            raise DataError(f"{run_dir}: no post {post} there by round {model.round} (posts: 0 .. {there - 1})")
+                on_round(round_index + 1)
+        n_posts = model.posts.n_there(model.round)
+        if post is not None and not 0 <= post < n_posts:
+            raise DataError(f"{run_dir}: no post {post} there by round {model.round} (posts: 0 .. {n_posts - 1})")
     rounds = traced.rounds
     shown = next((r for r in rounds if r.round == round_), None) if round_ is not None else _most_eventful(rounds)
-    keys = {move.stored.key for move in (shown.moves if shown is not None else ()) if move.stored is not None}
-    asked = _asked_rows(recorded.folder, keys)
-    return Explanation(traced, recorded.manifest.decided_by, rounds, shown, asked, post)
+    stored = [move.stored_answer for move in (shown.moves if shown is not None else ())]
+    keys = {answer.key for answer in stored if answer is not None}
+    requests = _read_requests(recorded.folder, keys)
+    return Explanation(traced, recorded.manifest.decided_by, rounds, shown, requests, post)
 
 
-def _asked_rows(run_dir: Path, keys: Collection[str]) -> dict[str, list[AskedRow]]:
+def _read_requests(run_dir: Path, keys: Collection[str]) -> dict[str, list[AskedRow]]:
     rows: dict[str, list[AskedRow]] = {key: [] for key in keys}
     if keys:
         with Ledger(run_dir / LEDGER, read_only=True) as ledger:
@@ -81,7 +82,7 @@ def _asked_rows(run_dir: Path, keys: Collection[str]) -> dict[str, list[AskedRow
 
 
 def _last_round(run: RecordedRun, config: Config) -> int:
-    """Return the last complete round, which the ledger tells if the manifest of a killed run does not."""
+    """Return the last complete round, from the ledger if the manifest of a killed run lacks it."""
     rounds = run.manifest.summary.rounds
     if rounds is None and run.manifest.llm is not None:
         with Ledger(run.folder / LEDGER, read_only=True) as ledger:
@@ -94,8 +95,8 @@ def _last_round(run: RecordedRun, config: Config) -> int:
 def _most_eventful(rounds: list[AgentRound]) -> AgentRound | None:
     def weight(r: AgentRound) -> tuple[int, int, int, bool, int]:
         open_choices = sum(move.answer is not None for move in r.moves)
-        did = len(r.engaged) + len(r.by_tool)
-        sure = min(len(r.engaged), open_choices) + len(r.by_tool)
-        return sure, did, did + open_choices + len(r.posted), r.came_online, r.round
+        n_actions = len(r.engaged) + len(r.tool_activities)
+        n_certain = min(len(r.engaged), open_choices) + len(r.tool_activities)
+        return n_certain, n_actions, n_actions + open_choices + len(r.posted), r.came_online, r.round
 
     return max(rounds, key=weight, default=None)

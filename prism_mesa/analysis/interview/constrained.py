@@ -1,4 +1,4 @@
-"""The answers of the small embedded LLM: one of the agent's activities each, as in free words it only rambles."""
+"""Limit the small embedded LLM to answers that name one of the agent's activities, because it rambles otherwise."""
 
 import textwrap
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from prism_mesa.deliberation import Example, ReasoningResult
 from prism_mesa.llm.text import NAME_CAP, plain
 from prism_mesa.social.content.activity import Activity
 
-_DID: Final = {"post": "posted", "like": "liked", "reply": "replied to", "reshare": "reshared"}
+_PAST_VERBS: Final = {"post": "posted", "like": "liked", "reply": "replied to", "reshare": "reshared"}
 _TEXT_WIDTH: Final = 90
 
 
@@ -47,7 +47,7 @@ FREE_EXAMPLES: Final = tuple(
 
 
 def constrained_recall(activities: Sequence[Activity]) -> type[ConstrainedRecall]:
-    """Return a form whose answers are some activities; without any, that the agent does not know."""
+    """Return an answer form that allows the given activities; without any, only "I do not know."."""
     answers: list[JsonValue] = [*dict.fromkeys(map(first_person, activities))] or ["I do not know."]
     # the name is a part of the ledger's key, and so must never change
     return create_model(
@@ -66,7 +66,7 @@ def first_person(activity: Activity) -> str:
     )
     if activity.action == "post":
         return f"In round {activity.round} I posted: {text}"
-    whose = plain(activity.author, NAME_CAP) + ("" if activity.action == "reply" else "'s post")
+    owner = plain(activity.author, NAME_CAP) + ("" if activity.action == "reply" else "'s post")
     quotes = f"quoting {plain(activity.quotes, NAME_CAP)}: " if activity.quotes else ""
-    did = f"In round {activity.round} I {_DID[activity.action]} {whose} ({quotes}{text})"
-    return did + (f": {words}" if words else ".")
+    sentence = f"In round {activity.round} I {_PAST_VERBS[activity.action]} {owner} ({quotes}{text})"
+    return sentence + (f": {words}" if words else ".")

@@ -46,10 +46,10 @@ TASK: Final = (
 
 def make_context(records: RunRecords, snapshot: AgentSnapshot, params: DeliberationParams) -> TurnContext:
     """Return the context of an interview: profile and memory, tools over the run's tables, the task, limits."""
-    before = snapshot.activities[:-ACTIVITIES_SHOWN]
+    earlier = snapshot.activities[:-ACTIVITIES_SHOWN]
 
     def recall(question: str) -> list[str]:
-        return [activity_line(activity) for activity in best_matches(before, question, searched, RECALLED)]
+        return [activity_line(activity) for activity in best_matches(earlier, question, searched, RECALLED)]
 
     memory = snapshot.memory(ACTIVITIES_SHOWN) or "You have not been on the platform yet: you remember nothing of it."
     return TurnContext(
@@ -71,9 +71,9 @@ class Interview(Deliberation):
         llm: The LLM that plays the agent (see `deliberation.as_llm_client`); None: the configured LLM.
         overrides: ``reasoner.*`` and ``deliberation.*`` on top of the run's configuration: values by dotted key, or
             ``key=value``.
-        free: Whether the small embedded LLM answers freely, as other LLMs do, and not only with an activity.
+        free: Whether the small embedded LLM answers freely, as other LLMs do, instead of only naming an activity.
         out: Parent folder of saved interviews.
-        trust: Whether to use a server or model file of a run from elsewhere.
+        trust: Whether to use the server or model file that a run from elsewhere names.
 
     Attributes:
         snapshot: The agent.
@@ -122,8 +122,8 @@ class Interview(Deliberation):
         self._folder = tempfile.TemporaryDirectory(prefix="prism-interview-", suffix=".temporary")
         self.ledger = Ledger(Path(self._folder.name) / LEDGER)  # temporary, until `save` is called
         if self.llm.store.own is None:  # else the caller records it
-            whose = digest64(f"{self.snapshot.run_dir.name} {self.snapshot.row} {self.snapshot.at}")
-            self.llm.record(self.ledger, f"{whose:016x}/interview-{fresh_seed():x}")
+            position = digest64(f"{self.snapshot.run_dir.name} {self.snapshot.row} {self.snapshot.at}")
+            self.llm.record(self.ledger, f"{position:016x}/interview-{fresh_seed():x}")
 
     @one_line
     def __repr__(self) -> str:
@@ -146,7 +146,7 @@ class Interview(Deliberation):
         return exchange.text
 
     def chat_stream(self, user_input: str) -> Iterator[Event]:
-        """Answer a question as events, which include errors of the LLM; the question is in `transcript` at once.
+        """Yield the answer to a question as events, including errors of the LLM; `transcript` has the question at once.
 
         Raises:
             AgentError: If `user_input` is empty or has more than 8,000 characters, or another question is still being
@@ -158,13 +158,13 @@ class Interview(Deliberation):
         return self._play(exchange, place, turn)
 
     def _prepare(self, question: str, place: RunPosition) -> None:
-        """Set the place in the ledger, and the activities for a constrained answer."""
+        """Set the position in the ledger, and the activities that a constrained answer may name."""
         self.context = replace(self.context, place=place)
         if self.constrained:
             self.conversation.messages.clear()  # a small LLM cannot follow a conversation
             activities = self.snapshot.activities
-            known = best_matches(activities, question, searched, ties=True) or activities[-ACTIVITIES_SHOWN:]
-            self.context = replace(self.context, form=constrained_recall(known))
+            matches = best_matches(activities, question, searched, ties=True) or activities[-ACTIVITIES_SHOWN:]
+            self.context = replace(self.context, form=constrained_recall(matches))
 
     def _play(self, exchange: Exchange, place: RunPosition, turn: Iterator[Event]) -> Generator[Event]:
         try:
@@ -192,15 +192,15 @@ class Interview(Deliberation):
         return AgentTextEvent(text=ConstrainedRecall.model_validate_json(event.text).what)
 
     def save(self) -> Path | None:
-        """Save transcript and ledger in ``out/interview-<date>-<time>`` and return it; None if nothing was asked."""
+        """Save transcript and ledger, and return the folder ``out/interview-<date>-<time>``; None without questions."""
         if not self.transcript:
             return None
         folder = new_folder(self.out, "interview")
-        if kept := self.ledger.answers() or self.ledger.asked():
+        if has_answers := self.ledger.answers() or self.ledger.asked():
             with Ledger(folder / LEDGER) as ledger:
                 ledger.write(self.ledger.answers(), self.ledger.asked())
         manifest = {**provenance(), **self.facts(), "status": "done", "started": self.started, "ended": wall_clock()}
-        manifest |= {"overrides": [*map(redact_credentials, self.overrides)], "ledger": LEDGER if kept else None}
+        manifest |= {"overrides": [*map(redact_credentials, self.overrides)], "ledger": LEDGER if has_answers else None}
         files = {"transcript.json": as_json(self.facts(), self.transcript), "manifest.json": json_text(manifest)}
         files["transcript.md"] = as_markdown(self.facts(), self.started, self.transcript)
         for name, text in files.items():

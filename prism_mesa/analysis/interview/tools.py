@@ -1,4 +1,4 @@
-"""Tools with which an interviewed agent looks things up in its run, up to a round."""
+"""Tools with which an interviewed agent searches its run, up to a round."""
 
 import re
 from collections.abc import Callable, Iterable, Sequence
@@ -14,12 +14,12 @@ from prism_mesa.runs.archive import AgentSnapshot, RunRecords
 from prism_mesa.social.content.activity import Activity, ActivityKind, activity_line
 from prism_mesa.social.state.topics import STOP_WORDS
 
-MOST: Final = 5  # lines of a tool's result
+MAX_LINES: Final = 5  # in a tool's result
 _TEXT_CAP: Final = 200
 
 
 class RecallTools:
-    """The tools of an agent of a run: the public methods, without `registry`, which the LLM may call."""
+    """The tools of an agent of a run: the LLM may call all public methods except `registry`."""
 
     def __init__(self, records: RunRecords, snapshot: AgentSnapshot) -> None:
         self.records, self.snapshot = records, snapshot
@@ -36,7 +36,7 @@ class RecallTools:
             about: Words that should stand in it; empty for what you did last.
         """
         activities = self.snapshot.activities
-        matches = best_matches(activities, about, searched) if about.strip() else activities[-MOST:]
+        matches = best_matches(activities, about, searched) if about.strip() else activities[-MAX_LINES:]
         lines = [f"(post {activity.post}) {activity_line(activity)}" for activity in matches]
         return "\n".join(lines) or "You did nothing of the kind."
 
@@ -51,7 +51,7 @@ class RecallTools:
             known = f"posts: 0 .. {there - 1}" if there else "there are none yet"
             raise AgentError(f"there is no post {post} ({known})")
         above = [int(posts.parent[post])] if posts.parent[post] >= 0 else []
-        below = np.flatnonzero(posts.parent[:there] == post)[:MOST]
+        below = np.flatnonzero(posts.parent[:there] == post)[:MAX_LINES]
         return self._posts_text([*above, post, *below.tolist()])
 
     def look_at_profile(self, agent: int) -> str:
@@ -62,7 +62,7 @@ class RecallTools:
         """
         if not 0 <= agent < self.records.n_agents:
             raise AgentError(f"there is no user {agent} (users: 0 .. {self.records.n_agents - 1})")
-        posts = np.flatnonzero(self.records.posts.author[: self._n_there()] == agent)[-MOST:].tolist()
+        posts = np.flatnonzero(self.records.posts.author[: self._n_there()] == agent)[-MAX_LINES:].tolist()
         name = quoted(self.records.names[agent], NAME_CAP)
         interests = quoted(", ".join(self.records.interests(agent)), 2 * NAME_CAP)
         return "\n".join(filter(None, [f"{name} (agent {agent}) likes {interests}.", self._posts_text(posts)]))
@@ -79,7 +79,7 @@ class RecallTools:
         return self._posts_text(matches) or "Nothing was found."
 
     def _n_there(self) -> int:
-        """Return the number of posts so far: ids grow with time."""
+        """Return the number of posts up to the interview's round; ids grow with time."""
         return int(np.searchsorted(self.records.posts.round, self.snapshot.at, side="right"))
 
     def _posts_text(self, posts: Iterable[int]) -> str:
@@ -107,25 +107,25 @@ _VERBS: Final[dict[ActivityKind, str]] = {
 
 
 def searched(activity: Activity) -> str:
-    """Return the words by which an activity is found."""
+    """Return the text of an activity for searching."""
     names = f"{activity.author} {activity.quotes}"
     return f"{_VERBS[activity.action]} post {names} {activity.text} {activity.words} round {activity.round}"
 
 
 def best_matches[T](
-    things: Sequence[T], words: str, text: Callable[[T], str], most: int = MOST, *, ties: bool = False
+    things: Sequence[T], words: str, text: Callable[[T], str], max_things: int = MAX_LINES, *, ties: bool = False
 ) -> list[T]:
-    """Return the things whose text holds most of some words, in their order; later ones win ties.
+    """Return up to `max_things` things whose text contains the most of `words`, in their order; later ones win ties.
 
-    With `ties` only those with as many as the best.
+    With `ties`, only the things that contain as many words as the best one.
 
-    >>> best_matches(["a red pan", "a pan", "a hat"], "red pans, pan", str, most=1)
+    >>> best_matches(["a red pan", "a pan", "a hat"], "red pans, pan", str, max_things=1)
     ['a red pan']
     """
-    wanted = set(re.findall(r"\w+", words.lower())) - (STOP_WORDS - {"like"})
-    counts = [len(wanted & set(re.findall(r"\w+", text(thing).lower()))) for thing in things] if wanted else []
-    least = max(counts, default=0) if ties else 1
-    best = sorted(
-        (place for place, n in enumerate(counts) if n >= max(least, 1)), key=lambda place: (-counts[place], -place)
-    )[:most]
-    return [things[place] for place in sorted(best)]
+    query = set(re.findall(r"\w+", words.lower())) - (STOP_WORDS - {"like"})
+    counts = [len(query & set(re.findall(r"\w+", text(thing).lower()))) for thing in things] if query else []
+    min_words = max(counts, default=0) if ties else 1
+    best_places = sorted(
+        (place for place, n in enumerate(counts) if n >= max(min_words, 1)), key=lambda place: (-counts[place], -place)
+    )[:max_things]
+    return [things[place] for place in sorted(best_places)]

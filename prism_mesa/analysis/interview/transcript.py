@@ -9,19 +9,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
-from prism_mesa.deliberation import (
-    AgentErrorEvent,
-    AgentTextEvent,
-    Event,
-    ReasoningResult,
-    ToolFinishedEvent,
-)
+from prism_mesa.deliberation import AgentErrorEvent, AgentTextEvent, Event, ReasoningResult, ToolFinishedEvent
 from prism_mesa.deliberation.conversation import call_text, reasoning_text
 from prism_mesa.errors import printable
 from prism_mesa.social.content.activity import Activity, activity_line
 
 CONSTRAINED: Final = "answers are constrained to what the agent did"
-"""The note on a constrained LLM, for which the check against the records cannot fail."""
+"""The note on a constrained LLM, whose answers always pass the check against the records."""
 _MARKS: Final = re.compile(r"[\\`*_\[\]<>#|~&$]|:(?=//)|(?<=www)\.|(?<!\S)[-+=](?=\W|$)|(?<!\S)\d+(?=[.)])")
 """Marks of Markdown and HTML: anywhere, in addresses, and at the start of lists and rules."""
 
@@ -31,12 +25,12 @@ class Exchange:
     """A question and its answer.
 
     Attributes:
-        events: In order, each with its `type`: `thought` (`text` is JSON, see `deliberation.ReasoningResult`) `about`
-            the question (`user`) or the answer so far (`assistant`), `call` of a tool with parameters and result,
-            `text`, of which all but the last are drafts, and `error`.
+        events: In order, each with its `type`. A `thought` (`text` is JSON, see `deliberation.ReasoningResult`) is
+            `about` the question (`user`) or the answer so far (`assistant`). A `call` is a tool call with parameters
+            and result. All `text` events but the last are drafts. The last type is `error`.
         text: The answer; empty if there is none.
-        refers_to: Activities that the answer refers to (see `evidence`); `not_in_records` what it mentions that is not
-            in the records.
+        refers_to: Activities that the answer refers to (see `evidence`).
+        not_in_records: Rounds and users that the answer mentions, but the records do not.
     """
 
     question: str
@@ -46,7 +40,7 @@ class Exchange:
     not_in_records: list[str] = field(default_factory=list)
 
     def note(self, event: Event) -> None:
-        """Add an event; of several responses the last is the answer."""
+        """Add an event; the last of several responses is the answer."""
         match event:
             case AgentTextEvent(type="thought"):  # after a response, it concerns that response
                 self.add("thought", about="assistant" if self.text else "user", text=event.text)
@@ -87,16 +81,16 @@ def as_markdown(facts: Mapping[str, Any], date: str, transcript: Sequence[Exchan
     """Return an interview as Markdown."""
     agent = facts["agent"]
     when = "before the run" if facts["at"] < 0 else f"after round {facts['at']}"
-    head = [
+    heading = [
         "# Interview",
         *_events_text("With", [agent["name"]]),
         f"- run: {_escaped(facts['run'])}\n- agent: row {agent['row']}, as it was {when}\n"
         f"- played by: {_escaped(facts['llm']['label'])}\n- date: {date}",
     ]
     if facts["held_to_deeds"]:
-        head[-1] += f"\n- {CONSTRAINED}: each is one of them, so the check against its records cannot fail"
+        heading[-1] += f"\n- {CONSTRAINED}: each is one of them, so the check against its records cannot fail"
     parts = [part for number, exchange in enumerate(transcript, start=1) for part in _exchange(number, exchange)]
-    return "\n\n".join([*head, *parts]) + "\n"
+    return "\n\n".join([*heading, *parts]) + "\n"
 
 
 def _exchange(number: int, exchange: Exchange) -> Iterator[str]:
@@ -133,7 +127,7 @@ def _quoted(text: str) -> str:
 
 
 def _escaped(text: str) -> str:
-    r"""Return a text as one line with marks of Markdown and HTML escaped, without characters that cannot be printed.
+    r"""Return a string as one printable line with the marks of Markdown and HTML escaped.
 
     >>> print(_escaped("# 1. <b>Hi</b> [x](y) - a-b \x1b"))
     \# 1\. \<b\>Hi\</b\> \[x\](y) \- a-b
@@ -151,7 +145,7 @@ def grounds(exchange: Exchange) -> list[str]:
 
 
 def did_text(activity: Activity) -> str:
-    """Describe an activity for readers; quotation marks in texts become single ones.
+    """Describe an activity for readers; double quotation marks in texts become single ones.
 
     >>> print(did_text(Activity(3, "reply", 17, "Ada Lopez", 'The "rain" again.', "It suits me.")))
     Round 3: replied to "Ada Lopez"'s post "The 'rain' again." with "It suits me."
@@ -161,7 +155,7 @@ def did_text(activity: Activity) -> str:
 
 
 def thought_text(thought: str) -> str:
-    """Return a thought, given as JSON, as sentences."""
+    """Return the sentences of a thought, which is JSON."""
     return reasoning_text(ReasoningResult.model_validate_json(thought))
 
 

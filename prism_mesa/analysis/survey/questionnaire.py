@@ -11,7 +11,7 @@ from prism_mesa.llm.multiple_choice import TOP_LOGPROBS
 from prism_mesa.params import Params, validated
 from prism_mesa.runs.yaml_text import Loader, read_yaml
 
-MOST_OPTIONS: Final = TOP_LOGPROBS
+MAX_OPTIONS: Final = TOP_LOGPROBS
 """Maximum number of options; servers return log-probabilities of this many letters."""
 
 
@@ -19,7 +19,7 @@ class SurveyQuestion(Params):
     """A question: closed if it has options, else open.
 
     Attributes:
-        id: Its name in tables.
+        id: The question's name in tables.
         ask: The wording.
         options: 2..20 different texts of one line each; none for an open question.
         scale: Whether the options are levels of a scale, lowest first, at most 10; only decision models use it.
@@ -45,8 +45,8 @@ class SurveyQuestion(Params):
         is_list = isinstance(options, list | tuple) and all(isinstance(text, str) for text in options)
         texts = tuple(" ".join(text.split()) for text in options) if is_list else ()
         different = {text.casefold() for text in texts} - {""}
-        if not 2 <= len(texts) <= MOST_OPTIONS or len(different) < len(texts):
-            raise ValueError(f"must be a list of 2 to {MOST_OPTIONS} different texts; an open question has no options")
+        if not 2 <= len(texts) <= MAX_OPTIONS or len(different) < len(texts):
+            raise ValueError(f"must be a list of 2 to {MAX_OPTIONS} different texts; an open question has no options")
         return texts
 
     @model_validator(mode="after")
@@ -81,7 +81,7 @@ class Questionnaire(Params):
 
 
 class _TextLoader(Loader):
-    """YAML in which every bare word is text: ``yes`` and ``5`` are options, not a truth value and a number."""
+    """Reads every bare YAML word as a string: ``yes`` and ``5`` are options, not a boolean and a number."""
 
     yaml_implicit_resolvers: dict[str, Any] = {}  # noqa: RUF012
 

@@ -34,14 +34,14 @@ _TASK: Final = (
 _OPEN: Final = "Answer in one or two sentences, in plain text."
 
 _ACTIVITIES: Final = 6
-"""Number of activities in the texts of `association`, the latest."""
+"""Number of latest activities in the texts of `association`."""
 _TEXT_CAP: Final = 120
-"""Longest text in them, in characters."""
-_DID: Final = {"post": "wrote", "like": "liked", "reply": "replied to", "reshare": "reshared"}
+"""Maximum length of a text of `association`, in characters."""
+_VERBS: Final = {"post": "wrote", "like": "liked", "reply": "replied to", "reshare": "reshared"}
 
 
 def sample_users(users: npt.NDArray[np.bool_], n: int, streams: Streams) -> npt.NDArray[np.int64]:
-    """Return the rows of `n` different users by keyed draws, ascending; all if there are fewer."""
+    """Draw `n` different users (keyed), and return their rows, ascending; all users if there are fewer."""
     order = np.argsort(streams.bits("survey/sample", np.arange(len(users))), kind="stable")
     return np.sort(order[users[order]][:n]).astype(np.int64)
 
@@ -69,29 +69,29 @@ def _about(agent: AgentSnapshot) -> str:
     return agent.who + (f"\n\nWhat you remember:\n{memory}" if memory else "")
 
 
-def associates(client: ChatClient) -> bool:
-    """Return whether an LLM answers by association, not with letters: SmolLM2-135M, which chooses letters at random."""
+def answers_by_association(client: ChatClient) -> bool:
+    """Return whether an LLM answers by association: SmolLM2-135M, because it chooses letters at random."""
     return client.name == SMOLLM2_NAME and "build" in client.decoding
 
 
 def association(agent: AgentSnapshot | None, question: SurveyQuestion, intro: str) -> str:
-    """Return texts on the profile and activities, one per line, which an answer to a closed question continues.
+    """Return prompts on the profile and the activities, one per line; an answer to a closed question continues each.
 
-    They have no names, because names influence a small LLM. Without an agent the text is the question.
+    They have no names, because names influence a small LLM. Without an agent, the prompt is the question.
     """
     ask = _quoted(f"{intro} {question.ask}".strip(), len(intro) + len(question.ask) + 1)
     if agent is None:
         return f"Asked {ask}, someone answered:"
     interests = ", ".join(filter(None, (plain(interest, NAME_CAP) for interest in agent.interests[:MAX_INTERESTS])))
-    likes = f"interested in {interests}, and is " if interests else ""
-    parts = [f"Someone is {likes}{plain(agent.character, PERSONALITY_CAP)}."]
-    did = [
-        f"{_DID[activity.action]} {_quoted(activity.text)}{activity.words and f' with {_quoted(activity.words)}'}."
+    interests_text = f"interested in {interests}, and is " if interests else ""
+    parts = [f"Someone is {interests_text}{plain(agent.character, PERSONALITY_CAP)}."]
+    actions = [
+        f"{_VERBS[activity.action]} {_quoted(activity.text)}{activity.words and f' with {_quoted(activity.words)}'}."
         for activity in agent.activities[-_ACTIVITIES:]
     ]
-    did += [f"noted {_quoted(note)}." for note in agent.notes[-_ACTIVITIES:]]
-    if did:
-        parts.append(f"Someone {' They '.join(did)}")
+    actions += [f"noted {_quoted(note)}." for note in agent.notes[-_ACTIVITIES:]]
+    if actions:
+        parts.append(f"Someone {' They '.join(actions)}")
     return "\n".join(f"{part} Asked {ask}, they answered:" for part in parts)
 
 
@@ -99,13 +99,10 @@ def _quoted(text: str, cap: int = _TEXT_CAP) -> str:
     return '"' + plain(text, cap).replace('"', "'") + '"'
 
 
-def speakers(
-    asked: Questionnaire,
-    config: Config,
-    overrides: Sequence[str],
-    llm: ChatClient | PromptFunction | None,
+def survey_clients(
+    questionnaire: Questionnaire, config: Config, overrides: Sequence[str], llm: ChatClient | PromptFunction | None
 ) -> tuple[LLMClient, LLMClient]:
-    """Return the LLMs for closed and for open questions, which differ in decoding and share ledger and limits.
+    """Return the clients for closed and for open questions, which differ in decoding and share ledger and limits.
 
     Both are the same object if all questions are of one form. With several LLMs, each agent's LLM is asked.
 
@@ -113,29 +110,29 @@ def speakers(
         ConfigError: If there is no LLM, or an override is not allowed.
         DataError: If a ledger cannot be opened.
     """
-    played = played_config(config, overrides)
-    closed = [bool(question.options) for question in asked.questions]
+    answering = played_config(config, overrides)
+    closed = [bool(question.options) for question in questionnaire.questions]
     if llm is not None:
-        client = LLMClient(llm, played.reasoner.as_llm(kind="python", model=None, host=None))
+        client = LLMClient(llm, answering.reasoner.as_llm(kind="python", model=None, host=None))
         return client, client
     one_form = all(closed) or not any(closed)
-    if played.reasoner.llms:
+    if answering.reasoner.llms:
         llms = {}
-        for name, params in played.reasoner.each().items():
-            place = {"kind": params.kind, "model": name, "host": params.hosts or None}
-            more = [f"reasoner.{key}={json.dumps(value)}" for key, value in place.items()]
-            llms[name] = speakers(asked, config, [*overrides, *more], None)
-        letters = _combine({name: llm for name, (llm, _) in llms.items()})
-        return letters, letters if one_form else _combine({name: llm for name, (_, llm) in llms.items()})
+        for name, params in answering.reasoner.each().items():
+            llm_keys = {"kind": params.kind, "model": name, "host": params.hosts or None}
+            llm_overrides = [f"reasoner.{key}={json.dumps(value)}" for key, value in llm_keys.items()]
+            llms[name] = survey_clients(questionnaire, config, [*overrides, *llm_overrides], None)
+        letter_client = _combine({name: llm for name, (llm, _) in llms.items()})
+        return letter_client, letter_client if one_form else _combine({name: llm for name, (_, llm) in llms.items()})
     try:
-        letters = _letters(config, overrides, played) if any(closed) else llm_for(config, overrides)
+        letter_client = _letter_client(config, overrides, answering) if any(closed) else llm_for(config, overrides)
     except ConfigError:  # in a replay of a ledger without closed answers
-        if played.reasoner.ledger != "replay" or all(closed):
+        if answering.reasoner.ledger != "replay" or all(closed):
             raise
-        words = llm_for(config, overrides)
-        return _with_decoding(words, LETTER_DECODING), words
-    decoding = {name: getattr(played.deliberation, name) for name in LETTER_DECODING}
-    return letters, letters if one_form else _with_decoding(letters, decoding)
+        text_client = llm_for(config, overrides)
+        return _with_decoding(text_client, LETTER_DECODING), text_client
+    decoding = {name: getattr(answering.deliberation, name) for name in LETTER_DECODING}
+    return letter_client, letter_client if one_form else _with_decoding(letter_client, decoding)
 
 
 def _combine(llms: dict[str, LLMClient]) -> LLMClient:
@@ -147,15 +144,15 @@ def _combine(llms: dict[str, LLMClient]) -> LLMClient:
     return LLMClient(clients, first.params, store=first.store, kind=first.kind, note=first.note, budget=first.budget)
 
 
-def _letters(config: Config, overrides: Sequence[str], played: Config) -> LLMClient:
+def _letter_client(config: Config, overrides: Sequence[str], answering: Config) -> LLMClient:
     """Return the client for closed questions, limited to a letter unless the LLM thinks or the user sets a limit."""
-    letter, limit = LETTER_DECODING["max_answer_tokens"], played.deliberation.max_answer_tokens
-    is_set = played.reasoner.think is not False or limit != DeliberationParams().max_answer_tokens
+    letter, limit = LETTER_DECODING["max_answer_tokens"], answering.deliberation.max_answer_tokens
+    is_set = answering.reasoner.think is not False or limit != DeliberationParams().max_answer_tokens
     decoding = ["deliberation.temperature=0.0", f"deliberation.max_answer_tokens={limit if is_set else letter}"]
     try:
         return llm_for(config, [*overrides, *decoding], decides=True)
     except ConfigError:
-        if not is_set or played.reasoner.ledger != "replay":
+        if not is_set or answering.reasoner.ledger != "replay":
             raise
         decoding[1] = f"deliberation.max_answer_tokens={letter}"  # as in older ledgers
         return llm_for(config, [*overrides, *decoding], decides=True)

@@ -54,7 +54,7 @@ SURVEY_TABLES: Final = by_name(ANSWERS, MEANS)
 
 
 def mean_interval(values: npt.ArrayLike) -> tuple[Floats, Floats, Floats]:
-    """Return the mean of each column of `values` over agents, and the ends of its Student's 95 % interval.
+    """Return the mean of each column of `values` over agents, and the ends of its 95 % interval (Student's t).
 
     The interval covers other samples of agents, not other LLMs or wordings. `values` has shape (n, k). Means are NaN
     without rows, and the ends for fewer than `MIN_AGENTS` rows.
@@ -64,8 +64,8 @@ def mean_interval(values: npt.ArrayLike) -> tuple[Floats, Floats, Floats]:
     rows = np.asarray(values, np.float64)
     n, k = rows.shape
     mean = rows.mean(axis=0) if n else np.full(k, np.nan)
-    half = t.ppf(0.975, n - 1) * rows.std(axis=0, ddof=1) / np.sqrt(n) if n >= MIN_AGENTS else np.full(k, np.nan)
-    return mean, mean - half, mean + half
+    half_width = t.ppf(0.975, n - 1) * rows.std(axis=0, ddof=1) / np.sqrt(n) if n >= MIN_AGENTS else np.full(k, np.nan)
+    return mean, mean - half_width, mean + half_width
 
 
 @dataclass
@@ -74,10 +74,10 @@ class Replies:
 
     Attributes:
         n: The number of agents.
-        first_options: The index of the option with the letter A, by agent; None without letters.
+        first_options: For each agent, the index of the option with the letter A; None without letters.
         probabilities: Shape (2, agents, options); NaN for missing answers. Open questions have no options.
         texts: The answers to an open question by wave; None for missing answers.
-        failures: The reason of a missing answer, by wave and place of the agent.
+        failures: The reasons of missing answers, by wave and index of the agent.
     """
 
     question: SurveyQuestion
@@ -91,12 +91,12 @@ class Replies:
         self.probabilities = np.full((2, self.n, len(self.question.options)), np.nan)
         self.texts = ([None] * self.n, [None] * self.n)
 
-    def keep(self, wave: int, place: int, answer: Any) -> None:
-        """Store an answer: a text, or the probabilities of the options."""
+    def keep(self, wave: int, agent_index: int, answer: Any) -> None:
+        """Store an answer: a string, or the probabilities of the options."""
         if self.question.options:
-            self.probabilities[wave, place] = answer
+            self.probabilities[wave, agent_index] = answer
         else:
-            self.texts[wave][place] = str(answer)
+            self.texts[wave][agent_index] = str(answer)
 
     def answered(self, wave: int) -> npt.NDArray[np.bool_]:
         """Return which agents answered, shape (agents,)."""
@@ -105,12 +105,12 @@ class Replies:
         return np.array([text is not None for text in self.texts[wave]], bool)
 
     def by_letter(self) -> dict[str, float]:
-        """Return the mean probability of each letter; letters are about equal if the LLM reads the options."""
+        """Return the mean probability of each letter; they are about equal if the LLM reads the options."""
         k = len(self.question.options)
         if self.first_options is None or not any(self.answered(wave).any() for wave in (0, 1)):
             return {}
-        turned = (np.arange(k)[None, :] + self.first_options[:, None]) % k
-        letters = np.concatenate([np.take_along_axis(self.probabilities[wave], turned, axis=1) for wave in (0, 1)])
+        order = (np.arange(k)[None, :] + self.first_options[:, None]) % k
+        letters = np.concatenate([np.take_along_axis(self.probabilities[wave], order, axis=1) for wave in (0, 1)])
         return {chr(ord("A") + place): float(mean) for place, mean in enumerate(np.nanmean(letters, axis=0))}
 
 
@@ -121,9 +121,9 @@ def means_table(replies: Sequence[Replies]) -> pd.DataFrame:
         question, values = reply.question, reply.probabilities
         if not question.options:
             continue
-        both = reply.answered(0) & reply.answered(1)
+        answered_both = reply.answered(0) & reply.answered(1)
         waves = [(name, values[wave][reply.answered(wave)]) for wave, name in enumerate(WAVES)]
-        for wave, answers in (*waves, ("change", (values[1] - values[0])[both])):
+        for wave, answers in (*waves, ("change", (values[1] - values[0])[answered_both])):
             interval = mean_interval(answers)
             for option, mean, low, high in zip(question.options, *(part.tolist() for part in interval), strict=True):
                 failed = len(values[0]) - len(answers)
@@ -138,12 +138,12 @@ def answer_columns(replies: Sequence[Replies], agents: npt.NDArray[np.int64]) ->
     columns: dict[str, list[Any]] = {name: [] for name in ANSWERS.names}
     for reply in replies:
         for wave, name in enumerate(WAVES):
-            for place in np.flatnonzero(reply.answered(wave)).tolist():
+            for index in np.flatnonzero(reply.answered(wave)).tolist():
                 options = reply.question.options
-                shares = reply.probabilities[wave, place].tolist()
+                shares = reply.probabilities[wave, index].tolist()
                 pairs: list[tuple[str | None, float | None]] = [*zip(options, shares, strict=True)] or [(None, None)]
                 for option, share in pairs:
-                    row = (reply.question.id, name, int(agents[place]), option, share, reply.texts[wave][place])
+                    row = (reply.question.id, name, int(agents[index]), option, share, reply.texts[wave][index])
                     for column, value in zip(columns.values(), row, strict=True):
                         column.append(value)
     return columns

@@ -31,11 +31,11 @@ from prism_mesa.analysis.survey.questionnaire import (
     read_questionnaire,
 )
 from prism_mesa.analysis.survey.respondents import (
-    associates,
+    answers_by_association,
     association,
     decision,
     sample_users,
-    speakers,
+    survey_clients,
     survey_prompt,
 )
 from prism_mesa.analysis.survey.results import SURVEY_TABLES, WAVES, Replies, answer_columns, means_table
@@ -77,10 +77,9 @@ class SurveyResult:
 
     @one_line
     def __repr__(self) -> str:
-        asked, agents = len(self.summary["questions"]), self.summary["agents"]
-        return (
-            f"<SurveyResult {self.status}: {counted(asked, 'question')} to {counted(agents, 'agent')}, {self.folder}>"
-        )
+        questions, agents = len(self.summary["questions"]), self.summary["agents"]
+        sample = f"{counted(questions, 'question')} to {counted(agents, 'agent')}"
+        return f"<SurveyResult {self.status}: {sample}, {self.folder}>"
 
 
 def survey(
@@ -105,9 +104,9 @@ def survey(
         questions: A YAML file, or its values: ``{"questions": [{"id": ..., "ask": ..., "options": [...]}]}``.
         overrides: ``reasoner.*`` and ``deliberation.*`` on top of the run's configuration: values by dotted key, or
             ``key=value``.
-        agents: The number of agents to ask, drawn by the run's seed; all if there are fewer.
-        at: The last round to count as the run; None for the last completed one.
-        out: Parent folder; made if missing.
+        agents: The number of agents to ask, drawn with the run's seed; all if there are fewer.
+        at: The last round before the second wave of questions; None for the last completed round.
+        out: Parent folder; created if missing.
         llm: A client, or a function of the prompt; None: the configured LLM.
         on_answers: Called with the number of answers so far, and the total number.
         trust: As for `Interview`.
@@ -119,16 +118,16 @@ def survey(
     """
     require_overrides(overrides)
     watch, records, overrides = RunTimer(), RunRecords(run_folder(run)), as_overrides(overrides)
-    asked, agents = _questionnaire(questions), require_whole_number(agents, "--agents", 1)
+    questionnaire, agents = _questionnaire(questions), require_whole_number(agents, "--agents", 1)
     last = records.rounds - 1 if at is None else require_whole_number(at, "--at")
     if not 0 <= last < records.rounds:
         raise DataError(f"--at: {records.run_dir} has no round {last} (rounds: 0 .. {records.rounds - 1})")
-    config = config_to_ask(records.run, overrides, of="survey", asks=llm is None, trust=trust)
-    played = played_config(config, overrides, of="survey")
+    recorded = config_to_ask(records.run, overrides, use="survey", asks=llm is None, trust=trust)
+    config = played_config(recorded, overrides, use="survey")
     check_out(out)
-    letters, words = speakers(asked, config, overrides, llm)
-    with closing(letters), closing(words):
-        work = _Survey(records, asked, played, last, agents, letters, words, watch, on_answers)
+    letter_client, text_client = survey_clients(questionnaire, recorded, overrides, llm)
+    with closing(letter_client), closing(text_client):
+        work = _Survey(records, questionnaire, config, last, agents, letter_client, text_client, watch, on_answers)
         try:
             result = run_to_completion(work, out, "survey", SURVEY_TABLES)
         except (RunBrokenError, RunInterruptedError) as stop:
@@ -151,33 +150,37 @@ class _Survey:
 
     records: RunRecords
     questionnaire: Questionnaire
-    played: Config
+    config: Config
     at: int
     n_agents: int
-    letters: LLMClient
-    words: LLMClient
+    letter_client: LLMClient
+    text_client: LLMClient
     watch: RunTimer
     on_answers: Callable[[int, int], object]
 
     def __post_init__(self) -> None:
-        reasoner, self.streams = self.played.reasoner, Streams(self.played.seed)
+        reasoner, self.streams = self.config.reasoner, Streams(self.config.seed)
         self.orders = reasoner.decision_orders if reasoner.decides else 0
-        self.lettered = not self.orders and not associates(self.letters.client)
+        self.uses_letters = not self.orders and not answers_by_association(self.letter_client.client)
         self.rows = sample_users(self.records.users, self.n_agents, self.streams)
-        self.replies = [Replies(each, len(self.rows), self._firsts(each)) for each in self.questionnaire.questions]
+        n, questions = len(self.rows), self.questionnaire.questions
+        self.replies = [Replies(question, n, self._first_options(question)) for question in questions]
         self.table = means_table(self.replies)
         self.done = 0
 
-    def _firsts(self, question: SurveyQuestion) -> npt.NDArray[np.int64] | None:
+    def _first_options(self, question: SurveyQuestion) -> npt.NDArray[np.int64] | None:
         """Return the option that is lettered A for each agent; None without letters."""
-        if not question.options or not self.lettered:
+        if not question.options or not self.uses_letters:
             return None
         return self.streams.integers(f"survey/letters/{question.id}", self.rows, len(question.options))
 
     @property
     def asked(self) -> LLMClient:
         """The client with the answer store, which both clients share."""
-        return self.letters
+        return self.letter_client
+
+    def _client(self, question: SurveyQuestion) -> LLMClient:
+        return self.letter_client if question.options else self.text_client
 
     @property
     def total(self) -> int:
@@ -191,11 +194,11 @@ class _Survey:
 
     def scope(self) -> str:
         """Return a name for surveys with the same questions."""
-        asked = self.questionnaire.model_dump(mode="json")
-        for question in asked["questions"]:
+        questions = self.questionnaire.model_dump(mode="json")
+        for question in questions["questions"]:
             if not question["scale"]:  # older surveys lack this key
                 del question["scale"]
-        parts = [asked, self.rows.tolist(), self.at, self.played.seed]
+        parts = [questions, self.rows.tolist(), self.at, self.config.seed]
         return f"{digest64(json.dumps(parts)):016x}"
 
     @property
@@ -205,10 +208,10 @@ class _Survey:
 
     @property
     def fault(self) -> str:
-        """Why a complete survey counts as failed, or an empty string; answers over a budget are no failures."""
+        """Why a complete survey counts as failed, or an empty string; answers missing due to a budget do not count."""
         failed = self.failures
         del failed["budget"]
-        share, limit = failed.total() / max(1, self.total), self.played.reasoner.max_fallback_share
+        share, limit = failed.total() / max(1, self.total), self.config.reasoner.max_fallback_share
         if share <= limit:
             return ""
         reasons = ", ".join(f"{n} {why}" for why, n in failed.items())
@@ -217,44 +220,44 @@ class _Survey:
 
     def carry_out(self, folder: RunFolder) -> str:
         """Ask all questions in batches, agent by agent; stop if the first batch has no answer."""
-        last = ""
-        for batch in batched(self._requests(), _PER_SLOT * self.letters.slots):
-            for client in dict.fromkeys((self.letters, self.words)):
-                part = [item for item in batch if (self.letters if item[0].question.options else self.words) is client]
+        last_error = ""
+        for batch in batched(self._requests(), _PER_SLOT * self.letter_client.slots):
+            for client in dict.fromkeys((self.letter_client, self.text_client)):
+                part = [item for item in batch if self._client(item[0].question) is client]
                 answers = client.answer([request for *_, request in part])
-                for (reply, wave, place, _), answer in zip(part, answers, strict=True):
+                for (reply, wave, index, _), answer in zip(part, answers, strict=True):
                     if isinstance(answer, LLMFailureException):
-                        reply.failures[wave, place] = answer.reason
-                        last = str(answer)
+                        reply.failures[wave, index] = answer.reason
+                        last_error = str(answer)
                     else:
-                        reply.keep(wave, place, answer)
+                        reply.keep(wave, index, answer)
             self.done += len(batch)
             self.on_answers(self.done, self.total)
             failed = self.failures
             if self.done < self.total and failed.total() == self.done and not failed["budget"]:
-                return f"the first {self.done} answers are all missing: {last}"
+                return f"the first {self.done} answers are all missing: {last_error}"
         return self.fault
 
     def _requests(self) -> Iterator[tuple[Replies, int, int, LLMRequest[Any]]]:
-        """Yield replies, wave, place of the agent and request; the tick is twice the question's place plus the wave."""
-        for place, row in enumerate(self.rows.tolist()):
+        """Yield replies, wave, agent index and request; the tick is twice the question's index plus the wave."""
+        for index, row in enumerate(self.rows.tolist()):
             waves = [self.records.snapshot(row, at) for at in (-1, self.at)]
-            for number, reply in enumerate(self.replies):
+            for question_index, reply in enumerate(self.replies):
                 for wave, agent in enumerate(waves):
-                    at = RunPosition(0, row, 2 * number + wave, agent.llm)
-                    yield reply, wave, place, self._request(reply, place, agent, at)
+                    position = RunPosition(0, row, 2 * question_index + wave, agent.llm)
+                    yield reply, wave, index, self._request(reply, index, agent, position)
 
-    def _request(self, reply: Replies, place: int, agent: AgentSnapshot, at: RunPosition) -> LLMRequest[Any]:
+    def _request(self, reply: Replies, index: int, agent: AgentSnapshot, place: RunPosition) -> LLMRequest[Any]:
         question, intro = reply.question, self.questionnaire.intro
         if not question.options:
-            return LLMRequest(survey_prompt(agent, question, intro, None), str, bool, component="survey", place=at)
+            return LLMRequest(survey_prompt(agent, question, intro, None), str, bool, component="survey", place=place)
         if self.orders:
-            return LLMRequest(*decision(agent, question, intro, self.orders), component="survey", place=at)
+            return LLMRequest(*decision(agent, question, intro, self.orders), component="survey", place=place)
         if reply.first_options is None:
-            likelier = AssociationScore(question.options, association(None, question, intro))
-            return LLMRequest(association(agent, question, intro), likelier, component="survey", place=at)
-        form = MultipleChoice(question.options, int(reply.first_options[place]))
-        return LLMRequest(survey_prompt(agent, question, intro, form), form, component="survey", place=at)
+            score_form = AssociationScore(question.options, association(None, question, intro))
+            return LLMRequest(association(agent, question, intro), score_form, component="survey", place=place)
+        form = MultipleChoice(question.options, int(reply.first_options[index]))
+        return LLMRequest(survey_prompt(agent, question, intro, form), form, component="survey", place=place)
 
     def where(self) -> str:
         """Return the number of answers so far."""
@@ -265,19 +268,19 @@ class _Survey:
         return {
             "system": "survey",
             "run": str(self.records.run_dir),
-            "seed": self.played.seed,
+            "seed": self.config.seed,
             "questions": self.questionnaire.model_dump(mode="json"),
             "agents": self.rows.tolist(),
             "at": {"before": -1, "after": self.at},
-            "reasoner": self.played.reasoner.model_dump(mode="json"),
-            "deliberation": self.played.deliberation.model_dump(mode="json"),
+            "reasoner": self.config.reasoner.model_dump(mode="json"),
+            "deliberation": self.config.deliberation.model_dump(mode="json"),
             "decided_by": self.asked.label,
             "llm": llm_facts(
                 self.asked.kind,
                 self.asked.client,
                 self.asked.client,
                 name=", ".join(client.name for client in self.asked.clients.values()),
-                decoding={"closed": dict(self.asked.client.decoding), "open": dict(self.words.client.decoding)},
+                decoding={"closed": dict(self.asked.client.decoding), "open": dict(self.text_client.client.decoding)},
                 ledger=self.asked.params.ledger,
             ),
         }
@@ -288,9 +291,9 @@ class _Survey:
         folder.write_whole("answers", answer_columns(self.replies, self.rows))
         folder.write_whole("table", {str(name): column.to_numpy() for name, column in self.table.items()})
         write_csv(self.table, folder.path / "table.csv", float_format="%.6f")
-        took = self.watch.read()
-        del took["round_cpu_s"]
-        return self.summary(folder.path, ending) | took | {"notes": list(folder.notes)}
+        costs = self.watch.read()
+        del costs["round_cpu_s"]
+        return self.summary(folder.path, ending) | costs | {"notes": list(folder.notes)}
 
     def result(self, run: RunResult) -> SurveyResult:
         """Return the result for users."""
@@ -300,7 +303,7 @@ class _Survey:
     def summary(self, folder: Path, ending: Mapping[str, Any]) -> dict[str, Any]:
         """Return the summary."""
         usage = Counter[str]()
-        for client in dict.fromkeys((self.letters, self.words)):
+        for client in dict.fromkeys((self.letter_client, self.text_client)):
             usage += client.usage
         failed = self.failures
         summary = {"folder": str(folder), "status": ending["status"], "run": str(self.records.run_dir)}
@@ -325,12 +328,12 @@ class _Survey:
         if question.options:
             form = "decision" if self.orders else "association" if reply.first_options is None else "letters"
             return facts | {"asked_by": form, "by_letter": reply.by_letter()}
-        both = np.flatnonzero(reply.answered(0) & reply.answered(1))[:3].tolist()
+        answered_both = np.flatnonzero(reply.answered(0) & reply.answered(1))[:3].tolist()
         return facts | {
-            "asked_by": "noise" if associates(self.words.client) else "words",
+            "asked_by": "noise" if answers_by_association(self.text_client.client) else "words",
             "some": [
-                {"agent": int(self.rows[place]), "name": self.records.names[int(self.rows[place])]}
-                | {name: reply.texts[wave][place] for wave, name in enumerate(WAVES)}
-                for place in both
+                {"agent": int(self.rows[index]), "name": self.records.names[int(self.rows[index])]}
+                | {name: reply.texts[wave][index] for wave, name in enumerate(WAVES)}
+                for index in answered_both
             ],
         }

@@ -1,4 +1,4 @@
-"""Fits parameters to targets: proposes trials, runs them, and learns from their measures.
+"""Fit parameters to targets: propose trials, run them, and learn from their measures.
 
 A batch of trials depends only on all earlier results, so trials are the same for any number of workers and
 interruptions.
@@ -16,13 +16,13 @@ from scipy.stats import qmc
 
 from prism_mesa.errors import ConfigError, RunError
 from prism_mesa.streams import Floats, digest64
-from prism_mesa.studies.calibration.plan import RUNS, CalibrationFolder, CalibrationPlan, How, Trial
+from prism_mesa.studies.calibration.plan import RUNS, CalibrationFolder, CalibrationPlan, Origin, Trial
 from prism_mesa.studies.calibration.result import CalibrationResult, TrialResult, judge_trials, write_result
 from prism_mesa.studies.calibration.surrogate import SKLEARN, Surrogate, best_guess, load, probe
 from prism_mesa.studies.driver import Engine, Progress, run_missing
 from prism_mesa.studies.folder import WHOLE
 
-_ENOUGH: Final = 4  # trials that a surrogate needs
+_MIN_TRIALS: Final = 4  # trials that a surrogate needs
 FITTED: Final = "fitted"  # the arm of the fitted world
 
 
@@ -30,7 +30,8 @@ FITTED: Final = "fitted"  # the arm of the fitted world
 class Budget:
     """Limits of a calibration; None: no limit.
 
-    `runs` counts all trials, failed ones and those of earlier calls included. No batch begins after `minutes` from now.
+    `runs` counts the runs of all trials, including failed trials and those of earlier calls. No batch starts later than
+    `minutes` from now.
     """
 
     runs: int | None = None
@@ -43,10 +44,10 @@ def resolve_budget(plan: CalibrationPlan, runs: int | None, minutes: float | Non
         runs, minutes = plan.params.runs, plan.params.minutes
     if runs is None and minutes is None:
         runs = RUNS
-    least = 2 * len(plan.seeds)
-    if runs is not None and runs < least:
+    min_runs = 2 * len(plan.seeds)
+    if runs is not None and runs < min_runs:
         raise ConfigError(
-            f"{plan.where}: runs: give at least {least} (two trials of {len(plan.seeds)} seeds), not {runs}"
+            f"{plan.where}: runs: give at least {min_runs} (two trials of {len(plan.seeds)} seeds), not {runs}"
         )
     return Budget(runs, minutes)
 
@@ -62,18 +63,18 @@ def calibrate(
 ) -> CalibrationResult:
     """Fit, run the fitted world with new seeds, and return the result (see `api.calibrations.Calibration`).
 
-    Results stay after a KeyboardInterrupt, and the same call continues.
+    After a KeyboardInterrupt, the same call continues from the results so far.
     """
     load("optuna", "optuna")
     load(SKLEARN, "scikit-learn")
     with folder.locked(WHOLE, "another process is running this calibration: wait for it"):
         folder.describe_plan(plan, text)
         results = _trials(plan, folder, engine, budget, on_run)
-        done = [result for result in results if result.objective is not None]
-        if not done:
+        successful = [result for result in results if result.objective is not None]
+        if not successful:
             reason = results[0].reason if results else "none was run"
             raise RunError(f"{folder.path}: all {len(results)} trials failed; the first: {reason}")
-        best = min(done, key=lambda result: (result.objective or 0.0, result.trial.number))
+        best = min(successful, key=lambda result: (result.objective or 0.0, result.trial.number))
         measures = [*plan.params.fit, *plan.params.holdout]
         report = plan.study({FITTED: best.trial.values}, plan.report_seeds, measures)
         run_missing(report, folder, engine)
@@ -88,26 +89,26 @@ def _trials(
     on_run: Callable[[Progress], object],
 ) -> list[TrialResult]:
     """Run batches of trials until the budget is spent, and return their results."""
-    ends = inf if budget.minutes is None else time.monotonic() + 60 * budget.minutes
-    most = inf if budget.runs is None else budget.runs // len(plan.seeds)
-    trials, results, so_far = folder.trials(plan), list[TrialResult](), Progress(0)
-    while len(results) < most and (time.monotonic() < ends or not results):
+    deadline = inf if budget.minutes is None else time.monotonic() + 60 * budget.minutes
+    max_trials = inf if budget.runs is None else budget.runs // len(plan.seeds)
+    trials, results, progress_so_far = folder.trials(plan), list[TrialResult](), Progress(0)
+    while len(results) < max_trials and (time.monotonic() < deadline or not results):
         if len(trials) <= len(results):
             trials += _propose(plan, results)
             folder.write_trials(trials)
         size = plan.params.batch
         batch = trials[len(results) : (len(results) // size + 1) * size]
-        batch = batch[: int(min(len(batch), most - len(results)))]
+        batch = batch[: int(min(len(batch), max_trials - len(results)))]
         design = plan.study({trial.name: trial.values for trial in batch}, plan.seeds, list(plan.params.fit))
-        planned = most * len(plan.seeds) if most < inf else so_far.planned + design.n_runs
+        planned = max_trials * len(plan.seeds) if max_trials < inf else progress_so_far.planned + design.n_runs
 
-        def total(now: Progress, planned: float = planned, before: Progress = so_far) -> Progress:
+        def total(now: Progress, planned: float = planned, before: Progress = progress_so_far) -> Progress:
             return Progress(int(planned), before.done + now.done, before.failed + now.failed, now.calls)
 
         def report(now: Progress, total: Callable[[Progress], Progress] = total) -> None:
             on_run(total(now))
 
-        so_far = total(run_missing(design, folder, engine, retry=False, on_run=report))
+        progress_so_far = total(run_missing(design, folder, engine, retry=False, on_run=report))
         with folder.journals() as journals:
             results += judge_trials(batch, design, journals, plan.params.fit)
     return results
@@ -115,44 +116,44 @@ def _trials(
 
 def _propose(plan: CalibrationPlan, results: Sequence[TrialResult]) -> list[Trial]:
     """Return the next batch of trials, given all earlier results."""
-    at, size = len(results), plan.params.batch
-    places: list[tuple[How, Floats]] = []
-    if at < plan.first:
-        evenly = spread_points(max(plan.first, at + size), len(plan.axes), plan.params.seed)
-        places += [("spread", place) for place in evenly[at : min(at + size, plan.first)]]
-    if left := size - len(places):
-        places += _propose_near_targets(plan, results, left)
-    return [Trial(at + number, how, plan.values(place)) for number, (how, place) in enumerate(places)]
+    start, size = len(results), plan.params.batch
+    proposals: list[tuple[Origin, Floats]] = []
+    if start < plan.first:
+        spread = spread_points(max(plan.first, start + size), len(plan.axes), plan.params.seed)
+        proposals += [("spread", point) for point in spread[start : min(start + size, plan.first)]]
+    if n_left := size - len(proposals):
+        proposals += _propose_near_targets(plan, results, n_left)
+    return [Trial(start + number, how, plan.values(point)) for number, (how, point) in enumerate(proposals)]
 
 
-def _propose_near_targets(plan: CalibrationPlan, results: Sequence[TrialResult], n: int) -> list[tuple[How, Floats]]:
-    """Return `n` places: the last minimises the surrogate, one probes a profile, and TPE draws the others."""
+def _propose_near_targets(plan: CalibrationPlan, results: Sequence[TrialResult], n: int) -> list[tuple[Origin, Floats]]:
+    """Return `n` points: the last minimises the surrogate, one probes a profile, and TPE draws the others."""
     points = np.array([plan.place(result.trial.values) for result in results]).reshape(-1, len(plan.axes))
     objectives = [result.objective for result in results]
-    done = [place for place, objective in enumerate(objectives) if objective is not None]
+    successful = [index for index, objective in enumerate(objectives) if objective is not None]
     seed = digest64("calibration/batch", str(plan.params.seed), str(len(results)))
-    chosen: list[tuple[How, Floats]] = []
-    if len(done) >= _ENOUGH:
-        surrogate = Surrogate.fit(points[done], np.array([results[place].distances for place in done]))
-        turn = len(results) // plan.params.batch
-        known = np.array([objectives[place] for place in done], np.float64)
-        probed = probe(surrogate, points[done], known, turn % len(plan.axes), plan.params.rise)
-        if probed is not None:
-            chosen.append(("probe", probed))
-        chosen.append(("guess", best_guess(surrogate, points[done], seed=seed)))
+    chosen: list[tuple[Origin, Floats]] = []
+    if len(successful) >= _MIN_TRIALS:
+        surrogate = Surrogate.fit(points[successful], np.array([results[index].distances for index in successful]))
+        n_batches = len(results) // plan.params.batch
+        finite = np.array([objectives[index] for index in successful], np.float64)
+        probe_point = probe(surrogate, points[successful], finite, n_batches % len(plan.axes), plan.params.rise)
+        if probe_point is not None:
+            chosen.append(("probe", probe_point))
+        chosen.append(("guess", best_guess(surrogate, points[successful], seed=seed)))
         if len(chosen) > n:
-            chosen = [chosen[turn % 2]]
-    return [*(("likely", place) for place in likely_points(points, objectives, n - len(chosen), seed=seed)), *chosen]
+            chosen = [chosen[n_batches % 2]]
+    return [*(("likely", point) for point in likely_points(points, objectives, n - len(chosen), seed=seed)), *chosen]
 
 
 def spread_points(n: int, n_axes: int, seed: int) -> Floats:
-    """Return the first `n` places of a scrambled Sobol sequence, shape (n, axes)."""
+    """Return the first `n` points of a scrambled Sobol sequence, shape (n, axes)."""
     sequence = qmc.Sobol(n_axes, rng=digest64("calibration/spread", str(seed)))
     return np.asarray(sequence.random_base2(int(np.ceil(np.log2(n)))))[:n]
 
 
 def likely_points(points: Floats, objectives: Sequence[float | None], n: int, *, seed: int) -> Floats:
-    """Return `n` places that keep apart, by Optuna's tree-structured Parzen estimator (Bergstra et al. 2011).
+    """Return `n` different points from Optuna's tree-structured Parzen estimator (Bergstra et al. 2011).
 
     The objective of a failed trial is None.
     """
@@ -166,13 +167,13 @@ def likely_points(points: Floats, objectives: Sequence[float | None], n: int, *,
             sampler = optuna.samplers.TPESampler(seed=seed, n_startup_trials=0, multivariate=True, constant_liar=True)
         study = optuna.create_study(sampler=sampler)
         names = [str(axis) for axis in range(points.shape[1])]
-        within = {name: optuna.distributions.FloatDistribution(0.0, 1.0) for name in names}
-        make, states = optuna.trial.create_trial, optuna.trial.TrialState
-        for place, objective in zip(points, objectives, strict=True):
-            values = dict(zip(names, map(float, place), strict=True))
+        distributions = {name: optuna.distributions.FloatDistribution(0.0, 1.0) for name in names}
+        create_trial, states = optuna.trial.create_trial, optuna.trial.TrialState
+        for point, objective in zip(points, objectives, strict=True):
+            values = dict(zip(names, map(float, point), strict=True))
             state = states.FAIL if objective is None else states.COMPLETE
-            study.add_trial(make(state=state, value=objective, params=values, distributions=within))
-        asked = [study.ask(within).params for _ in range(n)]
+            study.add_trial(create_trial(state=state, value=objective, params=values, distributions=distributions))
+        proposals = [study.ask(distributions).params for _ in range(n)]
     finally:
         optuna.logging.set_verbosity(level)
-    return np.array([[params[name] for name in names] for params in asked])
+    return np.array([[params[name] for name in names] for params in proposals])

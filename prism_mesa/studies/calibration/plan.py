@@ -26,9 +26,9 @@ from prism_mesa.studies.params import NAME, RunLimits, flat, study_params
 RISE: Final = 3.84
 """Rise of the objective at the ends of a 95 % interval: the quantile of chi-squared with one degree of freedom."""
 
-FAR: Final = 10.0  # distance, in tolerances, of an undefined measure
+UNDEFINED_DISTANCE: Final = 10.0  # distance, in tolerances, of an undefined measure
 RUNS: Final = 200  # the budget if neither the file nor the call sets runs or minutes
-_MOST_SEEDS: Final = 1000
+_MAX_SEEDS: Final = 1000
 
 
 class Span(Params):
@@ -74,8 +74,8 @@ class CalibrationParams(Params):
     holdout: dict[str, Target] = Field(
         default_factory=dict, description="measure -> its held-out target, from other data than `fit`"
     )
-    seeds: int = Field(2, ge=1, le=_MOST_SEEDS, description="runs per trial, with seeds 1, 2, ..., the same for all")
-    report_seeds: int = Field(5, ge=2, le=_MOST_SEEDS, description="runs of the fitted world, with the next seeds")
+    seeds: int = Field(2, ge=1, le=_MAX_SEEDS, description="runs per trial, with seeds 1, 2, ..., the same for all")
+    report_seeds: int = Field(5, ge=2, le=_MAX_SEEDS, description="runs of the fitted world, with the next seeds")
     seed: int = Field(0, ge=0, lt=2**63, description="seed of the proposals, not of the runs")
     runs: int | None = Field(
         None, ge=1, le=10_000_000, description="total number of runs; null: as many as minutes allow"
@@ -113,15 +113,15 @@ class CalibrationParams(Params):
     def _check_holdout(self) -> Self:
         fitted = {"".join(target.data.casefold().split()): measure for measure, target in self.fit.items()}
         for measure, target in self.holdout.items():
-            if same := fitted.get("".join(target.data.casefold().split())):
-                raise ValueError(f"holdout: {measure}: fit: {same} has the same data {target.data!r}; move it to fit")
+            if other := fitted.get("".join(target.data.casefold().split())):
+                raise ValueError(f"holdout: {measure}: fit: {other} has the same data {target.data!r}; move it to fit")
         return self
 
     @model_validator(mode="after")
     def _check_keys(self) -> Self:
         fixed = dict(flat(self.set))
-        if both := fixed.keys() & self.parameters.keys():
-            raise ValueError(f"set: {min(both)}: is in 'parameters', too; leave it out of one of them")
+        if repeated_keys := fixed.keys() & self.parameters.keys():
+            raise ValueError(f"set: {min(repeated_keys)}: is in 'parameters', too; leave it out of one of them")
         for group, keys in (("set", fixed), ("parameters", self.parameters)):
             if "seed" in keys:
                 raise ValueError(f"{group}: seed: use the calibration's key 'seeds'")
@@ -148,14 +148,14 @@ class Axis:
     log: bool = False
     whole: bool = False
 
-    def value(self, place: float) -> float | int:
-        """Return the value at a place from 0 to 1, rounded to six digits, so that files hold the exact value.
+    def value(self, position: float) -> float | int:
+        """Return the value at a position from 0 to 1, rounded to six digits, so that files hold the exact value.
 
         >>> Axis("agents.activity", 0.01, 1, log=True).value(0.5)
         0.1
         """
         low, high = self._scale(self.low), self._scale(self.high)
-        scaled = low + min(max(place, 0.0), 1.0) * (high - low)
+        scaled = low + min(max(position, 0.0), 1.0) * (high - low)
         value = exp(scaled) if self.log else scaled
         return round(value) if self.whole else min(max(float(f"{value:.6g}"), self.low), self.high)
 
@@ -188,7 +188,7 @@ class CalibrationPlan:
 
     @property
     def seeds(self) -> list[int]:
-        """The seeds of all trials, which so share random numbers."""
+        """The seeds of all trials; trials therefore share random numbers."""
         return list(range(1, self.params.seeds + 1))
 
     @property
@@ -201,12 +201,12 @@ class CalibrationPlan:
         """Number of evenly spread trials at the start."""
         return self.params.first or max(8, 6 * len(self.axes))
 
-    def values(self, place: Floats) -> Values:
-        """Return the values of the parameters at a place, shape (axes,)."""
-        return {axis.key: axis.value(float(at)) for axis, at in zip(self.axes, place, strict=True)}
+    def values(self, point: Floats) -> Values:
+        """Return the values of the parameters at a point, shape (axes,)."""
+        return {axis.key: axis.value(float(position)) for axis, position in zip(self.axes, point, strict=True)}
 
     def place(self, values: Values) -> Floats:
-        """Return the place of values, shape (axes,)."""
+        """Return the point of values, shape (axes,), each 0 to 1."""
         return np.array([axis.place(values[axis.key]) for axis in self.axes])
 
     def study(
@@ -235,8 +235,8 @@ def plan_calibration(params: CalibrationParams, name: str, where: str) -> Calibr
                 find_measure(measure)
             except PrismError as error:
                 raise ConfigError(f"{where}: {group}: {str(error).removeprefix('measures: ')}") from None
-    start = {"question": _QUESTION, "base": params.base, "set": params.set}
-    base = design_study(study_params(start, where), name, where).base
+    start_values = {"question": _QUESTION, "base": params.base, "set": params.set}
+    base = design_study(study_params(start_values, where), name, where).base
     values = base.model_dump(mode="json", exclude={"seed"})
     axes = tuple(_axis(key, span, values, where) for key, span in params.parameters.items())
     plan = CalibrationPlan(
@@ -245,8 +245,8 @@ def plan_calibration(params: CalibrationParams, name: str, where: str) -> Calibr
     lows, highs = ({axis.key: axis.value(end) for axis in axes} for end in (0.0, 1.0))
     for bounds in (lows, highs):  # so that errors name parameters, not arms of the study below
         validated(Config, merged(values, nested(bounds)), f"{where}: parameters")
-    ends = plan.study({"lowest": lows, "highest": highs}, [1], list(params.fit), f"{where}: parameters")
-    without_effect = [note for note in check_models(ends) if any(axis.key in note for axis in axes)]
+    bounds_design = plan.study({"lowest": lows, "highest": highs}, [1], list(params.fit), f"{where}: parameters")
+    without_effect = [note for note in check_models(bounds_design) if any(axis.key in note for axis in axes)]
     return replace(plan, notes=(*plan.notes, *without_effect))
 
 
@@ -277,7 +277,7 @@ MANIFEST: Final = "calibration.json"
 TRIALS: Final = "trials.json"
 COPY: Final = "calibration.yaml"  # a copy of the calibration file
 
-type How = Literal["spread", "likely", "probe", "guess"]
+type Origin = Literal["spread", "likely", "probe", "guess"]
 
 
 @dataclass(frozen=True)
@@ -285,12 +285,12 @@ class Trial:
     """Parameter values to try.
 
     Attributes:
-        how: How they were chosen: `spread` evenly; `likely` by Optuna's TPE; `probe`: where the surrogate, but no
-            trial, is low; `guess`: where the surrogate is lowest.
+        how: How they were chosen: `spread` evenly; `likely` by Optuna's TPE; `probe` where the surrogate is low but no
+            trial is; `guess` where the surrogate is lowest.
     """
 
     number: int
-    how: How
+    how: Origin
     values: Values
 
     @property
@@ -304,7 +304,7 @@ _TRIALS: Final = TypeAdapter(list[Trial])
 
 @dataclass(frozen=True)
 class CalibrationFolder(StudyFolder):
-    """The folder of a calibration: that of a study, with trials."""
+    """The folder of a calibration: a study's folder with trials."""
 
     def describe_plan(self, plan: CalibrationPlan, text: str) -> None:
         """Write a calibration's manifest and its file, with the content `text`."""
@@ -331,18 +331,18 @@ class CalibrationFolder(StudyFolder):
 
 
 def open_calibration_folder(plan: CalibrationPlan, out: str | Path) -> CalibrationFolder:
-    """Return the folder of a calibration, ``out/<name>``, new or not; raise DataError if it holds something else."""
-    folder, now = CalibrationFolder(Path(out) / plan.name), _identity(plan)
-    before = folder.opened(MANIFEST, "calibration")
-    differs = [name for name in now if before is not None and before.get(name) != now[name]]
-    if differs:
-        other = f"is the folder of another calibration (different: {', '.join(differs)})"
-        raise DataError(f"{folder.path}: {other}; give this one another name, or another --out")
+    """Return the folder of a calibration, ``out/<name>``, existing or new; raise DataError for another folder."""
+    folder, identity = CalibrationFolder(Path(out) / plan.name), _identity(plan)
+    manifest = folder.existing_manifest(MANIFEST, "calibration")
+    changed_keys = [name for name in identity if manifest is not None and manifest.get(name) != identity[name]]
+    if changed_keys:
+        fault = f"is the folder of another calibration (different: {', '.join(changed_keys)})"
+        raise DataError(f"{folder.path}: {fault}; give this one another name, or another --out")
     return folder
 
 
 def _identity(plan: CalibrationPlan) -> dict[str, Any]:
-    """Return all values that trials depend on; targets are not among them, because they only judge runs."""
+    """Return all values that trials depend on, without targets, because targets only judge runs."""
     return {
         "kind": "calibration",
         "name": plan.name,

@@ -14,7 +14,7 @@ from prism_mesa.errors import counted, one_line, redact_credentials
 from prism_mesa.params import merged, nested
 from prism_mesa.runs.config import Config, make_config
 from prism_mesa.streams import Floats
-from prism_mesa.studies.calibration.plan import FAR, CalibrationFolder, CalibrationPlan, Target, Trial
+from prism_mesa.studies.calibration.plan import UNDEFINED_DISTANCE, CalibrationFolder, CalibrationPlan, Target, Trial
 from prism_mesa.studies.calibration.surrogate import Profiles, fit_profiles
 from prism_mesa.studies.design.study_design import StudyDesign
 from prism_mesa.studies.folder import replacing, write_text
@@ -29,7 +29,7 @@ class TrialResult:
     Attributes:
         reason: Why it failed; empty if it did not.
         measures: Means over the seeds with a value; NaN without any.
-        distances: Distances from the targets in tolerances: (mean - target) / tolerance; NaN without a mean.
+        distances: Distances of the means from the targets, in tolerances; NaN without a mean.
     """
 
     trial: Trial
@@ -40,10 +40,10 @@ class TrialResult:
 
     @property
     def objective(self) -> float | None:
-        """The sum of squared distances, `FAR` in place of NaN; None if the trial failed."""
+        """The sum of squared distances, with `UNDEFINED_DISTANCE` for NaN; None if the trial failed."""
         if self.reason:
             return None
-        return float((np.where(np.isnan(self.distances), FAR, self.distances) ** 2).sum())
+        return float((np.where(np.isnan(self.distances), UNDEFINED_DISTANCE, self.distances) ** 2).sum())
 
 
 def distance(value: float, target: Target) -> float:
@@ -51,13 +51,13 @@ def distance(value: float, target: Target) -> float:
     return (value - target.target) / target.tolerance
 
 
-def arm_measures(design: StudyDesign, known: Journals, arm: str) -> tuple[dict[str, Floats], str, int]:
-    """Return the defined values of measures in an arm, the reason of its first failure, and the number of runs."""
+def arm_measures(design: StudyDesign, journals: Journals, arm: str) -> tuple[dict[str, Floats], str, int]:
+    """Return the defined values of measures in an arm, the reason for its first failure, and the number of runs."""
     rows, reason, n = [], "", 0
     for planned in design.runs():
         if planned.condition.arm != arm:
             continue
-        entry = known.entry(planned.run)
+        entry = journals.entry(planned.run)
         n += entry is not None
         if entry is not None and entry.done:
             rows.append([entry.measures.get(name, ("", None))[1] for name in design.params.measures])
@@ -70,12 +70,12 @@ def arm_measures(design: StudyDesign, known: Journals, arm: str) -> tuple[dict[s
 
 
 def judge_trials(
-    trials: Sequence[Trial], design: StudyDesign, known: Journals, fit: Mapping[str, Target]
+    trials: Sequence[Trial], design: StudyDesign, journals: Journals, fit: Mapping[str, Target]
 ) -> list[TrialResult]:
     """Return the results of trials, which are arms of a finished study."""
     results = []
     for trial in trials:
-        values, reason, n = arm_measures(design, known, trial.name)
+        values, reason, n = arm_measures(design, journals, trial.name)
         means = {name: nan if reason or not len(values[name]) else float(values[name].mean()) for name in fit}
         distances = np.array([distance(means[name], target) for name, target in fit.items()])
         results.append(TrialResult(trial, reason, means, distances, n))
@@ -83,7 +83,7 @@ def judge_trials(
 
 
 CONFIG: Final = "fitted.yaml"  # the configuration of the fitted world
-_EXPLORED: Final = 4  # trials that profiles need
+_MIN_TRIALS: Final = 4  # trials that profiles need
 
 
 @dataclass(frozen=True, repr=False)
@@ -91,7 +91,7 @@ class CalibrationResult:
     """A calibration and its results, in the folder `calibration_dir`.
 
     Attributes:
-        fitted: The parameter values of the trial with the least objective.
+        fitted: The parameter values of the trial with the lowest objective.
         config: The configuration of the fitted world.
         trials: A row for each trial: `trial`, `how`, `status`, `reason`, the parameters, the means of the fitted
             measures, `objective`.
@@ -131,8 +131,8 @@ def write_result(
     report: StudyDesign,
 ) -> CalibrationResult:
     """Write tables and the fitted configuration into a calibration's folder, and return the result."""
-    with folder.journals() as known:
-        values, reason, _ = arm_measures(report, known, report.arms[0])
+    with folder.journals() as journals:
+        values, reason, _ = arm_measures(report, journals, report.arms[0])
     trials = pd.DataFrame(
         {
             "trial": result.trial.number,
@@ -159,8 +159,8 @@ def write_result(
     if profiles is not None:
         tables |= {"profiles": profiles.curves, "parameters": profiles.intervals}
     for name, frame in tables.items():
-        with replacing(folder.table(name)) as new:
-            frame.to_parquet(new, index=False)
+        with replacing(folder.table(name)) as file:
+            frame.to_parquet(file, index=False)
     runs = sum(result.runs for result in results)
     return CalibrationResult(plan, folder.path, best.trial.values, config, trials, measures, profiles, runs, notes)
 
@@ -168,19 +168,19 @@ def write_result(
 def _row(target: Target, values: Floats) -> dict[str, Any]:
     mean = float(values.mean()) if len(values) else nan
     [low], [high] = interval(values[:, None])
-    off = distance(mean, target)
-    simulated = {"simulated": mean, "low": float(low), "high": float(high), "distance": off}
+    deviation = distance(mean, target)
+    simulated = {"simulated": mean, "low": float(low), "high": float(high), "distance": deviation}
     expected = {"data": target.data, "target": target.target, "tolerance": target.tolerance}
-    return {**expected, **simulated, "inside": bool(abs(off) <= 1.0), "n": len(values)}
+    return {**expected, **simulated, "inside": bool(abs(deviation) <= 1.0), "n": len(values)}
 
 
 def _profiles(plan: CalibrationPlan, results: Sequence[TrialResult], best: TrialResult) -> Profiles | None:
-    done = [result for result in results if not result.reason]
-    if len(done) < _EXPLORED:
+    successful = [result for result in results if not result.reason]
+    if len(successful) < _MIN_TRIALS:
         return None
-    points = np.array([plan.place(result.trial.values) for result in done])
-    distances = np.array([result.distances for result in done])
-    objectives = np.array([result.objective for result in done], np.float64)
+    points = np.array([plan.place(result.trial.values) for result in successful])
+    distances = np.array([result.distances for result in successful])
+    objectives = np.array([result.objective for result in successful], np.float64)
     return fit_profiles(plan.axes, points, distances, objectives, plan.place(best.trial.values), plan.params.rise)
 
 
@@ -190,25 +190,25 @@ def _notes(results: Sequence[TrialResult], reason: str, best: TrialResult, plan:
     if failed:
         first = f"trial {failed[0].trial.number}: {failed[0].reason}"
         notes.append(f"{counted(len(failed), 'trial')} of {len(results)} failed and do not count; the first: {first}")
-    done = [result for result in results if not result.reason]
-    undefined = [name for name in plan.params.fit if any(np.isnan(result.measures[name]) for result in done)]
+    successful = [result for result in results if not result.reason]
+    undefined = [name for name in plan.params.fit if any(np.isnan(result.measures[name]) for result in successful)]
     if undefined:
         notes.append(f"{', '.join(undefined)}: undefined in some trials, which counts as ten tolerances")
     if reason:
         notes.append(f"a run of the fitted world failed and does not count: {reason}")
-    places = plan.place(best.trial.values)
-    ends = [axis.key for axis, place in zip(plan.axes, places, strict=True) if not 0.01 <= place <= 0.99]
-    if ends:
-        notes.append(f"{', '.join(ends)}: fitted at the end of its range; the optimum may lie outside")
+    point = plan.place(best.trial.values)
+    at_bounds = [axis.key for axis, position in zip(plan.axes, point, strict=True) if not 0.01 <= position <= 0.99]
+    if at_bounds:
+        notes.append(f"{', '.join(at_bounds)}: fitted at the end of its range; the optimum may lie outside")
     return notes
 
 
 def _config_text(plan: CalibrationPlan, config: Config, best: TrialResult) -> str:
     data = ", ".join(dict.fromkeys(target.data for target in plan.params.fit.values()))
-    head = [
+    header = [
         f"# The world that prism calibrate fitted ({plan.name}); every key. prism run {CONFIG}",
         f"# Fitted to: {data}.",
         *(f"# fitted: {key}: {value:g}" for key, value in best.trial.values.items()),
     ]
     body = yaml.safe_dump(config.model_dump(mode="json"), sort_keys=False, allow_unicode=True)
-    return "\n".join([*head, "", body])
+    return "\n".join([*header, "", body])

@@ -18,12 +18,12 @@ from prism_mesa.extras import how_to_install
 from prism_mesa.streams import Floats, generator
 from prism_mesa.studies.calibration.plan import Axis
 
-_MOST: Final = 300
-"""Most trials for fitting a process: the best half, and as many others, evenly spaced by rank."""
+_MAX_TRIALS: Final = 300
+"""Maximum number of trials to fit a process to: the best half, and as many others, evenly spaced by rank."""
 SKLEARN: Final = "sklearn.gaussian_process"
-GRID: Final = 25  # values of a parameter in its profile
+GRID: Final = 25  # number of values of a parameter in its profile
 LEEWAY: Final = 1.0  # assumed error of the surrogate, in standard deviations
-_PROBED: Final = 9  # values of a parameter that a probe chooses from
+_PROBE_VALUES: Final = 9  # values of a parameter that a probe chooses from
 IDENTIFIED: Final = "identified"
 ONLY_ABOVE: Final = "not identified below: flat down to the lowest value"
 ONLY_BELOW: Final = "not identified above: flat up to the highest value"
@@ -50,7 +50,7 @@ class GaussianProcess:
 
     @classmethod
     def fit(cls, points: Floats, values: Floats) -> Self:
-        """Fit a process to values at places, shape (n, axes), each 0 to 1."""
+        """Fit a process to values at points of shape (n, axes), each 0 to 1."""
         gaussian = load(SKLEARN, "scikit-learn")
         kernels = gaussian.kernels
         matern = kernels.Matern([0.5] * points.shape[1], (0.1, 10.0), nu=2.5)
@@ -61,9 +61,9 @@ class GaussianProcess:
             regressor.fit(points, values)
         return cls(regressor, float(regressor.kernel_.k2.noise_level) * float(np.var(values) or 1.0))
 
-    def at(self, places: Floats) -> tuple[Floats, Floats]:
-        """Return mean and standard deviation without noise at points of shape (m, axes)."""
-        mean, sd = self.regressor.predict(places, return_std=True)
+    def predict(self, points: Floats) -> tuple[Floats, Floats]:
+        """Return the mean and the standard deviation without noise at points of shape (m, axes)."""
+        mean, sd = self.regressor.predict(points, return_std=True)
         return mean, np.sqrt(np.maximum(sd**2 - self.noise, 0.0))
 
 
@@ -80,22 +80,22 @@ class Surrogate:
     @classmethod
     def fit(cls, points: Floats, distances: Floats) -> Self:
         """Fit the processes to distances in tolerances, shape (trials, measures), at points, shape (trials, axes)."""
-        if len(points) > _MOST:
+        if len(points) > _MAX_TRIALS:
             order = np.argsort(np.nansum(distances**2, axis=1), kind="stable")
-            rest = order[_MOST // 2 :]
-            evenly = np.linspace(0, len(rest) - 1, _MOST - _MOST // 2).astype(int)
-            kept = np.sort(np.append(order[: _MOST // 2], rest[evenly]))
-            points, distances = points[kept], distances[kept]
+            others = order[_MAX_TRIALS // 2 :]
+            spaced = np.linspace(0, len(others) - 1, _MAX_TRIALS - _MAX_TRIALS // 2).astype(int)
+            selected = np.sort(np.append(order[: _MAX_TRIALS // 2], others[spaced]))
+            points, distances = points[selected], distances[selected]
         defined = [(column, np.isfinite(column)) for column in distances.T]
         fit = GaussianProcess.fit
         return cls(tuple(fit(points[rows], np.arcsinh(column[rows])) for column, rows in defined if rows.sum() > 1))
 
     def objective(self, places: Floats, *, leeway: float = 0.0) -> Floats:
-        """Return the objective at points of shape (m, axes), less `leeway` standard deviations of each process."""
+        """Return the objective at points of shape (m, axes), with processes lowered by `leeway` standard deviations."""
         total = np.zeros(len(places))
         for process in self.processes:
             if leeway:
-                mean, sd = process.at(places)
+                mean, sd = process.predict(places)
                 distance = np.maximum(np.abs(mean) - leeway * sd, 0.0)
             else:
                 distance = np.asarray(process.regressor.predict(places))
@@ -106,22 +106,22 @@ class Surrogate:
 def best_guess(surrogate: Surrogate, points: Floats, *, seed: int) -> Floats:
     """Return the minimum of the surrogate, shape (axes,).
 
-    The search starts from the trials and random places, and narrows around the best place so far.
+    The search starts from the trials and random points, and narrows around the best point so far.
     """
     draws = generator("calibration/best", str(seed))
     shape = (256, points.shape[1])
-    tried = np.vstack([points, draws.random(shape)])
-    for narrower in range(6):
-        best = tried[np.argmin(surrogate.objective(tried))]
-        around = best + draws.normal(0.0, 0.2 * 0.45**narrower, shape)
-        tried = np.vstack([best[None], np.clip(around, 0.0, 1.0)])
-    return np.asarray(tried[np.argmin(surrogate.objective(tried))])
+    candidates = np.vstack([points, draws.random(shape)])
+    for round_ in range(6):
+        best = candidates[np.argmin(surrogate.objective(candidates))]
+        nearby = best + draws.normal(0.0, 0.2 * 0.45**round_, shape)
+        candidates = np.vstack([best[None], np.clip(nearby, 0.0, 1.0)])
+    return np.asarray(candidates[np.argmin(surrogate.objective(candidates))])
 
 
 def _lowest(surrogate: Surrogate, points: Floats, axis: int, grid: Floats, leeway: float) -> Floats:
     """Return the minimum of the surrogate over all other axes at each value of one axis, shape (grid, axes).
 
-    The search starts from the trials and random places, and narrows around the best places of a value and its
+    The search starts from the trials and random points, and narrows around the best points of a value and of its
     neighbours.
     """
     n_axes = points.shape[1]
@@ -129,38 +129,38 @@ def _lowest(surrogate: Surrogate, points: Floats, axis: int, grid: Floats, leewa
         return grid[:, None]
     draws, rows = generator("calibration/profile", str(axis)), np.arange(len(grid))
 
-    def lowest(tried: Floats) -> Floats:
-        tried = np.array(np.broadcast_to(tried, (len(grid), *tried.shape[-2:])))
-        tried[:, :, axis] = grid[:, None]
-        values = surrogate.objective(tried.reshape(-1, n_axes), leeway=leeway).reshape(len(grid), -1)
-        return np.asarray(tried[rows, values.argmin(axis=1)])
+    def lowest(candidates: Floats) -> Floats:
+        candidates = np.array(np.broadcast_to(candidates, (len(grid), *candidates.shape[-2:])))
+        candidates[:, :, axis] = grid[:, None]
+        values = surrogate.objective(candidates.reshape(-1, n_axes), leeway=leeway).reshape(len(grid), -1)
+        return np.asarray(candidates[rows, values.argmin(axis=1)])
 
     best = lowest(np.vstack([points, draws.random((128, n_axes))]))
-    for narrower in range(5):
-        steps = draws.normal(0.0, 0.15 * 0.5**narrower, (128, n_axes))
+    for round_ in range(5):
+        steps = draws.normal(0.0, 0.15 * 0.5**round_, (128, n_axes))
         neighbours = best[np.clip(rows[:, None] + (-1, 0, 1), 0, len(grid) - 1)]
         best = lowest(np.clip(np.concatenate([neighbours, best[:, None] + steps], axis=1), 0.0, 1.0))
     return best
 
 
 def _best_trials(points: Floats, objectives: Floats, axis: int, grid: Floats) -> Floats:
-    """Return the least objective of the trials around each value of one axis; infinite without trials."""
-    near = (np.abs(points[:, axis] - at) <= 0.5 / (len(grid) - 1) for at in grid)
-    return np.array([objectives[rows].min(initial=np.inf) for rows in near])
+    """Return the lowest objective of the trials around each value of one axis; infinite without trials."""
+    rows_near_value = (np.abs(points[:, axis] - value) <= 0.5 / (len(grid) - 1) for value in grid)
+    return np.array([objectives[rows].min(initial=np.inf) for rows in rows_near_value])
 
 
 def probe(surrogate: Surrogate, points: Floats, objectives: Floats, axis: int, rise: float) -> Floats | None:
-    """Return the place where the surrogate, but no trial, is low along a parameter; None if there is no such place.
+    """Return the point along a parameter where the surrogate is low but no trial is; None if there is none.
 
-    Among the parameter's values at which the surrogate may be within the rise, it has the worst best trial, or none.
-    The other parameters minimise the surrogate.
+    Of the parameter's values at which the surrogate may be within the rise, the point has the value whose best trial is
+    the worst, or that has no trial. The other parameters minimise the surrogate.
     """
-    grid = np.linspace(0.0, 1.0, _PROBED)
-    places = _lowest(surrogate, points, axis, grid, LEEWAY)
-    most = float(objectives.min()) + rise
-    tried = _best_trials(points, objectives, axis, grid)
-    claimed = (surrogate.objective(places, leeway=LEEWAY) <= most) & (tried > most)
-    return np.asarray(places[np.argmax(np.where(claimed, tried, -np.inf))]) if claimed.any() else None
+    grid = np.linspace(0.0, 1.0, _PROBE_VALUES)
+    candidates = _lowest(surrogate, points, axis, grid, LEEWAY)
+    limit = float(objectives.min()) + rise
+    best_trials = _best_trials(points, objectives, axis, grid)
+    is_low = (surrogate.objective(candidates, leeway=LEEWAY) <= limit) & (best_trials > limit)
+    return np.asarray(candidates[np.argmax(np.where(is_low, best_trials, -np.inf))]) if is_low.any() else None
 
 
 @dataclass(frozen=True)
@@ -184,56 +184,56 @@ class Profiles:
 def fit_profiles(
     axes: tuple[Axis, ...], points: Floats, distances: Floats, objectives: Floats, best: Floats, rise: float
 ) -> Profiles:
-    """Return the profiles from successful trials, at points of shape (trials, axes); `best` is the fitted place.
+    """Return the profiles from successful trials, at points of shape (trials, axes); `best` is the fitted point.
 
     `distances` has shape (trials, targets), with NaN where undefined.
     """
     surrogate = Surrogate.fit(points, distances)
-    curves = [_curve(axis, place, surrogate, points, objectives) for place, axis in enumerate(axes)]
+    curves = [_curve(axis, axis_index, surrogate, points, objectives) for axis_index, axis in enumerate(axes)]
     least = min(min(float(curve["objective"].min()) for curve in curves), float(surrogate.objective(best[None])[0]))
     rows = [
-        _interval(axis, curve["possible"].to_numpy() - least - rise, float(at))
-        for axis, curve, at in zip(axes, curves, best, strict=True)
+        _interval(axis, curve["possible"].to_numpy() - least - rise, float(position))
+        for axis, curve, position in zip(axes, curves, best, strict=True)
     ]
     return Profiles(pd.concat(curves, ignore_index=True), pd.DataFrame(rows), least)
 
 
-def _curve(axis: Axis, place: int, surrogate: Surrogate, points: Floats, objectives: Floats) -> pd.DataFrame:
+def _curve(axis: Axis, axis_index: int, surrogate: Surrogate, points: Floats, objectives: Floats) -> pd.DataFrame:
     grid = np.linspace(0.0, 1.0, GRID)
-    lows, possible = (_lowest(surrogate, points, place, grid, leeway) for leeway in (0.0, LEEWAY))
-    tried = _best_trials(points, objectives, place, grid)
+    lows, possible = (_lowest(surrogate, points, axis_index, grid, leeway) for leeway in (0.0, LEEWAY))
+    best_trials = _best_trials(points, objectives, axis_index, grid)
     return pd.DataFrame(
         {
             "parameter": axis.key,
-            "value": [float(axis.value(at)) for at in grid],
+            "value": [float(axis.value(position)) for position in grid],
             "objective": surrogate.objective(lows),
             "possible": surrogate.objective(possible, leeway=LEEWAY),
-            "tried": np.where(np.isinf(tried), np.nan, tried),
+            "tried": np.where(np.isinf(best_trials), np.nan, best_trials),
         }
     )
 
 
 def _interval(axis: Axis, height: Floats, best: float) -> dict[str, object]:
-    """Return the interval around the fitted place in which a profile's height is below 0, and its verdict."""
+    """Return the interval around the fitted position in which a profile's height is below 0, and its verdict."""
     grid = np.linspace(0.0, 1.0, GRID)
     middle = int(np.argmin(np.abs(grid - best)))
     low, high = _crossing(grid, height, middle, -1, best), _crossing(grid, height, middle, 1, best)
     verdicts = {(True, True): OPEN, (True, False): ONLY_ABOVE, (False, True): ONLY_BELOW, (False, False): IDENTIFIED}
-    places = {"fitted": best, "low": 0.0 if low is None else low, "high": 1.0 if high is None else high}
-    values = {name: float(axis.value(place)) for name, place in places.items()}
+    ends = {"fitted": best, "low": 0.0 if low is None else low, "high": 1.0 if high is None else high}
+    values = {name: float(axis.value(end)) for name, end in ends.items()}
     verdict = verdicts[low is None, high is None]
     return {"parameter": axis.key, **values, "lowest": axis.low, "highest": axis.high, "verdict": verdict}
 
 
-def _crossing(grid: Floats, height: Floats, start: int, step: int, best: float) -> float | None:
-    """Return the outermost place in a direction where a curve crosses 0; None if it is below 0 at the end."""
-    at = 0 if step < 0 else len(grid) - 1
-    if height[at] <= 0:
+def _crossing(grid: Floats, curve: Floats, start: int, step: int, best: float) -> float | None:
+    """Return the outermost position in a direction where a curve crosses 0; None if it is below 0 at the end."""
+    index = 0 if step < 0 else len(grid) - 1
+    if curve[index] <= 0:
         return None
-    while at != start and height[at] > 0:
-        at -= step
-    if height[at] > 0:
+    while index != start and curve[index] > 0:
+        index -= step
+    if curve[index] > 0:
         return best
-    above = at + step
-    share = height[at] / (height[at] - height[above])
-    return float(grid[at] + share * (grid[above] - grid[at]))
+    inner = index + step
+    share = curve[index] / (curve[index] - curve[inner])
+    return float(grid[index] + share * (grid[inner] - grid[index]))

@@ -1,4 +1,4 @@
-"""Compares runs: settings that differ, the first divergence and its reasons, and differences of results."""
+"""Compare runs: settings that differ, the first divergence and its reasons, and differences of results."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -37,14 +37,15 @@ class RunComparison:
             `change` (difference as a share of base), `standardised` (difference in standard deviations of the pairs'
             differences), `p` (paired t-test) and `p_holm`, `n` pairs, `missing` pairs, and whether all pairs are
             `equal`.
-        rounds: A row for each column (and `nation`) and `round`, with the same, and intervals of both sides' means.
+        rounds: A row for each column (and `nation`) and `round`, with the same columns, and intervals of both sides'
+            means.
         divergences: The divergences of each pair's tables.
         first_divergence: The earliest of all pairs; None if no table diverges.
         diverged_pair: The index of the pair with the first divergence.
         reasons: The reasons of both sides at the first divergence; None without one, or if `why` was off.
         branched: The origins of the first pair's runs, by side, if they branched.
-        can_differ_from: The first round in which the first pair can differ.
-        notes: Other remarks, such as runs and measures that were left out.
+        can_differ_from: The first round in which the runs of the first pair can differ.
+        notes: Other remarks, such as omitted runs and measures.
     """
 
     pairs: Pairs
@@ -90,13 +91,13 @@ def compare_runs(
         divergences(left.folder, right.folder, pairs.rounds, whole=pairs.is_whole(left) and pairs.is_whole(right))
         for left, right in zip(pairs.base, pairs.other, strict=True)
     )
-    diverged, first = _earliest_divergence(by_pair)
+    pair, divergence = _earliest_divergence(by_pair)
     can_differ_from = first_free_round(left.facts, right.facts, (left.name, right.name))
-    if can_differ_from and first is not None and first.round < can_differ_from:
+    if can_differ_from and divergence is not None and divergence.round < can_differ_from:
         notes.append(f"the runs branched in round {can_differ_from}, but differ before: one of them was changed")
-    explained = None
-    if why and first is not None:
-        explained = reasons(pairs.base[diverged].folder, pairs.other[diverged].folder, first, trust=trust)
+    explanation = None
+    if why and divergence is not None:
+        explanation = reasons(pairs.base[pair].folder, pairs.other[pair].folder, divergence, trust=trust)
     origins = {"base": read_branching(left.facts), "other": read_branching(right.facts)}
     return RunComparison(
         pairs=pairs,
@@ -104,9 +105,9 @@ def compare_runs(
         measures=_measures(pairs, measures, notes, trust),
         rounds=rounds,
         divergences=by_pair,
-        first_divergence=first,
-        diverged_pair=diverged,
-        reasons=explained,
+        first_divergence=divergence,
+        diverged_pair=pair,
+        reasons=explanation,
         branched={side: branching for side, branching in origins.items() if branching},
         can_differ_from=can_differ_from,
         notes=tuple(notes),
@@ -134,8 +135,8 @@ def _join_sorted(names: Iterable[str]) -> str:
 
 def _earliest_divergence(by_pair: Sequence[Divergences]) -> tuple[int, Divergence | None]:
     """Return the index of the pair that diverged first, and its divergence; 0 and None without any."""
-    firsts = [(index, pair.first) for index, pair in enumerate(by_pair) if pair.first is not None]
-    return min(firsts, key=lambda item: (item[1].moment, item[0]), default=(0, None))
+    divergences = [(index, pair.first) for index, pair in enumerate(by_pair) if pair.first is not None]
+    return min(divergences, key=lambda item: (item[1].moment, item[0]), default=(0, None))
 
 
 def _measures(pairs: Pairs, names: Sequence[str] | None, notes: list[str], trust: bool) -> pd.DataFrame:
@@ -179,7 +180,7 @@ def _rounds(pairs: Pairs, notes: list[str]) -> pd.DataFrame:
 def as_json(comparison: RunComparison) -> dict[str, Any]:
     """Return a comparison as plain values for ``prism compare --json``, with None in place of NaN."""
     first, pairs = comparison.first_divergence, comparison.pairs
-    diverged = comparison.divergences[comparison.diverged_pair]
+    pair_divergences = comparison.divergences[comparison.diverged_pair]
     return {
         "base": [str(run.folder) for run in pairs.base],
         "other": [str(run.folder) for run in pairs.other],
@@ -193,10 +194,10 @@ def as_json(comparison: RunComparison) -> dict[str, Any]:
         "branched": {side: vars(branching) for side, branching in comparison.branched.items()},
         "can_differ_from": comparison.can_differ_from,
         "first_divergence": None if first is None else _divergence(comparison, first),
-        "start": diverged.start or None,
+        "start": pair_divergences.start or None,
         "tables": {
             table.table: {"equal": table.equal, "told": table.difference, "note": table.note}
-            for table in diverged.tables
+            for table in pair_divergences.tables
         },
         "measures": {
             row.pop("measure"): _with_interval(row) for row in _plain_values(comparison.measures).to_dict("records")
@@ -207,7 +208,7 @@ def as_json(comparison: RunComparison) -> dict[str, Any]:
 
 
 def _divergence(comparison: RunComparison, first: Divergence) -> dict[str, Any]:
-    explained = comparison.reasons
+    explanation = comparison.reasons
     base, other = first.sides
     return {
         "seed": comparison.pairs.seeds[comparison.diverged_pair],
@@ -220,7 +221,7 @@ def _divergence(comparison: RunComparison, first: Divergence) -> dict[str, Any]:
         "columns": list(first.columns),
         "base": base,
         "other": other,
-        "why": None if explained is None else {"base": list(explained.base), "other": list(explained.other)},
+        "why": None if explanation is None else {"base": list(explanation.base), "other": list(explanation.other)},
     }
 
 
@@ -239,9 +240,9 @@ def _with_interval(row: dict[str, Any]) -> dict[str, Any]:
 def _columns(table: pd.DataFrame) -> dict[str, dict[str, list[Any]]]:
     """Return the columns of rounds as lists."""
     keys = ["column", "nation"] if "nation" in table else ["column"]
-    wanted = ("base", "other", "difference", "low", "high")
+    value_columns = ("base", "other", "difference", "low", "high")
     return {
-        " of ".join(map(str, key)): {column: rows[column].tolist() for column in wanted}
+        " of ".join(map(str, key)): {column: rows[column].tolist() for column in value_columns}
         for key, rows in table.groupby(keys, sort=False)
     }
 

@@ -1,4 +1,4 @@
-"""Pairs the runs of two sides by seed."""
+"""Pair the runs of two sides by seed."""
 
 import json
 import os
@@ -23,7 +23,7 @@ _EARLY_TABLES: Final = {"posts": "written", "decisions": "round"}
 
 @dataclass(frozen=True)
 class ComparedRun:
-    """A run of a comparison; `facts` is its manifest as read, before checks.
+    """A run of a comparison; `facts` is its manifest, unchecked.
 
     Attributes:
         rounds: Number of rounds or quarters in its tables.
@@ -74,7 +74,7 @@ class Pairs:
 def pair_runs(base: Runs, other: Runs) -> Pairs:
     """Return the runs of two sides, paired by seed; two single runs may have different seeds."""
     notes: list[str] = []
-    left, right = _side(base, notes), _side(other, notes)
+    left, right = _read_side(base, notes), _read_side(other, notes)
     _check_sides([*left, *right])
     pairs = [(left[0], right[0])] if len(left) == len(right) == 1 else _pair_by_seed(left, right, notes)
     if len(pairs) > MAX_PAIRS:
@@ -92,7 +92,7 @@ def pair_runs(base: Runs, other: Runs) -> Pairs:
 
 
 def sides_by_settings(runs: Sequence[RunResult | str | os.PathLike[str]]) -> tuple[list[Path], list[Path]]:
-    """Return runs as two sides with different configurations, apart from the seed; the first run is on the first."""
+    """Split runs into two sides by configuration, apart from the seed; the first run is on the first side."""
     folders = run_folders(runs)
     by_settings: dict[str, list[Path]] = {}
     for folder in folders:
@@ -108,7 +108,7 @@ def sides_by_settings(runs: Sequence[RunResult | str | os.PathLike[str]]) -> tup
 
 
 def run_folders(runs: Runs) -> list[Path]:
-    """Return the folders of runs, which may be in a folder of runs."""
+    """Return the folders of runs; a folder that holds runs stands for all of them."""
     items = [runs] if isinstance(runs, RunResult | str | os.PathLike) else list(runs)
     folders = [folder for item in items for folder in _runs_in(run_folder(item))]
     if not folders:
@@ -119,18 +119,18 @@ def run_folders(runs: Runs) -> list[Path]:
 def _runs_in(folder: Path) -> list[Path]:
     if (folder / MANIFEST).exists() or not folder.is_dir() or (folder / "runs.parquet").exists():
         return [folder]
-    inside = sorted(file.parent for file in folder.glob(f"*/{MANIFEST}") if ".broken-" not in file.parent.name)
-    return [run_dir for run_dir in inside if "config" in read_manifest(run_dir)] or [folder]
+    candidates = sorted(file.parent for file in folder.glob(f"*/{MANIFEST}") if ".broken-" not in file.parent.name)
+    return [run_dir for run_dir in candidates if "config" in read_manifest(run_dir)] or [folder]
 
 
-def _side(items: Runs, notes: list[str]) -> list[ComparedRun]:
-    """Return the runs of a side; runs without a round are left out if others have rounds."""
+def _read_side(items: Runs, notes: list[str]) -> list[ComparedRun]:
+    """Return the runs of a side, without runs that have no round if other runs have rounds."""
     runs = [_open_run(folder) for folder in run_folders(items)]
-    filled = [run for run in runs if run.rounds]
-    if filled and len(filled) < len(runs):
+    complete = [run for run in runs if run.rounds]
+    if complete and len(complete) < len(runs):
         left_out = [f"{run.name} ({run.manifest.status})" for run in runs if not run.rounds]
         notes.append(f"left out, without rounds: {join_names(left_out)}")
-    return filled or runs
+    return complete or runs
 
 
 def _open_run(folder: Path) -> ComparedRun:
@@ -152,11 +152,11 @@ def _open_run(folder: Path) -> ComparedRun:
 
 
 def _check_sides(runs: Sequence[ComparedRun]) -> None:
-    first, known = runs[0], set[Path]()
+    first, seen = runs[0], set[Path]()
     for run in runs:
-        if run.folder.resolve() in known:
+        if run.folder.resolve() in seen:
             raise DataError(f"{run.folder}: occurs twice: give different runs")
-        known.add(run.folder.resolve())
+        seen.add(run.folder.resolve())
         if run.manifest.of_nations != first.manifest.of_nations:
             kinds = ["nations" if item.manifest.of_nations else "a platform" for item in (first, run)]
             raise DataError(f"{first.folder} is a run of {kinds[0]}, {run.folder} of {kinds[1]}: they share no table")
@@ -188,12 +188,12 @@ def _runs_by_seed(side: Iterable[ComparedRun]) -> dict[int | None, ComparedRun]:
 
 def _notes_on_length(runs: Sequence[ComparedRun], rounds: int) -> list[str]:
     """Return notes on unfinished runs, and on runs with more rounds than others."""
-    early = [
+    unfinished = [
         f"{run.name} ({run.manifest.status}, {run.rounds} of {run.manifest.planned})"
         for run in runs
         if run.manifest.planned is not None and run.rounds < run.manifest.planned
     ]
-    notes = [f"unfinished: {join_names(early)}"] if early else []
+    notes = [f"unfinished: {join_names(unfinished)}"] if unfinished else []
     if broken := [run.name for run in runs if run.broken]:
         notes.append(f"stopped within a round, so measures are left out: {join_names(broken)}")
     longest = max(run.rounds for run in runs)

@@ -40,7 +40,7 @@ type Series = tuple[str, str]
 def run_measures(
     run: ComparedRun, names: Sequence[str] | None, rounds: int, *, trust: bool
 ) -> tuple[dict[str, float], dict[str, str]]:
-    """Return measures of a whole run (None: all), and the errors of others, by name.
+    """Return the named measures of a complete run (None: all), and the errors of failed measures, by name.
 
     A platform has the measures of the catalogue; nations have means over the first `rounds` quarters.
     """
@@ -49,8 +49,8 @@ def run_measures(
         if unknown := [name for name in names or () if name not in means]:
             indicators = sorted({name.partition(" of ")[0] for name in means})
             allowed = f"INDICATOR of NATION, {LOSS}; indicators: {', '.join(indicators)}"
-            near = did_you_mean(unknown[0], means)
-            raise ConfigError(f"measures: {unknown[0]!r}: not in {run.folder} ({allowed}).{near}")
+            suggestion = did_you_mean(unknown[0], means)
+            raise ConfigError(f"measures: {unknown[0]!r}: not in {run.folder} ({allowed}).{suggestion}")
         return {name: means[name] for name in names or means}, {}
     finished = finished_run(run.folder, trust=trust)
     finished = replace(finished, table=cache(finished.table), follows=cache(finished.follows))
@@ -91,9 +91,9 @@ def measure_unit(name: str) -> str:
 
 
 def measure_span(name: str) -> float | None:
-    """Return the range of a measure that may be negative, or 100 points for rates of nations; None for other measures.
+    """Return the range of a measure that may be negative, 100 points for rates of nations, or None for others.
 
-    Differences of these measures are compared with this range, not with a value.
+    Differences of these measures are compared with this range, and not with a value.
     """
     if name in MEASURES:
         low, high = MEASURES[name].low, MEASURES[name].high
@@ -104,9 +104,9 @@ def measure_span(name: str) -> float | None:
 def per_round(run: ComparedRun, rounds: int) -> tuple[list[Series], Floats]:
     """Return the columns to compare by round, and their values, shape (rounds, columns); NaN for a missing round."""
     of_nations = run.manifest.of_nations
-    table, wanted = ("indicators", _INDICATOR_UNITS) if of_nations else ("rounds", _PER_ROUND)
-    present = set(read_column_names(run.folder, table))
-    columns = [name for name in wanted if name in present]
+    table, names = ("indicators", _INDICATOR_UNITS) if of_nations else ("rounds", _PER_ROUND)
+    available = set(read_column_names(run.folder, table))
+    columns = [name for name in names if name in available]
     keys = ["round", "nation"] if of_nations else ["round"]
     rows = _rows_within(run, table, [*keys, *columns], rounds).drop_duplicates(keys)
     if not of_nations:
@@ -164,7 +164,7 @@ def measure_differences(names: Sequence[str], base: Floats, other: Floats) -> pd
     """
     compared = _compare(base, other)
     difference, right = compared.difference, compared.right_mean
-    several = len(base) > 1
+    has_pairs = len(base) > 1
     with np.errstate(all="ignore"):
         spans = np.array([measure_span(name) or np.nan for name in names], np.float64)
         change = np.where(np.isnan(spans) & (right != 0), difference / np.abs(right), np.nan)
@@ -176,7 +176,7 @@ def measure_differences(names: Sequence[str], base: Floats, other: Floats) -> pd
             "unit": [measure_unit(name) for name in names],
             **_columns(compared),
             "change": change,
-            "standardised": compared.d_z if several else np.nan,
+            "standardised": compared.d_z if has_pairs else np.nan,
             "p": compared.p,
             "p_holm": holm(compared.p),
             "n": compared.n,
@@ -184,23 +184,23 @@ def measure_differences(names: Sequence[str], base: Floats, other: Floats) -> pd
             "equal": compared.equal,
         }
     )
-    size = np.abs(compared.d_z) if several else np.where(compared.equal, 0.0, share)
-    order = np.lexsort((np.arange(len(names)), -np.nan_to_num(share), -np.nan_to_num(size, nan=-1.0, posinf=1e300)))
+    effect = np.abs(compared.d_z) if has_pairs else np.where(compared.equal, 0.0, share)
+    order = np.lexsort((np.arange(len(names)), -np.nan_to_num(share), -np.nan_to_num(effect, nan=-1.0, posinf=1e300)))
     return table.iloc[order].reset_index(drop=True)
 
 
 def round_differences(series: Sequence[Series], base: Floats, other: Floats) -> pd.DataFrame:
     """Return `comparison.RunComparison.rounds`; sides have shape (pairs, rounds, columns)."""
     pairs, rounds, columns = base.shape
-    wide = [np.moveaxis(side, 2, 1).reshape(pairs, columns * rounds) for side in (base, other)]
-    compared = _compare(*wide)
+    flattened = [np.moveaxis(side, 2, 1).reshape(pairs, columns * rounds) for side in (base, other)]
+    compared = _compare(*flattened)
     table = {
         "column": np.repeat([column for column, _ in series], rounds),
         "nation": np.repeat([nation for _, nation in series], rounds),
         "round": np.tile(np.arange(rounds), columns),
         **_columns(compared),
     }
-    for name, side in zip(_SIDES, wide, strict=True):
+    for name, side in zip(_SIDES, flattened, strict=True):
         low, high = np.full((2, side.shape[1]), np.nan)
         complete = np.isfinite(side).all(axis=0)
         low[complete], high[complete] = interval(side[:, complete])

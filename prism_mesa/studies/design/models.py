@@ -1,4 +1,4 @@
-"""Builds models of a study's conditions before anything runs, to find errors and keys without effect."""
+"""Build models of a study's conditions before anything runs, to find errors and keys without effect."""
 
 import warnings
 from dataclasses import replace
@@ -10,9 +10,9 @@ from prism_mesa.runs.config import INPUT_FILES
 from prism_mesa.social.model import SocialModel
 from prism_mesa.studies.design.study_design import Condition, StudyDesign, condition_text, reasoner_kind
 
-_MODELS: Final = 48
-_AGENTS: Final = 20_000
-_BYTES: Final = 5_000_000
+_MAX_MODELS: Final = 48
+_MAX_AGENTS: Final = 20_000
+_MAX_BYTES: Final = 5_000_000
 
 
 def check_models(design: StudyDesign) -> tuple[str, ...]:
@@ -23,7 +23,7 @@ def check_models(design: StudyDesign) -> tuple[str, ...]:
         config = design.config(design.planned_run(condition, design.seeds[0]))
         files = [getattr(getattr(config, group), key) for group, key in INPUT_FILES]
         size = sum(Path(file).stat().st_size for file in files if file and Path(file).is_file())
-        if config.agents.n > _AGENTS or size > _BYTES:
+        if config.agents.n > _MAX_AGENTS or size > _MAX_BYTES:
             continue
         name = condition_text(condition, design)
         try:
@@ -36,14 +36,14 @@ def check_models(design: StudyDesign) -> tuple[str, ...]:
         for note in model.notes:
             notes.setdefault(note, []).append(name)
     return tuple(
-        note if len(where) == len(checked) else f"{'; '.join(where[:3])}: {note}" for note, where in notes.items()
+        note if len(names) == len(checked) else f"{'; '.join(names[:3])}: {note}" for note, names in notes.items()
     )
 
 
 def find_skipped(design: StudyDesign) -> StudyDesign:
     """Look for the LLMs of the optional arms; return the study with the conditions to skip."""
     faults: dict[str, str] = {}
-    skipped, idle = dict[int, str](), set(design.params.optional)
+    skipped, without_llm = dict[int, str](), set(design.params.optional)
     for condition in design.conditions:
         if condition.arm not in design.params.optional:
             continue
@@ -57,18 +57,18 @@ def find_skipped(design: StudyDesign) -> StudyDesign:
         if faults[reasoner]:
             skipped[condition.number] = faults[reasoner]
         if config.reasoner.kind not in ("rule", "distilled"):
-            idle.discard(condition.arm)
-    notes = [f"arms.{arm}.optional: no effect: this arm asks no LLM" for arm in sorted(idle)]
+            without_llm.discard(condition.arm)
+    notes = [f"arms.{arm}.optional: no effect: this arm asks no LLM" for arm in sorted(without_llm)]
     return replace(design, skipped=skipped, notes=(*design.notes, *notes))
 
 
 def conditions_to_check(design: StudyDesign) -> list[Condition]:
     """Return conditions that cover all arms and levels, up to a limit."""
-    seen: set[tuple[int, str]] = set()
+    covered: set[tuple[int, str]] = set()
     chosen: list[Condition] = []
     for condition in design.conditions:
-        levels = {(place, repr(value)) for place, value in enumerate((condition.arm, *condition.point))}
-        if not levels <= seen and len(chosen) < _MODELS:
-            seen |= levels
+        levels = {(index, repr(value)) for index, value in enumerate((condition.arm, *condition.point))}
+        if not levels <= covered and len(chosen) < _MAX_MODELS:
+            covered |= levels
             chosen.append(condition)
     return chosen

@@ -1,4 +1,4 @@
-"""The points of a design: all combinations of values, a sample, or the rows of a file."""
+"""The points of a design: all combinations of values, sampled points, or the rows of a file."""
 
 import os
 from collections.abc import Mapping
@@ -22,7 +22,7 @@ _MAX_POINTS: Final = 1_000_000
 class Points:
     """The points of a design; `values` holds the values of each point, in the order of `factors`.
 
-    `sampling` has the arguments of `sampling.points_again`, or None if the points are not sampled.
+    `sampling` has the arguments of `sampling.repeat_points`, or None if the points are not sampled.
     """
 
     kind: str
@@ -55,10 +55,10 @@ def check_keys(values: Mapping[str, Any], where: str) -> None:
     for key in values:
         if key not in known and not key.startswith(_DECLARED):
             members = [name for name in known if name.startswith(f"{key}.")]
-            fault = f"no such key of the configuration.{did_you_mean(key, (*known, 'optional'))}"
+            reason = f"no such key of the configuration.{did_you_mean(key, (*known, 'optional'))}"
             if members:
-                fault = f"is a group of keys: name one of {', '.join(members[:5])}, ..."
-            raise ConfigError(f"{where}: {key}: {fault}")
+                reason = f"is a group of keys: name one of {', '.join(members[:5])}, ..."
+            raise ConfigError(f"{where}: {key}: {reason}")
 
 
 def _sampled(params: StudyParams, design: Mapping[str, Any], where: str) -> Points:
@@ -70,9 +70,9 @@ def _sampled(params: StudyParams, design: Mapping[str, Any], where: str) -> Poin
         raise ConfigError(f"{where}: design: give {{sobol: N}}, {{lhs: N}}, {{morris: N}}, or a CSV file, not {design}")
     kind: SampledDesign = kinds[0]
     n, seed = design[kind], design.get("seed", 0)
-    for name, value, least in ((kind, n, 2), ("seed", seed, 0)):
-        if isinstance(value, bool) or not isinstance(value, int) or value < least:
-            raise ConfigError(f"{where}: design: {name}: must be a whole number of at least {least}, not {value!r}")
+    for name, value, minimum in ((kind, n, 2), ("seed", seed, 0)):
+        if isinstance(value, bool) or not isinstance(value, int) or value < minimum:
+            raise ConfigError(f"{where}: design: {name}: must be a whole number of at least {minimum}, not {value!r}")
     if not params.vary:
         raise ConfigError(f"{where}: design: {kind} needs 'vary': keys with lowest and highest values")
     ranges = {key: _range(key, values, f"{where}: vary") for key, values in params.vary.items()}
@@ -102,10 +102,10 @@ def is_whole(key: str) -> bool:
 
 
 def find_file(path: str, where: str | Path, working_dir: str | Path = "") -> Path:
-    """Return the path of a file named in a study: in the working directory, or else beside the study file."""
+    """Return the path of a file named in a study: in the working directory, or else in the study file's folder."""
     file = Path(os.path.expanduser(path))
-    beside = Path(where).parent / file
-    return beside if beside.exists() and not (working_dir / file).exists() else working_dir / file
+    sibling = Path(where).parent / file
+    return sibling if sibling.exists() and not (working_dir / file).exists() else working_dir / file
 
 
 def _from_file(params: StudyParams, file: str, where: str) -> Points:
@@ -123,8 +123,8 @@ def _from_file(params: StudyParams, file: str, where: str) -> Points:
     if "seed" in table:
         raise ConfigError(f"{where}: seed: use the study's key 'seeds'")
     for group, values in params.groups.items():
-        if both := dict(flat(values)).keys() & set(table.columns):
-            raise ConfigError(f"{where}: {min(both)}: is in {group}, too; leave it out of one of them")
+        if repeated_keys := dict(flat(values)).keys() & set(table.columns):
+            raise ConfigError(f"{where}: {min(repeated_keys)}: is in {group}, too; leave it out of one of them")
     if table.empty:
         raise ConfigError(f"{where}: no points: write one per row, below the row of keys")
     for line, row in enumerate(table.to_dict("records"), start=2):

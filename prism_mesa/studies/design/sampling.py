@@ -12,7 +12,7 @@ from prism_mesa.streams import digest64
 from prism_mesa.studies.params import SampledDesign
 
 LEVELS: Final = 4  # levels of a factor in Morris' trajectories (Morris 1991, doi:10.1080/00401706.1991.10484804)
-MOST: Final = 100_000  # points of a design
+MAX_POINTS: Final = 100_000  # points of a design
 
 
 def sample_points(
@@ -23,7 +23,7 @@ def sample_points(
     *,
     whole: Collection[str] = (),
 ) -> tuple[pd.DataFrame, dict[str, object]]:
-    """Return points, and plain data from which `points_again` makes the same points.
+    """Return sampled points, and plain data from which `repeat_points` makes the same points.
 
     With `sobol` and `morris` a larger `n` adds points, so a study can grow.
 
@@ -39,13 +39,13 @@ def sample_points(
     margins = {key: 0.5 if key in whole else 0.0 for key in ranges}
     bounds = [[float(low) - margins[key], float(high) + margins[key]] for key, (low, high) in ranges.items()]
     problem = {"num_vars": len(ranges), "names": list(ranges), "bounds": bounds}
-    rounded = [key for key in ranges if key in whole]
-    sampling: dict[str, object] = {"kind": kind, "n": n, "seed": seed, "problem": problem, "whole": rounded}
-    return points_again(sampling), sampling
+    integer_keys = [key for key in ranges if key in whole]
+    sampling: dict[str, object] = {"kind": kind, "n": n, "seed": seed, "problem": problem, "whole": integer_keys}
+    return repeat_points(sampling), sampling
 
 
-def points_again(sampling: Mapping[str, Any]) -> pd.DataFrame:
-    """Return the points of `sample_points` from the data that it returned."""
+def repeat_points(sampling: Mapping[str, Any]) -> pd.DataFrame:
+    """Return the points of `sample_points` from the plain data that it returned."""
     problem, n = dict(sampling["problem"]), int(sampling["n"])
     seed = 1 + digest64("studies/sample", str(sampling["seed"])) % 2**31
     if sampling["kind"] == "sobol":
@@ -67,5 +67,5 @@ def _check(kind: SampledDesign, n: int, ranges: Mapping[str, tuple[float, float]
             raise ConfigError(f"{key}: the range {low} to {high} is empty; give the lower number first")
     if kind == "sobol" and n & (n - 1):
         raise ConfigError(f"sobol: {n} is not a power of two; {2 ** max(1, round(np.log2(n)))} is")
-    if (points := n * {"sobol": len(ranges) + 2, "lhs": 1, "morris": len(ranges) + 1}[kind]) > MOST:
-        raise ConfigError(f"{kind}: {n} makes {points:,} points; at most {MOST:,} are allowed")
+    if (points := n * {"sobol": len(ranges) + 2, "lhs": 1, "morris": len(ranges) + 1}[kind]) > MAX_POINTS:
+        raise ConfigError(f"{kind}: {n} makes {points:,} points; at most {MAX_POINTS:,} are allowed")

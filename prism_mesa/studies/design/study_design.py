@@ -70,7 +70,7 @@ class StudyDesign:
 
     @cached_property
     def seeds(self) -> list[int]:
-        """The seeds of all conditions; in a study that is not paired, conditions derive different seeds from them."""
+        """The seeds of all conditions; if a study is not paired, each condition derives its own seeds from them."""
         seeds = self.params.seeds
         return list(range(1, seeds + 1)) if isinstance(seeds, int) else seeds
 
@@ -126,7 +126,7 @@ class ConfigMaker:
         values, where = merged(self._values, nested(changes)), self._where
         if changes:
             where = f"{self._where}: arms.{arm}"
-            validated(Config, values, where)  # so that errors of the arm do not name the point
+            validated(Config, values, where)  # first without the point, so that errors name the arm alone
         where = f"{self._where}: {shortest(point)}" if point else where
         return self._resolved(validated(Config, merged(values, nested(point)), where))
 
@@ -182,7 +182,7 @@ def _base_values(base: str | Mapping[str, Any], where: str) -> dict[str, Any]:
 
 
 def design_study(params: StudyParams, name: str, where: str) -> StudyDesign:
-    """Return the design of a study; raise BadInputError for any fault that shows before a run."""
+    """Return the design of a study; raise BadInputError for any fault that can be found before a run."""
     maker = ConfigMaker(params, where)
     for group, values in params.groups.items():
         check_keys(dict(flat(values)), f"{where}: {group}")
@@ -221,16 +221,16 @@ def factor_levels(points: Points) -> dict[str, list[Any]]:
 
 def _note_equal_conditions(design: StudyDesign) -> list[str]:
     """Return a note on conditions that have the same results and so share their runs."""
-    known: dict[Identity, Condition] = {}
-    same = []
+    first_conditions: dict[Identity, Condition] = {}
+    equal_texts = []
     for condition in design.conditions:
-        first = known.setdefault(condition.identity, condition)
+        first = first_conditions.setdefault(condition.identity, condition)
         if first is not condition:
-            same.append(f"{condition_text(first, design)} = {condition_text(condition, design)}")
-    if not same:
+            equal_texts.append(f"{condition_text(first, design)} = {condition_text(condition, design)}")
+    if not equal_texts:
         return []
-    more = f", and {len(same) - 3} more" if len(same) > 3 else ""
-    return [f"equivalent conditions share their runs: {'; '.join(same[:3])}{more}"]
+    more = f", and {len(equal_texts) - 3} more" if len(equal_texts) > 3 else ""
+    return [f"equivalent conditions share their runs: {'; '.join(equal_texts[:3])}{more}"]
 
 
 def condition_text(condition: Condition, design: StudyDesign) -> str:
@@ -254,7 +254,7 @@ def override_text(planned: PlannedRun, design: StudyDesign) -> str:
     return " ".join(shlex.quote(shortest({key: value})) for key, value in values.items())
 
 
-MOST_WORLDS: Final = 24
+MAX_WORLDS: Final = 24
 
 type Worlds = Mapping[tuple[str, ...], Config]
 """Configurations by condition: an arm's name, then ``key=level`` for each factor."""
@@ -263,7 +263,7 @@ type Worlds = Mapping[tuple[str, ...], Config]
 def condition_configs(
     base: Config, values: Mapping[str, Any], levels: Mapping[str, Sequence[Any]] | None = None
 ) -> Worlds:
-    """Return the configurations of a study's conditions, at most `MOST_WORLDS`.
+    """Return the configurations of a study's conditions, at most `MAX_WORLDS`.
 
     With more conditions, some factors keep the value of `base`, numeric factors first. By default the levels are those
     in the study file's `values`, or none for a sampled design.
@@ -272,14 +272,14 @@ def condition_configs(
         levels = {} if values.get("design") else values.get("vary") or {}
     terms = [{arm: settings(changes) for arm, changes in (values.get("arms") or {}).items()} or {"": {}}]
     n = len(terms[0])
-    for key, several in sorted(levels.items(), key=lambda item: all(isinstance(v, int | float) for v in item[1])):
-        if n * len(several) <= MOST_WORLDS:
-            terms.append({f"{key}={level_text(value)}": {key: value} for value in several})
-            n *= len(several)
-    start = base.model_dump(mode="json", exclude_unset=True)
+    for key, level_values in sorted(levels.items(), key=lambda item: all(isinstance(v, int | float) for v in item[1])):
+        if n * len(level_values) <= MAX_WORLDS:
+            terms.append({f"{key}={level_text(value)}": {key: value} for value in level_values})
+            n *= len(level_values)
+    base_values = base.model_dump(mode="json", exclude_unset=True)
     worlds = {}
-    for path in product(*(term.items() for term in terms)):
-        changes = {key: value for _, settings in path for key, value in flat(settings)}
-        name = tuple(step for step, _ in path if step)
-        worlds[name] = validated(Config, merged(start, nested(changes)), ", ".join(name) or "study")
+    for combination in product(*(term.items() for term in terms)):
+        changes = {key: value for _, settings in combination for key, value in flat(settings)}
+        name = tuple(step for step, _ in combination if step)
+        worlds[name] = validated(Config, merged(base_values, nested(changes)), ", ".join(name) or "study")
     return worlds

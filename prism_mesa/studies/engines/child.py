@@ -1,4 +1,4 @@
-"""The main function of a run's process. Its imports come before those of `preload`."""
+"""The main function of a run's process. This module is imported before `preload`."""
 
 import faulthandler
 import os
@@ -13,11 +13,11 @@ from multiprocessing.connection import Connection
 from prism_mesa.studies.engines.job import ONE_THREAD, Job
 
 
-def begin(job: Job, sender: "Connection[object, object]", printed: str, environment: Mapping[str, str]) -> None:
-    """Carry out a job, send its `Outcome`, and end the process; output goes to the file `printed`."""
+def run_child(job: Job, sender: "Connection[object, object]", output_file: str, environment: Mapping[str, str]) -> None:
+    """Carry out a job, send its `Outcome`, and end the process; output goes to `output_file`."""
     if hasattr(os, "setsid"):
         os.setsid()  # lead a process group that holds all children and does not receive Ctrl-C
-    _redirect_output(printed)
+    _redirect_output(output_file)
     os.environ.clear()
     os.environ.update({**environment, **ONE_THREAD})
     threading.Thread(target=_end_with_parent, daemon=True, name="end with parent").start()
@@ -28,16 +28,16 @@ def begin(job: Job, sender: "Connection[object, object]", printed: str, environm
     sender.close()
     sys.stdout.flush()
     sys.stderr.flush()
-    os._exit(0)  # without waiting for threads and connections that the run left open
+    os._exit(0)  # do not wait for threads and connections that the run left open
 
 
-def _redirect_output(printed: str) -> None:
+def _redirect_output(output_file: str) -> None:
     """Write output and crash reports to a file that the parent has open; unlink it, so that it never stays behind."""
-    with open(printed, "ab", buffering=0) as file:
+    with open(output_file, "ab", buffering=0) as file:
         for stream in (1, 2):
             os.dup2(file.fileno(), stream)
     with suppress(OSError):  # Windows keeps the name of an open file
-        os.unlink(printed)
+        os.unlink(output_file)
     faulthandler.enable(all_threads=False)
 
 

@@ -27,7 +27,7 @@ _SETTINGS: Final = {
 
 @contextmanager
 def open_dask(scheduler: str | None, workers: int) -> Iterator[Executor]:
-    """Open an executor on the workers of a scheduler, or without an address on processes of this machine."""
+    """Open an executor on the workers of a scheduler; without an address, on processes of this machine."""
     distributed = _import_package("distributed")
     with _import_package("dask", "distributed").config.set(_SETTINGS):
         if scheduler is not None:
@@ -38,19 +38,19 @@ def open_dask(scheduler: str | None, workers: int) -> Iterator[Executor]:
             with client:
                 yield from _executor(client, has_own_workers=True)
             return
-        here: dict[str, Any] = {"n_workers": workers, "threads_per_worker": 1, "memory_limit": None}
-        here |= {"processes": True, "dashboard_address": ":0", "silence_logs": logging.ERROR}
-        before = os.environ.copy()  # Dask sets variables before it starts a worker
+        options: dict[str, Any] = {"n_workers": workers, "threads_per_worker": 1, "memory_limit": None}
+        options |= {"processes": True, "dashboard_address": ":0", "silence_logs": logging.ERROR}
+        environment = os.environ.copy()  # Dask sets variables before it starts a worker
         try:
             with (
                 without_main_import(),  # applies to restarted workers too
-                distributed.LocalCluster(**here) as cluster,
+                distributed.LocalCluster(**options) as cluster,
                 distributed.Client(cluster) as client,
             ):
                 yield from _executor(client)
         finally:
             os.environ.clear()
-            os.environ.update(before)
+            os.environ.update(environment)
 
 
 @contextmanager
@@ -61,8 +61,8 @@ def open_slurm(workers: int) -> Iterator[Executor]:
         try:
             cluster = jobqueue.SLURMCluster()
         except ValueError as error:
-            where = "jobqueue.slurm in ~/.config/dask/jobqueue.yaml"
-            raise ConfigError(f"--engine slurm: {where}: {_first_line(error)}") from None
+            config_file = "jobqueue.slurm in ~/.config/dask/jobqueue.yaml"
+            raise ConfigError(f"--engine slurm: {config_file}: {_first_line(error)}") from None
         with cluster, distributed.Client(cluster) as client:
             cluster.scale(workers)
             yield from _executor(client)
@@ -102,7 +102,7 @@ ENGINES: Final[tuple[EngineKind, ...]] = get_args(EngineKind.__value__)
 def open_engine(kind: EngineKind, *, workers: int, scheduler: str | None = None) -> AbstractContextManager[Executor]:
     """Return an executor for ``submit(run_supervised, job)`` as a context manager; see `driver.Engine`.
 
-    An error or Ctrl-C ends running runs, except on a cluster that PRISM did not start, and starts no others.
+    After an error or Ctrl-C, no other runs start, and active runs end unless PRISM did not start their cluster.
     """
     if kind not in ENGINES:
         raise ConfigError(f"--engine: {kind!r} does not exist ({', '.join(ENGINES)}).{did_you_mean(kind, ENGINES)}")
@@ -128,16 +128,16 @@ def _local(workers: int) -> Iterator[Executor]:
         yield pool
         pool.shutdown()
     except BaseException:
-        ending = Thread(target=pool.shutdown, kwargs={"cancel_futures": True})
-        ending.start()
-        while ending.is_alive():  # a thread may be about to start its process
+        shutdown = Thread(target=pool.shutdown, kwargs={"cancel_futures": True})
+        shutdown.start()
+        while shutdown.is_alive():  # a thread may be about to start its process
             kill_runs()
-            ending.join(0.05)
+            shutdown.join(0.05)
         raise
 
 
 def future_outcome(future: "Future[Outcome]", job: Job) -> Outcome:
-    """Return the outcome of a finished future; a lost worker or a cancelled job is an outcome, too."""
+    """Return the outcome of a finished future, also for a lost worker or a cancelled job."""
     try:
         return future.result()
     except CancelledError:

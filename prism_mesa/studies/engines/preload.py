@@ -1,7 +1,7 @@
-"""Imports everything that a run needs into the process that runs are forked from.
+"""Import everything that a run needs into the process from which runs are forked.
 
-Importing it changes that process: libraries use one thread, Ctrl-C is ignored, and a small run loads compiled kernels.
-It must not use parallel kernels, because a fork would then hang.
+The import changes that process: libraries use one thread, Ctrl-C is ignored, and a small run loads compiled kernels.
+This module must not use parallel kernels, because a fork would then hang.
 """
 
 import gc
@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 
 from prism_mesa.studies.engines.job import ONE_THREAD
 
-gc.disable()  # objects made from here on stay
+gc.disable()  # objects created from here on are kept
 signal.signal(signal.SIGINT, signal.SIG_IGN)
 os.environ.update(ONE_THREAD)
 
@@ -21,7 +21,7 @@ from prism_mesa.studies.engines.job import Job  # noqa: E402 - the number of thr
 from prism_mesa.studies.engines.worker import carry_out  # noqa: E402
 
 
-def _run_a_little() -> None:
+def _warm_up() -> None:
     """Run a small model to fill the caches."""
     config = {"agents": {"n": 40}, "rounds": 2, "ticks_per_round": 5, "threads": 1, "reasoner": {"kind": "rule"}}
     with TemporaryDirectory() as folder, warnings.catch_warnings():
@@ -31,7 +31,7 @@ def _run_a_little() -> None:
 
 
 with suppress(OSError):  # on a full disk each run fills its own caches
-    _run_a_little()
+    _warm_up()
 gc.collect()
 gc.freeze()  # a run's collector does not touch these objects, so their memory stays shared
 gc.enable()

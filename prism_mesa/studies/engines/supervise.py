@@ -1,4 +1,4 @@
-"""Executes a run in its own process, watches it, and ends it if it exceeds its limits."""
+"""Execute a run in its own process, watch it, and end it if it exceeds its limits."""
 
 import multiprocessing
 import os
@@ -21,14 +21,14 @@ from tempfile import mkstemp
 from typing import Any, BinaryIO, Final
 
 from prism_mesa.errors import PrismWarning, printable, shortened
-from prism_mesa.studies.engines.child import begin
+from prism_mesa.studies.engines.child import run_child
 from prism_mesa.studies.engines.job import Ending, Job, Outcome
 
-_LAST_BYTES: Final = 20_000
-_END_S: Final = 10.0
+_MAX_OUTPUT_BYTES: Final = 20_000
+_EXIT_TIMEOUT_S: Final = 10.0
 _PRELOAD: Final = "prism_mesa.studies.engines.preload"
-_one_at_a_time: Final = threading.Lock()
-"""Guards starting processes and reading exit codes, as multiprocessing is not thread-safe there."""
+_process_lock: Final = threading.Lock()
+"""Guards process starts and reads of exit codes, which are not thread-safe in multiprocessing."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,25 +50,25 @@ class RunProcess:
         return self.process.pid or 0
 
     def wait_for_exit_code(self) -> int | None:
-        """Wait for the end of the process, and return its exit code, negative for a signal; None if it still runs."""
-        wait([self.process.sentinel], _END_S)
+        """Wait for the process to end, and return its exit code (negative: a signal); None if it still runs."""
+        wait([self.process.sentinel], _EXIT_TIMEOUT_S)
         return self._exit_code()
 
     def _exit_code(self) -> int | None:
-        with _one_at_a_time:
+        with _process_lock:
             self.process.join(0)
             return self.process.exitcode
 
     def last_lines(self) -> str:
         """Return its last printed lines, or Python's crash report."""
-        self.output.seek(max(0, self.output.seek(0, os.SEEK_END) - _LAST_BYTES))
+        self.output.seek(max(0, self.output.seek(0, os.SEEK_END) - _MAX_OUTPUT_BYTES))
         text = self.output.read().decode("utf-8", errors="replace")
         lines = [line.strip() for line in text.splitlines() if line.strip()]
         fatal = next((i for i, line in enumerate(lines) if line.startswith("Fatal Python error:")), None)
         if fatal is None:
             return " / ".join(lines[-2:])
-        place = next((line for line in lines[fatal:] if line.startswith("File ")), "")
-        return " ".join((lines[fatal], place)).strip()
+        location = next((line for line in lines[fatal:] if line.startswith("File ")), "")
+        return " ".join((lines[fatal], location)).strip()
 
     def kill(self) -> None:
         """Kill it and all its children."""
@@ -99,10 +99,10 @@ def start(job: Job) -> RunProcess:
     os.close(descriptor)
     output = open(file, "rb")  # noqa: SIM115 - RunProcess.end closes it
     process = context.Process(
-        target=begin, args=(job, sender, file, dict(os.environ)), name=f"run {job.run}", daemon=True
+        target=run_child, args=(job, sender, file, dict(os.environ)), name=f"run {job.run}", daemon=True
     )
     try:
-        with _one_at_a_time, without_main_import():
+        with _process_lock, without_main_import():
             process.start()
     except BaseException:
         receiver.close()
@@ -138,32 +138,32 @@ def without_main_import() -> Iterator[None]:
 
 
 _running: Final[set[RunProcess]] = set()
-_lock: Final = threading.Lock()
+_running_lock: Final = threading.Lock()
 
 
 def run_supervised(job: Job) -> Outcome:
     """Run a job in its own process, and return the outcome, even if the process crashes, hangs or is killed."""
     try:
-        running = start(job)
+        process = start(job)
     except (OSError, EOFError) as error:
         reason = f"its process could not be started: {type(error).__name__}: {error}"
         return Outcome(job.run, "killed", printable(reason))
-    with _lock:
-        _running.add(running)
+    with _running_lock:
+        _running.add(process)
     started = time.monotonic()
     try:
-        outcome = _Watch(job, running, started).outcome()
+        outcome = _Watch(job, process, started).outcome()
     finally:
-        with _lock:
-            _running.discard(running)
-        running.end()
+        with _running_lock:
+            _running.discard(process)
+        process.end()
     outcome.facts["wall_s"] = time.monotonic() - started
     return outcome
 
 
 def kill_runs() -> None:
     """Kill all runs of this process."""
-    with _lock:
+    with _running_lock:
         running = list(_running)
     for process in running:
         process.kill()
@@ -171,28 +171,28 @@ def kill_runs() -> None:
 
 @dataclass
 class _Watch:
-    """Watches a process that began at a time (`time.monotonic`); `facts` holds its memory and CPU time."""
+    """Watches a process that started at a time (`time.monotonic`); `facts` holds its memory and CPU time."""
 
     job: Job
     running: RunProcess
-    began: float
+    started_at: float
     facts: dict[str, Any] = field(default_factory=dict)
 
     def outcome(self) -> Outcome:
         """Wait for the outcome; kill the run if it exceeds its limits."""
         seconds, memory_gb = self.job.limits.seconds, self.job.limits.memory_gb
-        ends: list[Any] = [self.running.results, self.running.process.sentinel]
+        handles: list[Any] = [self.running.results, self.running.process.sentinel]
         if memory_gb is not None and not HAS_PROC:
             _warn_that_memory_is_not_watched()
-        pause = 0.25 if memory_gb is None else 0.1
-        deadline = inf if seconds is None else self.began + seconds
+        interval = 0.25 if memory_gb is None else 0.1
+        deadline = inf if seconds is None else self.started_at + seconds
         self._measure()
-        while not wait(ends, min(pause, max(0.0, deadline - time.monotonic()))):
+        while not wait(handles, min(interval, max(0.0, deadline - time.monotonic()))):
             self._measure()
             if time.monotonic() > deadline:
                 return self._kill("timeout", f"took more than limits.seconds = {seconds:g}")
-            if memory_gb is not None and (used := memory_bytes(self.running.pid) / 1e9) > memory_gb:
-                return self._kill("memory", f"took {used:.2f} GB, more than limits.memory_gb = {memory_gb:g}")
+            if memory_gb is not None and (memory_gb_used := memory_bytes(self.running.pid) / 1e9) > memory_gb:
+                return self._kill("memory", f"took {memory_gb_used:.2f} GB, more than limits.memory_gb = {memory_gb:g}")
         with suppress(EOFError, OSError):
             outcome: Outcome = self.running.results.recv()
             return outcome
@@ -211,8 +211,8 @@ class _Watch:
         code = self.running.wait_for_exit_code()
         name = signal.Signals(-code).name if code is not None and code < 0 else None
         reason = f"its process was killed by {name}" if name else f"its process ended with exit code {code}"
-        last = self.running.last_lines()
-        reason = shortened(printable(f"{reason}; its last output: {last}" if last else reason))
+        output = self.running.last_lines()
+        reason = shortened(printable(f"{reason}; its last output: {output}" if output else reason))
         return Outcome(self.job.run, "killed", reason, facts={**self.facts, "signal": name})
 
 

@@ -1,4 +1,4 @@
-"""Carries out a job: runs the model and computes the measures."""
+"""Carry out a job: run the model and compute the measures."""
 
 import sys
 import sysconfig
@@ -28,14 +28,14 @@ from prism_mesa.studies.engines.job import Job, Outcome
 from prism_mesa.studies.measures.catalogue import FinishedRun, compute_measures, find_measure
 from prism_mesa.studies.measures.curves import CURVE_TABLES, CURVES, run_curves
 
-_INSTALLED: Final = tuple(sysconfig.get_paths()[place] for place in ("stdlib", "purelib", "platlib"))
+_INSTALL_PATHS: Final = tuple(sysconfig.get_paths()[name] for name in ("stdlib", "purelib", "platlib"))
 _PRISM: Final = str(Path(__file__).parents[2])
 
 _IGNORED_WARNINGS: Final = (DeprecationWarning, PendingDeprecationWarning, ImportWarning, ResourceWarning)
 
 
 def carry_out(job: Job) -> Outcome:
-    """Run a job in this process, and return the outcome; errors become its reason, and warnings notes in its facts."""
+    """Run a job in this process, and return the outcome; errors become its reason, and warnings become notes."""
     sys.path.extend(folder for folder in job.path if folder not in sys.path)
     started = time.process_time()
     with warnings.catch_warnings(record=True) as warned:
@@ -48,8 +48,8 @@ def carry_out(job: Job) -> Outcome:
         except BaseException as error:  # also SystemExit, which a chart or a measure may raise
             outcome = Outcome(job.run, "raised", _describe(error), facts=facts)
     has_notes = "notes" in outcome.facts
-    warnings_ = [str(w.message) for w in warned if not (has_notes and issubclass(w.category, NotedWarning))]
-    notes = map(printable, (*outcome.facts.get("notes", ()), *warnings_))
+    messages = [str(w.message) for w in warned if not (has_notes and issubclass(w.category, NotedWarning))]
+    notes = map(printable, (*outcome.facts.get("notes", ()), *messages))
     outcome.facts.update(cpu_s=time.process_time() - started, peak_memory_mb=peak_memory_mb(), signal=None)
     outcome.facts["notes"] = list(dict.fromkeys(notes))
     return outcome
@@ -74,14 +74,14 @@ def _run_and_measure(job: Job, facts: dict[str, Any]) -> Outcome:
         run.config, summary, cache(table), lambda: pd.DataFrame(dict(zip(("src", "dst"), edges(), strict=True)))
     )
     measures = compute_measures(finished, job.measures)
-    return Outcome(job.run, "done", "", measures, facts, _collected(job, finished, facts["notes"]))
+    return Outcome(job.run, "done", "", measures, facts, _collect_tables(job, finished, facts["notes"]))
 
 
 class _Runner:
-    """Starts the run of a job, again from its beginning if it cannot resume from a checkpoint.
+    """Starts the run of a job, from the beginning if it cannot resume from a checkpoint.
 
     Attributes:
-        run: The run that was started last.
+        run: The latest run.
         cpu_s: CPU seconds of building models.
         reported: LLM calls and tokens that earlier attempts reported.
     """
@@ -115,7 +115,7 @@ type _Tables = Callable[[str], pd.DataFrame]
 
 
 def _run_in_folder(job: Job, config: Config, runner: _Runner) -> tuple[Mapping[str, Any], _Tables]:
-    """Run, or resume from a checkpoint, keep the tables, and return the summary and a reader of tables."""
+    """Run or resume from a checkpoint, keep the tables, and return the summary and a reader of tables."""
     folder = Path(job.folder) / job.run
     runner.reported = _reported_spending(folder, job.spent)
     result = resume_in(folder, config, partial(runner, config))
@@ -130,8 +130,8 @@ def _reported_spending(folder: Path, spent: Mapping[str, int]) -> dict[str, int]
         return {}
     try:
         with Ledger(folder / LEDGER, read_only=True) as ledger:
-            asked = ledger.asked()
-            calls, tokens = sum(row.attempts for row in asked), tokens_spent(ledger.answers(), asked)
+            requests = ledger.asked()
+            calls, tokens = sum(row.attempts for row in requests), tokens_spent(ledger.answers(), requests)
     except DataError:
         return {}
     return {name: min(spent.get(name, 0), n) for name, n in (("calls", calls), ("tokens", tokens))}
@@ -139,13 +139,13 @@ def _reported_spending(folder: Path, spent: Mapping[str, int]) -> dict[str, int]
 
 def _run_in_memory(job: Job, run: PlatformRun) -> tuple[Mapping[str, Any], _Tables]:
     """Run without files, and return the summary and a reader of tables."""
-    read = [find_measure(name).tables for name in job.measures] + [CURVE_TABLES if CURVES in job.collect else ()]
-    wanted = {*job.collect, *(table for tables in read for table in tables or ())}
-    records = RowsInMemory(run.tables, None if None in read else wanted)
+    tables = [find_measure(name).tables for name in job.measures] + [CURVE_TABLES if CURVES in job.collect else ()]
+    table_names = {*job.collect, *(table for names in tables for table in names or ())}
+    records = RowsInMemory(run.tables, None if None in tables else table_names)
     return run.run_in_memory(records, job.run), records.table
 
 
-def _collected(job: Job, run: FinishedRun, notes: list[str]) -> dict[str, bytes]:
+def _collect_tables(job: Job, run: FinishedRun, notes: list[str]) -> dict[str, bytes]:
     """Return the collected tables as Arrow streams; note tables that this run lacks."""
     streams = {}
     for name in job.collect:
@@ -163,27 +163,27 @@ def _collected(job: Job, run: FinishedRun, notes: list[str]) -> dict[str, bytes]
 
 
 def _describe(error: BaseException) -> str:
-    """Describe an error and its place in one line; for PRISM's errors only a place in the user's code."""
+    """Describe an error and its location in one line; for PRISM's errors, only a location in the user's code."""
     message, fault = str(error), error
     if isinstance(error, RunBrokenError):
         message, fault = error.reason, error.__cause__ or error
     elif not isinstance(error, PrismError):
         message = f"{type(error).__name__}: {error}"
     if getattr(fault, "__notes__", ()):
-        place = ""  # the notes name the place
+        location = ""  # the notes name the place
     elif isinstance(fault, PrismError):
-        place = "" if fault.__cause__ is None else _place(fault.__cause__, only_users=True)
+        location = "" if fault.__cause__ is None else _location(fault.__cause__, only_user_code=True)
     else:
-        place = _place(fault)
-    return shortened(printable(f"{message}{place}"))
+        location = _location(fault)
+    return shortened(printable(f"{message}{location}"))
 
 
-def _place(error: BaseException, *, only_users: bool = False) -> str:
-    """Return where an error was raised: the last place in the user's code, else in PRISM, else anywhere."""
+def _location(error: BaseException, *, only_user_code: bool = False) -> str:
+    """Return where an error was raised: the last frame in the user's code, else in PRISM, else anywhere."""
     frames = traceback.extract_tb(error.__traceback__)
-    ours = [frame for frame in frames if not frame.filename.startswith((*_INSTALLED, "<"))]
-    users = [frame for frame in ours if not frame.filename.startswith(_PRISM)]
-    if not users and (only_users or not frames):
+    outside_packages = [frame for frame in frames if not frame.filename.startswith((*_INSTALL_PATHS, "<"))]
+    user_frames = [frame for frame in outside_packages if not frame.filename.startswith(_PRISM)]
+    if not user_frames and (only_user_code or not frames):
         return ""
-    frame = (users or ours or frames)[-1]
+    frame = (user_frames or outside_packages or frames)[-1]
     return f" ({Path(frame.filename).name}, line {frame.lineno}, in {frame.name})"

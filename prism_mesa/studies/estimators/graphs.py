@@ -17,19 +17,19 @@ SIZE_CLASSES: Final = (2, 3, 5, 10, 20, 50, 100, 200, 500, 1000)
 """Lower bounds of the size classes in `shapes_by_size`."""
 _CLASSES: Final = np.unique(np.rint(1.1 ** np.arange(200)).astype(np.int64))
 """Lower bounds of classes of similar sizes: single sizes up to 13, then steps of 10 %."""
-_PAIRS: Final = 100_000  # sampled pairs of followees; the standard error of clustering is at most .0016
+_N_PAIRS: Final = 100_000  # sampled pairs of followees; the standard error of clustering is at most .0016
 
 
-def hops(parent: Ints, joins: npt.NDArray[np.bool_]) -> Ints:
-    """Return the number of reshares between nodes and their roots; `joins`: whether a node reshares its parent."""
-    hop = joins.astype(np.int32)
-    below = np.flatnonzero(joins)
-    above = parent[below]
-    while len(below):  # a pass goes one node up; nodes that reach a root leave
-        continues = joins[above]
-        below, above = below[continues], above[continues]
-        hop[below] += 1
-        above = parent[above]
+def hops(parent: Ints, is_reshare: npt.NDArray[np.bool_]) -> Ints:
+    """Return the number of reshares between nodes and their roots; `is_reshare` marks nodes that reshare the parent."""
+    hop = is_reshare.astype(np.int32)
+    nodes = np.flatnonzero(is_reshare)
+    parents = parent[nodes]
+    while len(nodes):  # each pass goes one node up; nodes that have reached a root drop out
+        has_grandparent = is_reshare[parents]
+        nodes, parents = nodes[has_grandparent], parents[has_grandparent]
+        hop[nodes] += 1
+        parents = parent[parents]
     return hop
 
 
@@ -49,16 +49,16 @@ def matched_difference(size: Ints, value: Floats, is_second: npt.NDArray[np.bool
     Classes of sizes are weighted by the smaller group's number of cascades (Juul and Ugander 2021,
     doi:10.1073/pnas.2100786118). NaN if no class has cascades of both groups.
     """
-    place = np.searchsorted(_CLASSES, size, side="right")
+    size_class = np.searchsorted(_CLASSES, size, side="right")
     counts, sums = (
-        [np.bincount(place[group], weight[group]) for group in (~is_second, is_second)]
+        [np.bincount(size_class[group], weight[group]) for group in (~is_second, is_second)]
         for weight in (np.ones(len(size)), value)
     )
     n = min(map(len, counts))
     first, second = (count[:n] for count in counts)
     matched = np.minimum(first, second)
-    gaps = sums[1][:n] / np.maximum(second, 1) - sums[0][:n] / np.maximum(first, 1)
-    return float(matched @ gaps / matched.sum()) if matched.any() else float("nan")
+    differences = sums[1][:n] / np.maximum(second, 1) - sums[0][:n] / np.maximum(first, 1)
+    return float(matched @ differences / matched.sum()) if matched.any() else float("nan")
 
 
 def shapes_by_size(cascades: pd.DataFrame) -> pd.DataFrame:
@@ -68,10 +68,10 @@ def shapes_by_size(cascades: pd.DataFrame) -> pd.DataFrame:
     on size (Juul and Ugander 2021, doi:10.1073/pnas.2100786118).
     """
     size = cascades["size"].to_numpy()
-    place = np.searchsorted(SIZE_CLASSES, size, side="right") - 1
-    in_class = place >= 0
+    class_index = np.searchsorted(SIZE_CLASSES, size, side="right") - 1
+    is_in_class = class_index >= 0
     columns = ["size", "depth", "breadth", "structural_virality"]
-    by_class = cascades.loc[in_class, columns].groupby(np.asarray(SIZE_CLASSES)[place[in_class]])
+    by_class = cascades.loc[is_in_class, columns].groupby(np.asarray(SIZE_CLASSES)[class_index[is_in_class]])
     means = by_class.mean()
     means.insert(0, "n", by_class.size())
     return means.rename_axis("from_size").reset_index()
@@ -85,9 +85,10 @@ def degree_assortativity(src: Ints, dst: Ints, n: int) -> float:
     """
     followers, followees = _degrees(src, dst, n)
     edges = max(1, len(src))
-    above, below = followers - followers @ followers / edges, followees - followees @ followees / edges
-    covariance = float(np.bincount(dst, above[src], n) @ below)  # the sum over follows
-    norm = float(np.sqrt((followers @ above**2) * (followees @ below**2)))
+    deviation = followers - followers @ followers / edges
+    followee_deviation = followees - followees @ followees / edges
+    covariance = float(np.bincount(dst, deviation[src], n) @ followee_deviation)  # the sum over follows
+    norm = float(np.sqrt((followers @ deviation**2) * (followees @ followee_deviation**2)))
     return covariance / norm if norm > 0 else float("nan")
 
 
@@ -115,9 +116,9 @@ def mutual_follows(network: FollowNetwork) -> tuple[float, float]:
     The possible number is the sum over agents of the smaller of followers and followees.
     """
     ends = np.empty((2, network.n_edges // 2), np.int32)
-    returned = 2.0 * mutual_pairs(network.indptr, network.indices, ends[0], ends[1])
+    n_mutual = 2.0 * mutual_pairs(network.indptr, network.indices, ends[0], ends[1])
     possible = float(np.minimum(network.n_followers, network.n_followees).sum())
-    return returned / (network.n_edges or float("nan")), returned / (possible or float("nan"))
+    return n_mutual / (network.n_edges or float("nan")), n_mutual / (possible or float("nan"))
 
 
 def degree_correlation(network: FollowNetwork) -> float:
@@ -130,14 +131,14 @@ def degree_correlation(network: FollowNetwork) -> float:
 def clustering(network: FollowNetwork) -> float:
     """Return the share of pairs of an agent's followees with a follow between them, as a mean over agents.
 
-    It is estimated from a sample of pairs, the same for the same network. NaN if no agent has two followees.
+    It is estimated from a sample of pairs, which is the same for the same network. NaN if no agent has two followees.
     """
     agents = np.flatnonzero(network.n_followees > 1)
     if not len(agents):
         return float("nan")
     draws, n = generator("pairs of followees"), network.n_followees
-    agent = agents[draws.integers(len(agents), size=_PAIRS)]
+    agent = agents[draws.integers(len(agents), size=_N_PAIRS)]
     first, second = draws.integers(n[agent]), draws.integers(n[agent] - 1)
-    begin = network.indptr[agent]
-    a, b = network.indices[begin + first], network.indices[begin + second + (second >= first)]
+    starts = network.indptr[agent]
+    a, b = network.indices[starts + first], network.indices[starts + second + (second >= first)]
     return float((network.holds(a, b) | network.holds(b, a)).mean())

@@ -14,14 +14,14 @@ from prism_mesa.streams import generator
 
 type Sizes = npt.NDArray[np.integer[Any]]
 
-_TABLE: Final = 100_000
-"""Number of sizes, from the least, with tabulated probabilities."""
-_FEWEST: Final = 50  # values in the tail of a candidate start
+_TABLE_SIZE: Final = 100_000
+"""Number of sizes, from the smallest, with tabulated probabilities."""
+_MIN_TAIL: Final = 50  # values in the tail of a candidate start
 
 
 @dataclass(frozen=True)
 class PowerLaw:
-    """A discrete power law fitted to sizes: P(x) is proportional to ``x ** -exponent`` for whole x from `least` on.
+    """A discrete power law fitted to sizes: P(x) is proportional to ``x ** -exponent`` for whole x from `min_size` on.
 
     Attributes:
         exponent: By maximum likelihood, with its standard error `se`.
@@ -29,75 +29,75 @@ class PowerLaw:
         ks: Kolmogorov-Smirnov distance between the cumulative shares of tail and law.
     """
 
-    least: int
+    min_size: int
     exponent: float
     se: float
     n: int
     ks: float
 
 
-def fit_power_law(sizes: npt.ArrayLike, least: int | None = None) -> PowerLaw:
-    """Fit a power law to sizes (integers from 1) of at least `least`; NaN without two different sizes.
+def fit_power_law(sizes: npt.ArrayLike, min_size: int | None = None) -> PowerLaw:
+    """Fit a power law to sizes (integers from 1) of at least `min_size`; NaN without two different sizes.
 
-    With None, `least` is the size with the smallest `ks` among those with a tail of at least 50. The likelihood is
-    exact (equation 3.5 of doi:10.1137/070710111): its approximation is biased below a least size of about 6.
+    With None, `min_size` is the size with the smallest `ks` among those with a tail of at least 50. The likelihood is
+    exact (equation 3.5 of doi:10.1137/070710111); its approximation is biased if the smallest size is below about 6.
     """
     values = np.asarray(sizes)
-    if least is None:
+    if min_size is None:
         distinct, shares = ccdf(values)
-        candidates = distinct[(distinct >= 1) & (shares * len(values) >= _FEWEST)]
+        candidates = distinct[(distinct >= 1) & (shares * len(values) >= _MIN_TAIL)]
         fits = [fit_power_law(values, int(start)) for start in candidates]
-        known = [fit for fit in fits if math.isfinite(fit.ks)]
-        return min(known, key=lambda fit: fit.ks) if known else PowerLaw(1, math.nan, math.nan, 0, math.nan)
-    tail = values[values >= least]
-    fit = tail_exponent(tail, least)
+        finite_fits = [fit for fit in fits if math.isfinite(fit.ks)]
+        return min(finite_fits, key=lambda fit: fit.ks) if finite_fits else PowerLaw(1, math.nan, math.nan, 0, math.nan)
+    tail = values[values >= min_size]
+    fit = tail_exponent(tail, min_size)
     if not math.isfinite(fit.exponent):
-        return PowerLaw(least, math.nan, math.nan, fit.n, math.nan)
-    return PowerLaw(least, fit.exponent, fit.se, fit.n, distance(tail, fit.exponent, least))
+        return PowerLaw(min_size, math.nan, math.nan, fit.n, math.nan)
+    return PowerLaw(min_size, fit.exponent, fit.se, fit.n, distance(tail, fit.exponent, min_size))
 
 
-def distance(tail: npt.ArrayLike, exponent: float, least: int) -> float:
+def distance(tail: npt.ArrayLike, exponent: float, min_size: int) -> float:
     """Return the largest distance between the cumulative shares of a tail and of a power law."""
-    distinct, at_least = ccdf(tail)
-    above = np.append(at_least[1:], 0.0)
-    whole = zeta(exponent, least)
-    law_above = zeta(exponent, distinct + 1.0) / whole
-    law_from = zeta(exponent, distinct.astype(float)) / whole
-    return float(max(np.abs(above - law_above).max(), np.abs(at_least - law_from).max()))
+    distinct, share_from = ccdf(tail)
+    share_above = np.append(share_from[1:], 0.0)
+    total = zeta(exponent, min_size)
+    law_above = zeta(exponent, distinct + 1.0) / total
+    law_from = zeta(exponent, distinct.astype(float)) / total
+    return float(max(np.abs(share_above - law_above).max(), np.abs(share_from - law_from).max()))
 
 
-def drawn_sizes(exponent: float, least: int, n: int, rng: np.random.Generator) -> Sizes:
+def draw_sizes(exponent: float, min_size: int, n: int, rng: np.random.Generator) -> Sizes:
     """Return `n` sizes drawn from a discrete power law.
 
-    Draws are exact up to 100,000 above the least size; beyond, the law is continuous (appendix D of
+    Draws are exact up to 100,000 above the smallest size; beyond, the law is continuous (appendix D of
     doi:10.1137/070710111), an error of less than a ten-thousandth of a size.
     """
-    survival = _survival(exponent, least)
+    survival = _survival(exponent, min_size)
     chance = 1.0 - rng.random(n)  # in (0, 1]
-    place = np.searchsorted(-survival, -chance, side="right")
-    sizes = least + place
-    far = place >= _TABLE
-    end = least + _TABLE - 0.5
-    beyond = end * (chance[far] / survival[-1]) ** (-1.0 / (exponent - 1.0)) + 0.5
-    sizes[far] = np.minimum(beyond, 2.0**62).astype(np.int64)
+    index = np.searchsorted(-survival, -chance, side="right")
+    sizes = min_size + index
+    is_far = index >= _TABLE_SIZE
+    end = min_size + _TABLE_SIZE - 0.5
+    far_sizes = end * (chance[is_far] / survival[-1]) ** (-1.0 / (exponent - 1.0)) + 0.5
+    sizes[is_far] = np.minimum(far_sizes, 2.0**62).astype(np.int64)
     return sizes
 
 
 @lru_cache(maxsize=1)
-def _survival(exponent: float, least: int) -> npt.NDArray[np.float64]:
-    """Return the probabilities of sizes above `least`, `least` + 1, ..."""
-    numbers = np.arange(least, least + _TABLE, dtype=float)
-    return np.asarray(zeta(exponent, numbers + 1.0) / zeta(exponent, least))
+def _survival(exponent: float, min_size: int) -> npt.NDArray[np.float64]:
+    """Return the probabilities of sizes above `min_size`, `min_size` + 1, ..."""
+    numbers = np.arange(min_size, min_size + _TABLE_SIZE, dtype=float)
+    return np.asarray(zeta(exponent, numbers + 1.0) / zeta(exponent, min_size))
 
 
 def plausibility(fit: PowerLaw, draws: int = 200, key: str = "") -> float:
     """Return the share of samples of a fitted law with at least the data's distance from their own fit.
 
-    Below .1 the law is ruled out (section 4.1 of doi:10.1137/070710111, for a fixed least size). With 200 draws the
+    Below .1 the law is ruled out (section 4.1 of doi:10.1137/070710111, for a fixed smallest size). With 200 draws the
     standard error is about .03. `key` seeds the draws.
     """
     if not math.isfinite(fit.ks):
         return math.nan
     rng = generator("plausibility of a power law", key)
-    samples = (drawn_sizes(fit.exponent, fit.least, fit.n, rng) for _ in range(draws))
-    return sum(fit_power_law(sample, fit.least).ks >= fit.ks for sample in samples) / draws
+    samples = (draw_sizes(fit.exponent, fit.min_size, fit.n, rng) for _ in range(draws))
+    return sum(fit_power_law(sample, fit.min_size).ks >= fit.ks for sample in samples) / draws

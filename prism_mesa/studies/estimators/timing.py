@@ -11,26 +11,26 @@ type Ints = npt.NDArray[np.integer[Any]]
 HOURS: Final = 24
 
 
-def burstiness(times: npt.ArrayLike, persons: npt.ArrayLike, fewest: int = 10) -> Floats:
-    """Return the burstiness ``(s - m) / (s + m)`` of persons, from mean and sd of the times between their events.
+def burstiness(times: npt.ArrayLike, persons: npt.ArrayLike, min_events: int = 10) -> Floats:
+    """Return persons' burstiness ``(s - m) / (s + m)``, from mean m and sd s of the times between their events.
 
     -1 is a clock, 0 a Poisson process, 1 one burst (Goh and Barabasi 2008, doi:10.1209/0295-5075/81/48002). Events have
-    a time and a person, an integer from 0. Persons with fewer than `fewest` (from 2) events, or with all events at the
-    same time, are left out.
+    a time and a person, an integer from 0. Persons with fewer than `min_events` (from 2) events, or with all events at
+    the same time, are left out.
     """
     person, time = np.asarray(persons, np.int64), np.asarray(times, np.float64)
     order = np.lexsort((time, person))
     person, time = person[order], time[order]
-    gaps, same = np.diff(time), person[1:] == person[:-1]
-    gaps, owner = gaps[same], person[1:][same]
+    gaps, is_same_person = np.diff(time), person[1:] == person[:-1]
+    gaps, owner = gaps[is_same_person], person[1:][is_same_person]
     n_people = int(person.max()) + 1 if len(person) else 0
     n = np.bincount(owner, minlength=n_people)
-    enough = (n + 1 >= max(2, fewest)) & (n > 0)
+    is_included = (n + 1 >= max(2, min_events)) & (n > 0)
     mean = np.bincount(owner, gaps, n_people) / np.maximum(n, 1)
     squared = np.bincount(owner, (gaps - mean[owner]) ** 2, n_people)
     spread = np.sqrt(squared / np.maximum(n, 1))
-    enough &= spread + mean > 0
-    return np.asarray((spread - mean)[enough] / (spread + mean)[enough])
+    is_included &= spread + mean > 0
+    return np.asarray((spread - mean)[is_included] / (spread + mean)[is_included])
 
 
 def hour_profile(hours: npt.ArrayLike) -> Floats:
@@ -65,6 +65,6 @@ def survival(lengths: Ints, ended: npt.NDArray[np.bool_]) -> tuple[Ints, Floats]
     >>> [column.tolist() for column in survival(np.array([1, 2, 2, 5]), np.array([True, True, False, False]))]
     [[1, 2], [0.75, 0.5]]
     """
-    at, ends = np.unique(lengths[ended], return_counts=True)
-    lasted = len(lengths) - np.searchsorted(np.sort(lengths), at)
-    return at, np.cumprod(1 - ends / lasted)
+    durations, n_ended = np.unique(lengths[ended], return_counts=True)
+    n_at_risk = len(lengths) - np.searchsorted(np.sort(lengths), durations)
+    return durations, np.cumprod(1 - n_ended / n_at_risk)

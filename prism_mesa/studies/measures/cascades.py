@@ -36,13 +36,13 @@ _CLAUSET: Final = "Clauset, Shalizi and Newman 2009, doi:10.1137/070710111"
 _GOEL: Final = "Goel, Anderson, Hofman and Watts 2016, doi:10.1287/mnsc.2015.2158"
 _JUUL: Final = "at equal sizes: Juul and Ugander 2021, doi:10.1073/pnas.2100786118"
 _MEASURED: Final = "measured posts (not of the first 24 and last 18 hours, in runs of 60 hours or more)"
-ENOUGH_OF_100: Final = 200  # fewest cascades of at least 100 posts for an exponent of their sizes
-SEEN_ENOUGH: Final = 600  # fewest impressions of a post for rates per impression
+MIN_CASCADES_OF_100: Final = 200  # fewest cascades of at least 100 posts for an exponent of their sizes
+MIN_IMPRESSIONS: Final = 600  # fewest impressions of a post for rates per impression
 _SAMPLES: Final = 100
-_MIDDLE: Final = (10, 99)  # range of sizes whose shapes are compared
+_SHAPE_SIZES: Final = (10, 99)  # range of sizes whose shapes are compared
 LARGE: Final = 56  # posts of the smallest large cascade, as in Twitter15/16
-ENOUGH_LARGE: Final = 20  # fewest large cascades for statistics of their shapes
-LARGE_CASCADES: Final = f"large cascades (at least {LARGE} posts; needs {ENOUGH_LARGE} cascades)"
+MIN_LARGE: Final = 20  # fewest large cascades for statistics of their shapes
+LARGE_CASCADES: Final = f"large cascades (at least {LARGE} posts; needs {MIN_LARGE} cascades)"
 _SHAPES: Final = (("depth", "reshares"), ("breadth", "posts"), ("structural_virality", "steps"))
 
 
@@ -51,14 +51,14 @@ def measured_sizes(run: FinishedRun) -> npt.NDArray[np.int64]:
     return np.asarray(run.once(measured_posts).cascades["size"], np.int64)
 
 
-def _exponent(above: int, enough: int, run: FinishedRun) -> float:
-    tail = tail_exponent(measured_sizes(run), above)
-    return tail.exponent if tail.n >= enough and np.isfinite(tail.exponent) else nan
+def _exponent(min_size: int, min_n: int, run: FinishedRun) -> float:
+    tail = tail_exponent(measured_sizes(run), min_size)
+    return tail.exponent if tail.n >= min_n and np.isfinite(tail.exponent) else nan
 
 
 def _fitted_tail(run: FinishedRun) -> PowerLaw:
     """Return a power law fitted to sizes of at least 10."""
-    return fit_power_law(measured_sizes(run), _MIDDLE[0])
+    return fit_power_law(measured_sizes(run), _SHAPE_SIZES[0])
 
 
 def _plausibility(run: FinishedRun) -> float:
@@ -69,12 +69,12 @@ def _plausibility(run: FinishedRun) -> float:
 def seen_posts(run: FinishedRun) -> pd.DataFrame:
     """Return the measured posts with enough impressions for rates."""
     posts = run.once(measured_posts).table
-    return posts[posts["impressions"] >= SEEN_ENOUGH]
+    return posts[posts["impressions"] >= MIN_IMPRESSIONS]
 
 
 def _rate(counter: str, run: FinishedRun) -> float:
-    seen = seen_posts(run)
-    return ratio(float(seen[counter].sum()), float(seen["impressions"].sum()))
+    posts = seen_posts(run)
+    return ratio(float(posts[counter].sum()), float(posts["impressions"].sum()))
 
 
 def post_hops(run: FinishedRun) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.bool_]]:
@@ -105,13 +105,13 @@ def _mutual_follows(run: FinishedRun) -> tuple[float, float]:
 
 
 def _reproduction(hop: int, run: FinishedRun) -> float:
-    numbers = reproduction(run.once(measured_hops))
-    return float(numbers[hop]) if len(numbers) > hop else nan
+    reproductions = reproduction(run.once(measured_hops))
+    return float(reproductions[hop]) if len(reproductions) > hop else nan
 
 
 def _mean_shape(column: str, run: FinishedRun) -> float:
     trees = run.once(measured_posts).cascades
-    return mean(trees[column][trees["size"].between(*_MIDDLE)])
+    return mean(trees[column][trees["size"].between(*_SHAPE_SIZES)])
 
 
 def _from_follows[T](function: Callable[..., T], run: FinishedRun) -> T:
@@ -139,7 +139,7 @@ def _large(statistic: Callable[[pd.DataFrame, npt.NDArray[np.intp]], float]) -> 
 
     def compute(run: FinishedRun) -> float:
         trees, at_hop = run.once(large_trees)
-        return float(statistic(trees, at_hop)) if len(trees) >= ENOUGH_LARGE else nan
+        return float(statistic(trees, at_hop)) if len(trees) >= MIN_LARGE else nan
 
     return compute
 
@@ -157,7 +157,7 @@ OBSERVED: Final = (
             *("", 1),
             source=_CLAUSET,
         )
-        for above, enough in ((10, ENOUGH), (100, ENOUGH_OF_100))
+        for above, enough in ((10, ENOUGH), (100, MIN_CASCADES_OF_100))
     ),
     index(
         "post_tail_ks",
@@ -178,7 +178,7 @@ OBSERVED: Final = (
         Measure(
             f"post_{action}_rate",
             partial(_rate, counter),
-            f"{counter} per impression of measured posts with at least {SEEN_ENOUGH} impressions, pooled",
+            f"{counter} per impression of measured posts with at least {MIN_IMPRESSIONS} impressions, pooled",
             f"{counter} per impression",
         )
         for action, counter in zip(ACTIONS, COUNTERS, strict=True)
@@ -202,7 +202,7 @@ OBSERVED: Final = (
         Measure(
             f"shape_{column.removeprefix('structural_')}",
             partial(_mean_shape, column),
-            f"mean {column.replace('_', ' ')} of measured cascades of {_MIDDLE[0]} to {_MIDDLE[1]} posts",
+            f"mean {column.replace('_', ' ')} of measured cascades of {_SHAPE_SIZES[0]} to {_SHAPE_SIZES[1]} posts",
             unit,
             source=_JUUL,
         )
@@ -343,7 +343,7 @@ CASCADES: Final = (
 
 
 def _seeded(run: FinishedRun, column: str = "post") -> npt.NDArray[Any]:
-    """Return a number of each seeded post from the summary, by default its row in `posts`."""
+    """Return a column of the seeded posts in the summary, by default their rows in `posts`."""
     return np.array([post[column] for post in run.summary["seeded"]])
 
 

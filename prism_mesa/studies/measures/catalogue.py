@@ -1,4 +1,4 @@
-"""The catalogue of measures: finds measures by name and computes them."""
+"""The catalogue of measures: find measures by name and compute them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -45,7 +45,7 @@ MEASURES: Final[Mapping[str, Measure]] = {
 
 
 def find_measure(name: str) -> Measure:
-    """Return the measure with a name, which may be ``measure@attribute`` or ``module:function`` for a user's own.
+    """Return the measure with a name, which may be ``measure@attribute``, or ``module:function`` for a user's function.
 
     A user's function takes a `FinishedRun` and may read all of its tables; a user's `Measure` names its tables.
     """
@@ -55,8 +55,8 @@ def find_measure(name: str) -> Measure:
         return measure_by_attribute(name)
     key = f"measures: {printable(name)}"
     if ":" not in name:
-        near = did_you_mean(name, MEASURES) or " prism study measures lists all; write your own as module:function"
-        raise ConfigError(f"{key}: no such measure.{near}")
+        hint = did_you_mean(name, MEASURES) or " prism study measures lists all; write your own as module:function"
+        raise ConfigError(f"{key}: no such measure.{hint}")
     function = _import_function(name, key)
     if isinstance(function, Measure):
         return replace(function, name=name)
@@ -83,7 +83,7 @@ def _import_function(name: str, key: str) -> Any:
 
 
 def compute_measures(run: FinishedRun, names: Sequence[str]) -> dict[str, float]:
-    """Return measures of a run by name; tables are read once."""
+    """Return the measures of a run by name; each table is read once."""
     run = replace(run, table=cache(run.table), follows=cache(run.follows))
     return {name: _compute(find_measure(name), run) for name in names}
 

@@ -17,10 +17,10 @@ from prism_mesa.studies.measures.measure import FinishedRun, measured_posts
 from prism_mesa.studies.measures.rhythms import activities, delays, hourly_shares
 
 CURVES: Final = "curves"  # the name of the table in `collect`
-CURVE_TABLES: Final = ("engagements", "churn")  # tables it reads among those that are recorded on demand
+CURVE_TABLES: Final = ("engagements", "churn")  # tables that curves read, of those recorded only on demand
 SHARES: Final = np.linspace(0, 1, 101)  # x of the Lorenz curve of activity
 DELAYS_MIN: Final = np.round(np.geomspace(1, 24 * 60, 60), 2)  # x of the curve of delays
-FEWEST: Final = 30  # fewest nodes at a hop for a reproduction number
+MIN_NODES: Final = 30  # number of nodes at a hop for a reproduction number
 
 type Curve = tuple[npt.ArrayLike, npt.ArrayLike]
 
@@ -53,7 +53,7 @@ def _shape_by_size(column: str, run: FinishedRun) -> Curve:
 
 def _reproduction(run: FinishedRun) -> Curve:
     hop = run.once(measured_hops)
-    numbers = reproduction(hop)[np.bincount(hop) >= FEWEST]
+    numbers = reproduction(hop)[np.bincount(hop) >= MIN_NODES]
     return np.arange(len(numbers)), numbers
 
 

@@ -135,23 +135,23 @@ def stays(run: FinishedRun) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_
 
     A stay begins with the run, or when an agent joins or returns. It ends when the agent leaves or is removed.
     """
-    rounds, table = run.config.rounds, run.table("churn")
+    n_rounds, table = run.config.rounds, run.table("churn")
     table = table.sort_values(["agent", "round"], kind="stable")
-    agent, at = table["agent"].to_numpy(np.int64), table["round"].to_numpy(np.int64)
-    comes = table["event"].isin(["join", "back"]).to_numpy()
+    agent, rounds = table["agent"].to_numpy(np.int64), table["round"].to_numpy(np.int64)
+    is_arrival = table["event"].isin(["join", "back"]).to_numpy()
     is_first, is_last = np.diff(agent, prepend=-1) != 0, np.diff(agent, append=-1) != 0
-    began, still = np.where(is_first, 0, np.roll(at, 1)), rounds - at[comes & is_last]
-    stayed = run.table("agents")["present"].to_numpy(np.bool_).copy()
-    stayed[agent] = False
-    lengths = np.concatenate([(at - began)[~comes], still, np.full(int(stayed.sum()), rounds)])
-    return lengths, np.arange(len(lengths)) < np.count_nonzero(~comes)
+    starts, ongoing = np.where(is_first, 0, np.roll(rounds, 1)), n_rounds - rounds[is_arrival & is_last]
+    never_left = run.table("agents")["present"].to_numpy(np.bool_).copy()
+    never_left[agent] = False
+    lengths = np.concatenate([(rounds - starts)[~is_arrival], ongoing, np.full(int(never_left.sum()), n_rounds)])
+    return lengths, np.arange(len(lengths)) < np.count_nonzero(~is_arrival)
 
 
 def _median_stay(run: FinishedRun) -> float:
     if not run.config.has_churn:
         return nan
-    at, survivors = survival(*run.once(stays))
-    return float(at[np.argmax(survivors <= 0.5)]) if len(at) and survivors[-1] <= 0.5 else nan
+    lengths, survivors = survival(*run.once(stays))
+    return float(lengths[np.argmax(survivors <= 0.5)]) if len(lengths) and survivors[-1] <= 0.5 else nan
 
 
 def _mean_present(run: FinishedRun) -> float:

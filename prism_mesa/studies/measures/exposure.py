@@ -51,25 +51,25 @@ def effective_numbers(readers: Ints, categories: Ints, n_categories: int) -> Flo
 
 
 def _effective_authors(run: FinishedRun) -> float:
-    seen = run.table("impressions")
-    author = writers(run, seen["root"].to_numpy())
-    return mean(effective_numbers(seen["agent"].to_numpy(), author, len(run.table("agents"))))
+    impressions = run.table("impressions")
+    author = writers(run, impressions["root"].to_numpy())
+    return mean(effective_numbers(impressions["agent"].to_numpy(), author, len(run.table("agents"))))
 
 
 def _effective_topics(run: FinishedRun) -> float:
-    seen = run.table("impressions")
+    impressions = run.table("impressions")
     codes, n = post_topics(run)
-    topic = codes[seen["post"].to_numpy()]
-    known = topic >= 0
-    return mean(effective_numbers(seen["agent"].to_numpy()[known], topic[known], max(n, 1)))
+    topic = codes[impressions["post"].to_numpy()]
+    has_topic = topic >= 0
+    return mean(effective_numbers(impressions["agent"].to_numpy()[has_topic], topic[has_topic], max(n, 1)))
 
 
 def _topic_reach(run: FinishedRun) -> float:
-    seen, agents = run.table("impressions"), run.table("agents")
+    impressions, agents = run.table("impressions"), run.table("agents")
     codes, _ = post_topics(run)
-    topic, topics = codes[seen["post"].to_numpy()], np.unique(codes[codes >= 0])
-    known = topic >= 0
-    reached, _, _ = count_pairs(topic[known], seen["agent"].to_numpy()[known], max(len(agents), 1))
+    topic, topics = codes[impressions["post"].to_numpy()], np.unique(codes[codes >= 0])
+    has_topic = topic >= 0
+    reached, _, _ = count_pairs(topic[has_topic], impressions["agent"].to_numpy()[has_topic], max(len(agents), 1))
     recorded = agents["recorded_impressions"].to_numpy() & have_joined(run)
     return ratio(len(reached), len(topics) * int(recorded.sum()))
 
@@ -116,8 +116,8 @@ _COMMUNITIES: Final = "communities (blocks, else main interests)"
 
 def _within_and_chance(sources: Ints, targets: Ints) -> tuple[float, float]:
     """Return the share of pairs within a group, and the share expected by chance; NaN without pairs."""
-    known = (sources >= 0) & (targets >= 0)
-    a, b = sources[known], targets[known]
+    has_groups = (sources >= 0) & (targets >= 0)
+    a, b = sources[has_groups], targets[has_groups]
     if not len(a):
         return nan, nan
     groups = int(max(a.max(), b.max())) + 1
@@ -142,9 +142,9 @@ def modularity(sources: Ints, targets: Ints) -> float:
 
 
 def external_internal(sources: Ints, targets: Ints) -> float:
-    """Return the E-I index of pairs: 1 if all are between groups, -1 if all are within; -1 stands for no group."""
-    known = (sources >= 0) & (targets >= 0)
-    return ratio(float(np.sign((sources != targets)[known] - 0.5).sum()), int(known.sum()))
+    """Return the E-I index of pairs: 1 if all are between groups, -1 if all are within; group -1 is no group."""
+    has_groups = (sources >= 0) & (targets >= 0)
+    return ratio(float(np.sign((sources != targets)[has_groups] - 0.5).sum()), int(has_groups.sum()))
 
 
 type _Index = Callable[[npt.NDArray[Any], npt.NDArray[Any]], float]
@@ -163,10 +163,10 @@ def _row_index(table: str, statistic: _Index, groups: _Groups, run: FinishedRun)
     return statistic(group[rows["agent"].to_numpy()], group[writers(run, rows["root"].to_numpy())])
 
 
-def _ei_measures(groups: _Groups, by: str, note: str = "") -> tuple[Measure, ...]:
+def _ei_measures(groups: _Groups, label: str, note: str = "") -> tuple[Measure, ...]:
     """Return the E-I indices of follows, impressions and engagements."""
     meaning, follows = (
-        f"by {by}: 1 if all are between groups, -1 if all within{note}",
+        f"by {label}: 1 if all are between groups, -1 if all within{note}",
         partial(_follow_index, external_internal, groups),
     )
     return (
@@ -185,16 +185,16 @@ def _ei_measures(groups: _Groups, by: str, note: str = "") -> tuple[Measure, ...
 
 
 def _communities(run: FinishedRun) -> Ints:
-    return communities(run).of
+    return communities(run).groups
 
 
 def communities_reached(run: FinishedRun, roots: Ints) -> float:
     """Return the mean share of communities with a reader of a root or of its reshares; NaN without roots."""
-    seen, known = run.table("impressions"), communities(run)
-    root, community = seen["root"].to_numpy(), known.of[seen["agent"].to_numpy()]
-    counted = np.isin(root, roots) & (community >= 0)
-    reached, _, _ = count_pairs(root[counted], community[counted], max(known.n, 1))
-    return ratio(len(reached), len(roots) * known.n)
+    impressions, parts = run.table("impressions"), communities(run)
+    root, community = impressions["root"].to_numpy(), parts.groups[impressions["agent"].to_numpy()]
+    is_counted = np.isin(root, roots) & (community >= 0)
+    reached, _, _ = count_pairs(root[is_counted], community[is_counted], max(parts.n, 1))
+    return ratio(len(reached), len(roots) * parts.n)
 
 
 def _cascade_communities(run: FinishedRun) -> float:
@@ -227,7 +227,7 @@ HOMOPHILY: Final = (
 )
 
 
-_COMPARED: Final = 10  # posts of the smallest cascades compared at equal sizes: smaller cascades hardly differ
+_MIN_SIZE: Final = 10  # posts of the smallest cascades compared at equal sizes: smaller cascades hardly differ
 _SIDES: Final = "numbers are split at the middle of the range"
 _AT_END: Final = "over agents on the platform at the end"
 
@@ -237,8 +237,8 @@ def measure_by_attribute(name: str) -> Measure:
     base, _, attribute = name.partition("@")
     measures = measures_by_attribute(attribute)
     if base not in measures:
-        near = did_you_mean(base, measures) or f" Measures by an attribute: {', '.join(measures)}."
-        raise ConfigError(f"measures: {printable(name)}: no such measure.{near}")
+        suggestion = did_you_mean(base, measures) or f" Measures by an attribute: {', '.join(measures)}."
+        raise ConfigError(f"measures: {printable(name)}: no such measure.{suggestion}")
     return measures[base]
 
 
@@ -303,68 +303,68 @@ def _matched_difference(column: str, attribute: str, run: FinishedRun) -> float:
     if params.range is None and len(params.values or ()) != 2:
         raise ConfigError(f"{printable(attribute)}: give it two values or a range: two groups of posts are compared")
     trees = run.once(measured_posts).cascades
-    trees = trees[trees["size"] >= _COMPARED]
+    trees = trees[trees["size"] >= _MIN_SIZE]
     values = values.iloc[trees["root"]]
     second = values > sum(params.range) / 2 if params.range else values == list(params.values or ())[1]
     return matched_difference(trees["size"].to_numpy(), trees[column].to_numpy(np.float64), second.to_numpy(np.bool_))
 
 
-def _side_measures(attribute: str, by: str) -> tuple[Measure, ...]:
+def _side_measures(attribute: str, label: str) -> tuple[Measure, ...]:
     groups = partial(sides, attribute=attribute)
     return (
-        *_ei_measures(groups, by, f"; {_SIDES}"),
+        *_ei_measures(groups, label, f"; {_SIDES}"),
         index(
             "follow_assortativity",
             partial(_assortativity, attribute),
-            f"assortativity of follows by {by}: 1 if all are within groups, 0 as by chance; a correlation for numbers",
+            f"assortativity of follows by {label}: 1 if all are within groups, 0 as by chance; a correlation for numbers",
             source=_NEWMAN,
         ),
         index(
             "follow_modularity",
             partial(_follow_index, modularity, groups),
-            f"modularity of the follow network by {by}; {_SIDES}",
+            f"modularity of the follow network by {label}; {_SIDES}",
             source="Leicht and Newman 2008, doi:10.1103/PhysRevLett.100.118703",
         ),
         share(
             "cross_cutting",
             partial(_row_index, "impressions", _share_across, groups),
-            f"impressions of posts whose author differs from the reader in {by}; {_SIDES}",
+            f"impressions of posts whose author differs from the reader in {label}; {_SIDES}",
             tables=("impressions",),
         ),
         index(
             "followers_correlation",
             partial(_correlation_with_followers, attribute),
-            f"rank correlation (Spearman) of {by}, a number, and followers",
+            f"rank correlation (Spearman) of {label}, a number, and followers",
             tables=("churn",),
         ),
     )
 
 
-def _shape_and_opinion_measures(attribute: str, by: str) -> tuple[Measure, ...]:
+def _shape_and_opinion_measures(attribute: str, label: str) -> tuple[Measure, ...]:
     return (
         *(
             Measure(
                 f"matched_{column.removeprefix('structural_')}",
                 partial(_matched_difference, column, attribute),
-                f"difference in mean {column.replace('_', ' ')} at equal sizes, second minus first value of {by} "
-                f"(numbers: above minus below the middle of the range); cascades of at least {_COMPARED} posts",
+                f"difference in mean {column.replace('_', ' ')} at equal sizes, second minus first value of {label} "
+                f"(numbers: above minus below the middle of the range); cascades of at least {_MIN_SIZE} posts",
                 *(unit, -inf),
                 source="Juul and Ugander 2021, doi:10.1073/pnas.2100786118",
             )
             for column, unit in (("depth", "reshares"), ("breadth", "posts"), ("structural_virality", "steps"))
         ),
-        Measure("opinion_mean", partial(_opinions, np.mean, attribute), f"mean of {by} {_AT_END}", "", -inf),
+        Measure("opinion_mean", partial(_opinions, np.mean, attribute), f"mean of {label} {_AT_END}", "", -inf),
         Measure(
             "opinion_variance",
             partial(_opinions, np.var, attribute),
-            f"variance of {by} {_AT_END}",
+            f"variance of {label} {_AT_END}",
             "",
             source="DiMaggio, Evans and Bryson 1996, doi:10.1086/230995",
         ),
         index(
             "opinion_bimodality",
             partial(_opinions, _bimodality, attribute),
-            f"bimodality of {by} {_AT_END}, (skewness² + 1) / kurtosis: 5/9 if uniform, 1 for two camps",
+            f"bimodality of {label} {_AT_END}, (skewness² + 1) / kurtosis: 5/9 if uniform, 1 for two camps",
             low=0,
             source="Pfister et al. 2013, doi:10.3389/fpsyg.2013.00700",
         ),
@@ -373,6 +373,6 @@ def _shape_and_opinion_measures(attribute: str, by: str) -> tuple[Measure, ...]:
 
 def measures_by_attribute(attribute: str) -> dict[str, Measure]:
     """Return all measures by an attribute, by the part of the name before ``@``."""
-    by = f"`{attribute}`"
-    measures = (*_side_measures(attribute, by), *_shape_and_opinion_measures(attribute, by))
+    label = f"`{attribute}`"
+    measures = (*_side_measures(attribute, label), *_shape_and_opinion_measures(attribute, label))
     return {measure.name: replace(measure, name=f"{measure.name}@{attribute}") for measure in measures}

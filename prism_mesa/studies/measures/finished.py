@@ -23,18 +23,18 @@ from prism_mesa.studies.measures.measure import FinishedRun, select_joined
 def finished_run(run: RunResult | str | os.PathLike[str], *, trust: bool = False) -> FinishedRun:
     """Return a run of a platform for measuring.
 
-    Tables are read when a measure needs them. No table holds the follows at the end, so the network is built again from
-    the configuration or its file of edges, and then changed by the tables `follows` and `churn`. Only with `trust` is a
-    file read that only the folder names (see `runs.trust`).
+    Tables are read when a measure needs them. No table holds the follows at the end, so the network is rebuilt from the
+    configuration or its file of edges, and updated from the tables `follows` and `churn`. Files that only the folder
+    names are read only with `trust` (see `runs.trust`).
     """
     run_dir = run_folder(run)
-    opened = read_run(run_dir)
-    if opened.manifest.of_nations:
+    recorded = read_run(run_dir)
+    if recorded.manifest.of_nations:
         raise DataError(f"{run_dir}: is a run of nations: only runs of a platform have measures")
     summary = read_manifest(run_dir).get("summary")
     if not isinstance(summary, dict):
-        raise DataError(f"{run_dir}: manifest.json: no summary to measure (status {opened.state}){opened.way_on}")
-    config = as_config(Config, manifest_values(run_dir, opened.manifest), run_dir)
+        raise DataError(f"{run_dir}: manifest.json: no summary to measure (status {recorded.state}){recorded.way_on}")
+    config = as_config(Config, manifest_values(run_dir, recorded.manifest), run_dir)
 
     def follows() -> pd.DataFrame:
         src, dst = start_and_end_networks(run_dir, trust=trust)[1].edges()
@@ -44,7 +44,7 @@ def finished_run(run: RunResult | str | os.PathLike[str], *, trust: bool = False
 
 
 def start_and_end_networks(run_dir: Path, *, trust: bool = False) -> tuple[FollowNetwork, FollowNetwork]:
-    """Return the networks of follows at the start and the end of a run, the same object if nothing changed.
+    """Return the networks of follows at the start and at the end of a run; the same object if nothing changed.
 
     If agents join during the run, the start network holds the initial follows of all agents who have joined by its end.
     """
@@ -58,7 +58,7 @@ def start_and_end_networks(run_dir: Path, *, trust: bool = False) -> tuple[Follo
     rows = rows[rows["event"].isin(["follow", "unfollow"])]
     pair = rows[["agent", "other"]]
     rows = rows[(pair.min(axis=1) >= 0) & (pair.max(axis=1) < network.n_agents)]  # other agents joined later
-    last = rows.drop_duplicates(["agent", "other"], keep="last")
-    begins = (last["event"] == "follow").to_numpy()
-    pairs = pair_keys(last["agent"].to_numpy(), last["other"].to_numpy())
-    return network, network.changed(np.sort(pairs[begins]), np.sort(pairs[~begins]))
+    last_events = rows.drop_duplicates(["agent", "other"], keep="last")
+    is_follow = (last_events["event"] == "follow").to_numpy()
+    pairs = pair_keys(last_events["agent"].to_numpy(), last_events["other"].to_numpy())
+    return network, network.changed(np.sort(pairs[is_follow]), np.sort(pairs[~is_follow]))

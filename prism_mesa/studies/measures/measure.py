@@ -19,7 +19,7 @@ from prism_mesa.social.world.seeded import find_communities
 
 @dataclass(frozen=True)
 class FinishedRun:
-    """A finished run, as measures see it.
+    """A finished run, as input for measures.
 
     Attributes:
         config: Its configuration.
@@ -53,8 +53,8 @@ class Measure:
         low: The smallest possible value.
         high: The largest possible value.
         source: The source of the definition; empty if `meaning` defines the measure.
-        tables: The tables it reads among those that are recorded only on demand (`transitions`, `impressions`,
-            `engagements`, `rounds`, `churn`, `ticks`, `views`); None: all of them.
+        tables: The tables that the measure reads, of those that are recorded only on demand (`transitions`,
+            `impressions`, `engagements`, `rounds`, `churn`, `ticks`, `views`); None: all of them.
     """
 
     name: str
@@ -110,13 +110,13 @@ def mean(values: Any) -> float:
 type Ints = npt.NDArray[np.integer[Any]]
 type Mask = npt.NDArray[np.bool_]
 
-_MOST_BINS: Final = 1 << 22  # up to this many possible pairs are counted in bins; more are sorted
+_MAX_BINS: Final = 1 << 22  # up to this many possible pairs are counted in bins; more are sorted
 
 
 def _category_codes(column: "pd.Series[Any]") -> tuple[npt.NDArray[np.int64], list[str]]:
-    """Return a column of texts as codes, -1 for missing, and the texts."""
-    coded = column.array if isinstance(column.array, pd.Categorical) else pd.Categorical(column)
-    return coded.codes.astype(np.int64), [str(text) for text in coded.categories]
+    """Return a column of strings as codes, -1 for missing, and the strings."""
+    categorical = column.array if isinstance(column.array, pd.Categorical) else pd.Categorical(column)
+    return categorical.codes.astype(np.int64), [str(text) for text in categorical.categories]
 
 
 def post_topics(run: FinishedRun) -> tuple[npt.NDArray[np.int64], int]:
@@ -129,15 +129,15 @@ def main_interests(run: FinishedRun) -> tuple[npt.NDArray[np.int64], list[str]]:
     """Return each agent's main interest as the index of its name, -1 for none, and the names."""
     codes, texts = _category_codes(run.table("agents")["interests"])
     first, names = pd.factorize(np.array([*(text.partition(";")[0] for text in texts), ""], dtype=object))
-    place = np.where(first == first[-1], -1, first)
-    return place[codes], [str(name) for name in names]
+    code_by_text = np.where(first == first[-1], -1, first)
+    return code_by_text[codes], [str(name) for name in names]
 
 
 @dataclass(frozen=True)
 class Communities:
-    """The `n` communities of a run; `of` holds the community of each agent, -1 for none, shape (agents,)."""
+    """The `n` communities of a run; `groups` holds the community of each agent, -1 for none."""
 
-    of: npt.NDArray[np.int64]
+    groups: npt.NDArray[np.int64]
     n: int
 
 
@@ -150,7 +150,7 @@ def communities(run: FinishedRun) -> Communities:
 def count_pairs(first: Ints, second: Ints, n_second: int) -> tuple[Ints, Ints, Ints]:
     """Return the first number, the second number (below `n_second`) and the count of each distinct pair, sorted."""
     keys = first.astype(np.int64) * n_second + second
-    if int(keys.max(initial=0)) < _MOST_BINS:
+    if int(keys.max(initial=0)) < _MAX_BINS:
         bins = np.bincount(keys)
         keys = np.flatnonzero(bins)
         counts = bins[keys]
@@ -184,8 +184,8 @@ def writers(run: FinishedRun, roots: Ints) -> npt.NDArray[np.int64]:
     return np.asarray(run.table("posts")["author"], np.int64)[roots]
 
 
-FILLING_H: Final = 24  # hours at the start that are left out, while an empty platform fills
-SPREADING_H: Final = 18  # hours at the end whose posts are left out, as their cascades are still spreading
+FILLING_H: Final = 24  # hours at the start whose posts are left out, while an empty platform fills
+SPREADING_H: Final = 18  # hours at the end whose posts are left out, because their cascades are still spreading
 SHORTEST_H: Final = 60  # nothing is left out of shorter runs
 
 
@@ -226,8 +226,8 @@ def measured_posts(run: FinishedRun) -> MeasuredPosts:
     """Return the measured posts of a run."""
     posts, cascades = run.table("posts"), run.table("cascades")
     first, end = measured_rounds(run.config)
-    within = np.asarray(posts["round"].between(first, end, inclusive="left"))
+    is_measured_round = np.asarray(posts["round"].between(first, end, inclusive="left"))
     is_post = is_kind(posts, POST)
-    mask = within & is_post
-    reshares = within & is_kind(posts, RESHARE) & is_post[posts["root"].to_numpy()]
+    mask = is_measured_round & is_post
+    reshares = is_measured_round & is_kind(posts, RESHARE) & is_post[posts["root"].to_numpy()]
     return MeasuredPosts(posts[mask], cascades[mask[cascades["root"].to_numpy()]], posts[reshares], mask)

@@ -17,9 +17,9 @@ from prism_mesa.social.state.posts import POST, RESHARE
 from prism_mesa.streams import Streams
 from prism_mesa.studies.estimators.timing import burstiness, correlation, hour_profile, shift_between
 from prism_mesa.studies.measures.cascades import (
-    ENOUGH_LARGE,
     LARGE_CASCADES,
-    SEEN_ENOUGH,
+    MIN_IMPRESSIONS,
+    MIN_LARGE,
     large_trees,
     measured_sizes,
     seen_posts,
@@ -56,9 +56,9 @@ CONGRESS_HOURS: Final = (
 def activities(run: FinishedRun) -> npt.NDArray[np.int64]:
     """Return the number of posts and reshares of each agent that wrote, as VoterFraud2020 counts them."""
     posts = run.table("posts")
-    counted = posts["author"].to_numpy()[is_kind(posts, POST) | is_kind(posts, RESHARE)]
-    done = np.bincount(counted[counted >= 0])
-    return done[done > 0]
+    authors = posts["author"].to_numpy()[is_kind(posts, POST) | is_kind(posts, RESHARE)]
+    counts = np.bincount(authors[authors >= 0])
+    return counts[counts > 0]
 
 
 def _minutes(config: Config, rounds: npt.NDArray[Any], ticks: npt.NDArray[Any] | float) -> Floats:
@@ -72,14 +72,14 @@ def writing_times(run: FinishedRun) -> tuple[npt.NDArray[Any], Floats]:
 
     Posts are written when their round opens. Replies and reshares are those of recorded agents.
     """
-    posts, engaged = run.table("posts"), run.table("engagements")
+    posts, engagements = run.table("posts"), run.table("engagements")
     posts = posts[is_kind(posts, POST) & (posts["author"] >= 0).to_numpy()]
-    others = engaged[engaged["action"].isin(["reply", "reshare"])]
+    answers = engagements[engagements["action"].isin(["reply", "reshare"])]
     times = [
         _minutes(run.config, posts["written"].to_numpy(), 0.0),
-        _minutes(run.config, others["round"].to_numpy(), others["tick"].to_numpy()),
+        _minutes(run.config, answers["round"].to_numpy(), answers["tick"].to_numpy()),
     ]
-    return np.concatenate([posts["author"].to_numpy(), others["agent"].to_numpy()]), np.concatenate(times)
+    return np.concatenate([posts["author"].to_numpy(), answers["agent"].to_numpy()]), np.concatenate(times)
 
 
 def _burstiness(run: FinishedRun) -> float:
@@ -103,8 +103,8 @@ def hourly_shares(run: FinishedRun) -> Floats:
 def real_hours(config: Config) -> Floats:
     """Return the real hourly profile, shifted to a configuration's clock.
 
-    The shift depends on the configuration, never on results. With `agents.hours` it aligns the data with these hours;
-    otherwise it is that of US Eastern time, or 0 if agents have their own clocks.
+    The shift depends on the configuration, never on results. With `agents.hours`, it aligns the data with these hours.
+    Otherwise it is the offset of US Eastern time, or 0 if agents have their own clocks.
     """
     agents = config.agents
     eastern = EASTERN if agents.time_zone is None else 0
@@ -120,10 +120,10 @@ def _hours_correlation(run: FinishedRun) -> float:
 
 def reactions(run: FinishedRun) -> pd.DataFrame:
     """Return the engagements with measured posts: `root`, `action`, and `minutes` since the post appeared."""
-    engaged = run.table("engagements")
-    engaged = engaged[run.once(measured_posts).mask[engaged["root"]]]
-    rounds = engaged["round"].to_numpy() - run.table("posts")["round"].to_numpy()[engaged["root"].to_numpy()]
-    return engaged[["root", "action"]].assign(minutes=_minutes(run.config, rounds, engaged["tick"].to_numpy()))
+    engagements = run.table("engagements")
+    engagements = engagements[run.once(measured_posts).mask[engagements["root"]]]
+    rounds = engagements["round"].to_numpy() - run.table("posts")["round"].to_numpy()[engagements["root"].to_numpy()]
+    return engagements[["root", "action"]].assign(minutes=_minutes(run.config, rounds, engagements["tick"].to_numpy()))
 
 
 def delays(run: FinishedRun) -> Floats:
@@ -159,7 +159,7 @@ RHYTHMS: Final = (
 )
 
 
-SEEN: Final = 20  # fewest impressions of a post in its first 24 hours
+MIN_VIEWS: Final = 20  # impressions of a post in its first 24 hours
 _LATER_MIN: Final = DAY_MIN + 12 * 60
 _SILENT: Final = 0.01
 _PFEFFER: Final = "after Pfeffer, Matter and Sargsyan 2023, ICWSM 17, 1163-1167, arXiv:2302.09654"
@@ -174,37 +174,37 @@ def _views_within(run: FinishedRun, minutes: float) -> pd.DataFrame:
     if not run.config.records.views:
         return pd.DataFrame({"root": [], "after": [], "impressions": []})
     views, step = run.table("views"), run.config.clock.round_minutes
-    appeared = run.table("posts")["round"].to_numpy()[views["root"]]
-    views = views.assign(after=(views["round"] - appeared) * step)
-    measured = run.once(measured_posts).mask[views["root"]] & ((run.config.rounds - appeared) * step >= minutes)
+    post_round = run.table("posts")["round"].to_numpy()[views["root"]]
+    views = views.assign(after=(views["round"] - post_round) * step)
+    measured = run.once(measured_posts).mask[views["root"]] & ((run.config.rounds - post_round) * step >= minutes)
     return views[measured & (views["after"] < minutes)]
 
 
 def half_lives(run: FinishedRun) -> "pd.Series[float]":
-    """Return the minutes to half of a post's impressions in 24 hours, for posts with at least `SEEN` of them.
+    """Return the minutes to half of a post's impressions in 24 hours, for posts with at least `MIN_VIEWS` of them.
 
     Impressions are spread evenly over their round.
     """
     views = _views_within(run, DAY_MIN)
-    by_root, new = views.groupby("root")["impressions"], views["impressions"]
+    by_root, round_views = views.groupby("root")["impressions"], views["impressions"]
     total = by_root.transform("sum")
-    lacking = total / 2 - (by_root.cumsum() - new)  # at the start of the round
-    reached = (total >= SEEN) & (lacking > 0) & (lacking <= new)
-    return (views["after"] + lacking / new * run.config.clock.round_minutes)[reached]
+    missing_views = total / 2 - (by_root.cumsum() - round_views)  # at the start of the round
+    is_half_reached = (total >= MIN_VIEWS) & (missing_views > 0) & (missing_views <= round_views)
+    return (views["after"] + missing_views / round_views * run.config.clock.round_minutes)[is_half_reached]
 
 
 def _silent_share(run: FinishedRun) -> float:
     views = _views_within(run, _LATER_MIN)
     is_late = views["after"] >= DAY_MIN
     first, later = (views[part].groupby("root")["impressions"].sum() for part in (~is_late, is_late))
-    first = first[first >= SEEN]
+    first = first[first >= MIN_VIEWS]
     return float((later.reindex(first.index, fill_value=0) <= _SILENT * first).mean())
 
 
 def _large_delays(run: FinishedRun) -> "pd.Series[float]":
     """Return the minutes from posts to the reshares in their cascades, by root, for large cascades."""
     rows, large = run.once(reactions), run.once(large_trees)[0]["root"]
-    rows = rows[rows["root"].isin(large if len(large) >= ENOUGH_LARGE else []) & (rows["action"] == "reshare")]
+    rows = rows[rows["root"].isin(large if len(large) >= MIN_LARGE else []) & (rows["action"] == "reshare")]
     return rows.set_index("root")["minutes"]
 
 
@@ -220,7 +220,7 @@ CLOCKS: Final = (
     Measure(
         "view_half_life",
         lambda run: float(run.once(half_lives).median()),
-        f"median time to half of the impressions of the first 24 hours, {_VIEWED} with at least {SEEN} then",
+        f"median time to half of the impressions of the first 24 hours, {_VIEWED} with at least {MIN_VIEWS} then",
         "minutes",
         source=_PFEFFER,
         tables=("views",),
@@ -228,7 +228,7 @@ CLOCKS: Final = (
     share(
         "silent_after_day",
         _silent_share,
-        f"posts whose impressions in hours 24 to 36 are at most 1 % of day 1, {_VIEWED} with at least {SEEN} on day 1",
+        f"posts whose impressions in hours 24 to 36 are at most 1 % of day 1, {_VIEWED} with at least {MIN_VIEWS} on day 1",
         source=_PFEFFER,
         tables=("views",),
     ),
@@ -250,19 +250,19 @@ CLOCKS: Final = (
 )
 
 
-FOLLOWED_ENOUGH: Final = 100  # fewest followers of an author for impressions per follower
+MIN_FOLLOWERS: Final = 100  # followers of an author for impressions per follower
 
 
 def _median_rate(counter: str, run: FinishedRun) -> float:
-    seen = seen_posts(run)
-    return float((seen[counter] / seen["impressions"]).median()) if len(seen) else nan
+    posts = seen_posts(run)
+    return float((posts[counter] / posts["impressions"]).median()) if len(posts) else nan
 
 
 def _reach(run: FinishedRun) -> float:
     posts = run.once(measured_posts).table
     followers = run.table("agents")["followers"].to_numpy()[posts["author"].to_numpy()]
-    enough = followers >= FOLLOWED_ENOUGH
-    return float(np.median(posts["impressions"].to_numpy()[enough] / followers[enough])) if enough.any() else nan
+    mask = followers >= MIN_FOLLOWERS
+    return float(np.median(posts["impressions"].to_numpy()[mask] / followers[mask])) if mask.any() else nan
 
 
 def _exclusive_share(kind: int, other_kind: int, run: FinishedRun) -> float:
@@ -283,14 +283,14 @@ SPREADS: Final = (
         share(
             f"post_{action}_rate_median",
             partial(_median_rate, counter),
-            f"median {counter} per impression of measured posts with at least {SEEN_ENOUGH} impressions",
+            f"median {counter} per impression of measured posts with at least {MIN_IMPRESSIONS} impressions",
         )
         for action, counter in (("like", "likes"), ("reshare", "reshares"))
     ),
     Measure(
         "post_reach_median",
         _reach,
-        f"median impressions per follower of measured posts by authors with {FOLLOWED_ENOUGH} followers or more",
+        f"median impressions per follower of measured posts by authors with {MIN_FOLLOWERS} followers or more",
         "impressions",
     ),
     share(
@@ -349,13 +349,13 @@ class Windows:
     Attributes:
         agent: The agent of each window, ascending.
         round: The round of each window.
-        did: Action or `post` -> whether the agent did it in each window.
-        possible: The number of windows if these agents came online in every round.
+        actions: Action or `post` -> whether the agent did it in each window.
+        possible: The number of windows if these agents had come online in every round.
     """
 
     agent: Ints
     round: Ints
-    did: dict[str, Mask]
+    actions: dict[str, Mask]
     possible: int
 
 
@@ -363,22 +363,22 @@ def usage_windows(run: FinishedRun) -> Windows:
     """Return the windows of use of agents with recorded transitions and engagements, in `measured_rounds`."""
     agents, moves = run.table("agents"), run.table("transitions")
     first, _ = measured_rounds(run.config)
-    known = (agents["recorded_transitions"] & agents["recorded_engagements"]).to_numpy()
+    is_recorded = (agents["recorded_transitions"] & agents["recorded_engagements"]).to_numpy()
     rounds = run.config.rounds
 
     def window_keys(rows: pd.DataFrame, agent: str = "agent", round_: str = "round") -> Ints:
         """Return a distinct number for each agent and round with a row."""
-        agents, at = rows[agent].to_numpy(), rows[round_].to_numpy()
-        counted = (at >= first) & (at < rounds) & known[agents]
-        return np.unique(agents[counted].astype(np.int64) * rounds + at[counted])
+        agents, round_column = rows[agent].to_numpy(), rows[round_].to_numpy()
+        is_counted = (round_column >= first) & (round_column < rounds) & is_recorded[agents]
+        return np.unique(agents[is_counted].astype(np.int64) * rounds + round_column[is_counted])
 
-    used = window_keys(moves[moves["trigger"] == FEED_READY])
-    engaged, posts = run.table("engagements"), run.table("posts")
-    active: dict[str, Ints] = {action: window_keys(engaged[engaged["action"] == action]) for action in ACTIONS}
+    window_key = window_keys(moves[moves["trigger"] == FEED_READY])
+    engagements, posts = run.table("engagements"), run.table("posts")
+    active: dict[str, Ints] = {action: window_keys(engagements[engagements["action"] == action]) for action in ACTIONS}
     by_agents = is_kind(posts, POST) & posts["author"].between(0, len(agents), inclusive="left")
     active["post"] = window_keys(posts[by_agents], "author", "written")
-    did = {action: np.isin(used, keys, assume_unique=True) for action, keys in active.items()}
-    return Windows(used // rounds, used % rounds, did, int(known.sum()) * (rounds - first))
+    actions = {action: np.isin(window_key, keys, assume_unique=True) for action, keys in active.items()}
+    return Windows(window_key // rounds, window_key % rounds, actions, int(is_recorded.sum()) * (rounds - first))
 
 
 def _used_share(run: FinishedRun) -> float:
@@ -387,32 +387,32 @@ def _used_share(run: FinishedRun) -> float:
 
 
 def _idle_share(run: FinishedRun) -> float:
-    did = np.stack(list(run.once(usage_windows).did.values()))
-    return mean(~did.any(axis=0))
+    actions = np.stack(list(run.once(usage_windows).actions.values()))
+    return mean(~actions.any(axis=0))
 
 
-def person_shares(agent: Ints, round_: Ints, did: Mask, seed: int) -> npt.NDArray[np.float64]:
-    """Return the share of windows in which each person did something, with persons sampled as in the data.
+def person_shares(agent: Ints, round_: Ints, actions: Mask, seed: int) -> npt.NDArray[np.float64]:
+    """Return the share of each person's windows with an action, with persons sampled as in the data.
 
-    Each agent with a window is a person. A person is asked about as many of its windows, chosen at random, as a random
-    person of the data (`USED_WINDOWS`), or about all of them if it has fewer.
+    Each agent with a window is a person. The sample of a person has as many random windows as a random person of the
+    data was asked about (`USED_WINDOWS`), or all windows if there are fewer.
     """
     draws = Streams(seed)
-    persons, place = np.unique(agent, return_inverse=True)
+    persons, person = np.unique(agent, return_inverse=True)
     if not len(persons):
         return np.zeros(0)
     ends = np.cumsum(USED_WINDOWS)
-    wanted = 1 + np.searchsorted(ends, draws.uniform("windows asked of", persons) * ends[-1], side="right")
-    order = np.lexsort((draws.uniform("window asked", agent, round_=round_), place))
-    begins = np.searchsorted(place[order], np.arange(len(persons)))
-    rank = np.arange(len(order)) - begins[place[order]]
-    asked = order[rank < wanted[place[order]]]
-    return np.bincount(place[asked], did[asked]) / np.bincount(place[asked])
+    n_sampled = 1 + np.searchsorted(ends, draws.uniform("windows asked of", persons) * ends[-1], side="right")
+    order = np.lexsort((draws.uniform("window asked", agent, round_=round_), person))
+    first_rows = np.searchsorted(person[order], np.arange(len(persons)))
+    rank = np.arange(len(order)) - first_rows[person[order]]
+    sampled = order[rank < n_sampled[person[order]]]
+    return np.bincount(person[sampled], actions[sampled]) / np.bincount(person[sampled])
 
 
 def _reshared_shares(run: FinishedRun) -> npt.NDArray[np.float64]:
     windows = run.once(usage_windows)
-    return person_shares(windows.agent, windows.round, windows.did["reshare"], run.config.seed)
+    return person_shares(windows.agent, windows.round, windows.actions["reshare"], run.config.seed)
 
 
 def _sd_over_persons(run: FinishedRun) -> float:
@@ -424,7 +424,7 @@ SESSIONS: Final = (
     *(
         Measure(
             f"window_{verb}",
-            partial(lambda action, run: mean(run.once(usage_windows).did[action]), action),
+            partial(lambda action, run: mean(run.once(usage_windows).actions[action]), action),
             f"{_WINDOWS} in which the agent {verb}",
             *_SHARE,
         )

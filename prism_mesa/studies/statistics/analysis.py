@@ -1,4 +1,4 @@
-"""Computes the statistics of a study as tables."""
+"""Compute the statistics of a study as tables."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ class Analysis:
             (the later level), `right`, `n`, `missing`, `difference` (mean of left minus right, over pairs if seeds are
             paired), `low`, `high`, `d_z` (paired effect size), `p`, `p_holm`, `family` (the scope of the correction),
             `u`, `p_mann_whitney`, `rank_biserial`.
-        groups: Kruskal-Wallis tests for each measure and term with three levels or more, and for all conditions
+        groups: Kruskal-Wallis tests for each measure and term with three levels or more, and over all conditions
             (`term` = `condition`): `measure`, `term`, `n`, `missing`, `h`, `df`, `p`, `p_holm`.
         equivalence: Rows of expectations of equivalence: `text`, `measure`, `left`, `right`, `n`, `missing`, `margin`,
             `low`, `high` (90 % interval), `p_low`, `p_high`, `p` (the larger), `p_apart` (of a difference beyond the
@@ -40,7 +40,7 @@ class Analysis:
             `share`, the share of the variance due to `arm`, a factor, `interactions` or `seed`.
         precision: A row for each measure, pair and number of seeds: `measure`, `term`, `left`, `right`, `seeds`,
             `half_width` (expected, of the 95 % interval of the difference).
-        notes: What could not be computed, and why.
+        notes: Remarks on missing values, and on statistics that could not be computed.
     """
 
     expectations: tuple[Verdict, ...]
@@ -55,7 +55,7 @@ class Analysis:
 
 
 def analyse(table: RunTable, expectations: Sequence[str]) -> Analysis:
-    """Return the statistics of a study, complete or not; raise ConfigError for an expectation that cannot be read."""
+    """Return the statistics of a complete or incomplete study; raise ConfigError for an unreadable expectation."""
     # scipy.stats, statsmodels and SALib take seconds to load
     from prism_mesa.studies.statistics.comparisons import differences, pairs_of_terms, precision
     from prism_mesa.studies.statistics.effects import answers, effects, groups
@@ -64,17 +64,17 @@ def analyse(table: RunTable, expectations: Sequence[str]) -> Analysis:
 
     cells = make_cells(table)
     levels = {factor: cells.levels[factor] for factor in table.factors}
-    expected = [
+    parsed = [
         parse_expectation(text, measures=table.measures, arms=table.arms, factors=levels) for text in expectations
     ]
-    decided, equivalence = verdicts(cells, expected)
+    results, equivalence = verdicts(cells, parsed)
     pairs, pair_notes = pairs_of_terms(cells, table.design)
     effect_table, effect_notes = effects(cells, table.design)
     indices, sensitivity_notes = sensitivity(table, cells)
     return Analysis(
-        expectations=decided,
+        expectations=results,
         answers=answers(cells),
-        differences=differences(cells, pairs, zip(expected, decided, strict=True)),
+        differences=differences(cells, pairs, zip(parsed, results, strict=True)),
         groups=groups(cells, table.design),
         equivalence=equivalence,
         effects=effect_table,
@@ -88,7 +88,7 @@ def _notes_on_missing(table: RunTable, cells: Cells) -> list[str]:
     """Return notes on missing runs, and on undefined measures of finished runs."""
 
     def by_arm(counts: Ints) -> str:
-        arms = (f"{arm} {counts[cells.at(ARM, place)].sum()}" for place, arm in enumerate(cells.texts(ARM)))
+        arms = (f"{arm} {counts[cells.has_level(ARM, index)].sum()}" for index, arm in enumerate(cells.texts(ARM)))
         return f" ({', '.join(arms)})" if len(table.arms) > 1 else ""
 
     notes = []

@@ -65,29 +65,29 @@ def level_text(value: Any) -> str:
     return str(value)
 
 
-def level_places(values: Iterable[Any], first: Iterable[Any] = ()) -> tuple[Ints, tuple[Any, ...]]:
-    """Return the index of each value's level, and the levels: `first`, then numbers sorted, others by appearance."""
+def level_indices(values: Iterable[Any], first: Iterable[Any] = ()) -> tuple[Ints, tuple[Any, ...]]:
+    """Return the index of each value's level, and the levels: `first`, then others by appearance, or sorted numbers."""
     levels = list(first)
-    places = {level_key(level): place for place, level in enumerate(levels)}
+    index_by_key = {level_key(level): index for index, level in enumerate(levels)}
     indices = []
     for value in values:
         key = level_key(value)
-        if key not in places:
-            places[key] = len(levels)
+        if key not in index_by_key:
+            index_by_key[key] = len(levels)
             levels.append(value)
-        indices.append(places[key])
+        indices.append(index_by_key[key])
     codes = np.array(indices, np.int64)
-    kinds = {level_key(level)[0] for level in levels}
-    if kinds <= {"number"} or kinds <= {"truth"}:
-        order = sorted(range(len(levels)), key=lambda place: float(levels[place]))
-        return np.argsort(order)[codes], tuple(levels[place] for place in order)
+    key_types = {level_key(level)[0] for level in levels}
+    if key_types <= {"number"} or key_types <= {"truth"}:
+        order = sorted(range(len(levels)), key=lambda index: float(levels[index]))
+        return np.argsort(order)[codes], tuple(levels[index] for index in order)
     return codes, tuple(levels)
 
 
 type Bools = npt.NDArray[np.bool_]
 
 ARM: Final = "arm"  # the term whose levels are the arms
-ROUNDING: Final = 1e-12  # relative error that rounding may cause
+ROUNDING: Final = 1e-12  # largest relative error of rounding
 
 
 @dataclass(frozen=True)
@@ -97,9 +97,9 @@ class Cells:
     Attributes:
         conditions: A row for each condition: `arm` and the factors; sorted by arm, then by levels.
         codes: Term (`arm` or a factor) -> index of each condition's level in `levels`.
-        levels: Term -> its levels: numbers sorted, others by appearance, arms in the order of the study.
-        values: Shape (conditions, replicates, measures): NaN without a finished run or the measure. Replicates are
-            seeds that all conditions share if `paired`, else the seeds of each condition.
+        levels: Term -> its levels: numbers are sorted, others by appearance; arms are in the order of the study.
+        values: Shape (conditions, replicates, measures): NaN without a finished run or the measure. If `paired`,
+            replicates are the seeds that all conditions share, else the seeds of each condition.
         planned: Shape (conditions, replicates): whether a run was planned and not skipped.
         done: Shape (conditions, replicates): whether the run is done.
     """
@@ -119,13 +119,13 @@ class Cells:
         return tuple(term for term, levels in self.levels.items() if len(levels) > 1)
 
     def select(self, measures: Sequence[str]) -> "Cells":
-        """Return the cells of measures, in their order; a measure may occur twice."""
-        places = [self.measures.index(name) for name in measures]
-        return replace(self, values=self.values[:, :, places], measures=tuple(measures))
+        """Return the cells of some measures, in this order; a measure may occur twice."""
+        columns = [self.measures.index(name) for name in measures]
+        return replace(self, values=self.values[:, :, columns], measures=tuple(measures))
 
-    def at(self, term: str, place: int) -> Bools:
+    def has_level(self, term: str, index: int) -> Bools:
         """Return which conditions have a level of a term, given by its index."""
-        return np.equal(self.codes[term], place)
+        return np.equal(self.codes[term], index)
 
     def texts(self, term: str) -> tuple[str, ...]:
         """Return the levels of a term as text."""
@@ -136,9 +136,9 @@ def make_cells(table: RunTable) -> Cells:
     """Return the finished runs of a study by condition and replicate; infinite values are treated as missing."""
     runs = table.runs
     codes, levels = {}, {}
-    codes[ARM], levels[ARM] = level_places(runs[ARM], table.arms)
+    codes[ARM], levels[ARM] = level_indices(runs[ARM], table.arms)
     for factor in table.factors:
-        codes[factor], levels[factor] = level_places(runs[factor])
+        codes[factor], levels[factor] = level_indices(runs[factor])
     keys = np.column_stack(list(codes.values()))
     _, first, condition = np.unique(keys, axis=0, return_index=True, return_inverse=True)
     condition = condition.reshape(-1)
@@ -151,7 +151,7 @@ def make_cells(table: RunTable) -> Cells:
         replicate = np.asarray(runs["seed"].groupby(condition).rank("dense"), np.int64) - 1
     shape = (len(first), int(replicate.max(initial=-1)) + 1)
     values, (planned, finished) = np.full((*shape, len(table.measures)), np.nan), np.zeros((2, *shape), bool)
-    order = np.argsort(done, kind="stable")  # of two rows of a run, the finished one counts
+    order = np.argsort(done, kind="stable")  # a finished row of a run overwrites an unfinished one
     values[condition[order], replicate[order]] = measured[order]
     planned[condition, replicate] = runs["status"] != "skipped"
     finished[condition[done], replicate[done]] = True
@@ -168,14 +168,14 @@ def make_cells(table: RunTable) -> Cells:
 
 
 def columns_by_gaps(values: Floats) -> Iterator[tuple[Ints, Bools]]:
-    """Yield groups of columns with numbers in the same rows, and these rows."""
+    """Yield groups of columns that have numbers in the same rows, and these rows."""
     patterns, group = np.unique(np.isfinite(values), axis=1, return_inverse=True)
-    for place in range(patterns.shape[1]):
-        yield np.flatnonzero(group.reshape(-1) == place), patterns[:, place]
+    for index in range(patterns.shape[1]):
+        yield np.flatnonzero(group.reshape(-1) == index), patterns[:, index]
 
 
 def constant(values: Floats, scale: Floats | float = 0.0) -> Bools:
-    """Return which columns are constant up to rounding; `scale` is the size of values whose differences they are."""
+    """Return which columns are constant up to rounding; for differences, `scale` is the size of the original values."""
     return np.asarray(np.ptp(values, axis=0) <= ROUNDING * np.maximum(np.abs(values).max(axis=0), scale))
 
 
@@ -186,17 +186,17 @@ def ratio(sums: Floats, counts: Floats | Ints) -> Floats:
 
 def variance(sample: Floats) -> Floats:
     """Return the variance of each column without its NaNs; NaN for fewer than two numbers."""
-    known = np.isfinite(sample)
-    n = known.sum(axis=0)
-    mean = np.where(known, sample, 0.0).sum(axis=0) / np.maximum(n, 1)
-    return ratio(np.where(known, (sample - mean) ** 2, 0.0).sum(axis=0), n - 1)
+    is_finite = np.isfinite(sample)
+    n = is_finite.sum(axis=0)
+    mean = np.where(is_finite, sample, 0.0).sum(axis=0) / np.maximum(n, 1)
+    return ratio(np.where(is_finite, (sample - mean) ** 2, 0.0).sum(axis=0), n - 1)
 
 
 type Columns = Mapping[str, str]
 
 EXPECTED: Final = "expectations"
 MARGINS: Final = "expectations, of a margin"
-OTHERS: Final = "other differences"  # column `family`: which p-values Holm's correction covers
+OTHERS: Final = "other differences"  # these are values of the column `family`, the scope of Holm's correction
 _TEXTS: Final = ("text", "measure", "term", "left", "right", "family", "effect", "factor", "index")
 _COUNTS: Final = ("n", "missing", "df", "seeds")
 
@@ -223,12 +223,12 @@ EXPECTED_WIDTH: Final = _columns("measure term left right half_width")
 
 
 def make_table(columns: Columns, parts: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
-    """Return a table from parts that hold a list for the first column, and lists or single values for others."""
-    gathered: dict[str, list[npt.NDArray[Any]]] = {name: [] for name in columns}
+    """Return a table from parts with a list for the first column, and lists or single values for the others."""
+    arrays_by_name: dict[str, list[npt.NDArray[Any]]] = {name: [] for name in columns}
     first = next(iter(columns))
     for part in parts:
         for name, kind in columns.items():
             values = np.asarray(part[name], object if kind == "str" else kind)
-            gathered[name].append(np.broadcast_to(values, len(part[first])))
-    joined: dict[str, Any] = {name: np.concatenate(arrays) if arrays else [] for name, arrays in gathered.items()}
+            arrays_by_name[name].append(np.broadcast_to(values, len(part[first])))
+    joined: dict[str, Any] = {name: np.concatenate(arrays) if arrays else [] for name, arrays in arrays_by_name.items()}
     return pd.DataFrame({name: pd.Series(joined[name], dtype=kind) for name, kind in columns.items()})

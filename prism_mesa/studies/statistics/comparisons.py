@@ -31,10 +31,10 @@ from prism_mesa.studies.statistics.cells import (
 from prism_mesa.studies.statistics.expectation import Expectation, Verdict
 from prism_mesa.studies.statistics.significance import holm, mann_whitney, t_test
 
-MOST_LEVELS: Final = 6  # of a factor that is compared pair by pair
-MOST_ARMS: Final = 20
-MOST_ROWS: Final = 50_000  # of the table `precision`; a larger table is reduced to `_FEW` numbers of seeds
-_FEW: Final = 12
+MAX_LEVELS: Final = 6  # levels of a factor that is compared pair by pair
+MAX_ARMS: Final = 20
+MAX_ROWS: Final = 50_000  # rows of the table `precision`; a larger table has only `_REDUCED_SEEDS` numbers of seeds
+_REDUCED_SEEDS: Final = 12
 
 type Pair = tuple[str, int, int]
 """A term, and the indices of its left and right level."""
@@ -85,15 +85,15 @@ class Comparison:
             return np.where(self.equal & np.isfinite(sd), 0.0, self.difference / sd)
 
 
-def compare(cells: Cells, left: Bools, right: Bools, over: Sequence[str]) -> Comparison:
-    """Compare two sides, given by which conditions are on the left and on the right.
+def compare(cells: Cells, left: Bools, right: Bools, shared_terms: Sequence[str]) -> Comparison:
+    """Compare the conditions on the left with those on the right.
 
-    The conditions of a pair have the same levels of the terms in `over`. If a side has several conditions for a pair,
-    their mean counts, and the pair is missing if one of them is.
+    The conditions of a pair have the same levels of the terms in `shared_terms`. If a side has several conditions for a
+    pair, their mean counts, and the pair is missing if one of them is missing.
     """
     if not cells.paired:
         return _unpaired(cells, left, right)
-    keys = np.column_stack([cells.codes[term] for term in over] or [np.zeros(len(left), np.int64)])
+    keys = np.column_stack([cells.codes[term] for term in shared_terms] or [np.zeros(len(left), np.int64)])
     group = np.unique(keys, axis=0, return_inverse=True)[1].reshape(-1)
     shared = np.intersect1d(group[left], group[right])
     lefts, planned_left = _sides(cells, left, group, shared)
@@ -106,25 +106,25 @@ def compare_pairs(left: Floats, right: Floats, planned: int) -> Comparison:
     differences = left - right
     rounded = np.abs(differences) <= ROUNDING * np.maximum(np.abs(left), np.abs(right))
     differences = np.where(rounded, 0.0, differences)
-    known = np.isfinite(differences)
-    n = known.sum(axis=(0, 1))
+    is_finite = np.isfinite(differences)
+    n = is_finite.sum(axis=(0, 1))
     by_seed = _by_seed(differences)
-    scale = np.where(known, np.abs(right) + np.abs(differences), 0.0).max(axis=(0, 1), initial=0.0)
-    equal = (n > 0) & ~(known & (differences != 0)).any(axis=(0, 1))
+    scale = np.where(is_finite, np.abs(right) + np.abs(differences), 0.0).max(axis=(0, 1), initial=0.0)
+    equal = (n > 0) & ~(is_finite & (differences != 0)).any(axis=(0, 1))
     p, low, high = np.full((3, len(n)), np.nan)
     for columns, rows in columns_by_gaps(by_seed):
         p[columns], low[columns], high[columns] = t_test((by_seed[rows][:, columns],), scale[columns])
-    certain = equal & (np.isfinite(by_seed).sum(axis=0) > 1)
-    low[certain] = high[certain] = 0.0
+    is_exact = equal & (np.isfinite(by_seed).sum(axis=0) > 1)
+    low[is_exact] = high[is_exact] = 0.0
     return Comparison(
         n=n,
         missing=planned - n,
-        difference=ratio(np.where(known, differences, 0.0).sum(axis=(0, 1)), n),
+        difference=ratio(np.where(is_finite, differences, 0.0).sum(axis=(0, 1)), n),
         low=low,
         high=high,
         p=p,
         equal=equal,
-        right_mean=ratio(np.where(known, right, 0.0).sum(axis=(0, 1)), n),
+        right_mean=ratio(np.where(is_finite, right, 0.0).sum(axis=(0, 1)), n),
         samples=(by_seed,),
         scale=scale,
         test="paired t-test of the seeds' mean differences",
@@ -137,8 +137,8 @@ def _by_seed(differences: Floats) -> Floats:
     It is the mean of the seed's pairs, or if seeds have different numbers of pairs, the linearised value of a ratio
     (Cochran 1977, Sampling Techniques, section 6.3).
     """
-    known = np.isfinite(differences)
-    sums, counts = np.where(known, differences, 0.0).sum(axis=0), known.sum(axis=0).astype(np.float64)
+    is_finite = np.isfinite(differences)
+    sums, counts = np.where(is_finite, differences, 0.0).sum(axis=0), is_finite.sum(axis=0).astype(np.float64)
     mean = ratio(sums.sum(axis=0), counts.sum(axis=0))
     share = ratio(counts, ratio(counts.sum(axis=0), (counts > 0).sum(axis=0)))
     return share * ratio(sums, counts) + (1 - share) * mean
@@ -147,12 +147,12 @@ def _by_seed(differences: Floats) -> Floats:
 def _sides(cells: Cells, side: Bools, group: Ints, shared: Ints) -> tuple[Floats, Bools]:
     """Return the means of a side's conditions by shared group, and whether all their runs were planned."""
     conditions = np.flatnonzero(side & np.isin(group, shared))
-    place = np.searchsorted(shared, group[conditions])
+    group_index = np.searchsorted(shared, group[conditions])
     sums = np.zeros((len(shared), *cells.values.shape[1:]))
     planned = np.ones((len(shared), cells.planned.shape[1]), bool)
-    np.add.at(sums, place, cells.values[conditions])
-    np.logical_and.at(planned, place, cells.planned[conditions])
-    return sums / np.bincount(place, minlength=len(shared))[:, None, None], planned
+    np.add.at(sums, group_index, cells.values[conditions])
+    np.logical_and.at(planned, group_index, cells.planned[conditions])
+    return sums / np.bincount(group_index, minlength=len(shared))[:, None, None], planned
 
 
 def _unpaired(cells: Cells, left: Bools, right: Bools) -> Comparison:
@@ -198,9 +198,9 @@ def pairs_of_terms(cells: Cells, design: str) -> tuple[list[Pair], tuple[str, ..
     for term in cells.terms:
         if term != ARM and design != "factorial":
             continue
-        most, n = MOST_ARMS if term == ARM else MOST_LEVELS, len(cells.levels[term])
-        if n > most:
-            notes.append(f"{term}: {n} levels are too many to compare in pairs (at most {most}).")
+        max_levels, n = MAX_ARMS if term == ARM else MAX_LEVELS, len(cells.levels[term])
+        if n > max_levels:
+            notes.append(f"{term}: {n} levels are too many to compare in pairs (at most {max_levels}).")
             continue
         pairs += [(term, left, right) for right in range(n) for left in range(right + 1, n)]
     return pairs, tuple(notes)
@@ -209,7 +209,7 @@ def pairs_of_terms(cells: Cells, design: str) -> tuple[list[Pair], tuple[str, ..
 def _compare_pair(cells: Cells, pair: Pair) -> Comparison:
     term, left, right = pair
     others = [other for other in cells.terms if other != term]
-    return compare(cells, cells.at(term, left), cells.at(term, right), others)
+    return compare(cells, cells.has_level(term, left), cells.has_level(term, right), others)
 
 
 def _pair_columns(cells: Cells, pair: Pair) -> dict[str, Any]:
@@ -229,9 +229,9 @@ def differences(
     """
     table = make_table(DIFFERENCES, [_difference_row(cells, pair) for pair in pairs])
     by_levels = _expected_p(expected)
-    for place, row in enumerate(table[["measure", "term", "left", "right"]].itertuples(index=False)):
+    for row_index, row in enumerate(table[["measure", "term", "left", "right"]].itertuples(index=False)):
         if columns := by_levels.get((row.measure, row.term, frozenset([row.left, row.right]))):
-            table.loc[place, ["p", "p_holm", "family"]] = columns
+            table.loc[row_index, ["p", "p_holm", "family"]] = columns
     others = table["family"] == OTHERS
     table.loc[others, "p_holm"] = holm(table.loc[others, "p"])
     return table
@@ -240,7 +240,7 @@ def differences(
 def _expected_p(
     expected: Iterable[tuple[Expectation, Verdict]],
 ) -> dict[tuple[str, str, frozenset[str]], tuple[float, float, str]]:
-    """Return p, p after Holm and the family by measure, term and levels; > and < take precedence over =."""
+    """Return p, p after Holm's correction, and the family, by measure, term and levels; > and < precede =."""
     by_levels: dict[tuple[str, str, frozenset[str]], tuple[float, float, str]] = {}
     for expectation, verdict in sorted(expected, key=lambda item: item[0].relation == "="):
         left, right = expectation.left.terms, expectation.right.terms
@@ -254,15 +254,16 @@ def _expected_p(
 def _difference_row(cells: Cells, pair: Pair) -> dict[str, Any]:
     term, left, right = pair
     compared = _compare_pair(cells, pair)
-    ranked = np.full((3, len(cells.measures)), np.nan)
-    for columns, x, y in _complete_samples(_runs(cells, cells.at(term, left)), _runs(cells, cells.at(term, right))):
-        ranked[:, columns] = mann_whitney(x, y)
+    rank_tests = np.full((3, len(cells.measures)), np.nan)
+    left_runs, right_runs = (_runs(cells, cells.has_level(term, level)) for level in (left, right))
+    for columns, x, y in _complete_samples(left_runs, right_runs):
+        rank_tests[:, columns] = mann_whitney(x, y)
     return _pair_columns(cells, pair) | {
         **{name: getattr(compared, name) for name in ("n", "missing", "difference", "low", "high", "p")},
         "d_z": np.where(np.isfinite(compared.d_z), compared.d_z, np.nan),
         "p_holm": np.nan,
         "family": OTHERS,
-        **dict(zip(("u", "p_mann_whitney", "rank_biserial"), ranked, strict=True)),
+        **dict(zip(("u", "p_mann_whitney", "rank_biserial"), rank_tests, strict=True)),
     }
 
 
@@ -274,15 +275,15 @@ def precision(cells: Cells, pairs: Sequence[Pair]) -> pd.DataFrame:
     """
     shown = [pair for pair in pairs if pair[0] == ARM] or list(pairs)
     seeds = np.arange(2, cells.planned.shape[1] + 1)
-    if len(seeds) > _FEW and len(seeds) * len(shown) * len(cells.measures) > MOST_ROWS:
-        seeds = np.unique(np.geomspace(2, seeds[-1], _FEW).round().astype(np.int64))
+    if len(seeds) > _REDUCED_SEEDS and len(seeds) * len(shown) * len(cells.measures) > MAX_ROWS:
+        seeds = np.unique(np.geomspace(2, seeds[-1], _REDUCED_SEEDS).round().astype(np.int64))
     parts = []
     for pair in shown:
         term, left, right = pair
-        spread = np.asarray(sum(map(variance, _compare_pair(cells, pair).samples)))
-        n_runs = 1 if cells.paired else int(min(cells.at(term, left).sum(), cells.at(term, right).sum()))
+        pooled = np.asarray(sum(map(variance, _compare_pair(cells, pair).samples)))
+        n_runs = 1 if cells.paired else int(min(cells.has_level(term, left).sum(), cells.has_level(term, right).sum()))
         n = seeds[:, None] * n_runs
-        widths = _half_width(spread, n, df=n - 1 if cells.paired else 2 * (n - 1)).reshape(-1)
+        widths = _half_width(pooled, n, df=n - 1 if cells.paired else 2 * (n - 1)).reshape(-1)
         numbers = {"seeds": np.repeat(seeds, len(cells.measures)), "half_width": widths}
         parts.append(_pair_columns(cells, pair) | {"measure": list(cells.measures) * len(seeds)} | numbers)
     return make_table(PRECISION, parts)
@@ -295,10 +296,10 @@ def _half_width(spread: Floats, n: int | Ints, df: int | Ints) -> Floats:
 def expected_width(pilot: RunTable, seeds: int) -> pd.DataFrame:
     """Return the expected width of differences' intervals with 2 seeds or more, from a pilot of at least two seeds.
 
-    Two seeds tell little about one pair of conditions. So the variance of a difference is pooled over all pairs of a
+    Two seeds say little about one pair of conditions. So the variance of a difference is pooled over all pairs of a
     term and all conditions, which are taken as independent: the half width is t(.975, k - 1) s / sqrt(k c) with k seeds
-    and c conditions. If differences are correlated over conditions, intervals will be wider. Without any complete pair
-    it is twice the variance within conditions, as for unpaired seeds. `half_width` is NaN if unknown.
+    and c conditions. If differences are correlated over conditions, intervals will be wider. Without a complete pair,
+    twice the variance within conditions is used, as for unpaired seeds. `half_width` is NaN if unknown.
     """
     cells = make_cells(pilot)
     pairs, _ = pairs_of_terms(cells, pilot.design)
@@ -320,7 +321,7 @@ def _pooled_variance(cells: Cells, pairs: Sequence[Pair]) -> Floats:
         others = [cells.codes[other] for other in cells.terms if other != term]
         keys = list(zip(*others, strict=True)) if others else [()] * len(cells.conditions)
         lefts, rights = (
-            {keys[place]: cells.values[place] for place in np.flatnonzero(cells.at(term, level))}
+            {keys[condition]: cells.values[condition] for condition in np.flatnonzero(cells.has_level(term, level))}
             for level in (left, right)
         )
         variances += [variance(values - rights[key]) for key, values in lefts.items() if key in rights]
@@ -329,5 +330,5 @@ def _pooled_variance(cells: Cells, pairs: Sequence[Pair]) -> Floats:
 
 
 def _finite_mean(rows: Floats) -> Floats:
-    known = np.isfinite(rows)
-    return ratio(np.where(known, rows, 0.0).sum(axis=0), known.sum(axis=0))
+    is_finite = np.isfinite(rows)
+    return ratio(np.where(is_finite, rows, 0.0).sum(axis=0), is_finite.sum(axis=0))

@@ -60,7 +60,7 @@ def groups(cells: Cells, design: str) -> pd.DataFrame:
 def kruskal_wallis(values: Floats, group: Ints) -> tuple[Floats, Ints, Floats]:
     """Return H, degrees of freedom and p of each column of values (runs, columns), which may hold NaN.
 
-    H is 0 and p 1 if all numbers are equal. Groups without a number do not count.
+    H is 0 and p is 1 if all numbers are equal. Groups without a number do not count.
     """
     h, p = np.full((2, values.shape[1]), np.nan)
     df = np.zeros(values.shape[1], np.int64)
@@ -78,7 +78,7 @@ def kruskal_wallis(values: Floats, group: Ints) -> tuple[Floats, Ints, Floats]:
     return h, df, p
 
 
-MOST_COLUMNS: Final = 400  # of the design matrix; interactions are left out if it would be larger
+MAX_COLUMNS: Final = 400  # columns of the design matrix; interactions are left out if it would have more
 
 type Effect = tuple[str, ...]
 
@@ -87,7 +87,7 @@ def effects(cells: Cells, design: str) -> tuple[pd.DataFrame, tuple[str, ...]]:
     """Return the table `effects` (see `analysis.Analysis`), and notes on omitted measures and effects.
 
     Sums of squares are of type II (Langsrud 2003, doi:10.1023/A:1023260610025), and paired seeds are blocks. The result
-    is that of statsmodels' `anova_lm` with `typ=2`, for all measures at once.
+    equals that of statsmodels' `anova_lm` with `typ=2`, but for all measures at once.
     """
     if design != "factorial" or not cells.planned.any():
         return make_table(EFFECTS, []), ()
@@ -102,7 +102,7 @@ def effects(cells: Cells, design: str) -> tuple[pd.DataFrame, tuple[str, ...]]:
         tests, usable = _anova(matrices, block[rows], runs[rows][:, columns])
         flat += int((~usable).sum())
         unbalanced += 0 if rows.all() else int(usable.sum())
-        measures = [cells.measures[place] for place in columns[usable]]
+        measures = [cells.measures[index] for index in columns[usable]]
         counts = {"n": int(rows.sum()), "missing": int((~rows).sum())}
         parts += [{"measure": measures, **test, **counts, "p_holm": np.nan} for test in tests if measures]
     if names and flat:
@@ -112,7 +112,7 @@ def effects(cells: Cells, design: str) -> tuple[pd.DataFrame, tuple[str, ...]]:
         meaning = "effects are not independent of each other (sums of squares of type II)"
         notes.append(f"Effects: {unbalanced} of {len(cells.measures)} measures lack runs: their {meaning}.")
     table = make_table(EFFECTS, parts)
-    order = table["measure"].map({name: place for place, name in enumerate(cells.measures)})
+    order = table["measure"].map({name: index for index, name in enumerate(cells.measures)})
     table = table.iloc[np.argsort(order.to_numpy(), kind="stable")].reset_index(drop=True)
     table["p_holm"] = holm(table["p"])
     return table, tuple(notes)
@@ -121,12 +121,12 @@ def effects(cells: Cells, design: str) -> tuple[pd.DataFrame, tuple[str, ...]]:
 def _choose_effects(cells: Cells) -> tuple[list[Effect], list[str]]:
     """Return main effects and two-way interactions, and notes on omitted interactions."""
     main: list[Effect] = [(term,) for term in cells.terms]
-    two: list[Effect] = list(combinations(cells.terms, 2))
+    interactions: list[Effect] = list(combinations(cells.terms, 2))
     notes = ["Effects: interactions of three terms and more are left out."] if len(cells.terms) > 2 else []
-    columns = sum(int(np.prod([len(cells.levels[term]) - 1 for term in effect])) for effect in main + two)
-    if columns <= MOST_COLUMNS:
-        return main + two, notes
-    notes.append(f"Effects: interactions would take {columns} columns (at most {MOST_COLUMNS}) and are left out.")
+    columns = sum(int(np.prod([len(cells.levels[term]) - 1 for term in effect])) for effect in main + interactions)
+    if columns <= MAX_COLUMNS:
+        return main + interactions, notes
+    notes.append(f"Effects: interactions would take {columns} columns (at most {MAX_COLUMNS}) and are left out.")
     return main, notes
 
 
@@ -141,28 +141,28 @@ def _dummies(cells: Cells, effect: Effect) -> Floats:
 
 def _anova(dummies: dict[Effect, Floats], block: Ints, values: Floats) -> tuple[list[dict[str, Any]], Bools]:
     """Return rows of effects for values (runs, measures) without gaps, and which measures can be tested."""
-    none = np.zeros(values.shape[1], bool)
+    no_measures = np.zeros(values.shape[1], bool)
     if not dummies or len(values) < 2:
-        return [], none
+        return [], no_measures
     x = _within(np.column_stack(list(dummies.values())), block)
     y = _within(values, block)
     gram, cross, total = x.T @ x, x.T @ y, (y**2).sum(axis=0)
     effect_of_column = np.repeat(np.arange(len(dummies)), [matrix.shape[1] for matrix in dummies.values()])
     explained, rank = _explained(gram, cross, effect_of_column >= 0)
-    rest, df_error = total - explained, len(values) - len(np.unique(block)) - rank
-    usable = rest > np.maximum(1e-12 * total, 1e-24 * (values**2).sum(axis=0))  # otherwise it is rounding
+    residual, df_error = total - explained, len(values) - len(np.unique(block)) - rank
+    usable = residual > np.maximum(1e-12 * total, 1e-24 * (values**2).sum(axis=0))  # otherwise it is rounding
     if df_error < 1 or not usable.any():
-        return [], none
+        return [], no_measures
     rows = []
-    for place, effect in enumerate(dummies):
-        smaller = [k for k, other in enumerate(dummies) if not set(effect) <= set(other)]
-        others = np.isin(effect_of_column, smaller)
+    for index, effect in enumerate(dummies):
+        independent = [k for k, other in enumerate(dummies) if not set(effect) <= set(other)]
+        others = np.isin(effect_of_column, independent)
         without, rank_without = _explained(gram, cross, others)
-        with_it, rank_with = _explained(gram, cross, others | (effect_of_column == place))
+        with_effect, rank_with = _explained(gram, cross, others | (effect_of_column == index))
         df = rank_with - rank_without
         if df < 1:
             continue
-        squares, error = np.maximum(with_it - without, 0.0)[usable], rest[usable]
+        squares, error = np.maximum(with_effect - without, 0.0)[usable], residual[usable]
         f = (squares / df) / (error / df_error)
         numbers = {"f": f, "p": stats.f.sf(f, df, df_error), "partial_eta_squared": squares / (squares + error)}
         rows.append({"effect": " x ".join(effect), "df": df, **numbers})
@@ -172,9 +172,9 @@ def _anova(dummies: dict[Effect, Floats], block: Ints, values: Floats) -> tuple[
 def _explained(gram: Floats, cross: Floats, chosen: Bools) -> tuple[Floats, int]:
     """Return the sums of squares that columns of a linear model explain, and their rank."""
     values, vectors = np.linalg.eigh(gram[np.ix_(chosen, chosen)])
-    kept = values > 1e-9 * max(values.max(initial=0.0), 1.0)
-    along = vectors[:, kept].T @ cross[chosen]
-    return (along**2 / values[kept][:, None]).sum(axis=0), int(kept.sum())
+    is_kept = values > 1e-9 * max(values.max(initial=0.0), 1.0)
+    projections = vectors[:, is_kept].T @ cross[chosen]
+    return (projections**2 / values[is_kept][:, None]).sum(axis=0), int(is_kept.sum())
 
 
 def _within(columns: Floats, block: Ints) -> Floats:

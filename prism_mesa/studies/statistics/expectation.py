@@ -12,7 +12,7 @@ from prism_mesa.params import shown
 from prism_mesa.studies.params import parse_value
 from prism_mesa.studies.statistics.cells import ARM, level_key, level_text
 
-ALL: Final = "all"  # the arm of a study without arms; sides cannot name it
+ALL: Final = "all"  # the arm of a study without arms; expectations cannot name it
 
 _FORM: Final = (
     "write MEASURE: LEFT > RIGHT, MEASURE: LEFT < RIGHT or MEASURE: LEFT = RIGHT within 25 %; "
@@ -72,7 +72,7 @@ def parse_expectation(
     ('ranked', '>', 'feed.size=5')
     """
     if not isinstance(text, str):
-        raise ConfigError(f"expect: {shown(text)} is not a text; {_FORM}")
+        raise ConfigError(f"expect: {shown(text)} is not a string; {_FORM}")
     where = f"expect: {text.strip()!r}"
     measure, colon, rest = text.strip().rpartition(": ")
     if not colon:
@@ -90,13 +90,13 @@ def parse_expectation(
 
 def _split(rest: str, where: str) -> tuple[str, Literal[">", "<", "="], str, float | None, bool]:
     """Return left side, relation, right side, margin, and whether the margin is a percentage."""
-    operators, within = _UNEQUAL.findall(rest), _WITHIN.match(rest)
+    operators, margin_match = _UNEQUAL.findall(rest), _WITHIN.match(rest)
     if len(operators) == 1:
         left, operator, right = rest.partition(operators[0])
         return left.strip(), ">" if operator == ">" else "<", right.strip(), None, False
-    sides = _EQUAL.split(within["sides"]) if within and not operators else []
-    if within and len(sides) == 2:
-        return sides[0], "=", sides[1], _margin(within["margin"], where), bool(within["percent"])
+    sides = _EQUAL.split(margin_match["sides"]) if margin_match and not operators else []
+    if margin_match and len(sides) == 2:
+        return sides[0], "=", sides[1], _margin(margin_match["margin"], where), bool(margin_match["percent"])
     raise ConfigError(f"{where}: give exactly one relation; {_FORM}")
 
 
@@ -137,21 +137,21 @@ def _parse_side(text: str, arms: Sequence[str], factors: Mapping[str, Sequence[A
 def _level(factor: str, text: str, levels: Sequence[Any], where: str) -> Any:
     """Return the level of a factor with the YAML value of a text, or with the same text."""
     key = level_key(parse_value(text))
-    matches: tuple[Callable[[Any], bool], ...] = (
+    tests: tuple[Callable[[Any], bool], ...] = (
         lambda level: level_key(level) == key,
         lambda level: level_text(level) == text,
         lambda level: isinstance(level, str) and level_key(parse_value(level)) == key,  # in a column of several types
     )
-    for matching in matches:
-        if found := [level for level in levels if matching(level)]:
-            return found[0]
+    for is_match in tests:
+        if matches := [level for level in levels if is_match(level)]:
+            return matches[0]
     raise _unknown(where, text, f"is not a level of {factor}", [level_text(level) for level in levels])
 
 
-def _unknown(where: str, name: str, fault: str, known: Iterable[str], most: int = 8) -> ConfigError:
+def _unknown(where: str, name: str, fault: str, known: Iterable[str], limit: int = 8) -> ConfigError:
     names = list(known)
-    listed = ", ".join(names[:most]) + (f", ... {len(names)} in all" if len(names) > most else "")
-    return ConfigError(f"{where}: {name!r} {fault} ({listed or 'it has none'}).{did_you_mean(name, names)}")
+    names_text = ", ".join(names[:limit]) + (f", ... {len(names)} in all" if len(names) > limit else "")
+    return ConfigError(f"{where}: {name!r} {fault} ({names_text or 'it has none'}).{did_you_mean(name, names)}")
 
 
 @dataclass(frozen=True)
@@ -163,8 +163,8 @@ class Verdict:
         verdict: `holds`; `fails`: the opposite holds, or there is no difference at all; `open`: the runs cannot tell.
         difference: The mean of left minus right over all pairs of conditions and seeds.
         interval: The 95 % interval of the difference.
-        p: Two-sided p of `test`; for an equality the larger of two one-sided p-values, or if the difference lies
-            beyond the margin, the p of that.
+        p: Two-sided p of `test`. For an equality, the larger of two one-sided p-values; if the difference lies beyond
+            the margin, the p of a difference beyond the margin.
         p_holm: p after Holm's correction over all expectations of the study.
         n: Number of pairs, or of runs of the smaller side if they are not paired.
         missing: Number of missing pairs or runs.

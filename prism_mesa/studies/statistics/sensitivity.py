@@ -9,12 +9,12 @@ from SALib.analyze import morris, sobol
 
 from prism_mesa.errors import counted
 from prism_mesa.streams import Floats, generator
-from prism_mesa.studies.design.sampling import LEVELS, points_again
+from prism_mesa.studies.design.sampling import LEVELS, repeat_points
 from prism_mesa.studies.statistics.cells import ARM, ROUNDING, SENSITIVITY, Bools, Cells, RunTable, constant, make_table
 
 DRAWS: Final = 4000
 RESAMPLES: Final = 200
-_RESAMPLING_SEED: Final = 1  # SALib treats 0 as no seed
+_RESAMPLING_SEED: Final = 1  # SALib ignores a seed of 0
 
 type Row = dict[str, Any]
 
@@ -29,52 +29,52 @@ def variance_shares(cells: Cells) -> tuple[pd.DataFrame, tuple[str, ...]]:
     doi:10.1080/01621459.1993.10476355).
     """
     rows: list[Row] = []
-    unsplit = []
-    for place, measure in enumerate(cells.measures):
-        finite = np.isfinite(cells.values[:, :, place])
-        kept = ~np.isin(cells.codes[ARM], cells.codes[ARM][~finite.any(axis=1)])
-        values = cells.values[kept][:, finite[kept].all(axis=0), place]
+    skipped = []
+    for index, measure in enumerate(cells.measures):
+        finite = np.isfinite(cells.values[:, :, index])
+        is_kept = ~np.isin(cells.codes[ARM], cells.codes[ARM][~finite.any(axis=1)])
+        values = cells.values[is_kept][:, finite[is_kept].all(axis=0), index]
         if not cells.terms or values.shape[1] < 2 or len(values) < 2 or constant(values.reshape(-1, 1))[0]:
-            unsplit += [measure] * bool(cells.terms)
+            skipped += [measure] * bool(cells.terms)
             continue
-        parts = _parts(cells, kept, values)
+        parts = _parts(cells, is_kept, values)
         shares = np.array(list(parts.values())) / sum(parts.values())
         low, high = np.quantile(shares[:, 1:], (0.025, 0.975), axis=1)
         numbers = {"value": shares[:, 0], "low": low, "high": high}
         rows.append({"measure": [measure] * len(parts), "factor": list(parts), "index": "share", **numbers})
     note = (
-        f"Variance of {', '.join(unsplit)}: not split: the measure is constant, or fewer than two seeds are complete."
+        f"Variance of {', '.join(skipped)}: not split: the measure is constant, or fewer than two seeds are complete."
     )
-    return make_table(SENSITIVITY, rows), (note,) if unsplit else ()
+    return make_table(SENSITIVITY, rows), (note,) if skipped else ()
 
 
-def _parts(cells: Cells, kept: Bools, values: Floats) -> dict[str, Floats]:
+def _parts(cells: Cells, is_kept: Bools, values: Floats) -> dict[str, Floats]:
     """Return the variance of values (kept conditions, seeds) by source: the estimate, then `DRAWS` draws."""
-    draws, (conditions, seeds), grand = generator("variance shares"), values.shape, values.mean()
+    draws, (conditions, seeds), grand_mean = generator("variance shares"), values.shape, values.mean()
 
     def mean_square(squares: float, df: int) -> Floats:
         return np.asarray(squares / np.append(df, draws.chisquare(df, DRAWS)))
 
-    def fixed(squares: float, df: int) -> Floats:
+    def fixed_effect(squares: float, df: int) -> Floats:
         drawn = error[1:] * (draws.noncentral_chisquare(df, squares / error[1:]) - 2 * df)
         return np.asarray(np.maximum(np.append(squares - df * error[0], drawn), 0.0) / values.size)
 
-    seed_squares = conditions * ((values.mean(axis=0) - grand) ** 2).sum()
-    left, df_left = seeds * ((values.mean(axis=1) - grand) ** 2).sum(), conditions - 1
-    total = ((values - grand) ** 2).sum()
-    error = mean_square(max(total - seed_squares - left, ROUNDING * total), df_left * (seeds - 1))
+    seed_squares = conditions * ((values.mean(axis=0) - grand_mean) ** 2).sum()
+    remaining, df_remaining = seeds * ((values.mean(axis=1) - grand_mean) ** 2).sum(), conditions - 1
+    total = ((values - grand_mean) ** 2).sum()
+    error = mean_square(max(total - seed_squares - remaining, ROUNDING * total), df_remaining * (seeds - 1))
     parts = {}
     for term in cells.terms:
-        level = np.unique(cells.codes[term][kept], return_inverse=True)[1]
+        level = np.unique(cells.codes[term][is_kept], return_inverse=True)[1]
         n = int(level.max()) + 1
         if n > 1:
             size = values.size // n
-            squares = size * ((np.bincount(level, values.mean(axis=1)) * n / conditions - grand) ** 2).sum()
+            squares = size * ((np.bincount(level, values.mean(axis=1)) * n / conditions - grand_mean) ** 2).sum()
             sampled = np.maximum(mean_square(squares, n - 1) - error, 0.0) / size
-            parts[term] = sampled if term.endswith(".seed") else fixed(squares, n - 1)
-            left, df_left = left - squares, df_left - n + 1
-    if df_left:
-        parts["interactions"] = fixed(max(left, 0.0), df_left)
+            parts[term] = sampled if term.endswith(".seed") else fixed_effect(squares, n - 1)
+            remaining, df_remaining = remaining - squares, df_remaining - n + 1
+    if df_remaining:
+        parts["interactions"] = fixed_effect(max(remaining, 0.0), df_remaining)
     parts["seed"] = (mean_square(seed_squares, seeds - 1) + (conditions - 1) * error) / conditions
     return parts
 
@@ -89,7 +89,7 @@ def sensitivity(table: RunTable, cells: Cells) -> tuple[pd.DataFrame, tuple[str,
         return variance_shares(cells)
     if table.design not in ("sobol", "morris") or not table.sampling:
         return make_table(SENSITIVITY, []), ()
-    points = points_again(table.sampling)
+    points = repeat_points(table.sampling)
     outcomes = _outcomes(cells, points)
     parts: list[Row] = []
     notes = ["Sensitivity: values are means over all arms."] if len(cells.levels[ARM]) > 1 else []
@@ -117,19 +117,19 @@ def _outcomes(cells: Cells, points: pd.DataFrame) -> Floats:
     """
     finite = np.isfinite(cells.values)
     sums, n = np.where(finite, cells.values, 0.0).sum(axis=1), finite.sum(axis=1)
-    drawn = cells.conditions[list(points.columns)].astype(np.float64)
-    whole = [key for key in points.columns if (drawn[key] % 1 == 0).all()]
+    values = cells.conditions[list(points.columns)].astype(np.float64)
+    whole = [key for key in points.columns if (values[key] % 1 == 0).all()]
     points = points.assign(**{key: points[key].round() for key in whole})
     places: dict[tuple[float, ...], list[int]] = {}
-    for place, row in enumerate(drawn.itertuples(index=False)):
-        places.setdefault(tuple(map(float, row)), []).append(place)
+    for index, row in enumerate(values.itertuples(index=False)):
+        places.setdefault(tuple(map(float, row)), []).append(index)
     planned = cells.planned.sum(axis=1)
-    most = max((int(planned[here].sum()) for here in places.values()), default=0)
+    max_planned = max((int(planned[rows].sum()) for rows in places.values()), default=0)
     outcomes = np.full((len(points), len(cells.measures)), np.nan)
-    for at, row in enumerate(points.itertuples(index=False)):
-        here = places.get(tuple(map(float, row)), [])
-        total, count = sums[here].sum(axis=0), n[here].sum(axis=0)
-        outcomes[at] = np.divide(total, count, out=outcomes[at], where=(count == most) & (count > 0))
+    for index, row in enumerate(points.itertuples(index=False)):
+        rows = places.get(tuple(map(float, row)), [])
+        total, count = sums[rows].sum(axis=0), n[rows].sum(axis=0)
+        outcomes[index] = np.divide(total, count, out=outcomes[index], where=(count == max_planned) & (count > 0))
     return outcomes
 
 
@@ -138,15 +138,15 @@ def _indices(table: RunTable, points: pd.DataFrame, y: Floats) -> Iterator[Row]:
     sampling: dict[str, Any] = dict(table.sampling or {})
     problem = dict(sampling["problem"])  # SALib changes it
     if table.design == "sobol":
-        indices, halves = {"s1": "S1", "st": "ST"}, {"s1": "S1_conf", "st": "ST_conf"}
+        indices, half_widths = {"s1": "S1", "st": "ST"}, {"s1": "S1_conf", "st": "ST_conf"}
         options = {"calc_second_order": False, "num_resamples": RESAMPLES, "seed": _RESAMPLING_SEED}
         results = sobol.analyze(problem, y, **options)
     else:
-        indices, halves = {name: name for name in ("mu_star", "mu", "sigma")}, {"mu_star": "mu_star_conf"}
+        indices, half_widths = {name: name for name in ("mu_star", "mu", "sigma")}, {"mu_star": "mu_star_conf"}
         x, options = points.to_numpy(np.float64), {"num_resamples": RESAMPLES * 5, "seed": _RESAMPLING_SEED}
         results = morris.analyze(problem, x, y, num_levels=LEVELS, **options)
     for index, key in indices.items():
-        for place, factor in enumerate(problem["names"]):
-            value = float(results[key][place])
-            half = float(results[halves[index]][place]) if index in halves else np.nan
+        for position, factor in enumerate(problem["names"]):
+            value = float(results[key][position])
+            half = float(results[half_widths[index]][position]) if index in half_widths else np.nan
             yield {"factor": factor, "index": index, "value": value, "low": value - half, "high": value + half}

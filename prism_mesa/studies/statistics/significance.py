@@ -15,7 +15,7 @@ from prism_mesa.studies.statistics.cells import ROUNDING, constant
 
 ALPHA: Final = 0.05
 LEVEL: Final = 0.95
-_EXACT: Final = 8  # most runs per side for an exact p of Mann-Whitney without ties (scipy's own bound)
+_MAX_EXACT_RUNS: Final = 8  # runs per side up to which Mann-Whitney's p is exact without ties, as in scipy
 
 
 def holm(p: npt.ArrayLike) -> Floats:
@@ -37,8 +37,8 @@ def holm(p: npt.ArrayLike) -> Floats:
 def constant_p(*sizes: int) -> float:
     """Return the exact two-sided p of a constant nonzero difference, for which a t-test would return 0.
 
-    It is a permutation test of the signs of differences (one sample size) or of the sides of runs (two sizes), in which
-    two permutations are as extreme. So up to five equal differences are not significant at .05.
+    It is a permutation test of the signs of differences (one sample size) or of the sides of runs (two sizes). Only the
+    data and their mirror image are that extreme, so up to five equal differences are not significant at .05.
 
     >>> constant_p(2), constant_p(6), constant_p(3, 3)
     (0.5, 0.03125, 0.1)
@@ -51,33 +51,33 @@ def t_test(samples: tuple[Floats, ...], scale: Floats | float = 0.0) -> tuple[Fl
     """Return p and the 95 % interval by Student's test of each column's mean against 0, or Welch's of two samples.
 
     Samples have shape (rows, columns), without gaps; fewer than two rows give NaN. An interval excludes 0 exactly where
-    p is below .05. If no value varies, p is 1 for no difference, else `constant_p`; the interval then has no width, or
-    is NaN if `constant_p` is not significant. `scale` is used as in `cells.constant`.
+    p is below .05. If no value varies, p is 1 for no difference, and otherwise `constant_p`. Then the interval has no
+    width, or is NaN if `constant_p` is not significant. `scale` is used as in `cells.constant`.
     """
     p, low, high = np.full((3, samples[0].shape[1]), np.nan)
     if min(map(len, samples)) < 2:
         return p, low, high
     first = samples[0]
     if len(samples) == 1:
-        flat, difference = constant(first, scale), first[0]
-        same = np.abs(first).max(axis=0) <= ROUNDING * np.asarray(scale)
+        is_constant, difference = constant(first, scale), first[0]
+        is_zero = np.abs(first).max(axis=0) <= ROUNDING * np.asarray(scale)
     else:
-        flat, difference = constant(first) & constant(samples[1]), first[0] - samples[1][0]
-        same = constant(np.stack([first[0], samples[1][0]]))
+        is_constant, difference = constant(first) & constant(samples[1]), first[0] - samples[1][0]
+        is_zero = constant(np.stack([first[0], samples[1][0]]))
     chance = constant_p(*map(len, samples))
-    p[flat] = np.where(same[flat], 1.0, chance)
+    p[is_constant] = np.where(is_zero[is_constant], 1.0, chance)
     if chance < ALPHA:
-        low[flat] = high[flat] = difference[flat]
-    if not flat.all():
-        varying = [sample[:, ~flat] for sample in samples]
+        low[is_constant] = high[is_constant] = difference[is_constant]
+    if not is_constant.all():
+        varying = [sample[:, ~is_constant] for sample in samples]
         with warnings.catch_warnings():  # one of two sides may be constant
             warnings.filterwarnings("ignore", "Precision loss", RuntimeWarning)
             if len(varying) == 1:
                 test = stats.ttest_1samp(varying[0], 0.0)
             else:
                 test = stats.ttest_ind(*varying, equal_var=False)
-        p[~flat] = test.pvalue
-        low[~flat], high[~flat] = test.confidence_interval(LEVEL)
+        p[~is_constant] = test.pvalue
+        low[~is_constant], high[~is_constant] = test.confidence_interval(LEVEL)
     return p, low, high
 
 
@@ -96,11 +96,11 @@ def mann_whitney(left: Floats, right: Floats) -> tuple[Floats, Floats, Floats]:
     u, p = np.full((2, left.shape[1]), np.nan)
     if not sizes:
         return u, p, u.copy()
-    both = np.sort(np.concatenate([left, right]), axis=0)
-    tied, flat = (both[1:] == both[:-1]).any(axis=0), both[0] == both[-1]
-    exact = ~tied & (max(len(left), len(right)) <= _EXACT)
-    u[flat], p[flat] = sizes / 2, 1.0
-    for columns, method in ((exact, "exact"), (~flat & ~exact, "asymptotic")):
+    pooled = np.sort(np.concatenate([left, right]), axis=0)
+    has_ties, is_constant = (pooled[1:] == pooled[:-1]).any(axis=0), pooled[0] == pooled[-1]
+    is_exact = ~has_ties & (max(len(left), len(right)) <= _MAX_EXACT_RUNS)
+    u[is_constant], p[is_constant] = sizes / 2, 1.0
+    for columns, method in ((is_exact, "exact"), (~is_constant & ~is_exact, "asymptotic")):
         if columns.any():
             test = stats.mannwhitneyu(left[:, columns], right[:, columns], axis=0, method=method)
             u[columns], p[columns] = test.statistic, test.pvalue
@@ -118,7 +118,7 @@ class Equivalence:
         p_low: p of the hypothesis that the difference is at most minus the margin.
         p_high: p of the hypothesis that it is at least the margin.
         p_beyond: Two-sided p of the hypothesis that it lies within the margin.
-        beyond: Whether the mean difference is outside the margin.
+        is_beyond: Whether the mean difference is outside the margin.
     """
 
     margin: float
@@ -127,7 +127,7 @@ class Equivalence:
     p_low: float = np.nan
     p_high: float = np.nan
     p_beyond: float = np.nan
-    beyond: bool = False
+    is_beyond: bool = False
 
     @property
     def p(self) -> float:
@@ -149,15 +149,15 @@ def tost(samples: tuple[Floats, ...], margin: float, *, scale: float = 0.0, iden
     if all(constant(sample, scale) for sample in finite):
         return _constant_equivalence(finite, margin, scale)
     if len(finite) == 1:
-        described = DescrStatsW(finite[0])
-        _, below, above = described.ttost_mean(-margin, margin)
-        low, high = described.tconfint_mean(alpha=0.1)
-        difference = float(described.mean)
+        statistics = DescrStatsW(finite[0])
+        _, below, above = statistics.ttost_mean(-margin, margin)
+        low, high = statistics.tconfint_mean(alpha=0.1)
+        difference = float(statistics.mean)
     else:
-        compared = CompareMeans(*map(DescrStatsW, finite))
-        _, (below, above) = compared.ttost_ind(-margin, margin, usevar="unequal")
-        low, high = compared.tconfint_diff(alpha=0.1, usevar="unequal")
-        difference = float(compared.d1.mean - compared.d2.mean)
+        statistics = CompareMeans(*map(DescrStatsW, finite))
+        _, (below, above) = statistics.ttost_ind(-margin, margin, usevar="unequal")
+        low, high = statistics.tconfint_diff(alpha=0.1, usevar="unequal")
+        difference = float(statistics.d1.mean - statistics.d2.mean)
     t, _, df = below if difference < 0 else above  # at the nearer end of the margin
     p_beyond = min(1.0, 2 * float(stats.t.sf(t * np.sign(difference), df)))
     p_low, p_high = float(below[1]), float(above[1])
@@ -171,6 +171,6 @@ def _constant_equivalence(samples: list[Floats], margin: float, scale: float) ->
     p = constant_p(*map(len, samples))
     p_low = p / 2 if difference > -margin + rounding else 1.0
     p_high = p / 2 if difference < margin - rounding else 1.0
-    beyond = abs(difference) > margin + rounding
+    is_beyond = abs(difference) > margin + rounding
     end = difference if p / 2 < ALPHA else np.nan
-    return Equivalence(margin, end, end, p_low, p_high, p if beyond else 1.0, beyond)
+    return Equivalence(margin, end, end, p_low, p_high, p if is_beyond else 1.0, is_beyond)

@@ -46,24 +46,24 @@ def verdicts(cells: Cells, expected: Sequence[Expectation]) -> tuple[tuple[Verdi
         compared = compare(measured, _conditions(cells, left), _conditions(cells, right), averaged)
         tests |= {index: _test(expected[index], compared, column, cells.paired) for column, index in enumerate(indices)}
     tested = [tests[index] for index in range(len(expected))]
-    corrected = holm([test.verdict.p for test in tested])
-    n_tests = int(np.isfinite(corrected).sum())
-    decided = tuple(_decide(test, float(p), n_tests) for test, p in zip(tested, corrected, strict=True))
+    p_holm_values = holm([test.verdict.p for test in tested])
+    n_tests = int(np.isfinite(p_holm_values).sum())
+    results = tuple(_decide(test, float(p), n_tests) for test, p in zip(tested, p_holm_values, strict=True))
     rows = [
         _equivalence_row(test.expected, verdict, test.equivalence)
-        for test, verdict in zip(tested, decided, strict=True)
+        for test, verdict in zip(tested, results, strict=True)
         if test.equivalence
     ]
-    return decided, make_table(EQUIVALENCE, rows)
+    return results, make_table(EQUIVALENCE, rows)
 
 
 def _conditions(cells: Cells, side: Side) -> Bools:
     """Return which conditions belong to a side."""
-    chosen = np.ones(len(cells.conditions), bool)
+    mask = np.ones(len(cells.conditions), bool)
     for term, level in side.terms:
         keys = [level_key(other) for other in cells.levels[term]]
-        chosen &= cells.at(term, keys.index(level_key(level)))
-    return chosen
+        mask &= cells.has_level(term, keys.index(level_key(level)))
+    return mask
 
 
 def _test(expected: Expectation, compared: Comparison, column: int, paired: bool) -> _TestedExpectation:
@@ -74,8 +74,8 @@ def _test(expected: Expectation, compared: Comparison, column: int, paired: bool
     if expected.relation == "=":
         margin = (expected.margin or 0.0) * (abs(right_mean) / 100 if expected.percent else 1)
         equivalence = tost(samples, margin, scale=float(compared.scale[column]), identical=paired and equal)
-        p = equivalence.p_beyond if equivalence.beyond else equivalence.p
-        test = f"{test}, against the margin" if equivalence.beyond else f"two one-sided tests (TOST), each a {test}"
+        p = equivalence.p_beyond if equivalence.is_beyond else equivalence.p
+        test = f"{test}, against the margin" if equivalence.is_beyond else f"two one-sided tests (TOST), each a {test}"
     verdict = Verdict(
         text=expected.text,
         verdict="open",
@@ -100,7 +100,7 @@ def _decide(test: _TestedExpectation, p_holm: float, n_tests: int) -> Verdict:
         verdict = replace(verdict, verdict="fails")
     elif p_holm < ALPHA:
         is_larger = verdict.difference > 0
-        holds = not test.equivalence.beyond if test.equivalence else is_larger == (relation == ">")
+        holds = not test.equivalence.is_beyond if test.equivalence else is_larger == (relation == ">")
         verdict = replace(verdict, verdict="holds" if holds else "fails")
     sentence = f"{verdict.verdict.capitalize()}: {_describe_finding(test, verdict, n_tests)}{_describe_missing(test)}"
     return replace(verdict, sentence=sentence)
@@ -117,7 +117,7 @@ def _equivalence_row(expected: Expectation, verdict: Verdict, test: Equivalence)
         **{name: getattr(test, name) for name in ("margin", "low", "high", "p_low", "p_high", "p")},
         "p_apart": test.p_beyond,
         "p_holm": verdict.p_holm,
-        "equivalent": verdict.p_holm < ALPHA and not test.beyond,
+        "equivalent": verdict.p_holm < ALPHA and not test.is_beyond,
     }
 
 
@@ -139,10 +139,10 @@ def _describe_finding(test: _TestedExpectation, verdict: Verdict, n_tests: int) 
     figures = f"{interval}{_describe_sample(test)}{p}"
     if test.equivalence:
         percent = f" ({number(test.expected.margin or 0.0)} % of the mean {right})" if test.expected.percent else ""
-        unsure = "the runs cannot tell whether " if verdict.verdict == "open" else ""
+        uncertainty = "the runs cannot tell whether " if verdict.verdict == "open" else ""
         comparison = "is not the same" if verdict.verdict == "fails" else "is the same"
         margin = f"{number(test.equivalence.margin)}{percent}"
-        finding = f"{unsure}{measure} {left} {comparison} as {right} within {margin}"
+        finding = f"{uncertainty}{measure} {left} {comparison} as {right} within {margin}"
         return f"{finding}: the difference is {number(difference)} ({figures})."
     if test.equal:
         return f"{measure} is exactly the same {left} and {right}, in all {_describe_sample(test)}."
@@ -152,8 +152,8 @@ def _describe_finding(test: _TestedExpectation, verdict: Verdict, n_tests: int) 
             reason = f"and one {'seed' if test.paired else 'run'} is too few to tell"
         return f"the difference of {measure} {left} from that {right} is {number(difference)} ({figures}), {reason}."
     larger, smaller = ("larger", "smaller") if difference > 0 else ("smaller", "larger")
-    size = f"not {smaller} but {larger}" if verdict.verdict == "fails" else larger
-    return f"{measure} is {size} {left} than {right} by {number(abs(difference))} ({figures})."
+    comparison_text = f"not {smaller} but {larger}" if verdict.verdict == "fails" else larger
+    return f"{measure} is {comparison_text} {left} than {right} by {number(abs(difference))} ({figures})."
 
 
 def _describe_sample(test: _TestedExpectation) -> str:

@@ -1,4 +1,4 @@
-"""Checks an archive against its checksums."""
+"""Check an archive against its checksums."""
 
 import json
 import re
@@ -13,12 +13,12 @@ from prism_mesa.studies.supplement.packing import CHECKSUMS, CRATE, FACTS, FORMA
 from prism_mesa.studies.supplement.zip_files import Archive, open_archive, unpack
 
 _LINE: Final = re.compile(r"([0-9a-f]{64}) [ *](.+)")
-_MOST_TEXT: Final = 200 * 2**20
-_NEEDED: Final = {
+_MAX_TEXT: Final = 200 * 2**20
+_REQUIRED_FILES: Final = {
     "run": ("manifest.json", "config.yaml", VERSIONS, README, CRATE),
     "study": ("study.json", "study.yaml", "base.yaml", "runs.parquet", "facts.parquet", VERSIONS, README, CRATE),
 }
-_MOST_LINES: Final = 10_000
+_MAX_LINES: Final = 10_000
 
 
 @dataclass(frozen=True)
@@ -28,8 +28,8 @@ class Checked:
     Attributes:
         kind: `run`, `study`, or empty if unknown.
         size_bytes: The size of all files, unpacked.
-        faults: Lines on missing, changed and wrong files; empty if the archive is intact.
-        left_out: Lines on files that the archive leaves out.
+        faults: Lines on missing, changed and added files; empty if the archive is intact.
+        left_out: Lines on files that the archive omits.
     """
 
     path: Path
@@ -50,18 +50,18 @@ def check(path: Path, *, out: Path | None = None) -> Checked:
         if FACTS not in archive.sizes:
             raise DataError(f"{path}: is not an archive of PRISM: {FACTS} is missing")
         try:
-            facts = json.loads(archive.read(FACTS, _MOST_TEXT))
+            facts = json.loads(archive.read(FACTS, _MAX_TEXT))
         except (ValueError, RecursionError):
             facts = None
         facts = facts if isinstance(facts, dict) else {}
         kind, left_out = facts.get("kind"), facts.get("left_out")
-        kind = kind if isinstance(kind, str) and kind in _NEEDED else ""
+        kind = kind if isinstance(kind, str) and kind in _REQUIRED_FILES else ""
         faults = [*_missing(archive, facts, kind), *_changed(archive)]
         if out is not None and not faults:
             unpack(archive, out)
         name, size = _short(facts.get("name", "")), sum(archive.sizes.values())
         lines = left_out if isinstance(left_out, list) else []
-        texts = (tuple(map(_short, part)) for part in (faults[:_MOST_LINES], lines))
+        texts = (tuple(map(_short, part)) for part in (faults[:_MAX_LINES], lines))
         return Checked(path, kind, name, len(archive.sizes), size, *texts)
 
 
@@ -74,7 +74,7 @@ def _missing(archive: Archive, facts: dict[str, Any], kind: str) -> Iterator[str
         yield f"{FACTS}: format: must be {FORMAT}, not {facts.get('format')!r}"
     if not kind:
         yield f"{FACTS}: kind: must be run or study"
-    for name in _NEEDED.get(kind, ()):
+    for name in _REQUIRED_FILES.get(kind, ()):
         if name not in archive.sizes:
             yield f"{name}: is missing from an archive of a {kind}"
 
@@ -84,7 +84,7 @@ def _changed(archive: Archive) -> Iterator[str]:
         yield f"{CHECKSUMS}: is missing, so nothing can be checked"
         return
     checksums: dict[str, str] = {}
-    for number, line in enumerate(archive.read(CHECKSUMS, _MOST_TEXT).decode("utf-8", "replace").splitlines(), 1):
+    for number, line in enumerate(archive.read(CHECKSUMS, _MAX_TEXT).decode("utf-8", "replace").splitlines(), 1):
         match = _LINE.fullmatch(line)
         if match is None:
             yield f"{CHECKSUMS}: line {number}: must be a checksum and a name"

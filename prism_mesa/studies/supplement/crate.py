@@ -35,7 +35,7 @@ def crate_metadata(contents: Contents, facts: Mapping[str, Any]) -> bytes:
     """
     names = sorted({*contents.files, CHECKSUMS})
     folders = sorted({f"runs/{name.split('/')[1]}/" for name in names if name.startswith("runs/")})
-    top = [name for name in names if not name.startswith("runs/")]
+    top_files = [name for name in names if not name.startswith("runs/")]
     author = facts.get("author")
     root: Entity = {
         "@id": "./",
@@ -44,14 +44,14 @@ def crate_metadata(contents: Contents, facts: Mapping[str, Any]) -> bytes:
         "description": f"What PRISM keeps of the {contents.kind} {contents.name}, packed by prism archive.",
         "datePublished": facts["published"],
         "conformsTo": {"@id": PROFILE},
-        "hasPart": [{"@id": quote(name)} for name in (*top, *folders)],
+        "hasPart": [{"@id": quote(name)} for name in (*top_files, *folders)],
         "mentions": [{"@id": quote(action.id, safe="#")} for action in contents.actions],
     }
     root |= {"license": facts["license"]} if facts.get("license") else {}
     root |= {"author": _AUTHOR} if author else {}
-    about = {"conformsTo": {"@id": _SPECIFICATION}, "about": {"@id": "./"}}
+    conformance = {"conformsTo": {"@id": _SPECIFICATION}, "about": {"@id": "./"}}
     graph: list[Entity] = [
-        {"@id": CRATE, "@type": "CreativeWork", **about},
+        {"@id": CRATE, "@type": "CreativeWork", **conformance},
         root,
         {"@id": PROFILE, "@type": "CreativeWork", "name": "Process Run Crate", "version": "0.5"},
         {
@@ -65,12 +65,12 @@ def crate_metadata(contents: Contents, facts: Mapping[str, Any]) -> bytes:
         *(_action_entity(action, has_author=bool(author)) for action in contents.actions),
     ]
     for folder in folders:
-        parts = [{"@id": quote(name)} for name in names if name.startswith(folder)]
-        graph.append({"@id": quote(folder), "@type": "Dataset", "name": folder.split("/")[1], "hasPart": parts})
+        members = [{"@id": quote(name)} for name in names if name.startswith(folder)]
+        graph.append({"@id": quote(folder), "@type": "Dataset", "name": folder.split("/")[1], "hasPart": members})
     for name in names:
         path = PurePosixPath(name)
-        form = {"encodingFormat": _FORMATS[path.suffix]} if path.suffix in _FORMATS else {}
-        graph.append({"@id": quote(name), "@type": "File", "name": path.name, **form})
+        encoding = {"encodingFormat": _FORMATS[path.suffix]} if path.suffix in _FORMATS else {}
+        graph.append({"@id": quote(name), "@type": "File", "name": path.name, **encoding})
     return (json.dumps({"@context": _CONTEXT, "@graph": graph}, indent=2) + "\n").encode()
 
 

@@ -1,4 +1,4 @@
-"""Packs a run or a study as one archive."""
+"""Pack a run or a study as one archive."""
 
 import json
 import os
@@ -48,7 +48,7 @@ type OddText = Callable[[Worlds, list[str], str, bool], str]
 
 @dataclass(frozen=True)
 class Packed:
-    """A written archive; `left_out` has lines on omitted files with the reasons."""
+    """A written archive; `left_out` has lines on omitted files, with reasons."""
 
     file: Path
     files: int
@@ -75,8 +75,8 @@ def pack(
     else:
         raise DataError(f"{folder}: is neither a run ({RUN_MANIFEST}) nor a study ({STUDY_MANIFEST})")
     facts |= {"version": version("prism-mesa"), "license": license, "author": author}
-    about = {"format": FORMAT, "kind": contents.kind, "name": contents.name, "left_out": contents.left_out}
-    contents.files[FACTS] = (json.dumps(about, indent=2) + "\n").encode()
+    archive_facts = {"format": FORMAT, "kind": contents.kind, "name": contents.name, "left_out": contents.left_out}
+    contents.files[FACTS] = (json.dumps(archive_facts, indent=2) + "\n").encode()
     contents.files[README] = _readme(contents).encode()
     contents.check()
     contents.files[CRATE] = crate_metadata(contents, facts)
@@ -93,10 +93,10 @@ def _check_out(file: Path) -> None:
         return
     try:
         with open_archive(file) as archive:
-            ours = not file.is_symlink() and file.is_file() and FACTS in archive.sizes
+            is_archive = not file.is_symlink() and file.is_file() and FACTS in archive.sizes
     except PrismError:
-        ours = False
-    if not ours:
+        is_archive = False
+    if not is_archive:
         raise DataError(f"{file}: exists and is not an archive of PRISM: name another file with --out")
 
 
@@ -138,13 +138,13 @@ def _study(folder: Path, odd: OddText, *, data: bool) -> tuple[Contents, dict[st
 def _put_odd(
     contents: Contents, odd: OddText, worlds: Worlds, varied: list[str], question: str, may_load: bool
 ) -> None:
-    """Add the ODD protocol, of clean values: it shortens paths, and the cleaner recognises only whole paths."""
+    """Add the ODD protocol of cleaned values: the protocol shortens paths, but the cleaner needs whole paths."""
     cleaned = {arm: _without_paths(config, contents.cleaner) for arm, config in worlds.items()}
     contents.put_text(ODD, contents.cleaner.value(odd(cleaned, varied, question, may_load)))
 
 
 def _without_paths[P: Params](params: P, cleaner: Cleaner) -> P:
-    """Return parameters with clean texts, which may no longer be valid."""
+    """Return parameters with cleaned strings, which may no longer be valid."""
     values = {name: getattr(params, name) for name in type(params).model_fields}
     changed = {
         name: _without_paths(value, cleaner) if isinstance(value, Params) else cleaner.value(value)
@@ -159,9 +159,9 @@ def _day(*times: Any) -> str:
     return next((time[:10] for time in times if isinstance(time, str) and len(time) >= 10), "1980-01-01")
 
 
-_BESIDE: Final = f"PYTHONPATH={MODULES} "
-_FITTED: Final = {"calibration.json", "validation.json"}  # files that `prism study run` does not make
-_HOLDS: Final = {
+_MODULE_PATH: Final = f"PYTHONPATH={MODULES} "
+_NOT_REPEATED: Final = {"calibration.json", "validation.json"}  # files that `prism study run` does not make
+_FILE_TEXTS: Final = {
     "study.yaml": "question, arms, factors, seeds, measures, expectations",
     "base.yaml": "the configuration that all runs start from, with every key",
     "config.yaml": "the configuration, with every key",
@@ -184,7 +184,7 @@ _HOLDS: Final = {
 def _readme(contents: Contents) -> str:
     names = {*contents.files, CRATE, CHECKSUMS}
     names |= {f"{name.partition('/')[0]}/" for name in names}
-    rows = [f"| `{name}` | {text} |" for name, text in _HOLDS.items() if name in names]
+    rows = [f"| `{name}` | {text} |" for name, text in _FILE_TEXTS.items() if name in names]
     rows += ["| `*.parquet` | the tables |"] if contents.kind == "run" else []
     paragraphs = [
         f"# {contents.kind.capitalize()} {contents.name}",
@@ -196,7 +196,7 @@ def _readme(contents: Contents) -> str:
         paragraphs.append("Objects passed in Python are not included, so `prism replay` cannot repeat the run.")
     elif contents.kind == "study":
         paragraphs += _describe_replays(contents)
-        paragraphs += [] if _FITTED & set(contents.files) else [_describe_study(contents)]
+        paragraphs += [] if _NOT_REPEATED & set(contents.files) else [_describe_study(contents)]
     elif contents.actions[0].unended:
         paragraphs.append("The run did not finish, so `prism replay` cannot repeat it.")
     else:
@@ -213,27 +213,27 @@ def _describe_replays(contents: Contents) -> list[str]:
         return [f"Runs kept no tables: repeat a run with {command}."]
     runs = {action.id.removeprefix("#run-"): action for action in contents.actions[1:]}
     paragraphs, names = [], defaultdict[str, list[str]](list)
-    if others := ", ".join(f"`{name}` ({run.unended})" for name, run in runs.items() if run.unended):
-        paragraphs.append(f"These runs did not finish, so they cannot be repeated: {others}.")
+    if unfinished := ", ".join(f"`{name}` ({run.unended})" for name, run in runs.items() if run.unended):
+        paragraphs.append(f"These runs did not finish, so they cannot be repeated: {unfinished}.")
     for name, run in runs.items():
         if not run.unended:
-            shares = any(file.startswith(f"{INPUTS}/") for file in run.read)
-            names[_replay_command("runs/<run>", run, trust=shares)].append(f"`{name}`")
-    start = f"To repeat {'one of the other runs' if others else 'a run'} in `runs/` and compare its tables, type"
+            needs_trust = any(file.startswith(f"{INPUTS}/") for file in run.read)
+            names[_replay_command("runs/<run>", run, trust=needs_trust)].append(f"`{name}`")
+    intro = f"To repeat {'one of the other runs' if unfinished else 'a run'} in `runs/` and compare its tables, type"
     if len(names) == 1:
-        paragraphs.append(f"{start} `{next(iter(names))}` in this folder.")
+        paragraphs.append(f"{intro} `{next(iter(names))}` in this folder.")
     elif names:
         lines = [f"- `{command}`: {', '.join(names[command])}" for command in sorted(names)]
-        paragraphs.append(f"{start} its command in this folder:\n\n" + "\n".join(lines))
+        paragraphs.append(f"{intro} its command in this folder:\n\n" + "\n".join(lines))
     return paragraphs
 
 
 def _describe_study(contents: Contents) -> str:
-    """Describe how to repeat a study beside the unpacked folder, which stays unchanged."""
+    """Describe how to repeat a study in a folder next to the unpacked one, which stays unchanged."""
     study = contents.files["study.yaml"]
     values = yaml.safe_load(study.read_bytes() if isinstance(study, Path) else study)
     names_base = isinstance(values.get("base"), str)
-    modules = _BESIDE if any(name.startswith(f"{MODULES}/") for name in contents.files) else ""
+    modules = _MODULE_PATH if any(name.startswith(f"{MODULES}/") for name in contents.files) else ""
     command = f"{modules}prism study run {'../again.yaml' if names_base else 'study.yaml'} --out ../again"
     text = f"To repeat the whole study in a folder beside this one, type `{command}` in this folder"
     if any(LACKS in line for line in contents.left_out):
@@ -243,5 +243,5 @@ def _describe_study(contents: Contents) -> str:
 
 def _replay_command(where: str, run: Action, *, trust: bool = False) -> str:
     has_modules = any(name.startswith(f"{MODULES}/") for name in run.read)
-    how = " --trust" if has_modules or trust else ""
-    return f"{_BESIDE if has_modules else ''}prism replay{how} {where}"
+    option = " --trust" if has_modules or trust else ""
+    return f"{_MODULE_PATH if has_modules else ''}prism replay{option} {where}"

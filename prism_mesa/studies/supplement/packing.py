@@ -18,9 +18,9 @@ from prism_mesa.errors import DataError, redact_credentials
 from prism_mesa.studies.supplement.zip_files import Content, open_content
 
 REMOVED: Final = "[removed]"  # stands for a secret, or the folders of a path
-A_KEY: Final = "a key or password"
+CREDENTIAL: Final = "a key or password"
 _NAMED_SECRET: Final = re.compile(r"key|token|secret|passw(?:or)?d|pwd|credential", re.IGNORECASE)
-_SHORTEST: Final = 8  # characters of a secret; shorter values such as ``KEYBOARD=us`` occur in any text
+_MIN_SECRET: Final = 8  # characters of a secret; shorter values such as ``KEYBOARD=us`` occur in any text
 _KEYS: Final = re.compile(
     r"\b(?:sk-[\w-]{16,}|hf_\w{20,}|gh[opsu]_\w{20,}|github_pat_\w{20,}|AKIA[0-9A-Z]{16}|xox[abprs]-[\w-]{10,}"
     r"|AIza[\w-]{30,}|eyJ[\w-]{10,}\.eyJ[\w-]{10,}\.[\w-]{10,})"
@@ -44,8 +44,8 @@ class Cleaner:
 
     def __init__(self, folders: Iterable[str | Path] = (), environment: Mapping[str, str] = os.environ) -> None:
         home, working = os.path.expanduser("~"), os.getcwd()
-        ours = [home, working, tempfile.gettempdir(), sys.prefix, *map(str, folders)]
-        self._paths = {_plain(path) for path in ours if _is_absolute(path) and len(_plain(path)) > 1}
+        known_paths = [home, working, tempfile.gettempdir(), sys.prefix, *map(str, folders)]
+        self._paths = {_plain(path) for path in known_paths if _is_absolute(path) and len(_plain(path)) > 1}
         self._watched = sorted(set(filter(_is_deep, map(_plain, (home, working, *folders)))))
         self._seen: dict[str, str] = {}
         self._names: dict[str, str] = {}
@@ -53,12 +53,12 @@ class Cleaner:
         secrets = {
             value
             for name, value in environment.items()
-            if _NAMED_SECRET.search(name) and len(value) >= _SHORTEST and not _is_absolute(value)
+            if _NAMED_SECRET.search(name) and len(value) >= _MIN_SECRET and not _is_absolute(value)
         }
         self._secrets = sorted(secrets, key=len, reverse=True)
 
     def replace_path(self, path: str | Path, name: str) -> None:
-        """Replace a path by a name from now on: an absolute path anywhere, a relative path only as a whole value."""
+        """Replace a path with a name from now on: an absolute path anywhere, a relative path only as a whole value."""
         (self._seen if _is_deep(str(path)) else self._names)[_plain(path)] = name
 
     def hide(self, *words: str) -> None:
@@ -66,12 +66,12 @@ class Cleaner:
         self._hidden.update(words)
 
     def text(self, text: str) -> str:
-        """Return a text without known paths and secrets."""
+        """Return `text` without known paths and secrets."""
         text = _without(_without(text, self._seen), dict.fromkeys(self._paths, REMOVED))
         return self._without_secrets(_HOME.sub(REMOVED, text))
 
     def value(self, value: Any) -> Any:
-        """Return JSON-like values without secrets and with only the last names of paths, which become known paths."""
+        """Return JSON-like values without secrets, and with paths cut to their last names; the paths become known."""
         if isinstance(value, Mapping):
             return {str(key): self.value(item) for key, item in value.items()}
         if isinstance(value, list | tuple):
@@ -88,16 +88,16 @@ class Cleaner:
         return self.text(_PATH.sub(lambda match: self._last_name(match[0]), text))
 
     def leak_in(self, text: str) -> str:
-        """Return the kind of the secret or path in a text; empty without any."""
+        """Return the kind of secret or path that `text` contains; empty without any."""
         for kind, words in self.forbidden.items():
             if any(form in text for word in words for form in _forms(word)):
                 return kind
-        return A_KEY if _KEYS.search(text) else ""
+        return CREDENTIAL if _KEYS.search(text) else ""
 
     @property
     def forbidden(self) -> dict[str, list[str]]:
         """Words that no packed file may contain, by kind."""
-        return {A_KEY: self._secrets, "a path of this machine": self._watched}
+        return {CREDENTIAL: self._secrets, "a path of this machine": self._watched}
 
     def _last_name(self, path: str) -> str:
         name = self._seen.setdefault(_plain(path), REMOVED)
@@ -127,7 +127,7 @@ def _without(text: str, names: Mapping[str, str]) -> str:
 
 
 def _forms(text: str) -> list[str]:
-    """Return a text as written in plain text, HTML and JSON."""
+    """Return `text` as it appears in plain text, HTML and JSON."""
     forms = (text, html.escape(text), html.escape(text, quote=False), json.dumps(text)[1:-1])
     return list(dict.fromkeys(forms))
 
@@ -153,12 +153,12 @@ FORMAT: Final = 1  # of archives
 
 @dataclass
 class Contents:
-    """The contents of the archive of a `run` or `study` during packing.
+    """The contents of an archive of a `run` or `study` that is being packed.
 
     Attributes:
         files: Name in the archive -> content.
         inputs: Name in the archive -> path of an input file, packed or not.
-        left_out: Lines on omitted files with the reasons.
+        left_out: Lines on omitted files, with reasons.
     """
 
     kind: str
@@ -179,17 +179,17 @@ class Contents:
         self.files[name] = text.encode()
 
     def put_text(self, name: str, text: str) -> None:
-        """Add a text."""
+        """Add a text file."""
         self.files[name] = self.cleaner.text(text).encode()
 
     def leave_out(self, note: str) -> None:
-        """Note a file that is left out, and the reason."""
+        """Note an omitted file and the reason."""
         line = self.cleaner.value(note)
         if line not in self.left_out:
             self.left_out.append(line)
 
     def check(self) -> None:
-        """Raise DataError if a text contains a secret or a path of this machine."""
+        """Raise DataError if a text file contains a secret or a path of this machine."""
         for name, content in self.files.items():
             if not name.endswith(TEXTS):
                 continue

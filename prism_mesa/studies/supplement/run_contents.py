@@ -1,4 +1,4 @@
-"""Packs the folder of a run."""
+"""Pack the folder of a run."""
 
 import sys
 from pathlib import Path
@@ -41,19 +41,19 @@ CONFIG: Final = "config.yaml"
 INPUTS: Final = "inputs"
 IN_PYTHON: Final = "a chart, agents or a reasoner passed in Python"
 LACKS: Final = "needs it"  # in notes on files that a repetition needs
-_STAYS: Final = "cannot be removed without changing the run: nothing was packed"
+_CANNOT_REMOVE: Final = "cannot be removed without changing the run: nothing was packed"
 _NOT_NEEDED: Final = {
     *(f"{group}.{key}" for group, key in INPUT_FILES),
     *(f"reasoner.{key}" for key in ("host", "ledger_path", "distilled")),
 }
-"""Keys whose values change in an archive: a replay finds their files in it, or does not need them."""
+"""Keys whose values change in an archive: it has the files that they name, or a replay does not need them."""
 
 
-def pack_run(run_dir: Path, contents: Contents, *, data: bool, within: str = "", shared: str = "") -> RecordedRun:
+def pack_run(run_dir: Path, contents: Contents, *, data: bool, prefix: str = "", shared: str = "") -> RecordedRun:
     """Add the files of a run to the contents, and return the run.
 
-    `within` is its folder in the archive, ending in a slash, or empty. `shared` is the path from there to files that
-    runs share: empty, or ``../..``.
+    `prefix` is the run's folder in the archive, ending in a slash, or empty. `shared` is the path from there to files
+    that runs share: empty, or ``../..``.
     """
     run = read_run(run_dir)
     if run.state.status not in ENDED:
@@ -63,53 +63,53 @@ def pack_run(run_dir: Path, contents: Contents, *, data: bool, within: str = "",
         for part in table_files(table_path(run_dir, table)) if has_table(run_dir, table) else ():
             check_within(run_dir, part)
             check_table(part, contents.cleaner)
-            files[within + part.relative_to(run_dir).as_posix()] = part
+            files[prefix + part.relative_to(run_dir).as_posix()] = part
     for name in (LEDGER, DISTILLED, *sorted(file.name for file in run_dir.glob("*.png"))):
         if (run_dir / name).is_file():
             check_within(run_dir, run_dir / name)
-            files[within + name] = run_dir / name
-    if within + LEDGER in files:
-        files[within + LEDGER] = ledger_content(run_dir / LEDGER, contents.cleaner)
+            files[prefix + name] = run_dir / name
+    if prefix + LEDGER in files:
+        files[prefix + LEDGER] = ledger_content(run_dir / LEDGER, contents.cleaner)
     if run.manifest.status == "done":
         always = ECONOMY_ALWAYS if run.manifest.of_nations else SOCIAL_ALWAYS
         for name in (*(f"{table}.parquet" for table in always if not has_table(run_dir, table)), LEDGER):
-            if within + name not in files:
-                contents.leave_out(f"{within}{name}: is missing from the run's folder; a replay {LACKS}")
-    read = _put_config(run, contents, within, shared, data=data)
-    made = tuple(name for name in files if name.startswith(within) and name not in read)
-    contents.actions.append(_action(run, contents, within, read, made))
+            if prefix + name not in files:
+                contents.leave_out(f"{prefix}{name}: is missing from the run's folder; a replay {LACKS}")
+    inputs = _put_config(run, contents, prefix, shared, data=data)
+    outputs = tuple(name for name in files if name.startswith(prefix) and name not in inputs)
+    contents.actions.append(_action(run, contents, prefix, inputs, outputs))
     if any(run.manifest.made_in_python):
         contents.leave_out(f"{IN_PYTHON}; a replay {LACKS}")
     return run
 
 
-def _put_config(run: RecordedRun, contents: Contents, within: str, shared: str, *, data: bool) -> tuple[str, ...]:
+def _put_config(run: RecordedRun, contents: Contents, prefix: str, shared: str, *, data: bool) -> tuple[str, ...]:
     """Add a run's configuration, its input files and its manifest; return the names of the files that the run read."""
-    facts, read = read_manifest(run.folder), list[str]()
-    before = manifest_values(run.folder, run.manifest)
+    facts, inputs = read_manifest(run.folder), list[str]()
+    recorded = manifest_values(run.folder, run.manifest)
     kind: type[Config] | type[EconomyConfig] = EconomyConfig if run.manifest.of_nations else Config
-    config = as_config(kind, before, run.folder)
-    beside, names = "" if shared else within, dict[tuple[str, str], str]()
+    config = as_config(kind, recorded, run.folder)
+    input_prefix, names = "" if shared else prefix, dict[tuple[str, str], str]()
     if isinstance(config, Config):
         for group, key in INPUT_FILES:
-            if name := _put_input(run, config, contents, (group, key), beside, data=data):
-                names[group, key] = name.removeprefix(beside)
-                read += [name] if name in contents.files else []
+            if name := _put_input(run, config, contents, (group, key), input_prefix, data=data):
+                names[group, key] = name.removeprefix(input_prefix)
+                inputs += [name] if name in contents.files else []
         for key, where in objects_named(config).items():
             if not where.startswith(OWN_PACKAGE):
-                read += put_module(key, where, contents, beside, own=run.whose == "own")
-    values: dict[str, Any] = contents.cleaner.value(before)
+                inputs += put_module(key, where, contents, input_prefix, is_own=run.whose == "own")
+    values: dict[str, Any] = contents.cleaner.value(recorded)
     for (group, key), name in names.items():
         values[group][key] = name
-    flat_before = dict(flat(before))
+    flat_before = dict(flat(recorded))
     for key, value in flat(values):
         if key not in _NOT_NEEDED and value != flat_before.get(key):
             contents.leave_out(f"{key}: text like a path or a key was removed; a replay {LACKS}")
     hide_host(config.reasoner, values, contents)
     cleaned = contents.cleaner.value({key: value for key, value in facts.items() if key != "config"})
-    contents.put_values(within + MANIFEST, {**cleaned, "working_directory": shared or ".", "config": values})
-    contents.put_yaml(within + CONFIG, values)
-    return (within + CONFIG, *dict.fromkeys(read))
+    contents.put_values(prefix + MANIFEST, {**cleaned, "working_directory": shared or ".", "config": values})
+    contents.put_yaml(prefix + CONFIG, values)
+    return (prefix + CONFIG, *dict.fromkeys(inputs))
 
 
 def hide_host(params: LLMParams, values: dict[str, Any], contents: Contents) -> None:
@@ -119,14 +119,14 @@ def hide_host(params: LLMParams, values: dict[str, Any], contents: Contents) -> 
 
 
 def _put_input(
-    run: RecordedRun, config: Config, contents: Contents, key: tuple[str, str], beside: str, *, data: bool
+    run: RecordedRun, config: Config, contents: Contents, key: tuple[str, str], input_prefix: str, *, data: bool
 ) -> str:
     """Add an input file if it may be packed; return its name in the archive, packed or not; empty without a file."""
     path = getattr(getattr(config, key[0]), key[1])
     if path is None:
         return ""
     file, dotted = run.started_in / path, ".".join(key)
-    name = input_name(file, key[0], contents, beside)
+    name = input_name(file, key[0], contents, input_prefix)
     if not data:
         reason = "left out on request"
     elif not (run.whose == "own" or is_inside(run.folder, file)):
@@ -144,14 +144,14 @@ def _put_input(
     return name
 
 
-def input_name(file: Path, group: str, contents: Contents, beside: str) -> str:
+def input_name(file: Path, group: str, contents: Contents, input_prefix: str) -> str:
     """Return the name of an input file in the archive; different files with the same name are numbered."""
     path = str(file.absolute())
-    name, number = f"{beside}{INPUTS}/{group}-{file.name}", 1
+    name, number = f"{input_prefix}{INPUTS}/{group}-{file.name}", 1
     while contents.inputs.setdefault(name, path) != path:
         number += 1
-        name = f"{beside}{INPUTS}/{group}-{number}-{file.name}"
-    contents.cleaner.replace_path(path, name.removeprefix(beside))
+        name = f"{input_prefix}{INPUTS}/{group}-{number}-{file.name}"
+    contents.cleaner.replace_path(path, name.removeprefix(input_prefix))
     return name
 
 
@@ -167,28 +167,30 @@ def _has_changed(run: RecordedRun, config: Config) -> bool:
     return bool(inputs_version(config.model_copy(update=groups)) != recorded)
 
 
-def put_module(key: str, where: str, contents: Contents, beside: str, *, own: bool) -> list[str]:
+def put_module(key: str, where: str, contents: Contents, input_prefix: str, *, is_own: bool) -> list[str]:
     """Add the source of a user's module without importing it, and return the names of its files in the archive.
 
-    `key` has the value `where`, a ``module:object``, which names a file here only in the user's `own` run.
+    `key` has the value `where`, a ``module:object``. It may stand for a file on this machine only if the run `is_own`.
     """
-    files = (source_files(where.partition(":")[0]) if own else None) or {}
+    files = (source_files(where.partition(":")[0]) if is_own else None) or {}
     files = {name: file for name, file in files.items() if not is_inside(Path(sys.prefix), file)}
     leaks = (contents.cleaner.leak_in(file.read_text("utf-8", errors="replace")) for file in files.values())
     if leak := next(filter(None, leaks), ""):
         reason = f"its source contains {leak}"
     elif not files:
-        reason = "its source is missing, or in an installed package" if own else "no run is known to be your own"
+        reason = "its source is missing, or in an installed package" if is_own else "no run is known to be your own"
     else:
-        contents.files |= {f"{beside}{MODULES}/{name}": file for name, file in files.items()}
-        return [f"{beside}{MODULES}/{name}" for name in files]
+        contents.files |= {f"{input_prefix}{MODULES}/{name}": file for name, file in files.items()}
+        return [f"{input_prefix}{MODULES}/{name}" for name in files]
     contents.leave_out(f"{key}: {where}: {reason}; a replay {LACKS}")
     return []
 
 
-def _action(run: RecordedRun, contents: Contents, within: str, read: tuple[str, ...], made: tuple[str, ...]) -> Action:
+def _action(
+    run: RecordedRun, contents: Contents, prefix: str, inputs: tuple[str, ...], made: tuple[str, ...]
+) -> Action:
     facts, nations = read_manifest(run.folder), run.manifest.of_nations
-    command = f"prism {'economy' if nations else 'run'} {within}{CONFIG}"
+    command = f"prism {'economy' if nations else 'run'} {prefix}{CONFIG}"
     return Action(
         id=f"#run-{run.folder.name}",
         name=f"A run of {'nations' if nations else 'a platform'} with seed {run.manifest.seed}",
@@ -197,22 +199,22 @@ def _action(run: RecordedRun, contents: Contents, within: str, read: tuple[str, 
         ended=facts.get("ended"),
         failed=contents.cleaner.value(run.manifest.error if run.state.status == "failed" else ""),
         unended="" if run.is_over else run.state.status,
-        read=read,
-        made=(*made, within + MANIFEST),
+        read=inputs,
+        made=(*made, prefix + MANIFEST),
     )
 
 
 def check_table(file: Path, cleaner: Cleaner) -> None:
-    """Raise DataError if a text in a table contains a secret or a path of this machine."""
-    with naming_file(file), pq.ParquetFile(file) as opened:
-        texts = [field.name for field in opened.schema_arrow if _is_text(field.type)]
-        for batch in opened.iter_batches(columns=texts) if texts else ():
+    """Raise DataError if a string in a table contains a secret or a path of this machine."""
+    with naming_file(file), pq.ParquetFile(file) as parquet:
+        texts = [field.name for field in parquet.schema_arrow if _is_text(field.type)]
+        for batch in parquet.iter_batches(columns=texts) if texts else ():
             for name in texts:
                 values = batch.column(name)
                 values = values.dictionary if pa.types.is_dictionary(values.type) else values
                 for kind, words in cleaner.forbidden.items():
                     if any(pc.any(pc.match_substring(values, word)).as_py() for word in words):
-                        raise DataError(f"{file.name}: column {name!r}: contains {kind}, which {_STAYS}")
+                        raise DataError(f"{file.name}: column {name!r}: contains {kind}, which {_CANNOT_REMOVE}")
 
 
 def _is_text(kind: pa.DataType) -> bool:
@@ -221,13 +223,13 @@ def _is_text(kind: pa.DataType) -> bool:
 
 
 def ledger_content(file: Path, cleaner: Cleaner) -> Content:
-    """Return a ledger for packing: the file, or its bytes if a log has some of its rows; check its texts."""
+    """Return a ledger for packing, with checked texts: its file, or its bytes if a log holds some of its rows."""
     with Ledger(file, read_only=True) as ledger:
         texts = [("an answer", text) for a in ledger.answers() for text in (a.prompt, a.raw, a.llm, a.decoding)]
         texts += [("the reason of a fallback", reason) for reason in {row.reason for row in ledger.asked()}]
         for kind, text in texts:
             if leak := cleaner.leak_in(text):
-                raise DataError(f"{file}: {kind} contains {leak}, which {_STAYS}")
+                raise DataError(f"{file}: {kind} contains {leak}, which {_CANNOT_REMOVE}")
         if not has_log(file):
             return file
         with TemporaryDirectory(prefix="prism-archive-", suffix=".temporary") as folder:

@@ -1,4 +1,4 @@
-"""Packs the folder of a study."""
+"""Pack the folder of a study."""
 
 import io
 import json
@@ -38,7 +38,7 @@ from prism_mesa.studies.supplement.run_contents import (
 _VALUE_FILES: Final = ("calibration.json", "trials.json", "validation.json")
 _TEXTS: Final = ("study.yaml", "calibration.yaml", "fitted.yaml")
 _REPORTS: Final = ("report.html", "report.md")
-_LARGEST: Final = 50 * 2**20
+_MAX_BYTES: Final = 50 * 2**20
 UP: Final = "../.."  # from a run's folder to the top of the archive
 
 
@@ -66,7 +66,7 @@ def pack_study(
     measures = [("measures", measure) for measure in params.measures if ":" in measure]
     for key, object_name in (*objects_named(base).items(), *measures):
         if not object_name.startswith(OWN_PACKAGE):
-            put_module(key, object_name, contents, "", own=has_own_runs)
+            put_module(key, object_name, contents, "", is_own=has_own_runs)
     values = contents.cleaner.value(base.model_dump(mode="json"))
     hide_host(base.reasoner, values, contents)
     contents.put_yaml("base.yaml", values)
@@ -75,9 +75,9 @@ def pack_study(
         if (study_dir / name).is_file():
             contents.put_text(name, _read(study_dir / name))
     contents.actions.insert(0, _action(facts, contents))
-    by_arms = [key for arm in params.arms.values() for key, _ in flat(settings(arm))]
+    arm_keys = [key for arm in params.arms.values() for key, _ in flat(settings(arm))]
     levels = {"arms": params.arms, "vary": params.vary, "design": params.design}
-    return condition_configs(base, levels), list(dict.fromkeys([*by_arms, *params.vary]))
+    return condition_configs(base, levels), list(dict.fromkeys([*arm_keys, *params.vary]))
 
 
 def _inputs(
@@ -123,18 +123,18 @@ def _put_yaml_text(file: Path, contents: Contents) -> None:
     values = contents.cleaner.value(_values(file))
     text = str(contents.cleaner.value(_read(file)))
     try:
-        same = yaml.safe_load(text) == values
+        is_equal = yaml.safe_load(text) == values
     except yaml.YAMLError:
-        same = False
-    if same:
+        is_equal = False
+    if is_equal:
         contents.files[file.name] = text.encode()
     else:
         contents.put_yaml(file.name, values)
 
 
 def _read(file: Path) -> str:
-    if file.stat().st_size > _LARGEST:
-        raise DataError(f"{file}: is larger than {_LARGEST // 2**20} MB")
+    if file.stat().st_size > _MAX_BYTES:
+        raise DataError(f"{file}: is larger than {_MAX_BYTES // 2**20} MB")
     return file.read_text("utf-8", errors="replace")
 
 
@@ -154,7 +154,7 @@ def _pack_runs(folder: StudyFolder, contents: Contents, *, data: bool) -> bool:
         if read_run(run_dir).state.status not in ENDED:
             unfinished += 1
             continue
-        run = pack_run(run_dir, contents, data=data, within=f"runs/{run_dir.name}/", shared=UP)
+        run = pack_run(run_dir, contents, data=data, prefix=f"runs/{run_dir.name}/", shared=UP)
         has_own_runs = has_own_runs or run.whose == "own"
     if unfinished:
         contents.leave_out(f"{counted(unfinished, 'run')} that did not finish")

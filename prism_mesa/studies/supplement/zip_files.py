@@ -18,14 +18,14 @@ from prism_mesa.studies.folder import replacing
 
 type Content = bytes | Path
 
-MOST_FILES: Final = 200_000
-MOST_BYTES: Final = 64 * 10**9  # largest unpacked size of all files
-MOST_TIMES: Final = 100  # largest unpacked size as a multiple of the archive's, beyond `_FREE` bytes
-_FREE: Final = 50 * 10**6
+MAX_FILES: Final = 200_000
+MAX_BYTES: Final = 64 * 10**9  # largest unpacked size of all files
+MAX_RATIO: Final = 100  # largest unpacked size as a multiple of the archive's size, plus `_ALLOWANCE` bytes
+_ALLOWANCE: Final = 50 * 10**6
 _DATE: Final = (1980, 1, 1, 0, 0, 0)  # the first date that a zip can hold
 _PACKED: Final = (".parquet", ".png")  # already compressed
 _BLOCK: Final = 1 << 20
-_LONGEST_NAME: Final = 300
+_MAX_NAME: Final = 300
 _RESERVED: Final = re.compile(r"[\x00-\x1f\x7f<>:\"|?*\\]")
 _DAMAGED: Final = (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError, OSError, ValueError)
 
@@ -56,21 +56,21 @@ class Archive:
 
     def blocks(self, name: str) -> Iterator[bytes]:
         """Yield the bytes of a file in blocks; raise DataError if it is damaged or longer than declared."""
-        left = self.sizes[name]
+        n_left = self.sizes[name]
         try:
             with (self.path / name).open("rb") if self._packed is None else self._packed.open(name) as stream:
                 while block := stream.read(_BLOCK):
-                    left -= len(block)
-                    if left < 0:
+                    n_left -= len(block)
+                    if n_left < 0:
                         raise EOFError("has more bytes than declared")
                     yield block
         except _DAMAGED as error:
             raise DataError(f"{self.path}: {name}: is damaged: {error}") from None
 
-    def read(self, name: str, most: int) -> bytes:
-        """Return the bytes of a file; raise DataError if it is damaged or longer than `most`."""
-        if self.sizes[name] > most:
-            raise DataError(f"{self.path}: {name}: has more than {most:,} bytes")
+    def read(self, name: str, max_bytes: int) -> bytes:
+        """Return the bytes of a file; raise DataError if it is damaged or longer than `max_bytes`."""
+        if self.sizes[name] > max_bytes:
+            raise DataError(f"{self.path}: {name}: has more than {max_bytes:,} bytes")
         return b"".join(self.blocks(name))
 
 
@@ -94,19 +94,19 @@ def open_archive(path: Path) -> Iterator[Archive]:
             if fault:
                 raise DataError(f"{path}: {printable(shortened(name, 80))}: {fault}")
             sizes[name] = entry.file_size
-        _check_sizes(path, sizes, MOST_TIMES * path.stat().st_size + _FREE)
+        _check_sizes(path, sizes, MAX_RATIO * path.stat().st_size + _ALLOWANCE)
         yield Archive(path, sizes, packed)
 
 
-def _check_sizes(path: Path, sizes: Mapping[str, int], most: int = MOST_BYTES) -> None:
-    size, most = sum(sizes.values()), min(most, MOST_BYTES)
-    if len(sizes) > MOST_FILES or size > most:
+def _check_sizes(path: Path, sizes: Mapping[str, int], max_bytes: int = MAX_BYTES) -> None:
+    size, max_bytes = sum(sizes.values()), min(max_bytes, MAX_BYTES)
+    if len(sizes) > MAX_FILES or size > max_bytes:
         raise DataError(f"{path}: unpacks to {size:,} bytes in {len(sizes):,} files, more than allowed")
 
 
 def _name_fault(name: str) -> str:
-    """Return the reason why a name is not allowed in an archive; empty if it is."""
-    if not name or len(name) > _LONGEST_NAME or _RESERVED.search(name):
+    """Return the reason why a name is not allowed in an archive; empty if it is allowed."""
+    if not name or len(name) > _MAX_NAME or _RESERVED.search(name):
         return "is not a valid name of a file"
     if any(part in ("", ".", "..") or part != part.rstrip(" .") for part in name.split("/")):
         return "leads out of the archive's folder, or is a folder"
@@ -115,14 +115,14 @@ def _name_fault(name: str) -> str:
 
 def _sizes_in_folder(folder: Path) -> dict[str, int]:
     sizes: dict[str, int] = {}
-    for where, folders, files in os.walk(folder):
+    for root, folders, files in os.walk(folder):
         folders.sort()
-        for file in (Path(where) / name for name in (*folders, *sorted(files))):
+        for file in (Path(root) / name for name in (*folders, *sorted(files))):
             if file.is_symlink() or not (file.is_dir() or file.is_file()):
                 raise DataError(f"{file}: is a link or a special file")
             if file.is_file():
                 sizes[file.relative_to(folder).as_posix()] = file.stat().st_size
-        if len(sizes) > MOST_FILES:
+        if len(sizes) > MAX_FILES:
             break
     _check_sizes(folder, sizes)
     return sizes

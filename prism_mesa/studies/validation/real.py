@@ -29,11 +29,11 @@ _SIZES: Final = Path("cascades_voterfraud") / "cascade_size_histogram.csv"
 _USERS: Final = Path("cascades_voterfraud") / "users.csv.gz"
 _WINDOWS: Final = Path("usage_esm") / "usage.csv.gz"
 _GRAPH: Final = Path("follow_graph") / "verizoncareers_edges.csv.gz"
-_MOST_BYTES: Final = 2_000_000_000
-_MOST: Final = 2**53
-_MOST_CASCADES: Final = 100_000_000
+_MAX_BYTES: Final = 2_000_000_000
+_MAX_NUMBER: Final = 2**53
+_MAX_CASCADES: Final = 100_000_000
 _NAMES_SHOWN: Final = 20
-_ACTS: Final = ("liked", "reshared", "replied", "posted")
+_ACTIONS: Final = ("liked", "reshared", "replied", "posted")
 
 
 @dataclass(frozen=True)
@@ -65,42 +65,42 @@ def _curve(x: npt.ArrayLike, y: npt.ArrayLike) -> Curve:
 
 def load_real_values(folder: str | Path | None) -> Real:
     """Return real values, computed from a folder's data (`cascades_voterfraud`, `usage_esm`, `follow_graph`) if any."""
-    known = built_in_values()
+    built_in = built_in_values()
     if folder is None:
-        return known
+        return built_in
     if not Path(folder).is_dir():
         raise DataError(f"{folder}: no such folder")
     values, curves = dict[str, float](), dict[str, Curve]()
-    parts = (
+    sources = (
         (_SIZES, ("size", "n"), (), _from_sizes),
         (_USERS, ("activity_level", "mu"), (), _from_users),
-        (_WINDOWS, ("used",), ("person", *_ACTS), _from_windows),
+        (_WINDOWS, ("used",), ("person", *_ACTIONS), _from_windows),
         (_GRAPH, (), ("src", "dst"), _from_graph),
     )
-    for file, numbers, texts, compute in parts:
+    for file, numbers, texts, compute in sources:
         if (Path(folder) / file).is_file():
             new_values, new_curves = compute(_read(Path(folder) / file, numbers, texts))
             values |= new_values
             curves |= new_curves
     if not values:
-        raise DataError(f"{folder}: holds none of {', '.join(str(file) for file, *_ in parts)}")
-    return Real({**known.values, **values}, {**known.curves, **curves}, frozenset(values))
+        raise DataError(f"{folder}: holds none of {', '.join(str(file) for file, *_ in sources)}")
+    return Real({**built_in.values, **values}, {**built_in.curves, **curves}, frozenset(values))
 
 
 def _read(file: Path, numbers: Sequence[str], texts: Sequence[str]) -> pd.DataFrame:
-    """Return the columns of numbers and of texts of a table without gaps."""
-    wanted, files = [*numbers, *texts], FilesParams(max_bytes=_MOST_BYTES)
+    """Return the named columns of numbers and of strings of a table without gaps."""
+    names, files = [*numbers, *texts], FilesParams(max_bytes=_MAX_BYTES)
     try:
-        check_size(file, _MOST_BYTES)
-        header = read_header(file, wanted, files)
-        if lacking := [column for column in wanted if column not in header.names]:
+        check_size(file, _MAX_BYTES)
+        header = read_header(file, names, files)
+        if missing := [column for column in names if column not in header.names]:
             present = printable(", ".join(header.names[:_NAMES_SHOWN]))
-            raise DataError(f"{file}: no column {lacking[0]!r} (there is {present})")
+            raise DataError(f"{file}: no column {missing[0]!r} (there is {present})")
         with warnings.catch_warnings(), opened(file, files) as stream:
             warnings.simplefilter("error", pd.errors.ParserWarning)  # rows longer than the header
             types = dict.fromkeys(texts, str)
             table = pd.read_csv(stream, sep=header.delimiter, index_col=False, dtype=types, low_memory=False)
-        table = table.set_axis(header.names, axis=1)[wanted]
+        table = table.set_axis(header.names, axis=1)[names]
     except DataError:
         raise
     except (OSError, ValueError, EOFError, zlib.error, pd.errors.ParserWarning) as error:
@@ -110,7 +110,7 @@ def _read(file: Path, numbers: Sequence[str], texts: Sequence[str]) -> pd.DataFr
         if gaps.any():
             raise DataError(f"{file}: column {column!r}: line {int(gaps.argmax()) + 2} has no value")
     for column in numbers:
-        if not pd.api.types.is_numeric_dtype(table[column]) or not table[column].between(0, _MOST).all():
+        if not pd.api.types.is_numeric_dtype(table[column]) or not table[column].between(0, _MAX_NUMBER).all():
             raise DataError(f"{file}: column {column!r}: give numbers of at least 0")
     if table.empty:
         raise DataError(f"{file}: has no rows")
@@ -124,8 +124,8 @@ def _from_sizes(table: pd.DataFrame) -> _Computed:
     """Return the values of a histogram of cascade sizes (`size`, `n`)."""
     if not all(pd.api.types.is_integer_dtype(column) for _, column in table.items()):
         raise DataError(f"{_SIZES}: give whole numbers")
-    if not 0 < table["n"].sum() <= _MOST_CASCADES:
-        raise DataError(f"{_SIZES}: column 'n': must add up to 1 to {_MOST_CASCADES:,}, not {table['n'].sum():,}")
+    if not 0 < table["n"].sum() <= _MAX_CASCADES:
+        raise DataError(f"{_SIZES}: column 'n': must add up to 1 to {_MAX_CASCADES:,}, not {table['n'].sum():,}")
     sizes = np.repeat(table["size"].to_numpy(), table["n"].to_numpy())
     mean = float(sizes.mean())
     fit = fit_power_law(sizes, 10)
@@ -161,11 +161,11 @@ def _from_users(table: pd.DataFrame) -> _Computed:
 def _from_windows(table: pd.DataFrame) -> _Computed:
     """Return the values of answers on windows of 30 minutes (`person`, `used`, and actions)."""
     used = table[table["used"] == 1]
-    did = used[list(_ACTS)].astype(str).apply(lambda column: column.str.upper() == "TRUE")
-    values = {f"window_{done}": float(did[done].mean()) for done in _ACTS}
+    actions = used[list(_ACTIONS)].astype(str).apply(lambda column: column.str.upper() == "TRUE")
+    values = {f"window_{action}": float(actions[action].mean()) for action in _ACTIONS}
     values["window_used"] = len(used) / len(table)
-    values["window_none"] = float((~did.any(axis=1)).mean())
-    shares = did["reshared"].groupby(used["person"]).mean()
+    values["window_none"] = float((~actions.any(axis=1)).mean())
+    shares = actions["reshared"].groupby(used["person"]).mean()
     values["persons_reshared_sd"] = float(shares.std())
     values["persons_never_reshared"] = float((shares == 0).mean())
     return values, {}

@@ -83,14 +83,14 @@ class Target:
 
     Attributes:
         real: The value in the data.
-        low: The smallest simulated mean that is inside.
-        high: The largest simulated mean that is inside.
+        low: The smallest simulated mean inside the range.
+        high: The largest simulated mean inside the range.
         source: A key of `SOURCES`.
         label: A short name.
         role: `fitted`: parameters were fitted to it; `given`: the configuration contains it; `other`: another
             statistic of a data set with a fitted or given statistic; `predicted`: none of these.
         needs: The requirement for a world (see `validation.why_not`).
-        required: Whether a configuration fails if it is outside; other targets only inform.
+        required: Whether a configuration fails if its mean is outside the range; other targets only inform.
     """
 
     measure: str
@@ -104,32 +104,32 @@ class Target:
     required: bool = True
 
 
-_OF_SIZES: Final = "VoterFraud2020's"
-_OF_WINDOWS: Final = "of the share in the data to both sides, rounded to .01"
-_OF_TREES: Final = "Twitter15's and Twitter16's"
-_OF_GRAPHS: Final = "around two follow graphs'"
+_VOTERFRAUD: Final = "VoterFraud2020's"
+_DATA_SHARE: Final = "of the share in the data to both sides, rounded to .01"
+_TWITTER_TREES: Final = "Twitter15's and Twitter16's"
+_TWO_GRAPHS: Final = "around two follow graphs'"
 _ANALYTICS: Final = "published analytics of accounts"
 
 RANGE_FROM: Final[Mapping[str, str]] = {
-    "post_size_1": f".10 around {_OF_SIZES} .80",
-    "post_size_2": f".05 around {_OF_SIZES} .117",
-    "post_size_mean": f"about half a post around {_OF_SIZES} 2.2",
-    "post_tail_10": f"about .3 around {_OF_SIZES} 1.9",
-    "post_tail_100": f"about .3 around {_OF_SIZES} 2.2",
-    "post_size_100": f"one post in 300 to one in 4,000; {_OF_SIZES} is one in 507",
-    "large_depth": f"one reshare around {_OF_TREES} 3",
-    "large_virality": f"10 to 15 % around {_OF_TREES} 2.53, more upwards",
-    "large_size_virality": f"about .2 around {_OF_TREES} .15",
-    "large_hop_1": f".1 around {_OF_TREES} .747",
-    "large_hop_2": f".08 to .1 around {_OF_TREES} .183",
-    "large_hop_3": f"from a quarter of {_OF_TREES} .045 to three times that",
-    "large_reproduction_2": f"half of {_OF_TREES} .244 to both sides",
-    "reciprocity": f"about .05 {_OF_GRAPHS} .345 and .315",
-    "mutual_of_possible": f".15 to .2 {_OF_GRAPHS} .67 and .66",
-    "followers_followees": f"about .12 {_OF_GRAPHS} .74 and .70",
-    "post_reshares": f"half a reshare around {_OF_SIZES} 1.25",
-    **dict.fromkeys(("window_liked", "window_reshared", "window_replied", "window_posted"), f".05 {_OF_WINDOWS}"),
-    "window_none": f".08 {_OF_WINDOWS}",
+    "post_size_1": f".10 around {_VOTERFRAUD} .80",
+    "post_size_2": f".05 around {_VOTERFRAUD} .117",
+    "post_size_mean": f"about half a post around {_VOTERFRAUD} 2.2",
+    "post_tail_10": f"about .3 around {_VOTERFRAUD} 1.9",
+    "post_tail_100": f"about .3 around {_VOTERFRAUD} 2.2",
+    "post_size_100": f"one post in 300 to one in 4,000; {_VOTERFRAUD} is one in 507",
+    "large_depth": f"one reshare around {_TWITTER_TREES} 3",
+    "large_virality": f"10 to 15 % around {_TWITTER_TREES} 2.53, more upwards",
+    "large_size_virality": f"about .2 around {_TWITTER_TREES} .15",
+    "large_hop_1": f".1 around {_TWITTER_TREES} .747",
+    "large_hop_2": f".08 to .1 around {_TWITTER_TREES} .183",
+    "large_hop_3": f"from a quarter of {_TWITTER_TREES} .045 to three times that",
+    "large_reproduction_2": f"half of {_TWITTER_TREES} .244 to both sides",
+    "reciprocity": f"about .05 {_TWO_GRAPHS} .345 and .315",
+    "mutual_of_possible": f".15 to .2 {_TWO_GRAPHS} .67 and .66",
+    "followers_followees": f"about .12 {_TWO_GRAPHS} .74 and .70",
+    "post_reshares": f"half a reshare around {_VOTERFRAUD} 1.25",
+    **dict.fromkeys(("window_liked", "window_reshared", "window_replied", "window_posted"), f".05 {_DATA_SHARE}"),
+    "window_none": f".08 {_DATA_SHARE}",
     "post_like_rate": f"{_ANALYTICS} lie between .2 and 1.4 % of impressions; rOpenSci's is .23 %",
     "post_reshare_rate": f".08 to .2 % of impressions, around the .12 to .13 % of {_ANALYTICS}",
     "post_reply_rate": f".01 to .15 % of impressions: {_ANALYTICS} that broadcast have .01 to .03 %, but .12 replies "
@@ -221,7 +221,7 @@ _TARGETS: Final = (
 
 
 def targets_fitted(measures: Collection[str] | None) -> tuple[Target, ...]:
-    """Return all targets with their roles, given the fitted measures; None: those of PRISM's own configuration.
+    """Return all targets with their roles, given the fitted measures (None: those of PRISM's own configuration).
 
     A target is predicted only if no other target of its data set is fitted or given.
     """
@@ -231,12 +231,12 @@ def targets_fitted(measures: Collection[str] | None) -> tuple[Target, ...]:
     def data(target: Target) -> str:
         return SOURCES[target.source].data
 
-    used = {data(target) for target in _TARGETS if target.role == "given" or target.measure in measures}
+    used_data = {data(target) for target in _TARGETS if target.role == "given" or target.measure in measures}
 
     def role(target: Target) -> Role:
         if target.role == "given":
             return "given"
-        return "fitted" if target.measure in measures else "other" if data(target) in used else "predicted"
+        return "fitted" if target.measure in measures else "other" if data(target) in used_data else "predicted"
 
     return tuple(replace(target, role=role(target)) for target in _TARGETS)
 

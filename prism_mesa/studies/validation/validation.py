@@ -1,4 +1,4 @@
-"""Validates a configuration: runs it and its variants with several seeds, and compares measures with real values."""
+"""Validate a configuration: run it and its variants with several seeds, and compare measures with real values."""
 
 import json
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -38,12 +38,12 @@ from prism_mesa.studies.validation.variants import (
     worlds,
 )
 
-LEAST_AGENTS: Final = 10_000
-LEAST_FOLLOWEES: Final = 150  # with fewer, posts get too few impressions for both real rates and real sizes
-WINDOW_MIN: Final = (20, 60)  # minutes of a round that is comparable with a window of 30 minutes
-LONGEST_ROUND_MIN: Final = 60  # minutes of a round that resolves delays of an hour
+MIN_AGENTS: Final = 10_000
+MIN_FOLLOWEES: Final = 150  # with fewer, posts get too few impressions for both real rates and real sizes
+WINDOW_MIN: Final = (20, 60)  # minutes of rounds that are comparable with a window of 30 minutes
+MAX_ROUND_MIN: Final = 60  # minutes of rounds that resolve delays of an hour
 DAY_H: Final = 24
-LEAST_PERSONS: Final = 234  # persons in the data of windows of use
+MIN_PERSONS: Final = 234  # persons in the data of windows of use
 MANY_AGENTS: Final = 60_000  # in a larger world too few cascades of 100 posts count as outside
 _PERSON_NEEDS: Final = ("window", "rounds", "day", "days")  # not met by few agents, or by less than a day
 _SMALL_GRAPH_MEASURES: Final = (
@@ -56,45 +56,45 @@ _SMALL_GRAPH_MEASURES: Final = (
 def why_not(target: Target, config: Config, agents: float, followees: float) -> str:
     """Return the reason why a target does not apply to a world; empty if it does.
 
-    `agents` and `followees` are the number of agents and their mean followees; for a graph from a file only a run tells
-    them. A variant has the targets of the configuration that it changes.
+    `agents` and `followees` are the number of agents and their mean followees; for a graph from a file, only a run
+    shows them. A variant has the targets of the configuration that it changes.
     """
     minutes, needs = config.clock.round_minutes, target.needs
     if needs in _PERSON_NEEDS and (reason := _too_small(config, agents)):
         return reason
-    few = followees < LEAST_FOLLOWEES
-    if config.network.kind == "edges" and few and target.required and target.measure not in _SMALL_GRAPH_MEASURES:
+    is_sparse = followees < MIN_FOLLOWEES
+    if config.network.kind == "edges" and is_sparse and target.required and target.measure not in _SMALL_GRAPH_MEASURES:
         return f"a graph with {followees:.1f} followees: only reshares per post and windows of use"
     if needs in ("sizes", "many"):
-        if agents < LEAST_AGENTS:
-            return f"{agents:,.0f} agents: a post needs some 1,000 impressions ({LEAST_AGENTS:,} agents)"
-        if few:
-            return f"{followees:.0f} followees: a post needs some 1,000 impressions ({LEAST_FOLLOWEES} followees)"
-    if needs == "graph" and agents < LEAST_AGENTS:
-        return f"{agents:,.0f} agents: too many mutual follows by chance (at least {LEAST_AGENTS:,} agents)"
+        if agents < MIN_AGENTS:
+            return f"{agents:,.0f} agents: a post needs some 1,000 impressions ({MIN_AGENTS:,} agents)"
+        if is_sparse:
+            return f"{followees:.0f} followees: a post needs some 1,000 impressions ({MIN_FOLLOWEES} followees)"
+    if needs == "graph" and agents < MIN_AGENTS:
+        return f"{agents:,.0f} agents: too many mutual follows by chance (at least {MIN_AGENTS:,} agents)"
     if needs == "many" and agents < MANY_AGENTS:
         return f"{agents:,.0f} agents: enough large cascades need {MANY_AGENTS:,}"
     if needs == "window" and not WINDOW_MIN[0] <= minutes <= WINDOW_MIN[1]:
         return f"rounds of {minutes:g} minutes: the data are of windows of 30"
-    if minutes > LONGEST_ROUND_MIN and (needs in ("rounds", "days") or target.measure == "hours_r"):
+    if minutes > MAX_ROUND_MIN and (needs in ("rounds", "days") or target.measure == "hours_r"):
         return f"rounds of {minutes:g} minutes: too long for {'hours' if needs == 'day' else 'delays'}"
     if needs == "days" and config.rounds * minutes < SHORTEST_H * 60:
-        least = ceil(SHORTEST_H * 60 / minutes)
-        return f"{config.rounds * minutes / 60:.3g} hours: too short (at least {SHORTEST_H} hours, {least} rounds)"
+        n_rounds = ceil(SHORTEST_H * 60 / minutes)
+        return f"{config.rounds * minutes / 60:.3g} hours: too short (at least {SHORTEST_H} hours, {n_rounds} rounds)"
     return ""
 
 
 def _too_small(config: Config, agents: float) -> str:
     """Return the reason why a world is too small or too short for targets of persons; empty if it is not."""
     hours = config.rounds * config.clock.round_minutes / 60
-    if agents < LEAST_PERSONS:
-        return f"{agents:,.0f} agents: too few to compare shares (at least {LEAST_PERSONS} agents)"
+    if agents < MIN_PERSONS:
+        return f"{agents:,.0f} agents: too few to compare shares (at least {MIN_PERSONS} agents)"
     if hours < DAY_H:
-        return f"{hours:.3g} hours: less than a day (at least {least_rounds(config)} rounds)"
+        return f"{hours:.3g} hours: less than a day (at least {min_rounds(config)} rounds)"
     return ""
 
 
-def least_rounds(config: Config) -> int:
+def min_rounds(config: Config) -> int:
     """Return the number of rounds in a day."""
     return ceil(DAY_H * 60 / config.clock.round_minutes)
 
@@ -109,8 +109,8 @@ class Row:
         high: Upper end.
         n: Number of seeds with a value.
         of: Number of all seeds.
-        share_inside: The share of all seeds with a value that is inside.
-        inside: Whether the mean is inside; None if the target does not apply, or only informs.
+        share_inside: The share of seeds whose value is inside the range.
+        inside: Whether the mean is inside the range; None if the target does not apply, or only informs.
         why_not: The reason why it does not apply; empty if it does.
         computed: Whether the real value was computed from data.
     """
@@ -143,23 +143,23 @@ def target_rows(
 ) -> tuple[Row, ...]:
     """Return the rows of one condition, from a table with a row for each seed; failed runs are left out.
 
-    A measure that is NaN in half of the runs or more is outside: there is no tail with an exponent. `excused` returns
-    the reason why a target does not apply, empty if it does.
+    A measure that is NaN in at least half of the runs is outside the range. `excused` returns the reason why a target
+    does not apply; empty if it does.
     """
     done = runs[runs["status"] == "done"]
     return tuple(_row(target, done[target.measure].to_numpy(np.float64), real, excused(target)) for target in targets)
 
 
 def _row(target: Target, values: Floats, real: Real, why_not: str) -> Row:
-    known = values[np.isfinite(values)]
-    mean = float(known.mean()) if len(known) else nan
+    finite = values[np.isfinite(values)]
+    mean = float(finite.mean()) if len(finite) else nan
     measure = find_measure(target.measure)
-    low, high = (float(np.clip(end, measure.low, measure.high)) for [end] in interval(known[:, None]))
-    within = (values >= target.low) & (values <= target.high)  # NaN is not
-    judged = target.required and not why_not and len(values) > 0
-    is_inside = len(known) > len(values) / 2 and target.low <= mean <= target.high
-    share, inside = (float(within.mean()), is_inside) if judged else (nan, None)
-    counts, computed = (len(known), len(values)), target.measure in real.computed
+    low, high = (float(np.clip(end, measure.low, measure.high)) for [end] in interval(finite[:, None]))
+    is_inside_range = (values >= target.low) & (values <= target.high)  # NaN is not
+    is_judged = target.required and not why_not and len(values) > 0
+    is_inside = len(finite) > len(values) / 2 and target.low <= mean <= target.high
+    share, inside = (float(is_inside_range.mean()), is_inside) if is_judged else (nan, None)
+    counts, computed = (len(finite), len(values)), target.measure in real.computed
     return Row(target, real.values[target.measure], mean, low, high, *counts, share, inside, why_not, computed)
 
 
@@ -191,14 +191,14 @@ def as_json(row: Row) -> dict[str, object]:
 
 VALIDATION: Final = "validation.json"
 _MATCHED: Final = "matched.json"
-_RECORDED: Final = 6_000  # agents with recorded transitions; the same share of posts has views
-BESIDE: Final = (
+_RECORDED: Final = 6_000  # agents with recorded transitions; views are recorded for the same share of posts
+EXPLANATORY: Final = (
     *("agents", "followees_mean", "post_impressions", "reproduction_0", "reproduction_1", "reproduction_2"),
     *("reproduction_later", "large_breadth", "shape_depth", "shape_breadth", "shape_virality"),
     "reshares_per_impression",
 )
-"""Measures that explain the table: shapes and their causes."""
-MEASURES: Final = tuple(dict.fromkeys([*(target.measure for target in TARGETS), *BESIDE]))
+"""Measures that explain the results: shapes and their causes."""
+MEASURES: Final = tuple(dict.fromkeys([*(target.measure for target in TARGETS), *EXPLANATORY]))
 
 
 @dataclass(frozen=True, repr=False)
@@ -254,7 +254,7 @@ class Validation:
 
 
 def with_records(config: Config) -> Config:
-    """Return a configuration that records views, and with many agents samples of transitions.
+    """Return a configuration that records views, and for many agents a sample of transitions.
 
     Results do not depend on this. Configured shares stay, but views are always recorded.
     """
@@ -287,18 +287,18 @@ def validate(
     """Run the missing runs, write ``validation.json``, and return the results (see `api.validation.validate`)."""
     config = with_records(config)
     numbers = range(config.seed, config.seed + seeds)
-    alone = _design(config, validation_folder(config, name, out).name, numbers, (), {})
-    kept = open_folder(alone, out)
-    make_folder(kept.path)
-    describe_study(alone, kept, "")
-    matches = _matches(config, variants, kept.path, on_match)
-    design = _design(config, alone.name, numbers, variants, matches)
-    result = run_study(design, kept, engine, on_run=on_run)
-    runs = run_table(design, kept).runs
+    base_design = _design(config, validation_folder(config, name, out).name, numbers, (), {})
+    folder = open_folder(base_design, out)
+    make_folder(folder.path)
+    describe_study(base_design, folder, "")
+    matches = _matches(config, variants, folder.path, on_match)
+    design = _design(config, base_design.name, numbers, variants, matches)
+    result = run_study(design, folder, engine, on_run=on_run)
+    runs = run_table(design, folder).runs
     failed = runs[runs["status"] != "done"]
     if len(failed):
         reason = failed["reason"].iloc[0]
-        raise RunError(f"{kept.path}: {len(failed)} of {len(runs)} runs failed; the first: {reason}")
+        raise RunError(f"{folder.path}: {len(failed)} of {len(runs)} runs failed; the first: {reason}")
     targets, full = targets_fitted(fitted), runs[runs["arm"] == FULL]
     agents, followees = float(full["agents"].mean()), float(full["followees_mean"].mean())
     tables = {
@@ -308,9 +308,10 @@ def validate(
         for name in (FULL, *variants)
     }
     rows = tables.pop(FULL)
-    curves = pd.read_parquet(kept.table(CURVES))
-    validation = Validation(kept.path, config, tuple(numbers), rows, tables, matches, curves, runs, real, result.notes)
-    _write(validation, kept)
+    curves = pd.read_parquet(folder.table(CURVES))
+    path, seeds_used = folder.path, tuple(numbers)
+    validation = Validation(path, config, seeds_used, rows, tables, matches, curves, runs, real, result.notes)
+    _write(validation, folder)
     return validation
 
 
@@ -319,8 +320,8 @@ def _design(
 ) -> StudyDesign:
     arms: dict[str, dict[str, Any]] = {FULL: {}}
     for variant in variants:
-        moved = {KEY: matches[variant].threshold} if variant in matches else {}
-        arms[variant] = {**VARIANTS[variant].overrides, **moved}
+        threshold = {KEY: matches[variant].threshold} if variant in matches else {}
+        arms[variant] = {**VARIANTS[variant].overrides, **threshold}
     values = {
         "question": f"Is {name} inside what is known of real platforms?",
         "base": config.model_dump(mode="json", exclude={"seed": True}),
@@ -343,15 +344,15 @@ def _matches(
     if null := next((name for name in names if config.utility.sensitivity == 0 and VARIANTS[name].null), None):
         raise ConfigError(f"--variant: {null}: needs utility.sensitivity above 0")
     file = folder / _MATCHED
-    known = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
-    if known.get("code") != code_version():
-        known = {"code": code_version(), "variants": {}}
+    content = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
+    if content.get("code") != code_version():
+        content = {"code": code_version(), "variants": {}}
     overrides = {name: json.dumps(dict(VARIANTS[name].overrides), sort_keys=True) for name in names}
-    missing = [name for name in names if known["variants"].get(name, {}).get("overrides") != overrides[name]]
+    missing = [name for name in names if content["variants"].get(name, {}).get("overrides") != overrides[name]]
     for name, match in _search_matches(config, missing, on_match):
-        known["variants"][name] = {"overrides": overrides[name], **asdict(match)}
-        write_text(file, json.dumps(known, indent=1) + "\n")
-    entries = {name: known["variants"][name] for name in names}
+        content["variants"][name] = {"overrides": overrides[name], **asdict(match)}
+        write_text(file, json.dumps(content, indent=1) + "\n")
+    entries = {name: content["variants"][name] for name in names}
     return {name: Match(float(entry["threshold"]), float(entry["ratio"])) for name, entry in entries.items()}
 
 
@@ -361,23 +362,23 @@ def _search_matches(
     """Yield variants with their thresholds; `on_match` gets the number of steps, done and at most."""
     if not names:
         return
-    tried = worlds(config)
-    steps, most = 0, len(tried) * (1 + STEPS * len(names))
+    searched_worlds = worlds(config)
+    steps, max_steps = 0, len(searched_worlds) * (1 + STEPS * len(names))
 
     def step() -> None:
         nonlocal steps
         steps += 1
-        on_match(steps, most)
+        on_match(steps, max_steps)
 
-    on_match(0, most)
+    on_match(0, max_steps)
     rates = []
-    for world, seeds in tried:
+    for world, seeds in searched_worlds:
         rates.append(reshare_rate(world, seeds))
         step()
-    for place, name in enumerate(names, 1):
+    for n_done, name in enumerate(names, 1):
         yield name, matched_threshold(config, VARIANTS[name].overrides, rates, on_step=step)
-        steps = len(tried) * (1 + STEPS * place)
-        on_match(steps, most)
+        steps = len(searched_worlds) * (1 + STEPS * n_done)
+        on_match(steps, max_steps)
 
 
 def _write(validation: Validation, folder: StudyFolder) -> None:

@@ -74,27 +74,27 @@ VARIANTS: Final[Mapping[str, Variant]] = {
 """All null models and ablations by name."""
 
 
-def chosen_variants(names: Sequence[str]) -> tuple[str, ...]:
-    """Return names of variants without repetitions; `all` means all, `nulls` the null models."""
+def select_variants(names: Sequence[str]) -> tuple[str, ...]:
+    """Return names of variants without repetitions; `all` stands for all variants, `nulls` for the null models."""
     groups = {"all": list(VARIANTS), "nulls": [name for name, variant in VARIANTS.items() if variant.null]}
-    known = {**groups, **{name: [name] for name in VARIANTS}}
+    members = {**groups, **{name: [name] for name in VARIANTS}}
     for name in names:
-        if name not in known:
-            raise ConfigError(f"--variant: no variant {name!r} ({', '.join(known)}).{did_you_mean(name, known)}")
-    return tuple(dict.fromkeys(chosen for name in names for chosen in known[name]))
+        if name not in members:
+            raise ConfigError(f"--variant: no variant {name!r} ({', '.join(members)}).{did_you_mean(name, members)}")
+    return tuple(dict.fromkeys(chosen for name in names for chosen in members[name]))
 
 
 AGENTS: Final = 3_000  # agents of the small runs in which a threshold is first searched
-SEEDS: Final = 4  # small runs for a threshold; the world itself has one
-NEAR: Final = 0.05
+SEEDS: Final = 4  # seeds of the small runs for a threshold; the configuration itself runs with one seed
+MAX_DISTANCE: Final = 0.05
 """Largest difference of the logarithms of equal rates: about the standard error of the ratio of two means over `SEEDS`
 small runs (the logarithm of a rate varies between seeds by .075)."""
 
-STRAW: Final = 1.25
+MAX_RATIO: Final = 1.25
 """Largest ratio of a variant's rate and the full model's, or its inverse, for a fair comparison."""
 
-STEPS: Final = 10  # most thresholds for a variant in each world
-_FARTHEST: Final = 3.0  # largest step of a threshold, in log-odds
+STEPS: Final = 10  # maximum number of thresholds for a variant in each world
+_MAX_STEP: Final = 3.0  # largest step of a threshold, in log-odds
 KEY: Final = "agents.threshold_mean"
 
 
@@ -116,7 +116,7 @@ class Match:
     @property
     def is_close(self) -> bool:
         """Whether the rates are equal."""
-        return self.distance <= NEAR
+        return self.distance <= MAX_DISTANCE
 
 
 def worlds(config: Config) -> tuple[tuple[Config, int], ...]:
@@ -171,30 +171,30 @@ def _search(
 
     For rare engagement and logistic moods, rates are proportional to ``exp(-threshold / (sensitivity * mood))``. So
     steps move the threshold by the logarithm of the ratio of both rates until two thresholds enclose the rate, and then
-    use secants (Illinois; Dowell and Jarratt 1971, doi:10.1007/BF01934364). With sensitivity 0 utility is relevance,
-    and a log-odds is taken as .03.
+    use secants (Illinois; Dowell and Jarratt 1971, doi:10.1007/BF01934364). With sensitivity 0, utility is relevance,
+    and a step of 1 in log-odds is taken as .03.
     """
     values = merged(config.model_dump(mode="json"), nested(dict(overrides)))
     unit = values["utility"]["sensitivity"] or 0.03
     threshold = float(values["agents"]["threshold_mean"])
     ends: dict[bool, tuple[float, float]] = {}  # whether the rate is too high -> threshold, log of the ratio
-    best, last = Match(threshold, 0.0), None
+    best, was_high = Match(threshold, 0.0), None
     for _ in range(STEPS):
         variant_rate = reshare_rate(make_config(merged(values, nested({KEY: threshold})), "matching"), seeds)
         on_step()
-        now = Match(threshold, variant_rate / rate if rate else 1.0)
-        best = min(best, now, key=lambda match: match.distance)
-        if now.is_close:
-            return now
-        off = max(-_FARTHEST, min(_FARTHEST, log(now.ratio) if now.ratio > 0 else -_FARTHEST))
-        if last == (off > 0) and (not last) in ends:  # halve the weight of the other end, which did not move
-            ends[not last] = ends[not last][0], ends[not last][1] / 2
-        last = off > 0
-        ends[last] = threshold, off
+        match = Match(threshold, variant_rate / rate if rate else 1.0)
+        best = min(best, match, key=lambda match: match.distance)
+        if match.is_close:
+            return match
+        log_ratio = max(-_MAX_STEP, min(_MAX_STEP, log(match.ratio) if match.ratio > 0 else -_MAX_STEP))
+        if was_high == (log_ratio > 0) and (not was_high) in ends:  # halve the weight of the end that did not move
+            ends[not was_high] = ends[not was_high][0], ends[not was_high][1] / 2
+        was_high = log_ratio > 0
+        ends[was_high] = threshold, log_ratio
         if len(ends) == 2:
             (low, above), (high, below) = ends[True], ends[False]
             threshold = low + (high - low) * above / (above - below)
         else:
-            threshold += unit * off
+            threshold += unit * log_ratio
         threshold = round(min(1.0, max(0.0, threshold)), 5)
     return best

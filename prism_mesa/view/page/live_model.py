@@ -263,7 +263,8 @@ def _explain_in_copy(model: PageModel, twin: SocialModel, row: int) -> RoundExpl
     for move in shown.moves:
         if move.post is not None and (post := model.post(move.post.post_id, row)) is not None:
             move.post = replace(move.post, text=post.text, words=post.words)
-    askers: dict[str, list[AskedRow]] = {move.stored.key: [] for move in shown.moves if move.stored is not None}
+    stored = [move.stored_answer for move in shown.moves if move.stored_answer is not None]
+    askers: dict[str, list[AskedRow]] = {answer.key: [] for answer in stored}
     for asked in model.ledger.asked() if model.ledger is not None and askers else ():
         if asked.key in askers:
             askers[asked.key].append(asked)

@@ -62,10 +62,10 @@ def attribute_groups(run: FinishedRun, by: str | None = None) -> Groups:
         return Groups(side, [str(value) for value in sorted(set(run.table("agents")[by]))], by)
     found = communities(run)
     if run.config.network.kind == "stochastic_block":
-        return Groups(found.of, [f"block {place}" for place in range(found.n)], "block")
+        return Groups(found.groups, [f"block {place}" for place in range(found.n)], "block")
     main, interests = main_interests(run)
-    names = {int(group): interests[interest] for group, interest in zip(found.of, main, strict=True) if group >= 0}
-    return Groups(found.of, [names.get(place, "") for place in range(found.n)], "main interest")
+    names = {int(group): interests[interest] for group, interest in zip(found.groups, main, strict=True) if group >= 0}
+    return Groups(found.groups, [names.get(place, "") for place in range(found.n)], "main interest")
 
 
 def largest_groups(groups: Groups) -> tuple[Ints, list[str]]:

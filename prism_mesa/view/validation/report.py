@@ -10,8 +10,8 @@ from prism_mesa.runs.records.folder import make_folder
 from prism_mesa.studies.folder import write_text
 from prism_mesa.studies.measures.catalogue import find_measure
 from prism_mesa.studies.validation.targets import CASCADES, RANGE_FROM, SOURCES, Role
-from prism_mesa.studies.validation.validation import BESIDE, LEAST_PERSONS, Row, Validation, least_rounds
-from prism_mesa.studies.validation.variants import FULL, STRAW, VARIANTS
+from prism_mesa.studies.validation.validation import EXPLANATORY, MIN_PERSONS, Row, Validation, min_rounds
+from prism_mesa.studies.validation.variants import FULL, MAX_RATIO, VARIANTS
 from prism_mesa.view.plots.files import to_png
 from prism_mesa.view.study.numbers import NOTHING, significant
 from prism_mesa.view.validation.figures import validation_figures
@@ -77,7 +77,7 @@ def joint(validation: Validation) -> str:
     """Return the verdict on all targets together, from one set of parameters."""
     inside, seeds = validation.judged - len(validation.outside), counted(len(validation.seeds), "seed")
     if not validation.judged:
-        needs = f"at least {LEAST_PERSONS} agents and {least_rounds(validation.config)} rounds"
+        needs = f"at least {MIN_PERSONS} agents and {min_rounds(validation.config)} rounds"
         return f"no target applies to this world: nothing is validated ({seeds}); a validation takes {needs}"
     not_applicable = sum(bool(row.why_not) for row in validation.rows if row.target.required)
     text = f"{inside} of {validation.judged} targets inside, jointly, from one set of parameters, as means over {seeds}"
@@ -126,7 +126,7 @@ def _match_text(validation: Validation, name: str) -> str:
     match = validation.matches.get(name)
     if match is None:
         return "not matched: the change of rates is part of the pattern"
-    if match.is_close and 1 / STRAW <= validation.rates[name] <= STRAW:
+    if match.is_close and 1 / MAX_RATIO <= validation.rates[name] <= MAX_RATIO:
         return f"matched (threshold {match.threshold:g})"
     closest = f"threshold {match.threshold:g}: {match.ratio:.2f} times in the search"
     return f"NOT matched, so the comparison is not fair ({closest})"
@@ -215,10 +215,10 @@ def _targets_table(rows: Sequence[Row]) -> str:
 def _measures_table(validation: Validation) -> str:
     """Return means over seeds of measures without targets, a column for the configuration and each variant."""
     arms = (FULL, *validation.variants)
-    means = validation.runs.groupby("arm")[list(BESIDE)].mean()
+    means = validation.runs.groupby("arm")[list(EXPLANATORY)].mean()
     rows = [
         (f"`{name}`", find_measure(name).unit, *(significant(float(means.loc[arm, name])) for arm in arms))
-        for name in BESIDE
+        for name in EXPLANATORY
     ]
     return _table(("measure", "unit", *arms), rows)
 

@@ -65,7 +65,7 @@ def test_what_is_broken_off_tries_the_same_as_if_it_had_not_been(fitted, whole, 
         return usual(job)
 
     monkeypatch.setattr(driver, "run_supervised", interrupted)
-    monkeypatch.setattr(driver, "_WAITING", 0)
+    monkeypatch.setattr(driver, "_MIN_QUEUED", 0)
     with pytest.raises(KeyboardInterrupt):
         fitted(out=tmp_path / "two")
     monkeypatch.setattr(driver, "run_supervised", usual)

@@ -25,17 +25,17 @@ def wavy(points):
 def test_a_process_tells_a_smooth_function_between_the_places_that_it_knows_and_how_unsure_it_is():
     known, new = spread_points(40, 2, 1), spread_points(64, 2, 2)
     process = GaussianProcess.fit(known, wavy(known))
-    mean, sd = process.at(new)
+    mean, sd = process.predict(new)
     assert np.abs(mean - wavy(new)).max() < 0.1
-    assert process.at(known)[1].max() < 0.05
+    assert process.predict(known)[1].max() < 0.05
     corner = GaussianProcess.fit(known[(known < 0.5).all(axis=1)], wavy(known[(known < 0.5).all(axis=1)]))
-    assert corner.at(np.array([[1.0, 1.0]]))[1][0] > 10 * sd.mean()
+    assert corner.predict(np.array([[1.0, 1.0]]))[1][0] > 10 * sd.mean()
 
 
 def test_a_process_does_not_follow_noise():
     known = spread_points(60, 1, 3)
     noise = generator("test/noise").normal(0, 0.3, 60)
-    mean, _ = GaussianProcess.fit(known, 3 * known[:, 0] + noise).at(known)
+    mean, _ = GaussianProcess.fit(known, 3 * known[:, 0] + noise).predict(known)
     assert np.abs(mean - 3 * known[:, 0]).mean() < 0.5 * np.abs(noise).mean()
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from prism_mesa.errors import ConfigError
-from prism_mesa.studies.design.sampling import points_again, sample_points
+from prism_mesa.studies.design.sampling import repeat_points, sample_points
 from prism_mesa.studies.params import SAMPLED
 
 RANGES = {"agents.band": (0.02, 0.1), "feed.glances": (1, 5), "utility.sensitivity": (-1.0, 1.0)}
@@ -20,7 +20,7 @@ def test_points_are_within_their_ranges_as_many_as_said_and_the_same_again(kind)
     for key, (low, high) in RANGES.items():
         assert points[key].between(low, high).all()
         assert points[key].max() - points[key].min() > 0.7 * (high - low)
-    assert points_again(json.loads(json.dumps(sampling))).equals(points)
+    assert repeat_points(json.loads(json.dumps(sampling))).equals(points)
     assert not sample_points(kind, 16, RANGES, seed=4)[0].equals(points)
 
 

@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import kstest, zipf
 
 from prism_mesa.streams import generator
-from prism_mesa.studies.estimators.power_law import distance, drawn_sizes, fit_power_law, plausibility
+from prism_mesa.studies.estimators.power_law import distance, draw_sizes, fit_power_law, plausibility
 
 DATA = Path(__file__).parents[4] / "shared" / "data"
 VOTERFRAUD = DATA / "cascades_voterfraud" / "cascade_size_histogram.csv"
@@ -17,11 +17,11 @@ GRAPHS = DATA / "follow_graph"
 
 
 def drawn(exponent, least=1, n=20_000, name="sizes"):
-    return drawn_sizes(exponent, least, n, generator("a test of power laws", name, str(exponent)))
+    return draw_sizes(exponent, least, n, generator("a test of power laws", name, str(exponent)))
 
 
 @pytest.mark.parametrize(("exponent", "least"), [(1.9, 1), (2.2, 1), (2.2, 10), (3.0, 2)])
-def test_the_exponent_of_drawn_sizes_is_found_again(exponent, least):
+def test_the_exponent_of_draw_sizes_is_found_again(exponent, least):
     fit = fit_power_law(drawn(exponent, least), least)
     assert abs(fit.exponent - exponent) < 4 * fit.se
     assert fit.se < 0.03
@@ -49,7 +49,7 @@ def test_the_distance_is_that_of_scipy_on_the_steps_of_the_law():
 def test_where_a_tail_begins_is_found():
     body = generator("a body").integers(1, 20, 20_000)
     fit = fit_power_law(np.concatenate([body, drawn(2.5, 20, n=5_000)]))
-    assert 19 <= fit.least <= 30
+    assert 19 <= fit.min_size <= 30
     assert fit.exponent == pytest.approx(2.5, abs=0.1)
 
 
@@ -90,6 +90,6 @@ def test_the_exponents_of_voterfraud_are_those_that_were_published():
 def test_tails_of_real_graphs_begin_and_fall_as_was_published(graph, column, least, exponent, ks, n):
     degrees = pd.read_csv(GRAPHS / f"{graph}_edges.csv.gz")[column].value_counts()
     fit = fit_power_law(degrees.to_numpy())
-    assert (fit.least, fit.n) == (least, n)
+    assert (fit.min_size, fit.n) == (least, n)
     assert fit.exponent == pytest.approx(exponent, abs=0.006)
     assert fit.ks == pytest.approx(ks, abs=1e-4)

@@ -29,7 +29,7 @@ def test_who_has_too_few_events_is_left_out_and_so_is_who_did_all_at_once():
     whose = [0] * 10 + [3] * 9 + [5] * 12
     assert burstiness(times, whose).tolist() == [-1]
     assert len(burstiness([], [])) == 0
-    assert len(burstiness(times, whose, fewest=9)) == 2
+    assert len(burstiness(times, whose, min_events=9)) == 2
 
 
 def test_hours_are_counted_as_shares():

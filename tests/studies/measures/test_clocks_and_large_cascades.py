@@ -7,7 +7,7 @@ import pytest
 from small_measured_runs import finished
 
 from prism_mesa.social.state.outcomes import cascades
-from prism_mesa.studies.measures.cascades import ENOUGH_LARGE, LARGE, LARGE_TREES
+from prism_mesa.studies.measures.cascades import LARGE, LARGE_TREES, MIN_LARGE
 from prism_mesa.studies.measures.catalogue import compute_measures
 from prism_mesa.studies.measures.rhythms import CLOCKS
 
@@ -71,17 +71,17 @@ def delays(trees):
 def test_delays_are_of_reshares_in_large_cascades_from_the_opening_of_the_round_of_the_post():
     fast = [0] * (LARGE - 1)
     slow = [0] * 20 + [10] * 30 + [20] * 30 + [40] * 20
-    found = delays([fast] * ENOUGH_LARGE + [[50]] * 5)
+    found = delays([fast] * MIN_LARGE + [[50]] * 5)
     assert set(found.values()) == {15, 0.25}  # minutes; hours
-    found = delays([slow] * ENOUGH_LARGE)
+    found = delays([slow] * MIN_LARGE)
     assert found == {
         "large_delay_lower": 315,
         "large_delay_median": 615 - 300 / 2,  # between the 50th and the 51st of each hundred
         "large_delay_upper": 615,
         "large_reshares_by": 615 / 60,
     }
-    assert delays([fast] * ENOUGH_LARGE + [slow] * (ENOUGH_LARGE + 1))["large_reshares_by"] == 615 / 60
-    assert all(map(isnan, delays([fast] * (ENOUGH_LARGE - 1)).values()))
+    assert delays([fast] * MIN_LARGE + [slow] * (MIN_LARGE + 1))["large_reshares_by"] == 615 / 60
+    assert all(map(isnan, delays([fast] * (MIN_LARGE - 1)).values()))
 
 
 NAMES = [one.name for one in LARGE_TREES]
@@ -123,15 +123,15 @@ def test_shapes_are_of_large_cascades_alone_and_hops_are_pooled():
         "large_virality": (star + broom) / 2,
         "large_size_virality": 1,
     }
-    trees = [STAR] * ENOUGH_LARGE + [BROOM] * ENOUGH_LARGE + [SMALL] * 500
+    trees = [STAR] * MIN_LARGE + [BROOM] * MIN_LARGE + [SMALL] * 500
     assert compute_measures(run_of(trees), NAMES) == pytest.approx(expected)
 
 
 def test_few_large_cascades_have_no_shape():
-    assert all(map(isnan, compute_measures(run_of([STAR] * (ENOUGH_LARGE - 1) + [SMALL] * 50), NAMES).values()))
+    assert all(map(isnan, compute_measures(run_of([STAR] * (MIN_LARGE - 1) + [SMALL] * 50), NAMES).values()))
 
 
 def test_where_nothing_is_reshared_again_no_reshare_has_another_behind_it():
-    found = compute_measures(run_of([STAR] * ENOUGH_LARGE), NAMES)
+    found = compute_measures(run_of([STAR] * MIN_LARGE), NAMES)
     assert (found["large_reproduction_2"], found["large_hop_1"]) == (0, 1)
     assert isnan(found["large_reproduction_3"])  # there is no reshare at hop 2

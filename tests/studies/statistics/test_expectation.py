@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prism_mesa.errors import ConfigError
-from prism_mesa.studies.statistics.cells import level_key, level_places, level_text
+from prism_mesa.studies.statistics.cells import level_indices, level_key, level_text
 from prism_mesa.studies.statistics.expectation import parse_expectation
 
 FACTORS = {"agents.band": [0.02, 0.1], "feed.mode": ["x_algo", "chronological"], "oracle": [True, False], "k": [5, 10]}
@@ -90,7 +90,7 @@ def test_a_study_without_arms_has_only_levels_to_name():
     with pytest.raises(ConfigError, match=r"'all' is not a level.*agents.band=0.02"):
         read("gini: all > k=5", arms=("all",))
     assert read("gini: k=10 > k=5", arms=("all",)).left.arm is None
-    with pytest.raises(ConfigError, match="is not a text"):
+    with pytest.raises(ConfigError, match="is not a string"):
         read({"gini": "a > b"})
 
 
@@ -102,7 +102,7 @@ def test_a_level_written_as_text_is_found_again(level):
 
 
 def test_levels_come_in_the_order_in_which_they_are_met_and_lists_count_as_what_they_hold():
-    places, levels = level_places(["b", True, 1, 1.0, [1, 2], [1, 2], None, float("nan"), "b"], ["z"])
+    places, levels = level_indices(["b", True, 1, 1.0, [1, 2], [1, 2], None, float("nan"), "b"], ["z"])
     assert places.tolist() == [1, 2, 3, 3, 4, 4, 5, 5, 1]
     assert levels[:4] == ("z", "b", True, 1)
     assert [level_text(level) for level in levels[4:]] == ["[1, 2]", "null"]

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from study_tables import failed, noise, row, study
 
-from prism_mesa.studies.design.sampling import points_again, sample_points
+from prism_mesa.studies.design.sampling import repeat_points, sample_points
 from prism_mesa.studies.statistics.analysis import RunTable, analyse
 
 CUBE = dict.fromkeys(("a.x", "a.y", "a.z"), (-np.pi, np.pi))
@@ -69,7 +69,7 @@ def test_a_point_is_the_mean_over_its_seeds_and_none_of_them_may_be_missing():
     table.runs.loc[2, "status"] = "failed"
     found = analyse(table, [])
     assert len(found.sensitivity) == 0
-    here = points_again(table.sampling).merge(table.runs.loc[[2], list(ranges)])  # equal points are one run
+    here = repeat_points(table.sampling).merge(table.runs.loc[[2], list(ranges)])  # equal points are one run
     assert found.notes[-1].startswith(f"Sensitivity of m: no indices, because {len(here)} of 12 points lack")
 
 
@@ -87,7 +87,7 @@ def test_a_point_without_one_of_its_arms_is_not_complete(kind, gap):
     """Arms that differ by 100 would make an effect of any factor out of one run that is gone."""
     table = sampled(kind, 8, CUBE, lambda x: x[:, 0], arms=("a", "b"))
     table.runs["m"] += np.where(table.runs["arm"] == "a", 0.0, 100.0)
-    here = points_again(table.sampling).merge(table.runs.loc[[3], list(CUBE)])  # equal points are one run
+    here = repeat_points(table.sampling).merge(table.runs.loc[[3], list(CUBE)])  # equal points are one run
     table = replace(table, runs=table.runs.assign(other=table.runs["m"]), measures=("m", "other"))
     assert set(analyse(table, []).sensitivity["measure"]) == {"m", "other"}
     if gap == "failed":
@@ -122,7 +122,7 @@ def test_an_outcome_that_is_the_same_everywhere_has_no_indices():
     assert len(found.sensitivity) == 0
     assert "Sensitivity of m: no indices, because it hardly differs between points." in found.notes
     table = sampled("sobol", 8, CUBE, lambda x: np.full(len(x), 0.1))
-    crossed = points_again(table.sampling).iloc[1]
+    crossed = repeat_points(table.sampling).iloc[1]
     table.runs.loc[(table.runs[list(CUBE)] == crossed).all(axis=1), "m"] = 5.0  # only where one factor was exchanged
     assert len(analyse(table, []).sensitivity) == 0
 

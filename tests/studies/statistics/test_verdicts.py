@@ -235,9 +235,9 @@ def test_a_study_tests_an_equality_seed_by_seed_with_a_margin_in_percent_of_the_
 
 def test_a_difference_without_variation_has_the_p_of_its_signs_or_of_dealing_out_its_runs():
     inside, at, beyond = (tost((np.full(5, 0.2),), margin) for margin in (0.3, 0.2, 0.1))
-    assert (inside.p, inside.p_beyond, inside.beyond) == (0.5**5, 1, False)
-    assert (at.p, at.p_beyond, at.beyond) == (1, 1, False)
-    assert (beyond.p, beyond.p_beyond, beyond.beyond) == (1, 2 * 0.5**5, True)
+    assert (inside.p, inside.p_beyond, inside.is_beyond) == (0.5**5, 1, False)
+    assert (at.p, at.p_beyond, at.is_beyond) == (1, 1, False)
+    assert (beyond.p, beyond.p_beyond, beyond.is_beyond) == (1, 2 * 0.5**5, True)
     assert tost((np.full(5, 4.0), np.full(3, 4.5)), 1.0).p == 1 / 56
     assert np.isnan(tost((np.full(4, 0.2),), 0.3).low)
 
@@ -247,9 +247,9 @@ def test_that_a_difference_is_larger_than_the_margin_is_tested_against_its_neare
     paired, unpaired = tost((left - right,), 0.2), tost((right, left), 0.2)
     assert paired.p_beyond == pytest.approx(stats.ttest_1samp(left - right, 0.2).pvalue)
     assert unpaired.p_beyond == pytest.approx(stats.ttest_ind(right + 0.2, left, equal_var=False).pvalue)
-    assert (paired.beyond, unpaired.beyond) == (True, True)
+    assert (paired.is_beyond, unpaired.is_beyond) == (True, True)
     within = tost((left - right,), 9.0)
-    assert (within.p_beyond, within.beyond) == (1, False)
+    assert (within.p_beyond, within.is_beyond) == (1, False)
 
 
 def test_runs_that_are_identical_seed_by_seed_are_the_same_and_others_are_not():

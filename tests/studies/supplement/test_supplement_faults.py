@@ -85,7 +85,7 @@ def test_a_name_that_leads_out_of_the_folder_is_refused_before_anything_is_writt
 
 
 def test_a_bomb_is_refused_before_it_is_unpacked(tmp_path, monkeypatch):
-    monkeypatch.setattr(zip_files, "_FREE", 10_000)
+    monkeypatch.setattr(zip_files, "_ALLOWANCE", 10_000)
     file = tmp_path / "bomb.zip"
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as packed:
         packed.writestr("zeros", bytes(5_000_000))
@@ -176,7 +176,7 @@ def test_paths_and_keys_are_found_as_pages_and_json_write_them():
 
 def test_a_path_that_was_met_is_taken_out_of_pages_too_and_keys_of_the_environment_are():
     cleaner = Cleaner(
-        environment={"MY_TOKEN": "0123456789", "PATH": "/usr/bin", "A_KEY": "short", "LANG": "abcdefghij"}
+        environment={"MY_TOKEN": "0123456789", "PATH": "/usr/bin", "CREDENTIAL": "short", "LANG": "abcdefghij"}
     )
     cleaner.value({"file": "/data of mine/a.csv"})
     page = "<td>/data of mine/a.csv</td> 0123456789 short abcdefghij data:image/png;base64,aa+/bb/cc/dd=="

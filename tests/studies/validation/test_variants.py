@@ -8,7 +8,7 @@ from prism_mesa.errors import ConfigError
 from prism_mesa.params import merged, nested
 from prism_mesa.runs.config import Config, make_config
 from prism_mesa.studies.validation import variants as matching
-from prism_mesa.studies.validation.variants import VARIANTS, chosen_variants, matched_threshold, reshare_rate, worlds
+from prism_mesa.studies.validation.variants import VARIANTS, matched_threshold, reshare_rate, select_variants, worlds
 
 
 @pytest.mark.parametrize("name", VARIANTS)
@@ -32,15 +32,15 @@ def test_the_null_of_one_probability_leaves_nothing_that_differs_between_posts_o
 
 
 def test_variants_are_chosen_by_name_or_by_kind_each_once():
-    assert chosen_variants(["nulls", "no_appeal", "one_probability"]) == (
+    assert select_variants(["nulls", "no_appeal", "one_probability"]) == (
         "one_probability",
         "constant_per_hop",
         "no_appeal",
     )
-    assert chosen_variants(["all"]) == tuple(VARIANTS)
-    assert chosen_variants([]) == ()
+    assert select_variants(["all"]) == tuple(VARIANTS)
+    assert select_variants([]) == ()
     with pytest.raises(ConfigError, match="Did you mean 'no_appeal'"):
-        chosen_variants(["no_apeal"])
+        select_variants(["no_apeal"])
 
 
 CONFIG = Config.model_validate({"utility": {"sensitivity": 0.03}, "agents": {"threshold_mean": 0.6}})
@@ -64,7 +64,7 @@ def test_the_threshold_is_found_at_which_rates_are_equal(monkeypatch, rate, thre
     match = matched_threshold(CONFIG, {"utility.mood": 0.0}, [0.001], on_step=lambda: steps.append(1))
     assert match.is_close == (threshold is not None)
     assert len(steps) <= most
-    assert threshold is None or match.threshold == pytest.approx(threshold, abs=0.03 * matching.NEAR)
+    assert threshold is None or match.threshold == pytest.approx(threshold, abs=0.03 * matching.MAX_DISTANCE)
 
 
 def test_a_rate_is_that_of_all_seeds_together(monkeypatch):
@@ -94,7 +94,7 @@ def test_a_threshold_is_looked_for_in_a_small_world_first_and_found_in_the_world
     monkeypatch.setattr(matching, "reshare_rate", run)
     found = matched_threshold(large, {"utility.mood": 0.0}, [0.001, 0.002])
     assert found.is_close
-    assert found.threshold == pytest.approx(0.06 + 0.03 * log(5), abs=0.03 * matching.NEAR)
+    assert found.threshold == pytest.approx(0.06 + 0.03 * log(5), abs=0.03 * matching.MAX_DISTANCE)
     assert list(dict.fromkeys(tried)) == [(matching.AGENTS, matching.SEEDS), (60_000, 1)]
     assert worlds(CONFIG) == ((CONFIG, matching.SEEDS),)
 

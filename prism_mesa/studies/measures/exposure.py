@@ -165,10 +165,8 @@ def _row_index(table: str, statistic: _Index, groups: _Groups, run: FinishedRun)
 
 def _ei_measures(groups: _Groups, label: str, note: str = "") -> tuple[Measure, ...]:
     """Return the E-I indices of follows, impressions and engagements."""
-    meaning, follows = (
-        f"by {label}: 1 if all are between groups, -1 if all within{note}",
-        partial(_follow_index, external_internal, groups),
-    )
+    meaning = f"by {label}: 1 if all are between groups, -1 if all within{note}"
+    follows = partial(_follow_index, external_internal, groups)
     return (
         index("follow_ei", follows, f"E-I index of follows {meaning}", source=_KS),
         *(
@@ -316,7 +314,7 @@ def _side_measures(attribute: str, label: str) -> tuple[Measure, ...]:
         index(
             "follow_assortativity",
             partial(_assortativity, attribute),
-            f"assortativity of follows by {label}: 1 if all are within groups, 0 as by chance; a correlation for numbers",
+            f"assortativity of follows by {label}: 1 if all are within groups, 0 by chance; for numbers, a correlation",
             source=_NEWMAN,
         ),
         index(

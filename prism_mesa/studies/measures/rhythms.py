@@ -228,7 +228,8 @@ CLOCKS: Final = (
     share(
         "silent_after_day",
         _silent_share,
-        f"posts with impressions in hours 24 to 36 of at most 1 % of day 1, {_VIEWED} with at least {MIN_VIEWS} then",
+        f"posts whose impressions in hours 24 to 36 are at most 1 % of those on day 1, {_VIEWED} with at least "
+        f"{MIN_VIEWS} on day 1",
         source=_PFEFFER,
         tables=("views",),
     ),

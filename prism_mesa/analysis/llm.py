@@ -102,7 +102,7 @@ def llm_for(
         raise ConfigError(
             f"reasoner.kind: {played.reasoner.kind} cannot answer questions: name an LLM ({KINDS_THAT_ASK})"
         )
-    llms = played.reasoner.each()
+    llms = played.reasoner.by_llm()
     if not llms.keys() & {"", llm}:
         raise ConfigError(f"reasoner.model: only one LLM can answer, not {', '.join(llms)}: set reasoner.model=NAME")
     reasoner = llms.get(llm) or llms[""]

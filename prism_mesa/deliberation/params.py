@@ -10,7 +10,7 @@ ResultChars = Annotated[int, Field(ge=80, le=10_000, description="most character
 
 
 class LoopParams(Params):
-    """How far a turn of thinking, calling tools and responding may go."""
+    """Limits of a turn of thinking, calling tools and responding."""
 
     iterations: int = Field(
         1,

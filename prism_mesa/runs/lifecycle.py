@@ -131,7 +131,7 @@ def _complete(
             if work.asked is not None and round_ is None:
                 work.asked.store.begin(ledger, name)
             elif work.asked is not None and round_ is not None:
-                work.asked.store.go_on(ledger, name, round_)
+                work.asked.store.resume(ledger, name, round_)
             if work.checkpoint_every != 0:
                 folder.checkpoints = Checkpoints(folder, ledger, name, work.checkpoint_every)
             error = work.carry_out(folder)

@@ -15,7 +15,7 @@ from prism_mesa.llm import LLMParams
 from prism_mesa.llm.clients.embedded import SMOLLM2
 from prism_mesa.llm.kinds import KINDS
 from prism_mesa.params import Params, merged, nested, validated
-from prism_mesa.reasoner.distilled import FILE, kept_copy
+from prism_mesa.reasoner.distilled import FILE, find_copy
 from prism_mesa.runs.config import INPUT_FILES, Config, EconomyConfig, parse_override
 from prism_mesa.runs.manifest import OBJECTS, Manifest, RecordedRun, read_run
 from prism_mesa.runs.run_files import LEDGER, check_within, has_table, read_table
@@ -183,7 +183,7 @@ def _replayed_reasoner(run: RecordedRun) -> dict[str, Any]:
 def _distilled_copy(folder: Path, digest: str) -> str:
     if (folder / FILE).exists():
         check_within(folder, folder / FILE)
-    return str(kept_copy(folder, digest))
+    return str(find_copy(folder, digest))
 
 
 def manifest_values(run_dir: Path, manifest: Manifest) -> dict[str, Any]:

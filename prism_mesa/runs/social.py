@@ -11,7 +11,7 @@ from typing import Any
 
 from prism_mesa.errors import PrismWarning
 from prism_mesa.reasoner import AnyReasoner, Reasoner
-from prism_mesa.reasoner.distilled import distilled_record, keep_copy
+from prism_mesa.reasoner.distilled import distilled_record, write_copy
 from prism_mesa.runs.config import INPUT_FILES, Config, read_config
 from prism_mesa.runs.identity import code_version, inputs_one_by_one, inputs_version
 from prism_mesa.runs.lifecycle import RunResult, resume_to_completion, run_in_memory, run_to_completion
@@ -140,7 +140,7 @@ class PlatformRun:
         """Run the rounds; return an error if there were too many fallbacks, or a guard always raised."""
         model = self.model
         if folder.path is not None:
-            keep_copy(model.reasoner, folder.path)
+            write_copy(model.reasoner, folder.path)
         if folder.checkpoints is not None:
             folder.checkpoints.world = model.platform.world_to_keep
         with warnings.catch_warnings(), closing(model):

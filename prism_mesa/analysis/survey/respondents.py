@@ -121,7 +121,7 @@ def speakers(
     one_form = all(closed) or not any(closed)
     if played.reasoner.llms:
         llms = {}
-        for name, params in played.reasoner.each().items():
+        for name, params in played.reasoner.by_llm().items():
             place = {"kind": params.kind, "model": name, "host": params.hosts or None}
             more = [f"reasoner.{key}={json.dumps(value)}" for key, value in place.items()]
             llms[name] = speakers(asked, config, [*overrides, *more], None)

@@ -60,7 +60,7 @@ def test_a_run_that_is_done_is_so_although_its_checkpoints_cannot_be_removed(tmp
     def refuse(run, after=-1):
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(lifecycle, "forget", refuse)
+    monkeypatch.setattr(lifecycle, "remove_checkpoints", refuse)
     said = r"^.*: its checkpoints are no longer needed, but could not be removed: Permission denied$"
     with pytest.warns(PrismWarning, match=said):
         result = run(small(rounds=3, checkpoint_every=1), out=tmp_path, **QUIET)

@@ -11,7 +11,7 @@ from prism_mesa.llm.kinds import KINDS_THAT_ASK
 from prism_mesa.params import merged
 from prism_mesa.runs.config import Config, overridden
 from prism_mesa.runs.manifest import RecordedRun
-from prism_mesa.runs.recorded import as_config, asked_places, manifest_values
+from prism_mesa.runs.recorded import as_config, llm_resources, manifest_values
 from prism_mesa.runs.run_files import run_around
 from prism_mesa.runs.trust import require_trust
 
@@ -97,7 +97,7 @@ def llm_for(
         raise ConfigError(
             f"reasoner.kind: {played.reasoner.kind} cannot answer questions: name an LLM ({KINDS_THAT_ASK})"
         )
-    llms = played.reasoner.each()
+    llms = played.reasoner.by_llm()
     if not llms.keys() & {"", llm}:
         raise ConfigError(f"reasoner.model: only one LLM can answer, not {', '.join(llms)}: set reasoner.model=NAME")
     reasoner = llms.get(llm) or llms[""]
@@ -148,7 +148,7 @@ def config_to_ask(
     config = as_config(Config, values, run.folder)
     if trust or run.whose == "own":
         return config
-    places = asked_places(played_config(config, overrides, use=use).reasoner) if asks else []
+    places = llm_resources(played_config(config, overrides, use=use).reasoner) if asks else []
     dropped = {"host": None, **{place.key.partition(".")[2]: None for place in places}}
     safe = as_config(Config, merged(values, {"reasoner": dropped}), run.folder)
     overridden_reasoner = played_config(safe, overrides, use=use).reasoner

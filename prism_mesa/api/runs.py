@@ -169,7 +169,7 @@ def resume(
         RunError: As for `run`, like KeyboardInterrupt.
     """
     recorded = read_run(run_folder(run))
-    if recorded.is_left(from_start=from_start):
+    if recorded.is_finished(from_start=from_start):
         warn_without_effect(recorded, [*(["from_start"] if from_start else []), *overrides])
         return open_run(run)
     options = ResumeOptions(chart, reasoner, prepare, llm, on_round, trust, from_start, overrides)

@@ -102,7 +102,7 @@ def resume(
     from prism_mesa.api.runs import resume as resume_run
     from prism_mesa.runs.manifest import read_run
 
-    if (recorded := read_run(run_dir)).is_left(from_start=from_start):
+    if (recorded := read_run(run_dir)).is_finished(from_start=from_start):
         say(f"{run_dir}: had come to its end (status {recorded.state}), so nothing is computed; it came to this:")
     _go_on(
         run_dir, partial(resume_run, run_dir, each_once(overrides), trust=trust, from_start=from_start), as_json=as_json

@@ -17,15 +17,15 @@ from prism_mesa.deliberation.messages import (
 from prism_mesa.llm.text import plain, unframed
 
 CONTENT_CAP: Final = 1200
-"""Most characters of a message's content in a prompt."""
+"""Maximum characters of a message's content in a prompt."""
 TEXT_CAP: Final = 8000
-"""Most characters of the text that a turn is about; longer texts are refused."""
+"""Maximum characters of the text that a turn is about; PRISM refuses longer texts."""
 RESULT_CAP: Final = 10_000
-"""Most characters of a tool's result in a prompt; registries cut results earlier (`deliberation.result_chars`)."""
+"""Maximum characters of a tool's result in a prompt; registries truncate earlier (`deliberation.result_chars`)."""
 CALL_CAP: Final = 300
-"""Most characters of a call: the tool's name and its parameters."""
+"""Maximum characters of a call: the tool's name and its parameters."""
 CONTEXT_CAP: Final = 6000
-"""Most characters of a context that is a text."""
+"""Maximum characters of a context that is a string."""
 _N_RECENT: Final = 2
 """Number of latest messages that are never summarised."""
 
@@ -40,12 +40,12 @@ def count_tokens(text: str) -> int:
 
 
 def quoted(text: object, cap: int = CONTENT_CAP) -> str:
-    """Cut a text to `cap` characters on one line, between marks that it cannot contain."""
+    """Truncate a text to `cap` characters on one line, between marks that it cannot contain."""
     return f"<<< {unframed(text, cap)} >>>"
 
 
 def context_text(context: Context) -> str:
-    """Return a context for prompts: messages with a line for each content, or the quoted end of a text."""
+    """Return a context for prompts: messages with a line for each content, or the quoted end of a string."""
     if isinstance(context, str):
         return quoted(context[-CONTEXT_CAP:], CONTEXT_CAP) if context.strip() else ""
     return "\n".join(_line(message.role, content) for message in context for content in message.contents)
@@ -90,7 +90,7 @@ class Conversation:
 
     Args:
         messages: Earlier messages.
-        max_tokens: Size beyond which all but the last two messages are old.
+        max_tokens: Number of tokens above which all but the last two messages are old.
     """
 
     def __init__(self, messages: Iterable[Message] = (), max_tokens: int = 1500) -> None:
@@ -111,15 +111,15 @@ class Conversation:
         return count_tokens(context_text(self.messages))
 
     @property
-    def old(self) -> list[Message]:
-        """The messages to be summarised; empty while there is room."""
+    def old_messages(self) -> list[Message]:
+        """The messages to summarise; empty below the maximum."""
         return self.messages[:-_N_RECENT] if self.tokens > self.max_tokens else []
 
     def summarise(self, summary: str) -> None:
-        """Replace the `old` messages with a summary."""
-        if old := self.old:
-            self.messages[: len(old)] = [Message.of("system", plain(summary, CONTENT_CAP))]
+        """Replace the `messages` messages with a summary."""
+        if messages := self.old_messages:
+            self.messages[: len(messages)] = [Message.of("system", plain(summary, CONTENT_CAP))]
 
     def forget(self) -> None:
-        """Drop the `old` messages without a summary."""
-        del self.messages[: len(self.old)]
+        """Drop the `old_messages` messages without a summary."""
+        del self.messages[: len(self.old_messages)]

@@ -56,21 +56,21 @@ def reason_about_text(
         text: The text.
         message_role: `user` for another's text, `assistant` for the agent's own response; it determines the questions
             that the agent asks itself.
-        conversation_context: The conversation before: a text, or messages.
-        tool_registry: The tools that it may propose to call; None for none.
+        conversation_context: The conversation before: a string, or messages.
+        tool_registry: The tools that the agent may propose to call; None for no tools.
         llm: The LLM; see `as_llm_client`, also for `model`.
         model: The LLM's name.
 
     Raises:
         LLMFailureException: If the LLM gave no usable thought.
-        ConfigError: If `message_role` is neither, or `model` is not the LLM's name.
+        ConfigError: If `message_role` has another value, or `model` is not the LLM's name.
     """
     if message_role not in ("user", "assistant"):
         raise ConfigError(f"message_role: {message_role!r} is neither 'user' nor 'assistant'")
     tools = tool_registry if tool_registry is not None else ToolRegistry()
     is_response = message_role == "assistant"
     prompt = reasoning_prompt(TurnContext(tools=tools), text, conversation_context, about_response=is_response)
-    request = LLMRequest(prompt, ReasoningResult, narrower=reasoning_schema(tools), component="thought")
+    request = LLMRequest(prompt, ReasoningResult, stricter_schema=reasoning_schema(tools), component="thought")
     client = as_llm_client(llm, model)
     try:
         [thought] = client.answer([request])
@@ -133,7 +133,7 @@ class Deliberation(Closing):
         return self._run(user_input, "chat_stream")
 
     async def respond(self, text: str) -> tuple[Any, list[Event]]:
-        """Return the response to a text, None if there is none, and the events; errors as in `chat_stream`.
+        """Return the response to a text (None without one) and the events; errors as in `chat_stream`.
 
         The turn runs in a thread, which continues if you cancel the call.
         """
@@ -168,13 +168,13 @@ class Deliberation(Closing):
             self.llm.close()
 
 
-def check_text(where: str, text: object) -> None:
+def check_text(caller: str, text: object) -> None:
     """Check a user's text; AgentError if it is empty or too long for a prompt."""
     if not isinstance(text, str) or not text.strip():
-        raise AgentError(f"{where}: {text!r} is no text")
+        raise AgentError(f"{caller}: {text!r} is empty or not a string")
     n = max(len(text), len(plain(text, 2 * len(text))))  # a prompt may insert spaces
     if n > TEXT_CAP:
-        raise AgentError(f"{where}: a text of {n:,} characters is too long (at most {TEXT_CAP:,})")
+        raise AgentError(f"{caller}: a text of {n:,} characters is too long (at most {TEXT_CAP:,})")
 
 
 def resume(turn: Steps, answer: Any) -> LLMRequest[Any] | Event:
@@ -187,29 +187,29 @@ def run_turns(
 ) -> list[Any]:
     """Run turns side by side, and return their last responses (None without a response).
 
-    All open requests are asked at once, in the order of the turns, so how a limit is spent does not depend on the order
-    of the answers. `on_event` is called with a turn's place and each of its events.
+    All open requests are asked together, in the order of the turns. So the order of the answers does not determine
+    how a limit is spent. `on_event` is called with a turn's index and each of its events.
     """
     responses: list[Any] = [None] * len(turns)
     requests: dict[int, LLMRequest[Any]] = {}
 
-    def advance(place: int, answer: Any) -> None:
+    def advance(i: int, answer: Any) -> None:
         try:
-            item = resume(turns[place], answer)
+            item = resume(turns[i], answer)
             while not isinstance(item, LLMRequest):
-                on_event(place, item)
-                item = next(turns[place])
-            requests[place] = item
+                on_event(i, item)
+                item = next(turns[i])
+            requests[i] = item
         except StopIteration as end:
-            responses[place] = end.value
+            responses[i] = end.value
 
     try:
-        for place in range(len(turns)):
-            advance(place, None)
+        for i in range(len(turns)):
+            advance(i, None)
         while requests:
-            asked, requests = requests, {}
-            for place, answer in zip(asked, llm.answer(list(asked.values())), strict=True):
-                advance(place, answer)
+            batch, requests = requests, {}
+            for i, answer in zip(batch, llm.answer(list(batch.values())), strict=True):
+                advance(i, answer)
     finally:
         for turn in turns:
             turn.close()

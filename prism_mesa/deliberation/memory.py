@@ -22,7 +22,7 @@ from prism_mesa.snapshot import Plain, Restorable, plain, restored
 
 type Vector = npt.NDArray[np.floating[Any]] | Sequence[float]
 
-MOST: Final = 50
+MAX_NOTES: Final = 50
 DECAY: Final = 0.995
 TOP_IMPORTANCE: Final = 10
 _UNKNOWN_RELEVANCE: Final = 0.5
@@ -33,7 +33,7 @@ class Note:
     """A note of an agent; equality ignores its vector.
 
     Attributes:
-        hour: The simulated hour at which it was written.
+        hour: The simulated hour of writing.
         importance: 1..10.
         vector: The text's embedding, of any length above 0, or None.
 
@@ -58,10 +58,10 @@ def _direction(vector: Vector | None) -> npt.NDArray[np.float64] | None:
     if vector is None or len(vector) == 0:
         return None
     values = np.asarray(vector, np.float64)
-    top = np.abs(values).max()
-    if not 0 < top < math.inf:
+    largest = np.abs(values).max()
+    if not 0 < largest < math.inf:
         return None
-    values = values / top  # avoids overflow and underflow of squares
+    values = values / largest  # avoids overflow and underflow of squares
     return np.asarray(values / math.sqrt(values @ values), np.float64)
 
 
@@ -79,19 +79,20 @@ class Notebook(Restorable):
 
     The score of a note is recency x relevance x importance: ``decay ** hours since it was written``,
     ``(1 + cosine) / 2`` of its vector and the vector that you ask about (0.5 if one is missing or zero), and a tenth of
-    its importance. Park et al. (2023, doi:10.1145/3586183.3606763) add up the three, scaled over the available notes,
-    and measure recency from the last retrieval. Here scores do not depend on other notes, and recall changes nothing.
+    its importance. Park et al. (2023, doi:10.1145/3586183.3606763) add up the three factors, scaled over the available
+    notes, and measure recency from the last retrieval. Here scores do not depend on other notes, and recall changes
+    nothing.
 
     Args:
-        most: Notes kept for each agent, at least 1. Notes with the least recency x importance are dropped first; ties
-            drop the oldest.
+        most: Maximum notes of each agent, at least 1. The note with the lowest recency x importance is dropped first;
+            of equal notes, the oldest.
         decay: The share of a note's recency that remains after an hour, above 0 and at most 1.
 
     Raises:
         ConfigError: If a number is not allowed.
     """
 
-    def __init__(self, most: int = MOST, decay: float = DECAY) -> None:
+    def __init__(self, most: int = MAX_NOTES, decay: float = DECAY) -> None:
         if most < 1:
             raise ConfigError(f"notebook: most: must be at least 1, not {most!r}")
         if not 0 < decay <= 1:
@@ -104,20 +105,20 @@ class Notebook(Restorable):
         return sum(map(len, self._notes.values()))
 
     def add(self, agent: int, note: Note) -> None:
-        """Keep a note; a note of the same text is updated to the later hour and the higher importance."""
+        """Keep a note; a note with the same text gets the later hour and the higher importance."""
         notes = self._notes.setdefault(agent, [])
-        for place, known in enumerate(notes):
-            if known.text == note.text:
-                note = _renewed(notes.pop(place), note)
+        for i, known_note in enumerate(notes):
+            if known_note.text == note.text:
+                note = _renewed(notes.pop(i), note)
                 break
-        insort_right(notes, note, key=lambda kept: kept.hour)
+        insort_right(notes, note, key=lambda other: other.hour)
         if len(notes) > self.most:
             now = notes[-1].hour
-            least = min(range(len(notes)), key=lambda place: self._recency(notes[place], now) * notes[place].importance)
-            del notes[least]
+            weakest = min(range(len(notes)), key=lambda i: self._recency(notes[i], now) * notes[i].importance)
+            del notes[weakest]
 
     def of(self, agent: int) -> tuple[Note, ...]:
-        """Return an agent's notes, oldest first; ties go by when they were added or updated."""
+        """Return an agent's notes, oldest first; notes of the same hour are in the order of their last change."""
         return tuple(self._notes.get(agent, ()))
 
     def score(self, note: Note, about: Vector | None, hour: float) -> float:
@@ -125,32 +126,32 @@ class Notebook(Restorable):
         return self._score(note, _direction(about), hour)
 
     def recalled(self, agent: int, about: Vector | None, hour: float, most: int = 3) -> list[Note]:
-        """Return an agent's notes with the highest `score`, best first; ties go to the newer note."""
+        """Return an agent's notes with the highest `score`, best first; of equal notes, the newer comes first."""
         about = _direction(about)
         notes = self._notes.get(agent, [])[::-1]
         return sorted(notes, key=lambda note: self._score(note, about, hour), reverse=True)[: max(0, most)]
 
     def snapshot(self) -> dict[str, Plain]:
         """Return all notes as columns, and their vectors as an array; NotRestorableError if these differ in length."""
-        kept = [(agent, note) for agent, notes in self._notes.items() for note in notes]
-        vectors = [tuple(note.vector) for _, note in kept if note.vector is not None]
+        rows = [(agent, note) for agent, notes in self._notes.items() for note in notes]
+        vectors = [tuple(note.vector) for _, note in rows if note.vector is not None]
         if len(set(map(len, vectors))) > 1:
             raise NotRestorableError("Notebook: the notes' vectors differ in length")
         return {
-            "agent": plain([agent for agent, _ in kept]),
-            "text": [note.text for _, note in kept],
-            "hour": plain([note.hour for _, note in kept]),
-            "importance": plain([int(note.importance) for _, note in kept]),
-            "has_vector": np.array([note.vector is not None for _, note in kept], np.bool_),
+            "agent": plain([agent for agent, _ in rows]),
+            "text": [note.text for _, note in rows],
+            "hour": plain([note.hour for _, note in rows]),
+            "importance": plain([int(note.importance) for _, note in rows]),
+            "has_vector": np.array([note.vector is not None for _, note in rows], np.bool_),
             "vectors": np.array(vectors) if vectors else np.zeros((0, 0)),
         }
 
-    def restore(self, kept: Mapping[str, Plain]) -> None:
+    def restore(self, snapshot: Mapping[str, Plain]) -> None:
         """Restore a snapshot."""
-        columns = [restored(kept[name]) for name in ("agent", "text", "hour", "importance")]
-        self._notes, rows = {}, iter(kept["vectors"].tolist())
-        for agent, text, hour, importance, has in zip(*columns, kept["has_vector"].tolist(), strict=True):
-            note = Note(text, hour, importance, tuple(next(rows)) if has else None)
+        columns = [restored(snapshot[name]) for name in ("agent", "text", "hour", "importance")]
+        self._notes, rows = {}, iter(snapshot["vectors"].tolist())
+        for agent, text, hour, importance, has_vector in zip(*columns, snapshot["has_vector"].tolist(), strict=True):
+            note = Note(text, hour, importance, tuple(next(rows)) if has_vector else None)
             self._notes.setdefault(agent, []).append(note)
 
     def rows(self) -> dict[str, list[Any]]:

@@ -52,14 +52,14 @@ class ReasoningResult(_Frozen):  # its docstring is part of the schema, and so o
 
 
 class TextContent(_Frozen):
-    """A text that was said."""
+    """A text that the user or the agent said."""
 
     type: Literal["text"] = "text"
     text: str
 
 
 class ThoughtContent(_Frozen):
-    """A thought that was not said, such as a note that an agent remembers."""
+    """A thought that the agent keeps to itself, such as a note that it remembers."""
 
     type: Literal["thought"] = "thought"
     text: str
@@ -105,12 +105,12 @@ class Message(_Frozen):
 
     @property
     def text(self) -> str:
-        """All its texts, one per line."""
+        """All texts of the message, one per line."""
         return "\n".join(content.text for content in self.contents if isinstance(content, TextContent))
 
 
 type Context = str | Sequence[Message]
-"""The conversation before a text: a text, or messages."""
+"""The conversation before a text: a string, or messages."""
 
 
 class AgentTextEvent(_Frozen):

@@ -12,7 +12,7 @@ ResultChars = Annotated[
 
 
 class LoopParams(Params):
-    """How far a turn of thinking, calling tools and responding may go."""
+    """Limits of a turn of thinking, calling tools and responding."""
 
     iterations: int = Field(1, ge=1, le=20, description="maximum rounds of thinking, tool calls and response in a turn")
     max_tool_calls: int = Field(3, ge=0, le=20, description="maximum tool calls per iteration")

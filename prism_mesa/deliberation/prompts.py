@@ -53,10 +53,10 @@ class Limits:
     """The limits of a turn.
 
     Attributes:
-        iterations: Most rounds of thinking, calling and responding, at least 1.
-        tool_calls: Most tool calls in an iteration.
+        iterations: Maximum rounds of thinking, calling and responding, at least 1.
+        tool_calls: Maximum tool calls in an iteration.
         tokens: Tokens (see `count_tokens`) after which thinking and tool calls stop; None: no limit.
-        seconds: Seconds of the wall clock after which they stop; not for runs, which must be repeatable.
+        seconds: Seconds of wall time after which they stop; not for runs, which must be repeatable.
     """
 
     iterations: int = 5
@@ -71,17 +71,17 @@ class Limits:
 
 @dataclass(frozen=True)
 class TurnContext:
-    """The agent of a turn: its texts for prompts, its tools and its limits.
+    """The agent in a turn: its texts for prompts, its tools and its limits.
 
     Attributes:
         tools: The tools that it may call.
         who: The agent's description, for prompts; not written by users.
-        situation: Other facts, for prompts; users' texts in them are quoted.
+        situation: Other facts, for prompts, in which users' texts are quoted.
         task: The task of responding, for prompts.
         examples: Worked examples, for prompts; small LLMs imitate better than they obey.
         form: The type of a response: `str`, or a pydantic model.
         accept: Returns whether a response is usable; `accepts` names the criterion.
-        recall: Returns an agent's notes about a text.
+        recall: Returns the agent's notes about a text.
         limits: The limits of the turn.
         place: The turn's place in a run.
         priority: The order in which a limit of the LLM is spent, lowest first.
@@ -110,16 +110,16 @@ def reasoning_prompt(context: TurnContext, text: str, before: Context, *, about_
     speaker = "Your response" if about_response else "They say"
     examples = [] if about_response else [(e.says, e.thought.model_dump_json()) for e in context.examples if e.thought]
     return join_parts(
-        _thinking(context, about_response=about_response),
+        _thought_task(context, about_response=about_response),
         context.who,
         context.situation,
-        _before(before),
+        _conversation_text(before),
         *(f"{speaker}: {quoted(says)}\n{_THOUGHTS} {thought}" for says, thought in examples),
         f"{speaker}: {quoted(text, TEXT_CAP)}\n{_THOUGHTS}",
     )
 
 
-def _thinking(context: TurnContext, *, about_response: bool) -> str:
+def _thought_task(context: TurnContext, *, about_response: bool) -> str:
     subject = "your own last response" if about_response else "what they say last"
     calls = '- "proposed_tools": [] (there are no tools).'
     if context.tools:
@@ -144,24 +144,24 @@ def response_prompt(
     before: Context,
     thought: ReasoningResult | None,
     calls: Sequence[ToolCallContent],
-    so_far: str,
+    last_response: str,
 ) -> str:
     """Return the prompt for a response to a text, given the agent's thought, calls and last response."""
-    again = "Respond anew, better and whole: it takes the place of that."
+    instruction = "Respond anew, better and whole: it takes the place of that."
     return join_parts(
         f"{context.task} {_DATA}",
         context.who,
         context.situation,
-        _before(before),
+        _conversation_text(before),
         "\n".join(call_line(call) for call in calls),
         f"You have thought: {quoted(reasoning_text(thought))}" if thought is not None else "",
-        f"You have responded so far: {quoted(so_far, TEXT_CAP)}\n{again}" if so_far else "",
+        f"You have responded so far: {quoted(last_response, TEXT_CAP)}\n{instruction}" if last_response else "",
         *(f"They say: {quoted(example.says)}\n{_ANSWER} {example.response}" for example in context.examples),
         f"They say: {quoted(text, TEXT_CAP)}\n{_ANSWER}",
     )
 
 
-def _before(context: Context) -> str:
+def _conversation_text(context: Context) -> str:
     text = context_text(context)
     return text and f"What came before:\n{text}"
 

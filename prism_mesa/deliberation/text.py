@@ -1,4 +1,4 @@
-"""Writes values and errors as short texts for an LLM, identically in every process."""
+"""Writes values and errors as short strings for an LLM, identically in every process."""
 
 import re
 import reprlib
@@ -14,7 +14,7 @@ from pydantic_core import to_json, to_jsonable_python
 from prism_mesa.errors import PrismError
 
 ITERATORS: Final = (GeneratorType, map, filter, zip, enumerate, reversed)
-"""Types whose items can be read only once; reading them runs the user's code."""
+"""Types whose items can be read only once; reading the items runs the user's code."""
 
 _LISTS: Final = (list, tuple, deque, KeysView, ValuesView, ItemsView, *ITERATORS)
 _ADDRESS: Final = re.compile(r"\bat 0x[0-9A-Fa-f]{6,16}\b")
@@ -32,11 +32,11 @@ def without_addresses(text: str) -> str:
 def jsonable(value: Any) -> Any:
     """Return `value` in JSON types, identically in every process.
 
-    The items of a set are sorted: numbers, then texts, then others. A pandas DataFrame becomes a list of rows, a Series
-    with an explicit index a dict, and other objects become their `str`.
+    The items of a set are sorted: numbers, then strings, then others. A pandas DataFrame becomes a list of rows, a
+    Series with an explicit index becomes a dict, and other objects become their `str`.
 
     Raises:
-        Exception: Of many kinds, if it contains itself, is nested too deeply, or has a part that cannot be written.
+        Exception: If `value` contains itself, is nested too deeply, or a part cannot be written.
     """
     if isinstance(value, BaseModel):
         value = value.model_dump(by_alias=True)
@@ -67,10 +67,10 @@ def _object_text(value: Any) -> str:
 
 def _rows(table: Any) -> Any:
     """Return a pandas object in full, because its `str` depends on the width of the terminal."""
-    is_counted = list(table.index) == list(range(len(table)))
+    has_default_index = list(table.index) == list(range(len(table)))
     if hasattr(table, "iterrows"):
-        return (table if is_counted else table.reset_index()).to_dict("records")
-    return table.tolist() if is_counted else dict(table.items()) if table.index.is_unique else [*table.items()]
+        return (table if has_default_index else table.reset_index()).to_dict("records")
+    return table.tolist() if has_default_index else dict(table.items()) if table.index.is_unique else [*table.items()]
 
 
 def _rank(part: Any) -> tuple[int, Any]:
@@ -83,7 +83,7 @@ _repr: Final = reprlib.Repr(maxstring=60, maxother=60, maxlong=60)
 
 
 def quoted_value(value: object) -> str:
-    """Return a value's `repr`, cut and without addresses of objects."""
+    """Return a value's `repr`, truncated and without addresses of objects."""
     try:
         return without_addresses(_repr.repr(value))
     except Exception:  # an integer with too many digits
@@ -91,13 +91,13 @@ def quoted_value(value: object) -> str:
 
 
 def as_text(value: object) -> str:
-    """Return a tool's result as text: a text without addresses, JSON (see `jsonable`), or "done" for None."""
+    """Return a tool's result as a string: without addresses, as JSON (see `jsonable`), or "done" for None."""
     if value is None:
         return "done"
     if isinstance(value, str):
         return without_addresses(value)
     try:
-        return to_json(mended(jsonable(value)), inf_nan_mode="strings").decode()
+        return to_json(replace_surrogates(jsonable(value)), inf_nan_mode="strings").decode()
     except Exception:  # circular, too deep, a number too long: the tool has run anyway
         return quoted_value(value)
 
@@ -114,8 +114,8 @@ def error_text(error: BaseException) -> str:
     return f"{name}: {message}" if message else name
 
 
-def capped(text: str, cap: int) -> str:
-    """Return `text`, `mended`, with at most `cap` characters, including a note on the cut.
+def truncate(text: str, cap: int) -> str:
+    """Truncate `text` to `cap` characters, including a note on the cut, and replace lone surrogates.
 
     >>> capped("x" * 100, 30)
     'xxxxxxxx… [92 characters cut]'
@@ -123,11 +123,11 @@ def capped(text: str, cap: int) -> str:
     if len(text) > cap:
         room = cap - len(f"… [{len(text)} characters cut]")
         text = f"{text[:room]}… [{len(text) - room} characters cut]"
-    return str(mended(text))
+    return str(replace_surrogates(text))
 
 
-def mended(value: Any) -> Any:
-    r"""Replace half surrogate pairs in a JSON value with question marks, because files cannot store them.
+def replace_surrogates(value: Any) -> Any:
+    r"""Replace lone surrogates in a JSON value with question marks, because files cannot store them.
 
     >>> mended("Hi \ud800!")
     'Hi ?!'
@@ -135,5 +135,5 @@ def mended(value: Any) -> Any:
     if isinstance(value, str):
         return value.encode("utf-8", "replace").decode()
     if isinstance(value, dict):
-        return {mended(key): mended(part) for key, part in value.items()}
-    return [mended(part) for part in value] if isinstance(value, list) else value
+        return {replace_surrogates(key): replace_surrogates(part) for key, part in value.items()}
+    return [replace_surrogates(part) for part in value] if isinstance(value, list) else value

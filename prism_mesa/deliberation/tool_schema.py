@@ -14,7 +14,7 @@ from pydantic.errors import PydanticUserError
 from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import PydanticUndefined
 
-from prism_mesa.deliberation.text import error_text, jsonable, mended, quoted_value
+from prism_mesa.deliberation.text import error_text, jsonable, quoted_value, replace_surrogates
 from prism_mesa.errors import ConfigError, did_you_mean
 
 type Schema = dict[str, Any]
@@ -41,11 +41,11 @@ class _Tool(Protocol):
 
 
 def tool_line(tool: _Tool) -> str:
-    """Describe a tool in a line: name, parameters, description, descriptions of the parameters."""
-    needed = tool.parameters.get("required", ())
+    """Describe a tool in one line: name, parameters, description, descriptions of the parameters."""
+    required = tool.parameters.get("required", ())
     names, sentences = [], [_sentence(tool.description)]
     for name, schema in tool.parameters.get("properties", {}).items():
-        default = quoted_value(schema["default"]) if "default" in schema else "" if name in needed else "..."
+        default = quoted_value(schema["default"]) if "default" in schema else "" if name in required else "..."
         names.append(f"{name}: {type_name(schema)}" + (f" = {default}" if default else ""))
         if schema.get("description"):
             sentences.append(_sentence(f"{name}: {schema['description']}"))
@@ -98,10 +98,10 @@ def call_schema(tools: Iterable[_Tool]) -> Schema:
     }
 
 
-_MOST_FAULTS: Final = 5
+_MAX_FAULTS: Final = 5
 _NAME_CAP: Final = 60
 _STRICT: Final = ConfigDict(extra="forbid", allow_inf_nan=False)
-_LEFT_OUT: Final = ("$defs", "title", "discriminator")
+_OMITTED_KEYS: Final = ("$defs", "title", "discriminator")
 _BY_NAME: Final = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 _ARGS: Final = re.compile(r"^Args:\n((?: +.*\n?|\n)*)", re.MULTILINE)
 _ENTRY: Final = re.compile(r"^( +)(\w+)(?: \(.*?\))?:(.*(?:\n\1 +.*)*)", re.MULTILINE)
@@ -129,20 +129,20 @@ class ToolForm:
 
     def arguments(self, call: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
         """Return the converted arguments of a call, and its faults, one per line."""
-        arguments, faults = self._checked(call)
+        arguments, faults = self._check(call)
         if arguments is None:
             return {}, faults
         fields = zip(self.model.model_fields, self.parameters["properties"], strict=True)
         return {name: getattr(arguments, field) for field, name in fields if field in arguments.model_fields_set}, ""
 
     def identity(self, call: Mapping[str, Any]) -> str:
-        """Return a text that equivalent calls share."""
-        arguments, _ = self._checked(call)
+        """Return a string that equivalent calls share."""
+        arguments, _ = self._check(call)
         return json.dumps(call if arguments is None else jsonable(arguments), sort_keys=True, default=str)
 
-    def _checked(self, call: Mapping[str, Any]) -> tuple[BaseModel | None, str]:
+    def _check(self, call: Mapping[str, Any]) -> tuple[BaseModel | None, str]:
         try:
-            return self.model.model_validate(mended(dict(call))), ""
+            return self.model.model_validate(replace_surrogates(dict(call))), ""
         except ValidationError as error:
             return None, _faults(error, self.parameters["properties"])
         except Exception as error:  # from a type's validator, or nested too deeply
@@ -154,10 +154,10 @@ _forms: Final[tuple[WeakKeyDictionary[FunctionType, ToolForm], ...]] = (WeakKeyD
 
 
 def tool_form(function: Callable[..., Any]) -> ToolForm:
-    """Return the form of a function or method, which is read once and, for a method, shared by all objects.
+    """Return the form of a function or method; it is read once, and all objects share the form of a method.
 
     Raises:
-        ConfigError: If it is neither, or a parameter has no type or cannot be passed by name.
+        ConfigError: If `function` is something else, or a parameter has no type or cannot be passed by name.
     """
     plain = getattr(function, "__func__", function)
     if not isinstance(plain, FunctionType):
@@ -171,15 +171,15 @@ def tool_form(function: Callable[..., Any]) -> ToolForm:
 def _read(function: Callable[..., Any], plain: FunctionType) -> ToolForm:
     description, descriptions = _parse_docstring(inspect.getdoc(function) or "")
     fields: dict[str, Any] = {}
-    for place, parameter in enumerate(inspect.signature(function).parameters.values()):
+    for i, parameter in enumerate(inspect.signature(function).parameters.values()):
         default = PydanticUndefined if parameter.default is parameter.empty else parameter.default
         text: Any = descriptions.get(parameter.name, PydanticUndefined)
         hint = _hint(parameter, plain, f"tool {plain.__name__}: parameter")
         # the name is an alias, because pydantic may reserve it
-        fields[f"p{place}"] = (hint, Field(default, alias=parameter.name, description=text))
+        fields[f"p{i}"] = (hint, Field(default, alias=parameter.name, description=text))
     model = create_model(plain.__name__, __config__=_STRICT, **fields)
     schema = model.model_json_schema(schema_generator=_Schemas)
-    parameters = {"type": "object", "properties": {}} | _inlined(schema, schema.get("$defs", {}))
+    parameters = {"type": "object", "properties": {}} | _inline(schema, schema.get("$defs", {}))
     return ToolForm(plain.__name__, description, parameters, model)
 
 
@@ -214,16 +214,16 @@ def _parse_docstring(doc: str) -> tuple[str, dict[str, str]]:
     return " ".join(first.split()), {name: " ".join(words.split()) for _indent, name, words in entries}
 
 
-def _inlined(schema: Any, defs: Mapping[str, Schema], path: tuple[str, ...] = ()) -> Any:
+def _inline(schema: Any, defs: Mapping[str, Schema], path: tuple[str, ...] = ()) -> Any:
     """Return a schema without references and titles; a recursive type accepts anything."""
     match schema:
         case list():
-            return [_inlined(part, defs, path) for part in schema]
+            return [_inline(part, defs, path) for part in schema]
         case {"$ref": str(ref), **rest}:
             name = ref.rpartition("/")[2]
-            return ({} if name in path else _inlined(defs[name], defs, (*path, name))) | rest
+            return ({} if name in path else _inline(defs[name], defs, (*path, name))) | rest
         case dict():
-            return {key: _part(key, part, defs, path) for key, part in schema.items() if key not in _LEFT_OUT}
+            return {key: _part(key, part, defs, path) for key, part in schema.items() if key not in _OMITTED_KEYS}
     return schema
 
 
@@ -231,28 +231,28 @@ def _part(key: str, part: Any, defs: Mapping[str, Schema], path: tuple[str, ...]
     if key in ("default", "const", "enum", "examples"):
         return part
     if key == "properties":
-        return {name: _inlined(schema, defs, path) for name, schema in part.items()}
-    return _inlined(part, defs, path)
+        return {name: _inline(schema, defs, path) for name, schema in part.items()}
+    return _inline(part, defs, path)
 
 
 def _faults(error: ValidationError, properties: Schema) -> str:
     faults = error.errors(include_url=False)
-    lines = [_fault(fault, properties) for fault in faults[:_MOST_FAULTS]]
+    lines = [_fault(fault, properties) for fault in faults[:_MAX_FAULTS]]
     more = len(faults) - len(lines)
     return "\n".join([*lines, f"and {more} more"] if more else lines)
 
 
 def _fault(fault: Mapping[str, Any], properties: Schema) -> str:
-    first, *within = fault["loc"]
-    place = " ".join(".".join(map(str, fault["loc"])).split())[:_NAME_CAP] or "''"
+    first, *rest = fault["loc"]
+    path = " ".join(".".join(map(str, fault["loc"])).split())[:_NAME_CAP] or "''"
     match fault["type"]:
-        case "extra_forbidden" | "invalid_key" if not within:
-            near = did_you_mean(place, properties)
-            return f"{place}: there is no such parameter; allowed: {', '.join(properties) or 'none'}.{near}"
-        case "missing" if not within:
+        case "extra_forbidden" | "invalid_key" if not rest:
+            near = did_you_mean(path, properties)
+            return f"{path}: there is no such parameter; allowed: {', '.join(properties) or 'none'}.{near}"
+        case "missing" if not rest:
             schema = properties[first]
             allowed = ", ".join(filter(None, (type_name(schema), schema.get("description"))))
-            return f"{place}: is missing; allowed: {allowed}"
+            return f"{path}: is missing; allowed: {allowed}"
         case "missing":
-            return f"{place}: is missing"
-    return f"{place}: {fault['msg'].removeprefix('Value error, ')}, not {quoted_value(fault['input'])}"
+            return f"{path}: is missing"
+    return f"{path}: {fault['msg'].removeprefix('Value error, ')}, not {quoted_value(fault['input'])}"

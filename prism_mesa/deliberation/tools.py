@@ -33,7 +33,7 @@ from typing import Any, Final
 
 from pydantic import BaseModel, ConfigDict
 
-from prism_mesa.deliberation.text import ITERATORS, as_text, capped, error_text, quoted_value
+from prism_mesa.deliberation.text import ITERATORS, as_text, error_text, quoted_value, truncate
 from prism_mesa.deliberation.tool_schema import Schema, call_schema, tool_form, tool_line
 from prism_mesa.errors import ConfigError, did_you_mean
 
@@ -41,8 +41,8 @@ type Function = Callable[..., Any]
 
 TIMEOUT_S: Final = 10.0
 RESULT_CAP: Final = 1000
-LEAST_CAP: Final = 80
-"""The lowest allowed cap of results, which leaves room for the note on a cut."""
+MIN_CAP: Final = 80
+"""The minimum cap of results, which leaves room for the note on a cut."""
 
 
 class ToolResult(BaseModel):
@@ -66,11 +66,11 @@ class Tool:
     """A function that an LLM may call.
 
     Attributes:
-        name: Its name, a Python identifier.
+        name: A Python identifier.
         description: One line for prompts.
         parameters: JSON schema of an object. Calls are checked against the function's type hints.
-        timeout_s: Seconds until a call times out. A coroutine is then cancelled; a thread continues. Use None for a
-            tool that changes something, to run it in the caller's thread.
+        timeout_s: Seconds until a call times out. A coroutine is then cancelled; a thread continues. None runs the
+            tool in the caller's thread; use that for a tool that changes something.
     """
 
     name: str
@@ -102,15 +102,15 @@ class Tool:
 
 
 class ToolRegistry:
-    """The tools of an agent, in the order of their addition.
+    """The tools of an agent, in the order in which they were added.
 
     Signatures and docstrings are read once per function, so registries of bound methods for each agent and turn are
     cheap.
 
     Args:
         tools: Functions, methods, or tools.
-        timeout_s: The default time-out of tools (see `Tool`); None for none.
-        result_cap: Most characters of a result; at least 80.
+        timeout_s: The default time-out of tools (see `Tool`); None for no time-out.
+        result_cap: Maximum characters of a result; at least 80.
 
     Raises:
         ConfigError: If a function cannot be a tool (see `Tool.wrap`), a name is taken, or a number is not allowed.
@@ -124,8 +124,8 @@ class ToolRegistry:
         result_cap: int = RESULT_CAP,
     ) -> None:
         _check_timeout(timeout_s, "tools")
-        if result_cap < LEAST_CAP:
-            raise ConfigError(f"tools: result_cap: must be at least {LEAST_CAP}, not {result_cap}")
+        if result_cap < MIN_CAP:
+            raise ConfigError(f"tools: result_cap: must be at least {MIN_CAP}, not {result_cap}")
         self.timeout_s = timeout_s
         self.result_cap = result_cap
         self._tools: dict[str, Tool] = {}
@@ -139,11 +139,11 @@ class ToolRegistry:
 
         Args:
             function: The function or the tool.
-            name: Its name for the LLM; by default the function's.
+            name: The tool's name for the LLM; by default the function's.
             timeout_s: As in `Tool`; by default the registry's.
 
         Raises:
-            ConfigError: If it cannot be a tool (see `Tool.wrap`), or its name is taken.
+            ConfigError: If the function cannot be a tool (see `Tool.wrap`), or the name is taken.
         """
         limit = self.timeout_s if timeout_s is ... else timeout_s
         tool = function if isinstance(function, Tool) else Tool.wrap(function, name=name, timeout_s=limit)
@@ -155,11 +155,11 @@ class ToolRegistry:
     def tool(self, function: Function | None = None, **options: Any) -> Any:
         """Decorate a function to add it, with or without the arguments of `add`."""
 
-        def added[F: Function](function: F) -> F:
+        def add_tool[F: Function](function: F) -> F:
             self.add(function, **options)
             return function
 
-        return added if function is None else added(function)
+        return add_tool if function is None else add_tool(function)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -188,7 +188,7 @@ class ToolRegistry:
         return call_schema(self) if self._tools else None
 
     def identity(self, name: str, parameters: Mapping[str, Any]) -> str:
-        """Return a text that equivalent calls share: ``like(post=3)`` and ``like(post="3")``."""
+        """Return a string that equivalent calls share: ``like(post=3)`` and ``like(post="3")``."""
         if name not in self:
             return json.dumps([name, parameters], sort_keys=True, default=str)
         return f"{name} {tool_form(self._tools[name].function).identity(parameters)}"
@@ -200,22 +200,22 @@ class ToolRegistry:
         """
         try:
             if name not in self:
-                return self._failed("unknown-tool", self._unknown_tool_text(name))
+                return self._failure("unknown-tool", self._unknown_tool_text(name))
             tool = self._tools[name]
             arguments, faults = tool_form(tool.function).arguments(parameters)
             if faults:
-                return self._failed("bad-parameters", faults)
+                return self._failure("bad-parameters", faults)
             text = run(tool.function, arguments, tool.timeout_s)
-            return ToolResult(ok=True, text=capped(text, self.result_cap))
+            return ToolResult(ok=True, text=truncate(text, self.result_cap))
         except (KeyboardInterrupt, SystemExit):
             raise
         except ToolTimeoutError as error:
-            return self._failed("timeout", str(error))
+            return self._failure("timeout", str(error))
         except BaseException as error:
-            return self._failed(type(error).__name__, error_text(error))
+            return self._failure(type(error).__name__, error_text(error))
 
-    def _failed(self, reason: str, text: str) -> ToolResult:
-        return ToolResult(ok=False, text=capped(text, self.result_cap), reason=reason)
+    def _failure(self, reason: str, text: str) -> ToolResult:
+        return ToolResult(ok=False, text=truncate(text, self.result_cap), reason=reason)
 
     def _unknown_tool_text(self, name: object) -> str:
         quoted_name = quoted_value(name)
@@ -238,16 +238,16 @@ class ToolTimeoutError(Exception):
 
 
 def run(function: Callable[..., Any], arguments: Mapping[str, Any], limit_s: float | None) -> str:
-    """Run a function and return its result as text; ToolTimeoutError if that takes longer than the limit."""
+    """Run a function and return its result as text; ToolTimeoutError if the function takes longer than the limit."""
 
-    def finished(value: Any) -> str:
+    def as_result(value: Any) -> str:
         value = asyncio.run(_within(value, limit_s)) if inspect.iscoroutine(value) else value
         return as_text(list(value) if isinstance(value, ITERATORS) else value)
 
     if limit_s is not None:
-        return _in_thread(lambda: finished(function(**arguments)), limit_s)
+        return _in_thread(lambda: as_result(function(**arguments)), limit_s)
     value = function(**arguments)
-    return _in_thread(lambda: finished(value), None) if inspect.iscoroutine(value) else finished(value)
+    return _in_thread(lambda: as_result(value), None) if inspect.iscoroutine(value) else as_result(value)
 
 
 async def _within(work: Coroutine[Any, Any, Any], limit_s: float | None) -> Any:

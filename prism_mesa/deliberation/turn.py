@@ -28,7 +28,7 @@ from prism_mesa.deliberation.messages import (
     ToolStartedEvent,
 )
 from prism_mesa.deliberation.prompts import TurnContext, reasoning_prompt, response_prompt, summary_prompt
-from prism_mesa.deliberation.text import mended
+from prism_mesa.deliberation.text import replace_surrogates
 from prism_mesa.deliberation.tools import ToolRegistry
 from prism_mesa.errors import LLMFailureException
 from prism_mesa.llm import LLMRequest
@@ -43,8 +43,8 @@ def steps(
     """Run a turn about a text, and add texts, thoughts and calls to the conversation as they happen.
 
     The first iteration always responds. Later, a thought that proposes no tool, or whose verdict is "complete", ends
-    the turn. A call that repeats one of this turn (same tool, same parameters) is skipped; an iteration that proposes
-    only such calls ends the turn, and so does a limit.
+    the turn. A call that repeats an earlier call of the turn (same tool and parameters) is skipped. An iteration that
+    proposes only such calls ends the turn, and so does a limit.
 
     Raises:
         LLMFailureException: If there is no response, and the context has `must_respond`.
@@ -55,30 +55,30 @@ def steps(
 
 def _make_room(conversation: Conversation, context: TurnContext) -> Steps:
     """Summarise old messages; drop them if the LLM gives no summary, so that prompts stay short."""
-    old = conversation.old
-    if not old:
+    old_messages = conversation.old_messages
+    if not old_messages:
         return
-    prompt = summary_prompt(old)
+    prompt = summary_prompt(old_messages)
     try:
         summary = yield LLMRequest(prompt, str, component="summary", place=context.place, priority=context.priority)
-        conversation.summarise(mended(summary))
+        conversation.summarise(replace_surrogates(summary))
     except LLMFailureException as failure:
         conversation.forget()
         yield AgentErrorEvent(reason=failure.reason, text=f"what was said before is lost: {_failure_text(failure)}")
 
 
 def _failure_text(failure: LLMFailureException) -> str:
-    """Describe a failure by its reason alone, which replays know, too."""
+    """Describe a failure by its reason alone, which replays also know."""
     return f"the LLM gave the {failure.component} no usable answer ({failure.reason})"
 
 
 class _Turn:
     def __init__(self, text: str, conversation: Conversation, context: TurnContext, clock: Callable[[], float]) -> None:
-        self.text = str(mended(text))
+        self.text = str(replace_surrogates(text))
         self.conversation = conversation
         self.context = context
         self._clock = clock
-        self._until = None if context.limits.seconds is None else clock() + context.limits.seconds
+        self._deadline = None if context.limits.seconds is None else clock() + context.limits.seconds
         self._tokens = 0
         self._called: set[str] = set()
         self._calls: list[ToolCallContent] = []
@@ -121,9 +121,9 @@ class _Turn:
         done = (Message.of("user", self.text), Message(role="assistant", contents=tuple(self._calls)))
         text, before = (self._response, [*before, *done]) if about_response else (self.text, before)
         prompt = reasoning_prompt(self.context, text, before, about_response=about_response)
-        narrower = reasoning_schema(self.context.tools)
+        stricter_schema = reasoning_schema(self.context.tools)
         thought: ReasoningResult | None
-        thought = yield from self._request(prompt, ReasoningResult, "thought", narrower=narrower)
+        thought = yield from self._request(prompt, ReasoningResult, "thought", stricter_schema=stricter_schema)
         if thought is not None:
             self.conversation.add(
                 "assistant", ReasoningThoughtContent(reasoning=thought, about="assistant" if about_response else "user")
@@ -156,13 +156,13 @@ class _Turn:
                 raise
             yield AgentErrorEvent(reason=failure.reason, text=_failure_text(failure))
             return None
-        answer = mended(answer)
+        answer = replace_surrogates(answer)
         self._tokens += count_tokens(answer.model_dump_json() if isinstance(answer, BaseModel) else answer)
         return answer
 
     def _call_tools(self, iteration: int, proposed: list[ProposedToolCall]) -> Generator[Any, Any, bool]:
-        """Make the new ones among the proposed calls; return False if all repeat earlier calls."""
-        any_new = not proposed
+        """Make the proposed calls that are new; return False if all repeat earlier calls."""
+        has_new = not proposed
         for index, call in enumerate(proposed, start=1):
             name, parameters = call.tool_name, dict(call.parameters)
             if index > self.context.limits.tool_calls:
@@ -176,9 +176,9 @@ class _Turn:
                 yield AgentErrorEvent(reason="repeated-call", text=f"{name}: was called like that before in this turn")
                 continue
             self._called.add(identity)
-            any_new = True
+            has_new = True
             yield from self._call(f"reasoning_{iteration}_{index}", name, parameters)
-        return any_new
+        return has_new
 
     def _call(self, tool_id: str, name: str, parameters: dict[str, Any]) -> Generator[Any, Any, None]:
         yield ToolStartedEvent(tool_name=name, tool_id=tool_id, parameters=parameters)
@@ -190,8 +190,8 @@ class _Turn:
 
     def _is_spent(self) -> bool:
         limits = self.context.limits
-        no_time = self._until is not None and self._clock() >= self._until
-        return no_time or (limits.tokens is not None and self._tokens >= limits.tokens)
+        is_late = self._deadline is not None and self._clock() >= self._deadline
+        return is_late or (limits.tokens is not None and self._tokens >= limits.tokens)
 
 
 def reasoning_schema(tools: ToolRegistry) -> dict[str, Any]:

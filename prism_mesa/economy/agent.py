@@ -1,4 +1,4 @@
-"""Nations as Mesa agents that an LLM advises or that follow a rule."""
+"""Nations as Mesa agents, which an LLM advises or which follow a rule."""
 
 import warnings
 from abc import abstractmethod
@@ -30,9 +30,9 @@ class Nation(mesa.Agent):
     """A nation of a model.
 
     Attributes:
-        row: Its place in all arrays of the world.
-        memory: Number of past decisions that it remembers.
-        past: The decisions that it remembers, oldest first.
+        row: The nation's index in all arrays of the world.
+        memory: Number of past decisions that the nation remembers.
+        past: The remembered decisions, oldest first.
         reasoning_chain: The reasoning of the last quarter; None if no LLM was asked.
     """
 
@@ -67,7 +67,7 @@ class Nation(mesa.Agent):
 
     @property
     def state(self) -> NationState:
-        """Its indicators, without error."""
+        """The nation's indicators, without error."""
         state: NationState = self.model.state.nation_states[self.row]
         return state
 
@@ -78,7 +78,7 @@ class EconLLMAgent(LLMAgent[SimulationState, PolicyDecision], Nation):
     Args:
         memory: Number of past decisions in a prompt.
         thinking: Limits on thoughts and tool calls before a decision; None asks the LLM once, without tools.
-        judge: Returns the validator's verdict on a policy now; without it the nation cannot try policies.
+        judge: Returns the validator's verdict on a policy now; None: the nation cannot try policies.
         typed_measures: Whether the LLM also gives measures in numbers.
     """
 
@@ -139,8 +139,8 @@ class EconLLMAgent(LLMAgent[SimulationState, PolicyDecision], Nation):
     def _validate_decision(self, decision: PolicyDecision) -> bool:
         """Return whether a measure or a word of the action names an instrument of the domain."""
         measures = decision.measures if isinstance(decision, TypedPolicyDecision) else ()
-        named = any(measure.lever in DOMAINS[self.domain] for measure in measures)
-        return named or is_about(decision.action, self.domain)
+        names_lever = any(measure.lever in DOMAINS[self.domain] for measure in measures)
+        return names_lever or is_about(decision.action, self.domain)
 
     @property
     def decided_by(self) -> str:

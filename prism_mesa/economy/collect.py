@@ -10,7 +10,7 @@ import pandas as pd
 
 from prism_mesa.economy.llm_agent import thoughts_in_json
 from prism_mesa.economy.observation import INDICATORS
-from prism_mesa.economy.state import Decided, EconomyState
+from prism_mesa.economy.state import EconomyState, NationDecision
 from prism_mesa.economy.tables import OUTCOMES
 from prism_mesa.economy.world import World
 from prism_mesa.round_model import RoundCollector
@@ -45,14 +45,14 @@ def _world_value(model: Any, name: str) -> float:
 def quarter_rows(state: EconomyState, names: Sequence[str], quarter: str) -> dict[str, dict[str, Any]]:
     """Return the rows of a state's last quarter, by table, given the nations' names and the quarter's name."""
     round_ = state.world.quarter - 1
-    place = {
+    identity = {
         "round": np.full(len(names), round_),
         "quarter": pd.Categorical.from_codes([0] * len(names), [quarter]),
         "nation": pd.Categorical.from_codes(range(len(names)), names),
     }
     tables = {
-        "indicators": {**place, **state.seen, "inflation_quarter": state.world.inflation},
-        "decisions": {**place, **_decisions(state.decided)},
+        "indicators": {**identity, **state.seen, "inflation_quarter": state.world.inflation},
+        "decisions": {**identity, **_decisions(state.decided)},
         "verdicts": _verdicts(state.decided, round_, names),
         "trade": _trade(state.world, round_, names),
     }
@@ -65,7 +65,7 @@ def quarter_rows(state: EconomyState, names: Sequence[str], quarter: str) -> dic
     return tables
 
 
-def _decisions(decided: Sequence[Decided]) -> dict[str, Any]:
+def _decisions(decided: Sequence[NationDecision]) -> dict[str, Any]:
     actions, policies = [d.action for d in decided], [d.reading.policy for d in decided]
     return {
         "action": [action.action_string for action in actions],
@@ -80,11 +80,11 @@ def _decisions(decided: Sequence[Decided]) -> dict[str, Any]:
     }
 
 
-def _verdicts(decided: Sequence[Decided], round_: int, names: Sequence[str]) -> dict[str, Any]:
+def _verdicts(decided: Sequence[NationDecision], round_: int, names: Sequence[str]) -> dict[str, Any]:
     pairs = [(decision, verdict) for decision in decided for verdict in decision.judgement.verdicts]
     verdicts = [verdict for _, verdict in pairs]
     policies = [(decision.reading.policy, verdict.measure) for decision, verdict in pairs]
-    subjects = [str(policy.measures[place] if policy and place >= 0 else policy) for policy, place in policies]
+    subjects = [str(policy.measures[index] if policy and index >= 0 else policy) for policy, index in policies]
     return {
         "round": np.full(len(verdicts), round_),
         "nation": pd.Categorical.from_codes([decision.row for decision, _ in pairs], names),

@@ -1,4 +1,4 @@
-"""The response of the economy to a rise of a policy rate."""
+"""The response of the economy to a rise in a policy rate."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -27,7 +27,7 @@ def rate_response(
     follows: Follows = "held",
     quarters: int = 40,
 ) -> pd.DataFrame:
-    """Return the effect of a rise of one nation's policy rate, starting in the long run and without other shocks.
+    """Return the effect of a rise in one nation's policy rate, from the long-run equilibrium and without other shocks.
 
     Args:
         nations: The nations.
@@ -35,7 +35,7 @@ def rate_response(
         row: The nation whose rate rises.
         size: The rise in percentage points.
         held: Number of quarters with the higher rate.
-        follows: With `held` all other rates stay; with `taylor` the rise adds to the rates of Taylor's rule.
+        follows: With `held`, all other rates stay; with `taylor`, the rise adds to the rates of Taylor's rule.
         quarters: Number of quarters from the rise on.
 
     Returns:
@@ -44,11 +44,11 @@ def rate_response(
     """
     macro = Macro(nations, params or MacroParams())
     base = raised = macro.at_rest()
-    resting, none = base.policy_rate, Shocks.none(len(nations))
+    resting, no_shocks = base.policy_rate, Shocks.none(len(nations))
 
     def next_world(world: World, rise: np.ndarray) -> World:
         rate = resting if follows == "held" else macro.taylor_rate(world)
-        return macro.next_quarter(replace(world, policy_rate=rate + rise), none)
+        return macro.next_quarter(replace(world, policy_rate=rate + rise), no_shocks)
 
     rows = []
     for quarter in range(quarters):

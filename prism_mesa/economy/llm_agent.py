@@ -35,7 +35,7 @@ class Observation(Protocol):
 
     @property
     def turn(self) -> int:
-        """The round in which it decides, from 0."""
+        """The round of the decision, from 0."""
         ...
 
 
@@ -74,7 +74,7 @@ class ReasoningChain(BaseModel):
 
 
 class Action[D: Decision](BaseModel):
-    """The action that an agent chooses, in words.
+    """The action that an agent chooses, as a sentence.
 
     Attributes:
         reasoning_chain_id: The id of the `ReasoningChain`; empty if no LLM was asked.
@@ -101,17 +101,17 @@ class LLMAgent[S: Observation, D: Decision](mesa.Agent, ABC):
     """An agent whose actions an LLM chooses, in free text.
 
     Args:
-        model: Its model; None to try an agent alone.
-        name: Its name, also in prompts.
+        model: The Mesa model; None to try an agent without one.
+        name: The agent's name, which prompts contain.
         llm_client: The LLM; needs only `call_with_retry`, but with `limits` it must be an `LLMClient`.
         response_model: The form of the answer.
         domain: The subject of its decisions.
         prompt_style: The style of its prompts, which the subclass defines.
-        row: Its place among the agents of its model, in the ledger and in tables.
+        row: The agent's row in its model, the ledger and tables.
         limits: Limits on thinking and tool calls before a decision (see `deliberation`); None asks the LLM once.
 
     Attributes:
-        reasoning_chain: The last one; None before the first decision.
+        reasoning_chain: The reasoning of the last decision; None before the first.
     """
 
     model: Any
@@ -228,21 +228,21 @@ def decide_all[S: Observation, D: Decision](
 ) -> list[Reasoned[D]]:
     """Return the decisions of agents that think first and share an LLM, given the states that they see.
 
-    Questions are asked together, so how a limit is spent does not depend on the order of the answers. The first agent's
+    Questions are asked together, so the order of the answers does not determine how a limit is spent. The first agent's
     failure is raised; errors as in `LLMAgent.decide`.
     """
-    begun = [agent.turn(state) for agent, state in zip(agents, states, strict=True)]
-    thoughts: list[list[Event]] = [[] for _ in begun]
-    turns = [steps(text, Conversation(), context) for text, context in begun]
-    decisions = run_turns(llm_client, turns, lambda place, event: thoughts[place].append(event))
+    pairs = [agent.turn(state) for agent, state in zip(agents, states, strict=True)]
+    thoughts: list[list[Event]] = [[] for _ in pairs]
+    turns = [steps(text, Conversation(), context) for text, context in pairs]
+    decisions = run_turns(llm_client, turns, lambda i, event: thoughts[i].append(event))
     return [
         agent.reasoned(state, join_parts(context.task, context.who, context.situation), decision, events)
-        for agent, state, (_, context), decision, events in zip(agents, states, begun, decisions, thoughts, strict=True)
+        for agent, state, (_, context), decision, events in zip(agents, states, pairs, decisions, thoughts, strict=True)
     ]
 
 
 def thoughts_in_json(thoughts: Iterable[Event]) -> str:
-    """Return the thoughts before a decision as a JSON list, or an empty text.
+    """Return the thoughts before a decision as a JSON list, or an empty string.
 
     Each entry has a `kind`: `thought` with its parts, `tool` with the call and its result, `proposal` with the decision
     so far, `error` with its reason.

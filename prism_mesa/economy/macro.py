@@ -5,25 +5,25 @@
 For each nation, in quarter t (gaps and budget in percent of output, rates and inflation in percent a year):
 
 1. pass-through: the lending rate closes the share `pass_through` of its distance to the policy rate.
-2. expectations: expected inflation is `anchoring` parts target; the rest is mean inflation of the last four quarters.
+2. expectations: expected inflation mixes the target (share `anchoring`) and mean inflation of the last four quarters.
    An LLM's policy is not foreseeable, so expectations are not model-consistent (as in Rudebusch and Svensson 1999).
 3. exchange rate: it moves towards `exchange_effect` times the real rate above the world's, plus `balance_effect`
    times the trade balance.
-4. IS curve: private demand = `demand_lag_1` and `_2` parts of its past, less `rate_effect` times the last quarter's
-   real lending rate above the neutral rate, plus a shock.
-5. budget and trade: spending, taxes, transfers and net exports count as far as they differ from what demand has adapted
-   to (`adaptation`). The output gap is private demand plus these.
-6. Phillips curve: inflation = expected + `phillips` times the gap + dearer imports (tariffs, exchange rate) + costs, of
-   which the share `supply_lag` stays from quarter to quarter and a shock is new.
-7. Okun's law: unemployment above the natural rate = `unemployment_lag` parts of its past, the rest -`okun` times the
-   gap, plus a shock.
+4. IS curve: private demand = `demand_lag_1` and `demand_lag_2` times its past, less `rate_effect` times the last
+   quarter's real lending rate above the neutral rate, plus a shock.
+5. budget and trade: spending, taxes, transfers and net exports count by their distance from the level to which demand
+   has adapted (`adaptation`). The output gap is private demand plus these effects.
+6. Phillips curve: inflation = expected + `phillips` times the gap + import prices (tariffs, exchange rate) + costs. The
+   share `supply_lag` of costs stays from quarter to quarter, and a shock is added.
+7. Okun's law: unemployment above the natural rate is a mean of its past (weight `unemployment_lag`) and -`okun` times
+   the gap, plus a shock.
 8. trade: i's imports from j grow with i's demand of the last quarter and fall with tariffs, sanctions of either side
    and a weak exchange rate; world trade balances sum to zero. Duties reduce what buyers can spend; trade that
    tariffs and sanctions stop costs both sides output (`trade_gain`).
 9. debt: deficit and interest raise it, growth and inflation erode it; taxes follow the cycle and the debt.
 
-All of it is linear except tariffs, sanctions, trend output and debt, so responses to interest rates are those of a
-linear system.
+All equations are linear except those of tariffs, sanctions, trend output and debt, so responses to interest rates are
+those of a linear system.
 """
 
 from collections.abc import Sequence
@@ -101,14 +101,14 @@ class Macro:
     def _starting_gaps(self, unemployment: Floats) -> Floats:
         """Return the output gaps before the first quarter, latest first, shape (n, 5).
 
-        The latest follows from unemployment by Okun's law, the others from growth, on a straight line.
+        The latest gap follows from unemployment by Okun's law, the others from growth, on a straight line.
         """
         okun, slack = self.params.okun, self.natural - unemployment
-        bad = np.flatnonzero(np.abs(slack) >= 100 * okun)
-        if okun and len(bad):
-            fault = f"unemployment starts {abs(slack[bad[0]]):g} points from its natural rate"
+        too_far = np.flatnonzero(np.abs(slack) >= 100 * okun)
+        if okun and len(too_far):
+            fault = f"unemployment starts {abs(slack[too_far[0]]):g} points from its natural rate"
             remedy = f"an output gap of 100 % or more with economy.macro.okun={okun:g}; move it nearer, or raise okun"
-            raise ConfigError(f"economy.nations: {self.names[bad[0]]}: {fault}, {remedy}")
+            raise ConfigError(f"economy.nations: {self.names[too_far[0]]}: {fault}, {remedy}")
         gap = slack / okun if okun else np.zeros(len(slack))
         past = self._values("growth", self.trend) - self.trend
         return gap[:, None] - np.outer(past, np.arange(MEMORY + 1) / MEMORY)
@@ -134,9 +134,9 @@ class Macro:
         balance = _balance(imports, potential)
         used_balance = world.used_balance + params.adaptation * (world.balance - world.used_balance)
         gap = demand + (stimulus - used_stimulus) + (balance - used_balance)
-        dearer = self._import_prices(world, exchange, imports, potential)
+        import_prices = self._import_prices(world, exchange, imports, potential)
         costs = params.supply_lag * world.costs + shocks.supply
-        inflation = expected + params.phillips * gap + dearer + costs
+        inflation = expected + params.phillips * gap + import_prices + costs
         lag = params.unemployment_lag
         unemployment = self.natural + lag * (world.unemployment - self.natural) - (1 - lag) * params.okun * gap
         unemployment = np.clip(unemployment + shocks.labor, 0.0, 100.0)
@@ -185,11 +185,11 @@ class Macro:
 
     def _exchange(self, world: World, real: Floats) -> Floats:
         params, weights = self.params, world.potential / world.potential.sum()
-        pull = params.exchange_effect * (real - weights @ real) + params.balance_effect * world.balance
-        return params.exchange_lag * world.exchange + (1 - params.exchange_lag) * pull
+        target = params.exchange_effect * (real - weights @ real) + params.balance_effect * world.balance
+        return params.exchange_lag * world.exchange + (1 - params.exchange_lag) * target
 
     def _stimulus(self, world: World) -> Floats:
-        """Return the budget's effect on demand, relative to the start; instalments are by quarter, not by year."""
+        """Return the budget's effect on demand, relative to the start; instalments are per quarter, not per year."""
         taxes = world.taxes - self.taxes - 4 * world.instalments[:, 0]
         budget = self.params.spending_effect * (world.spending - self.spending) - self.params.tax_effect * taxes
         return budget - self._duties(world)  # buyers cannot spend at home the duties that they pay
@@ -202,8 +202,8 @@ class Macro:
 
     def _imports(self, world: World) -> Floats:
         params = self.params
-        stronger = world.exchange[:, None] - world.exchange[None, :]
-        percent = params.income_elasticity * world.gap[:, None] + params.price_elasticity * stronger
+        strength = world.exchange[:, None] - world.exchange[None, :]
+        percent = params.income_elasticity * world.gap[:, None] + params.price_elasticity * strength
         return self._base(world.potential) * np.maximum(1 + percent / 100, 0.0) * self._open(world)
 
     def _open(self, world: World) -> Floats:
@@ -211,14 +211,14 @@ class Macro:
 
         Demand for imports has a constant elasticity in the price with the tariff.
         """
-        dearer = (1 + world.tariff / 100) ** -self.params.price_elasticity
-        return dearer * (1 - world.sanction / 100) * (1 - world.sanction.T / 100)
+        factor = (1 + world.tariff / 100) ** -self.params.price_elasticity
+        return factor * (1 - world.sanction / 100) * (1 - world.sanction.T / 100)
 
     def _loss(self, world: World, potential: Floats) -> Floats:
-        """Return the percent of output that barriers cost by the trade that they stop."""
-        stopped = 1 - self._open(world)
-        lost = self._base(potential) * (stopped + stopped.T) / 2
-        return self.params.trade_gain * 100 * lost.sum(axis=1) / potential
+        """Return the percent of output that is lost because barriers stop trade."""
+        barred = 1 - self._open(world)
+        lost_trade = self._base(potential) * (barred + barred.T) / 2
+        return self.params.trade_gain * 100 * lost_trade.sum(axis=1) / potential
 
     def _duties(self, world: World) -> Floats:
         """Return the revenue of tariffs, percent of GDP a year."""
@@ -228,9 +228,9 @@ class Macro:
         """Return the points of inflation from this quarter's exchange rate and new tariffs; a tariff counts once."""
         share = self._base(world.potential) / world.potential[:, None]
         rise = exchange - world.exchange
-        weaker = share @ rise - share.sum(axis=1) * rise
+        weakening = share @ rise - share.sum(axis=1) * rise
         tariffs = (imports / potential[:, None] * (world.tariff - world.tariff_before)).sum(axis=1)
-        return 4 * self.params.import_prices * (weaker + tariffs)
+        return 4 * self.params.import_prices * (weakening + tariffs)
 
     def _revenue(self, world: World, gap: Floats, imports: Floats) -> Floats:
         """Return taxes and tariffs, percent of GDP, at an output gap and a debt."""
@@ -243,7 +243,7 @@ class Macro:
     ) -> tuple[Floats, Floats]:
         """Return the deficit (a year's rate) and the debt after the quarter.
 
-        The debt before grows with interest, shrinks with nominal growth, and takes a quarter of the primary deficit.
+        The old debt grows with interest and shrinks with nominal growth; a quarter of the primary deficit is added.
         """
         primary = world.spending - self._revenue(replace(world, potential=potential), gap, imports)
         primary = primary + 4 * world.instalments[:, 0]

@@ -33,7 +33,7 @@ from prism_mesa.economy.params import Deciders, EconomyParams, keys_without_effe
 from prism_mesa.economy.policy import Policy, with_policies
 from prism_mesa.economy.reading import PolicyDecision, Reading
 from prism_mesa.economy.rules import RuleContext
-from prism_mesa.economy.state import Decided, EconomyState
+from prism_mesa.economy.state import EconomyState, NationDecision
 from prism_mesa.economy.validator import Judgement, judge
 from prism_mesa.economy.world import Floats, Shocks, World
 from prism_mesa.errors import ConfigError, NotedWarning, counted, one_line
@@ -73,7 +73,7 @@ class EconomyModel(RoundModel):
         decided: The decisions of the last quarter.
         llm: The LLM, or None.
         readings: Recorded readings of answers by quarter and nation, for repeating a run.
-        note: Why no LLM, or not the preferred one, decides; else empty.
+        note: Why no LLM decides, or not the preferred LLM; else empty.
         notes: `note`, keys without effect, nations with default values, and other warnings.
         totals, read_by: Decisions so far by outcome (see `tables.OUTCOMES`), and by the source of their measures.
         prism_datacollector: As for `SocialModel`. It has each nation's indicators by quarter
@@ -88,7 +88,7 @@ class EconomyModel(RoundModel):
     """
 
     seen = _Read[Mapping[str, Floats]]()
-    decided = _Read[Sequence[Decided]]()
+    decided = _Read[Sequence[NationDecision]]()
     totals = _Read[Counter[str]]()
     read_by = _Read[Counter[str]]()
 
@@ -159,9 +159,9 @@ class EconomyModel(RoundModel):
 
     @one_line
     def __repr__(self) -> str:
-        done = f"quarter {self.world.quarter} of {self.params.rounds} ({self.quarter})"
+        progress = f"quarter {self.world.quarter} of {self.params.rounds} ({self.quarter})"
         nations = counted(len(self.nations), "nation")
-        return f"<{type(self).__name__}: {nations}, {done}, seed {self.params.seed}, decided by {self.label}>"
+        return f"<{type(self).__name__}: {nations}, {progress}, seed {self.params.seed}, decided by {self.label}>"
 
     @property
     def nations(self) -> list[EconLLMAgent | RuleAgent]:
@@ -189,12 +189,12 @@ class EconomyModel(RoundModel):
 
     @property
     def world(self) -> World:
-        """The state of all economies; you can set another one."""
+        """The state of all economies; you can set another state."""
         return self.state.world
 
     @world.setter
     def world(self, world: World) -> None:
-        self.state = self.state.at(world, self.macro)
+        self.state = self.state.with_world(world, self.macro)
 
     def nation_state(self, row: int) -> NationState:
         """Return the indicators of a nation, without error."""
@@ -226,7 +226,7 @@ class EconomyModel(RoundModel):
         decided = self._decide()
         policies = {d.row: d.reading.policy for d in decided if d.action.validated and d.reading.policy}
         world = self.macro.next_quarter(with_policies(self.world, policies, self.macro.names), self._shocks())
-        return self.state.after(decided, world, self.macro, quarter, [nation.memory for nation in self._all_nations])
+        return self.state.next(decided, world, self.macro, quarter, [nation.memory for nation in self._all_nations])
 
     @property
     def rounds_done(self) -> int:
@@ -243,7 +243,7 @@ class EconomyModel(RoundModel):
         quarter = self._quarter_name(self.world.quarter)
         return observed(self.macro, self.world, quarter, self.streams, self.params.economy.noise)
 
-    def _decide(self) -> list[Decided]:
+    def _decide(self) -> list[NationDecision]:
         """Return the decisions of all nations, with the validator's verdicts."""
         nations = self.nations
         proposals = self._proposals([nation for nation in nations if isinstance(nation, EconLLMAgent)])
@@ -259,7 +259,7 @@ class EconomyModel(RoundModel):
             if reading.policy is not None:
                 judgement = self._judgement(reading.policy, nation.row)
                 action = action.model_copy(update={"validated": judgement.accepted})
-            decided.append(Decided(nation.row, action, reading, chain, judgement))
+            decided.append(NationDecision(nation.row, action, reading, chain, judgement))
         return decided
 
     def _proposals(self, nations: Sequence[EconLLMAgent]) -> dict[int, Proposal]:
@@ -274,14 +274,14 @@ class EconomyModel(RoundModel):
         async def propose(nation: EconLLMAgent, reasoned: Reasoned[PolicyDecision] | None) -> Proposal:
             state = states[nation.row]
             action, chain = reasoned or await nation.decide(state)
-            recorded = self.readings.get((state.turn, nation.name))
-            return action, recorded or await nation.read(action, state), chain
+            reading = self.readings.get((state.turn, nation.name))
+            return action, reading or await nation.read(action, state), chain
 
-        async def all_at_once() -> list[Proposal | BaseException]:
+        async def propose_all() -> list[Proposal | BaseException]:
             return await asyncio.gather(*map(propose, nations, reasoned), return_exceptions=True)
 
         proposals: dict[int, Proposal] = {}
-        for nation, proposal in zip(nations, run_now(all_at_once()), strict=True):
+        for nation, proposal in zip(nations, run_now(propose_all()), strict=True):
             if isinstance(proposal, BaseException):
                 raise proposal
             proposals[nation.row] = proposal
@@ -307,6 +307,6 @@ class EconomyModel(RoundModel):
         )
 
     def close(self) -> None:
-        """Close the LLM's connections; calling it twice is harmless."""
+        """End the LLM's connections; calling it twice is harmless."""
         if self.llm is not None:
             self.llm.close()

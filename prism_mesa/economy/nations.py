@@ -1,4 +1,4 @@
-"""Nations: their size, their long run, and their state at the start."""
+"""Nations: their size, their long-run values, and their state at the start."""
 
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
@@ -47,7 +47,7 @@ _STARTS: Final = (
 NATIONS: Final[Mapping[str, NationParams]] = {
     str(row[0]): NationParams.model_validate(dict(zip(_STARTS[0], row, strict=True))) for row in _STARTS[1:]
 }
-"""The nations that are known by name, as of 2009Q3.
+"""The nations that PRISM knows by name, as of 2009Q3.
 
 United States: unemployment, the three-month Treasury bill rate, growth and mean inflation of the last four quarters
 are the last rows of `macrodata` (statsmodels); natural unemployment is the mean of `unemp`, trend growth that of
@@ -60,17 +60,17 @@ percent everywhere (Taylor 1993).
 
 
 def named_nation(value: Any) -> Any:
-    """Return a nation's keys from its name or some keys; a known name supplies the others. ValueError otherwise."""
-    near = get_close_matches(value, NATIONS, cutoff=0.88) if isinstance(value, str) else []  # Austria: .875
-    if near and _known(value) is None:
-        raise ValueError(f"no such nation (for one of your own, write {{name: {value}}}). Did you mean {near[0]!r}?")
+    """Return a nation's keys from its name or some keys; a known name supplies missing keys. ValueError otherwise."""
+    spellings = get_close_matches(value, NATIONS, cutoff=0.88) if isinstance(value, str) else []  # Austria: .875
+    if spellings and _known(value) is None:
+        raise ValueError(f"no such nation (to add a nation, write {{name: {value}}}). Did you mean {spellings[0]!r}?")
     keys = {"name": value} if isinstance(value, str) else value
     if isinstance(keys, dict):
         known = _known(keys.get("name"))
         return keys if known is None else {**known.model_dump(), **keys, "name": known.name}
     if isinstance(value, NationParams):
         return value
-    raise ValueError(f"a nation is a name (known: {', '.join(NATIONS)}) or the keys of one of your own")
+    raise ValueError(f"a nation is a name (known: {', '.join(NATIONS)}) or the keys of a new nation")
 
 
 def nations_by_default(nations: Iterable[NationParams]) -> tuple[str, ...]:
@@ -84,5 +84,5 @@ def nations_by_default(nations: Iterable[NationParams]) -> tuple[str, ...]:
 
 
 def _known(name: object) -> NationParams | None:
-    wanted = name.strip().lower() if isinstance(name, str) else ""
-    return next((nation for known, nation in NATIONS.items() if known.lower() == wanted), None)
+    lowered = name.strip().lower() if isinstance(name, str) else ""
+    return next((nation for known, nation in NATIONS.items() if known.lower() == lowered), None)

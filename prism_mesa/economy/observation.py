@@ -21,15 +21,15 @@ class NationState(BaseModel):
     """A nation in a quarter; the defaults describe a nation without trade in its long-run equilibrium.
 
     Attributes:
-        gdp: Real output a year, in the unit of `NationParams.size`; also called `economic_strength`.
+        gdp: Real output per year, in the unit of `NationParams.size`; also called `economic_strength`.
         gdp_growth: Growth of real output over the last four quarters, percent.
         output_gap: Output above its potential, percent.
         inflation: Mean of the last four quarters, percent a year.
         unemployment: Percent.
         policy_rate: Percent a year; `lending_rate` is the rate that borrowers pay.
         spending: Government spending, percent of GDP, like `taxes`, `deficit` and `debt`.
-        exports: A year, in the unit of `gdp`, like `imports`. `trade_balance` is their difference, percent of GDP.
-        exchange_rate: Real, percent above its long run; up is stronger.
+        exports: Per year, in the unit of `gdp`, like `imports`. `trade_balance` is their difference, percent of GDP.
+        exchange_rate: The real exchange rate, percent above its long-run level; up is stronger.
         inflation_target: The central bank's target; `natural_unemployment` is unemployment without a gap.
     """
 
@@ -65,7 +65,7 @@ class GlobalState(BaseModel):
 
     Attributes:
         interest_rate: Mean of the policy rates, weighted by output.
-        total_economic_value: Real output of all nations a year.
+        total_economic_value: Real output of all nations per year.
         tariffs: Importer -> exporter -> tariff in percent, where there is one; `sanctions` has the same form.
     """
 
@@ -125,7 +125,7 @@ def observed(macro: Macro, world: World, quarter: str, streams: Streams, noise: 
         world: The world at the end of the last quarter.
         quarter: The name of the quarter of the decisions.
         streams: Keyed draws of the errors by indicator, observer, observed nation and quarter.
-        noise: The sd of errors in points (for GDP in percent).
+        noise: The sd of errors in points (of GDP: in percent).
     """
     n = len(macro.names)
     seen = {}  # shape (observer, nation)

@@ -16,7 +16,7 @@ from prism_mesa.without_effect import WithoutEffect, without_effect
 type Domain = Literal["economic", "monetary", "fiscal", "trade"]
 type PromptStyle = Literal["chain_of_thought", "examples"]
 
-MOST_NATIONS = 200
+MAX_NATIONS = 200
 
 
 class Deciders(NamedTuple):
@@ -207,16 +207,16 @@ class EconomySettings(Params):
     @model_validator(mode="after")
     def _names_differ(self) -> Self:
         names = [nation.name.lower() for nation in self.nations]
-        if not 1 <= len(names) <= MOST_NATIONS:
-            raise ValueError(f"nations: {len(names)} of them; there can be 1 to {MOST_NATIONS}")
-        twice = [name for name in names if names.count(name) > 1]
-        if twice:
-            raise ValueError(f"nations: {twice[0]!r} appears twice")
+        if not 1 <= len(names) <= MAX_NATIONS:
+            raise ValueError(f"nations: {len(names)} nations; allowed are 1 to {MAX_NATIONS}")
+        duplicates = [name for name in names if names.count(name) > 1]
+        if duplicates:
+            raise ValueError(f"nations: {duplicates[0]!r} appears twice")
         return self
 
 
 class ThinkingParams(LoopParams):
-    """How long nations think before they decide (economy.deliberate); each thought is an LLM call."""
+    """Limits on thinking before nations decide, with economy.deliberate; each thought is an LLM call."""
 
     result_chars: ResultChars = 600
 
@@ -232,7 +232,7 @@ class EconomyParams(Params):
 
 
 def _not_passed(when: Callable[[Any], bool]) -> Callable[[Deciders], bool]:
-    """Return a condition of `llm.params` for an LLM that the parameters name."""
+    """Return a condition of `llm.params`, for an LLM that the parameters name."""
     return lambda d: bool(d.kind) and not d.passed and when(d)
 
 

@@ -38,13 +38,13 @@ _DIGITS: Final = 9
 """Decimals of instruments; smaller differences are rounding errors."""
 
 
-def spelled(name: Lever | Unit) -> str:
-    """Return an instrument or a unit as a text."""
+def spell_out(name: Lever | Unit) -> str:
+    """Return the name of an instrument or a unit with spaces."""
     return name.replace("_", " ")
 
 
-def _name(target: object) -> object:
-    """Return a target as a name, which may be an LLM's words."""
+def _clean_name(target: object) -> object:
+    """Return a target as a printable name, because an LLM may have written it."""
     return printable(target)[:NAME_CAP] or None if isinstance(target, str) else target
 
 
@@ -69,14 +69,14 @@ class Measure(BaseModel):  # its docstring is part of schemas, and so of the key
     how: Literal["by", "to"] = "by"
     size: float
     unit: Unit
-    target: Annotated[str | None, BeforeValidator(_name)] = None
+    target: Annotated[str | None, BeforeValidator(_clean_name)] = None
 
     def __str__(self) -> str:
         unit = {"points": "points", "percent": "%", "percent_of_gdp": "% of GDP"}[self.unit]
         on = f" on {self.target}" if self.target else ""
         if self.how == "by":
-            return f"{spelled(self.lever)}{on} by {self.size:+.4g} {unit}"
-        return f"{spelled(self.lever)}{on} to {self.size:.4g} {'%' if unit == 'points' else unit}"
+            return f"{spell_out(self.lever)}{on} by {self.size:+.4g} {unit}"
+        return f"{spell_out(self.lever)}{on} to {self.size:.4g} {'%' if unit == 'points' else unit}"
 
 
 class Policy(BaseModel):
@@ -92,7 +92,7 @@ class Policy(BaseModel):
     @html_or_repr
     def _repr_html_(self) -> str:
         rows = [
-            (spelled(m.lever), m.target or "", m.how, f"{m.size:{'+' if m.how == 'by' else ''}g}", spelled(m.unit))
+            (spell_out(m.lever), m.target or "", m.how, f"{m.size:{'+' if m.how == 'by' else ''}g}", spell_out(m.unit))
             for m in self.measures
         ]
         table = (
@@ -106,15 +106,15 @@ class Policy(BaseModel):
         return any(measure.lever in ("spending", "taxes") for measure in self.measures)
 
 
-def repeated(measures: Sequence[Measure]) -> list[int]:
-    """Return the places of measures that repeat an earlier measure's instrument and target."""
-    places = [(measure.lever, measure.target) for measure in measures]
-    return [i for i, place in enumerate(places) if place in places[:i]]
+def repeats(measures: Sequence[Measure]) -> list[int]:
+    """Return the indices of measures that repeat an earlier measure's instrument and target."""
+    targets = [(measure.lever, measure.target) for measure in measures]
+    return [i for i, target in enumerate(targets) if target in targets[:i]]
 
 
 def level_before(world: World, row: int, measure: Measure, names: Sequence[str]) -> float:
     """Return an instrument's level before a measure, in percent; budgets and debt are in percent of GDP."""
-    return float(getattr(world, measure.lever)[_place(row, measure, names)])
+    return float(getattr(world, measure.lever)[_index(row, measure, names)])
 
 
 def level_after(world: World, row: int, measure: Measure, names: Sequence[str]) -> float:
@@ -124,7 +124,7 @@ def level_after(world: World, row: int, measure: Measure, names: Sequence[str]) 
     return round(measure.size if measure.how == "to" else level + move, _DIGITS)
 
 
-def _place(row: int, measure: Measure, names: Sequence[str]) -> int | tuple[int, int]:
+def _index(row: int, measure: Measure, names: Sequence[str]) -> int | tuple[int, int]:
     return (row, names.index(measure.target or "")) if measure.lever in AGAINST_NATIONS else row
 
 
@@ -132,7 +132,7 @@ def with_policies(world: World, policies: Mapping[int, Policy], names: Sequence[
     """Return the world after the policies of some nations, by row; a policy sets only its own nation's instruments.
 
     Borrowing comes in four equal instalments. Together with spending or taxes it has no further effect, because the
-    government borrows what the budget lacks anyway. ValueError if a target is not a nation.
+    government borrows whatever the budget lacks. ValueError if a target is not a nation.
     """
     levels = {lever: getattr(world, lever).copy() for lever in LEVERS if lever != "debt"}
     instalments = world.instalments.copy()
@@ -140,7 +140,7 @@ def with_policies(world: World, policies: Mapping[int, Policy], names: Sequence[
         for measure in policy.measures:
             after = level_after(world, row, measure, names)
             if measure.lever != "debt":
-                levels[measure.lever][_place(row, measure, names)] = after
+                levels[measure.lever][_index(row, measure, names)] = after
             elif not policy.sets_budget:
                 instalments[row] += np.full(MEMORY, (after - world.debt[row]) / MEMORY)
     return replace(world, **levels, instalments=instalments)

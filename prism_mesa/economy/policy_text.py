@@ -10,10 +10,10 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Final, Literal, NamedTuple
 
-from prism_mesa.economy.policy import AGAINST_NATIONS, LEVERS, Lever, Measure, Policy, Unit, repeated, spelled
+from prism_mesa.economy.policy import AGAINST_NATIONS, LEVERS, Lever, Measure, Policy, Unit, repeats, spell_out
 
 MAX_LENGTH: Final = 500
-"""Most characters of a policy in words."""
+"""Maximum characters of a policy in words."""
 
 
 class UnclearPolicyError(ValueError):
@@ -124,7 +124,7 @@ _TAIL: Final = re.compile(
     rf"|^(?:to {_AIM}[^,]*,|{_AIM} [^,\d]*? by(?= \w+ing\b)) ",
     re.IGNORECASE,
 )
-"""A part of a sentence, or a whole sentence, that states a reason."""
+"""A sentence or a part of one that states a reason."""
 _OUTCOME: Final = re.compile(
     r"\b(?:inflation|unemployment|growth)(?: (?:is|at|to|of|down|back|the|target))* [\d.]+ ?(?:%|percent)",
     re.IGNORECASE,
@@ -168,7 +168,7 @@ def parse_policy(text: str, nation: str, nations: Sequence[str]) -> Policy:
         UnclearPolicyError: (a ValueError) If a word is unknown or no pattern matches.
     """
     measures: list[Measure] = []
-    held: set[Lever] = set()
+    holds: set[Lever] = set()
     sentences = [part.strip() for part in re.split(r"[.;!](?=\s|$)", _cleaned(text)) if part.strip()]
     for sentence in sentences:
         tail = _TAIL.search(sentence)
@@ -178,12 +178,12 @@ def parse_policy(text: str, nation: str, nations: Sequence[str]) -> Policy:
         is_subject = bool(terms) and (terms[0].letter, terms[0].text) == ("N", nation)
         for form, clause in _clauses(terms[is_subject:], sentence):
             if form == "hold":
-                held.update({_LEVERS[term.letter] for term in clause if term.letter in _LEVERS} or LEVERS)
+                holds.update({_LEVERS[term.letter] for term in clause if term.letter in _LEVERS} or LEVERS)
             else:
                 measures += _measures(form, clause, measures, [name for name in nations if name != nation])
     if not sentences:
         raise UnclearPolicyError("says nothing")
-    if repeated(measures) or held & {measure.lever for measure in measures} or ("debt" in held and measures):
+    if repeats(measures) or holds & {measure.lever for measure in measures} or ("debt" in holds and measures):
         raise UnclearPolicyError("moves an instrument twice, or one that it holds")
     return Policy(measures=tuple(measures))
 
@@ -201,7 +201,7 @@ def _cleaned(text: str) -> str:
 
 
 def _may_set_policy(text: str, nations: Sequence[str]) -> bool:
-    """Return whether the text of a reason may set policy: by a size, a moved instrument, or a reversal."""
+    """Return whether the text of a reason may set policy: it has a size, a moved instrument, or a reversal."""
     letters = "".join(term.letter for term in _terms(_OUTCOME.sub("", text), nations))
     return bool(_DOUBT.search(text) or re.search("[ZN]|[UDSIRBHPWV][rsqkxydfc]", letters))
 
@@ -210,15 +210,15 @@ def _may_set_policy(text: str, nations: Sequence[str]) -> bool:
 def _scanner(nations: tuple[str, ...]) -> tuple[re.Pattern[str], dict[str, str]]:
     """Return the pattern of a term, and the nations by name and by unique initials."""
     initials = ["".join(word[0] for word in name.split() if word[0].isupper()) for name in nations]
-    short = {letters: name for letters, name in zip(initials, nations, strict=True) if initials.count(letters) == 1}
-    by_name = {letters: name for letters, name in short.items() if len(letters) > 1} | {name: name for name in nations}
+    codes = {letters: name for letters, name in zip(initials, nations, strict=True) if initials.count(letters) == 1}
+    by_name = {letters: name for letters, name in codes.items() if len(letters) > 1} | {name: name for name in nations}
     names = [
         re.escape(name) if len(name) > 3 else f"(?-i:{re.escape(name)})"  # "US" is a nation, "us" is not
         for name in sorted(by_name, key=len, reverse=True)
     ]
     terms = _TERMS | {"N": rf"(?:{'|'.join(names) or '(?!)'})(?:'s)?"}
     last = terms.pop("??")
-    groups = [rf"(?P<_{place}>(?:{pattern})(?!\w))" for place, pattern in enumerate(terms.values())]
+    groups = [rf"(?P<_{i}>(?:{pattern})(?!\w))" for i, pattern in enumerate(terms.values())]
     return re.compile("|".join([*groups, last]), re.IGNORECASE), {name.lower(): by_name[name] for name in by_name}
 
 
@@ -234,8 +234,8 @@ def _terms(text: str, nations: Sequence[str]) -> list[_Term]:
             terms.append(_Term(letter, by_name.get(match[0].lower(), match[0])))
         elif letter == "Z":
             unit = "gdp" if match["gdp"] else "percent" if _PERCENT.fullmatch(match["unit"]) else "points"
-            hundredths = match["unit"][0] in "bB"
-            terms.append(_Term("Z", match[0], float(match["number"]) / (100 if hundredths else 1), unit))
+            is_basis_points = match["unit"][0] in "bB"
+            terms.append(_Term("Z", match[0], float(match["number"]) / (100 if is_basis_points else 1), unit))
         elif letter != "-":
             terms.append(_Term(letter, match[0], float(match[0]) if letter == "n" else 0.0))
     return terms
@@ -276,21 +276,21 @@ def _measures(form: str, clause: Sequence[_Term], earlier: Sequence[Measure], ot
 
 def _size(lever: Lever, form: str, letters: str, size: _Term, earlier: Sequence[Measure]) -> tuple[float, Unit]:
     """Return the size of a measure, with its sign, and its unit."""
-    number, by, is_part = size.size, form == "by", bool(set("qkyVW") & set(letters))
+    number, is_move, is_part = size.size, form == "by", bool(set("qkyVW") & set(letters))
     direction = -1 if set("DP") & set(letters) else 1 if set("UmWVkq") & set(letters) else 0
-    signed = size.text[:1] in ("+", "-")
-    if by and not signed:
-        follows = earlier[-1].size if earlier and earlier[-1].how == "by" and "S" not in letters else 0.0
-        number *= direction or (follows > 0) - (follows < 0)
-    if by and (not number or (signed and direction)):
+    has_sign = size.text[:1] in ("+", "-")
+    if is_move and not has_sign:
+        last_size = earlier[-1].size if earlier and earlier[-1].how == "by" and "S" not in letters else 0.0
+        number *= direction or (last_size > 0) - (last_size < 0)
+    if is_move and (not number or (has_sign and direction)):
         raise UnclearPolicyError(f"does not say which way, or says it twice: {size.text!r}")
     if size.letter == "n" and number:
         raise UnclearPolicyError(f"gives no unit: {size.text!r}")
     if (lever in AGAINST_NATIONS or lever == "policy_rate") and size.unit != "gdp":
         return number, "points"
     if lever not in AGAINST_NATIONS and lever != "policy_rate":
-        if size.unit == "gdp" or (by and size.unit == "points" and not is_part):
+        if size.unit == "gdp" or (is_move and size.unit == "points" and not is_part):
             return number, "percent_of_gdp"
-        if by and not is_part:
+        if is_move and not is_part:
             return number, "percent"
-    raise UnclearPolicyError(f"gives a size that {spelled(lever)} does not have: {size.text!r}")
+    raise UnclearPolicyError(f"gives a size that {spell_out(lever)} does not have: {size.text!r}")

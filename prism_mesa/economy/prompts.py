@@ -1,4 +1,4 @@
-"""Prompts of nations. They quote names and earlier texts of nations as data."""
+"""Prompts of nations, which quote names and earlier texts of nations as data."""
 
 import json
 from collections.abc import Iterable
@@ -73,7 +73,7 @@ ABOUT_PROPOSAL: Final[Questions] = (
     ("connection", "What do the tools' results say for it and against it?"),
     ("plan", "Should it stay as it is, or what should be different?"),
 )
-"""The questions about its own proposal."""
+"""Questions that a nation answers about its own proposal."""
 
 
 def _try(policy: str) -> ProposedToolCall:
@@ -125,7 +125,7 @@ _REASON_CAP: Final = 160
 
 
 def system(domain: str) -> str:
-    """Return the role of the adviser and the form of an answer."""
+    """Return the role of the adviser and the format of an answer."""
     return SYSTEM.format(article="an" if domain == "economic" else "a", domain=domain)
 
 
@@ -145,7 +145,7 @@ where the instrument stands. Only tariff and sanction have a target, one nation 
 
 
 def measures(domain: str) -> str:
-    """Return the form in which an answer also gives its policy in numbers."""
+    """Return the format in which an answer also gives its policy in numbers."""
     return f"""Give the same policy in numbers as "measures", one for each instrument that moves:
 {{"lever": "...", "how": "by" or "to", "size": number, "unit": "...", "target": nation or null}}
 {levers_and_units(DOMAINS[domain])}"""
@@ -180,9 +180,9 @@ def headline(name: str, state: SimulationState) -> str:
 def others(name: str, state: SimulationState) -> str:
     """Return the indicators of the other nations as the nation sees them; empty if there are none."""
     lines = [
-        f"- {plain(other, NAME_CAP)}: growth {of.gdp_growth:.1f}%, inflation {of.inflation:.1f}%, "
-        f"unemployment {of.unemployment:.1f}%, interest rate {of.policy_rate:.2f}%{barriers(name, other, state)}"
-        for other, of in state.agents.items()
+        f"- {plain(other, NAME_CAP)}: growth {seen.gdp_growth:.1f}%, inflation {seen.inflation:.1f}%, "
+        f"unemployment {seen.unemployment:.1f}%, interest rate {seen.policy_rate:.2f}%{barriers(name, other, state)}"
+        for other, seen in state.agents.items()
         if other != name
     ]
     return "Other nations (estimates):\n" + "\n".join(lines) if lines else ""

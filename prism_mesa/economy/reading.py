@@ -8,7 +8,7 @@ from typing import Any, Final, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidatorFunctionWrapHandler, field_validator
 
 from prism_mesa.economy.llm_agent import Decision
-from prism_mesa.economy.policy import AGAINST_NATIONS, LEVERS, Lever, Measure, Policy, spelled
+from prism_mesa.economy.policy import AGAINST_NATIONS, LEVERS, Lever, Measure, Policy, spell_out
 from prism_mesa.economy.policy_text import HOLDS, MAX_LENGTH, UnclearPolicyError, parse_policy
 from prism_mesa.economy.prompts import levers_and_units
 from prism_mesa.errors import LLMFailureException
@@ -59,10 +59,10 @@ class Reading:
     """The policy in an answer.
 
     Attributes:
-        policy: The policy; None if the answer is refused.
+        policy: The policy; None if the answer is unusable.
         read_by: The source of its measures: the `answer` itself, the `parser` or the `llm` that read its sentence, or a
             `rule`.
-        reason: Why it is refused, or empty.
+        reason: Why the answer is unusable; else empty.
     """
 
     policy: Policy | None
@@ -73,28 +73,28 @@ class Reading:
 async def read_policy(
     decision: PolicyDecision, nation: str, nations: Sequence[str], llm: LLMClient, place: RunPosition
 ) -> Reading:
-    """Return the policy in an LLM's decision for a nation, or why it is refused.
+    """Return the policy in an LLM's decision for a nation, or why the decision is unusable.
 
     Typed measures count unless they contradict the sentence. The LLM reads sentences that the parser cannot read;
-    `place` is the question's place in the run.
+    `place` is the question's position in the run.
 
     Raises:
         LLMFailureException: If the LLM cannot be reached.
         OracleError: If a replayed ledger lacks the question.
     """
     typed = Policy(measures=decision.measures if isinstance(decision, TypedPolicyDecision) else ())
-    unclear, parsed = "", None
+    parser_fault, parsed = "", None
     try:
         parsed = parse_policy(decision.action, nation, nations)
     except UnclearPolicyError as error:
-        unclear = plain(error, REASON_CAP)
+        parser_fault = plain(error, REASON_CAP)
     if typed.measures and parsed is not None and _moves(parsed) != _moves(typed):
         return Reading(None, "answer", plain(f"its sentence says {parsed}, its measures say {typed}", REASON_CAP))
     if typed.measures:
         return Reading(typed, "answer")
     if parsed is not None:
         return Reading(parsed, "parser")
-    return await _read_by_llm(decision.action, unclear, nation, nations, llm, place)
+    return await _read_by_llm(decision.action, parser_fault, nation, nations, llm, place)
 
 
 def _moves(policy: Policy) -> set[tuple[str, str, float, str | None]]:
@@ -106,25 +106,25 @@ def _moves(policy: Policy) -> set[tuple[str, str, float, str | None]]:
 
 
 async def _read_by_llm(
-    text: str, unclear: str, nation: str, nations: Sequence[str], llm: LLMClient, place: RunPosition
+    text: str, parser_fault: str, nation: str, nations: Sequence[str], llm: LLMClient, place: RunPosition
 ) -> Reading:
     """Return the LLM's reading of a sentence; ask it again for sizes that the sentence omits."""
     prompt = reading_prompt(text, nation, nations)
     try:
-        read = await llm.call_with_retry(prompt, PolicyReading, component="reading", place=place)
-        if read.understood and read.without_size:
-            prompt += f"\n{_SIZE.format(levers=', '.join(map(spelled, read.without_size)))}"
+        reading = await llm.call_with_retry(prompt, PolicyReading, component="reading", place=place)
+        if reading.understood and reading.without_size:
+            prompt += f"\n{_SIZE.format(levers=', '.join(map(spell_out, reading.without_size)))}"
             place = replace(place, tick=place.tick + 1)
-            read = await llm.call_with_retry(prompt, PolicyReading, component="reading", place=place)
+            reading = await llm.call_with_retry(prompt, PolicyReading, component="reading", place=place)
     except LLMFailureException as error:
         if error.reason not in _USELESS:
             raise
-        return Reading(None, "llm", f"{unclear}; the LLM could not read it either")
-    if not read.understood:
-        return Reading(None, "llm", f"{unclear}; the LLM did not understand it either")
-    if read.without_size:
-        return Reading(None, "llm", f"{unclear}; the LLM found no size either")
-    return Reading(Policy(measures=read.measures), "llm")
+        return Reading(None, "llm", f"{parser_fault}; the LLM could not read it either")
+    if not reading.understood:
+        return Reading(None, "llm", f"{parser_fault}; the LLM did not understand it either")
+    if reading.without_size:
+        return Reading(None, "llm", f"{parser_fault}; the LLM found no size either")
+    return Reading(Policy(measures=reading.measures), "llm")
 
 
 _TASK: Final = """You turn one sentence about economic policy into numbers. Copy what it says; add nothing.

@@ -33,11 +33,11 @@ class Rule(NamedTuple):
 def taylor_rule(context: RuleContext, row: int) -> tuple[Policy, str]:
     """Return the policy rate of Taylor's rule (1993), within the limits of a quarter."""
     limits, world = context.limits, context.world
-    wished, now = float(context.macro.taylor_rate(world)[row]), float(world.policy_rate[row])
-    rate = float(np.clip(wished, limits.lower_bound, limits.highest_rate))
+    target, now = float(context.macro.taylor_rate(world)[row]), float(world.policy_rate[row])
+    rate = float(np.clip(target, limits.lower_bound, limits.highest_rate))
     rate = float(np.clip(rate, now - limits.rate_step, now + limits.rate_step))  # a rate too high comes down in steps
     indicators = f"inflation {world.inflation_year[row]:.2f}, output gap {world.gap[row]:.2f}"
-    why = f"Taylor's rule gives {wished:.2f}: {indicators}"
+    why = f"Taylor's rule gives {target:.2f}: {indicators}"
     return Policy(measures=(Measure(lever="policy_rate", how="to", size=rate, unit="points"),)), why
 
 
@@ -61,8 +61,8 @@ def random_policy(context: RuleContext, row: int) -> tuple[Policy, str]:
     lever = int(streams.integers("random/lever", row, n_levers, index=quarter)[0])
     size = float(streams.uniform("random/size", row, index=quarter)[0])
     if lever < len(_RANDOM):
-        name, unit, most = _RANDOM[lever]
-        measure = Measure(lever=name, size=round((2 * size - 1) * most, 2), unit=unit)
+        name, unit, max_size = _RANDOM[lever]
+        measure = Measure(lever=name, size=round((2 * size - 1) * max_size, 2), unit=unit)
     else:
         other = int(streams.integers("random/target", row, n - 1, index=quarter)[0])
         target = names[other + (other >= row)]

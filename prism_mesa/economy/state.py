@@ -16,7 +16,7 @@ from prism_mesa.markup import card_html, facts_html, html_or_repr
 
 
 @dataclass(frozen=True)
-class Decided:
+class NationDecision:
     """A nation's decision in a quarter, and its outcome."""
 
     row: int
@@ -27,7 +27,7 @@ class Decided:
 
     @property
     def reason(self) -> str:
-        """Why it has no effect; empty if it was carried out."""
+        """Why the decision has no effect; empty if it was carried out."""
         return self.reading.reason or self.judgement.reason
 
     @property
@@ -72,7 +72,7 @@ class EconomyState:
     seen: Mapping[str, Floats]
     nation_states: tuple[NationState, ...]
     past: tuple[tuple[PastDecision, ...], ...]
-    decided: tuple[Decided, ...]
+    decided: tuple[NationDecision, ...]
     totals: Counter[str]
     read_by: Counter[str]
 
@@ -84,13 +84,13 @@ class EconomyState:
         past: tuple[tuple[PastDecision, ...], ...] = ((),) * len(macro.names)
         return cls(world, seen, nation_states(macro, seen), past, (), Counter(), Counter())
 
-    def at(self, world: World, macro: Macro) -> Self:
+    def with_world(self, world: World, macro: Macro) -> Self:
         """Return this state in another world."""
         seen = indicators(macro, world)
         return replace(self, world=world, seen=seen, nation_states=nation_states(macro, seen))
 
-    def after(
-        self, decided: Sequence[Decided], world: World, macro: Macro, quarter: str, memory: Sequence[int]
+    def next(
+        self, decided: Sequence[NationDecision], world: World, macro: Macro, quarter: str, memory: Sequence[int]
     ) -> Self:
         """Return the state at the end of a quarter; `memory` is the number of decisions that each nation remembers."""
         new = (
@@ -99,8 +99,8 @@ class EconomyState:
         )
         past = zip(self.past, new, memory, strict=True)
         return replace(
-            self.at(world, macro),
-            past=tuple((*old, last)[-most:] if most else () for old, last, most in past),
+            self.with_world(world, macro),
+            past=tuple((*old, latest)[-n_kept:] if n_kept else () for old, latest, n_kept in past),
             decided=tuple(decided),
             totals=self.totals + Counter(decision.outcome for decision in decided),
             read_by=self.read_by + Counter(decision.reading.read_by for decision in decided),

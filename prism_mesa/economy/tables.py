@@ -8,7 +8,7 @@ from prism_mesa.tables import Column, TableSchema, by_name
 type Outcome = Literal["accepted", "no_change", "rejected", "not_understood"]
 
 OUTCOMES: Final[tuple[Outcome, ...]] = ("accepted", "no_change", "rejected", "not_understood")
-"""Outcomes of a decision: carried out; nothing to carry out; rejected by the validator; not understood."""
+"""Outcomes of a decision: carried out; no measures; rejected by the validator; not understood."""
 SHOWN: Final = ("output_gap", "inflation", "unemployment", "policy_rate")
 """The indicators of a response to a shock."""
 

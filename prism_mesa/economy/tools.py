@@ -19,8 +19,8 @@ type Judge = Callable[[Policy], Judgement]
 
 _ACTION_CAP: Final = 120
 _REASON_CAP: Final = 120
-_MOST_NAMED: Final = 20
-"""Most names of nations in a tool's schema."""
+_MAX_NAMED: Final = 20
+"""Maximum names of nations in a tool's schema."""
 
 
 def nation_tools(
@@ -28,7 +28,7 @@ def nation_tools(
 ) -> ToolRegistry:
     """Return the tools of a nation in a quarter, without `try_policy` if there is no `judge`.
 
-    They run in the caller's thread; a result has at most `result_chars` characters.
+    The tools run in the caller's thread; a result has at most `result_chars` characters.
     """
 
     def try_policy(policy: str) -> str:
@@ -64,11 +64,11 @@ def nation_tools(
     tools: list[Callable[..., str] | Tool] = [] if judge is None else [try_policy]
     tools.append(past_decisions)
     if len(state.agents) > 1:
-        tools.append(_looking(name, state))
+        tools.append(_look_tool(name, state))
     return ToolRegistry(tools, timeout_s=None, result_cap=result_chars)
 
 
-def _looking(observer: str, state: SimulationState) -> Tool:
+def _look_tool(observer: str, state: SimulationState) -> Tool:
     """Return the tool that looks at a nation; its schema lists the names if there are few."""
     names = {plain(nation, NAME_CAP): nation for nation in state.agents}
 
@@ -89,7 +89,7 @@ def _looking(observer: str, state: SimulationState) -> Tool:
         return f"{shown}: {_indicators(state.agents[nation])}{between}."
 
     tool = Tool.wrap(look_at_nation, timeout_s=None)
-    if len(names) > _MOST_NAMED:
+    if len(names) > _MAX_NAMED:
         return tool
     parameter = tool.parameters["properties"]["name"] | {"enum": sorted(names)}
     return replace(tool, parameters=tool.parameters | {"properties": {"name": parameter}})
@@ -118,11 +118,11 @@ def _course(before: NationState | None, after: NationState | None) -> str:
     return f", then {', '.join(changes)}"
 
 
-def _indicators(of: NationState) -> str:
+def _indicators(seen: NationState) -> str:
     return (
-        f"GDP growth {of.gdp_growth:.1f}%, output gap {of.output_gap:+.1f}%, inflation {of.inflation:.1f}% "
-        f"(target {of.inflation_target:.1f}%), unemployment {of.unemployment:.1f}% "
-        f"(usual {of.natural_unemployment:.1f}%), interest rate {of.policy_rate:.2f}%, government spending "
-        f"{of.spending:.1f}% of GDP, taxes {of.taxes:.1f}%, deficit {of.deficit:.1f}%, debt {of.debt:.0f}%, "
-        f"trade balance {of.trade_balance:+.1f}% of GDP, exchange rate {of.exchange_rate:+.1f}% from its long run"
+        f"GDP growth {seen.gdp_growth:.1f}%, output gap {seen.output_gap:+.1f}%, inflation {seen.inflation:.1f}% "
+        f"(target {seen.inflation_target:.1f}%), unemployment {seen.unemployment:.1f}% "
+        f"(usual {seen.natural_unemployment:.1f}%), interest rate {seen.policy_rate:.2f}%, government spending "
+        f"{seen.spending:.1f}% of GDP, taxes {seen.taxes:.1f}%, deficit {seen.deficit:.1f}%, debt {seen.debt:.0f}%, "
+        f"trade balance {seen.trade_balance:+.1f}% of GDP, exchange rate {seen.exchange_rate:+.1f}% from its long run"
     )

@@ -15,8 +15,8 @@ from prism_mesa.economy.policy import (
     Policy,
     level_after,
     level_before,
-    repeated,
-    spelled,
+    repeats,
+    spell_out,
 )
 from prism_mesa.economy.world import World
 from prism_mesa.errors import did_you_mean
@@ -33,7 +33,7 @@ _ROUNDING: Final = 0.051
 
 
 class Verdict(BaseModel):
-    """The result of a check; `measure` is a place in the policy, or -1 for the whole policy."""
+    """The result of a check; `measure` is an index into the policy's measures, or -1 for the whole policy."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -57,7 +57,7 @@ class Judgement(BaseModel):
 
     @property
     def reason(self) -> str:
-        """Why it is rejected; empty if it is not."""
+        """Why the policy is rejected; empty if it is accepted."""
         return "; ".join(verdict.reason for verdict in self.verdicts if not verdict.passed)
 
     @html_or_repr
@@ -78,8 +78,8 @@ def judge(policy: Policy, world: World, row: int, names: Sequence[str], limits: 
         target = "its own instrument" if measure.target is None else f"{measure.target} is another nation"
         verdicts.append(Verdict(measure=i, check="target", passed=not fault, reason=fault or target))
         if not fault:
-            now, after = level_before(world, row, measure, names), level_after(world, row, measure, names)
-            verdicts += [_step(i, measure.lever, now, after, limits), _feasible(i, measure.lever, now, after, limits)]
+            old, new = level_before(world, row, measure, names), level_after(world, row, measure, names)
+            verdicts += [_step(i, measure.lever, old, new, limits), _feasible(i, measure.lever, old, new, limits)]
     verdicts += _conflicts(policy, world, row, names, limits)
     if all(verdict.passed for verdict in verdicts) and policy.measures:
         verdicts += _budget(policy, world, row, names, limits)
@@ -89,9 +89,9 @@ def judge(policy: Policy, world: World, row: int, names: Sequence[str], limits: 
 def _target_fault(measure: Measure, row: int, names: Sequence[str]) -> str:
     """Return why a measure's unit or target is invalid; empty if both are valid."""
     if measure.unit not in UNITS[measure.lever]:
-        return f"a {spelled(measure.lever)} is not set in {spelled(measure.unit)}"
+        return f"a {spell_out(measure.lever)} is not set in {spell_out(measure.unit)}"
     if measure.lever not in AGAINST_NATIONS:
-        fault = f"{spelled(measure.lever)} is a nation's own: it has no target, not {measure.target!r}"
+        fault = f"{spell_out(measure.lever)} is a nation's own: it has no target, not {measure.target!r}"
         return "" if measure.target is None else fault
     if measure.target == names[row]:
         return f"a {measure.lever} against oneself"
@@ -117,27 +117,27 @@ def _range(lever: Lever, limits: LimitsParams) -> tuple[float, float, float]:
             return 0.0, 100.0, inf
 
 
-def _step(i: int, lever: Lever, now: float, after: float, limits: LimitsParams) -> Verdict:
+def _step(i: int, lever: Lever, old: float, new: float, limits: LimitsParams) -> Verdict:
     """Return whether an instrument can move that far in a quarter."""
-    step, (_, _, most) = after - now, _range(lever, limits)
-    passed = abs(step) <= most + _LAST_DIGIT
-    reason = f"{spelled(lever)} {now:.2f} -> {after:.2f}, a step of {step:+.2f}"
-    reason += "" if passed else f": no more than {most:g} in a quarter"
+    step, (_, _, max_step) = new - old, _range(lever, limits)
+    passed = abs(step) <= max_step + _LAST_DIGIT
+    reason = f"{spell_out(lever)} {old:.2f} -> {new:.2f}, a step of {step:+.2f}"
+    reason += "" if passed else f": no more than {max_step:g} in a quarter"
     return Verdict(measure=i, check="bounds", passed=passed, reason=reason)
 
 
-def _feasible(i: int, lever: Lever, now: float, after: float, limits: LimitsParams) -> Verdict:
+def _feasible(i: int, lever: Lever, old: float, new: float, limits: LimitsParams) -> Verdict:
     """Return whether an instrument's new level is allowed; a level outside the range may move towards it."""
     low, high, _ = _range(lever, limits)
-    passed = min(low, now) - _LAST_DIGIT <= after <= max(high, now) + _LAST_DIGIT
-    reason = f"{spelled(lever)} can stand at {after:.2f}"
+    passed = min(low, old) - _LAST_DIGIT <= new <= max(high, old) + _LAST_DIGIT
+    reason = f"{spell_out(lever)} can stand at {new:.2f}"
     if not passed:
-        bound = f"the lowest is {low:g}" if after < low else f"the highest is {high:g}"
-        zero = " (the zero lower bound)" if lever == "policy_rate" and after < low == 0 else ""
-        reason = f"{spelled(lever)} of {after:.2f}: {bound}{zero}"
+        bound = f"the lowest is {low:g}" if new < low else f"the highest is {high:g}"
+        zero = " (the zero lower bound)" if lever == "policy_rate" and new < low == 0 else ""
+        reason = f"{spell_out(lever)} of {new:.2f}: {bound}{zero}"
     elif lever == "debt":
-        passed = after <= max(now, limits.highest_debt)
-        reason = f"debt {now:.1f} -> {after:.1f} % of GDP"
+        passed = new <= max(old, limits.highest_debt)
+        reason = f"debt {old:.1f} -> {new:.1f} % of GDP"
         reason += "" if passed else f": nobody lends beyond {limits.highest_debt:g}"
     return Verdict(measure=i, check="feasibility", passed=passed, reason=reason)
 
@@ -145,12 +145,12 @@ def _feasible(i: int, lever: Lever, now: float, after: float, limits: LimitsPara
 def _conflicts(policy: Policy, world: World, row: int, names: Sequence[str], limits: LimitsParams) -> Iterator[Verdict]:
     """Yield whether the measures are compatible."""
     clashes = []
-    twice = repeated(policy.measures)
+    duplicates = repeats(policy.measures)
     taxed = {measure.target for measure in policy.measures if measure.lever == "tariff" and measure.size > 0}
     for i, measure in enumerate(policy.measures):
-        if i in twice:
-            on = f" on {measure.target}" if measure.target else ""
-            clashes.append((i, f"{spelled(measure.lever)}{on} is set twice"))
+        if i in duplicates:
+            target = f" on {measure.target}" if measure.target else ""
+            clashes.append((i, f"{spell_out(measure.lever)}{target} is set twice"))
         stops = measure.lever == "sanction" and measure.target in taxed & set(names)
         if stops and level_after(world, row, measure, names) >= 100:
             clashes.append((i, f"a tariff on {measure.target}, with which all trade is stopped"))
@@ -176,13 +176,13 @@ def _budget(policy: Policy, world: World, row: int, names: Sequence[str], limits
         reason = f"spending {spending:+.2f} less taxes {taxes:+.2f} "
         reason += f"{'is' if passed else 'is not'} borrowing {debt:+.2f} (percent of GDP)"
     yield Verdict(measure=-1, check="conservation", passed=passed, reason=reason)
-    wider = spending - taxes if policy.sets_budget else debt
-    deficit = float(world.deficit[row]) + wider
+    increase = spending - taxes if policy.sets_budget else debt
+    deficit = float(world.deficit[row]) + increase
     passed, reason = True, f"a deficit of {deficit:.1f} % of GDP can be financed"
-    if wider > _LAST_DIGIT and deficit > limits.highest_deficit + _TINY:
+    if increase > _LAST_DIGIT and deficit > limits.highest_deficit + _TINY:
         passed = False
         reason = f"a deficit of {deficit:.1f} % of GDP: nobody finances more than {limits.highest_deficit:g}"
-    elif wider > _LAST_DIGIT and world.debt[row] + wider > limits.highest_debt + _TINY:
+    elif increase > _LAST_DIGIT and world.debt[row] + increase > limits.highest_debt + _TINY:
         passed = False
         reason = f"debt of {world.debt[row]:.0f} % of GDP: nobody lends for new deficits beyond {limits.highest_debt:g}"
     yield Verdict(measure=-1, check="feasibility", passed=passed, reason=reason)

@@ -32,25 +32,25 @@ class World:
 
     Attributes:
         quarter: Quarters since the start; 0 is the start itself.
-        demand: Gap of private demand, percent of output; `demand_before` is the quarter before.
+        demand: Gap of private demand, percent of output; `demand_before` is that of the quarter before.
         gaps: Output gaps of the last quarters, latest first, shape (n, 5).
         inflations: Inflation of the last four quarters, latest first, shape (n, 4).
         unemployment: Percent.
-        policy_rate: The central bank's rate, percent a year; `lending_rate` is that of borrowers, without the margin.
+        policy_rate: The central bank's rate, percent a year; `lending_rate` is the borrowers' rate, without the margin.
         real_rate: Lending rate less expected inflation and the neutral rate.
-        exchange: Real exchange rate, percent above its long run; up is stronger.
+        exchange: Real exchange rate, percent above its long-run level; up is stronger.
         costs: The part of inflation that supply shocks cause, points a year.
-        spending: Government spending, percent of GDP; `taxes` are those at normal activity and debt.
+        spending: Government spending, percent of GDP; `taxes` are the taxes at normal activity and debt.
         instalments: Borrowing of the next four quarters, percent of GDP, shape (n, 4); below 0 is paying back.
         stimulus: The budget's effect on demand, percent of output; demand has adapted to `used_stimulus`.
         balance: Net exports, percent of GDP; demand has adapted to `used_balance`.
         deficit: The government's deficit, percent of GDP a year; `debt` is in percent of GDP.
         potential: Output without a gap and without barriers to trade, in the unit of `NationParams.size`.
         losses: Output lost to barriers to trade in the last quarters, percent, latest first, shape (n, 5).
-        tariff: The row's nation's tariff on the column's, percent of value, shape (n, n), and `tariff_before` a quarter
-            earlier.
-        sanction: The row's nation's sanctions against the column's, percent of trade both ways, shape (n, n).
-        imports: The row's nation's imports from the column's, in the unit of `potential` a year, shape (n, n).
+        tariff: The tariff of the row's nation on the column's, percent of value, shape (n, n); `tariff_before` is that
+            of the quarter before.
+        sanction: The sanctions of the row's nation against the column's, percent of trade both ways, shape (n, n).
+        imports: The imports of the row's nation from the column's, in the unit of `potential` a year, shape (n, n).
     """
 
     quarter: int
@@ -107,12 +107,12 @@ class World:
 
     @property
     def exports(self) -> Floats:
-        """Exports a year, in that unit."""
+        """Exports per year, in the unit of `NationParams.size`."""
         return self.imports.sum(axis=0)
 
     @property
     def trade_balance(self) -> Floats:
-        """Exports less imports, in that unit; it sums to zero over the world."""
+        """Exports less imports, in the unit of `NationParams.size`; the sum over the world is zero."""
         return self.exports - self.imports.sum(axis=1)
 
     def equals(self, other: "World") -> bool:

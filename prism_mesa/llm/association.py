@@ -1,4 +1,4 @@
-"""A form of answer that scores each option by how much likelier the prompt makes it.
+"""An answer format that scores each option by how much likelier the prompt makes it.
 
 It suits LLMs that prefer a letter regardless of its option, such as SmolLM2.
 """
@@ -15,13 +15,13 @@ from prism_mesa.llm.clients.base import ChatClient, Completion, timed
 from prism_mesa.llm.errors import UselessAnswerError
 from prism_mesa.llm.request import AnswerFormat
 
-_MOST: Final = 1e6
-"""An upper bound of absolute log-probabilities."""
+_MAX_LOGPROB: Final = 1e6
+"""An upper bound of the absolute value of log-probabilities."""
 
 
 @dataclass(frozen=True)
 class AssociationScore(AnswerFormat[tuple[float, ...]]):
-    """A form of answer: the probability of each text, by how much likelier the prompt makes it.
+    """An answer format: the probability of each text, computed from how much likelier the prompt makes it.
 
     The score of a text is its log-probability after the prompt minus its log-probability after `without` (pointwise
     mutual information; Holtzman et al. 2021, Surface Form Competition, doi:10.18653/v1/2021.emnlp-main.564), so short
@@ -51,7 +51,7 @@ class AssociationScore(AnswerFormat[tuple[float, ...]]):
 
     @cached_property
     def key(self) -> str:
-        """The part of the form that is in a ledger's key."""
+        """The form's part of a ledger's key."""
         return json.dumps({"method": "pmi", "texts": self.texts, "without": self.without})
 
     @timed
@@ -65,11 +65,11 @@ class AssociationScore(AnswerFormat[tuple[float, ...]]):
         if weigh is None:
             raise OracleError("no-weights", f"{client.name} cannot weigh texts")
         texts = tuple(f" {text}" for text in self.texts)
-        weighed = [await weigh(line, texts) for line in (self.without, *prompt.split("\n"))]
-        by_text = zip(*(logprobs for logprobs, _ in weighed), strict=True)
+        logprobs_by_line = [await weigh(line, texts) for line in (self.without, *prompt.split("\n"))]
+        by_text = zip(*(logprobs for logprobs, _ in logprobs_by_line), strict=True)
         rounded = ([round(logprob, 4) for logprob in logprobs] for logprobs in by_text)
         raw = json.dumps({"logprob": dict(zip(self.texts, rounded, strict=True))}, ensure_ascii=False)
-        return Completion(raw, sum(n for _, n in weighed[1:]))
+        return Completion(raw, sum(n for _, n in logprobs_by_line[1:]))
 
     def read(self, raw: str) -> tuple[float, ...]:
         """Return the probability of each text, adding up to 1; UselessAnswerError (`unparsable`) without numbers."""
@@ -77,8 +77,8 @@ class AssociationScore(AnswerFormat[tuple[float, ...]]):
             logprob = json.loads(raw)["logprob"]
             scores = [_score(list(map(_number, logprob[text]))) for text in self.texts]
         except (ValueError, LookupError, TypeError, RecursionError) as error:
-            wanted = '{"logprob": {<text>: [<number>, ...], ...}}'
-            raise UselessAnswerError("unparsable", f"the answer {raw[:80]!r} is not an object {wanted}") from error
+            expected = '{"logprob": {<text>: [<number>, ...], ...}}'
+            raise UselessAnswerError("unparsable", f"the answer {raw[:80]!r} is not an object {expected}") from error
         weights = [math.exp(score - max(scores)) for score in scores]
         return tuple(weight / math.fsum(weights) for weight in weights)
 
@@ -90,6 +90,6 @@ def _score(logprobs: Sequence[float]) -> float:
 
 
 def _number(value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < _MOST:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < _MAX_LOGPROB:
         raise ValueError(f"{value!r} is not a log-probability")
     return float(value)

@@ -1,4 +1,4 @@
-"""The client for answers in a form: a pydantic model or plain text. Failures have names, and there is no fallback."""
+"""The client for structured answers: a pydantic model or plain text. Failures have names; there is no fallback."""
 
 import asyncio
 import logging
@@ -21,7 +21,7 @@ from prism_mesa.llm.clients.base import (
     client_label,
 )
 from prism_mesa.llm.dispatcher import NO_BUDGET, PendingQuestion
-from prism_mesa.llm.errors import MOST_USELESS
+from prism_mesa.llm.errors import MAX_USELESS
 from prism_mesa.llm.gateway import LLMGateway
 from prism_mesa.llm.params import LLMParams, Source
 from prism_mesa.llm.request import LLMRequest, RunPosition
@@ -101,14 +101,14 @@ class _Prompts:
     def useless_error(self, pending: _Pending) -> LLMFailureException:
         label = client_label(self.client(pending.place.llm))
         last = str(pending.error).removeprefix(f"{label}: ")
-        message = f"{label}: its first {MOST_USELESS} answers are all useless; the last one: {last}"
-        return LLMFailureException("useless", MOST_USELESS, pending.question.component, message)
+        message = f"{label}: its first {MAX_USELESS} answers are all useless; the last one: {last}"
+        return LLMFailureException("useless", MAX_USELESS, pending.question.component, message)
 
 
 class LLMClient(LLMGateway[LLMRequest[Any], Any, LLMParams]):
-    """Asks an LLM for answers in a form, and records them.
+    """Asks an LLM for structured answers, and records them.
 
-    Equal prompts for the same form are asked once. After a failure that may pass (a timeout, a server error, a useless
+    Equal prompts for one format are asked once. After a failure that may pass (a timeout, a server error, a useless
     answer) the client asks again, by default once, with the next sampling seed; after a refusal (4xx) it does not.
     If an answer fails, `answer` and `answer_all` return its `LLMFailureException`; `fetch` raises it.
 
@@ -116,7 +116,7 @@ class LLMClient(LLMGateway[LLMRequest[Any], Any, LLMParams]):
         client: A client, a function ``(prompt) -> str``, plain or async, or several clients by `RunPosition.llm`.
         params: Attempts, limits, time-outs (see `LLMParams`).
         store: See `LLMGateway`, also for `kind`, `note` and `budget`.
-        gives_up: Whether to raise LLMFailureException if an LLM's first `MOST_USELESS` answers are all useless.
+        gives_up: Whether to raise LLMFailureException if an LLM's first `MAX_USELESS` answers are all useless.
     """
 
     def __init__(
@@ -131,8 +131,8 @@ class LLMClient(LLMGateway[LLMRequest[Any], Any, LLMParams]):
         gives_up: bool = False,
     ) -> None:
         params = params or LLMParams(kind=kind, timeout_s=60.0)
-        single = client if isinstance(client, ChatClient | Mapping) else FunctionClient(client)
-        self.clients: Mapping[str, ChatClient] = single if isinstance(single, Mapping) else {"": single}
+        wrapped = client if isinstance(client, ChatClient | Mapping) else FunctionClient(client)
+        self.clients: Mapping[str, ChatClient] = wrapped if isinstance(wrapped, Mapping) else {"": wrapped}
         self.client = next(iter(self.clients.values()))
         super().__init__(
             _Prompts(self.clients, params.timeout_s, gives_up),
@@ -147,7 +147,7 @@ class LLMClient(LLMGateway[LLMRequest[Any], Any, LLMParams]):
 
     @property
     def label(self) -> str:
-        """The name for summaries."""
+        """The client's name in summaries."""
         name = ", ".join(map(client_label, self.clients.values()))
         return f"{name}, replayed" if self.store.mode == "replay" else name
 

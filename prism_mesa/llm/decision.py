@@ -1,4 +1,4 @@
-"""The form of answer of a decision model, which weighs all options in one pass and writes no text."""
+"""The answer format of a decision model, which weighs all options in one pass and writes no text."""
 
 import json
 import math
@@ -14,16 +14,16 @@ from prism_mesa.llm.request import AnswerFormat
 from prism_mesa.llm.text import parse_json
 from prism_mesa.streams import digest64
 
-MOST_LEVELS: Final = 10
+MAX_LEVELS: Final = 10
 _SUM_TOLERANCE, _SCORE_TOLERANCE, _ROUNDING = 0.02, 0.1, 1e-6
 
 
 @dataclass(frozen=True)
 class Decision(AnswerFormat[tuple[float, ...]]):
-    """A form of answer: a decision model gives the probability of each option.
+    """An answer format: a decision model gives the probability of each option.
 
-    Decision models prefer some places in a list, so a hash of the prompt orders the options, but not the levels of a
-    scale.
+    Decision models prefer some positions in a list, so a hash of the prompt determines the order of the options. The
+    levels of a scale keep their order.
 
     >>> form = Decision(("yes", "no"), "Does it rain?")
     >>> form.read('{"asked": [["no", "yes"]], "said": [{"answer": {"probabilities": {"no": 0.25, "yes": 0.75}}}]}')
@@ -33,7 +33,7 @@ class Decision(AnswerFormat[tuple[float, ...]]):
         options: At least 2 different options; `descriptions` may explain them to the model.
         instructions: The question about the prompt.
         orders: 1, or 2 to average with the reverse order.
-        scale: Whether the options are the levels of a scale, lowest first, at most `MOST_LEVELS`.
+        scale: Whether the options are the levels of a scale, lowest first, at most `MAX_LEVELS`.
     """
 
     options: tuple[str, ...]
@@ -45,7 +45,7 @@ class Decision(AnswerFormat[tuple[float, ...]]):
 
     @cached_property
     def key(self) -> str:
-        """The part of the form that is in a ledger's key."""
+        """The form's part of a ledger's key."""
         return json.dumps([self.instructions, self.options, self.descriptions, self.orders, self.scale])
 
     async def ask(self, client: ChatClient, prompt: str, schema: Any = None, attempt: int = 0) -> Completion:
@@ -56,16 +56,16 @@ class Decision(AnswerFormat[tuple[float, ...]]):
         decide = getattr(client, "decide", None)
         if decide is None:
             raise ConfigError(f"reasoner.answer: decision: {client_label(client)} has no decide(): set choice")
-        first = self.options if self.scale else tuple(sorted(self.options, key=lambda name: digest64(prompt, name)))
-        asked = [first, first[::-1]][: self.orders]
+        options = self.options if self.scale else tuple(sorted(self.options, key=lambda name: digest64(prompt, name)))
+        orders = [options, options[::-1]][: self.orders]
         replies: list[Completion] = []
         try:
-            for order in asked:
+            for order in orders:
                 replies.append(await decide(prompt, self.question(order)))
         except OracleError as error:
             error.calls, error.tokens = error.calls + len(replies), _tokens(replies, *error.tokens)
             raise
-        raw = json.dumps({"asked": asked, "said": [json.loads(reply.text) for reply in replies]}, ensure_ascii=False)
+        raw = json.dumps({"asked": orders, "said": [json.loads(reply.text) for reply in replies]}, ensure_ascii=False)
         latency_ms = math.fsum(reply.latency_ms for reply in replies)
         return Completion(raw, *_tokens(replies), latency_ms, calls=len(replies))
 
@@ -90,15 +90,15 @@ class Decision(AnswerFormat[tuple[float, ...]]):
         answer, shown = reply["answer"], json.dumps(reply)[:200]
         if (kind := answer.get("type", "score" if self.scale else "choice")) == "refusal":
             raise UselessAnswerError("refusal", f"the decision model refuses to decide: {shown}")
-        legend = {str(place): level for place, level in enumerate(order)} if self.scale else dict.fromkeys(order)
+        legend = {str(index): level for index, level in enumerate(order)} if self.scale else dict.fromkeys(order)
         by_name: dict[str, float] = answer["probabilities"]
         has_levels = not self.scale or answer.get("legend", legend) == legend
         if by_name.keys() != legend.keys() or kind != self.question(order)["type"] or not has_levels:
             raise UselessAnswerError("wrong-options", f"the answer has other options than {', '.join(order)}: {shown}")
         weights = [by_name[name] for name in legend]
         if not all(map(_is_probability, weights)) or abs(math.fsum(weights) - 1) > _SUM_TOLERANCE:
-            raise UselessAnswerError("wrong-numbers", f"the numbers are no probabilities that add up to 1: {shown}")
-        mean = math.fsum(place * weight for place, weight in enumerate(weights))
+            raise UselessAnswerError("wrong-numbers", f"the numbers are not probabilities that add up to 1: {shown}")
+        mean = math.fsum(index * weight for index, weight in enumerate(weights))
         agrees = not self.scale or abs(answer.get("score", mean) - mean) <= _SCORE_TOLERANCE
         if not agrees or ("choice" in answer and by_name.get(answer["choice"], 0) < max(weights) - _SUM_TOLERANCE):
             raise UselessAnswerError("contradiction", f"its choice or score contradicts its probabilities: {shown}")

@@ -1,4 +1,4 @@
-"""The dispatcher: keeps an LLM's slots busy, repeats failed questions, and keeps to the budget."""
+"""The dispatcher: keeps an LLM's slots busy, repeats failed questions, and stays within the budget."""
 
 import asyncio
 import math
@@ -10,23 +10,23 @@ from typing import Any, Final
 from prism_mesa.errors import ConfigError, OracleError
 from prism_mesa.llm.budget import Budget
 from prism_mesa.llm.clients.base import Completion
-from prism_mesa.llm.errors import UselessAnswerError, storable
+from prism_mesa.llm.errors import UselessAnswerError, replace_lone_surrogates
 from prism_mesa.llm.request import RunPosition
 from prism_mesa.streams import digest64
 
 NO_BUDGET: Final = "budget"
 _RESTING_S: Final = 0.25
-_LONGEST_BACKOFF_S: Final = 30.0
+_MAX_BACKOFF_S: Final = 30.0
 _NO_DECISION: Final = frozenset({"refusal", "no-answer", "wrong-options", "wrong-numbers", "contradiction"})
-"""Reasons for which a decision model's answer is useless; it would answer the same again."""
+"""Reasons why a decision model's answer is useless; the model would repeat it."""
 _REFUSED: Final = frozenset({"cut-prompt", "too-long", "too-large", "refused-request"})
 _FINAL: Final = _NO_DECISION | _REFUSED | {"circuit-open", "still-down", NO_BUDGET}
-"""Reasons after which asking again soon is useless; so are `http-3...` and `http-4...` except 429."""
+"""Reasons after which it is useless to ask again soon, besides `http-3...` and `http-4...` (except 429)."""
 _USELESS: Final = (
     _NO_DECISION | _REFUSED | {"empty", "partial", "thought", "cut-answer", "unmatched", "not-json", "wrong-shape"}
 )
-"""Reasons for which an answer is useless or a question refused, besides `http-3...` and `http-4...`."""
-_TOO_MANY: Final = "http-429"
+"""Reasons why an answer is useless or a question was refused, besides `http-3...` and `http-4...`."""
+_TOO_MANY_REQUESTS: Final = "http-429"
 
 type Identity = tuple[str, str, Mapping[str, Any]]
 """Name, digest and decoding of an LLM, which identify it in a ledger."""
@@ -34,21 +34,21 @@ type Identity = tuple[str, str, Mapping[str, Any]]
 
 @dataclass(eq=False, slots=True)
 class PendingQuestion[Q, A]:
-    """A question that is being answered: it gets a `raw` answer, or a `reason` why there is none.
+    """A question in progress: it gets a `raw` answer, or a `reason` why there is none.
 
     Attributes:
-        priority: The order in which a limit is spent, lowest first. Final once the question is `taken`.
+        priority: The order in which a limit is spent, lowest first. Final when `is_sent`.
         identity: Name, digest and decoding of the LLM.
         ask: Asks the LLM, given the number of earlier attempts. Raises OracleError if there is no answer.
         read: Returns the value of an answer. Raises UselessAnswerError if it has none.
-        calls: Calls per attempt; `most_tokens` are the most tokens per attempt, and `tokens` the cost of all attempts.
+        calls: Calls per attempt; `reserved_tokens` is the maximum per attempt, and `tokens` the cost of all attempts.
         gives_up: Whether its useless answers count towards giving up the LLM (`gateway.Questions.useless_error`).
         once_a_round: Whether a failed question is not asked again in the same round.
         is_submitted: Whether the caller collects the answer later.
-        is_left: Whether the caller no longer waits.
+        is_abandoned: Whether the caller has stopped waiting.
         key: The ledger's key; empty if no LLM is asked.
-        others: Equal questions that wait for the same answer; the one that counts as asked `is_first`.
-        waited_s: Seconds that busy servers asked to wait; these refusals do not count as attempts.
+        duplicates: Equal questions that wait for the same answer; `is_first` marks the one that counts as asked.
+        waited_s: Seconds that busy servers told PRISM to wait; these refusals do not count as attempts.
         completion: The LLM's usable answer; `value` is read from it, and `answer` goes to the caller.
     """
 
@@ -64,11 +64,11 @@ class PendingQuestion[Q, A]:
     gives_up: bool = False
     once_a_round: bool = False
     is_submitted: bool = False
-    is_left: bool = False
+    is_abandoned: bool = False
     key: str = ""
-    others: list["PendingQuestion[Q, A]"] = field(default_factory=list)
-    most_tokens: int = 0
-    taken: bool = False
+    duplicates: list["PendingQuestion[Q, A]"] = field(default_factory=list)
+    reserved_tokens: int = 0
+    is_sent: bool = False
     attempts: int = 0
     tokens: tuple[int, int] = (0, 0)
     waited_s: float = 0.0
@@ -85,7 +85,7 @@ class PendingQuestion[Q, A]:
 
     @property
     def retry_after_s(self) -> float:
-        """Seconds after which the server wants to be asked again; 0 if unknown."""
+        """Seconds until the server wants a new request; 0 if unknown."""
         return self.error.retry_after_s if isinstance(self.error, OracleError) else 0.0
 
     @property
@@ -93,28 +93,28 @@ class PendingQuestion[Q, A]:
         """The attempts, or 0 if an equal question was asked instead."""
         return self.attempts if self.is_first else 0
 
-    def wait_for(self, asked: "PendingQuestion[Q, A]") -> None:
-        """Wait for an equal question that is in progress; it takes over this one's priority if that is higher."""
-        asked.others.append(self)
-        if not asked.taken:
-            asked.priority = min(asked.priority, self.priority)
+    def wait_for(self, pending: "PendingQuestion[Q, A]") -> None:
+        """Wait for an equal question in progress, which takes over this question's priority if that is higher."""
+        pending.duplicates.append(self)
+        if not pending.is_sent:
+            pending.priority = min(pending.priority, self.priority)
 
     def share(self) -> list["PendingQuestion[Q, A]"]:
         """Copy the outcome to the equal questions and return all of them, by tick and agent."""
-        equal = sorted([self, *self.others], key=lambda pending: (pending.place.tick, pending.place.agent))
-        equal[0].is_first = True
-        for pending in equal:
+        questions = sorted([self, *self.duplicates], key=lambda pending: (pending.place.tick, pending.place.agent))
+        questions[0].is_first = True
+        for pending in questions:
             pending.raw, pending.reason, pending.error = self.raw, self.reason, self.error
             pending.attempts, pending.tokens, pending.done = self.attempts, self.tokens, True
-        return equal
+        return questions
 
 
 class Dispatcher[Q, A]:
     """Asks an LLM up to `slots` questions at a time, in one event loop.
 
-    Without limits a question goes out as soon as a slot is free. With limits all waiting questions go out together, by
-    priority, and the next ones follow after all have been answered. So which questions are answered does not depend on
-    the order of the answers (except for limits of seconds).
+    Without limits, a question is sent as soon as a slot is free. With limits, all waiting questions are sent together,
+    by priority, and the next ones follow when all have been answered. So the order of the answers does not determine
+    which questions are answered (except with limits of seconds).
 
     Args:
         ask: Asks one question; raises OracleError if there is no answer.
@@ -123,7 +123,7 @@ class Dispatcher[Q, A]:
         attempts: Number of attempts at a question whose failure may pass.
         backoff_s: Seconds before the second attempt, doubled for each further one, times 0.5 to 1.5 by the key; a
             useless answer is asked again at once.
-        patience_s: Seconds of waiting for busy servers (429, 503) after which their refusals count as attempts.
+        patience_s: Seconds of waiting for a busy server (429, 503) after which its refusals count as attempts.
         spend: Called after each attempt with its `calls`, `prompt_tokens` and `completion_tokens`.
     """
 
@@ -148,37 +148,37 @@ class Dispatcher[Q, A]:
         self._tasks: set[asyncio.Task[None]] = set()
         self._unsent = 0
         self._changed = asyncio.Event()
-        self._broken: BaseException | None = None
+        self._error: BaseException | None = None
 
     @property
-    def wants_more(self) -> bool:
+    def needs_questions(self) -> bool:
         """Whether slots may soon be idle."""
         return self._unsent < self._n_slots
 
     def put(self, call: PendingQuestion[Q, A]) -> None:
-        """Add a call; with limits it goes out in `wait`."""
-        if self._budget.limited:
+        """Add a call; with limits, `wait` sends it."""
+        if self._budget.is_limited:
             self._queue.append(call)
         else:
-            call.taken = True
+            call.is_sent = True
             self._unsent += 1
-            self._run(self._pursue(call))
+            self._run(self._ask_until_done(call))
 
     async def wait(self) -> None:
         """Wait until a call is done; with limits, first send the waiting calls together if none is in progress."""
         if self._queue and not self._tasks:
             calls, self._queue = self._queue, []
             for call in calls:
-                call.taken = True
-            self._run(self._spend(calls))
-        if self._broken is None:
+                call.is_sent = True
+            self._run(self._ask_within_budget(calls))
+        if self._error is None:
             await self._changed.wait()
         self.check()
 
     def check(self) -> None:
         """Raise the error that ended the work, if there is one."""
-        if self._broken is not None:
-            raise self._broken
+        if self._error is not None:
+            raise self._error
 
     def _run(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.get_running_loop().create_task(work)
@@ -188,14 +188,14 @@ class Dispatcher[Q, A]:
     def _drop_task(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
         if not task.cancelled() and task.exception() is not None:
-            self._broken = self._broken or task.exception()
-        self._tell()
+            self._error = self._error or task.exception()
+        self._announce_change()
 
-    def _tell(self) -> None:
+    def _announce_change(self) -> None:
         self._changed.set()
         self._changed = asyncio.Event()
 
-    async def _pursue(self, call: PendingQuestion[Q, A]) -> None:
+    async def _ask_until_done(self, call: PendingQuestion[Q, A]) -> None:
         """Ask until the call is done; a call that waits to be asked again occupies no slot."""
         async with self._slots:
             self._unsent -= 1
@@ -205,28 +205,28 @@ class Dispatcher[Q, A]:
             async with self._slots:
                 await self._attempt(call)
 
-    async def _spend(self, calls: list[PendingQuestion[Q, A]]) -> None:
+    async def _ask_within_budget(self, calls: list[PendingQuestion[Q, A]]) -> None:
         """Ask by priority until the budget is spent; the remaining calls get the reason `budget`."""
         waiting = sorted(calls, key=_order)
         while waiting:
-            granted = list(takewhile(lambda call: self._budget.set_aside(call.most_tokens, call.calls), waiting))
-            if not granted:
+            affordable = list(takewhile(lambda call: self._budget.reserve(call.reserved_tokens, call.calls), waiting))
+            if not affordable:
                 break
-            await asyncio.gather(*map(self._attempt_in_slot, granted))
-            again = [call for call in granted if not call.done]
-            if again:
-                await asyncio.sleep(max(map(self._pause_s, again)))
-            waiting = sorted([*again, *waiting[len(granted) :]], key=_order)
+            await asyncio.gather(*map(self._attempt_in_slot, affordable))
+            retries = [call for call in affordable if not call.done]
+            if retries:
+                await asyncio.sleep(max(map(self._pause_s, retries)))
+            waiting = sorted([*retries, *waiting[len(affordable) :]], key=_order)
         for call in waiting:
-            self._left_over(call)
+            self._give_up(call)
 
     async def _attempt_in_slot(self, call: PendingQuestion[Q, A]) -> None:
         async with self._slots:
             if self._budget.seconds_left > 0:
                 await self._attempt(call)
             else:  # the time ran out while the call waited for a slot
-                self._budget.settle(call.most_tokens, 0, unused=call.calls)
-                self._left_over(call)
+                self._budget.release(call.reserved_tokens, 0, unused=call.calls)
+                self._give_up(call)
 
     async def _attempt(self, call: PendingQuestion[Q, A]) -> None:
         """Ask once; the call is then done, or may be asked again."""
@@ -237,7 +237,7 @@ class Dispatcher[Q, A]:
             async with asyncio.timeout(limit_s if limit_s < math.inf else None) as limit:
                 reply = await self._ask(call)
             call.read(reply.text)
-            if (text := storable(reply.text)) != reply.text:  # replay will read the recorded text
+            if (text := replace_lone_surrogates(reply.text)) != reply.text:  # a replay reads the recorded text
                 reply = replace(reply, text=text)
                 call.read(text)
         except OracleError as error:
@@ -255,7 +255,7 @@ class Dispatcher[Q, A]:
         else:
             reason, call.error, call.completion = "", None, reply
         self._count(call, reason, reply)
-        is_refused = reason.startswith(("http-3", "http-4")) and reason != _TOO_MANY
+        is_refused = reason.startswith(("http-3", "http-4")) and reason != _TOO_MANY_REQUESTS
         if is_refused or reason in _USELESS or isinstance(call.error, UselessAnswerError):
             call.last_text = reply.text
             self._notify(self._on_useless, call)
@@ -271,28 +271,28 @@ class Dispatcher[Q, A]:
         tokens = {"prompt_tokens": reply.prompt_tokens, "completion_tokens": reply.completion_tokens}
         self._spend_on(call, {"calls": reply.calls, **tokens})
         call.tokens = (call.tokens[0] + reply.prompt_tokens, call.tokens[1] + reply.completion_tokens)
-        if self._budget.limited:
+        if self._budget.is_limited:
             cost_nothing = not reply.calls or reason in ("refused", "busy") or reason.startswith("http-")
-            unknown = 0 if cost_nothing else call.most_tokens
-            spent = reply.prompt_tokens + reply.completion_tokens if reply.prompt_tokens else unknown
-            self._budget.settle(call.most_tokens, spent, unused=call.calls - reply.calls)
+            default_tokens = 0 if cost_nothing else call.reserved_tokens
+            n_tokens = reply.prompt_tokens + reply.completion_tokens if reply.prompt_tokens else default_tokens
+            self._budget.release(call.reserved_tokens, n_tokens, unused=call.calls - reply.calls)
 
     def _finish(self, call: PendingQuestion[Q, A]) -> None:
         call.done = True
         self._notify(self._on_done, call)
-        self._tell()
+        self._announce_change()
 
     def _notify(self, callback: Callable[[PendingQuestion[Q, A]], None], call: PendingQuestion[Q, A]) -> None:
         """Run a callback; its error ends the work on all calls."""
         try:
             callback(call)
         except BaseException as error:
-            self._broken = self._broken or error
-            self._tell()
+            self._error = self._error or error
+            self._announce_change()
             raise
 
-    def _left_over(self, call: PendingQuestion[Q, A]) -> None:
-        """Give up a call that a limit stops; if it was asked, it keeps the reason of its last failure."""
+    def _give_up(self, call: PendingQuestion[Q, A]) -> None:
+        """Give up a call that a limit stops; after an attempt, it keeps the reason of its last failure."""
         call.reason = call.reason if call.attempts else NO_BUDGET
         self._finish(call)
 
@@ -305,13 +305,13 @@ class Dispatcher[Q, A]:
         if call.attempts == 0:  # no server was up, but one may be soon
             return _RESTING_S
         jitter = 0.5 + digest64(call.key, str(call.attempts)) / 2**64
-        return min(self._backoff_s * 2.0 ** (call.attempts - 1), _LONGEST_BACKOFF_S) * jitter
+        return min(self._backoff_s * 2.0 ** (call.attempts - 1), _MAX_BACKOFF_S) * jitter
 
 
 def may_pass(reason: str, error: Exception | None) -> bool:
     """Return whether asking again may help: not after a refusal (4xx) or a bug, nor if all servers are down."""
     is_expected = isinstance(error, OracleError | UselessAnswerError | TimeoutError)
-    return is_expected and reason not in _FINAL and (reason == _TOO_MANY or not reason.startswith("http-"))
+    return is_expected and reason not in _FINAL and (reason == _TOO_MANY_REQUESTS or not reason.startswith("http-"))
 
 
 def _order(call: PendingQuestion[Any, Any]) -> tuple[tuple[float, int, int], str]:

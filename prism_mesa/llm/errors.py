@@ -1,10 +1,10 @@
-"""Useless answers, and objects that a `with` block closes."""
+"""The error for useless answers, and a base class for objects that a `with` block closes."""
 
 from abc import ABC, abstractmethod
 from typing import Final, Self
 
-MOST_USELESS: Final = 20
-"""PRISM gives up an LLM if this many first answers are all useless."""
+MAX_USELESS: Final = 20
+"""PRISM gives up an LLM if its first answers, this many, are all useless."""
 
 
 class UselessAnswerError(ValueError):
@@ -15,8 +15,8 @@ class UselessAnswerError(ValueError):
         self.reason = reason
 
 
-def storable(text: str) -> str:
-    """Replace half surrogate pairs, which SQLite cannot store, with "?"."""
+def replace_lone_surrogates(text: str) -> str:
+    """Replace lone surrogates, which SQLite cannot store, with "?"."""
     return text.encode("utf-8", "replace").decode()
 
 

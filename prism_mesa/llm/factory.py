@@ -13,13 +13,13 @@ from prism_mesa.llm.kinds import KINDS, first_kind
 from prism_mesa.llm.ledger import Ledger
 from prism_mesa.llm.params import LLMParams, gguf_file
 
-_LEAST_FAILURES: Final = 5
+_MIN_FAILURES: Final = 5
 
 
 def make_llm_client(params: LLMParams, *, continues: bool = False) -> tuple[LLMClient | None, str]:
-    """Return a client for answers in a form; or None and the reason if `auto` finds no LLM or the kind is `rule`.
+    """Return a client for structured answers; or None and the reason if `auto` finds no LLM or the kind is `rule`.
 
-    With `continues` SmolLM2 continues prompts (see `EmbeddedChatClient`).
+    With `continues`, SmolLM2 continues prompts (see `EmbeddedChatClient`).
 
     Raises:
         ConfigError: If the LLM is missing; DataError if the ledger cannot be opened.
@@ -53,24 +53,24 @@ def answer_store(params: LLMParams) -> AnswerStore:
 def find_client(params: LLMParams, *, continues: bool = False) -> tuple[ChatClient | None, str, str]:
     """Return the configured LLM, its kind, and a note; ConfigError if it is missing, or an address is wrong.
 
-    `auto` takes Ollama if it answers and has the model, else the embedded LLM if it is installed, else None; the note
+    `auto` chooses Ollama if it answers and has the model, else the embedded LLM if it is installed, else None; the note
     says why. For `continues` see `make_llm_client`.
     """
     kind = first_kind(params.kind)
-    make = KINDS[kind].load().from_params
+    make_client = KINDS[kind].load().from_params
     if not KINDS[kind].host:
-        return make(params, "", continues=continues), kind, ""
-    failures = max(_LEAST_FAILURES, params.max_concurrency + 1)
-    hosts = HostPool([make(params, host) for host in params.hosts or [KINDS[kind].host]], failures=failures)
+        return make_client(params, "", continues=continues), kind, ""
+    failures = max(_MIN_FAILURES, params.max_concurrency + 1)
+    pool = HostPool([make_client(params, host) for host in params.hosts or [KINDS[kind].host]], failures=failures)
     try:
-        hosts.check(decides=params.decides)
+        pool.check(decides=params.decides)
     except MissingLLMError as error:
         if params.kind != "auto":
             raise
         note = f"no Ollama: {str(error).partition(': ')[2].replace(', or set reasoner.kind=rule', '')}"
     else:
-        notes = (str(getattr(host, "note", "")) for host in hosts.clients)
-        return hosts, kind, "; ".join(dict.fromkeys(filter(None, notes)))
+        notes = (str(getattr(host, "note", "")) for host in pool.clients)
+        return pool, kind, "; ".join(dict.fromkeys(filter(None, notes)))
     fault = embedded_fault(gguf_file(params) or SMOLLM2)
     fault = "is not a decision model" if params.decides and gguf_file(params) is None else fault
     if fault:

@@ -1,8 +1,8 @@
-"""The gateway: looks up questions, asks an LLM, stores the answers, replays and counts.
+"""The gateway: looks up questions, asks an LLM, stores its answers, replays them, and counts.
 
-`Questions.prepare` writes a question's prompt. If the `AnswerStore` does not know its key, the `Dispatcher` asks the
+`Questions.prepare` writes a question's prompt. If the `AnswerStore` has no answer for it, the `Dispatcher` asks the
 LLM, once for all equal questions. The answer is stored, `Questions.conclude` makes the caller's answer, and the ledger
-records who asked. `answer` and `answer_all` return answers in order; `submit` and `collect` return them as they come.
+records who asked. `answer` and `answer_all` return answers in order; `collect` returns submitted ones on arrival.
 """
 
 import asyncio
@@ -15,11 +15,11 @@ from weakref import finalize
 
 from prism_mesa.errors import LLMFailureException, OracleError
 from prism_mesa.llm.answer_store import AnswerStore
-from prism_mesa.llm.budget import Budget, most_tokens
+from prism_mesa.llm.budget import Budget, tokens_to_reserve
 from prism_mesa.llm.clients.base import Completion
 from prism_mesa.llm.clients.event_loop import LoopThread
 from prism_mesa.llm.dispatcher import Dispatcher, PendingQuestion
-from prism_mesa.llm.errors import MOST_USELESS, Closing, UselessAnswerError
+from prism_mesa.llm.errors import MAX_USELESS, Closing, UselessAnswerError
 from prism_mesa.llm.ledger import AskedRow, Ledger, StoredAnswer, answer_key, decoding_text
 from prism_mesa.llm.params import SHORTFALLS, LLMParams, Source
 from prism_mesa.snapshot import Restorable
@@ -45,7 +45,7 @@ class Questions[Q, A](Protocol):
         ...
 
     def useless_error(self, pending: PendingQuestion[Q, A]) -> LLMFailureException:
-        """Return the error for an LLM whose first `MOST_USELESS` answers are all useless."""
+        """Return the error for an LLM whose first `MAX_USELESS` answers are all useless."""
         ...
 
 
@@ -58,7 +58,7 @@ class LLMGateway[Q, A, P: LLMParams](Closing, Restorable):
     Args:
         questions: The kind of question.
         store: Recorded answers; by default an empty store without a ledger.
-        slots: Most concurrent questions; `attempts` is the number of attempts at a question whose failure may pass.
+        slots: Maximum concurrent questions; `attempts` is the number of attempts at a question whose failure may pass.
         kind: The LLM's kind, as in the parameters; `python` for a client made in Python.
         note: Why this LLM replaces the preferred one; empty if it does not.
         budget: The limits, which a reasoner and a client may share; by default those of `params`.
@@ -67,7 +67,7 @@ class LLMGateway[Q, A, P: LLMParams](Closing, Restorable):
         counts: Answers so far by source; `reasons` counts missing answers by reason.
         usage: Cost so far: `calls`, `prompt_tokens`, `completion_tokens`.
         by_llm: Answers by source and cost (as in `usage`) of each LLM (`RunPosition.llm`).
-        on_answer: Called with each question that needs an LLM and its answer, in the gateway's thread; None: no call.
+        on_answer: Called in the gateway's thread with each question to an LLM and its answer; None for no callback.
     """
 
     changes: ClassVar[tuple[str, ...]] = ("counts", "reasons", "usage", "by_llm", "budget", "store", "_useless", "_ok")
@@ -93,76 +93,76 @@ class LLMGateway[Q, A, P: LLMParams](Closing, Restorable):
         self.by_llm: dict[str, Counter[str]] = {}
         self.on_answer: Callable[[Q, A], object] | None = None
         self._useless, self._ok = Counter[str](), set[str]()
-        self._failed: dict[str, str] = {}
-        self._failed_in = -1
+        self._failures: dict[str, str] = {}
+        self._failed_round = -1
         self._background: LoopThread | None = None
-        self._making = threading.Lock()
+        self._lock = threading.Lock()
         self._dispatcher: Dispatcher[Q, A] | None = None
         self._waiting: dict[str, PendingQuestion[Q, A]] = {}
-        self._ready: list[tuple[Q, A]] = []
-        self._n_out = 0
+        self._answers: list[tuple[Q, A]] = []
+        self._n_open = 0
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the state for a copy, without the thread and the questions in progress."""
-        reset: dict[str, Any] = {"_background": None, "_dispatcher": None, "_making": None, "_waiting": {}, "_n_out": 0}
+        reset: dict[str, Any] = {"_background": None, "_dispatcher": None, "_lock": None, "_waiting": {}, "_n_open": 0}
         return vars(self) | reset
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
-        self._making = threading.Lock()
+        self._lock = threading.Lock()
 
-    def answer(self, asks: Sequence[Q]) -> list[A]:
+    def answer(self, questions: Sequence[Q]) -> list[A]:
         """Return what `answer_all` returns, for callers that cannot await."""
-        return self._loop().run(self._answer_all(asks)) if asks else []
+        return self._loop().run(self._answer_all(questions)) if questions else []
 
-    async def answer_all(self, asks: Sequence[Q]) -> list[A]:
-        """Return the answers in the order of `asks`, and record them.
+    async def answer_all(self, questions: Sequence[Q]) -> list[A]:
+        """Return the answers in the order of `questions`, and record them.
 
         Limits are spent by priority, then tick, then agent, regardless of the order of the answers. Raises OracleError
         (`not-recorded`) if a replayed ledger lacks a question.
         """
-        return await asyncio.wrap_future(self._loop().start(self._answer_all(asks)))
+        return await asyncio.wrap_future(self._loop().start(self._answer_all(questions)))
 
-    def submit(self, asks: Sequence[Q]) -> None:
-        """Put questions without waiting; `collect` returns the answers. Errors are those of `answer_all`."""
-        self._loop().run(self._submit(asks))
+    def submit(self, questions: Sequence[Q]) -> None:
+        """Send questions without waiting; `collect` returns the answers. Errors are those of `answer_all`."""
+        self._loop().run(self._submit(questions))
 
     def collect(self) -> list[tuple[Q, A]]:
-        """Return new answers to submitted questions; [] when no question is in progress any more.
+        """Return new answers to submitted questions; [] when no question is in progress.
 
         The method waits until there are answers and the LLM's slots need more questions, so few calls suffice.
         """
         return self._loop().run(self._collect())
 
-    async def _answer_all(self, asks: Sequence[Q]) -> list[A]:
+    async def _answer_all(self, questions: Sequence[Q]) -> list[A]:
         batch: list[PendingQuestion[Q, A]] = []
         dispatcher = self._get_dispatcher()
         try:
-            batch.extend(self._put(ask, submitted=False) for ask in asks)
+            batch.extend(self._put(question, submitted=False) for question in questions)
             for pending in batch:
                 while not pending.done:
                     await dispatcher.wait()
             dispatcher.check()
         except BaseException:
             for pending in batch:
-                pending.is_left = True
-            self._give([pending for pending in batch if pending.done])
+                pending.is_abandoned = True
+            self._deliver([pending for pending in batch if pending.done])
             raise
-        return self._give(batch)
+        return self._deliver(batch)
 
-    async def _submit(self, asks: Sequence[Q]) -> None:
+    async def _submit(self, questions: Sequence[Q]) -> None:
         batch: list[PendingQuestion[Q, A]] = []
         try:
-            batch.extend(self._put(ask, submitted=True) for ask in asks)
+            batch.extend(self._put(question, submitted=True) for question in questions)
         finally:
-            self._give([pending for pending in batch if pending.done])
+            self._deliver([pending for pending in batch if pending.done])
 
     async def _collect(self) -> list[tuple[Q, A]]:
         dispatcher = self._get_dispatcher()
-        while self._n_out and not (self._ready and dispatcher.wants_more):
+        while self._n_open and not (self._answers and dispatcher.needs_questions):
             await dispatcher.wait()
         dispatcher.check()
-        answers, self._ready[:] = self._ready[:], []
+        answers, self._answers[:] = self._answers[:], []
         return answers
 
     def _put(self, question: Q, *, submitted: bool) -> PendingQuestion[Q, A]:
@@ -171,89 +171,91 @@ class LLMGateway[Q, A, P: LLMParams](Closing, Restorable):
         pending.is_submitted = submitted
         if pending.done:
             return pending
-        if pending.once_a_round and pending.place.round != self._failed_in:
-            self._failed, self._failed_in = {}, pending.place.round
-        self.budget.at_round(pending.place.round)
+        if pending.once_a_round and pending.place.round != self._failed_round:
+            self._failures, self._failed_round = {}, pending.place.round
+        self.budget.begin_round(pending.place.round)
         pending.key = answer_key(pending.prompt, pending.options, *pending.identity)
         pending.done = self._look_up(pending)
         if not pending.done:
-            self._n_out += submitted
-            if (asked := self._waiting.setdefault(pending.key, pending)) is pending:
-                pending.most_tokens = most_tokens(pending.prompt, pending.identity[2], pending.calls)
+            self._n_open += submitted
+            if (first := self._waiting.setdefault(pending.key, pending)) is pending:
+                pending.reserved_tokens = tokens_to_reserve(pending.prompt, pending.identity[2], pending.calls)
                 self._get_dispatcher().put(pending)
             else:
-                pending.wait_for(asked)
+                pending.wait_for(first)
         return pending
 
     def _look_up(self, pending: PendingQuestion[Q, A]) -> bool:
         """Look up a question's outcome; return whether it is known."""
-        past = None
+        row = None
         pending.is_replay = self.store.mode == "replay"
         if pending.is_replay:
-            past = self.store.past(pending.place.round, pending.place.tick, pending.place.agent)
-            fell_short = past is not None and past.source in SHORTFALLS
-            if past and fell_short and (past.key == pending.key or not self.store.knows(*pending.identity)):
-                pending.reason, pending.attempts, pending.is_first = past.reason, past.attempts, True
+            row = self.store.next_outcome(pending.place.round, pending.place.tick, pending.place.agent)
+            was_unanswered = row is not None and row.source in SHORTFALLS
+            if row and was_unanswered and (row.key == pending.key or not self.store.has_llm(*pending.identity)):
+                pending.reason, pending.attempts, pending.is_first = row.reason, row.attempts, True
                 return True
         pending.raw = self.store.find_raw(pending.key)
         if pending.raw is None and pending.is_replay:
-            where = "" if self.store.shared is None else f" {self.store.shared.path}"
-            fault = f"the ledger{where} holds no answer for {self.questions.describe(pending)}"
-            other = "; another question is recorded there: has the configuration or a file changed?"
-            raise OracleError("not-recorded", fault + (other if past else ""))
+            ledger = "" if self.store.shared is None else f" {self.store.shared.path}"
+            fault = f"the ledger{ledger} holds no answer for {self.questions.describe(pending)}"
+            hint = "; another question is recorded there: has the configuration or a file changed?"
+            raise OracleError("not-recorded", fault + (hint if row else ""))
         if pending.raw is None and pending.once_a_round:
-            pending.reason = self._failed.get(pending.key, "")
+            pending.reason = self._failures.get(pending.key, "")
         return pending.raw is not None or bool(pending.reason)
 
     async def _ask_or_repeat(self, pending: PendingQuestion[Q, A]) -> Completion:
         """Return the LLM's answer from before the run was stopped, or ask the LLM."""
-        before = self.store.answer_before_stop(pending.key)
-        if before is None:
+        outcome = self.store.answer_before_stop(pending.key)
+        if outcome is None:
             assert pending.ask is not None  # noqa: S101 - `prepare` sets it, or the question is done
             return await pending.ask(pending.attempts)
-        stored, attempts = before
+        stored, attempts = outcome
         self._spend(pending, {"calls": (attempts - 1) * pending.calls})
         pending.attempts = attempts - 1
         counts = stored.prompt_tokens, stored.completion_tokens
         return Completion(stored.raw, *counts, stored.latency_ms, calls=pending.calls)
 
-    def _answer_is_useless(self, pending: PendingQuestion[Q, A]) -> None:
-        """Count a useless answer; give up if the LLM's first `MOST_USELESS` answers are all useless."""
+    def _count_useless(self, pending: PendingQuestion[Q, A]) -> None:
+        """Count a useless answer; give up if the LLM's first `MAX_USELESS` answers are all useless."""
         llm = pending.place.llm
-        if any(each.gives_up for each in (pending, *pending.others)):
+        if any(question.gives_up for question in (pending, *pending.duplicates)):
             self._useless[llm] += 1
-            if llm not in self._ok and self._useless[llm] >= MOST_USELESS:
+            if llm not in self._ok and self._useless[llm] >= MAX_USELESS:
                 raise self.questions.useless_error(pending)
 
-    def _question_is_done(self, asked: PendingQuestion[Q, A]) -> None:
+    def _finish(self, pending: PendingQuestion[Q, A]) -> None:
         """Store the answer, share it among equal questions, and finish those whose caller does not wait."""
-        del self._waiting[asked.key]
-        if asked.completion is None:
-            self._failed |= {each.key: asked.reason for each in (asked, *asked.others) if each.once_a_round}
+        del self._waiting[pending.key]
+        if pending.completion is None:
+            self._failures |= {
+                equal.key: pending.reason for equal in (pending, *pending.duplicates) if equal.once_a_round
+            }
         else:
-            self._ok.add(asked.place.llm)
-            asked.raw = self.store.keep(self._stored(asked, asked.completion))
-        done = [pending for pending in asked.share() if pending.is_submitted or pending.is_left]
-        self._give(done)
-        self._n_out -= sum(pending.is_submitted for pending in done)
+            self._ok.add(pending.place.llm)
+            pending.raw = self.store.keep(self._make_stored_answer(pending, pending.completion))
+        done = [question for question in pending.share() if question.is_submitted or question.is_abandoned]
+        self._deliver(done)
+        self._n_open -= sum(question.is_submitted for question in done)
 
-    def _stored(self, asked: PendingQuestion[Q, A], completion: Completion) -> StoredAnswer:
-        llm, digest, decoding = asked.identity
+    def _make_stored_answer(self, pending: PendingQuestion[Q, A], completion: Completion) -> StoredAnswer:
+        llm, digest, decoding = pending.identity
         return StoredAnswer(
-            asked.key,
-            asked.prompt,
-            json.dumps(list(asked.options)),
+            pending.key,
+            pending.prompt,
+            json.dumps(list(pending.options)),
             llm,
             digest,
             decoding_text(decoding),
             completion.text,
-            *self.questions.summarise(asked, asked.read(completion.text)),
+            *self.questions.summarise(pending, pending.read(completion.text)),
             completion.prompt_tokens,
             completion.completion_tokens,
             completion.latency_ms,
         )
 
-    def _give(self, batch: Sequence[PendingQuestion[Q, A]]) -> list[A]:
+    def _deliver(self, batch: Sequence[PendingQuestion[Q, A]]) -> list[A]:
         """Return the answers to finished questions, count them, and record who asked."""
         rows: list[AskedRow] = []
         try:
@@ -261,7 +263,7 @@ class LLMGateway[Q, A, P: LLMParams](Closing, Restorable):
                 if pending.key:
                     rows.append(self._settle(pending))
                 if pending.is_submitted:
-                    self._ready.append((pending.question, cast("A", pending.answer)))
+                    self._answers.append((pending.question, cast("A", pending.answer)))
         finally:
             self.store.note(rows)
         return [cast("A", pending.answer) for pending in batch]
@@ -284,18 +286,18 @@ class LLMGateway[Q, A, P: LLMParams](Closing, Restorable):
         fields = (pending.key, source, pending.reason, pending.counted_attempts, self.store.run, *tokens)
         return AskedRow(place.round, place.tick, place.agent, *fields)
 
-    def _spend(self, pending: PendingQuestion[Q, A], spent: Mapping[str, int]) -> None:
+    def _spend(self, pending: PendingQuestion[Q, A], costs: Mapping[str, int]) -> None:
         """Add calls and tokens to the totals and to the LLM's totals."""
-        self.usage.update(spent)
-        self.by_llm.setdefault(pending.place.llm, Counter()).update(spent)
+        self.usage.update(costs)
+        self.by_llm.setdefault(pending.place.llm, Counter()).update(costs)
 
     def record(self, ledger: Ledger | None, run: str) -> None:
-        """Write to `ledger` from now on, under a run's name (see `AnswerStore.run`); None: to no ledger."""
+        """Write to `ledger` from now on, under a run's name (see `AnswerStore.run`); with None, write to no ledger."""
         self.store.begin(ledger, run)
 
     def _loop(self) -> LoopThread:
-        with self._making:
-            if self._background is None or not self._background.is_here:
+        with self._lock:
+            if self._background is None or not self._background.is_in_process:
                 self._forget()
                 self._background = LoopThread()
                 finalize(self, self._background.stop)
@@ -305,8 +307,8 @@ class LLMGateway[Q, A, P: LLMParams](Closing, Restorable):
         if self._dispatcher is None:
             self._dispatcher = Dispatcher(
                 self._ask_or_repeat,
-                self._question_is_done,
-                self._answer_is_useless,
+                self._finish,
+                self._count_useless,
                 slots=self.slots,
                 attempts=self.attempts,
                 backoff_s=self.params.backoff_s,
@@ -320,8 +322,8 @@ class LLMGateway[Q, A, P: LLMParams](Closing, Restorable):
         """Drop the questions in progress."""
         self._dispatcher = None
         self._waiting.clear()
-        self._ready.clear()
-        self._n_out = 0
+        self._answers.clear()
+        self._n_open = 0
 
     def _stop(self) -> None:
         if self._background is not None:
@@ -336,7 +338,7 @@ class LLMGateway[Q, A, P: LLMParams](Closing, Restorable):
         self._forget()
         self._useless.clear()
         self._ok.clear()
-        self._failed, self._failed_in = {}, -1
+        self._failures, self._failed_round = {}, -1
         self.budget.refill()
 
     def close(self) -> None:

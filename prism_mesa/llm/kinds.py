@@ -10,7 +10,7 @@ class LLMKind:
     """A kind of LLM client, whose class has `from_params(params, host, continues=...)` and `doctor(host, wait_s)`.
 
     Attributes:
-        name: Its value of `reasoner.kind`; `prism doctor` prints the `title`, and reports print the `words`.
+        name: The value of `reasoner.kind`; `prism doctor` prints the `title`, and reports print the `words`.
         client: Module and class of the client.
         host: Default address of the server; empty if the LLM runs in this process.
     """
@@ -55,5 +55,5 @@ def ignores(kind: str, key: str) -> bool:
 
 
 def first_kind(kind: str) -> str:
-    """Return the kind that is tried first: `auto` begins with Ollama."""
+    """Return the kind to try first; `auto` begins with Ollama."""
     return _ALL[0].name if kind == "auto" else kind

@@ -1,7 +1,7 @@
 """The ledger: questions to an LLM and its answers, in one SQLite file.
 
-`answers` has each answer once, under a key made of everything that can change it; `asked` has a row for each agent's
-question, with its outcome. Fallbacks appear only in `asked`. Several processes may read and write one file (WAL).
+`answers` has each answer once, under a key made of everything that can change it. `asked` has a row for each question
+of an agent, with its outcome. Fallbacks appear only in `asked`. Several processes may read and write one file (WAL).
 """
 
 import json
@@ -18,7 +18,7 @@ from types import UnionType
 from typing import Any
 
 from prism_mesa.errors import DataError, one_line
-from prism_mesa.llm.errors import Closing, storable
+from prism_mesa.llm.errors import Closing, replace_lone_surrogates
 from prism_mesa.llm.params import Source
 from prism_mesa.llm.sqlite_file import FAULTS, ReadOnlyFile, sqlite_fault
 
@@ -77,7 +77,7 @@ class AskedRow:
     """A row of `asked`: one question of one agent in one run, and its outcome.
 
     Attributes:
-        prompt_tokens: Tokens of all attempts, including useless ones, as in `completion_tokens`; None in older ledgers.
+        prompt_tokens: Tokens of all attempts, including useless ones; None in older ledgers, like `completion_tokens`.
     """
 
     round: int
@@ -108,16 +108,16 @@ def _columns(row: type[_Row]) -> list[str]:
 
 
 def _values(row: _Row) -> tuple[Any, ...]:
-    return tuple(storable(value) if isinstance(value, str) else value for value in astuple(row))
+    return tuple(replace_lone_surrogates(value) if isinstance(value, str) else value for value in astuple(row))
 
 
 def _select(table: str, row: type[_Row]) -> str:
-    return f"SELECT {', '.join(_columns(row))} FROM {table}"  # noqa: S608 - names of ours
+    return f"SELECT {', '.join(_columns(row))} FROM {table}"  # noqa: S608 - our own names
 
 
 def _insert(table: str, row: type[_Row]) -> str:
     names = _columns(row)
-    return f"INSERT INTO {table} ({', '.join(names)}) VALUES ({', '.join('?' * len(names))})"  # noqa: S608 - names of ours
+    return f"INSERT INTO {table} ({', '.join(names)}) VALUES ({', '.join('?' * len(names))})"  # noqa: S608 - our own names
 
 
 _SELECT_ANSWERS = _select("answers", StoredAnswer)
@@ -166,17 +166,17 @@ class Ledger(Closing):
         return f"<{type(self).__name__} {self.path}{', read only' if self.read_only else ''}>"
 
     @contextmanager
-    def _locked(self, doing: str) -> Iterator[None]:
-        """Keep other threads out of a block, and raise DataError for a fault of the file."""
+    def _locked(self, action: str) -> Iterator[None]:
+        """Lock a block against other threads, and raise DataError for a fault of the file."""
         with self._lock:
             try:
                 yield
             except sqlite3.IntegrityError:  # the row is wrong, not the file
                 raise
             except FAULTS as error:
-                raise DataError(f"ledger {self.path}: {sqlite_fault(self.path, error, doing)}") from error
+                raise DataError(f"ledger {self.path}: {sqlite_fault(self.path, error, action)}") from error
 
-    def _no_ledger(self, why: str) -> DataError:
+    def _not_a_ledger(self, why: str) -> DataError:
         return DataError(f"ledger {self.path}: not a ledger ({why}); name another file")
 
     def _tables(self) -> set[str]:
@@ -185,8 +185,8 @@ class Ledger(Closing):
     def _prepare(self) -> None:
         """Create the tables, retrying if another process does so too, because SQLite does not always wait."""
         if foreign := self._tables() - {"answers", "asked"}:
-            raise self._no_ledger(f"it has a table {min(foreign)}")
-        until = time.monotonic() + _WAIT_S
+            raise self._not_a_ledger(f"it has a table {min(foreign)}")
+        deadline = time.monotonic() + _WAIT_S
         while True:
             try:
                 self._db.execute("PRAGMA journal_mode = WAL")
@@ -194,7 +194,7 @@ class Ledger(Closing):
                 self._db.executescript(f"BEGIN IMMEDIATE; {_TABLES} COMMIT;")
                 break
             except sqlite3.OperationalError as error:
-                if "locked" not in str(error) or time.monotonic() > until:
+                if "locked" not in str(error) or time.monotonic() > deadline:
                     raise
                 time.sleep(0.01)
         columns = self._columns_in("asked")
@@ -209,7 +209,7 @@ class Ledger(Closing):
     def _check(self) -> None:
         """Check that the file has the tables of a ledger, not views, and no triggers."""
         if self._fetch("SELECT 1 FROM sqlite_master WHERE type = 'trigger'"):
-            raise self._no_ledger("it has a trigger")
+            raise self._not_a_ledger("it has a trigger")
         tables = self._tables()
         for table, row in (("answers", StoredAnswer), ("asked", AskedRow)):
             columns = self._columns_in(table) if table in tables else set()
@@ -217,7 +217,7 @@ class Ledger(Closing):
             if table == "asked" and missing == [*_COSTS]:
                 self._select_asked = _SELECT_ASKED.replace(", ".join(_COSTS), "NULL, NULL")
             elif missing:
-                raise self._no_ledger(f"it has no table {table} with a column {missing[0]}")
+                raise self._not_a_ledger(f"it has no table {table} with a column {missing[0]}")
 
     def _rows(self, query: str, values: tuple[Any, ...] = ()) -> list[Any]:
         with self._locked("read"):
@@ -227,9 +227,9 @@ class Ledger(Closing):
         """Return the rows of a query; DataError if a value has the wrong type."""
         rows, types = self._rows(query, values), _TYPES[row]
         for values in rows:
-            for name, value, wanted in zip(_columns(row), values, types, strict=True):
-                if not isinstance(value, wanted):
-                    fault = f"{name} has type {type(value).__name__}, not {getattr(wanted, '__name__', wanted)}"
+            for name, value, expected in zip(_columns(row), values, types, strict=True):
+                if not isinstance(value, expected):
+                    fault = f"{name} has type {type(value).__name__}, not {getattr(expected, '__name__', expected)}"
                     raise DataError(f"ledger {self.path}: is damaged: {fault}")
         return [row(*values) for values in rows]
 
@@ -277,18 +277,18 @@ class Ledger(Closing):
         """Return the runs that have rows in `asked`, latest first."""
         return [str(run) for (run,) in self._rows("SELECT run FROM asked GROUP BY run ORDER BY max(rowid) DESC")]
 
-    def unsettled(self, run: str, round_: int) -> dict[str, tuple[int, int, int]]:
-        """Return attempts and tokens of the answers that a run lacked when a round began, by key."""
+    def costs_since(self, run: str, round_: int) -> dict[str, tuple[int, int, int]]:
+        """Return, by key, the attempts and tokens of the answers that a run did not yet have when a round began."""
         known = "SELECT key FROM asked WHERE run = ? AND round < ? AND source IN ('llm', 'cache')"
         keys = self._rows(f"SELECT key FROM answers WHERE key NOT IN ({known})", (run, round_))  # noqa: S608 - ours
-        took = {row.key: row for row in self.asked(run) if row.round >= round_ and row.source == "llm"}
-        costs = {key: (row.attempts, row.prompt_tokens or 0, row.completion_tokens or 0) for key, row in took.items()}
+        rows = {row.key: row for row in self.asked(run) if row.round >= round_ and row.source == "llm"}
+        costs = {key: (row.attempts, row.prompt_tokens or 0, row.completion_tokens or 0) for key, row in rows.items()}
         return {str(key): costs.get(key, (1, 0, 0)) for (key,) in keys}
 
-    def taken_since(self, run: str, round_: int) -> set[str]:
-        """Return the keys of answers that a run, from a round on, took from elsewhere without asking."""
-        which = "SELECT key FROM asked WHERE run = ? AND round >= ? AND source = "
-        rows = self._rows(f"{which} 'cache' EXCEPT {which} 'llm'", (run, round_) * 2)
+    def cached_since(self, run: str, round_: int) -> set[str]:
+        """Return the keys of answers that a run got from elsewhere, without asking, from a round on."""
+        query = "SELECT key FROM asked WHERE run = ? AND round >= ? AND source = "
+        rows = self._rows(f"{query} 'cache' EXCEPT {query} 'llm'", (run, round_) * 2)
         return {str(key) for (key,) in rows}
 
     def forget_asked(self, run: str, round_: int) -> None:
@@ -307,8 +307,8 @@ class Ledger(Closing):
 
     def copy_to(self, file: Path) -> None:
         """Copy the ledger to a new file, including the rows in its log."""
-        with self._locked("copied"), closing(ReadOnlyFile(self.path)) as opened:
-            opened.copy_to(file)
+        with self._locked("copied"), closing(ReadOnlyFile(self.path)) as source:
+            source.copy_to(file)
 
     def sync(self) -> None:
         """Write all rows to the disk, so that they survive a power failure."""

@@ -1,6 +1,6 @@
-"""Questions whose options an LLM names by letters, and the probabilities in its answers.
+"""Questions whose options have letters, and the probabilities in an LLM's answers.
 
-The probabilities are those of the letters at the answer's first position where they add up to `LEAST_MASS` or more,
+The probabilities are those of the letters at the first position of the answer where they add up to `MIN_MASS` or more,
 scaled to add up to 1. Without such a position (the LLM talks instead of choosing) the answer is useless. A letter that
 is not among the `TOP_LOGPROBS` likeliest tokens is as likely as the least likely of them, or as all other tokens
 together if that is less.
@@ -24,7 +24,7 @@ from prism_mesa.llm.request import AnswerFormat
 from prism_mesa.llm.text import LETTERS, bare_option, one_letter, parse_json, unwrapped
 
 TOP_LOGPROBS: Final = 20
-LEAST_MASS: Final = 0.5
+MIN_MASS: Final = 0.5
 _ROUNDING: Final = 1e-3
 _CHOICE_KEYS: Final = ("next_state", "answer", "choice", "option", "letter")
 """Keys under which an LLM names its choice in a JSON object."""
@@ -35,11 +35,11 @@ _LOG_OF_0: Final = -9999.0
 
 @dataclass(frozen=True)
 class MultipleChoice(AnswerFormat[tuple[float, ...]]):
-    r"""A form of answer: the probability of each text; the LLM names one text by its letter.
+    r"""An answer format: the probability of each text; the LLM names one text by its letter.
 
     LLMs prefer some letters regardless of their meaning (Zheng et al. 2024, Large Language Models Are Not Robust
-    Multiple Choice Selectors, arXiv:2309.03882). `first` is the text with the letter A; the others follow in turn. Vary
-    it between askers to remove the preference from the mean of many answers, though not from a single one. The
+    Multiple Choice Selectors, arXiv:2309.03882). `first` is the text with the letter A; the others follow in turn. If
+    `first` varies between agents, the preference cancels in the mean of many answers, though not in a single one. The
     probabilities always have the order of `texts`.
 
     An LLM without log-probabilities (a function) may answer a letter, a text, or ``{"yes": 0.7, "no": 0.3}``.
@@ -52,7 +52,7 @@ class MultipleChoice(AnswerFormat[tuple[float, ...]]):
 
     Attributes:
         texts: 2 to 26 different texts.
-        first: The place of the text with the letter A.
+        first: The index of the text with the letter A.
 
     Raises:
         ConfigError: If there are too few or too many texts, two are equal, or `first` is out of range.
@@ -71,13 +71,13 @@ class MultipleChoice(AnswerFormat[tuple[float, ...]]):
 
     @cached_property
     def key(self) -> str:
-        """The part of the form that is in a ledger's key: the texts in the order of their letters."""
-        return json.dumps(self._shown)
+        """The form's part of a ledger's key: the texts in the order of their letters."""
+        return json.dumps(self._lettered_texts)
 
     @property
     def lines(self) -> str:
         """The texts with their letters, one per line, for prompts."""
-        return "\n".join(f"{letter}. {text}" for letter, text in zip(LETTERS, self._shown, strict=False))
+        return "\n".join(f"{letter}. {text}" for letter, text in zip(LETTERS, self._lettered_texts, strict=False))
 
     @property
     def request(self) -> str:
@@ -86,16 +86,16 @@ class MultipleChoice(AnswerFormat[tuple[float, ...]]):
 
     async def ask(self, client: ChatClient, prompt: str, schema: Any = None, attempt: int = 0) -> Completion:
         """Return a client's answer in the form that the ledger records."""
-        return recordable(await super().ask(client, prompt, schema, attempt), self._shown)
+        return recordable(await super().ask(client, prompt, schema, attempt), self._lettered_texts)
 
     def read(self, raw: str) -> tuple[float, ...]:
         """Return the probability of each text, adding up to 1; UselessAnswerError if the answer names no text."""
-        shown = read_options(raw, self._shown, "no-option")
-        back = len(self.texts) - self.first
-        return shown[back:] + shown[:back]
+        probabilities = read_options(raw, self._lettered_texts, "no-option")
+        shift = len(self.texts) - self.first
+        return probabilities[shift:] + probabilities[:shift]
 
     @property
-    def _shown(self) -> tuple[str, ...]:
+    def _lettered_texts(self) -> tuple[str, ...]:
         return self.texts[self.first :] + self.texts[: self.first]
 
 
@@ -111,19 +111,19 @@ def named_option(raw: str, names: Sequence[str]) -> int:
 
 
 def recordable(completion: Completion, names: Sequence[str]) -> Completion:
-    """Return an answer as JSON of its text and its letters' log-probabilities; without these, return it unchanged.
+    """Return an answer as JSON with its text and its letters' log-probabilities; without these, return it unchanged.
 
     Log-probabilities count only if the text is a letter, perhaps followed by its option.
     """
-    if not whole(completion).top_logprobs:
+    if not require_complete(completion).top_logprobs:
         return completion
-    logprobs = {token: _LOG_OF_0 if value == -inf else value for token, value in _deciding(completion, names)}
+    logprobs = {token: _LOG_OF_0 if value == -inf else value for token, value in _deciding_tokens(completion, names)}
     return replace(completion, text=json.dumps({"text": completion.text, "top_logprobs": logprobs}), top_logprobs=())
 
 
-def whole(completion: Completion) -> Completion:
-    """Return an answer, or raise OracleError (`cut-answer`) if it was cut: "A" may be the start of "A person"."""
-    if completion.cut and not completion.text.rstrip("` \n").endswith("}"):
+def require_complete(completion: Completion) -> Completion:
+    """Return an answer; OracleError (`cut-answer`) if it was truncated, because "A" may be the start of "A person"."""
+    if completion.truncated and not completion.text.rstrip("` \n").endswith("}"):
         remedy = suggest_more_tokens(completion.completion_tokens)
         fault = f"the answer {completion.text[:80]!r} was cut: {remedy}"
         raise OracleError("cut-answer", fault, tokens=(completion.prompt_tokens, completion.completion_tokens))
@@ -135,7 +135,7 @@ def read_options(raw: str, names: Sequence[str], reason: str) -> tuple[float, ..
     index = named_option(raw, names)
     if index < 0:
         return read_probabilities(raw, names, reason)
-    return tuple(float(at == index) for at in range(len(names)))
+    return tuple(float(i == index) for i in range(len(names)))
 
 
 def read_probabilities(raw: str, names: Sequence[str], reason: str) -> tuple[float, ...]:
@@ -165,36 +165,36 @@ def read_probabilities(raw: str, names: Sequence[str], reason: str) -> tuple[flo
     return tuple(weight / total for weight in weights)
 
 
-def _check(values: Mapping[str, Any], least: float, most: float, raw: str, reason: str) -> None:
+def _check(values: Mapping[str, Any], low: float, high: float, raw: str, reason: str) -> None:
     for name, value in values.items():
-        if not _is_number(value, least, most):
-            fault = f"{name[:20]!r}: {str(value)[:20]!r}, not a number from {least:g} to {most:.3g}"
+        if not _is_number(value, low, high):
+            fault = f"{name[:20]!r}: {str(value)[:20]!r}, not a number from {low:g} to {high:.3g}"
             raise UselessAnswerError(reason, f"the answer {raw[:80]!r} gives {fault}")
 
 
-def _deciding(completion: Completion, names: Sequence[str]) -> tuple[tuple[str, float], ...]:
+def _deciding_tokens(completion: Completion, names: Sequence[str]) -> tuple[tuple[str, float], ...]:
     """Return the tokens of the first position whose letters have enough mass or an invalid number."""
-    for place in completion.top_logprobs if _is_letter(completion.text, names) else ():
-        letters: list[Any] = [logprob for token, logprob in place if _letter_index(token, len(names)) >= 0]
+    for tokens in completion.top_logprobs if _is_letter(completion.text, names) else ():
+        letters: list[Any] = [logprob for token, logprob in tokens if _letter_index(token, len(names)) >= 0]
         is_wrong = any(not _is_number(logprob, -inf, _ROUNDING) for logprob in letters)
-        if is_wrong or sum(exp(min(logprob, 0.0)) for logprob in letters) >= LEAST_MASS:
-            return place
+        if is_wrong or sum(exp(min(logprob, 0.0)) for logprob in letters) >= MIN_MASS:
+            return tokens
     return ()
 
 
 def _is_letter(text: str, names: Sequence[str]) -> bool:
     """Return whether a text has no words, or is a letter that the start of its option may follow."""
-    words = _LETTERED.fullmatch(text)
-    if words is None:
+    match = _LETTERED.fullmatch(text)
+    if match is None:
         return not re.search(r"\w", text)
-    option = names[index] if (index := LETTERS.find(words[1])) < len(names) else None
-    return option is not None and option.casefold().startswith(re.sub(r"[\W_]+$", "", words[2].casefold()))
+    option = names[index] if (index := LETTERS.find(match[1])) < len(names) else None
+    return option is not None and option.casefold().startswith(re.sub(r"[\W_]+$", "", match[2].casefold()))
 
 
 def _letter_index(token: str, n_options: int) -> int:
     """Return the index of the option that a token names, or -1; a lowercase ``a`` is a word, not a letter."""
-    bare = token.strip().strip("\"'().:*")
-    return LETTERS[:n_options].find(bare) if len(bare) == 1 else -1
+    letter = token.strip().strip("\"'().:*")
+    return LETTERS[:n_options].find(letter) if len(letter) == 1 else -1
 
 
 def _letter_weights(top: Mapping[str, float], n_options: int) -> list[float]:
@@ -206,12 +206,12 @@ def _letter_weights(top: Mapping[str, float], n_options: int) -> list[float]:
             weights[index] += share
     if not any(weights):
         return weights
-    least = min(*shares.values(), max(1.0 - sum(shares.values()), 0.0))
-    return [weight or least for weight in weights]
+    min_share = min(*shares.values(), max(1.0 - sum(shares.values()), 0.0))
+    return [weight or min_share for weight in weights]
 
 
-def _is_number(value: Any, least: float, most: float) -> bool:
+def _is_number(value: Any, low: float, high: float) -> bool:
     """Return whether `value` is a number in a range that a float can represent."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return False
-    return least <= value <= most and not -inf < value < -float_info.max
+    return low <= value <= high and not -inf < value < -float_info.max

@@ -10,7 +10,7 @@ from prism_mesa.llm.kinds import IGNORED_KEYS, KINDS, SERVED, ignores
 from prism_mesa.params import Params, UserPath
 
 type Source = Literal["llm", "cache", "fallback", "budget", "rule", "distilled", "failed"]
-"""Who answered; `failed`: nobody, so the step was given up."""
+"""The source of an answer; `failed`: there is none, and the step was given up."""
 STAND_INS: Final[tuple[Source, ...]] = ("fallback", "budget")
 """Sources of answers that replace an LLM's."""
 SHORTFALLS: Final[tuple[Source, ...]] = (*STAND_INS, "failed")
@@ -161,13 +161,13 @@ def gguf_file(params: LLMParams) -> str | None:
     return str(params.model) if is_file else None
 
 
-_PLACE: Final = ("host", "model", "model_by")
-_OTHERS: Final = ("kind", "rule", "distilled", "llm_share", "asks_action", *_PLACE)
+_LLM_KEYS: Final = ("host", "model", "model_by")
+_OTHER_KEYS: Final = ("kind", "rule", "distilled", "llm_share", "asks_action", *_LLM_KEYS)
 
 
 def llm_keys(kind: type[LLMParams], *without: str, place: bool = True) -> str:
     """Return the keys that configure questions to an LLM, joined by spaces; with `place` also its model and host."""
-    names = [name for name in kind.model_fields if name not in _OTHERS or (place and name in _PLACE)]
+    names = [name for name in kind.model_fields if name not in _OTHER_KEYS or (place and name in _LLM_KEYS)]
     return " ".join(f"reasoner.{name}" for name in names if name not in without)
 
 
@@ -179,7 +179,7 @@ def _with_kind(kinds: Collection[str], keys: str) -> Callable[[Any], bool]:
 WITHOUT_EFFECT: Final[tuple[tuple[str, Callable[[Any], bool], str], ...]] = (
     *((keys, _with_kind(kinds, keys), why) for keys, kinds, why in IGNORED_KEYS),
     (
-        "model",  # a name that is no file, and `auto` chose the embedded LLM
+        "model",  # the name is not a file, and `auto` chose the embedded LLM
         lambda k: (
             k.kind == "embedded" != k.p.reasoner.kind and not str(k.p.reasoner.model or ".gguf").endswith(".gguf")
         ),

@@ -1,4 +1,4 @@
-"""A request to an LLM: a prompt, the form of its answer, and its place in a run."""
+"""A request to an LLM: a prompt, the format of the answer, and the position in a run."""
 
 import json
 from abc import ABC, abstractmethod
@@ -16,7 +16,7 @@ from prism_mesa.llm.text import unwrapped
 
 @dataclass(frozen=True)
 class RunPosition:
-    """A prompt's place in a run: round, agent (its row), tick, and the agent's LLM if there are several."""
+    """A prompt's position in a run: round, agent (its row), tick, and the agent's LLM if there are several."""
 
     round: int = 0
     agent: int = -1
@@ -25,10 +25,10 @@ class RunPosition:
 
 
 class AnswerFormat[D](ABC):
-    """The form of an answer: asks an LLM for it, and reads it.
+    """The format of an answer: asks an LLM for an answer, and reads it.
 
     Attributes:
-        name: Its name in the ledger.
+        name: The format's name in the ledger.
         schema: The JSON schema that goes with the prompt, if any.
         top_logprobs: Number of likeliest tokens wanted for each position of the answer, 0..20.
     """
@@ -75,15 +75,15 @@ _type_format = cache(_TypeFormat)
 
 @dataclass(frozen=True)
 class LLMRequest[D]:
-    """A prompt, and the form of its answer.
+    """A prompt, and the format of its answer.
 
     Attributes:
         form: A pydantic model (its JSON schema goes with the prompt), `str` for plain text, or an `AnswerFormat`.
         accept: Returns whether an answer is usable.
-        accepts: A name for the rule in `accept`, if the same prompt may have several.
-        narrower: A stricter JSON schema that replaces the form's.
+        accepts: A name for the rule in `accept`, if the same prompt can have different rules.
+        stricter_schema: A stricter JSON schema that replaces the form's.
         component: The caller's name in errors.
-        place: The prompt's place in the run.
+        place: The prompt's position in the run.
         priority: The order in which a limit is spent, lowest first.
     """
 
@@ -91,7 +91,7 @@ class LLMRequest[D]:
     form: type[D] | AnswerFormat[D]
     accept: Callable[[D], bool] | None = None
     accepts: str = ""
-    narrower: Mapping[str, Any] | None = None
+    stricter_schema: Mapping[str, Any] | None = None
     component: str = "agent"
     place: RunPosition = RunPosition()
     priority: float = 0.0
@@ -103,12 +103,12 @@ class LLMRequest[D]:
     @property
     def schema(self) -> dict[str, Any] | None:
         """The JSON schema that goes with the prompt; None for plain text."""
-        return self._format.schema if self.narrower is None else dict(self.narrower)
+        return self._format.schema if self.stricter_schema is None else dict(self.stricter_schema)
 
     @cached_property
     def options(self) -> tuple[str, str]:
         """The form's part of the ledger's key."""
-        key = json.dumps(self.narrower, sort_keys=True) if self.narrower is not None else self._format.key
+        key = json.dumps(self.stricter_schema, sort_keys=True) if self.stricter_schema is not None else self._format.key
         return f"{self._format.name} {self.accepts}".strip(), key
 
     async def ask(self, client: ChatClient, attempt: int) -> Completion:

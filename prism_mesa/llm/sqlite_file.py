@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 _WAIT_S: Final = 60.0
-_MOST_SHOWN: Final = 120
+_MAX_CHARS: Final = 120
 _LOCKED: Final = "is locked by another program: try again when that is done"
 _FAULTS: Final = {
     sqlite3.SQLITE_NOTADB: "not a ledger (not a SQLite file); name another file",
@@ -32,12 +32,12 @@ FAULTS: Final = (OSError, sqlite3.Error, UnicodeDecodeError)
 type State = tuple[tuple[int, int, int] | None, ...]
 
 
-def sqlite_fault(path: Path, error: Exception, doing: str) -> str:
-    """Describe a file's fault; `doing` is the failed action, such as "opened"."""
+def sqlite_fault(path: Path, error: Exception, action: str) -> str:
+    """Describe a file's fault; `action` is the failed action, such as "opened"."""
     if fault := _FAULTS.get(_code(error)):
         return fault
-    text = " ".join(str(error).split())[:_MOST_SHOWN]  # the message may quote a whole column
-    return f"cannot be {doing} ({'it is a folder' if path.is_dir() else text})"
+    text = " ".join(str(error).split())[:_MAX_CHARS]  # the message may quote a whole column
+    return f"cannot be {action} ({'it is a folder' if path.is_dir() else text})"
 
 
 def _code(error: Exception) -> int:
@@ -56,7 +56,7 @@ class ReadOnlyFile:
         self._db = self._open()
 
     def _open(self) -> sqlite3.Connection:
-        self._before = _state(self._path)
+        self._state_before = _state(self._path)
         self._immutable = not has_log(self._path)
         return self._connect(self._path, "mode=ro&immutable=1" if self._immutable else "mode=ro&readonly_shm=1")
 
@@ -67,7 +67,7 @@ class ReadOnlyFile:
         return db
 
     def fetch(self, query: str, values: tuple[Any, ...] = ()) -> list[Any]:
-        """Return the rows of a query, all from one moment."""
+        """Return the rows of a query, all from the same moment."""
         while True:
             error: Exception | None = None
             rows: list[Any] = []
@@ -75,7 +75,7 @@ class ReadOnlyFile:
                 rows = self._db.execute(query, values).fetchall()
             except (sqlite3.Error, UnicodeDecodeError) as fault:
                 error = fault
-            if self._immutable and _state(self._path) != self._before:  # the rows may be inconsistent
+            if self._immutable and _state(self._path) != self._state_before:  # the rows may be inconsistent
                 self._db.close()
                 self._db = self._open()
             elif error is None:

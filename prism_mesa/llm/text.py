@@ -1,4 +1,4 @@
-"""Cleans and caps texts for prompts, and unwraps the texts of answers."""
+"""Cleans and caps text for prompts, and unwraps answers."""
 
 import json
 import re
@@ -24,7 +24,7 @@ def plain(text: object, cap: int) -> str:
     r"""Return `text` as one line of at most `cap` characters, without delimiters and control tokens.
 
     Unprintable characters are removed, white space becomes single spaces, three or more ``<`` or ``>`` become two, a
-    space breaks anything that resembles a control token, and a cut text ends in an ellipsis.
+    space breaks anything that resembles a control token, and a truncated text ends in an ellipsis.
 
     >>> plain("a\x00b\n>>>> c <|im_end|>", 80)
     'ab >> c < |im_end|>'
@@ -55,9 +55,9 @@ def one_letter(n_options: int) -> str:
 
 
 _BLANK = " \t\r\n\v\f\ufeff"
-_AROUND = f"{_BLANK}\"'`\u2018\u2019\u201c\u201d"
-_BEFORE = f"{_AROUND}*_(:"
-_AFTER = f"{_AROUND}*_).,;:!"
+_QUOTES = f"{_BLANK}\"'`\u2018\u2019\u201c\u201d"
+_LEADING = f"{_QUOTES}*_(:"
+_TRAILING = f"{_QUOTES}*_).,;:!"
 _THOUGHT = re.compile(r"(?:<(think|thinking|thought)>)?(?:(?!<think|<thought).)*?</(?(1)\1|think)>\s*", re.DOTALL)
 _UNENDED = re.compile(r"<(?:think|thinking|thought)>")
 _FENCE_MARK = re.compile(r"^```[\w-]*|```$")
@@ -93,23 +93,23 @@ def bare_option(answer: str, names: Sequence[str]) -> int:
     (1, -1)
     """
     answer = unwrapped(answer)
-    for bare in (answer.strip(_AROUND), answer.lstrip(_BEFORE).rstrip(_AFTER)):
-        for place, name in enumerate(names):
-            if bare and name.strip(_AROUND).casefold() == bare.casefold():
-                return place
+    for stripped in (answer.strip(_QUOTES), answer.lstrip(_LEADING).rstrip(_TRAILING)):
+        for index, name in enumerate(names):
+            if stripped and name.strip(_QUOTES).casefold() == stripped.casefold():
+                return index
     return -1
 
 
 def parse_json(answer: str) -> Any:
     """Return an answer's JSON value; UselessAnswerError (`unparsable`) if it is not JSON or repeats a key."""
-    inner, shown = (unwrapped(answer), answer[:80]) if isinstance(answer, str) else ("", answer)
+    content, shown = (unwrapped(answer), answer[:80]) if isinstance(answer, str) else ("", answer)
     try:
-        return json.loads(inner, object_pairs_hook=_each_once)
+        return json.loads(content, object_pairs_hook=_require_unique_keys)
     except (ValueError, RecursionError) as error:
         raise UselessAnswerError("unparsable", f"the answer {shown!r} is not JSON") from error
 
 
-def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _require_unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(dict(pairs)) < len(pairs):
         raise ValueError("a key appears twice")
     return dict(pairs)

@@ -27,7 +27,7 @@ def asking_reasoner(params: ReasonerParams) -> AnyReasoner:
     """Return a reasoner that asks an LLM, or replays one; errors as in `make_reasoner`."""
     store = answer_store(params)
     try:
-        return _asking(params, store)
+        return _ask_or_replay(params, store)
     except BaseException:
         store.close()
         raise
@@ -49,8 +49,8 @@ def make_writer(
             raise ConfigError(f"{fault}; set reasoner.kind ({KINDS_THAT_ASK}), or content: template")
         return None, f"content: there is no LLM, so texts come from templates ({reasoner.note})"
     clients: dict[str, ChatClient] = {}
-    for llm, params_of_llm in reasoner.params.each().items():
-        llm_params = params_of_llm.as_llm(temperature=temperature, max_answer_tokens=max_answer_tokens)
+    for llm, base_params in reasoner.params.by_llm().items():
+        llm_params = base_params.as_llm(temperature=temperature, max_answer_tokens=max_answer_tokens)
         client: ChatClient | None
         if reasoner.kind == "python":
             client = getattr(reasoner.oracles[llm], "client", None)
@@ -74,15 +74,15 @@ def distilled_reasoner(params: ReasonerParams, persona: str | None) -> Distilled
     return DistilledReasoner(model, RuleReasoner(params.rule), text)
 
 
-def _asking(params: ReasonerParams, store: AnswerStore) -> AnyReasoner:
+def _ask_or_replay(params: ReasonerParams, store: AnswerStore) -> AnyReasoner:
     if store.mode == "replay" and store.shared is not None:
-        recorded = {llm: recorded_oracle(store.shared, each, llm) for llm, each in params.each().items()}
-        return _reasoner(params, recorded, params.kind, store, "")
-    asked = {llm: find_client(params_of_llm) for llm, params_of_llm in params.each().items()}
-    oracles = {llm: _oracle(client, params) for llm, (client, _, _) in asked.items() if client is not None}
-    _, kind, note = next(iter(asked.values()))
+        oracles = {llm: recorded_oracle(store.shared, llm_params, llm) for llm, llm_params in params.by_llm().items()}
+        return _build(params, oracles, params.kind, store, "")
+    clients = {llm: find_client(llm_params) for llm, llm_params in params.by_llm().items()}
+    oracles = {llm: _oracle(client, params) for llm, (client, _, _) in clients.items() if client is not None}
+    _, kind, note = next(iter(clients.values()))
     if oracles:
-        return _reasoner(params, oracles, kind, store, note)
+        return _build(params, oracles, kind, store, note)
     store.close()
     if params.distilled is not None:
         reasoner = distilled_reasoner(params, params.persona)
@@ -97,11 +97,11 @@ def _oracle(client: ChatClient, params: ReasonerParams) -> Oracle:
     return as_oracle(client, params)
 
 
-def _reasoner(params: ReasonerParams, oracles: dict[str, Oracle], kind: str, store: AnswerStore, note: str) -> Reasoner:
-    """Return a reasoner; `answer` and `persona` default by the oracles."""
-    scores = next(iter(oracles.values())).decoding.get("answer") is None
-    answer = params.answer or ("probabilities" if scores else "choice")
-    persona = params.persona or ("archetype" if scores or kind == "embedded" else "individual")
+def _build(params: ReasonerParams, oracles: dict[str, Oracle], kind: str, store: AnswerStore, note: str) -> Reasoner:
+    """Return a reasoner; the defaults of `answer` and `persona` depend on the oracles."""
+    gives_scores = next(iter(oracles.values())).decoding.get("answer") is None
+    answer = params.answer or ("probabilities" if gives_scores else "choice")
+    persona = params.persona or ("archetype" if gives_scores or kind == "embedded" else "individual")
     resolved = params.model_copy(update={"answer": answer, "persona": persona})
     distilled = distilled_reasoner(params, persona) if params.llm_share < 1 else None
     return Reasoner(oracles, params=resolved, store=store, kind=kind, note=note, distilled=distilled)
@@ -110,14 +110,14 @@ def _reasoner(params: ReasonerParams, oracles: dict[str, Oracle], kind: str, sto
 def recorded_oracle(ledger: Ledger, params: ReasonerParams, llm: str = "") -> Oracle:
     """Return the latest oracle in a ledger that has the options of `params`.
 
-    If the ledger has no answers (all may be fallbacks), return an oracle of the configured kind. `llm` names one of
+    If the ledger has no answers (perhaps only fallbacks), return an oracle of the configured kind. `llm` names one of
     several LLMs. Raises ConfigError if all answers are from other LLMs or options.
     """
     recorded = find_recorded(ledger, llm, partial(_is_configured, params), chooses=True)
     client = recorded or RecordedClient(str(params.model or ""))
-    scores = params.kind == "embedded" and params.answer in (None, "probabilities")
-    scores = "answer" not in client.decoding if recorded else scores
-    return PmiOracle(client, params.rule) if scores else as_oracle(client, params)
+    gives_scores = params.kind == "embedded" and params.answer in (None, "probabilities")
+    gives_scores = "answer" not in client.decoding if recorded else gives_scores
+    return PmiOracle(client, params.rule) if gives_scores else as_oracle(client, params)
 
 
 def _is_configured(params: ReasonerParams, name: str, decoding: dict[str, Any]) -> bool:
@@ -129,9 +129,9 @@ def _is_configured(params: ReasonerParams, name: str, decoding: dict[str, Any]) 
         expected = {"decision_orders": 1} | decision_decoding(params.decoding, params.decision_orders)
         decoding = {"decision_orders": 1} | decoding
     if params.answer == "probabilities" and decoding.get("max_tokens") == LETTER_TOKENS:
-        expected["max_tokens"] = min(params.max_answer_tokens, LETTER_TOKENS)  # the only options in older ledgers
+        expected["max_tokens"] = min(params.max_answer_tokens, LETTER_TOKENS)  # as older ledgers record it
     if not same_options(decoding, expected):
         return False
-    served = DECISION_MODEL if params.decides else OLLAMA_MODEL
-    default = served if first_kind(params.kind) == first_kind("auto") else name
+    server_default = DECISION_MODEL if params.decides else OLLAMA_MODEL
+    default = server_default if first_kind(params.kind) == first_kind("auto") else name
     return "build" in decoding or name == (params.model or default)

@@ -1,4 +1,4 @@
-"""Base classes of reasoners, and the options that draws select."""
+"""Base classes of reasoners, and the selection of options by draws."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -45,13 +45,13 @@ class Decider(ABC):
 
 
 class BatchReasoner[C: OpenChoices](Decider):
-    """Answers columns of open choices at once, without an LLM, a ledger or a connection.
+    """Answers whole columns of open choices, without an LLM, a ledger or a connection.
 
     Attributes:
         note: Why it replaces the configured reasoner; empty if it does not.
         n_archetypes: Number of archetypes into which agents are clustered; 0: none.
         llm_share: Share of open choices that an LLM answers.
-        llms: Names of the LLMs among which agents are divided; empty here.
+        llms: Names of the LLMs that share the agents; empty here.
     """
 
     note = ""
@@ -92,8 +92,8 @@ class BatchReasoner[C: OpenChoices](Decider):
     def answer(self, questions: Sequence[PlacedQuestion]) -> list[Answer]:
         """Return the answers in the order of `questions`."""
         answers: dict[int, Answer] = {}
-        for options in dict.fromkeys(ask.question.options for ask in questions):
-            indices = [i for i, ask in enumerate(questions) if ask.question.options == options]
+        for options in dict.fromkeys(placed.question.options for placed in questions):
+            indices = [i for i, placed in enumerate(questions) if placed.question.options == options]
             choices = self.columns(options, [questions[i] for i in indices])
             chances = self.probabilities(choices)
             chosen = select_options(chances, choices.draws).tolist()

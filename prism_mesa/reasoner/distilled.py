@@ -33,7 +33,7 @@ STEPS: Final = 256
 _EXP: Final = rounded_table(math.exp(s / STEPS) for s in range(-MAX_LOG_ODDS * STEPS, MAX_LOG_ODDS * STEPS + 1))
 _BLOCK: Final = 1 << 14
 """Rows per step, which fit into a processor's cache; results do not depend on it."""
-_MOST_BYTES: Final = 100_000_000
+_MAX_BYTES: Final = 100_000_000
 """Largest model file; `prism distill` writes about 10,000 bytes."""
 Weight = Annotated[float, Field(ge=-1e6, le=1e6)]
 """A summand of log-odds."""
@@ -88,7 +88,7 @@ class Trees(Params):
 
 
 class OptionModel(Params):
-    """A model of the choice between some options, fitted to `rows` answers; a last option without a score has 0."""
+    """A model of the choice between options, fitted to `rows` answers; a last option without a score has score 0."""
 
     options: list[AgentState] = Field(min_length=2)
     scores: list[Linear | Trees]
@@ -120,10 +120,10 @@ class DistilledModel(Params):
 
     Attributes:
         features: Names of the features; `declaration` is the digest of their meanings.
-        persona: The persona of the runs that it was fitted to; `archetypes` is their number.
+        persona: The persona of the runs to which it was fitted; `archetypes` is the number of archetypes.
         choices: A model for each set of options.
-        provenance: Its runs, LLM and number of rows.
-        report: Its fit to held-out rows.
+        provenance: The runs, the LLM and the number of rows.
+        report: The fit to held-out rows.
     """
 
     format: Literal[1]
@@ -150,7 +150,7 @@ class DistilledModel(Params):
         return {tuple(model.options): model for model in self.choices}
 
     def text(self) -> str:
-        """Return the text of its file; equal models have equal texts."""
+        """Return the text of the model's file; equal models have equal texts."""
         return json.dumps(self.model_dump(mode="json"), indent=1, allow_nan=False) + "\n"
 
 
@@ -159,7 +159,7 @@ def read_distilled(path: str | Path) -> tuple[DistilledModel, str]:
     file = Path(path) / FILE if Path(path).is_dir() else Path(path)
     where = f"reasoner.distilled: {file}"
     try:
-        if file.stat().st_size > _MOST_BYTES:
+        if file.stat().st_size > _MAX_BYTES:
             raise ValueError("it is too large for a model file")
         text = file.read_text(encoding="utf-8")
         values = json.loads(text)
@@ -171,16 +171,16 @@ def read_distilled(path: str | Path) -> tuple[DistilledModel, str]:
     try:
         return validated(DistilledModel, values, where), text
     except ConfigError as error:
-        raise DataError(str(error).replace(": : ", ": ")) from None  # a fault of the whole model has no key
+        raise DataError(str(error).replace(": : ", ": ")) from None  # a fault of the whole model names no key
 
 
 class DistilledReasoner(BatchReasoner[DetailedChoices]):
-    """Answers columns of open choices as its LLM would.
+    """Answers columns of open choices as the distilled LLM would.
 
     The rule answers sets of options that the model does not know; their source is `rule`.
 
     Attributes:
-        kind: Its value of `ReasonerParams.kind`; `label` is its name in a summary.
+        kind: The value of `ReasonerParams.kind`; `label` is the name in summaries.
         text: The text of the model file; `digest` is its SHA-256.
     """
 
@@ -218,19 +218,21 @@ class DistilledReasoner(BatchReasoner[DetailedChoices]):
 
 
 def distilled_record(reasoner: Any) -> dict[str, str] | None:
-    """Return a manifest's entry for a reasoner's distilled model; None if it has none."""
-    used = reasoner.batch_reasoner
-    return {"file": FILE, "digest": used.digest, "model": used.label} if isinstance(used, DistilledReasoner) else None
+    """Return the entry for a reasoner's distilled model in a manifest; None without a distilled model."""
+    batch = reasoner.batch_reasoner
+    return (
+        {"file": FILE, "digest": batch.digest, "model": batch.label} if isinstance(batch, DistilledReasoner) else None
+    )
 
 
-def keep_copy(reasoner: Any, folder: Path) -> None:
-    """Write a reasoner's model file, if it has one, into a run's folder so that the run can be repeated."""
-    used = reasoner.batch_reasoner
-    if isinstance(used, DistilledReasoner):
-        (folder / FILE).write_bytes(used.text.encode())
+def write_copy(reasoner: Any, folder: Path) -> None:
+    """Write the file of a reasoner's distilled model, if any, into a run's folder, so that the run can be repeated."""
+    batch = reasoner.batch_reasoner
+    if isinstance(batch, DistilledReasoner):
+        (folder / FILE).write_bytes(batch.text.encode())
 
 
-def kept_copy(folder: Path, digest: str) -> Path:
+def find_copy(folder: Path, digest: str) -> Path:
     """Return the model file in a run's folder; DataError if its SHA-256 is not `digest`."""
     file = folder / FILE
     try:

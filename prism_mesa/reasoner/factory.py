@@ -19,8 +19,8 @@ type AnyReasoner = Reasoner | RuleReasoner | DistilledReasoner
 def make_reasoner(params: ReasonerParams) -> AnyReasoner:
     """Return the reasoner of `params.kind`.
 
-    `auto` takes Ollama if it answers and has the model, else the embedded LLM if it is installed, else the distilled
-    model if one is named, else the rule; the reasoner's `note` says why. A replay takes the LLM that its ledger names.
+    `auto` chooses Ollama if it answers and has the model, else the embedded LLM if it is installed, else the distilled
+    model if one is named, else the rule; the reasoner's `note` says why. A replay uses the LLM that its ledger names.
 
     Raises:
         ConfigError: If the LLM is missing, or an address is wrong.

@@ -23,8 +23,8 @@ class Feature:
     column: Callable[[DetailedChoices], Floats]
 
 
-_MOST_COUNTED: Final = 4095
-_LOG1P: Final = rounded_table(math.log1p(count) for count in range(_MOST_COUNTED + 1))
+_MAX_COUNT: Final = 4095
+_LOG1P: Final = rounded_table(math.log1p(count) for count in range(_MAX_COUNT + 1))
 
 
 def _trait(k: int) -> Feature:
@@ -38,8 +38,8 @@ def _share(k: int) -> Feature:
 
 
 def _count(name: str) -> Feature:
-    formula = f"log(1 + {name} of the root), up to {_MOST_COUNTED}"
-    return Feature(f"log_{name}", formula, lambda choices: _LOG1P[np.clip(getattr(choices, name), 0, _MOST_COUNTED)])
+    formula = f"log(1 + {name} of the root), up to {_MAX_COUNT}"
+    return Feature(f"log_{name}", formula, lambda choices: _LOG1P[np.clip(getattr(choices, name), 0, _MAX_COUNT)])
 
 
 def _kind(name: str) -> Feature:
@@ -71,7 +71,7 @@ PRODUCTS: Final = (
 
 NAMES: Final = tuple(feature.name for feature in FEATURES)
 LINEAR_NAMES: Final = (*NAMES, *(f"{a}*{b}" for a, b in PRODUCTS))
-_PLACES: Final = [(NAMES.index(a), NAMES.index(b)) for a, b in PRODUCTS]
+_PRODUCT_INDICES: Final = [(NAMES.index(a), NAMES.index(b)) for a, b in PRODUCTS]
 
 DECLARATION: Final = sha256(
     "\n".join([*(f"{f.name}: {f.formula}" for f in FEATURES), *LINEAR_NAMES]).encode()
@@ -86,7 +86,7 @@ def feature_columns(choices: DetailedChoices) -> Floats:
 
 def with_products(columns: Floats) -> Floats:
     """Return features followed by their products, shape (features + products, n)."""
-    return np.concatenate([columns, [columns[a] * columns[b] for a, b in _PLACES]])
+    return np.concatenate([columns, [columns[a] * columns[b] for a, b in _PRODUCT_INDICES]])
 
 
 def linear_sum(columns: Floats, intercept: float, weights: list[float]) -> Floats:
@@ -97,6 +97,6 @@ def linear_sum(columns: Floats, intercept: float, weights: list[float]) -> Float
     total = np.full(columns.shape[1], intercept)
     for weight, column in zip(weights, columns, strict=False):
         total += weight * column
-    for weight, (a, b) in zip(weights[len(columns) :], _PLACES, strict=True):
+    for weight, (a, b) in zip(weights[len(columns) :], _PRODUCT_INDICES, strict=True):
         total += weight * (columns[a] * columns[b])
     return total

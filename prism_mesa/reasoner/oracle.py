@@ -15,7 +15,7 @@ from prism_mesa.llm.clients.base import (
     client_label,
 )
 from prism_mesa.llm.errors import UselessAnswerError
-from prism_mesa.llm.multiple_choice import TOP_LOGPROBS, read_options, recordable, whole
+from prism_mesa.llm.multiple_choice import TOP_LOGPROBS, read_options, recordable, require_complete
 from prism_mesa.llm.params import decision_decoding
 from prism_mesa.llm.text import bare_option, parse_json, plain
 from prism_mesa.reasoner.params import ReasonerParams
@@ -33,7 +33,7 @@ class Oracle(Protocol):
     """An LLM that a reasoner asks.
 
     Attributes:
-        name: The LLM's name, and `label` its name in a summary.
+        name: The LLM's name; `label` is the name in summaries.
         digest: The LLM's build; empty if unknown.
         decoding: Every option that can change an answer (temperature, seed, ...), as JSON values.
     """
@@ -56,7 +56,7 @@ class Oracle(Protocol):
         ...
 
     def read(self, question: Question, raw: str) -> tuple[float, ...]:
-        """Return the probability of each option, adding up to 1; UselessAnswerError if the text is no answer."""
+        """Return the probability of each option, adding up to 1; UselessAnswerError if the text is not an answer."""
         ...
 
 
@@ -82,7 +82,7 @@ class ChatOracle:
 
     @property
     def label(self) -> str:
-        """The name for summaries."""
+        """The client's name in summaries."""
         return client_label(self.client)
 
     @property
@@ -102,7 +102,8 @@ class ChatOracle:
         if self.form == "decision":
             return await decision_form(question.options, self.calls).ask(self.client, prompt)
         if self.form == "choice":
-            return whole(await self.client.chat(prompt, answer_schema(question.options, reason=self.reason), attempt))
+            schema = answer_schema(question.options, reason=self.reason)
+            return require_complete(await self.client.chat(prompt, schema, attempt))
         completion = await self.client.chat(prompt, None, attempt, TOP_LOGPROBS)
         return recordable(completion, [f"{option.value}: {STATE_DESCRIPTIONS[option]}" for option in question.options])
 
@@ -116,7 +117,7 @@ class ChatOracle:
         index = bare_option(raw, names)
         if index < 0:
             index = question.options.index(parse_reasoner_response(raw, question.options))
-        return tuple(float(at == index) for at in range(len(names)))
+        return tuple(float(i == index) for i in range(len(names)))
 
 
 def as_oracle(client: Oracle | ChatClient | PromptFunction, params: ReasonerParams, name: str = "") -> Oracle:

@@ -37,8 +37,8 @@ class RuleParams(Params):
 
 
 LETTER_TOKENS: Final = 16
-"""Most tokens of a one-letter answer, unless the user sets another limit."""
-_MOST_TOKENS: Final[int] = LLMParams.model_fields["max_answer_tokens"].default
+"""Maximum tokens of a one-letter answer, unless the user sets another limit."""
+_DEFAULT_TOKENS: Final[int] = LLMParams.model_fields["max_answer_tokens"].default
 
 
 class ReasonerParams(LLMParams):
@@ -104,15 +104,15 @@ class ReasonerParams(LLMParams):
 
     @model_validator(mode="after")
     def _llms_can_be_asked(self) -> Self:
-        model, by = self.model, self.model_by
-        if by is not None and not isinstance(model, dict):
+        model, attr = self.model, self.model_by
+        if attr is not None and not isinstance(model, dict):
             raise ValueError("model_by: needs model={VALUE: NAME, ...}, an LLM for each value; or set model_by=null")
         if isinstance(model, dict) and self.kind in KINDS and self.kind not in SERVED:
             raise ValueError(f"model: kind={self.kind} has one LLM; several need a server (kind={' or '.join(SERVED)})")
         for key, value in model.items() if isinstance(model, dict) else ():
-            if not (isinstance(value, float) and value > 0 if by is None else isinstance(value, str) and value):
-                allowed = "a share above 0" if by is None else "the name of an LLM"
-                more = "; to choose by an attribute, set model_by" if by is None and isinstance(value, str) else ""
+            if not (isinstance(value, float) and value > 0 if attr is None else isinstance(value, str) and value):
+                allowed = "a share above 0" if attr is None else "the name of an LLM"
+                more = "; to choose by an attribute, set model_by" if attr is None and isinstance(value, str) else ""
                 raise ValueError(f"model: {key}: give {allowed}, not {value!r:.60}{more}")
         llms = self.llms or (self.single_llm,)
         if isinstance(self.host, dict) and (others := self.host.keys() - llms):
@@ -121,12 +121,12 @@ class ReasonerParams(LLMParams):
 
     @property
     def llms(self) -> tuple[str, ...]:
-        """Sorted names of the LLMs among which agents are divided; empty if all agents share one."""
+        """Sorted names of the LLMs that share the agents; empty with a single LLM."""
         model = self.model if isinstance(self.model, dict) else {}
         return tuple(sorted({str(name) for name in (model.values() if self.model_by else model)}))
 
-    def each(self) -> dict[str, Self]:
-        """Return the parameters of each LLM by its name; the name of a single LLM is the empty text."""
+    def by_llm(self) -> dict[str, Self]:
+        """Return the parameters of each LLM by name; the name of a single LLM is the empty string."""
         shared = {"kind": first_kind(self.kind), "model_by": None}
         return {llm: self.model_copy(update={**shared, "model": llm}) for llm in self.llms} or {"": self}
 
@@ -138,7 +138,7 @@ class ReasonerParams(LLMParams):
     @property
     def decoding(self) -> dict[str, Any]:
         """The decoding options of a chat client with these parameters."""
-        is_letter = self.answer == "probabilities" and self.think is False and self.max_answer_tokens == _MOST_TOKENS
+        is_letter = self.answer == "probabilities" and self.think is False and self.max_answer_tokens == _DEFAULT_TOKENS
         return super().decoding | ({"max_tokens": LETTER_TOKENS} if is_letter else {})
 
 

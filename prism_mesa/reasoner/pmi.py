@@ -11,10 +11,10 @@ from prism_mesa.llm.clients.base import Completion
 from prism_mesa.llm.clients.embedded import (
     TOP,
     EmbeddedChatClient,
-    inert,
-    reading_request,
-    saying_request,
-    token_places,
+    escape,
+    read_request,
+    token_entries,
+    write_request,
 )
 from prism_mesa.llm.clients.recorded import RecordedClient
 from prism_mesa.llm.errors import UselessAnswerError
@@ -26,10 +26,10 @@ from prism_mesa.reasoner.rule import RuleReasoner, question_columns
 PMI_MIDDLE: Final = 1.06
 PMI_SCALE: Final = 1.53
 """Matching posts have PMI_MIDDLE + PMI_SCALE on average, others PMI_MIDDLE - PMI_SCALE (benchmarks/embedded.py)."""
-_MOST: Final = 1e6
-"""An upper bound of log-ratios."""
-_POSTS_KEPT: Final = 1024
-_INTERESTS_KEPT: Final = 8192
+_MAX_RATIO: Final = 1e6
+"""An upper bound of the absolute value of log-ratios."""
+_MAX_CACHED_POSTS: Final = 1024
+_MAX_CACHED_INTERESTS: Final = 8192
 _LIKED: Final = '"{}" was liked by people interested in'
 _NO_POST: Final = _LIKED.format("...")
 
@@ -39,12 +39,12 @@ class PmiOracle:
 
     (For choices by LLMs: Holtzman et al. 2021, doi:10.18653/v1/2021.emnlp-main.564.) The LLM reads ``"<post>" was liked
     by people interested in``. The score of an interest is the log-probability of its first token, minus its
-    log-probability after ``"..."`` instead of the post; tokens below the `TOP` likeliest count as the last. Each
-    interest is spelled unchanged or in lowercase, whichever is likelier without a post. The best of several interests
-    counts (AUC over default personas and posts .98; .94 for the mean, .96 for the sum).
+    log-probability after ``"..."`` instead of the post; tokens below the `TOP` likeliest count as the last of these.
+    Each interest is spelled unchanged or in lowercase, whichever is likelier without a post. The interest with the
+    highest score counts (AUC over default personas and posts .98; the mean has .94, the sum .96).
 
     The score replaces the utility in the rule (`RuleReasoner`): its position on the band is ``(pmi - PMI_MIDDLE) /
-    PMI_SCALE``, limited to -3..3. One reading of a post serves all interests, and the last 1,024 posts are kept.
+    PMI_SCALE``, limited to -3..3. The LLM reads a post once for all interests; the last 1,024 posts are cached.
     """
 
     def __init__(self, client: EmbeddedChatClient | RecordedClient, params: RuleParams | None = None) -> None:
@@ -55,15 +55,15 @@ class PmiOracle:
             return
         self.client = client
         self.decoding = {"method": "pmi", "top": TOP, "without": _NO_POST, "build": client.build}
-        self._after = lru_cache(_POSTS_KEPT)(self._read_prompt)
-        self._first_token = lru_cache(_INTERESTS_KEPT)(self._read_first_token)
+        self._logprobs_after = lru_cache(_MAX_CACHED_POSTS)(self._read_prompt)
+        self._first_token = lru_cache(_MAX_CACHED_INTERESTS)(self._read_first_token)
 
     def write(self, question: Question) -> str:
         """Return the text that the LLM reads and the sorted interests, one per line; empty without a post."""
         post = question.post
         text = "" if post is None else plain(post.text, TEXT_CAP)
         media = "" if post is None else plain(post.media_description, MEDIA_CAP)
-        quoted = inert(f"{text} ({media})".strip() if media else text).replace('"', "'")
+        quoted = escape(f"{text} ({media})".strip() if media else text).replace('"', "'")
         interests = {plain(interest, NAME_CAP) for interest in question.persona.interests[:MAX_INTERESTS]} - {""}
         return "\n".join([_LIKED.format(quoted), *sorted(interests)]) if quoted else ""
 
@@ -72,11 +72,11 @@ class PmiOracle:
 
         Without a post or interests the score is PMI_MIDDLE, and the LLM is not asked.
         """
-        read, *interests = prompt.split("\n")
+        sentence, *interests = prompt.split("\n")
         if not interests:
             return Completion(json.dumps({"pmi": PMI_MIDDLE, "of": {}}))
         started = time.perf_counter()
-        scores, n_tokens = await self.client.run(lambda: self._scores(read, interests))
+        scores, n_tokens = await self.client.run(lambda: self._scores(sentence, interests))
         raw = json.dumps({"pmi": max(scores.values()), "of": scores}, ensure_ascii=False)
         return Completion(raw, n_tokens, 1, (time.perf_counter() - started) * 1000)
 
@@ -85,10 +85,10 @@ class PmiOracle:
         choices = question_columns(question.options, [PlacedQuestion(question)])
         return tuple(self.rule.probabilities(choices, np.array([band_position(raw)]))[0].tolist())
 
-    def _scores(self, read: str, interests: list[str]) -> tuple[dict[str, float], int]:
+    def _scores(self, sentence: str, interests: list[str]) -> tuple[dict[str, float], int]:
         """Return the score of each interest, and the number of tokens that the LLM read."""
-        before, _ = self._after(_NO_POST)
-        after, n_tokens = self._after(read)
+        before, _ = self._logprobs_after(_NO_POST)
+        after, n_tokens = self._logprobs_after(sentence)
         scores = {}
         for interest in interests:
             tokens = [self._first_token(f" {spelled}") for spelled in (interest, interest.lower())]
@@ -97,15 +97,15 @@ class PmiOracle:
         return scores, n_tokens
 
     def _read_prompt(self, prompt: str) -> tuple[dict[int, float], int]:
-        """Return the log-probabilities of the likeliest next tokens, best first, and the tokens of `prompt`."""
-        reply = self.client.call("handle_completions", reading_request(prompt, TOP))
-        tops = token_places(reply)[0]["top_logprobs"]
+        """Return the likeliest next tokens with their log-probabilities, best first, and the tokens in `prompt`."""
+        reply = self.client.call("handle_completions", read_request(prompt, TOP))
+        tops = token_entries(reply)[0]["top_logprobs"]
         return {top["id"]: top["logprob"] for top in tops}, reply["usage"]["prompt_tokens"]
 
     def _read_first_token(self, text: str) -> int | None:
-        """Return the first token of `text`, or None if it is half a character."""
-        places = token_places(self.client.call("handle_completions", saying_request(" ", text, 1)))
-        return int(places[0]["id"]) if places else None
+        """Return the first token of `text`, or None if it is a part of a character."""
+        entries = token_entries(self.client.call("handle_completions", write_request(" ", text, 1)))
+        return int(entries[0]["id"]) if entries else None
 
 
 def _logprob(logprobs: dict[int, float], token: int | None) -> float:
@@ -116,6 +116,6 @@ def band_position(raw: str) -> float:
     """Return a recorded score's position on the rule's band; UselessAnswerError (`unparsable`) if there is none."""
     answer = parse_json(raw)
     score = answer.get("pmi") if isinstance(answer, dict) else None
-    if not isinstance(score, float | int) or isinstance(score, bool) or not abs(score) < _MOST:
+    if not isinstance(score, float | int) or isinstance(score, bool) or not abs(score) < _MAX_RATIO:
         raise UselessAnswerError("unparsable", f'the answer {raw[:80]!r} is not an object {{"pmi": <number>}}')
     return (score - PMI_MIDDLE) / PMI_SCALE

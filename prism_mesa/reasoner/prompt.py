@@ -1,6 +1,6 @@
-"""The prompt and the form of its answer, with static text first so that servers can reuse it.
+"""Prompts and the formats of their answers; static text comes first so that servers can cache it.
 
-Users' texts (posts, names, interests) are data: one line without control characters, cut to a cap, between ``<<<`` and
+Users' texts (posts, names, interests) are data: one line without control characters, truncated, between ``<<<`` and
 ``>>>``, which no text can contain. A prompt has at most 5,500 characters.
 """
 
@@ -55,7 +55,7 @@ def _quoted(text: object, cap: int) -> str:
 
 
 def format_context(context: Any) -> str:
-    """Describe the post without its relevance, which users do not see; for `context` see `read_post`."""
+    """Describe the post without its relevance, which users cannot see; for `context` see `read_post`."""
     post = read_post(context)
     if post is None:
         return "There is no post in front of you."
@@ -67,7 +67,7 @@ def format_context(context: Any) -> str:
         ("Text", _quoted(post.text, TEXT_CAP)),
         ("Media", _media(post)),
         ("About it", _quoted(post.about, PERSONALITY_CAP) if post.about else ""),
-        ("Engagement", plain(_counted(post), COUNTS_CAP)),
+        ("Engagement", plain(_engagement_counts(post), COUNTS_CAP)),
         ("Velocity", plain(velocity, COUNTS_CAP)),
     )
     return "The post in front of you:\n" + "\n".join(f"{name}: {text}" for name, text in lines if text)
@@ -79,13 +79,13 @@ def _media(post: Post) -> str:
     return _quoted(description, NAME_CAP + 2 + MEDIA_CAP) if description else ""
 
 
-def _counted(post: Post) -> str:
+def _engagement_counts(post: Post) -> str:
     """Return ``3 likes, 1 reply``, without zeros."""
     counts = ((post.likes, "like", "likes"), (post.replies, "reply", "replies"), (post.reshares, "reshare", "reshares"))
     return ", ".join(f"{count} {singular if count == 1 else plural}" for count, singular, plural in counts if count)
 
 
-def _history(lines: Sequence[str]) -> str:
+def _history_text(lines: Sequence[str]) -> str:
     if not lines:
         return ""
     recent = "\n".join(f"- {plain(line, HISTORY_CAP)}" for line in list(lines)[-MAX_HISTORY:])
@@ -105,11 +105,11 @@ def _task(options: tuple[AgentState, ...], *, lettered: bool, reason: bool) -> s
 @lru_cache(maxsize=65_536)
 def profile_text(name: str, interests: tuple[str, ...], personality: str) -> str:
     """Describe an agent for prompts; one without a name is called a user."""
-    who = f"You are {_quoted(name, NAME_CAP)}, a social media user." if name else "You are a social media user."
-    named = ", ".join(filter(None, (plain(interest, NAME_CAP) for interest in interests[:MAX_INTERESTS])))
-    likes = _quoted(named, MAX_INTERESTS * NAME_CAP) if named else "none in particular"
+    intro = f"You are {_quoted(name, NAME_CAP)}, a social media user." if name else "You are a social media user."
+    interest_names = ", ".join(filter(None, (plain(interest, NAME_CAP) for interest in interests[:MAX_INTERESTS])))
+    likes = _quoted(interest_names, MAX_INTERESTS * NAME_CAP) if interest_names else "none in particular"
     character = _quoted(personality, PERSONALITY_CAP) if personality else "not known"
-    return f"{who}\n\nYour interests: {likes}\nYour personality: {character}"
+    return f"{intro}\n\nYour interests: {likes}\nYour personality: {character}"
 
 
 def build_reasoner_prompt(
@@ -135,7 +135,7 @@ def build_reasoner_prompt(
         "" if lettered is None else _task(tuple(options), lettered=lettered, reason=reason),
         profile_text(agent_name, tuple(agent_interests), agent_personality),
         f'You are currently in the "{current_state.value}" state and received the "{plain(trigger, NAME_CAP)}" event.',
-        _history(history),
+        _history_text(history),
         format_context(context),
     )
     return "\n\n".join(part for part in parts if part)
@@ -174,7 +174,7 @@ def decision_form(options: tuple[AgentState, ...], orders: int) -> Decision:
 
 
 def answer_schema(options: Sequence[AgentState], *, reason: bool = False) -> dict[str, Any]:
-    """Return the JSON schema of an answer: one of the options and, with `reason`, a text after it."""
+    """Return the JSON schema of an answer: one of the options, followed by a string with `reason`."""
     properties: dict[str, Any] = {"next_state": {"type": "string", "enum": [option.value for option in options]}}
     properties |= {"reason": {"type": "string"}} if reason else {}
     required = list(properties)

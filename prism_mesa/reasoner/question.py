@@ -18,7 +18,7 @@ from prism_mesa.statechart import AgentState
 
 @dataclass(frozen=True)
 class Persona:
-    """The agent that is asked.
+    """The agent that gets a question.
 
     Attributes:
         interests: Words, strongest first.
@@ -60,7 +60,7 @@ class Question:
 
 @dataclass(frozen=True)
 class PlacedQuestion:
-    """A question with its place in the run and the agent's keyed draw in [0, 1).
+    """A question with its position in the run and the agent's keyed draw in [0, 1).
 
     Attributes:
         followers: Number of the agent's followers; a budget may prefer the most followed agents.
@@ -145,9 +145,9 @@ class DetailedChoices(OpenChoices):
 
 _DEFAULT = Persona(name="")
 _HALF_BAND = (_DEFAULT.high - _DEFAULT.low) / 2
-_TELLING = ("text", "author", "author_name", "post_id", "media_type", "relevance", "velocity", "likes")
-_RECENT = 5
-_MOST = 2.0**53
+_IDENTIFYING_FIELDS = ("text", "author", "author_name", "post_id", "media_type", "relevance", "velocity", "likes")
+_MAX_HISTORY = 5
+_MAX_EXACT = 2.0**53
 """Larger numbers are ignored, because floats do not represent them exactly."""
 
 
@@ -166,7 +166,7 @@ def make_question(
     states = tuple(dict.fromkeys(AgentState(option) for option in options))
     if not states:
         raise ValueError(f"no options for {trigger!r} in {current_state!s}: give at least one state to choose from")
-    history = tuple(_entry_text(entry) for entry in list(getattr(agent, "state_history", None) or ())[-_RECENT:])
+    history = tuple(_entry_text(entry) for entry in list(getattr(agent, "state_history", None) or ())[-_MAX_HISTORY:])
     return Question(read_persona(agent), AgentState(current_state), trigger, states, read_post(context), history)
 
 
@@ -200,7 +200,7 @@ def _band(agent: Any) -> tuple[float, float]:
 
 
 def _numbers(values: Any, names: Sequence[str], default: tuple[float, ...]) -> tuple[float, ...]:
-    """Return `values` (a sequence in the order of `names`, or a mapping by them) as floats."""
+    """Return `values` (a sequence in the order of `names`, or a mapping with these keys) as floats."""
     if values is None:
         return default
     if isinstance(values, Mapping):
@@ -212,7 +212,7 @@ def _numbers(values: Any, names: Sequence[str], default: tuple[float, ...]) -> t
 
 
 def _entry_text(entry: Any) -> str:
-    """Return an entry of a `state_history` as ``idle -> scrolling (feed_ready)``; texts stay unchanged."""
+    """Return an entry of a `state_history` as ``idle -> scrolling (feed_ready)``; a string stays unchanged."""
     if isinstance(entry, str):
         return entry
     read = _reader(entry)
@@ -228,23 +228,23 @@ def _reader(value: Any) -> Callable[[str, Any], Any]:
 def read_post(context: Any) -> Post | None:
     """Return `context` as a `Post`.
 
-    A mapping or an object may have the fields of `Post`; missing and invalid values get its defaults. Any other value
-    becomes the text of a post.
+    A mapping or an object may have the fields of `Post`; missing and invalid values get the defaults. Any other
+    value becomes the text of a post.
     """
     if context is None or isinstance(context, Post):
         return context
     read = _reader(context)
-    if all(read(field, None) is None for field in _TELLING):
-        return Post(text=_described(context))
+    if all(read(field, None) is None for field in _IDENTIFYING_FIELDS):
+        return Post(text=_describe(context))
     author, kind = read("author", None), read("kind", "post")
     texts: dict[str, Any] = {
         name: str(read(name, None) or "") for name in ("text", "author_name", "media_type", "media_description")
     }
     texts["author_name"] = texts["author_name"] or (author if isinstance(author, str) else "")
-    counts: Any = {name: _whole(read(name, None), 0) for name in ("likes", "replies", "reshares", "velocity")}
+    counts: Any = {name: _whole_number(read(name, None), 0) for name in ("likes", "replies", "reshares", "velocity")}
     return Post(
-        post_id=_whole(read("post_id", None), -1),
-        author=_whole(author, -1),
+        post_id=_whole_number(read("post_id", None), -1),
+        author=_whole_number(author, -1),
         relevance=min(max(_number(read("relevance", None), 0.5), 0.0), 1.0),
         utility=_number(read("utility", None), nan),
         kind=kind if kind in POST_KINDS else "post",
@@ -253,8 +253,8 @@ def read_post(context: Any) -> Post | None:
     )
 
 
-def _described(context: Any) -> str:
-    """Describe any value by a text without memory addresses, which differ between processes."""
+def _describe(context: Any) -> str:
+    """Describe any value as a string without memory addresses, which differ between processes."""
     if isinstance(context, Mapping):
         return "; ".join(f"{key}: {value}" for key, value in islice(context.items(), 10))
     kind = type(context)
@@ -267,8 +267,8 @@ def _number(value: Any, default: float) -> float:
         number = float(value) if isinstance(value, Real) else default
     except OverflowError:
         return default
-    return number if -_MOST <= number <= _MOST else default
+    return number if -_MAX_EXACT <= number <= _MAX_EXACT else default
 
 
-def _whole(value: Any, default: int) -> int:
+def _whole_number(value: Any, default: int) -> int:
     return max(int(_number(value, default)), default)

@@ -1,4 +1,4 @@
-"""The reasoner: asks an LLM for the probabilities of an agent's options; the agent's keyed draw selects one."""
+"""The reasoner: asks an LLM for the probabilities of an agent's options, and the agent's keyed draw selects one."""
 
 import json
 import logging
@@ -14,7 +14,7 @@ from prism_mesa.errors import ConfigError, LLMFailureException, OracleError, one
 from prism_mesa.llm.answer_store import AnswerStore
 from prism_mesa.llm.clients.base import ChatClient, Completion, PromptFunction
 from prism_mesa.llm.dispatcher import NO_BUDGET, Identity, PendingQuestion
-from prism_mesa.llm.errors import MOST_USELESS, UselessAnswerError
+from prism_mesa.llm.errors import MAX_USELESS, UselessAnswerError
 from prism_mesa.llm.gateway import LLMGateway
 from prism_mesa.llm.ledger import Ledger, answer_key
 from prism_mesa.llm.params import DECISION_MODEL, Source
@@ -27,8 +27,8 @@ from prism_mesa.reasoner.params import ReasonerParams, SpendOn, with_options
 from prism_mesa.reasoner.question import Answer, PlacedQuestion
 from prism_mesa.reasoner.rule import RuleReasoner
 
-_SHOWN: Final = 120
-_LONGEST_FAULT: Final = 400
+_MAX_ANSWER_CHARS: Final = 120
+_MAX_FAULT_CHARS: Final = 400
 _REMEDIES: Final = (
     (r"status 40[13]\b", "set the key of the server (OPENAI_API_KEY, OLLAMA_API_KEY)"),
     ("think|reasoning", "reasoner.think=false, or an LLM that thinks (reasoner.model)"),
@@ -36,7 +36,7 @@ _REMEDIES: Final = (
     ("support chat", "an LLM that chats (reasoner.model), or reasoner.answer=decision for one that decides"),
     ("context|too long", "more context (reasoner.num_ctx with Ollama, else the server's), or fewer max_answer_tokens"),
 )
-"""Remedies by words in the server's error."""
+"""Remedies, by patterns of the server's error."""
 
 logger = logging.getLogger("prism_mesa.reasoner")
 type _Pending = PendingQuestion[PlacedQuestion, Answer]
@@ -57,30 +57,30 @@ class _OpenChoice:
         oracle = self.oracle(llm)
         return oracle.name, oracle.digest, oracle.decoding
 
-    def prepare(self, question: PlacedQuestion) -> _Pending:
-        asked = question.question
-        place = RunPosition(int(question.round), int(question.agent), int(question.tick), question.llm)
-        if not asked.options:
-            raise ValueError(f"no options for {asked.trigger!r} in {asked.state!s}")
-        priority = (_priority(question, self.params.spend_on), question.tick, question.agent)
-        if len(asked.options) == 1:
-            answer = Answer(asked.options[0], "rule")
-            return PendingQuestion(question, "", asked.options, place, priority, done=True, answer=answer)
-        oracle, prompt = self.oracle(question.llm), self.oracle(question.llm).write(asked)
+    def prepare(self, placed: PlacedQuestion) -> _Pending:
+        question = placed.question
+        place = RunPosition(int(placed.round), int(placed.agent), int(placed.tick), placed.llm)
+        if not question.options:
+            raise ValueError(f"no options for {question.trigger!r} in {question.state!s}")
+        priority = (_priority(placed, self.params.spend_on), placed.tick, placed.agent)
+        if len(question.options) == 1:
+            answer = Answer(question.options[0], "rule")
+            return PendingQuestion(placed, "", question.options, place, priority, done=True, answer=answer)
+        oracle, prompt = self.oracle(placed.llm), self.oracle(placed.llm).write(question)
 
         async def ask(attempt: int) -> Completion:
-            return await oracle.ask(prompt, asked, attempt)
+            return await oracle.ask(prompt, question, attempt)
 
         in_model = place.agent >= 0  # a single decision may fail any number of times
         return PendingQuestion(
-            question,
+            placed,
             prompt,
-            asked.options,
+            question.options,
             place,
             priority,
-            self.identity(question.llm),
+            self.identity(placed.llm),
             ask,
-            partial(oracle.read, asked),
+            partial(oracle.read, question),
             calls=getattr(oracle, "calls", 1),
             gives_up=in_model,
             once_a_round=in_model,
@@ -88,10 +88,10 @@ class _OpenChoice:
 
     def conclude(self, pending: _Pending, source: Source) -> tuple[Answer, Source]:
         """Return the option that the agent's draw selects, or the fallback."""
-        ask, fallback, reason = pending.question, self.params.fallback, pending.reason
+        placed, fallback, reason = pending.question, self.params.fallback, pending.reason
         if not reason:
-            [chosen] = select_options(np.array([pending.value]), np.array([ask.draw]))
-            choice = ask.question.options[chosen]
+            [chosen] = select_options(np.array([pending.value]), np.array([placed.draw]))
+            choice = placed.question.options[chosen]
             return Answer(choice, source, "", pending.counted_attempts, pending.key, pending.value), source
         if pending.raw is not None and pending.is_replay:
             message = f"the answer in the ledger for {self.describe(pending)} cannot be used: {pending.error}"
@@ -100,10 +100,10 @@ class _OpenChoice:
             logger.warning("an answer in the ledger cannot be used: fallback %r (%s)", fallback, pending.error)
         elif pending.is_first and reason != NO_BUDGET and not pending.is_replay:
             _log_fallback(pending, fallback)
-        rules_choice = self.rule.answer([ask])[0].choice if fallback == "rule" else None
-        choice_instead = ask.question.options[0] if fallback == "first" else rules_choice
+        rule_choice = self.rule.answer([placed])[0].choice if fallback == "rule" else None
+        fallback_choice = placed.question.options[0] if fallback == "first" else rule_choice
         source = "budget" if reason == NO_BUDGET else "fallback"
-        return Answer(choice_instead, source, reason, pending.counted_attempts, pending.key), source
+        return Answer(fallback_choice, source, reason, pending.counted_attempts, pending.key), source
 
     def summarise(self, pending: _Pending, value: tuple[float, ...]) -> tuple[str, str]:
         """Return the chosen option, or the probabilities as JSON."""
@@ -118,34 +118,34 @@ class _OpenChoice:
         return f"round {place.round}, tick {place.tick}, {who}: {question.trigger} in {question.state.value}, {options}"
 
     def useless_error(self, pending: _Pending) -> LLMFailureException:
-        """Return the error for an LLM whose first answers are all useless; it quotes the last and names a remedy."""
+        """Return the error for an LLM whose first answers are all useless; it quotes the last one."""
         oracle = self.oracle(pending.place.llm)
-        message = f"{oracle.label}: its first {MOST_USELESS} answers are all useless"
+        message = f"{oracle.label}: its first {MAX_USELESS} answers are all useless"
         decides = getattr(oracle, "form", "") == "decision"
         if decides or (isinstance(pending.error, OracleError) and pending.error.reason != "empty"):
-            fault = plain(str(pending.error).removeprefix(f"{oracle.label}: "), _LONGEST_FAULT)
+            fault = plain(str(pending.error).removeprefix(f"{oracle.label}: "), _MAX_FAULT_CHARS)
             if "reasoner." not in fault:
-                remedies = (remedy for words, remedy in _REMEDIES if re.search(words, fault, re.IGNORECASE))
+                remedies = (remedy for pattern, remedy in _REMEDIES if re.search(pattern, fault, re.IGNORECASE))
                 fault += f": {next(remedies, 'change the LLM (reasoner.model), or the server (reasoner.host)')}"
             message += f": {fault}"
         else:
-            last = plain(pending.last_text or pending.error, _SHOWN)
-            wanted = _readable_answers([option.value for option in pending.question.question.options], oracle)
+            last = plain(pending.last_text or pending.error, _MAX_ANSWER_CHARS)
+            expected = _readable_answers([option.value for option in pending.question.question.options], oracle)
             remedy = "change what it answers, or the LLM (reasoner.model)"
-            message += f"; the last one was {last!r}, expected was {wanted}: {remedy}"
-        return LLMFailureException("useless", MOST_USELESS, "agents", message)
+            message += f"; the last answer was {last!r}; PRISM expects {expected}: {remedy}"
+        return LLMFailureException("useless", MAX_USELESS, "agents", message)
 
 
 class Reasoner(LLMGateway[PlacedQuestion, Answer, ReasonerParams], Decider):
     """Lets an LLM answer open choices.
 
-    Equal questions are asked once (see `LLMGateway`). If that fails, they all use the fallback until the next round.
-    Questions beyond a limit have the source `budget`. If the first `MOST_USELESS` answers to a model's agents are all
-    useless, the reasoner raises an error instead of using fallbacks.
+    Equal questions are asked once (see `LLMGateway`). If that fails, all of them get the fallback until the next round.
+    Answers to questions beyond a limit have the source `budget`. If the first `MAX_USELESS` answers to a
+    model's agents are all useless, the reasoner raises an error instead of using fallbacks.
 
     Args:
         client: A client, an oracle, or a function ``(prompt) -> str``, plain or async. Several, ``{"a": f, "b": g}``,
-            share the agents equally unless `model` sets other shares; the first answers single decisions.
+            share the agents equally unless `model` sets other shares. The first LLM makes single decisions.
         ledger: The run's own ledger, which the caller closes.
         params: Attempts, limits, fallback, ... (see `ReasonerParams`).
         store: See `LLMGateway`, also for `kind` and `note`.
@@ -155,13 +155,13 @@ class Reasoner(LLMGateway[PlacedQuestion, Answer, ReasonerParams], Decider):
 
     Attributes:
         batch_reasoner: The reasoner that answers whole columns instead, or None.
-        oracles: The oracles by the names in `llms`; the name of a single oracle is the empty text.
+        oracles: The oracles by the names in `llms`; the name of a single oracle is the empty string.
 
     Raises:
         ConfigError: If a parameter is unknown or out of range.
     """
 
-    changes = (*LLMGateway.changes, "_failed", "_failed_in")
+    changes = (*LLMGateway.changes, "_failures", "_failed_round")
 
     def __init__(
         self,
@@ -183,7 +183,7 @@ class Reasoner(LLMGateway[PlacedQuestion, Answer, ReasonerParams], Decider):
         if set(params.llms or ("",)) != set(clients):
             names = ", ".join(params.llms) or "one LLM"
             raise ConfigError(f"Reasoner: model names {names}, client: {', '.join(clients)}")
-        self.oracles = {llm: as_oracle(each, params, llm) for llm, each in sorted(clients.items())}
+        self.oracles = {llm: as_oracle(llm_client, params, llm) for llm, llm_client in sorted(clients.items())}
         self.oracle, self.llms = next(iter(self.oracles.values())), params.llms
         self.rule = rule or RuleReasoner(params.rule)
         choices = _OpenChoice(self.oracles, params, self.rule)
@@ -191,7 +191,7 @@ class Reasoner(LLMGateway[PlacedQuestion, Answer, ReasonerParams], Decider):
             raise ConfigError("Reasoner: two clients have the same name, digest and decoding: give each its own name")
         slots, attempts = params.max_concurrency, params.attempts
         super().__init__(choices, params, store, slots=slots, attempts=attempts, kind=kind, note=note)
-        self.store.own = ledger
+        self.store.run_ledger = ledger
         self.batch_reasoner = distilled
 
     @one_line
@@ -200,7 +200,7 @@ class Reasoner(LLMGateway[PlacedQuestion, Answer, ReasonerParams], Decider):
 
     @property
     def label(self) -> str:
-        """The name for summaries."""
+        """The reasoner's name in summaries."""
         labels = ", ".join(oracle.label for oracle in self.oracles.values())
         name = f"{labels}, replayed" if self.store.mode == "replay" else labels
         if self.batch_reasoner is None:
@@ -218,11 +218,11 @@ class Reasoner(LLMGateway[PlacedQuestion, Answer, ReasonerParams], Decider):
         return self.params.archetypes if self.params.persona == "archetype" else 0
 
 
-def _priority(ask: PlacedQuestion, spend_on: SpendOn) -> float:
+def _priority(placed: PlacedQuestion, spend_on: SpendOn) -> float:
     """Return the rank of a question under a limit (`ReasonerParams.spend_on`); lower is more urgent."""
     if spend_on == "followed":
-        return -float(ask.followers)
-    persona, post = ask.question.persona, ask.question.post
+        return -float(placed.followers)
+    persona, post = placed.question.persona, placed.question.post
     half = (persona.high - persona.low) / 2
     distance = 0.0 if post is None or half <= 0 else abs(post.utility - (persona.low + persona.high) / 2) / half
     return round(distance, 9)

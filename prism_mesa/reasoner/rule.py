@@ -63,9 +63,9 @@ _TRAITS: Final = np.array(TRAIT_WEIGHTS, np.float64), np.array(TRAIT_MEANS), np.
 def band_positions(choices: OpenChoices) -> Floats:
     """Return the position of each post on its agent's band, -3..3."""
     width = choices.high - choices.low
-    wide = width > 0
-    raw = 2.0 * (choices.utility - choices.low) / np.where(wide, width, 1.0) - 1.0
-    return np.where(wide, np.clip(raw, -MAX_POSITION, MAX_POSITION), 0.0)
+    has_width = width > 0
+    raw = 2.0 * (choices.utility - choices.low) / np.where(has_width, width, 1.0) - 1.0
+    return np.where(has_width, np.clip(raw, -MAX_POSITION, MAX_POSITION), 0.0)
 
 
 class RuleReasoner(BatchReasoner[OpenChoices]):
@@ -141,11 +141,11 @@ class RuleReasoner(BatchReasoner[OpenChoices]):
 
 def _active_weights(choices: OpenChoices) -> list[Floats]:
     """Return each option's share of P(engage), one column per option; 0 for passive options."""
-    offered = [_ENGAGING[option] for option in choices.options if option in _ENGAGING]
+    offered_columns = [_ENGAGING[option] for option in choices.options if option in _ENGAGING]
     zeros = np.zeros(len(choices.draws))
-    composing = zeros if offered else zeros + 1.0
+    composing = zeros if offered_columns else zeros + 1.0
     for column in range(len(ACTIONS)):
-        if offered and column not in offered:
+        if offered_columns and column not in offered_columns:
             composing = composing + choices.propensities[:, column]
     shares = {option: choices.propensities[:, column] for option, column in _ENGAGING.items()}
     shares[AgentState.COMPOSING] = composing
@@ -163,8 +163,8 @@ def _active_weights(choices: OpenChoices) -> list[Floats]:
 
 def question_columns(options: tuple[AgentState, ...], questions: Sequence[PlacedQuestion]) -> OpenChoices:
     """Return questions as columns; a missing post is in the middle of the band."""
-    personas = [ask.question.persona for ask in questions]
-    posts = [ask.question.post for ask in questions]
+    personas = [placed.question.persona for placed in questions]
+    posts = [placed.question.post for placed in questions]
     low = np.array([persona.low for persona in personas], np.float64)
     high = np.array([persona.high for persona in personas], np.float64)
     middle = (low + high) / 2
@@ -181,17 +181,17 @@ def question_columns(options: tuple[AgentState, ...], questions: Sequence[Placed
         media=np.array([post is not None and post.has_media for post in posts], np.bool_),
         traits=np.array([persona.traits for persona in personas], np.float64).reshape(-1, len(BIG_FIVE)),
         propensities=np.array([persona.propensities for persona in personas], np.float64).reshape(-1, len(ACTIONS)),
-        draws=np.array([ask.draw for ask in questions], np.float64),
+        draws=np.array([placed.draw for placed in questions], np.float64),
     )
 
 
 def detailed_columns(options: tuple[AgentState, ...], questions: Sequence[PlacedQuestion]) -> DetailedChoices:
     """Return questions as columns, with the details that distilled models need."""
-    posts = [ask.question.post for ask in questions]
+    posts = [placed.question.post for placed in questions]
 
     def column(name: str) -> Ints:
         values = (getattr(post, name, 0) for post in posts)
         return np.array([POST_KINDS.index(value) if name == "kind" and value else value for value in values], np.int64)
 
-    match = np.array([ask.question.match for ask in questions], np.float64)
+    match = np.array([placed.question.match for placed in questions], np.float64)
     return DetailedChoices.of(question_columns(options, questions), match, column)

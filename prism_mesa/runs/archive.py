@@ -34,12 +34,10 @@ _COUNTED: Final[dict[ActivityKind, tuple[str, str]]] = {
 _ACTIVITY_COLUMNS: Final = ("round", "tick", "post", "action")
 
 
-def counted(activities: Sequence[Activity]) -> str:
+def count_text(activities: Sequence[Activity]) -> str:
     """Return the number of activities of each kind, such as ``liked 14 posts, replied 2 times``."""
     counts = Counter(activity.action for activity in activities)
-    return ", ".join(
-        (once if n == 1 else many).format(n) for action, (once, many) in _COUNTED.items() if (n := counts[action])
-    )
+    return ", ".join(forms[n > 1].format(n) for action, forms in _COUNTED.items() if (n := counts[action]))
 
 
 @dataclass(frozen=True)
@@ -48,7 +46,7 @@ class AgentSnapshot:
 
     Attributes:
         at: The last round included; -1 for before the run.
-        who: The profile in the wording of prompts.
+        who: The profile as prompts word it.
         activities: Oldest first; within a round, posts come first.
         notes: Oldest first.
         likes_recorded: Whether the run recorded its likes.
@@ -78,7 +76,7 @@ class AgentSnapshot:
             return ""
         last = self.activities[-most:] if most > 0 else ()
         before = self.activities[: len(self.activities) - len(last)]
-        lines = [f"Before that you {counted(before)}."] if before else []
+        lines = [f"Before that you {count_text(before)}."] if before else []
         lines += [activity_line(activity) for activity in last]
         if not self.activities:
             lines.append("You have not posted, replied or reshared anything so far.")
@@ -89,7 +87,7 @@ class AgentSnapshot:
 
 
 class RunRecords:
-    """The tables of a platform's run; each is read once, when it is first used.
+    """The tables of a platform's run; each table is read once, on first use.
 
     Args:
         run_dir: The run's folder.
@@ -98,7 +96,7 @@ class RunRecords:
         run: The folder with its manifest.
 
     Raises:
-        DataError: If there is no run, it is one of nations, or no round was completed.
+        DataError: If there is no run, it is a run of nations, or no round was completed.
     """
 
     def __init__(self, run_dir: str | Path) -> None:
@@ -133,7 +131,7 @@ class RunRecords:
 
     @cached_property
     def users(self) -> npt.NDArray[np.bool_]:
-        """Which agents ever joined the platform; all, unless the run has churn (`agents.churn`)."""
+        """Whether each agent ever joined the platform; always True without churn (`agents.churn`)."""
         if not has_table(self.run_dir, "churn"):
             return np.ones(self.n_agents, np.bool_)
         users = np.array(read_table(self.run_dir, "agents", ["present"])["present"], np.bool_)
@@ -151,24 +149,24 @@ class RunRecords:
 
     def _check_rows(self, table: str, column: str, rows: npt.NDArray[Any], n: int) -> None:
         """Raise DataError if a column refers to a row outside a table of `n` rows."""
-        odd = np.flatnonzero((rows < 0) | (rows >= n))
-        if len(odd):
-            where = f"table {table!r} is damaged: row {odd[0]}, column {column!r}"
-            raise DataError(f"{self.run_dir}: {where}: there is no {rows[odd[0]]} (0 .. {n - 1})")
+        invalid = np.flatnonzero((rows < 0) | (rows >= n))
+        if len(invalid):
+            where = f"table {table!r} is damaged: row {invalid[0]}, column {column!r}"
+            raise DataError(f"{self.run_dir}: {where}: there is no {rows[invalid[0]]} (0 .. {n - 1})")
 
     @cached_property
     def _agents(self) -> pd.DataFrame:
-        known = read_column_names(self.run_dir, "agents")
-        more = [name for name in ("recorded_engagements", "llm") if name in known]
-        return read_table(self.run_dir, "agents", ["id", "name", "interests", *BIG_FIVE, *more])
+        columns = read_column_names(self.run_dir, "agents")
+        optional = [name for name in ("recorded_engagements", "llm") if name in columns]
+        return read_table(self.run_dir, "agents", ["id", "name", "interests", *BIG_FIVE, *optional])
 
     @cached_property
     def _engagements(self) -> pd.DataFrame:
         if not has_table(self.run_dir, "engagements"):
             return pd.DataFrame({name: [] for name in ("agent", *_ACTIVITY_COLUMNS)})
-        done = read_table(self.run_dir, "engagements", ["agent", *_ACTIVITY_COLUMNS])
-        self._check_rows("engagements", "post", done["post"].to_numpy(), len(self.posts))
-        return done
+        engagements = read_table(self.run_dir, "engagements", ["agent", *_ACTIVITY_COLUMNS])
+        self._check_rows("engagements", "post", engagements["post"].to_numpy(), len(self.posts))
+        return engagements
 
     @cached_property
     def _notes(self) -> pd.DataFrame:
@@ -181,7 +179,7 @@ class RunRecords:
         return find_row(agent, self._agents["id"].tolist(), self.names, self.run_dir)
 
     def profile(self, row: int) -> str:
-        """Return an agent's profile in the wording of prompts."""
+        """Return an agent's profile as prompts word it."""
         return profile_text(self.names[row], self.interests(row), self.character(row))
 
     def interests(self, row: int) -> tuple[str, ...]:
@@ -216,10 +214,10 @@ class RunRecords:
 
     def _activities(self, row: int) -> list[Activity]:
         """Return the posts, replies, reshares and likes of an agent, in order."""
-        posts, done = self.posts, self._engagements[self._engagements["agent"] == row]
+        posts, engagements = self.posts, self._engagements[self._engagements["agent"] == row]
         ticks: dict[tuple[int, str, int], deque[int]] = {}
         activities = []
-        for round_, tick, post, action in zip(*(done[c].tolist() for c in _ACTIVITY_COLUMNS), strict=True):
+        for round_, tick, post, action in zip(*(engagements[c].tolist() for c in _ACTIVITY_COLUMNS), strict=True):
             if action == "like":
                 activities.append(self._activity(round_, tick, "like", post))
             ticks.setdefault((round_, action, post), deque()).append(tick)
@@ -228,21 +226,21 @@ class RunRecords:
             if kind == "post":
                 activities.append(Activity(round_, "post", post, text=posts.says(post)))
             else:
-                known = ticks.get((round_, kind, parent))
+                tick_queue = ticks.get((round_, kind, parent))
                 activities.append(
-                    self._activity(round_, known.popleft() if known else -1, kind, parent, posts.words(post))
+                    self._activity(round_, tick_queue.popleft() if tick_queue else -1, kind, parent, posts.words(post))
                 )
         return sorted(activities, key=lambda activity: (activity.round, activity.tick))
 
     def _activity(self, round_: int, tick: int, action: ActivityKind, post: int, words: str = "") -> Activity:
         origin = self.posts.origin(post)
-        author, writer = (self.names[self.posts.author[which]] for which in (post, origin))
+        author, writer = (self.names[self.posts.author[i]] for i in (post, origin))
         quotes = "" if origin == post else writer
         return Activity(round_, action, post, author, self.posts.says(post), words, tick, quotes)
 
 
 def find_row(agent: str, ids: Sequence[str], names: Sequence[str], where: Path) -> int:
-    """Return the row of the agent with an id, row or name; raises DataError, which begins with `where`, without one."""
+    """Return the row of the agent with an id, row or name; otherwise raises DataError, which begins with `where`."""
     if agent in ids:
         return ids.index(agent)
     number = whole_number(agent)
@@ -252,15 +250,15 @@ def find_row(agent: str, ids: Sequence[str], names: Sequence[str], where: Path) 
     if len(rows) == 1:
         return rows[0]
     if rows:
-        some = ", ".join(map(str, rows[:10]))
-        raise DataError(f"{where}: {len(rows)} agents are called {agent!r}: give a row ({some})")
-    alike = [f"{name} ({row})" for row, name in enumerate(names) if agent.lower() in name.lower().split()]
-    hint = f" There are: {', '.join(alike[:5])}." if alike else did_you_mean(agent, names)
+        row_list = ", ".join(map(str, rows[:10]))
+        raise DataError(f"{where}: {len(rows)} agents are called {agent!r}: give a row ({row_list})")
+    similar = [f"{name} ({row})" for row, name in enumerate(names) if agent.lower() in name.lower().split()]
+    hint = f" There are: {', '.join(similar[:5])}." if similar else did_you_mean(agent, names)
     raise DataError(f"{where}: no agent {agent!r} there (rows: 0 .. {len(ids) - 1}, or an id, or a name).{hint}")
 
 
 class RecordedPosts:
-    """The posts of a run by id: `written` in a round, shown from `round` on. Raises DataError if they are damaged."""
+    """The posts of a run by id, `written` in one round and shown from `round` on; DataError if they are damaged."""
 
     def __init__(self, run_dir: Path) -> None:
         columns = ["round", "author", "kind", "parent", "text"]
@@ -271,15 +269,15 @@ class RecordedPosts:
         self.kind = table["kind"].astype(object).to_numpy()
         self.parent = table["parent"].fillna(-1).to_numpy(np.int64)  # blank in runs of version 0.1
         ids = np.arange(len(table))
-        answers, parent = self.kind != "post", self.parent
-        odd = np.flatnonzero((self.author < 0) | (parent < -1) | (parent >= ids) | (answers == (parent < 0)))
-        if len(odd):
-            what = f"a {self.kind[odd[0]]} by agent {self.author[odd[0]]} about post {parent[odd[0]]}"
-            raise DataError(f"{run_dir}: table 'posts' is damaged: row {odd[0]} is {what}")
-        # in an older run answers appear in the round after
-        self.written = table["written"].to_numpy() if "written" in table else self.round - answers
-        self._text = _coded(table["text"])
-        self._comment = _coded(table["comment"]) if "comment" in table else None
+        is_answer, parent = self.kind != "post", self.parent
+        bad = np.flatnonzero((self.author < 0) | (parent < -1) | (parent >= ids) | (is_answer == (parent < 0)))
+        if len(bad):
+            content = f"a {self.kind[bad[0]]} by agent {self.author[bad[0]]} about post {parent[bad[0]]}"
+            raise DataError(f"{run_dir}: table 'posts' is damaged: row {bad[0]} is {content}")
+        # in older runs, answers appear a round after they were written
+        self.written = table["written"].to_numpy() if "written" in table else self.round - is_answer
+        self._text = _encode(table["text"])
+        self._comment = _encode(table["comment"]) if "comment" in table else None
 
     def __len__(self) -> int:
         return len(self.round)
@@ -300,14 +298,14 @@ class RecordedPosts:
         return _text_at(self._text, self.origin(post))
 
 
-type _Coded = tuple[npt.NDArray[np.intp], "pd.Index[Any]"]
+type _EncodedTexts = tuple[npt.NDArray[np.intp], "pd.Index[Any]"]
 
 
-def _coded(column: "pd.Series[Any]") -> _Coded:
+def _encode(column: "pd.Series[Any]") -> _EncodedTexts:
     codes, distinct = pd.factorize(column)
     return codes, pd.Index(distinct)
 
 
-def _text_at(column: _Coded, row: int) -> str:
+def _text_at(column: _EncodedTexts, row: int) -> str:
     codes, distinct = column
     return "" if codes[row] < 0 else str(distinct[codes[row]])

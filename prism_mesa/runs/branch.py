@@ -72,14 +72,14 @@ def branch(
     require_own(run.folder, run.whose, "branching", trust=trust)
     config = _branch_config(run, require_whole_number(at, "at", least=0), overrides)
     objects: dict[str, Any] = {"chart": chart, "prepare": prepare, "reasoner": reasoner}
-    check_objects(run, objects, does=("branch", "branch({}, ROUND, "))
+    check_objects(run, objects, words=("branch", "branch({}, ROUND, "))
     require_free(run.folder)
     check_no_links(run.folder)
     if run.manifest.llm is not None:
         require_ledger(run.folder)
     _warn_other_version(run)
-    beside = run.folder.parent if run.folder.name not in ("", "..") else run.folder.resolve().parent
-    folder = new_folder(beside if out is None else Path(out), config.name)
+    parent = run.folder.parent if run.folder.name not in ("", "..") else run.folder.resolve().parent
+    folder = new_folder(parent if out is None else Path(out), config.name)
     with _removed_if_refused(folder, run.folder):
         _copy_before(run.folder, folder, at, _name_in_ledgers(run, folder, config), trust=trust)
         _write_manifest(run, folder, config, at)
@@ -87,21 +87,21 @@ def branch(
 
 
 def _branch_config(run: RecordedRun, at: int, overrides: Overrides) -> Config:
-    """Return the configuration of a branch; raises BadInputError if the run cannot be branched there."""
+    """Return the configuration of a branch; raises BadInputError if the run cannot be branched at that round."""
     if run.manifest.of_nations:
         raise ConfigError(f"{run.folder}: is a run of nations: a run of a platform can be branched")
     require_overrides(overrides)
     values = manifest_values(run.folder, run.manifest)
-    before = as_config(Config, values, run.folder)
-    if at >= before.rounds:
-        raise ConfigError(f"{run.folder}: has no round {at} (0 to {before.rounds - 1}) to branch at")
+    config = as_config(Config, values, run.folder)
+    if at >= config.rounds:
+        raise ConfigError(f"{run.folder}: has no round {at} (0 to {config.rounds - 1}) to branch at")
     if not overrides:
-        return before
+        return config
     texts = [overrides] if isinstance(overrides, str) else overrides
     pairs = texts.items() if isinstance(texts, Mapping) else map(parse_override, texts)
     change = validated(InterventionParams, {"at": at, "set": dict(pairs)}, "branch")
-    earlier = sum(intervention.at <= at for intervention in before.interventions)
-    interventions = [*before.interventions[:earlier], change, *before.interventions[earlier:]]
+    n_earlier = sum(intervention.at <= at for intervention in config.interventions)
+    interventions = [*config.interventions[:n_earlier], change, *config.interventions[n_earlier:]]
     dumped = [intervention.model_dump() for intervention in interventions]
     return validated(Config, {**values, "interventions": dumped}, "branch")
 
@@ -111,7 +111,7 @@ def _warn_other_version(run: RecordedRun) -> None:
     if run.manifest.code != code_version():
         note = (
             f"{run.folder}: another version of PRISM made it: the rounds before the branch are repeated with this "
-            "version, and may not be those of the run (a branch without settings is one to compare with)"
+            "version, and may not be those of the run (compare with a branch without settings)"
         )
         warnings.warn(shortened(note), PrismWarning, stacklevel=3)
 
@@ -119,12 +119,12 @@ def _warn_other_version(run: RecordedRun) -> None:
 def _name_in_ledgers(run: RecordedRun, folder: Path, config: Config) -> str:
     """Return the branch's name in ledgers; under the run's name it would replace the run in shared ledgers."""
     llm, distilled = run.manifest.llm, run.manifest.distilled
-    how = {} if llm is None else {"answer": llm.answer, "persona": llm.persona}
-    return name_in_ledgers(platform_scope(config, how, None if distilled is None else distilled.digest), folder.name)
+    keys = {} if llm is None else {"answer": llm.answer, "persona": llm.persona}
+    return name_in_ledgers(platform_scope(config, keys, None if distilled is None else distilled.digest), folder.name)
 
 
 def _copy_before(run: Path, folder: Path, at: int, name: str, *, trust: bool) -> None:
-    """Copy a run's ledger, its checkpoints up to a round, and what these need; `name`: the branch's name in ledgers."""
+    """Copy a run's ledger and its checkpoints up to a round; `name` is the branch's name in ledgers."""
     if (run / LEDGER).is_file():
         with Ledger(run / LEDGER, read_only=True) as ledger:
             ledger.copy_to(folder / LEDGER)
@@ -132,11 +132,11 @@ def _copy_before(run: Path, folder: Path, at: int, name: str, *, trust: bool) ->
             ledger.rename(next(iter(ledger.runs()), ""), name)
     if (run / FILE).is_file():
         shutil.copyfile(run / FILE, folder / FILE)
-    points = [file for file in files(run) if checkpoint_round(file) <= at]
-    if not points:
+    checkpoints = [file for file in files(run) if checkpoint_round(file) <= at]
+    if not checkpoints:
         return
     (folder / FOLDER).mkdir()
-    for file in points:
+    for file in checkpoints:
         _copy_checkpoint(file, folder / FOLDER / file.name, name, trust=trust)
     if (run / FOLDER / WORLD).is_file():
         shutil.copyfile(run / FOLDER / WORLD, folder / FOLDER / WORLD)
@@ -145,19 +145,19 @@ def _copy_before(run: Path, folder: Path, at: int, name: str, *, trust: bool) ->
             shutil.copytree(table_path(run, table), table_path(folder, table), copy_function=shutil.copyfile)
 
 
-def _copy_checkpoint(file: Path, to: Path, name: str, *, trust: bool) -> None:
-    """Copy a checkpoint under the branch's name in ledgers; `resume` passes over a damaged one."""
+def _copy_checkpoint(file: Path, target: Path, name: str, *, trust: bool) -> None:
+    """Copy a checkpoint under the branch's name in ledgers; `resume` skips a damaged checkpoint."""
     try:
         data = read_checkpoint(file, trust=trust)
-        write_checkpoint(to, {**data, "ledger": {**data["ledger"], "run": name}})
+        write_checkpoint(target, {**data, "ledger": {**data["ledger"], "run": name}})
     except DamagedError:
-        shutil.copyfile(file, to)
+        shutil.copyfile(file, target)
 
 
 def _write_manifest(run: RecordedRun, folder: Path, config: Config, at: int) -> None:
     """Write the branch's manifest, with the status of a stopped run."""
-    ended = ("error", "ended", "summary", "resumed", "branched_from")
-    manifest = {key: value for key, value in read_manifest(run.folder).items() if key not in ended}
+    end_keys = ("error", "ended", "summary", "resumed", "branched_from")
+    manifest = {key: value for key, value in read_manifest(run.folder).items() if key not in end_keys}
     manifest |= {"status": "interrupted", "started": wall_clock(), "config": config.model_dump(mode="json")}
     manifest["branched_from"] = {"run": run.folder.resolve().name, "round": at, "code": run.manifest.code}
     ReopenedFolder(folder, SOCIAL_TABLES, None).write_manifest(manifest)
@@ -171,9 +171,9 @@ def _removed_if_refused(folder: Path, run: Path) -> Iterator[None]:
     except (BadInputError, OSError) as error:
         shutil.rmtree(folder, ignore_errors=True)
         if isinstance(error, PrismError):
-            hint = ": that is 'prism resume', after which it can be branched"
-            then = hint if isinstance(error, RefusedError) else ""
-            raise type(error)(str(error).replace(str(folder), str(run)) + then) from error
+            resume_hint = ": that is 'prism resume', after which it can be branched"
+            advice = resume_hint if isinstance(error, RefusedError) else ""
+            raise type(error)(str(error).replace(str(folder), str(run)) + advice) from error
         raise BadInputError(f"{run}: cannot be branched: {error}") from error
     except BaseException:
         if not (folder / MANIFEST).is_file():  # interrupted while it was copied

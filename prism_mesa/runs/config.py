@@ -19,7 +19,7 @@ INPUT_FILES = (("network", "edges"), ("posts", "file"), ("agents", "profiles"))
 
 
 class Config(SocialParams):
-    """Everything that decides a run. ``Config()`` is the default run, with open choices decided by rule."""
+    """Everything that determines a run. ``Config()`` is the default run, in which the rule decides open choices."""
 
     checkpoint_every: int | None = Field(
         None, ge=0, le=10**9, description="rounds between checkpoints; null: decided by time; 0: none"
@@ -28,7 +28,7 @@ class Config(SocialParams):
 
 
 class EconomyConfig(EconomyParams):
-    """Everything that decides a run of nations. ``EconomyConfig()`` is the default, decided by Taylor's rule."""
+    """Everything that determines a run of nations. In ``EconomyConfig()``, the default, Taylor's rule decides."""
 
     name: str = Field("economy", pattern=r"^[\w.-]{1,60}$", description="first part of the run folder's name")
 
@@ -75,9 +75,9 @@ def load[C: Params](
     Raises:
         ConfigError: If the file cannot be read, or a key or value is not allowed.
     """
-    listed = isinstance(overrides, Sequence) and not isinstance(overrides, str)
-    if not listed or not all(isinstance(text, str) for text in overrides):
-        raise ConfigError(f"overrides: give a list of texts, such as ['agents.n=200'], not {shown(overrides)}")
+    is_list = isinstance(overrides, Sequence) and not isinstance(overrides, str)
+    if not is_list or not all(isinstance(text, str) for text in overrides):
+        raise ConfigError(f"overrides: give a list of strings, such as ['agents.n=200'], not {shown(overrides)}")
     if not isinstance(path, str | os.PathLike | None):
         raise ConfigError(f"path: give the path of a YAML file, or None for the defaults, not {shown(path)}")
     content = {} if path is None else read_yaml(Path(path))
@@ -95,30 +95,30 @@ _COMMAND_KEYS: Final = (
     (("economy",), "a configuration of nations", "prism economy"),
     (("agents", "network", "feed"), "a configuration of a platform", "prism run"),
 )
-"""Keys that only files of one command have, the content of these files, and the command."""
+"""Keys that occur only in the files of one command, the content of these files, and the command."""
 
 
 def _check_command(kind: type[Params], values: Mapping[str, Any], where: str) -> None:
     """Raise ConfigError if a file is meant for another command."""
-    for keys, what, command in _COMMAND_KEYS:
+    for keys, content, command in _COMMAND_KEYS:
         if any(key in values and key not in kind.model_fields for key in keys):
-            raise ConfigError(f"{where}: holds {what}: use '{command} {where}'")
+            raise ConfigError(f"{where}: holds {content}: use '{command} {where}'")
 
 
 def overridden[C: Params](kind: type[C], values: Mapping[str, Any], overrides: Sequence[str]) -> C:
-    """Return nested values as a configuration, with overrides ``a.b=c`` on top; raises ConfigError for a bad one."""
-    top = nested(dict(parse_override(text) for text in overrides))
-    return validated(kind, merged(nested(values), top), "override")
+    """Return nested values as a configuration, with overrides ``a.b=c`` on top; raises ConfigError if one is bad."""
+    changes = nested(dict(parse_override(text) for text in overrides))
+    return validated(kind, merged(nested(values), changes), "override")
 
 
 def parse_override(text: str) -> tuple[str, Any]:
-    """Return the dotted key and the value (in YAML) of a text ``key=value``; raises ConfigError for another text."""
+    """Return the dotted key and the value (in YAML) of ``key=value``; raises ConfigError for other strings."""
     key, equals, value = text.partition("=")
     if not equals or not key.strip():
         raise ConfigError(f"{text!r}: an override is written key=value, for example agents.n=100")
     try:
         return key.strip(), parsed(value)
-    except (yaml.scanner.ScannerError, yaml.parser.ParserError):  # a text: @name, 100%, a: b: c
+    except (yaml.scanner.ScannerError, yaml.parser.ParserError):  # a plain string: @name, 100%, a: b: c
         return key.strip(), value
     except yaml.YAMLError as error:
         raise ConfigError(f"override: {printable(key.strip())}: {fault_text(error)}") from None

@@ -33,7 +33,7 @@ from prism_mesa.runs.rounds import (
 from prism_mesa.runs.run_files import has_table, read_table
 
 BASELINES = ("taylor", "nothing")
-"""Policies that every run is compared with, under the same shocks."""
+"""Policies to which every run is compared, under the same shocks."""
 
 _RESPONSES: tuple[Follows, ...] = ("held", "taylor")
 
@@ -48,13 +48,13 @@ def run_economy(
 ) -> RunResult:
     """Run nations and keep their records in ``out/<run-id>``, without pictures; see `api.runs.run_economy`.
 
-    `readings` holds answers that were read before, by quarter and nation.
+    `readings` has the answers that were read in an earlier run, by quarter and nation.
     """
-    watch = RunTimer()
+    timer = RunTimer()
     config = read_config(EconomyConfig, config)
     model = EconomyModel(config, llm=llm)
     model.readings = readings or {}
-    work = NationsRun(model, config, watch, on_round)
+    work = NationsRun(model, config, timer, on_round)
     return run_to_completion(work, out, config.name, ECONOMY_TABLES)
 
 
@@ -64,18 +64,18 @@ class NationsRun:
 
     model: EconomyModel
     config: EconomyConfig
-    watch: RunTimer
+    timer: RunTimer
     on_round: Callable[[int], None] | None
 
     @property
-    def asked(self) -> LLMClient | None:
+    def answerer(self) -> LLMClient | None:
         """The LLM, if any."""
         llm: LLMClient | None = self.model.llm
         return llm
 
     @property
     def checkpoint_every(self) -> int:
-        """0, because the ledger has the answers, and the rest is computed quickly."""
+        """0, because the ledger has the answers, and everything else is computed quickly."""
         return 0
 
     def scope(self) -> str:
@@ -83,7 +83,7 @@ class NationsRun:
         return scope_name(self.model.params.model_dump(mode="json", exclude={"name": True, "reasoner": WITHOUT_EFFECT}))
 
     def facts(self) -> dict[str, Any]:
-        """Return the configuration and who decides."""
+        """Return the configuration and the deciders."""
         model = self.model
         return {
             "system": "economy",
@@ -97,14 +97,14 @@ class NationsRun:
         }
 
     def carry_out(self, folder: RunFolder) -> str:
-        """Run the quarters; a quarter that fails raises."""
+        """Run the quarters; raises the error of a quarter that fails."""
         with closing(self.model):
             if self.on_round is not None:
                 self.on_round(0)
-            run_rounds(self.model, self.config.rounds, folder, self.watch, self.on_round)
+            run_rounds(self.model, self.config.rounds, folder, self.timer, self.on_round)
         return ""
 
-    def where(self) -> str:
+    def progress(self) -> str:
         """Return the current quarter."""
         return quarter_name(self.config.economy.first_quarter, self.model.world.quarter)
 
@@ -117,11 +117,11 @@ class NationsRun:
         folder.write_whole("nations", _nations(model))
         folder.write_whole("responses", _columns(_responses(model)))
         folder.write_whole("baselines", _columns(pd.concat(baselines.values(), ignore_index=True)))
-        return run_summary(folder, ending, economy_summary(model, table, baselines), self.watch)
+        return run_summary(folder, ending, economy_summary(model, table, baselines), self.timer)
 
 
 def _llm(llm: LLMClient, model: EconomyModel) -> dict[str, Any]:
-    """Return the LLM and how it is asked."""
+    """Return the facts of the LLM and its prompts."""
     styles = {getattr(nation, "prompt_style", None) for nation in model.nations} - {None}
     return llm_facts(llm.kind, llm.client, llm.client, prompt_style=next(iter(styles)), ledger=llm.params.ledger)
 
@@ -141,7 +141,7 @@ def _nations(model: EconomyModel) -> dict[str, Any]:
 
 
 def _responses(model: EconomyModel) -> pd.DataFrame:
-    """Return the responses to a rise of the first nation's rate by a point for a year, without other shocks."""
+    """Return the responses to a rise in the first nation's rate by one point for a year, without other shocks."""
     nations, params = tuple(model.macro.nations), model.macro.params
     return pd.concat([_response(nations, params, follows) for follows in _RESPONSES], ignore_index=True)
 
@@ -169,7 +169,7 @@ def _baseline(model: EconomyModel, policy: str, quarters: int) -> pd.DataFrame:
 def economy_summary(model: EconomyModel, table: pd.DataFrame, baselines: Mapping[str, pd.DataFrame]) -> dict[str, Any]:
     """Return the summary of a run of nations, as ``prism economy --json`` prints it.
 
-    `table` is the table `indicators`, and `baselines` the same under other policies.
+    `table` is the table `indicators`; `baselines` has the indicators under other policies.
     """
     economy, quarters = model.params.economy, int(table["round"].nunique()) if len(table) else 0
     usage, sources = (model.llm.usage, model.llm.counts) if model.llm is not None else ({}, {})
@@ -227,5 +227,5 @@ def _losses(table: pd.DataFrame, model: EconomyModel) -> float | None:
     if table.empty:
         return None
     targets = dict(zip(model.macro.names, model.macro.target, strict=True))
-    beyond = table["inflation"] - table["nation"].astype(str).map(targets)
-    return float((beyond**2 + table["output_gap"] ** 2).mean())
+    deviation = table["inflation"] - table["nation"].astype(str).map(targets)
+    return float((deviation**2 + table["output_gap"] ** 2).mean())

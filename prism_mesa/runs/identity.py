@@ -1,4 +1,4 @@
-"""What identifies a run: its configuration, its data, the code, and its seed."""
+"""Identify runs by their configuration, data, code and seed."""
 
 import json
 import os
@@ -13,7 +13,7 @@ from prism_mesa.runs.config import INPUT_FILES, Config
 from prism_mesa.social.user_objects import objects_named
 
 _PACKAGE: Final = Path(__file__).parents[1]
-_ABOVE: Final = ("cli", "view", "analysis", "studies", "api")
+_UPPER_LAYERS: Final = ("cli", "view", "analysis", "studies", "api")
 """Subpackages that do not affect runs."""
 MODULES: Final = "modules"
 """The folder for the user's modules in an archive."""
@@ -51,21 +51,21 @@ def identify_config(config: Config) -> Identity:
     """Return the identity of a configuration without its seed."""
     values = config.model_dump(mode="json", exclude={"seed": True, "threads": True, "checkpoint_every": True})
     values["reasoner"] = {key: v for key, v in values["reasoner"].items() if key not in _WITHOUT_EFFECT}
-    for group, key in INPUT_FILES:  # a file counts by its content
+    for group, key in INPUT_FILES:  # the content identifies a file, not its path
         values[group][key] = values[group][key] is not None
     values["reasoner"]["distilled"] = config.reasoner.distilled is not None
     code = digest(code_version(), _modules_digest(config))
     return Identity(digest(json.dumps(values, sort_keys=True)), data_version(config), code)
 
 
-def modules_named(config: Config) -> tuple[str, ...]:
-    """Return the modules that a configuration names, without duplicates."""
+def user_modules(config: Config) -> tuple[str, ...]:
+    """Return the modules that a configuration names, each once."""
     return tuple(dict.fromkeys(where.partition(":")[0] for where in objects_named(config).values()))
 
 
 def _modules_digest(config: Config) -> str:
     """Return a digest of the user's modules that a configuration names; empty if it names none."""
-    digests = [module_digest(module) for module in modules_named(config)]
+    digests = [module_digest(module) for module in user_modules(config)]
     return digests[0] if len(digests) == 1 else digest(*digests) if digests else ""
 
 
@@ -76,13 +76,13 @@ def inputs_version(config: Config) -> str:
 
 def data_version(config: Config) -> str:
     """Return a digest of the files that a configuration names."""
-    return digest(*(b"" if file is None else _content(Path(file)) for file in _files_named(config).values()))
+    return digest(*(b"" if file is None else _content_digest(Path(file)) for file in _input_files(config).values()))
 
 
 def inputs_one_by_one(config: Config) -> dict[str, str]:
     """Return digests of the files and modules of a configuration, by key and by `module_input`."""
-    files = {key: _content(Path(file)) for key, file in _files_named(config).items() if file is not None}
-    return files | {module_input(module): module_digest(module) for module in modules_named(config)}
+    files = {key: _content_digest(Path(file)) for key, file in _input_files(config).items() if file is not None}
+    return files | {module_input(module): module_digest(module) for module in user_modules(config)}
 
 
 def module_input(module: str) -> str:
@@ -97,7 +97,7 @@ def input_text(name: str) -> str:
     return f"{name} ({files[0]})" if files else name
 
 
-def _files_named(config: Config) -> dict[str, str | None]:
+def _input_files(config: Config) -> dict[str, str | None]:
     """Return the input files of a configuration by dotted key; None for keys without a file."""
     files = {f"{group}.{key}": getattr(getattr(config, group), key) for group, key in INPUT_FILES}
     files["reasoner.distilled"] = config.reasoner.distilled
@@ -109,11 +109,11 @@ def code_version() -> str:
     """Return a digest of PRISM's code that runs depend on."""
     parts: list[bytes | str] = []
     for folder, folders, files in os.walk(_PACKAGE):
-        within = Path(folder).relative_to(_PACKAGE)
-        folders[:] = sorted(name for name in folders if within.parts or name not in _ABOVE)
+        relative = Path(folder).relative_to(_PACKAGE)
+        folders[:] = sorted(name for name in folders if relative.parts or name not in _UPPER_LAYERS)
         for name in sorted(files):
             if name.endswith((".py", ".csv")):
-                parts += [str(within / name), Path(folder, name).read_bytes()]
+                parts += [str(relative / name), Path(folder, name).read_bytes()]
     return digest(*parts)
 
 
@@ -132,25 +132,25 @@ def source_files(module: str) -> dict[str, Path] | None:
         return None
     if spec is None:
         return None
-    within = [Path(folder) for folder in spec.submodule_search_locations or ()]
-    files = {f"{name}/{file.relative_to(top).as_posix()}": file for top in within for file in sorted(top.rglob("*.py"))}
-    alone = Path(spec.origin or "")
-    return {where: file for where, file in (files or {alone.name: alone}).items() if file.is_file()}
+    roots = [Path(folder) for folder in spec.submodule_search_locations or ()]
+    files = {f"{name}/{file.relative_to(top).as_posix()}": file for top in roots for file in sorted(top.rglob("*.py"))}
+    single_file = Path(spec.origin or "")
+    return {where: file for where, file in (files or {single_file.name: single_file}).items() if file.is_file()}
 
 
-_read: dict[tuple[str, int, int], str] = {}
+_digests: dict[tuple[str, int, int], str] = {}
 
 
-def _content(file: Path) -> str:
-    """Return a digest of a file or folder; a missing one counts as empty, and raises an error where it is read."""
+def _content_digest(file: Path) -> str:
+    """Return a digest of a file or folder; a missing file counts as empty, because reading it later raises an error."""
     paths = sorted(path for path in file.rglob("*") if path.is_file()) if file.is_dir() else [file]
-    return digest(*(_digest_of_file(path) for path in paths if path.is_file()))
+    return digest(*(_file_digest(path) for path in paths if path.is_file()))
 
 
-def _digest_of_file(path: Path) -> str:
+def _file_digest(path: Path) -> str:
     stat = path.stat()
     key = (str(path.resolve()), stat.st_size, stat.st_mtime_ns)
-    if key not in _read:
+    if key not in _digests:
         with path.open("rb") as stream:
-            _read[key] = file_digest(stream, lambda: blake2b(digest_size=8)).hexdigest()
-    return _read[key]
+            _digests[key] = file_digest(stream, lambda: blake2b(digest_size=8)).hexdigest()
+    return _digests[key]

@@ -56,7 +56,7 @@ def _choice(answer: StoredAnswer) -> str:
 def export_ledger(file: str | Path, out: str | Path | None = None) -> dict[str, tuple[Path, int]]:
     """Write `answers` and `asked` as Parquet into `out`, or beside the ledger; return the file and rows of each.
 
-    Raises DataError if there is no ledger, the folder cannot be made, or a link stands where a file would go.
+    Raises DataError if there is no ledger, the folder cannot be made, or one of the files is a link.
     """
     with _open_ledger(Path(file)) as ledger:
         answers = pd.DataFrame(map(asdict, ledger.answers()), columns=[field.name for field in fields(StoredAnswer)])

@@ -1,4 +1,4 @@
-"""The life of a run: its folder, manifest and ledger, and how it ended."""
+"""The life of a run: its folder, its manifest, its ledger and its end."""
 
 import signal
 import warnings
@@ -13,7 +13,7 @@ import pandas as pd
 from prism_mesa.errors import PrismWarning, RunError, counted, format_error, one_line, shortened
 from prism_mesa.llm import Ledger
 from prism_mesa.params import validated
-from prism_mesa.runs.checkpoints.keeping import Checkpoints, forget
+from prism_mesa.runs.checkpoints.keeping import Checkpoints, remove_checkpoints
 from prism_mesa.runs.manifest import Manifest, RecordedRun
 from prism_mesa.runs.process.lock import lock_run
 from prism_mesa.runs.process.machine import provenance, wall_clock
@@ -26,7 +26,7 @@ from prism_mesa.streams import fresh_seed
 from prism_mesa.tables import TableSchema
 
 _RESUMABLE: Final = ("social", "economy")
-"""Systems whose runs can be resumed."""
+"""Systems with runs that can be resumed."""
 _NO_MANIFEST: Final = "its manifest could not be written"
 
 
@@ -35,11 +35,11 @@ class RunResult:
     """The result of a run. It is an `os.PathLike`, so all functions that take a run's folder accept it.
 
     Attributes:
-        run_dir: Its folder.
-        status: `done`, `failed` or `interrupted`; of an opened run also `running`, or `died` if its process is gone.
-        summary: Its results in numbers, as ``prism run --json`` prints them; empty while it runs.
-        pictures: The pictures in its folder.
-        state: Of an opened run that runs or died, the status with the round: `died in round 7 of 56`.
+        run_dir: The run's folder.
+        status: `done`, `failed` or `interrupted`; an opened run can be `running`, or `died` if its process is gone.
+        summary: The results in numbers, as ``prism run --json`` prints them; empty while the run continues.
+        pictures: The pictures in the folder.
+        state: The status with the round if an opened run is running or died: `died in round 7 of 56`.
     """
 
     run_dir: Path
@@ -54,7 +54,7 @@ class RunResult:
 
     @property
     def manifest(self) -> dict[str, Any]:
-        """The content of manifest.json: configuration, seed, versions, who decided, the summary."""
+        """The content of manifest.json: configuration, seed, versions, deciders, summary."""
         return read_manifest(self.run_dir)
 
     def __fspath__(self) -> str:
@@ -73,7 +73,7 @@ class RunResult:
 
 
 class RunBrokenError(RunError):
-    """A run could not go on.
+    """A run could not continue.
 
     Attributes:
         result: The partial result; None if the last tables could not be written, or the run keeps no files.
@@ -101,7 +101,7 @@ def run_to_completion(
 
     Raises:
         DataError: If the folder cannot be made.
-        RunBrokenError: If the run cannot go on; its folder says `failed`, and keeps what was recorded.
+        RunBrokenError: If the run cannot continue; its folder says `failed`, and keeps its records.
         RunInterruptedError: If the user interrupts it; its folder says `interrupted`. While the last tables are
             written, an interrupt leaves a complete run.
     """
@@ -128,10 +128,10 @@ def _complete(
     try:
         folder.write_manifest(manifest)
         with Ledger(folder.path / LEDGER) as ledger:
-            if work.asked is not None and round_ is None:
-                work.asked.store.begin(ledger, name)
-            elif work.asked is not None and round_ is not None:
-                work.asked.store.go_on(ledger, name, round_)
+            if work.answerer is not None and round_ is None:
+                work.answerer.store.begin(ledger, name)
+            elif work.answerer is not None and round_ is not None:
+                work.answerer.store.resume(ledger, name, round_)
             if work.checkpoint_every != 0:
                 folder.checkpoints = Checkpoints(folder, ledger, name, work.checkpoint_every)
             error = work.carry_out(folder)
@@ -142,15 +142,15 @@ def _complete(
     except BaseException as fault:
         raise _end_early(work, folder, manifest, fault) from fault
     if signals.received is not None:
-        kept = f"{folder.path}: interrupted while its last tables were written (the run is kept there, and whole)"
-        raise RunInterruptedError(kept, result)
+        message = f"{folder.path}: interrupted while its last tables were written (the complete run is kept there)"
+        raise RunInterruptedError(message, result)
     return result
 
 
 def run_in_memory(work: RunTask[Records], records: Records, name: str) -> dict[str, Any]:
-    """Run without a folder, and return the summary; only a shared ledger keeps answers, under `name`."""
-    if work.asked is not None:
-        work.asked.store.begin(None, name_in_ledgers(work.scope(), name))
+    """Run without a folder, and return the summary; only a shared ledger keeps the answers, under `name`."""
+    if work.answerer is not None:
+        work.answerer.store.begin(None, name_in_ledgers(work.scope(), name))
     try:
         return work.finish(records, _ending(work.carry_out(records)))
     except Exception as fault:
@@ -169,7 +169,7 @@ def _ending(error: str) -> dict[str, str]:
 
 def _reason(work: RunTask[Any], fault: BaseException) -> str:
     """Return the error that ended a run, with its round, in one line."""
-    return shortened(f"{work.where()}: {format_error(fault)}")
+    return shortened(f"{work.progress()}: {format_error(fault)}")
 
 
 def _write_end(
@@ -185,10 +185,10 @@ def _end_early(
     work: RunTask[RunFolder], folder: RunFolder, manifest: Mapping[str, Any], fault: BaseException
 ) -> RunBrokenError | RunInterruptedError:
     """Record how a run ended early, and return the error to raise."""
-    interrupted = isinstance(fault, KeyboardInterrupt)
-    by = " by SIGTERM" if isinstance(fault, TerminatedError) or first_signal() == signal.SIGTERM else ""
-    text = shortened(f"{work.where()}: interrupted{by}") if interrupted else _reason(work, fault)
-    ending = {"status": "interrupted" if interrupted else "failed", "error": text}
+    is_interrupt = isinstance(fault, KeyboardInterrupt)
+    cause = " by SIGTERM" if isinstance(fault, TerminatedError) or first_signal() == signal.SIGTERM else ""
+    text = shortened(f"{work.progress()}: interrupted{cause}") if is_interrupt else _reason(work, fault)
+    ending = {"status": "interrupted" if is_interrupt else "failed", "error": text}
     manifest = {**manifest, "of_own_code": True} if is_users_error(fault) else manifest
     result = None
     with last_tables():
@@ -206,14 +206,14 @@ def _end_early(
             with _appending_errors(ending, _NO_MANIFEST):
                 folder.write_manifest({**manifest, **ending})
     hint = _recovery_hint(folder.path, manifest, ending, result)
-    kept = f"{folder.path}: {ending['error']} (what was recorded is kept there{hint})"
-    return RunInterruptedError(kept, result) if interrupted else RunBrokenError(kept, result, ending["error"])
+    message = f"{folder.path}: {ending['error']} (what was recorded is kept there{hint})"
+    return RunInterruptedError(message, result) if is_interrupt else RunBrokenError(message, result, ending["error"])
 
 
 def _forget_checkpoints(run: Path) -> None:
     """Remove the checkpoints of a run that has ended; warn if that fails."""
     try:
-        forget(run)
+        remove_checkpoints(run)
     except OSError as error:
         note = f"{run}: its checkpoints are no longer needed, but could not be removed: {error.strerror or error}"
         warnings.warn(shortened(note), PrismWarning, stacklevel=4)
@@ -229,9 +229,9 @@ def _recovery_hint(run: Path, manifest: Mapping[str, Any], ending: Mapping[str, 
 
 
 @contextmanager
-def _appending_errors(ending: dict[str, str], what: str) -> Iterator[None]:
+def _appending_errors(ending: dict[str, str], failure: str) -> Iterator[None]:
     """Append an error in the block to the error that ended the run."""
     try:
         yield
-    except Exception as second:
-        ending["error"] += f"; {what} ({type(second).__name__}: {second})"
+    except Exception as error:
+        ending["error"] += f"; {failure} ({type(error).__name__}: {error})"

@@ -20,14 +20,14 @@ class _Facts(Params):
     model_config = ConfigDict(extra="ignore")
 
 
-def llm_facts(kind: str, llm: Any, client: Any, **more: Any) -> dict[str, Any]:
+def llm_facts(kind: str, llm: Any, client: Any, **extra: Any) -> dict[str, Any]:
     """Return an LLM's entry in a manifest (see `RecordedLLM`).
 
-    `llm` has a name, a digest and options of decoding; `client` knows the server; `more` are further facts.
+    `llm` has a name, a digest and decoding options; `client` has the server's version; `extra` are further facts.
     """
     facts = {"kind": kind, "name": llm.name, "digest": str(getattr(llm, "digest", ""))}
     facts |= {"server": str(getattr(client, "server_version", "")), "decoding": dict(llm.decoding)}
-    return facts | more
+    return facts | extra
 
 
 class RecordedLLM(_Facts):
@@ -43,7 +43,7 @@ class RecordedLLM(_Facts):
     prompt_style: StrictStr | None = None
 
 
-class KeptModel(_Facts):
+class RecordedModel(_Facts):
     """A run's distilled model: the SHA-256 of its file."""
 
     digest: StrictStr
@@ -61,7 +61,7 @@ class Manifest(_Facts):
     Attributes:
         system: `social` or `economy`.
         config: The unchecked configuration (see `runs.recorded`).
-        note: Why another reasoner decided than the configured one; else empty.
+        note: Why the configured reasoner was replaced; else empty.
         of_own_code: Whether the run failed in the user's code.
         code: The digest of PRISM's code (`identity.code_version`); empty if unknown.
     """
@@ -76,20 +76,20 @@ class Manifest(_Facts):
     note: StrictStr = ""
     code: StrictStr = ""
     llm: RecordedLLM | None = None
-    distilled: KeptModel | None = None
+    distilled: RecordedModel | None = None
     made_in_python: list[StrictBool] = Field(default_factory=list)
     working_directory: StrictStr = "."
     summary: Ending = Field(default_factory=Ending)
 
     @property
-    def says_who_was_asked(self) -> bool:
-        """Whether the manifest says which LLM was asked, if any."""
+    def has_llm_facts(self) -> bool:
+        """Whether the manifest names the LLM, or says that there was none."""
         known = {"llm", "config", "status"} <= self.model_fields_set
         return known and (self.llm is None or self.llm.kind is not None)
 
     @property
     def of_nations(self) -> bool:
-        """Whether the run is one of nations."""
+        """Whether this is a run of nations."""
         return self.system == "economy"
 
     @property
@@ -112,7 +112,7 @@ class RecordedRun:
     whose: Origin
 
     @property
-    def started_in(self) -> Path:
+    def start_dir(self) -> Path:
         """The folder in which the run was started; paths in its configuration are relative to it."""
         return self.folder / self.manifest.working_directory
 
@@ -128,8 +128,8 @@ class RecordedRun:
         all_done = done is not None and done == self.manifest.planned
         return status == "done" or (status == "failed" and all_done and last_round(self.folder) is None)
 
-    def is_left(self, *, from_start: bool = False) -> bool:
-        """Return whether `resume` does nothing; with `from_start`, a failed run starts again."""
+    def is_finished(self, *, from_start: bool = False) -> bool:
+        """Return whether `resume` has nothing to do; with `from_start`, a failed run starts again."""
         return self.is_over and not (from_start and self.manifest.status == "failed")
 
     @property
@@ -141,13 +141,13 @@ class RecordedRun:
         if state.status not in ("died", "interrupted", "failed"):
             return ""
         if state.status == "failed" and self.manifest.of_own_code:
-            return "; correct that code, and run it anew: it would fail again in it"
+            return "; correct that code, and start a new run, because a resumed run would fail there again"
         last = last_round(self.folder)
-        does = "starts it again, and asks nothing twice" if last is None else f"continues it from round {last}"
+        effect = "starts it again, and asks nothing twice" if last is None else f"continues it from round {last}"
         if any(self.manifest.made_in_python):
             call = "resume(..., from_start=True)" if self.is_over else "resume(...)"
-            return f"; {call} in Python, with what it was given there, {does}"
-        return f"; 'prism resume {in_command(self.folder)}{' --from-start' if self.is_over else ''}' {does}"
+            return f"; {call} in Python, with what it was given there, {effect}"
+        return f"; 'prism resume {in_command(self.folder)}{' --from-start' if self.is_over else ''}' {effect}"
 
 
 def read_run(run_dir: str | Path) -> RecordedRun:

@@ -35,7 +35,7 @@ def gini(values: npt.ArrayLike) -> float:
 
 
 def top_share(values: npt.ArrayLike, share: float) -> float:
-    """Return the part of all amounts that the largest `share` of them hold (at least one); 0 without any.
+    """Return the part of the total that the largest `share` of the amounts (at least one) holds; 0 without amounts.
 
     >>> top_share([1, 1, 1, 1, 1, 1, 1, 1, 1, 11], 0.1)
     0.55
@@ -59,7 +59,7 @@ def tail_exponent(sizes: npt.ArrayLike, above: int) -> TailExponent:
     """Return the exponent a of the whole numbers `sizes` from `above` (at least 1) on, if P(x) falls with x ** -a.
 
     Maximum likelihood and its standard error: Clauset, Shalizi, Newman 2009, equations 3.5 and 3.6,
-    doi:10.1137/070710111. Whether it is a power law is another question.
+    doi:10.1137/070710111. The fit does not show that the tail is a power law.
 
     Returns:
         The exponent, above 1; infinite if all values are `above`, NaN without any. Both have a standard error of NaN.
@@ -106,14 +106,14 @@ def _mean_log(exponent: float, above: int) -> float:
 TAILS: Final = (10, 100)
 """Sizes from which the tail of cascades is measured, as in VoterFraud2020."""
 
-ENOUGH: Final = 50
-"""The least number of values of a tail."""
+MIN_TAIL: Final = 50
+"""Minimum number of values in a tail."""
 
 
 def cascade_summary(cascades: pd.DataFrame) -> dict[str, Any]:
     """Return number, sizes, tails, depths and structural virality of cascades (`social.state.outcomes.cascades`).
 
-    `tail_exponents` has the `TailExponent` of each of `TAILS` that at least `ENOUGH` cascades reach.
+    `tail_exponents` has the `TailExponent` of each of `TAILS` that at least `MIN_TAIL` cascades reach.
     """
     if cascades.empty:
         return {"n": 0}
@@ -125,7 +125,7 @@ def cascade_summary(cascades: pd.DataFrame) -> dict[str, Any]:
         "share_never_reshared": float((size == 1).mean()),
         "mean_size": float(size.mean()),
         "max_size": int(size.max()),
-        "tail_exponents": {k: asdict(t) for k, t in tails.items() if t.n >= ENOUGH and math.isfinite(t.exponent)},
+        "tail_exponents": {k: asdict(t) for k, t in tails.items() if t.n >= MIN_TAIL and math.isfinite(t.exponent)},
         "max_depth": int(cascades["depth"].max()),
         "max_breadth": int(cascades["breadth"].max()),
         "mean_structural_virality": float(virality.mean()) if len(virality) else 0.0,
@@ -135,7 +135,7 @@ def cascade_summary(cascades: pd.DataFrame) -> dict[str, Any]:
 
 
 def activity_summary(activity: npt.NDArray[np.integer[Any]]) -> dict[str, float]:
-    """Return how unequally agents act, among all and among active agents; `activity` counts what each did."""
+    """Return how unequally agents act, among all and among active agents; `activity` has the actions of each."""
     active = activity[activity > 0]
     return {
         "mean": float(activity.mean()) if len(activity) else 0.0,
@@ -171,7 +171,7 @@ def _smoother(n: int, smoothing: float) -> npt.NDArray[np.float64]:
 
 
 def business_cycle(gdp: npt.ArrayLike, unemployment: npt.ArrayLike, inflation: npt.ArrayLike) -> dict[str, float]:
-    """Return statistics by which economists judge whether a quarterly series resembles a real economy.
+    """Return statistics with which economists judge whether the quarters of an economy are plausible.
 
     Args:
         gdp: Real output, above 0, shape (n,), n at least 16.
@@ -179,10 +179,10 @@ def business_cycle(gdp: npt.ArrayLike, unemployment: npt.ArrayLike, inflation: n
         inflation: Of each quarter, percent a year, shape (n,).
 
     Returns:
-        `output_sd` (percent) and `output_ar1` of the cycle of log output; `okun`, the slope of the cycle of
-        unemployment on it, and `correlation`, that of the two cycles; `accelerationist`, the slope of the change of
-        four-quarter inflation over a year on the cycle of unemployment, and `phillips_level`, that of inflation itself
-        on unemployment (which need not be negative); `unemployment_min` and `unemployment_max`. Cycles by `hp_cycle`.
+        `output_sd` (percent) and `output_ar1` describe the cycle of log output. `okun` is the slope of the unemployment
+        cycle on it, `correlation` that of the two cycles. `accelerationist` is the slope of the yearly change of
+        four-quarter inflation on the unemployment cycle, `phillips_level` that of inflation on unemployment (which can
+        be positive). `unemployment_min` and `unemployment_max` are the range. Cycles are computed by `hp_cycle`.
     """
     output = hp_cycle(100 * np.log(np.asarray(gdp, dtype=float)))
     rate, prices = np.asarray(unemployment, dtype=float), np.asarray(inflation, dtype=float)

@@ -1,4 +1,4 @@
-"""Configurations from the folder of a run: to repeat the run, to ask its agents, or to run it anew.
+"""Configurations from the folder of a run: to repeat the run, to ask its agents, or to start a new run.
 
 A folder may come from elsewhere. Unless the user made or trusts the run, these configurations name no module, server or
 file outside of the folder (see `trust`).
@@ -15,18 +15,18 @@ from prism_mesa.llm import LLMParams
 from prism_mesa.llm.clients.embedded import SMOLLM2
 from prism_mesa.llm.kinds import KINDS
 from prism_mesa.params import Params, merged, nested, validated
-from prism_mesa.reasoner.distilled import FILE, kept_copy
+from prism_mesa.reasoner.distilled import FILE, find_copy
 from prism_mesa.runs.config import INPUT_FILES, Config, EconomyConfig, parse_override
 from prism_mesa.runs.manifest import OBJECTS, Manifest, RecordedRun, read_run
 from prism_mesa.runs.run_files import LEDGER, check_within, has_table, read_table
-from prism_mesa.runs.trust import Named, is_inside, require_trust
+from prism_mesa.runs.trust import Resource, is_inside, require_trust
 from prism_mesa.social.user_objects import objects_named
 
 OWN_PACKAGE = "prism_mesa."
 CONNECTION_KEYS: Final = ("reasoner.host", "reasoner.timeout_s", "reasoner.max_concurrency")
 """Keys that may change when a run is resumed, because no answer depends on them."""
 _NO_LLM: dict[str, Any] = {"host": None, "ledger": "live", "ledger_path": None}
-"""Keys of the reasoner without an LLM and a shared ledger."""
+"""The reasoner's keys without an LLM and a shared ledger."""
 
 
 def recorded_rounds(run_dir: Path) -> int:
@@ -38,7 +38,7 @@ def recorded_rounds(run_dir: Path) -> int:
 
 
 def is_economy(run_dir: Path) -> bool:
-    """Return whether a run is one of nations; raises DataError without a run."""
+    """Return whether this is a run of nations; raises DataError without a run."""
     return read_run(run_dir).manifest.of_nations
 
 
@@ -48,8 +48,8 @@ def recorded_economy(run_dir: Path) -> EconomyConfig:
     Raises DataError if no quarter was completed.
     """
     run = read_run(run_dir)
-    done, llm = run.manifest.summary.rounds, run.manifest.llm
-    if not done:
+    n_quarters, llm = run.manifest.summary.rounds, run.manifest.llm
+    if not n_quarters:
         why = f"no quarter is known to be complete (status {run.state})"
         raise DataError(f"{run_dir}: {why}, so there is nothing to repeat{run.way_on}")
     values = manifest_values(run_dir, run.manifest)
@@ -58,13 +58,13 @@ def recorded_economy(run_dir: Path) -> EconomyConfig:
     if llm is not None:
         reasoner = {**_NO_LLM, "ledger": "replay", "ledger_path": str(require_ledger(run_dir))}
         values = merged(values, {"economy": {"prompt_style": llm.prompt_style}} if llm.prompt_style else {})
-    return as_config(EconomyConfig, merged(values, {"rounds": done, "reasoner": reasoner}), run_dir)
+    return as_config(EconomyConfig, merged(values, {"rounds": n_quarters, "reasoner": reasoner}), run_dir)
 
 
 def recorded_config(run_dir: Path, *, trust: bool = False) -> Config:
     """Return the configuration that repeats a platform's run from its ledger, without an LLM.
 
-    Raises DataError if the run was given objects in Python, has no ledger, or is not trusted.
+    Raises DataError if the run used objects from Python, has no ledger, or is not trusted.
     """
     run = read_run(run_dir)
     if run.manifest.of_nations:
@@ -80,27 +80,27 @@ def recorded_config(run_dir: Path, *, trust: bool = False) -> Config:
 
 
 def config_to_run_anew(run_dir: Path, *, trust: bool = False) -> Config:
-    """Return the configuration of a platform's run with an LLM that answers anew.
+    """Return the configuration of a platform's run for a new run, in which the LLM gives new answers.
 
     Raises DataError as `recorded_config` does, and if the LLM was given in Python.
     """
     run, recorded = read_run(run_dir), recorded_config(run_dir, trust=trust)
-    llm, before = run.manifest.llm, as_config(Config, manifest_values(run_dir, run.manifest), run_dir).reasoner
+    llm, original = run.manifest.llm, as_config(Config, manifest_values(run_dir, run.manifest), run_dir).reasoner
     if llm is None or llm.kind not in KINDS:
         kind = llm.kind if llm else None
         raise DataError(f"{run_dir}: its LLM was given in Python ({kind}): it cannot be asked again from here")
-    reasoner = {**_NO_LLM, "kind": llm.kind, "host": before.host, "max_fallback_share": before.max_fallback_share}
+    reasoner = {**_NO_LLM, "kind": llm.kind, "host": original.host, "max_fallback_share": original.max_fallback_share}
     if llm.kind == "embedded":  # its recorded name does not load it
-        reasoner["model"] = before.model
+        reasoner["model"] = original.model
     config = as_config(Config, merged(recorded.model_dump(), {"reasoner": reasoner}), run_dir)
-    require_trust(run_dir, run.whose, asked_places(config.reasoner), trust=trust)
+    require_trust(run_dir, run.whose, llm_resources(config.reasoner), trust=trust)
     return config
 
 
 def config_to_resume(run: RecordedRun, *, overrides: Sequence[str] = ()) -> Config:
     """Return the configuration that continues a stopped run of a platform; raises BadInputError if there is none.
 
-    It names the LLM that the run asked, also if `auto` had found it. `overrides` may set `CONNECTION_KEYS`, because the
+    It names the LLM that the run asked, even if `auto` chose it. `overrides` may set `CONNECTION_KEYS`, because the
     folder has no passwords.
     """
     _require_llm_facts(run)
@@ -118,7 +118,7 @@ def economy_to_resume(run: RecordedRun, *, overrides: Sequence[str] = ()) -> Eco
 
 
 def _require_llm_facts(run: RecordedRun) -> None:
-    if not run.manifest.says_who_was_asked:
+    if not run.manifest.has_llm_facts:
         raise DataError(f"{run.folder}: manifest.json does not say which LLM was asked: another version wrote it")
 
 
@@ -132,7 +132,7 @@ def _platform_values(run: RecordedRun, *, writes: bool) -> tuple[Config, dict[st
     for group, key in INPUT_FILES:
         path = values.get(group, {}).get(key)
         if path is not None:
-            values = merged(values, {group: {key: str(run.started_in / path)}})
+            values = merged(values, {group: {key: str(run.start_dir / path)}})
     if recorded.content == "llm" and not writes:
         values = merged(values, {"content": "template"})
     return recorded, values
@@ -148,17 +148,17 @@ def _with_connection[C: Params](config: C, overrides: Sequence[str]) -> C:
     return validated(type(config), merged(config.model_dump(), nested(changes)), "override") if changes else config
 
 
-def _resumed_reasoner(run: RecordedRun, before: LLMParams) -> dict[str, Any]:
-    """Return the reasoner's keys that change when a run is resumed."""
+def _resumed_reasoner(run: RecordedRun, original: LLMParams) -> dict[str, Any]:
+    """Return the keys of the reasoner that change when a run is resumed."""
     llm, distilled = run.manifest.llm, run.manifest.distilled
     changes: dict[str, Any] = {}
-    if before.ledger_path is not None:
-        changes["ledger_path"] = str(run.started_in / before.ledger_path)
+    if original.ledger_path is not None:
+        changes["ledger_path"] = str(run.start_dir / original.ledger_path)
     if distilled is not None:
         changes["distilled"] = _distilled_copy(run.folder, distilled.digest)
-    if before.kind == "auto" and llm is None:
+    if original.kind == "auto" and llm is None:
         changes["kind"] = "rule" if distilled is None else "distilled"
-        changes |= {"llm_share": 1.0} if hasattr(before, "llm_share") else {}
+        changes |= {"llm_share": 1.0} if hasattr(original, "llm_share") else {}
     elif llm is not None and llm.kind in KINDS:
         changes |= {"kind": llm.kind} | ({} if llm.kind == "embedded" or llm.llms else {"model": llm.name})
     return changes
@@ -183,7 +183,7 @@ def _replayed_reasoner(run: RecordedRun) -> dict[str, Any]:
 def _distilled_copy(folder: Path, digest: str) -> str:
     if (folder / FILE).exists():
         check_within(folder, folder / FILE)
-    return str(kept_copy(folder, digest))
+    return str(find_copy(folder, digest))
 
 
 def manifest_values(run_dir: Path, manifest: Manifest) -> dict[str, Any]:
@@ -194,9 +194,9 @@ def manifest_values(run_dir: Path, manifest: Manifest) -> dict[str, Any]:
 
 
 def recorded_readings(run_dir: Path) -> dict[tuple[int, str], Reading]:
-    """Return how a run read its sentences, by quarter and nation, if it is older than typed measures.
+    """Return a run's readings of its sentences, by quarter and nation, if the run is older than typed measures.
 
-    PRISM reads sentences differently now, but repeats a run as it was.
+    PRISM now reads sentences differently, but repeats a run with its original readings.
     """
     config = read_run(run_dir).manifest.config or {}
     if "typed_measures" in config.get("economy", {}) or not has_table(run_dir, "decisions"):
@@ -230,29 +230,29 @@ def require_ledger(run_dir: Path) -> Path:
     return file
 
 
-def _modules_and_files(run: RecordedRun, config: Config) -> list[Named]:
+def _modules_and_files(run: RecordedRun, config: Config) -> list[Resource]:
     """Return the modules and outside files that a repeated run uses."""
-    named = [
-        Named(key, module, "a module, which would be imported and run")
+    resources = [
+        Resource(key, module, "a module, which would be imported and run")
         for key, module in objects_named(config).items()
         if not (key == "statechart.chart" and module.startswith(OWN_PACKAGE))  # a chart is read but not called
     ]
     for group, key in INPUT_FILES:
         path = getattr(getattr(config, group), key)
-        if path is not None and not is_inside(run.folder, run.started_in / path):
-            named.append(Named(f"{group}.{key}", str(run.started_in / path), "a file outside of its folder"))
-    return named
+        if path is not None and not is_inside(run.folder, run.start_dir / path):
+            resources.append(Resource(f"{group}.{key}", str(run.start_dir / path), "a file outside of its folder"))
+    return resources
 
 
-def asked_places(params: LLMParams) -> list[Named]:
+def llm_resources(params: LLMParams) -> list[Resource]:
     """Return the servers and model files that are used when an LLM is asked."""
     if params.ledger == "replay" or params.kind in ("rule", "distilled"):
         return []
-    named = []
+    resources = []
     if params.hosts and params.kind != "embedded":
         hosts = ",".join(params.hosts)
-        named.append(Named("reasoner.host", hosts, "a server, which would be sent prompts and keys"))
+        resources.append(Resource("reasoner.host", hosts, "a server, which would be sent prompts and keys"))
     is_file = params.kind == "embedded" or (params.kind == "auto" and str(params.model).endswith(".gguf"))
     if is_file and params.model not in (None, SMOLLM2):  # see `llm.factory`
-        named.append(Named("reasoner.model", str(params.model), "a model file, which would be loaded"))
-    return named
+        resources.append(Resource("reasoner.model", str(params.model), "a model file, which would be loaded"))
+    return resources

@@ -17,7 +17,7 @@ from prism_mesa.llm import AnswerStore, Ledger, LLMClient
 from prism_mesa.llm.clients.recorded import RecordedClient
 from prism_mesa.runs.config import Config, EconomyConfig
 from prism_mesa.runs.economy import run_economy
-from prism_mesa.runs.identity import input_text, inputs_one_by_one, inputs_version, module_input, modules_named
+from prism_mesa.runs.identity import input_text, inputs_one_by_one, inputs_version, module_input, user_modules
 from prism_mesa.runs.lifecycle import RunResult
 from prism_mesa.runs.manifest import RecordedRun, read_run
 from prism_mesa.runs.recorded import OWN_PACKAGE, is_economy, recorded_config, recorded_economy, recorded_readings
@@ -45,7 +45,7 @@ class Replay:
         run_dir: The folder of the repetition; None if it was not kept.
         differences: Table -> a description of its first difference; empty if all tables are equal.
         rows: Table -> its number of rows.
-        answered: Number of open choices, or decisions of nations, answered from the ledger, including fallbacks.
+        answered: Number of open choices, or decisions of nations, with an answer from the ledger, including fallbacks.
         recomputed: Number of decisions that a rule or a distilled model made again.
         texts: Number of thoughts and texts from the ledger, including failures.
         calls: Number of LLM calls, which is 0.
@@ -128,9 +128,9 @@ def _replay(run_dir: Path, out: Path, on_round: Callable[[int], None] | None, *,
     config = recorded_config(run_dir, trust=trust)
     recorded = read_run(run_dir)
     rounds = recorded.manifest.summary.rounds
-    if rounds != config.rounds and recorded.manifest.status != "done":  # a run that is done can have ended itself
-        done = "" if rounds is None else f", {rounds} of {config.rounds} rounds"
-        why = f"has not come to its end (status {recorded.state}{done}): there is nothing to compare"
+    if rounds != config.rounds and recorded.manifest.status != "done":  # a run can end early and be done
+        progress = "" if rounds is None else f", {rounds} of {config.rounds} rounds"
+        why = f"has not come to its end (status {recorded.state}{progress}): there is nothing to compare"
         raise DataError(f"{run_dir}: {why}{recorded.way_on}")
     notes = _changed_modules(recorded, config)
     return _repeat_and_compare(
@@ -139,14 +139,14 @@ def _replay(run_dir: Path, out: Path, on_round: Callable[[int], None] | None, *,
 
 
 def _changed_modules(run: RecordedRun, config: Config) -> tuple[str, ...]:
-    """Return notes on the user's modules that changed since a run; older runs do not say which."""
+    """Return notes on the user's modules that changed since a run; older runs do not tell which modules changed."""
     facts = read_manifest(run.folder)
-    kept = facts.get("inputs_one_by_one")
-    if not isinstance(kept, Mapping):
-        kept = inputs_one_by_one(config) if facts.get("inputs") == inputs_version(config) else {}
-    ours = [module_input(module) for module in modules_named(config) if not f"{module}.".startswith(OWN_PACKAGE)]
+    earlier = facts.get("inputs_one_by_one")
+    if not isinstance(earlier, Mapping):
+        earlier = inputs_one_by_one(config) if facts.get("inputs") == inputs_version(config) else {}
+    names = [module_input(module) for module in user_modules(config) if not f"{module}.".startswith(OWN_PACKAGE)]
     now = inputs_one_by_one(config)
-    return tuple(f"{input_text(name)} has changed since the run" for name in ours if kept.get(name) != now[name])
+    return tuple(f"{input_text(name)} has changed since the run" for name in names if earlier.get(name) != now[name])
 
 
 def _repeat_and_compare(

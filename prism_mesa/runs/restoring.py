@@ -18,7 +18,7 @@ from prism_mesa.runs.checkpoints.file import (
     RefusedError,
     checkpoint_round,
     files,
-    other_version,
+    other_version_error,
     read_checkpoint,
 )
 from prism_mesa.runs.economy import NationsRun
@@ -29,10 +29,10 @@ from prism_mesa.runs.run_files import LEDGER, check_within, read_manifest
 from prism_mesa.runs.social import PlatformRun
 from prism_mesa.social.world.build import KeptWorld, kept_world
 
-_SAME: Final = ("kind", "name", "digest", "decoding", "answer", "persona", "prompt_style", "temperature")
+_LLM_IDENTITY: Final = ("kind", "name", "digest", "decoding", "answer", "persona", "prompt_style", "temperature")
 """Facts of an LLM that must not change when a run is resumed."""
 
-type Make = Callable[[KeptWorld | None], PlatformRun]
+type Maker = Callable[[KeptWorld | None], PlatformRun]
 
 
 @dataclass(frozen=True)
@@ -40,25 +40,25 @@ class RestorePoint:
     """A run's state at a checkpoint, or at its beginning.
 
     Attributes:
-        facts: The content of its manifest.
-        folder: Its folder.
-        name: Its name in ledgers; empty if it has none yet.
-        point: The checkpoint's data; None at the beginning.
+        facts: The content of the run's manifest.
+        folder: The run's folder.
+        name: The run's name in ledgers; empty if it has none yet.
+        checkpoint: The checkpoint's data; None at the beginning.
     """
 
     facts: dict[str, Any]
     folder: ReopenedFolder
     name: str
-    point: dict[str, Any] | None
+    checkpoint: dict[str, Any] | None
 
     @property
     def rounds(self) -> int:
-        """The complete rounds."""
-        return 0 if self.point is None else self.point["rounds"]
+        """The number of complete rounds."""
+        return 0 if self.checkpoint is None else self.checkpoint["rounds"]
 
 
 def load_restore_point(
-    run: RecordedRun, make: Make, *, from_start: bool = False, trust: bool = False
+    run: RecordedRun, make: Maker, *, from_start: bool = False, trust: bool = False
 ) -> tuple[PlatformRun, RestorePoint]:
     """Return a run at its newest undamaged checkpoint, else at its beginning.
 
@@ -70,23 +70,23 @@ def load_restore_point(
             or the model.
         DataError: If the LLM, an input file or the ledger has changed.
     """
-    point = None if from_start else _newest_point(run.folder, trust=trust)
-    if point is not None:
-        return _restore(run, make, point, trust=trust)
+    checkpoint = None if from_start else _newest_checkpoint(run.folder, trust=trust)
+    if checkpoint is not None:
+        return _restore(run, make, checkpoint, trust=trust)
     work = make(None)
     with closed_if_refused(work):
         facts, folder = checked_facts(run, work), ReopenedFolder(run.folder, work.tables, None)
         return work, RestorePoint(facts, folder, ledger_name(run.folder), None)
 
 
-def _newest_point(folder: Path, *, trust: bool) -> dict[str, Any] | None:
+def _newest_checkpoint(folder: Path, *, trust: bool) -> dict[str, Any] | None:
     """Return the newest undamaged checkpoint, if any; warn about damaged checkpoints."""
     newest_first = files(folder)
     for file, older in zip_longest(newest_first, newest_first[1:]):
         try:
             data = read_checkpoint(file, trust=trust)
             if data["code"] != code_version():
-                raise other_version(file)
+                raise other_version_error(file)
             check_parts(folder, data["records"])
         except DamagedError as error:
             advice = "the run starts again" if older is None else f"it continues from round {checkpoint_round(older)}"
@@ -99,34 +99,34 @@ def _newest_point(folder: Path, *, trust: bool) -> dict[str, Any] | None:
 
 def _check_ledger(folder: Path, data: Mapping[str, Any]) -> None:
     """Raise RefusedError if the ledger has lost or gained entries since a checkpoint."""
-    kept, file = data["ledger"], folder / LEDGER
-    if not file.is_file() and not (kept["answers"] or kept["asked"]):
+    counts, file = data["ledger"], folder / LEDGER
+    if not file.is_file() and not (counts["answers"] or counts["asked"]):
         return
     if file.is_file():
         check_within(folder, file)
     with Ledger(file, read_only=True) as ledger:
-        answers, asked = ledger.sizes(kept["run"], data["rounds"])
-    if answers < kept["answers"] or asked != kept["asked"]:
+        answers, asked = ledger.sizes(counts["run"], data["rounds"])
+    if answers < counts["answers"] or asked != counts["asked"]:
         raise RefusedError(
-            f"ledger {file}: has changed since the run: it has {answers:,} of {kept['answers']:,} answers and "
-            f"{asked:,} of {kept['asked']:,} questions",
+            f"ledger {file}: has changed since the run: it has {answers:,} of {counts['answers']:,} answers and "
+            f"{asked:,} of {counts['asked']:,} questions",
             f"; restore the file, or start the run again with these answers, {FROM_START}",
         )
 
 
-def _restore(run: RecordedRun, make: Make, point: dict[str, Any], *, trust: bool) -> tuple[PlatformRun, RestorePoint]:
+def _restore(run: RecordedRun, make: Maker, data: dict[str, Any], *, trust: bool) -> tuple[PlatformRun, RestorePoint]:
     """Return a run at a checkpoint; raises RefusedError if the checkpoint does not fit the model."""
     work = make(_drawn_world(run.folder, trust=trust))
     with closed_if_refused(work):
         facts = checked_facts(run, work)
         try:
-            work.model.restore(point["model"])
-            work.watch.restore(point["clocks"])
-            folder = ReopenedFolder(run.folder, work.tables, point["records"])
+            work.model.restore(data["model"])
+            work.timer.restore(data["clocks"])
+            folder = ReopenedFolder(run.folder, work.tables, data["records"])
         except (NotRestorableError, DataError) as error:
-            where = f"{run.folder}: the checkpoint of round {point['rounds']}"
+            where = f"{run.folder}: the checkpoint of round {data['rounds']}"
             raise RefusedError(f"{where}: {error} (start the run again {FROM_START})") from error
-        return work, RestorePoint(facts, folder, point["ledger"]["run"], point)
+        return work, RestorePoint(facts, folder, data["ledger"]["run"], data)
 
 
 def _drawn_world(run: Path, *, trust: bool) -> KeptWorld | None:
@@ -135,11 +135,11 @@ def _drawn_world(run: Path, *, trust: bool) -> KeptWorld | None:
     if not file.is_file():
         return None
     try:
-        kept = read_checkpoint(file, trust=trust)
+        data = read_checkpoint(file, trust=trust)
     except DataError as error:
         warnings.warn(shortened(f"{error}: the world is drawn again"), PrismWarning, stacklevel=5)
         return None
-    return kept_world(kept) if kept["code"] == code_version() else None
+    return kept_world(data) if data["code"] == code_version() else None
 
 
 @contextmanager
@@ -158,15 +158,15 @@ def checked_facts(run: RecordedRun, work: PlatformRun | NationsRun) -> dict[str,
     for key in ("llm", "distilled", "writer"):
         now = _llm_facts(facts.get(key))
         if any(llm not in now for llm in _llm_facts(before.get(key))):  # a branch may add LLMs
-            by = f"by {before.get('decided_by', 'nobody')!s:.80}, and would now be by {facts.get('decided_by')!s:.80}"
-            raise DataError(f"{run.folder}: was decided {by} ({key} has changed), so its results would differ")
+            text = f"by {before.get('decided_by', 'nobody')!s:.80}, and would now be by {facts.get('decided_by')!s:.80}"
+            raise DataError(f"{run.folder}: was decided {text} ({key} has changed), so its results would differ")
     if before.get("inputs", facts.get("inputs")) != facts.get("inputs"):
         raise DataError(f"{run.folder}: {_changed_inputs(before, facts)}: restore it, or run anew")
     return facts
 
 
 def _changed_inputs(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
-    """Describe the files or modules that changed; older runs do not say which."""
+    """Describe the files or modules that changed; older runs do not tell which."""
     inputs, earlier = now.get("inputs_one_by_one", {}), before.get("inputs_one_by_one")
     if isinstance(earlier, Mapping) and (names := [name for name in inputs if earlier.get(name) != inputs[name]]):
         return f"{' and '.join(map(input_text, names))} {'has' if len(names) == 1 else 'have'} changed"
@@ -177,7 +177,7 @@ def _llm_facts(entry: Any) -> list[Any]:
     """Return the identifying facts of the LLMs in an entry of a manifest."""
     if not isinstance(entry, Mapping):
         return [entry]
-    return [{key: llm[key] for key in _SAME if key in llm} for llm in entry.get("llms") or [entry]]
+    return [{key: llm[key] for key in _LLM_IDENTITY if key in llm} for llm in entry.get("llms") or [entry]]
 
 
 def ledger_name(folder: Path) -> str:
@@ -186,5 +186,5 @@ def ledger_name(folder: Path) -> str:
     if not file.is_file():
         return ""
     check_within(folder, file)
-    with Ledger(file) as ledger:  # to write: the run may have died before it had tables
+    with Ledger(file) as ledger:  # opened for writing, because the run may have died before the ledger had tables
         return next(iter(ledger.runs()), "")

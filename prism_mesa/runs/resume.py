@@ -15,7 +15,7 @@ from prism_mesa.economy.tables import ECONOMY_TABLES
 from prism_mesa.errors import ConfigError, DataError, NotedWarning, PrismWarning, printable, shortened
 from prism_mesa.reasoner import AnyReasoner
 from prism_mesa.runs.checkpoints.file import RefusedError, last_round
-from prism_mesa.runs.checkpoints.keeping import forget
+from prism_mesa.runs.checkpoints.keeping import remove_checkpoints
 from prism_mesa.runs.config import Config
 from prism_mesa.runs.economy import NationsRun
 from prism_mesa.runs.lifecycle import RunResult, resume_to_completion
@@ -25,7 +25,7 @@ from prism_mesa.runs.process.machine import package_versions, provenance, wall_c
 from prism_mesa.runs.recorded import config_to_resume, economy_to_resume, recorded_readings
 from prism_mesa.runs.records.reopened import ReopenedFolder, check_no_links
 from prism_mesa.runs.restoring import (
-    Make,
+    Maker,
     RestorePoint,
     checked_facts,
     closed_if_refused,
@@ -71,12 +71,12 @@ def resume(run_dir: str | os.PathLike[str], options: ResumeOptions | None = None
     """Resume a run without drawing pictures (see `api.runs.resume`); a run that has ended stays unchanged."""
     run = read_run(run_folder(run_dir))
     options = options or ResumeOptions()
-    if run.is_left(from_start=options.from_start):
+    if run.is_finished(from_start=options.from_start):
         return _read_result(run)
     require_own(run.folder, run.whose, "resuming", trust=options.trust)
     with lock_run(run.folder) as lock:
         now = read_run(run.folder)  # another process may have ended it meanwhile
-        if now.is_left(from_start=options.from_start):
+        if now.is_finished(from_start=options.from_start):
             return _read_result(now)
         check_no_links(run.folder)
         return (_resume_nations if run.manifest.of_nations else _resume_platform)(run, options, lock)
@@ -122,7 +122,7 @@ def resume_in(folder: Path, config: Config, make: Callable[[KeptWorld | None], P
         return _continue(run, work, point, lock)
 
 
-def _load_or_start_again(run: RecordedRun, make: Make) -> tuple[PlatformRun, RestorePoint]:
+def _load_or_start_again(run: RecordedRun, make: Maker) -> tuple[PlatformRun, RestorePoint]:
     """Call `load_restore_point`; if a checkpoint is refused, start the run again."""
     try:
         return load_restore_point(run, make)
@@ -140,7 +140,7 @@ def _continue(run: RecordedRun, work: PlatformRun, point: RestorePoint, lock: Ru
 
 def _resume_nations(run: RecordedRun, options: ResumeOptions, lock: RunLock) -> RunResult:
     had_llm = run.manifest.llm is not None and run.manifest.llm.kind == "python"
-    check_objects(run, {"llm": options.llm}, options.objects, had=[had_llm])
+    check_objects(run, {"llm": options.llm}, options.objects, had_objects=[had_llm])
     config = economy_to_resume(run, overrides=options.overrides)
     with without_repeated_warnings():
         model = EconomyModel(config, llm=options.llm)
@@ -160,20 +160,20 @@ def check_objects(
     objects: Mapping[str, object],
     others: Mapping[str, object] | None = None,
     *,
-    had: Sequence[bool] | None = None,
-    does: tuple[str, str] = ("resume", "resume({}, "),
+    had_objects: Sequence[bool] | None = None,
+    words: tuple[str, str] = ("resume", "resume({}, "),
 ) -> None:
-    """Raise ConfigError unless a run gets the same kinds of objects from Python as before, and none of the `others`.
+    """Raise ConfigError unless a run gets the same kinds of objects from Python as before, and no `others`.
 
-    `had` says which of `objects` the run had, by default according to its manifest. `does` has the verb and the call
-    for the error.
+    `had_objects` says which of `objects` the run had, by default according to its manifest. `words` has the verb and
+    the call for the error.
     """
-    before = dict(zip(objects, had or run.manifest.made_in_python or [False] * len(objects), strict=False))
+    before = dict(zip(objects, had_objects or run.manifest.made_in_python or [False] * len(objects), strict=False))
     missing = [name for name in objects if before.get(name) and objects[name] is None]
     if missing:
-        call = does[1].format(repr(str(run.folder))) + ", ".join(f"{name}=..." for name in objects if before.get(name))
+        call = words[1].format(repr(str(run.folder))) + ", ".join(f"{name}=..." for name in objects if before.get(name))
         raise ConfigError(
-            f"{run.folder}: was given {' and '.join(missing)} in Python, which its folder does not contain: {does[0]} "
+            f"{run.folder}: was given {' and '.join(missing)} in Python, which its folder does not contain: {words[0]} "
             f"it from Python, with {call})"
         )
     for name, value in {**objects, **(others or {})}.items():
@@ -182,7 +182,7 @@ def check_objects(
 
 
 def _recorded_note(run: RecordedRun) -> str:
-    """Return the manifest's note on why another reasoner decided than the configured one."""
+    """Return the manifest's note on why the configured reasoner was replaced."""
     return printable(shortened(run.manifest.note))
 
 
@@ -190,24 +190,24 @@ def _reopen(run: RecordedRun, point: RestorePoint, lock: RunLock) -> dict[str, A
     """Reset a folder to a restore point, and return its manifest; nothing else changes the folder before."""
     manifest, facts = read_manifest(run.folder), point.facts
     notes = manifest.get("notes", [])
-    added = [note for note in facts["notes"] if note not in notes]  # of a branch
-    if idle := [note for note in added if note.startswith("interventions: ")]:
-        warnings.warn("; ".join(idle), NotedWarning, stacklevel=5)
+    new_notes = [note for note in facts["notes"] if note not in notes]  # notes of a branch
+    if without_effect := [note for note in new_notes if note.startswith("interventions: ")]:
+        warnings.warn("; ".join(without_effect), NotedWarning, stacklevel=5)
     config = manifest["config"]
-    if point.point is None:  # this version makes all of it
-        first: dict[str, Any] = {key: manifest[key] for key in ("started", "working_directory") if key in manifest}
-        manifest = {**manifest, **provenance(), **facts, **first}
+    if point.checkpoint is None:  # this version computes all rounds
+        originals: dict[str, Any] = {key: manifest[key] for key in ("started", "working_directory") if key in manifest}
+        manifest = {**manifest, **provenance(), **facts, **originals}
     else:
-        _warn_versions(run.folder, point.point)
-        manifest["notes"] = [*notes, *added]
+        _warn_versions(run.folder, point.checkpoint)
+        manifest["notes"] = [*notes, *new_notes]
         if isinstance(facts["llm"], Mapping) and "llms" in facts["llm"]:  # a branch may add LLMs
             manifest |= {key: facts[key] for key in ("llm", "writer", "decided_by")}
-    ended = ("error", "of_own_code", "ended", "summary")
-    manifest = {key: value for key, value in manifest.items() if key not in ended}
+    end_keys = ("error", "of_own_code", "ended", "summary")
+    manifest = {key: value for key, value in manifest.items() if key not in end_keys}
     resumed = [*manifest.get("resumed", ()), {"at": wall_clock(), "round": point.rounds}]
     manifest |= {"status": "running", "config": config, "resumed": resumed}
-    forget(run.folder, after=-1 if point.point is None else point.rounds)
-    point.folder.remove_later()
+    remove_checkpoints(run.folder, after=-1 if point.checkpoint is None else point.rounds)
+    point.folder.remove_later_tables()
     point.folder.lock = lock
     lock.note_round(point.rounds)
     return manifest
@@ -216,7 +216,7 @@ def _reopen(run: RecordedRun, point: RestorePoint, lock: RunLock) -> dict[str, A
 def _warn_versions(folder: Path, point: Mapping[str, Any]) -> None:
     """Warn about packages whose versions have changed since a checkpoint."""
     before, now = point["packages"], package_versions()
-    if other := [name for name in now if before.get(name) != now[name]]:
-        versions = ", ".join(f"{name} {now[name]} instead of {before.get(name)!s:.40}" for name in other)
+    if changed := [name for name in now if before.get(name) != now[name]]:
+        versions = ", ".join(f"{name} {now[name]} instead of {before.get(name)!s:.40}" for name in changed)
         text = f"{folder}: is resumed with {versions}: its tables may differ from those of an uninterrupted run"
         warnings.warn(shortened(text), PrismWarning, stacklevel=6)

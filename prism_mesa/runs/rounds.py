@@ -19,7 +19,7 @@ from prism_mesa.streams import digest64
 
 
 class RunTimer:
-    """The clocks of a run, which start when the timer is made.
+    """The clocks of a run; they start with the timer.
 
     Attributes:
         rounds: CPU seconds of each completed round, without its records.
@@ -32,20 +32,20 @@ class RunTimer:
     @contextmanager
     def round(self, folder: Records) -> Iterator[None]:
         """Time a round without its records."""
-        at = time.process_time() - folder.cpu_s
+        start_s = time.process_time() - folder.cpu_s
         yield
-        self.rounds.append(time.process_time() - folder.cpu_s - at)
+        self.rounds.append(time.process_time() - folder.cpu_s - start_s)
 
     def snapshot(self) -> dict[str, Plain]:
         """Return the times so far."""
         clocks = self.read()
         return {"rounds": np.array(self.rounds, np.float64), "cpu_s": clocks["cpu_s"], "wall_s": clocks["wall_s"]}
 
-    def restore(self, kept: Mapping[str, Plain]) -> None:
+    def restore(self, snapshot: Mapping[str, Plain]) -> None:
         """Add the times of a stopped run."""
-        self.rounds = kept["rounds"].tolist()
-        self._cpu -= kept["cpu_s"]
-        self._wall -= kept["wall_s"]
+        self.rounds = snapshot["rounds"].tolist()
+        self._cpu -= snapshot["cpu_s"]
+        self._wall -= snapshot["wall_s"]
 
     def read(self) -> dict[str, float]:
         """Return CPU and wall seconds without imports, and the median CPU seconds of a round after the first."""
@@ -58,14 +58,14 @@ class RunTimer:
 
 @contextmanager
 def without_repeated_warnings() -> Iterator[None]:
-    """Suppress PRISM's warnings while the block repeats a run, which has already given them."""
+    """Suppress PRISM's warnings while the block repeats a run that already gave them."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PrismWarning)
         yield
 
 
 def run_rounds(
-    model: Any, rounds: int, records: Records, watch: RunTimer, on_round: Callable[[int], None] | None
+    model: Any, rounds: int, records: Records, timer: RunTimer, on_round: Callable[[int], None] | None
 ) -> None:
     """Step a model through the remaining rounds; `running = False` ends them early.
 
@@ -74,19 +74,19 @@ def run_rounds(
     """
     model.recorder = records
     with whole_rounds() as is_stopped:
-        for done in range(len(watch.rounds) + 1, rounds + 1):
-            with watch.round(records):
+        for n_done in range(len(timer.rounds) + 1, rounds + 1):
+            with timer.round(records):
                 model.step()
             records.round_done()
             if on_round is not None:
-                on_round(done)
-            if done < rounds and not model.running:
-                records.notes.append(f"running was set to False: the run ended after {done} of {rounds} rounds")
-            if done == rounds or not model.running:
+                on_round(n_done)
+            if n_done < rounds and not model.running:
+                records.notes.append(f"running was set to False: the run ended after {n_done} of {rounds} rounds")
+            if n_done == rounds or not model.running:
                 return
             if records.checkpoints is not None:
                 records.checkpoints.round_done(
-                    done, lambda: {"model": model.snapshot(), "clocks": watch.snapshot()}, last=is_stopped()
+                    n_done, lambda: {"model": model.snapshot(), "clocks": timer.snapshot()}, last=is_stopped()
                 )
             stop_now()
 
@@ -103,14 +103,14 @@ def scope_name(values: Mapping[str, Any]) -> str:
 
 
 def run_summary(
-    records: Records, ending: Mapping[str, Any], results: Mapping[str, Any], watch: RunTimer
+    records: Records, ending: Mapping[str, Any], results: Mapping[str, Any], timer: RunTimer
 ) -> dict[str, Any]:
     """Return the summary of a run: folder, status, results, costs and notes."""
     return {
         "run_dir": None if records.path is None else str(records.path),
         **ending,
         **results,
-        **watch.read(),
+        **timer.read(),
         "records_cpu_s": records.cpu_s,
         "checkpoints_cpu_s": 0.0 if records.checkpoints is None else records.checkpoints.cpu_s,
         "peak_memory_mb": peak_memory_mb(),

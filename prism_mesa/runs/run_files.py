@@ -23,12 +23,12 @@ from prism_mesa.social.world.parquet_files import unpacked_size
 
 LEDGER = "decisions.sqlite"
 MANIFEST = "manifest.json"
-MOST_MANIFEST_BYTES = 64 * 2**20
-_NAMED = 3
+MAX_MANIFEST_BYTES = 64 * 2**20
+_MAX_NAMED = 3
 
 
 def run_folder(run: object) -> Path:
-    """Return the folder of a result, or a path as it is; raises DataError for other values."""
+    """Return the folder of a result, or a path unchanged; raises DataError for other values."""
     path = os.fspath(run) if isinstance(run, str | os.PathLike) else None
     if not isinstance(path, str):
         raise DataError(f"run: give a RunResult or the folder of a run, not {shown(run)}")
@@ -67,11 +67,11 @@ def read_table(run: str | Path, table: str, columns: Sequence[str] | None = None
     file = _checked_table(run, table)
     with naming_file(file):
         _check_size(file, columns)
-        read = pq.ParquetDataset(file, partitioning=None)
-        check_columns(str(file), table, read.schema, columns or ())
-        columns_read = read.read(columns=None if columns is None else list(columns))
-        columns_read.validate(full=True)  # finds texts that are not UTF-8
-        rows: pd.DataFrame = columns_read.to_pandas(ignore_metadata=True)
+        dataset = pq.ParquetDataset(file, partitioning=None)
+        check_columns(str(file), table, dataset.schema, columns or ())
+        arrow = dataset.read(columns=None if columns is None else list(columns))
+        arrow.validate(full=True)  # finds texts that are not UTF-8
+        rows: pd.DataFrame = arrow.to_pandas(ignore_metadata=True)
     check_values(str(file), table, rows)
     return rows
 
@@ -152,19 +152,19 @@ def check_within(run: Path, file: Path) -> None:
     if not file.is_file():
         raise DataError(f"{file}: is not a regular file")
     logs = [file.with_name(f"{LEDGER}{log}") for log in ("-wal", "-journal")] if file.name == LEDGER else []
-    for read in (file, *filter(Path.is_symlink, logs)):
-        if not is_inside(run, read):
+    for path in (file, *filter(Path.is_symlink, logs)):
+        if not is_inside(run, path):
             with suppress(DataError):
                 if manifest_and_origin(run)[1] == "own":
                     return
             raise DataError(
-                f"{read}: is a link out of {run}, a run from elsewhere: put the file itself into the folder"
+                f"{path}: is a link out of {run}, a run from elsewhere: put the file itself into the folder"
             )
 
 
 @contextmanager
 def naming_file(file: Path) -> Iterator[None]:
-    """Raise an error of reading a file as a DataError that names the file."""
+    """Convert errors of reading a file into a DataError that names the file."""
     try:
         yield
     except PrismError:
@@ -197,8 +197,8 @@ def manifest_and_origin(run: str | Path) -> tuple[dict[str, Any], Origin]:
     file = Path(run) / MANIFEST
     if not os.path.isfile(file):  # Path.is_file raises for a name that is too long
         raise DataError(f"{run}: no run there: {_explain_no_run(Path(run))}")
-    if file.stat().st_size > MOST_MANIFEST_BYTES:
-        raise DataError(f"{file}: has more than {MOST_MANIFEST_BYTES // 2**20} MB, so PRISM did not write it")
+    if file.stat().st_size > MAX_MANIFEST_BYTES:
+        raise DataError(f"{file}: has more than {MAX_MANIFEST_BYTES // 2**20} MB, so PRISM did not write it")
     try:
         manifest = json.loads(file.read_bytes().decode("utf-8"))
     except (OSError, ValueError, RecursionError) as error:
@@ -218,5 +218,5 @@ def _explain_no_run(folder: Path) -> str:
     if (folder / "runs.parquet").exists():
         return f"it holds a study, which keeps its runs in {folder / 'runs'} with keep: tables"
     runs = sorted(file.parent.name for file in folder.glob(f"*/{MANIFEST}"))
-    inside = f" (folders in it with one: {', '.join(runs[-_NAMED:])})" if runs else ""
-    return f"{MANIFEST} is missing{inside}"
+    hint = f" (folders in it with one: {', '.join(runs[-_MAX_NAMED:])})" if runs else ""
+    return f"{MANIFEST} is missing{hint}"

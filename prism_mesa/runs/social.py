@@ -11,7 +11,7 @@ from typing import Any
 
 from prism_mesa.errors import PrismWarning
 from prism_mesa.reasoner import AnyReasoner, Reasoner
-from prism_mesa.reasoner.distilled import distilled_record, keep_copy
+from prism_mesa.reasoner.distilled import distilled_record, write_copy
 from prism_mesa.runs.config import INPUT_FILES, Config, read_config
 from prism_mesa.runs.identity import code_version, inputs_one_by_one, inputs_version
 from prism_mesa.runs.lifecycle import RunResult, resume_to_completion, run_in_memory, run_to_completion
@@ -60,14 +60,14 @@ def start_run(
     world: KeptWorld | None = None,
 ) -> "PlatformRun":
     """Return a run with its model; arguments as for `run`, and `world` as for `SocialModel`."""
-    watch = RunTimer()
+    timer = RunTimer()
     config = read_config(Config, config)
     model = SocialModel(config, chart=chart, reasoner=reasoner, world=world)
     if prepare is not None:
         prepare(model)
     model.require_agent_fields()
     made_in_python = [value is not None for value in (chart, prepare, reasoner)]
-    return PlatformRun(model, config, made_in_python, watch, on_round)
+    return PlatformRun(model, config, made_in_python, timer, on_round)
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ class PlatformRun:
     model: SocialModel
     config: Config
     made_in_python: list[bool]
-    watch: RunTimer
+    timer: RunTimer
     on_round: Callable[[int], None] | None
 
     def keep(self, out: str | Path, name: str, *, dated: bool = True) -> RunResult:
@@ -96,8 +96,8 @@ class PlatformRun:
         return tables_with(self.model.platform.attributes.known, self.model.platform.llms.names)
 
     @property
-    def asked(self) -> Reasoner | None:
-        """The reasoner, if it asks an LLM."""
+    def answerer(self) -> Reasoner | None:
+        """The reasoner if it asks an LLM; else None."""
         return self.model.reasoner if isinstance(self.model.reasoner, Reasoner) else None
 
     def resume(self, folder: RunFolder, manifest: Mapping[str, Any], name: str, round_: int) -> RunResult:
@@ -112,9 +112,9 @@ class PlatformRun:
 
     def scope(self) -> str:
         """Return a name for the values that affect the tables."""
-        asked = None if self.asked is None else self.asked.params
-        how = {} if asked is None else {"answer": asked.answer, "persona": asked.persona}
-        return platform_scope(self.config, how, (distilled_record(self.model.reasoner) or {}).get("digest"))
+        params = None if self.answerer is None else self.answerer.params
+        llm_keys = {} if params is None else {"answer": params.answer, "persona": params.persona}
+        return platform_scope(self.config, llm_keys, (distilled_record(self.model.reasoner) or {}).get("digest"))
 
     def facts(self) -> dict[str, Any]:
         """Return the configuration, the deciders and writers, and the recorded agents."""
@@ -126,7 +126,7 @@ class PlatformRun:
             "code": code_version(),
             "decided_by": model.reasoner.label,
             "note": model.reasoner.note,
-            "llm": _llm(self.asked),
+            "llm": _llm(self.answerer),
             "writer": None if writer is None else _writer(writer),
             "distilled": distilled_record(model.reasoner),
             "notes": list(model.notes),
@@ -140,15 +140,15 @@ class PlatformRun:
         """Run the rounds; return an error if there were too many fallbacks, or a guard always raised."""
         model = self.model
         if folder.path is not None:
-            keep_copy(model.reasoner, folder.path)
+            write_copy(model.reasoner, folder.path)
         if folder.checkpoints is not None:
             folder.checkpoints.world = model.platform.world_to_keep
         with warnings.catch_warnings(), closing(model):
             warnings.filterwarnings("ignore", f".*{re.escape(FALLBACK_KEY)}", PrismWarning)  # the run's status says so
-            run_rounds(model, self.config.rounds, folder, self.watch, self.on_round)
+            run_rounds(model, self.config.rounds, folder, self.timer, self.on_round)
         return shortfall(model.platform) or _failing_guards(model)
 
-    def where(self) -> str:
+    def progress(self) -> str:
         """Return the current round."""
         return f"round {self.model.round}"
 
@@ -159,19 +159,19 @@ class PlatformRun:
         folder.write_whole("posts", post_blocks(model))
         folder.write_whole("cascades", cascade_blocks(model, trees))
         folder.write_whole("agents", agent_blocks(model))
-        return run_summary(folder, ending, platform_summary(model, trees, len(self.watch.rounds)), self.watch)
+        return run_summary(folder, ending, platform_summary(model, trees, len(self.timer.rounds)), self.timer)
 
 
-def platform_scope(params: SocialParams, how: Mapping[str, Any], distilled: str | None) -> str:
+def platform_scope(params: SocialParams, llm_keys: Mapping[str, Any], distilled: str | None) -> str:
     """Return a name for the values that affect the tables of a run (see `RunTask.scope`).
 
-    `how` has keys of the reasoner with nulls resolved; `distilled` is the digest of the distilled model.
+    `llm_keys` has the reasoner's keys with nulls resolved; `distilled` is the digest of the distilled model.
     """
     without: dict[str, Any] = {"name": True, "checkpoint_every": True, "records": True, "reasoner": WITHOUT_EFFECT}
     values = params.model_dump(mode="json", exclude=without)
     for group, key in INPUT_FILES:
         values[group][key] = values[group][key] and Path(values[group][key]).name
-    values["reasoner"] |= {**how, "distilled": distilled}
+    values["reasoner"] |= {**llm_keys, "distilled": distilled}
     return scope_name(values)
 
 
@@ -189,7 +189,7 @@ def _llm(reasoner: Reasoner | None) -> dict[str, Any] | None:
     """Return the facts of the LLM for the manifest; None if the rule decides."""
     if reasoner is None:
         return None
-    how = {key: getattr(reasoner.params, key) for key in ("answer", "persona", "ledger")}
+    options = {key: getattr(reasoner.params, key) for key in ("answer", "persona", "ledger")}
     oracles = reasoner.oracles.values()
-    llms = [llm_facts(reasoner.kind, oracle, getattr(oracle, "client", None), **how) for oracle in oracles]
+    llms = [llm_facts(reasoner.kind, oracle, getattr(oracle, "client", None), **options) for oracle in oracles]
     return {**llms[0], "name": ", ".join(reasoner.llms), "llms": llms} if reasoner.llms else llms[0]

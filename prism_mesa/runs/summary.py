@@ -49,7 +49,7 @@ def platform_summary(model: SocialModel, trees: pd.DataFrame, rounds: int) -> di
             "by_source": dict(sorted(model.sources.items())),
             "rates": _rates(model, rounds),
             "fallback_reasons": dict(sorted(getattr(model.reasoner, "reasons", {}).items())),
-            "llm": _spent(model, rounds),
+            "llm": _llm_costs(model, rounds),
             **_by_llm(model.reasoner),
             "fallback": model.reasoner.params.fallback if isinstance(model.reasoner, Reasoner) else None,
             "decided_by": model.reasoner.label,
@@ -61,9 +61,9 @@ def platform_summary(model: SocialModel, trees: pd.DataFrame, rounds: int) -> di
         "guards_by_row": sorted(model.row_by_row_guards),
         "notes": [
             *(note for note in model.notes if note not in shown_elsewhere),
-            *_repeated(model),
-            *_unwritten(model),
-            *_unseen(model, rounds),
+            *_repeats_note(model),
+            *_unwritten_note(model),
+            *_no_views_note(model, rounds),
         ],
         "recorded": model.recorded.as_facts(),
     }
@@ -94,18 +94,18 @@ def _churn(model: SocialModel) -> dict[str, Any]:
 
 
 def _agent_rounds(model: SocialModel, rounds: int) -> int:
-    """Return the number of present agents, summed over rounds."""
+    """Return the number of agents present, summed over rounds."""
     return max(1, model.totals["there"] if model.params.has_churn else len(model.population) * rounds)
 
 
-def _unwritten(model: SocialModel) -> list[str]:
+def _unwritten_note(model: SocialModel) -> list[str]:
     """Return a note on posts of a file or seeded posts that did not appear, if any."""
     n = model.totals["unwritten"]
     return [f"{counted(n, 'post')} of posts.file or posts.seeded did not appear: the author was not there"] if n else []
 
 
-def _unseen(model: SocialModel, rounds: int) -> list[str]:
-    """Return a note with the reason if no post was seen, because then nothing else can have happened."""
+def _no_views_note(model: SocialModel, rounds: int) -> list[str]:
+    """Return a note with the reason if no post was seen, because then no agent can have acted."""
     totals, feed = model.totals, model.params.feed
     if not rounds or any(totals[name] for name in ("impressions", "likes", "replies", "reshares")):
         return []
@@ -129,27 +129,27 @@ def _opinions(model: SocialModel) -> dict[str, Any]:
     after = measure_spread(model.population.attributes[:, column], model.population.present, attribute).numbers
     before = dict(zip(after, model.opinions.first.tolist(), strict=True))
     spread = {
-        when: {key: x if isfinite(x) else None for key, x in numbers.items()}
-        for when, numbers in (("before", before), ("after", after))
+        time: {key: x if isfinite(x) else None for key, x in numbers.items()}
+        for time, numbers in (("before", before), ("after", after))
     }
     moved = {key: model.totals[key] for key in ("drawn_on", "pushed_away")}
     return {"opinions": {"of": name, **spread, **moved}}
 
 
-def _repeated(model: SocialModel) -> list[str]:
+def _repeats_note(model: SocialModel) -> list[str]:
     """Return a note on repeated engagements that did not count, if any."""
     n = model.totals["repeated"]
     once = "an agent likes and reshares a root once, and answers a post once a round"
     return [f"{n} moves to an engaging state did not count: {once}"] if n else []
 
 
-def _find_largest(model: SocialModel, what: str, counts: npt.NDArray[np.int32]) -> dict[str, Any]:
+def _find_largest(model: SocialModel, count_name: str, counts: npt.NDArray[np.int32]) -> dict[str, Any]:
     """Return the row, id and count of the first agent with the highest count."""
     row = int(counts.argmax())
-    return {"agent": row, "id": model.population.ids[row], what: int(counts[row])}
+    return {"agent": row, "id": model.population.ids[row], count_name: int(counts[row])}
 
 
-def _spent(model: SocialModel, rounds: int) -> dict[str, float]:
+def _llm_costs(model: SocialModel, rounds: int) -> dict[str, float]:
     """Return the LLM's calls and tokens, in total and per 1,000 agent-rounds."""
     usage = getattr(model.reasoner, "usage", Counter())
     tokens = usage["prompt_tokens"] + usage["completion_tokens"]
@@ -162,10 +162,10 @@ def _spent(model: SocialModel, rounds: int) -> dict[str, float]:
     }
 
 
-def _by_llm(asked: Any) -> dict[str, Any]:
+def _by_llm(gateway: Any) -> dict[str, Any]:
     """Return the cost and answers of each LLM; empty for a single LLM."""
     llms: dict[str, dict[str, int]] = {}
-    for llm, counts in sorted(getattr(asked, "by_llm", {}).items()):
+    for llm, counts in sorted(getattr(gateway, "by_llm", {}).items()):
         tokens, failed = counts["prompt_tokens"] + counts["completion_tokens"], counts["fallback"] + counts["failed"]
         llms[llm] = {"calls": counts["calls"], "tokens": tokens, "answered": counts["llm"] + counts["cache"]}
         llms[llm] |= {"fallbacks": failed, "budget": counts["budget"]}
@@ -191,10 +191,10 @@ def _writing(model: SocialModel) -> dict[str, Any] | None:
 
 def _rates(model: SocialModel, rounds: int) -> dict[str, float]:
     """Return open choices per agent-round, and the shares of fallbacks, cached answers, and answers over budget."""
-    asked = max(1, model.totals["open"])
+    n_open = max(1, model.totals["open"])
     return {
         "open": model.totals["open"] / _agent_rounds(model, rounds),
-        "fallback": model.totals["fallback"] / asked,
-        "cache": model.sources["cache"] / asked,
-        "budget": model.sources["budget"] / asked,
+        "fallback": model.totals["fallback"] / n_open,
+        "cache": model.sources["cache"] / n_open,
+        "budget": model.sources["budget"] / n_open,
     }

@@ -28,7 +28,7 @@ _NOT_OWN: Final = {
     "unsigned": "was not made here (its manifest.json is not signed)",
     "changed": "was not made here, or was changed (the signature of its manifest.json does not match)",
 }
-_MOST_NAMED: Final = 4
+_MAX_NAMED: Final = 4
 
 _unsigned: Final = ContextVar("unsigned", default=False)
 
@@ -36,7 +36,7 @@ type Origin = Literal["own", "unsigned", "changed"]
 
 
 @dataclass(frozen=True)
-class Named:
+class Resource:
     """A server, module or file outside of a folder that a configuration names: the key, its value, and its use."""
 
     key: str
@@ -63,7 +63,7 @@ def key_file() -> Path:
 
 
 def sign(manifest: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
-    """Return a manifest with its signature, and an empty string; or without a signature, and the reason.
+    """Return a manifest with its signature and an empty string, or an unsigned manifest and the reason.
 
     In an `unsigned` block, there is neither a signature nor a reason.
     """
@@ -103,14 +103,16 @@ def origin(manifest: Mapping[str, Any]) -> Origin:
     return "changed"
 
 
-def require_trust(folder: Path, whose: Origin, named: Sequence[Named], *, trust: bool, instead: str = "") -> None:
+def require_trust(
+    folder: Path, whose: Origin, resources: Sequence[Resource], *, trust: bool, instead: str = ""
+) -> None:
     """Raise DataError if a folder from elsewhere names resources; the error says how to allow them."""
-    if trust or whose == "own" or not named:
+    if trust or whose == "own" or not resources:
         return
-    listed = "; ".join(map(str, named[:_MOST_NAMED]))
-    more = f"; and {len(named) - _MOST_NAMED} more" if len(named) > _MOST_NAMED else ""
+    names = "; ".join(map(str, resources[:_MAX_NAMED]))
+    more = f"; and {len(resources) - _MAX_NAMED} more" if len(resources) > _MAX_NAMED else ""
     raise DataError(
-        f"{folder}: {_NOT_OWN[whose]}, and it names {listed}{more}: to use that, "
+        f"{folder}: {_NOT_OWN[whose]}, and it names {names}{more}: to use that, "
         f"{f'{instead}, or ' if instead else ''}allow it with --trust (in Python trust=True)"
     )
 
@@ -166,13 +168,13 @@ def _key(*, make: bool = False) -> bytes:
 
 def _make_key(file: Path) -> None:
     """Write a new key in one piece, so that two processes use the same key."""
-    handle, part = mkstemp(prefix=".key-", dir=file.parent)  # only its owner may read it
+    handle, path = mkstemp(prefix=".key-", dir=file.parent)  # readable by the owner only
     try:
         with os.fdopen(handle, "wb") as stream:
             stream.write(secrets.token_bytes(KEY_BYTES))
             stream.flush()
             os.fsync(stream.fileno())
         with suppress(FileExistsError):  # another process was faster
-            os.link(part, file)
+            os.link(path, file)
     finally:
-        Path(part).unlink(missing_ok=True)
+        Path(path).unlink(missing_ok=True)

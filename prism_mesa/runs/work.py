@@ -1,4 +1,4 @@
-"""Protocols of runs, their records and checkpoints."""
+"""Protocols for runs, their records and their checkpoints."""
 
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -20,7 +20,7 @@ class Checkpointing(Protocol):
 
     Attributes:
         cpu_s: CPU seconds spent on them.
-        world: Returns the drawn world, to write it once; None if it is not written.
+        world: Returns the drawn world, which is written once; None: the world is not written.
     """
 
     cpu_s: float
@@ -61,11 +61,11 @@ class RunTask[R](Protocol):
     """A run of a platform, of nations, or a survey; its records go to an `R`."""
 
     @property
-    def asked(self) -> AnswerRecorder | None:
-        """The LLM or reasoner that is asked, if any."""
+    def answerer(self) -> AnswerRecorder | None:
+        """The LLM or the reasoner that answers questions; None without one."""
 
     def scope(self) -> str:
-        """Return a name that is equal for runs whose tables differ only by their answers."""
+        """Return a name that runs share if their tables differ only by the LLM's answers."""
 
     @property
     def checkpoint_every(self) -> int | None:
@@ -75,9 +75,9 @@ class RunTask[R](Protocol):
         """Return facts for the manifest, besides `machine.provenance`."""
 
     def carry_out(self, folder: R) -> str:
-        """Run; return why a complete run counts as failed, or an empty string."""
+        """Run, and return why a complete run counts as failed, or an empty string."""
 
-    def where(self) -> str:
+    def progress(self) -> str:
         """Return the round or quarter, for errors."""
 
     def finish(self, folder: R, ending: Mapping[str, Any]) -> dict[str, Any]:

@@ -9,20 +9,20 @@ import yaml
 
 from prism_mesa.errors import ConfigError, shortened
 
-LARGEST: Final = 2**20
-"""Largest YAML file in bytes; PyYAML reads 3 MB a second."""
+MAX_BYTES: Final = 2**20
+"""Maximum size of a YAML file in bytes; PyYAML reads 3 MB a second."""
 
-DEEPEST: Final = 50
-"""Deepest nesting of lists and groups."""
+MAX_DEPTH: Final = 50
+"""Maximum nesting of lists and groups."""
 
-MOST_VALUES: Final = 50_000
-"""Largest number of values and keys, including those that aliases repeat."""
+MAX_VALUES: Final = 50_000
+"""Maximum number of values and keys, including those that aliases repeat."""
 
-_SHOWN: Final = 60
+_MAX_CHARS: Final = 60
 
 
 class Loader(yaml.SafeLoader):
-    """A YAML loader with limits, which raises YAML errors with a place for repeated keys and impossible values."""
+    """A YAML loader with limits; its errors for repeated keys and impossible values name the position."""
 
     def __init__(self, stream: Any) -> None:
         super().__init__(stream)
@@ -33,8 +33,8 @@ class Loader(yaml.SafeLoader):
         """Return the next node; raises an error if it is too deep, or there are too many nodes."""
         self._aliased |= self.check_event(yaml.AliasEvent)
         self._n += 1
-        deep = f"more than {DEEPEST} levels within each other" if self._depth > DEEPEST else ""
-        fault = deep or (f"more than {MOST_VALUES:,} values" if self._n > MOST_VALUES else "")
+        depth_fault = f"more than {MAX_DEPTH} nested levels" if self._depth > MAX_DEPTH else ""
+        fault = depth_fault or (f"more than {MAX_VALUES:,} values" if self._n > MAX_VALUES else "")
         if fault:
             mark = self.peek_event().start_mark  # type: ignore[no-untyped-call]
             raise yaml.composer.ComposerError(None, None, fault, mark)
@@ -53,14 +53,14 @@ class Loader(yaml.SafeLoader):
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         """Return a mapping; raises an error for a repeated key, where PyYAML drops the first value."""
-        seen: set[str] = set()
+        keys: set[str] = set()
         for key, _ in node.value:
             if not isinstance(key, yaml.ScalarNode) or key.tag == _MERGE:
                 continue
-            if key.value in seen:
-                fault = f"{_short(key.value)} stands here twice"
+            if key.value in keys:
+                fault = f"{_short(key.value)} appears here twice"
                 raise yaml.constructor.ConstructorError(None, None, fault, key.start_mark)
-            seen.add(key.value)
+            keys.add(key.value)
         return super().construct_mapping(node, deep)
 
     def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
@@ -70,7 +70,7 @@ class Loader(yaml.SafeLoader):
         except (ValueError, LookupError, AttributeError, TypeError, OverflowError) as error:
             kind = node.tag.rpartition(":")[2]
             why = f" ({error})" if kind == "timestamp" and isinstance(error, ValueError) else ""
-            fault = f"{_short(node.value)} is no {_KINDS.get(kind, kind)}{why}"
+            fault = f"{_short(node.value)} is not a {_KINDS.get(kind, kind)}{why}"
             raise yaml.constructor.ConstructorError(None, None, fault, node.start_mark) from None
 
     def construct_yaml_int(self, node: yaml.ScalarNode) -> int:
@@ -93,7 +93,7 @@ _LEADING_ZERO: Final = re.compile(r"[-+]?0[\d_]")
 def _check_decimal(node: yaml.ScalarNode, *, octal: bool) -> None:
     text = str(node.value)
     if isinstance(node, yaml.ScalarNode) and (":" in text or (octal and _LEADING_ZERO.match(text))):
-        fault = f"{_short(text)} is no number: write a text in quotes, a number without leading zeros or colons"
+        fault = f"{_short(text)} is not a number: write text in quotes, and numbers without leading zeros or colons"
         raise yaml.constructor.ConstructorError(None, None, fault, node.start_mark)
 
 
@@ -108,28 +108,28 @@ def _check_aliases(node: yaml.Node, sizes: dict[int, int]) -> int:
     """
     if id(node) not in sizes:
         sizes[id(node)] = 0
-        sizes[id(node)] = 1 + sum(_check_aliases(part, sizes) for part in _within(node))
+        sizes[id(node)] = 1 + sum(_check_aliases(part, sizes) for part in _child_nodes(node))
     size = sizes[id(node)]
-    if not 0 < size <= MOST_VALUES:
-        fault = f"aliases that make more than {MOST_VALUES:,} values of it" if size else "an alias that holds itself"
+    if not 0 < size <= MAX_VALUES:
+        fault = f"aliases that make more than {MAX_VALUES:,} values" if size else "an alias that contains itself"
         raise yaml.composer.ComposerError(None, None, fault, node.start_mark)
     return size
 
 
-def _within(node: yaml.Node) -> Iterable[yaml.Node]:
+def _child_nodes(node: yaml.Node) -> Iterable[yaml.Node]:
     if isinstance(node, yaml.MappingNode):
         return [part for pair in node.value for part in pair]
     return node.value if isinstance(node, yaml.SequenceNode) else ()
 
 
 def _short(value: object) -> str:
-    return shortened(repr(value) if isinstance(value, str) else type(value).__name__, _SHOWN)
+    return shortened(repr(value) if isinstance(value, str) else type(value).__name__, _MAX_CHARS)
 
 
 def parsed(text: str, loader: type[Loader] = Loader) -> Any:
     """Return the value of a YAML text; raises `yaml.YAMLError` if the text is not valid."""
-    if len(text) > LARGEST:
-        raise yaml.YAMLError(f"{len(text):,} characters; there can be {LARGEST:,}")
+    if len(text) > MAX_BYTES:
+        raise yaml.YAMLError(f"{len(text):,} characters; there can be {MAX_BYTES:,}")
     try:
         return yaml.load(text, loader)  # noqa: S506 - a SafeLoader
     except yaml.YAMLError:
@@ -139,7 +139,7 @@ def parsed(text: str, loader: type[Loader] = Loader) -> Any:
 
 
 def fault_text(error: yaml.YAMLError) -> str:
-    """Return an error in one line, without its place."""
+    """Return an error in one line, without its position."""
     return shortened(str(getattr(error, "problem", None) or str(error) or type(error).__name__).splitlines()[0])
 
 
@@ -150,7 +150,7 @@ def read_yaml(
     what: str = "config file",
     hint: str = ", or name no file to take the defaults",
 ) -> dict[str, Any]:
-    """Return the keys and values of a YAML file of at most `LARGEST` bytes.
+    """Return the keys and values of a YAML file of at most `MAX_BYTES` bytes.
 
     Args:
         file: The file.
@@ -165,8 +165,8 @@ def read_yaml(
         values = parsed(_read_text(file, what), loader)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
-        place = f" line {mark.line + 1}" if mark else ""
-        raise ConfigError(f"{file}:{place} is not YAML: {fault_text(error)}") from None
+        line = f" line {mark.line + 1}" if mark else ""
+        raise ConfigError(f"{file}:{line} is not YAML: {fault_text(error)}") from None
     if values is None:
         raise ConfigError(f"{file}: is empty; write at least one key{hint}")
     if not isinstance(values, dict):
@@ -181,8 +181,8 @@ def _read_text(file: Path, what: str) -> str:
             missing = f"is a folder, not a {what}" if "\0" not in str(file) and file.is_dir() else f"no such {what}"
             raise ConfigError(f"{file}: {missing} (looked in {Path.cwd()})")
         size = file.stat().st_size
-        if size > LARGEST:
-            raise ConfigError(f"{file}: {size:,} bytes are too many for a {what} (at most {LARGEST:,})")
+        if size > MAX_BYTES:
+            raise ConfigError(f"{file}: {size:,} bytes are too many for a {what} (at most {MAX_BYTES:,})")
         return file.read_text(encoding="utf-8")
     except UnicodeDecodeError:
         raise ConfigError(f"{file}: is not text in UTF-8") from None

@@ -139,7 +139,7 @@ TABLE: Final[tuple[Row, ...]] = (
     ),
     _llm("decision_orders", lambda k: k.answer != "decision", "only a decision has orders (reasoner.answer=decision)"),
     _llm("archetypes", lambda k: k.persona == "individual", "each agent asks for itself (reasoner.persona=archetype)"),
-    _llm("spend_on", lambda k: not Budget(k.p.reasoner).limited, "no limit is set (reasoner.max_calls, ...)"),
+    _llm("spend_on", lambda k: not Budget(k.p.reasoner).is_limited, "no limit is set (reasoner.max_calls, ...)"),
     _llm(
         "rule.*",
         lambda k: (

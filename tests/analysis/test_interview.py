@@ -120,7 +120,7 @@ def test_a_failing_llm_is_an_event_and_the_talk_goes_on(run_dir):
         return THOUGHT if prompt.endswith("as JSON:") else "Because."
 
     with Interview(run_dir, "3", llm=LLMClient(llm)) as talk:
-        with pytest.raises(AgentError, match="is no text"):
+        with pytest.raises(AgentError, match="is empty or not a string"):
             talk.chat_stream(" ")
         events = [list(talk.chat_stream(question)) for question in ("When?", "Why?", "How?")]
     assert [exchange.text for exchange in talk.transcript] == ["Because.", "", "Because."]

@@ -179,7 +179,7 @@ def interruptible():
 
 @pytest.mark.usefixtures("interruptible")
 def test_ctrl_c_twice_while_the_llm_is_asked_ends_at_once_with_130(prism, monkeypatch):
-    monkeypatch.setattr(stopping, "_SAME_S", 0.0)
+    monkeypatch.setattr(stopping, "_REPEAT_S", 0.0)
     with serving(always=late) as server:
 
         def interrupt_once_asked():

@@ -122,9 +122,9 @@ def test_nothing_is_old_while_there_is_room():
     assert context_text(messages) == "They said: <<< Why? >>>\nYou said: <<< So. >>>"
     conversation = Conversation([Message.of("user", "A"), *messages], max_tokens=17)
     assert conversation.tokens == 17  # 21 + 24 + 22 characters
-    assert conversation.old == []
+    assert conversation.old_messages == []
     conversation.max_tokens = 16
-    assert conversation.old == [Message.of("user", "A")]
+    assert conversation.old_messages == [Message.of("user", "A")]
 
 
 def test_a_summary_takes_the_place_of_what_is_old_cut_and_in_one_line():

@@ -61,8 +61,8 @@ def test_two_turns_at_once_are_an_error_and_the_first_goes_on(garden):
 @pytest.mark.parametrize("nothing", ["  \n", None])
 def test_a_blank_input_is_an_error_at_once(nothing):
     with talk(nobody) as agent:
-        with pytest.raises(AgentError, match=r"chat_stream: .* is no text"):
+        with pytest.raises(AgentError, match=r"chat_stream: .* is empty or not a string"):
             agent.chat_stream(nothing)
-        with pytest.raises(AgentError, match=r"respond: .* is no text"):
+        with pytest.raises(AgentError, match=r"respond: .* is empty or not a string"):
             asyncio.run(agent.respond(nothing))
         assert agent.conversation.messages == []

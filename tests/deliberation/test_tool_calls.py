@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from wall_tools import City, Vote, Wall
 
-from prism_mesa.deliberation.tools import LEAST_CAP, ToolRegistry, ToolResult
+from prism_mesa.deliberation.tools import MIN_CAP, ToolRegistry, ToolResult
 from prism_mesa.errors import BadInputError
 
 HERE = ContextVar("HERE", default="nowhere")
@@ -149,9 +149,9 @@ def test_no_call_is_ever_raised(name, parameters):
         """Take."""
         return [post, text, where, any]
 
-    result = ToolRegistry([take], timeout_s=None, result_cap=LEAST_CAP).execute(name, parameters)
+    result = ToolRegistry([take], timeout_s=None, result_cap=MIN_CAP).execute(name, parameters)
     assert result.ok == (result.reason == "")
-    assert len(result.text) <= LEAST_CAP
+    assert len(result.text) <= MIN_CAP
     assert ToolResult.model_validate_json(result.model_dump_json()) == result
 
 

@@ -109,7 +109,7 @@ def test_batches_run_with_mesa_and_every_seed_is_another_run():
         ({"economy_nations": ["Sweden", "sweden"]}, "nations: 'sweden'"),
         ({"economy_nations": []}, "economy: nations: 0"),
         ({"economy_nations": [{"name": "Sweden", "polcy": "llm"}]}, "polcy.*'policy'"),
-        ({"economy_nations": [3]}, "nations.*the keys of one of your own"),
+        ({"economy_nations": [3]}, "nations.*the keys of a new nation"),
         ({"economy_limits_lower_bound": 5, "economy_limits_highest_rate": 1}, "highest_rate=1"),
         ({"economy_macro_demand_lag_1": 1.9}, "demand_lag_1=1.9"),
         ({"economy_first_quarter": "2009Q5"}, r"economy\.first_quarter"),

@@ -15,8 +15,8 @@ from prism_mesa.economy.policy import (
     LEVERS,
     UNITS,
     level_after,
-    repeated,
-    spelled,
+    repeats,
+    spell_out,
 )
 from prism_mesa.economy.policy_text import parse_policy
 from prism_mesa.economy.reading import is_about, reading_prompt
@@ -52,7 +52,7 @@ def test_a_nation_is_told_of_the_instruments_whose_words_count_as_its_domains(do
     assert {lever for lever in LEVERS if is_about(PLAIN[lever], domain)} == set(DOMAINS[domain])
     told = prompts.instruments(domain)
     words = {"spending": "spending", "debt": "borrowing"}
-    assert {lever for lever in LEVERS if words.get(lever, spelled(lever)) in told} == set(DOMAINS[domain])
+    assert {lever for lever in LEVERS if words.get(lever, spell_out(lever)) in told} == set(DOMAINS[domain])
 
 
 @pytest.mark.parametrize(
@@ -82,6 +82,6 @@ def test_a_move_goes_by_its_unit_from_where_the_instrument_stands(level, size, u
     ],
 )
 def test_what_is_set_twice_is_an_instrument_against_the_same_nation(measures, again):
-    assert repeated(measures) == again
+    assert repeats(measures) == again
     told = [one.measure for one in judged(*measures).verdicts if one.reason.endswith("is set twice")]
     assert told == again

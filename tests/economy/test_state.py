@@ -46,7 +46,7 @@ PLACES = {
     "the last decision of a rule": (economy_model, "propose_by_rule", 1),
     "the validator, of the third nation": (economy_model, "judge", 2),
     "the economy": (Macro, "next_quarter", 0),
-    "the new state": (EconomyState, "after", 0),
+    "the new state": (EconomyState, "next", 0),
     "the rows": (economy_model, "quarter_rows", 0),
     "the first row": (EconomyModelOf, "write", 0),
 }

@@ -123,7 +123,7 @@ def test_reading_undoes_the_turning_of_any_texts(texts, data):
     form = MultipleChoice(tuple(texts), first)
     shown = [(first + place) % len(texts) for place in range(len(texts))]
     tops = tuple((chr(65 + at), math.log(weights[text] / sum(weights))) for at, text in enumerate(shown))
-    said = recordable(Completion("?", top_logprobs=(tops,)), form._shown)
+    said = recordable(Completion("?", top_logprobs=(tops,)), form._lettered_texts)
     assert form.read(said.text) == pytest.approx([weight / sum(weights) for weight in weights])
 
 

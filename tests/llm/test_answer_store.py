@@ -210,7 +210,7 @@ def test_a_mode_that_reads_needs_a_ledger_to_read(mode):
 
 
 def test_answers_that_are_no_longer_at_hand_are_read_from_the_runs_own_ledger(tmp_path, monkeypatch):
-    monkeypatch.setattr("prism_mesa.llm.answer_store._AT_HAND", 3)
+    monkeypatch.setattr("prism_mesa.llm.answer_store._MAX_IN_MEMORY", 3)
     with Ledger(tmp_path / "own.sqlite") as own:
         store = AnswerStore()
         store.begin(own, "scope/run")
@@ -235,7 +235,7 @@ def stopped(own, *rounds):
 def test_an_answer_of_a_later_round_is_handed_out_once_as_if_it_was_asked(own):
     stopped(own, (0, "Ann"), (1, "Ben"), (2, "Cid"))
     with Reasoner(toy(nobody)) as reasoner:
-        reasoner.store.go_on(own, "scope/run", 1)
+        reasoner.store.resume(own, "scope/run", 1)
         assert [row.round for row in own.asked()] == [0]
         asks = [ask("Ann", round=1), ask("Ben", round=1), ask("Ben", round=2), ask("Cid", round=2)]
         found = [reasoner.answer([one])[0] for one in asks]
@@ -252,7 +252,7 @@ def test_as_many_attempts_count_as_it_took(own):
     said = iter(["no idea", "none", says(C)])
     answered(lambda prompt: next(said), "live", None, [ask("Ann", round=3)], own=own, attempts=3)
     with Reasoner(toy(nobody), attempts=3) as reasoner:
-        reasoner.store.go_on(own, "scope/run", 3)
+        reasoner.store.resume(own, "scope/run", 3)
         [answer] = reasoner.answer([ask("Ann", round=3)])
         assert (answer.attempts, reasoner.usage["calls"]) == (3, 3)
     assert [row.attempts for row in own.asked()] == [3]
@@ -263,7 +263,7 @@ def test_what_came_from_a_shared_ledger_still_counts_as_known_and_its_rows_go_to
     answered(lambda prompt: says(S), "cache", path, [ask("Ann", round=1), ask("Ben", round=1)], own=own)
     with Ledger(path) as shared, Reasoner(toy(nobody), store=AnswerStore("cache", Ledger(path))) as reasoner:
         assert len(shared.asked("scope/run")) == 2
-        reasoner.store.go_on(own, "scope/run", 1)
+        reasoner.store.resume(own, "scope/run", 1)
         assert shared.asked("scope/run") == []
         assert len(shared.asked("other/run")) == 1
         assert sources(reasoner.answer([ask("Ann", round=1), ask("Ben", round=1)])) == ["cache", "llm"]

@@ -134,19 +134,19 @@ def test_whatever_is_taken_and_given_back_the_sum_stays_within_the_limits(limits
     budget = Budget(ReasonerParams(**limits), clock=lambda: 0.0)
     out, spent, rounds = [], Counter(), [Counter()]
     for what, a, b in steps:
-        if what == "take" and budget.set_aside(a):
+        if what == "take" and budget.reserve(a):
             out.append(a)
             for count in (spent, rounds[-1]):
                 count.update(calls=1, tokens=a)
         elif what == "settle" and out:
             aside = out.pop()
             used = min(b, aside)
-            budget.settle(aside, used)
+            budget.release(aside, used)
             for count in (spent, rounds[-1]):
                 count["tokens"] += used - aside
         elif what == "round" and not out:
             rounds.append(Counter())
-            budget.at_round(len(rounds))
+            budget.begin_round(len(rounds))
         for name in ("calls", "tokens"):
             assert spent[name] <= limits.get(f"max_{name}", math.inf)
             assert all(one[name] <= limits.get(f"max_{name}_per_round", math.inf) for one in rounds)
@@ -311,36 +311,36 @@ def test_seconds_of_a_round_begin_anew_and_seconds_of_a_run_do_not():
 def test_only_seconds_in_which_a_call_is_out_count_and_calls_at_the_same_time_count_once():
     now = [0.0]
     budget = Budget(ReasonerParams(max_seconds=10, max_seconds_per_round=6), clock=lambda: now[0])
-    assert budget.set_aside(1)
+    assert budget.reserve(1)
     now[0] = 2.0
-    assert budget.set_aside(1)
+    assert budget.reserve(1)
     now[0] = 3.0
-    budget.settle(1, 1)
+    budget.release(1, 1)
     now[0] = 4.0
-    budget.settle(1, 1)
+    budget.release(1, 1)
     now[0] = 400.0
     assert budget.seconds_left == 2.0
-    budget.at_round(1)
+    budget.begin_round(1)
     assert budget.seconds_left == 6.0
-    assert budget.set_aside(1)
+    assert budget.reserve(1)
     now[0] = 500.0
     assert budget.seconds_left == 0.0
-    assert not budget.set_aside(1)
+    assert not budget.reserve(1)
 
 
 def test_of_what_is_left_a_share_can_be_lent_and_the_rest_comes_back():
     budget = Budget(ReasonerParams(kind="rule", max_calls=100, max_calls_per_round=7, max_seconds=8))
-    budget.at_round(0)
+    budget.begin_round(0)
     with budget.limited_to(0, 0.5, 0.5):
         given = 0
-        while budget.set_aside(10):
-            budget.settle(10, 10)
+        while budget.reserve(10):
+            budget.release(10, 10)
             given += 1
         assert given == 3
         assert budget.seconds_left <= 4
     given = 0
-    while budget.set_aside(10):
-        budget.settle(10, 10)
+    while budget.reserve(10):
+        budget.release(10, 10)
         given += 1
     assert given == 4
 
@@ -350,11 +350,11 @@ def test_seconds_that_were_not_lent_come_back_less_those_that_passed():
     budget = Budget(ReasonerParams(max_seconds=8, max_seconds_per_round=6), clock=lambda: now[0])
     with budget.limited_to(0, 0.5, 0.25):
         assert budget.seconds_left == 1.5
-        assert budget.set_aside(1)
+        assert budget.reserve(1)
         now[0] = 1.0
-        budget.settle(1, 1)
+        budget.release(1, 1)
         assert budget.seconds_left == 0.5
     assert budget.seconds_left == 5.0
-    budget.at_round(1)
+    budget.begin_round(1)
     assert budget.seconds_left == 6.0
     assert budget.snapshot()["run"] == [None, None, 7.0]

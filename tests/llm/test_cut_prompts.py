@@ -11,7 +11,7 @@ from stand_in import Said, StandIn
 
 from prism_mesa.errors import ConfigError, OracleError
 from prism_mesa.llm import OllamaChatClient
-from prism_mesa.llm.clients.completions import fewest_tokens, was_cut
+from prism_mesa.llm.clients.completions import min_tokens, was_cut
 from prism_mesa.llm.ledger import answer_key
 from prism_mesa.params import validated
 from prism_mesa.reasoner import ReasonerParams
@@ -57,7 +57,7 @@ def test_english_that_was_cut_is_known_without_its_context(times):
     ],
 )  # fmt: skip
 def test_texts_of_which_a_token_holds_much_are_not_called_cut(text, n_tokens):
-    assert fewest_tokens(text) <= n_tokens
+    assert min_tokens(text) <= n_tokens
     assert not was_cut(text, n_tokens, 0)
 
 

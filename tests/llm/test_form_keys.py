@@ -33,7 +33,7 @@ def add(a: int, b: str = "x") -> str:
         (LLMRequest("x", MultipleChoice(("yes", "no"))), "lettered", "90ab33c6f544baec"),
         (LLMRequest("x", AssociationScore(("yes", "no"), "Someone says:")), "likelier", "62e3b71661548300"),
         (
-            LLMRequest("x", ReasoningResult, narrower=reasoning_schema(ToolRegistry([add]))),
+            LLMRequest("x", ReasoningResult, stricter_schema=reasoning_schema(ToolRegistry([add]))),
             "ReasoningResult",
             "f8cdcbae6a6eccf9",
         ),

@@ -76,13 +76,13 @@ LETTERS = {"answer": "probabilities"}
         (said("A", reason="length"), LETTERS, MORE),
         (said("B", ("B", A)), LETTERS, OTHER),
         (said("B", ("B", {"A": -0.1, "x": -2.4})), LETTERS, OTHER),
-        (said("C", ("C", {"C": -0.7, "A": -1.2, "B": -1.6})), LETTERS, "expected was"),
+        (said("C", ("C", {"C": -0.7, "A": -1.2, "B": -1.6})), LETTERS, "PRISM expects"),
         (
             said("A. composing? No, B.", ("A", A), (". composing? No,", {}), (" B", {" B": -0.1}), (".", {})),
             LETTERS,
-            "expected was",
+            "PRISM expects",
         ),
-        (said("A. composing would be wrong", ("A", A), (". composing would be wrong", {})), LETTERS, "expected was"),
+        (said("A. composing would be wrong", ("A", A), (". composing would be wrong", {})), LETTERS, "PRISM expects"),
         (said(CHOICE, done=False), {}, "reasoner.host"),
     ],
 )

@@ -195,7 +195,7 @@ ROWS = [
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
 def test_a_server_works_or_ends_within_twenty_answers_and_says_what_to_change(row, tmp_path, monkeypatch):
     if row.serves is bomb:
-        monkeypatch.setattr(over_http, "MOST_BYTES", 100_000)
+        monkeypatch.setattr(over_http, "MAX_BYTES", 100_000)
     with ExitStack() as stack:
         url, n_asked = stack.enter_context(row.serves())
         ledger = stack.enter_context(Ledger(tmp_path / "l.sqlite"))

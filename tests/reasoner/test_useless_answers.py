@@ -49,8 +49,8 @@ def test_a_function_whose_first_twenty_answers_are_useless_ends_the_step_with_wh
     llm = says("I would\x1b[2J rather write.")
     model = small(**LIVELY, reasoner=Reasoner(llm, backoff_s=0, attempts=attempts, max_concurrency=1))
     wanted = (
-        r"function .*says.*llm: its first 20 answers are all useless; the last one was 'I would\[2J rather "
-        r"write\.', expected was {\"next_state\": \"composing\"}, or the name of an option alone: composing or scro"
+        r"function .*says.*llm: its first 20 answers are all useless; the last answer was 'I would\[2J rather "
+        r"write\.'; PRISM expects {\"next_state\": \"composing\"}, or the name of an option alone: composing or scro"
     )
     with pytest.raises(LLMFailureException, match=wanted) as caught:
         model.run_for(10)

@@ -86,19 +86,19 @@ LAUGHS = "a: &a [x,x,x,x,x,x,x,x,x]\n" + "".join(
     f"{name}: &{name} [{','.join([f'*{before}'] * 9)}]\n" for before, name in zip("abcdefgh", "bcdefghi", strict=True)
 )
 ODD = {
-    "2026-02-30": "'2026-02-30' is no date or time",
-    "!!int foo": "'foo' is no whole number",
-    "9" * 5000: r"'9+ \[...\] 9+' is no whole number",
-    "[" * 600 + "]" * 600: "more than 50 levels within each other",
+    "2026-02-30": "'2026-02-30' is not a date or time",
+    "!!int foo": "'foo' is not a whole number",
+    "9" * 5000: r"'9+ \[...\] 9+' is not a whole number",
+    "[" * 600 + "]" * 600: "more than 50 nested levels",
     '"\\UFFFFFFFF"': "OverflowError",
-    "&a {b: *a}": "an alias that holds itself",
-    "&a [*a]": "an alias that holds itself",
-    LAUGHS: "aliases that make more than 50,000 values of it",
+    "&a {b: *a}": "an alias that contains itself",
+    "&a [*a]": "an alias that contains itself",
+    LAUGHS: "aliases that make more than 50,000 values",
     "*nobody": "found undefined alias",
     "!!python/name:os.system": "could not determine a constructor",
-    "{n: 1, n: 2}": "'n' stands here twice",
-    "0100": "'0100' is no number: write a text in quotes",
-    "1:30": "'1:30' is no number: write a text in quotes",
+    "{n: 1, n: 2}": "'n' appears here twice",
+    "0100": "'0100' is not a number: write text in quotes",
+    "1:30": "'1:30' is not a number: write text in quotes",
 }
 
 

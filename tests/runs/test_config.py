@@ -200,9 +200,9 @@ def test_what_lies_below_counts_where_the_file_is_silent(written):
         ("a: [1\nb: 2\n", r" line 2 is not YAML: "),
         ("agents:\n\tn: 3\n", r" line 2 is not YAML: .*'\\t'"),
         ("a: \x00\n", r"is not YAML: .*special characters are not allowed$"),
-        ("seed: 1\nrounds: 2\nseed: 3\n", r" line 3 is not YAML: 'seed' stands here twice"),
-        ("agents: {n: 3, n: 4}\n", r" line 1 is not YAML: 'n' stands here twice"),
-        ("agents: &a {n: *a}\n", r" line 1 is not YAML: an alias that holds itself"),
+        ("seed: 1\nrounds: 2\nseed: 3\n", r" line 3 is not YAML: 'seed' appears here twice"),
+        ("agents: {n: 3, n: 4}\n", r" line 1 is not YAML: 'n' appears here twice"),
+        ("agents: &a {n: *a}\n", r" line 1 is not YAML: an alias that contains itself"),
         ("reasoner: {modle: x}\n", r"reasoner\.modle: no such key .*Did you mean 'model'\?"),
     ],
 )
@@ -276,6 +276,6 @@ def test_a_file_of_a_platform_is_none_of_nations():
 )
 def test_overrides_that_are_no_list_of_texts_are_refused_in_one_line(given, shown):
     with pytest.raises(
-        ConfigError, match=rf"^overrides: give a list of texts, such as \['agents.n=200'\], not {shown}$"
+        ConfigError, match=rf"^overrides: give a list of strings, such as \['agents.n=200'\], not {shown}$"
     ):
         load_config(None, given)

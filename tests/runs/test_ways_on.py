@@ -60,7 +60,7 @@ def test_a_run_that_is_done_is_so_although_its_checkpoints_cannot_be_removed(tmp
     def refuse(run, after=-1):
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(lifecycle, "forget", refuse)
+    monkeypatch.setattr(lifecycle, "remove_checkpoints", refuse)
     said = r"^.*: its checkpoints are no longer needed, but could not be removed: Permission denied$"
     with pytest.warns(PrismWarning, match=said):
         result = run(small(rounds=3, checkpoint_every=1), out=tmp_path, **QUIET)
@@ -115,7 +115,7 @@ def own_feed(tmp_path, monkeypatch):
 
 def test_a_run_that_failed_in_code_of_ones_own_says_that_the_code_is_to_be_corrected(own_feed, tmp_path):
     config = small(rounds=4, checkpoint_every=1, **{"feed.mode": f"{own_feed.stem}:sometimes", "feed.window": 4})
-    way_on = "; correct that code, and run it anew: it would fail again in it"
+    way_on = "; correct that code, and start a new run, because a resumed run would fail there again"
     with pytest.raises(RunError, match=rf"raised ValueError: as it is written .*is kept there{way_on}\)$"):
         run(config, out=tmp_path / "out", **QUIET)
     failed = only(tmp_path / "out")

@@ -113,7 +113,7 @@ def test_a_run_that_is_running_is_told_from_one_that_died(tmp_path):
 def test_a_run_that_has_no_manifest_yet_is_listed_while_and_if_it_died(tmp_path):
     (tmp_path / "run").mkdir()
     with lock_run(tmp_path / "run") as lock:
-        lock.ended = False
+        lock.has_ended = False
         assert only(tmp_path).state == "running, before its first round"
     assert only(tmp_path).state == "died, before its first round"
 

@@ -121,7 +121,7 @@ class Interview(Deliberation):
         self.transcript: list[Exchange] = []
         self._folder = tempfile.TemporaryDirectory(prefix="prism-interview-", suffix=".temporary")
         self.ledger = Ledger(Path(self._folder.name) / LEDGER)  # temporary, until `save` is called
-        if self.llm.store.own is None:  # else the caller records it
+        if self.llm.store.run_ledger is None:  # else the caller records it
             position = digest64(f"{self.snapshot.run_dir.name} {self.snapshot.row} {self.snapshot.at}")
             self.llm.record(self.ledger, f"{position:016x}/interview-{fresh_seed():x}")
 

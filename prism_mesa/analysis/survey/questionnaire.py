@@ -6,7 +6,7 @@ from typing import Any, Final, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from prism_mesa.llm.decision import MOST_LEVELS
+from prism_mesa.llm.decision import MAX_LEVELS
 from prism_mesa.llm.multiple_choice import TOP_LOGPROBS
 from prism_mesa.params import Params, validated
 from prism_mesa.runs.yaml_text import Loader, read_yaml
@@ -51,8 +51,8 @@ class SurveyQuestion(Params):
 
     @model_validator(mode="after")
     def _check_scale(self) -> Self:
-        if self.scale and not 2 <= len(self.options) <= MOST_LEVELS:
-            raise ValueError(f"scale: needs 2 to {MOST_LEVELS} options, lowest first")
+        if self.scale and not 2 <= len(self.options) <= MAX_LEVELS:
+            raise ValueError(f"scale: needs 2 to {MAX_LEVELS} options, lowest first")
         return self
 
 

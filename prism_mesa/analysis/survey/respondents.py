@@ -118,7 +118,7 @@ def survey_clients(
     one_form = all(closed) or not any(closed)
     if answering.reasoner.llms:
         llms = {}
-        for name, params in answering.reasoner.each().items():
+        for name, params in answering.reasoner.by_llm().items():
             llm_keys = {"kind": params.kind, "model": name, "host": params.hosts or None}
             llm_overrides = [f"reasoner.{key}={json.dumps(value)}" for key, value in llm_keys.items()]
             llms[name] = survey_clients(questionnaire, config, [*overrides, *llm_overrides], None)

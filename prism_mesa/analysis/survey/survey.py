@@ -175,7 +175,7 @@ class _Survey:
         return self.streams.integers(f"survey/letters/{question.id}", self.rows, len(question.options))
 
     @property
-    def asked(self) -> LLMClient:
+    def answerer(self) -> LLMClient:
         """The client with the answer store, which both clients share."""
         return self.letter_client
 
@@ -259,7 +259,7 @@ class _Survey:
         form = MultipleChoice(question.options, int(reply.first_options[index]))
         return LLMRequest(survey_prompt(agent, question, intro, form), form, component="survey", place=place)
 
-    def where(self) -> str:
+    def progress(self) -> str:
         """Return the number of answers so far."""
         return f"answer {self.done}"
 
@@ -274,14 +274,17 @@ class _Survey:
             "at": {"before": -1, "after": self.at},
             "reasoner": self.config.reasoner.model_dump(mode="json"),
             "deliberation": self.config.deliberation.model_dump(mode="json"),
-            "decided_by": self.asked.label,
+            "decided_by": self.answerer.label,
             "llm": llm_facts(
-                self.asked.kind,
-                self.asked.client,
-                self.asked.client,
-                name=", ".join(client.name for client in self.asked.clients.values()),
-                decoding={"closed": dict(self.asked.client.decoding), "open": dict(self.text_client.client.decoding)},
-                ledger=self.asked.params.ledger,
+                self.answerer.kind,
+                self.answerer.client,
+                self.answerer.client,
+                name=", ".join(client.name for client in self.answerer.clients.values()),
+                decoding={
+                    "closed": dict(self.answerer.client.decoding),
+                    "open": dict(self.text_client.client.decoding),
+                },
+                ledger=self.answerer.params.ledger,
             ),
         }
 
@@ -312,8 +315,8 @@ class _Survey:
             "agents": len(self.rows),
             "of": int(self.records.users.sum()),
             "at": self.at,
-            "llm": self.asked.label,
-            "note": self.asked.note,
+            "llm": self.answerer.label,
+            "note": self.answerer.note,
             "answers": self.done - failed.total(),
             "failures": dict(sorted(failed.items())),
             "calls": usage["calls"],

@@ -18,13 +18,13 @@ type TokenLogprobs = tuple[tuple[tuple[str, float], ...], ...]
 
 @dataclass(frozen=True)
 class Completion:
-    """An LLM's answer and its cost. An unknown count is 0.
+    """An LLM's answer and its cost; unknown counts are 0.
 
     Attributes:
         top_logprobs: For each token of the answer, if requested, the likeliest tokens at its position with their
             log-probabilities, best first.
-        calls: The number of requests that it took.
-        cut: Whether the LLM ran out of tokens, so the answer may be incomplete.
+        calls: The number of requests for the answer.
+        truncated: Whether the LLM ran out of tokens, so the answer may be incomplete.
     """
 
     text: str
@@ -33,14 +33,14 @@ class Completion:
     latency_ms: float = 0.0
     top_logprobs: TokenLogprobs = ()
     calls: int = 1
-    cut: bool = False
+    truncated: bool = False
 
 
 @runtime_checkable
 class ChatClient(Protocol):
     """An LLM that can be asked.
 
-    A client may also have `digest` (the LLM's build, part of the ledger's key), `label` (its name in a summary), and
+    A client may also have `digest` (the LLM's build, part of the ledger's key), `label` (its name in summaries), and
     `decide(state, question)`, which asks a decision model (see `llm.decision`).
 
     Attributes:
@@ -72,12 +72,12 @@ def client_digest(client: ChatClient) -> str:
 
 
 def client_label(client: ChatClient) -> str:
-    """Return a client's name in a summary."""
+    """Return a client's name in summaries."""
     return str(getattr(client, "label", client.name))
 
 
 def timed[**P](ask: Callable[P, Awaitable[Completion]]) -> Callable[P, Coroutine[Any, Any, Completion]]:
-    """Decorate a coroutine that asks an LLM so that it sets `latency_ms` of its completion."""
+    """Decorate a coroutine function that returns a completion, and set the completion's `latency_ms`."""
 
     @wraps(ask)
     async def timed_ask(*args: P.args, **kwargs: P.kwargs) -> Completion:
@@ -89,7 +89,7 @@ def timed[**P](ask: Callable[P, Awaitable[Completion]]) -> Callable[P, Coroutine
 
 
 class FunctionClient:
-    """A plain or async function of the prompt that plays the LLM, without seed and schema."""
+    """A plain or async function of the prompt that replaces the LLM; it gets neither seed nor schema."""
 
     def __init__(self, function: PromptFunction, name: str = "") -> None:
         self.function = function
@@ -99,11 +99,11 @@ class FunctionClient:
         self.label = f"function {self.name}"
 
     async def chat(self, prompt: str, schema: Schema = None, seed_offset: int = 0, top_logprobs: int = 0) -> Completion:
-        """Return the function's answer; OracleError (`empty`) if it is not a text. Other exceptions propagate."""
+        """Return the function's answer; OracleError (`empty`) if it is not a string. Other exceptions propagate."""
         answer = self.function(prompt)
         text = await answer if inspect.isawaitable(answer) else answer
         if not isinstance(text, str) or not text.strip():
-            raise OracleError("empty", f"{self.label} returned {text!r} instead of a text")
+            raise OracleError("empty", f"{self.label} returned {text!r} instead of a string")
         return Completion(text)
 
     async def decide(self, state: str, question: Mapping[str, Any]) -> Completion:

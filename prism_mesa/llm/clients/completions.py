@@ -16,14 +16,14 @@ _ROUNDING: Final = 0.2
 """Nats by which rounding can make the likeliest token appear less likely than another."""
 _PUNCTUATION: Final = " \n\"'().:*"
 _REPEATED: Final = re.compile(r"(.)\1{2,}", re.DOTALL)
-_WIDE: Final = re.compile("[\u2e80-\U0003ffff]")
+_WIDE_CHARACTERS: Final = re.compile("[\u2e80-\U0003ffff]")
 
 
-def likeliest_tokens(places: Iterable[Mapping[str, Any]]) -> TokenLogprobs:
+def likeliest_tokens(positions: Iterable[Mapping[str, Any]]) -> TokenLogprobs:
     """Return the likeliest tokens at each position as the server lists them, at least the chosen token."""
     return tuple(
-        tuple((str(top["token"]), float(top["logprob"])) for top in place.get("top_logprobs") or [place])
-        for place in places
+        tuple((str(entry["token"]), float(entry["logprob"])) for entry in position.get("top_logprobs") or [position])
+        for position in positions
     )
 
 
@@ -44,16 +44,16 @@ def strip_thought(
             thought.
     """
     text = without_thought(reply.text)
-    spent = (reply.prompt_tokens, reply.completion_tokens)
+    token_counts = (reply.prompt_tokens, reply.completion_tokens)
     if not text.strip():
-        if not (thought or reply.text.strip() or reply.cut):
-            raise OracleError("empty", f"{label}: the answer is empty", tokens=spent)
-        raise OracleError("thought", f"{label}: {_thought_fault(reply, decoding)}", tokens=spent)
+        if not (thought or reply.text.strip() or reply.truncated):
+            raise OracleError("empty", f"{label}: the answer is empty", tokens=token_counts)
+        raise OracleError("thought", f"{label}: {_thought_fault(reply, decoding)}", tokens=token_counts)
     after_thought = bool(thought) or text != reply.text
     first = _answer_start(text, tokens, after_thought=after_thought) if tokens else 0
     if first is None or (decoding.get("temperature") == 0 and _contradicts(reply, tokens, first)):
         fault = "the log-probabilities may belong to its thought: set reasoner.answer=choice, which needs none"
-        raise OracleError("unmatched", f"{label}: {fault}", tokens=spent)
+        raise OracleError("unmatched", f"{label}: {fault}", tokens=token_counts)
     return replace(reply, text=text, top_logprobs=reply.top_logprobs[first:])
 
 
@@ -61,7 +61,7 @@ def _thought_fault(reply: Completion, decoding: Mapping[str, Any]) -> str:
     max_tokens, n = int(decoding["max_tokens"]), reply.completion_tokens
     thinks = decoding.get("think", False) is not False
     remedies = ["reasoner.think=false"] if thinks else []
-    if reply.cut:
+    if reply.truncated:
         remedies.append(suggest_more_tokens(max_tokens))
         fault = f"it thought for {n or max_tokens} tokens and had none left"
     else:
@@ -77,23 +77,23 @@ def suggest_more_tokens(max_tokens: int) -> str:
 
 
 def _contradicts(reply: Completion, tokens: Sequence[str], first: int) -> bool:
-    """Return whether another token is likelier than a letter of the answer, although the likeliest should be taken."""
-    places = zip(tokens[first:], map(dict, reply.top_logprobs[first:]), strict=False)
-    letters = [(token, top) for token, top in places if top and token.strip(_PUNCTUATION) in {*LETTERS}]
+    """Return whether the answer has a letter that is not the likeliest token, although the LLM should choose that."""
+    positions = zip(tokens[first:], map(dict, reply.top_logprobs[first:]), strict=False)
+    letters = [(token, top) for token, top in positions if top and token.strip(_PUNCTUATION) in {*LETTERS}]
     return any(top.get(token, -math.inf) < max(top.values()) - _ROUNDING for token, top in letters)
 
 
 def _answer_start(text: str, tokens: Sequence[str], *, after_thought: bool) -> int | None:
     """Return the index of the first token of the answer; None if the tokens do not end with the answer."""
-    wanted, tail = _ascii(text), ""
-    if not after_thought and _ascii("".join(tokens)) == wanted:
+    answer, tail = _ascii(text), ""
+    if not after_thought and _ascii("".join(tokens)) == answer:
         return 0
     for first in range(len(tokens) - 1, -1, -1):
         if tail or not tokens[first].startswith("<"):  # a last token such as <|im_end|>
             tail = _ascii(tokens[first]) + tail
-        if tail == wanted:
+        if tail == answer:
             return first
-        if len(tail) > len(wanted):
+        if len(tail) > len(answer):
             break
     return None
 
@@ -106,8 +106,8 @@ def _ascii(text: str) -> str:
 def was_cut(prompt: str, n_read: int, context: int) -> bool:
     """Return whether a server that read `n_read` tokens (0: unknown) cannot have read the whole prompt.
 
-    Either no tokenizer makes so few tokens, or `n_read` is a length to which Ollama cuts prompts: its `context` (older
-    versions; 0: unknown), or half of it plus 2. Other cuts that leave a token per word are not detected.
+    It returns True if no tokenizer makes so few tokens, or if `n_read` is a length to which Ollama cuts prompts: its
+    `context` (older versions; 0: unknown), or half of it plus 2. Other cuts that leave a token per word go undetected.
 
     >>> was_cut("word " * 300, 102, 0), was_cut("word " * 300, 301, 0), was_cut("word " * 300, 0, 0)
     (True, False, False)
@@ -115,10 +115,10 @@ def was_cut(prompt: str, n_read: int, context: int) -> bool:
     may_be_longer = 2 * len(prompt.encode("utf-8", "replace")) >= 5 * context
     is_half = abs(n_read - context // 2 - 2) <= 3 and may_be_longer
     is_cut_size = context > 0 and (is_half or abs(n_read - context) <= 1)
-    return n_read > 0 and (is_cut_size or n_read < fewest_tokens(prompt))
+    return n_read > 0 and (is_cut_size or n_read < min_tokens(prompt))
 
 
-def fewest_tokens(text: str) -> int:
-    """Return the fewest tokens of a text: one per word, and one per 3 characters of Chinese and similar scripts."""
-    rest, n_wide = _WIDE.subn("", _REPEATED.sub(r"\1", text))
+def min_tokens(text: str) -> int:
+    """Return the minimum tokens of a text: one per word, and one per 3 characters of Chinese and similar scripts."""
+    rest, n_wide = _WIDE_CHARACTERS.subn("", _REPEATED.sub(r"\1", text))
     return len(rest.split()) + n_wide // 3

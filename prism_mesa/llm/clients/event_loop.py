@@ -9,8 +9,8 @@ from contextlib import AbstractAsyncContextManager, suppress
 from typing import Any, Final
 from weakref import WeakKeyDictionary
 
-_WAKES_S: Final = 0.5
-"""How long the main thread sleeps at most, because an interrupt just before it falls asleep does not wake it."""
+_MAX_SLEEP_S: Final = 0.5
+"""Maximum sleep of the main thread, because an interrupt just before it falls asleep does not wake it."""
 
 
 class Connections[T]:
@@ -60,20 +60,20 @@ class LoopThread:
         try:
             while not future.done():
                 with suppress(TimeoutError):
-                    future.exception(_WAKES_S)
+                    future.exception(_MAX_SLEEP_S)
             return future.result()
         except BaseException:
             future.cancel()
             raise
 
     @property
-    def is_here(self) -> bool:
+    def is_in_process(self) -> bool:
         """Whether the thread runs in this process; forks do not inherit it."""
         return os.getpid() == self._pid
 
     def stop(self) -> None:
         """End the loop and the thread; calling it twice or in a forked child is harmless."""
-        if not self.is_here:
+        if not self.is_in_process:
             return
         if not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._stopped.set)

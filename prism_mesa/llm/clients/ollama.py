@@ -12,7 +12,7 @@ from prism_mesa.llm.clients.server import CHECK_TIMEOUT_S, ServerClient
 from prism_mesa.llm.params import DECISION_MODEL, OLLAMA_MODEL, CutPrompts, LLMParams, Think, later_options
 
 _REMEDY = "start it with 'ollama serve', or set reasoner.kind=rule"
-_LISTED = 8
+_MAX_LISTED = 8
 
 
 class OllamaChatClient(ServerClient):
@@ -49,7 +49,7 @@ class OllamaChatClient(ServerClient):
 
     @property
     def label(self) -> str:
-        """The name for summaries."""
+        """The client's name in summaries."""
         return f"Ollama {self.name} at {self.host}"
 
     @property
@@ -72,14 +72,14 @@ class OllamaChatClient(ServerClient):
         body = {name: value for name, value in body.items() if value is not None}
         reply = await self.request(f"{self.host}/api/chat", body)
         if not isinstance(reply, dict):
-            raise self._unshaped()
-        spent = reported_count(reply.get("prompt_eval_count")), reported_count(reply.get("eval_count"))
+            raise self._shape_error()
+        token_counts = reported_count(reply.get("prompt_eval_count")), reported_count(reply.get("eval_count"))
         self._context = await self._loaded_context() if self._context is None else self._context
-        self._refuse_cut_prompt(prompt, spent, self._context)
+        self._refuse_cut_prompt(prompt, token_counts, self._context)
         message, logprobs = reply.get("message"), reply.get("logprobs") or ()
         if isinstance(message, dict) and reply.get("done") is not True:
             raise OracleError("partial", f"{self.label}: the answer broke off: {str(message.get('content'))[:80]!r}")
-        return self._completion(message, logprobs, spent, cut=reply.get("done_reason") == "length")
+        return self._completion(message, logprobs, token_counts, truncated=reply.get("done_reason") == "length")
 
     async def _loaded_context(self) -> int:
         """Return the loaded LLM's context, or else the requested context; 0 if both are unknown."""
@@ -113,7 +113,7 @@ class OllamaChatClient(ServerClient):
             self.server_version = str(version.get("version", ""))
 
     def models(self, timeout_s: float) -> dict[str, str]:
-        """Return the digests of the server's LLMs by name; OracleError if it does not answer as Ollama does."""
+        """Return the digests of the server's LLMs by name; OracleError if it does not answer like Ollama."""
         try:
             reply = run_now(self.request(f"{self.host}/api/tags", timeout_s=timeout_s))
             return {str(entry["model"]): str(entry.get("digest") or "") for entry in reply["models"]}
@@ -121,11 +121,11 @@ class OllamaChatClient(ServerClient):
             fault = "" if error.reason == "not-json" else str(error).removeprefix(f"{self.label}: ")
         except (LookupError, TypeError, AttributeError):
             fault = ""
-        fault = fault or "what answers is not an Ollama server"
+        fault = fault or "the server is not an Ollama server"
         raise OracleError("refused", f"{self.host} does not answer ({fault})")
 
-    def deciding(self, models: Sequence[str]) -> list[str]:
-        """Return the decision models (`reasoner.answer=decision`) among these LLMs, according to the server."""
+    def decision_models(self, models: Sequence[str]) -> list[str]:
+        """Return which of these LLMs are decision models (`reasoner.answer=decision`), according to the server."""
         capabilities = run_now(self.capabilities(*models))
         return [name for name, abilities in zip(models, capabilities, strict=True) if "decision" in abilities]
 
@@ -138,9 +138,9 @@ class OllamaChatClient(ServerClient):
         except (ConfigError, OracleError) as error:
             remedy = "start it with ollama serve (https://ollama.com), or use reasoner.kind=embedded or rule"
             return False, printable(redact_credentials(str(error))), remedy
-        more = f", and {len(models) - _LISTED} more" if len(models) > _LISTED else ""
-        deciding = ", ".join(client.deciding(models)) or f"none (ollama pull {DECISION_MODEL})"
-        state = f"answers at {client.host}; models: {', '.join(models[:_LISTED]) or 'none'}{more}"
+        more = f", and {len(models) - _MAX_LISTED} more" if len(models) > _MAX_LISTED else ""
+        decision_names = ", ".join(client.decision_models(models)) or f"none (ollama pull {DECISION_MODEL})"
+        state = f"answers at {client.host}; models: {', '.join(models[:_MAX_LISTED]) or 'none'}{more}"
         has_default = any(name.partition(":")[0] == OLLAMA_MODEL for name in models)
         remedy = "" if has_default else f"ollama pull {OLLAMA_MODEL}, or name one with reasoner.model=..."
-        return has_default, f"{state}; decision models (reasoner.answer=decision): {deciding}", remedy
+        return has_default, f"{state}; decision models (reasoner.answer=decision): {decision_names}", remedy

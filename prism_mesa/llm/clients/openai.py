@@ -16,9 +16,9 @@ from prism_mesa.llm.clients.server import CHECK_TIMEOUT_S, ServerClient
 from prism_mesa.llm.params import CutPrompts, LLMParams, Think, later_options
 
 _NO_KEY: Final = "none"
-_OPTIONAL: Final = ("temperature", "seed", "reasoning_effort", "chat_template")
+_OPTIONAL_SETTINGS: Final = ("temperature", "seed", "reasoning_effort", "chat_template")
 """Options that some servers refuse, by their names in the servers' errors."""
-_LONGEST_ERROR: Final = 2000
+_MAX_ERROR_CHARS: Final = 2000
 
 type Server = Literal["", "openai", "ollama", "vllm", "llama.cpp"]
 _SERVERS: Final[dict[str, Server]] = {"library": "ollama", "vllm": "vllm", "llamacpp": "llama.cpp"}
@@ -54,7 +54,7 @@ class OpenAIChatClient(ServerClient):
         super().__init__(model, host, timeout_s, decoding | later_options(think, cut_prompts=cut_prompts))
         self.server: Server = "openai" if self.host.startswith("https://api.openai.com:") else ""
         self._think = think
-        self._refused: set[str] = set()
+        self._refused_options: set[str] = set()
 
     @classmethod
     def from_params(cls, params: LLMParams, host: str, *, continues: bool = False) -> Self:
@@ -86,58 +86,58 @@ class OpenAIChatClient(ServerClient):
         reply = await self._create(body, seed_offset)
         usage = reply.get("usage") if isinstance(reply, dict) else None
         counts = usage if isinstance(usage, dict) else {}
-        read, wrote = (reported_count(counts.get(f"{part}_tokens")) for part in ("prompt", "completion"))
+        n_in, n_out = (reported_count(counts.get(f"{part}_tokens")) for part in ("prompt", "completion"))
         if self.server in ("", "ollama"):  # the others refuse a prompt that is too long
-            self._refuse_cut_prompt(prompt, (read, wrote))
+            self._refuse_cut_prompt(prompt, (n_in, n_out))
         try:
             [choice] = reply["choices"]
-            ended, logprobs = choice.get("finish_reason"), (choice.get("logprobs") or {}).get("content") or []
+            reason, logprobs = choice.get("finish_reason"), (choice.get("logprobs") or {}).get("content") or []
         except (AttributeError, LookupError, TypeError, ValueError):
-            raise self._unshaped() from None
-        if ended == "content_filter":
+            raise self._shape_error() from None
+        if reason == "content_filter":
             fault = f"{self.label}: the server's content filter cut the answer"
-            raise OracleError("refusal", fault, tokens=(read, wrote))
-        return self._completion(choice.get("message"), logprobs, (read, wrote), cut=ended == "length")
+            raise OracleError("refusal", fault, tokens=(n_in, n_out))
+        return self._completion(choice.get("message"), logprobs, (n_in, n_out), truncated=reason == "length")
 
     async def _create(self, body: dict[str, Any], seed_offset: int) -> Any:
         """Ask; if the server refuses an optional setting, omit it from now on and ask again."""
         while True:
-            left_out = set(self._refused)
+            omitted = set(self._refused_options)
             response = await self._send(f"{self.host}/chat/completions", body | self._options(seed_offset))
             is_refused = response.status_code == 400
-            refused = _unsupported(response.error_text(_LONGEST_ERROR)) - left_out if is_refused else set()
+            refused = _unsupported(response.error_text(_MAX_ERROR_CHARS)) - omitted if is_refused else set()
             if not refused:
                 return self._json(response)
-            if news := refused - self._refused - {"max_tokens"}:
-                logger.warning("%s refuses %s: it is asked without", self.label, " and ".join(sorted(news)))
-            self._refused |= refused
+            if new_names := refused - self._refused_options - {"max_tokens"}:
+                logger.warning("%s refuses %s: PRISM omits it from now on", self.label, " and ".join(sorted(new_names)))
+            self._refused_options |= refused
 
     def _options(self, seed_offset: int) -> dict[str, Any]:
         """Return the options of a request under the server's names."""
         decoding = self.decoding
-        most = "max_completion_tokens" if "max_tokens" in self._refused else "max_tokens"
+        limit_name = "max_completion_tokens" if "max_tokens" in self._refused_options else "max_tokens"
         options = {"temperature": decoding["temperature"], "seed": decoding["seed"] + seed_offset}
-        options[most] = decoding["max_tokens"]
+        options[limit_name] = decoding["max_tokens"]
         effort, template = _thinking_options(self.server, self._think)
         options |= {} if effort is None else {"reasoning_effort": effort}
-        options = {name: value for name, value in options.items() if name not in self._refused}
-        return options if "chat_template" in self._refused else options | template
+        options = {name: value for name, value in options.items() if name not in self._refused_options}
+        return options if "chat_template" in self._refused_options else options | template
 
     def check(self, *, decides: bool = False) -> None:
         """Check that the server has the LLM, if it lists its LLMs; ConfigError (MissingLLMError) if not."""
         try:
-            listed = run_now(self._listed())
+            models = run_now(self._list_models())
         except OracleError as error:
             if error.reason == "http-404":
                 return
             fault = str(error).removeprefix(f"{self.label}: ")
             remedy = f"set {self.key}" if error.reason == "http-401" else "start it, or set reasoner.host"
             raise MissingLLMError(f"reasoner.host: {self.host} does not answer ({fault}): {remedy}") from error
-        if listed and self.name not in listed:
-            names = ", ".join(sorted(listed)[:10])
-            fault = f"{self.name!r} is not on the server (it has: {names}){did_you_mean(self.name, listed)}"
+        if models and self.name not in models:
+            names = ", ".join(sorted(models)[:10])
+            fault = f"{self.name!r} is not on the server (it has: {names}){did_you_mean(self.name, models)}"
             raise MissingLLMError(f"reasoner.model: {fault}")
-        model = listed.get(self.name, {})
+        model = models.get(self.name, {})
         self.server = self.server or _SERVERS.get(str(model.get("owned_by", "")), "")
         capabilities = _modalities(model)
         if self.server == "ollama":
@@ -151,21 +151,23 @@ class OpenAIChatClient(ServerClient):
             return ""
         return f"reasoner.think: not sent, because {self.host} does not name its program (Ollama, vLLM, llama.cpp)"
 
-    async def _listed(self) -> dict[str, dict[str, Any]]:
+    async def _list_models(self) -> dict[str, dict[str, Any]]:
         """Return the LLMs that the server lists, by name."""
         try:
             reply = await self.request(f"{self.host}/models", timeout_s=CHECK_TIMEOUT_S)
             return {str(model["id"]): dict(model) for model in reply.get("data") or ()}
         except (AttributeError, LookupError, TypeError, ValueError):
-            raise self._unshaped() from None
+            raise self._shape_error() from None
 
 
 def _modalities(model: dict[str, Any]) -> frozenset[str]:
     """Return an LLM's capabilities in llama.cpp's list of models; empty if unknown."""
     architecture = model.get("architecture")
-    listed = architecture.get("output_modalities") if isinstance(architecture, dict) else None
-    known = {"decisions": "decision", "text": "completion"}
-    return frozenset(known[name] for name in known if name in listed) if isinstance(listed, list) else frozenset()
+    modalities = architecture.get("output_modalities") if isinstance(architecture, dict) else None
+    names = {"decisions": "decision", "text": "completion"}
+    return (
+        frozenset(names[name] for name in names if name in modalities) if isinstance(modalities, list) else frozenset()
+    )
 
 
 def _unsupported(error_text: str) -> set[str]:
@@ -173,7 +175,7 @@ def _unsupported(error_text: str) -> set[str]:
     if "max_completion_tokens" in error_text:
         return {"max_tokens"}
     is_refusal = re.search("support|unrecognized", error_text, re.IGNORECASE)
-    return {name for name in _OPTIONAL if is_refusal and name in error_text}
+    return {name for name in _OPTIONAL_SETTINGS if is_refusal and name in error_text}
 
 
 def _thinking_options(server: Server, think: Think) -> tuple[str | None, dict[str, Any]]:

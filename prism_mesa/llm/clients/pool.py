@@ -1,8 +1,8 @@
 """Several servers as one client: each question goes to the least busy server that is up.
 
 A server counts as down after some failures in a row (a circuit breaker: Nygard 2007, Release It!). While others answer,
-it rests for a time that doubles, and is then tried with one question. If all are down, one question tries again after
-twice the time that a failure took. `dispatcher` repeats questions, not the pool.
+it rests, and then gets one question as a test; each rest is twice as long as the one before. If all are down, one
+question tries again after twice the time that a failure took. `dispatcher` repeats questions, not the pool.
 """
 
 import asyncio
@@ -15,8 +15,8 @@ from prism_mesa.errors import ConfigError, OracleError
 from prism_mesa.llm.clients.base import ChatClient, Completion, Schema, client_digest, client_label
 
 FIRST_REST_S = 1.0
-LEAST_REST_S = 0.01
-LONGEST_REST_S = 120.0
+MIN_REST_S = 0.01
+MAX_REST_S = 120.0
 _POLL_S = 0.005
 UNAVAILABLE = frozenset({"refused", "timeout", "dropped", "busy", "server-error", "transport"})
 """Reasons that concern the server rather than the question."""
@@ -25,26 +25,26 @@ UNAVAILABLE = frozenset({"refused", "timeout", "dropped", "busy", "server-error"
 @dataclass
 class _Host:
     client: ChatClient
-    most_failures: int
+    max_failures: int
     busy: int = 0
     failures: int = 0
     rest_s: float = 0.0
     down_until: float = 0.0
-    hopeless_until: float = 0.0
-    last: str = ""
+    retry_at: float = 0.0
+    last_reason: str = ""
 
     @property
     def is_down(self) -> bool:
-        return self.failures >= self.most_failures
+        return self.failures >= self.max_failures
 
     def note_failure(self, reason: str, now: float, took_s: float) -> None:
         """Count a failure; failures of questions sent before the server went down do not lengthen its rest."""
         self.failures += 1
-        self.last = reason
+        self.last_reason = reason
         if self.is_down:
-            self.hopeless_until = now + min(max(2 * took_s, LEAST_REST_S), LONGEST_REST_S)
+            self.retry_at = now + min(max(2 * took_s, MIN_REST_S), MAX_REST_S)
         if self.is_down and now >= self.down_until:
-            self.rest_s = min(max(2 * self.rest_s, 2 * took_s, FIRST_REST_S), LONGEST_REST_S)
+            self.rest_s = min(max(2 * self.rest_s, 2 * took_s, FIRST_REST_S), MAX_REST_S)
             self.down_until = now + self.rest_s
 
 
@@ -52,11 +52,11 @@ class HostPool:
     """One LLM on one or more servers; the pool is a `ChatClient`, too.
 
     Args:
-        clients: One for each server (at least one), all with the same name and decoding.
-        failures: Failures in a row after which a server counts as down; more than the concurrent questions, so that
-            one hiccup is not enough.
+        clients: One client for each server (at least one), all with the same name and decoding.
+        failures: Failures in a row after which a server counts as down; choose more than the concurrent questions, so
+            that a single hiccup does not suffice.
         grace_s: Seconds after all servers went down in which questions may be asked again later.
-        patience_s: Seconds that a question waits for another one that tries the servers again.
+        patience_s: Seconds that a question waits for another question that tests the servers.
         clock: Returns seconds, for tests.
     """
 
@@ -91,7 +91,7 @@ class HostPool:
 
     @property
     def label(self) -> str:
-        """The name of the pool in a summary."""
+        """The servers' name in summaries."""
         first = client_label(self.clients[0])
         return first if len(self._hosts) == 1 else f"{first} and {len(self._hosts) - 1} more"
 
@@ -149,7 +149,7 @@ class HostPool:
         return all(host.is_down for host in self._hosts)
 
     async def _free_host(self) -> _Host:
-        """Return the server to ask; if all are down, wait a moment for the question that tries one again."""
+        """Return the server to ask; if all are down, wait a moment for the question that tests one of them."""
         failures = self._failures
         for poll in range(self._polls + 1):
             host = self._least_busy()
@@ -159,18 +159,18 @@ class HostPool:
                 break
             await asyncio.sleep(_POLL_S)
         reason = "resting" if self._may_come_back else "circuit-open"
-        raise OracleError(reason, f"{self.label}: down ({self._hosts[0].last})", calls=0)
+        raise OracleError(reason, f"{self.label}: down ({self._hosts[0].last_reason})", calls=0)
 
     @property
     def _failures(self) -> int:
         return sum(host.failures for host in self._hosts)
 
     def _least_busy(self) -> _Host | None:
-        """Return the server to ask next; None if all are down and none is due to be tried again."""
+        """Return the server to ask next; None if all are down and none is due for a test."""
         now = self._clock()
-        due = [host for host in self._hosts if host.is_down and not host.busy and now >= host.down_until]
-        if due and not self._all_down:
-            return due[0]
-        up = [host for host in self._hosts if not host.is_down]
-        up = up or [host for host in self._hosts if not host.busy and now >= host.hopeless_until]
-        return min(up, key=lambda host: (host.busy, host.failures), default=None)
+        due_hosts = [host for host in self._hosts if host.is_down and not host.busy and now >= host.down_until]
+        if due_hosts and not self._all_down:
+            return due_hosts[0]
+        hosts_up = [host for host in self._hosts if not host.is_down]
+        hosts_up = hosts_up or [host for host in self._hosts if not host.busy and now >= host.retry_at]
+        return min(hosts_up, key=lambda host: (host.busy, host.failures), default=None)

@@ -9,12 +9,12 @@ from prism_mesa.llm.clients.base import Completion, Schema
 from prism_mesa.llm.ledger import Ledger
 from prism_mesa.llm.params import LLMParams
 
-_READ_AS_OPTIONS: Final = frozenset({"answer", "method"})
+_CHOICE_OPTIONS: Final = frozenset({"answer", "method"})
 """Decoding options that only answers to open choices have."""
 
 
 class RecordedClient:
-    """Has the name, digest and decoding of a recorded LLM, but does not answer."""
+    """A client with the name, digest and decoding of a recorded LLM, which does not answer."""
 
     def __init__(self, name: str, digest: str = "", decoding: dict[str, Any] | None = None) -> None:
         self.name = name
@@ -43,16 +43,16 @@ def find_recorded(
 ) -> RecordedClient | None:
     """Return the latest configured LLM in a ledger; None if the ledger has no answers. `llm` names one of several LLMs.
 
-    `chooses` selects LLMs that answered open choices, else those that wrote.
+    `chooses` selects LLMs that answered open choices, otherwise LLMs that wrote texts.
 
     Raises:
         ConfigError: If all answers are from other LLMs or options; DataError if the ledger is damaged.
     """
-    known = [entry for entry in _llms_in(ledger) if llm in ("", entry[0])]
-    known = [entry for entry in known if bool(_READ_AS_OPTIONS & entry[2].keys()) == chooses]
-    recorded = next((entry for entry in known if is_configured(entry[0], entry[2])), None)
-    if known and recorded is None:
-        shown = "; ".join(f"{name} {json.dumps(decoding)}" for name, _, decoding in known[:5])
+    entries = [entry for entry in _llms_in(ledger) if llm in ("", entry[0])]
+    entries = [entry for entry in entries if bool(_CHOICE_OPTIONS & entry[2].keys()) == chooses]
+    recorded = next((entry for entry in entries if is_configured(entry[0], entry[2])), None)
+    if entries and recorded is None:
+        shown = "; ".join(f"{name} {json.dumps(decoding)}" for name, _, decoding in entries[:5])
         fault = f"{ledger.path} has no answers of the configured LLM and options (it has: {shown})"
         raise ConfigError(f"reasoner.ledger: {fault}")
     return None if recorded is None else RecordedClient(*recorded)
@@ -65,10 +65,12 @@ def same_options(decoding: Mapping[str, Any], expected: Mapping[str, Any], *, le
     embedded LLM. If `lenient`, other missing options count as expected.
     """
     defaults: dict[str, Any] = {"think": False, "num_ctx": None, "cut_prompts": "useless"}
-    asked, wanted = defaults | dict(decoding), defaults | dict(expected)
+    options, required = defaults | dict(decoding), defaults | dict(expected)
     ignored = defaults.keys() if "build" in decoding else ()
     return all(
-        asked.get(name, value if lenient else None) == value for name, value in wanted.items() if name not in ignored
+        options.get(name, value if lenient else None) == value
+        for name, value in required.items()
+        if name not in ignored
     )
 
 

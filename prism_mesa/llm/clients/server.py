@@ -11,7 +11,7 @@
 | `circuit-open`, `still-down`, `resting` | all servers are down: not asked; tried in vain; ask again soon |
 | `too-long`, `refused-request` | the prompt does not fit the embedded LLM; llama.cpp refuses it |
 
-`llm.dispatcher.may_pass` defines after which of them PRISM asks again.
+`llm.dispatcher.may_pass` defines the reasons after which PRISM asks again.
 """
 
 import asyncio
@@ -34,7 +34,7 @@ from urllib.parse import SplitResult, parse_qsl, quote, unquote, urlsplit
 from prism_mesa.errors import ConfigError, OracleError, one_line, redact_credentials
 from prism_mesa.llm.clients.base import Completion, timed
 from prism_mesa.llm.clients.completions import likeliest_tokens, strip_thought, was_cut
-from prism_mesa.llm.clients.decisions import listed_question, read_decision
+from prism_mesa.llm.clients.decisions import openai_question, read_decision
 from prism_mesa.llm.clients.event_loop import Connections
 from prism_mesa.llm.text import plain
 
@@ -43,22 +43,22 @@ if TYPE_CHECKING:
 
     import httpx
 
-MOST_BYTES: Final = 2**24
+MAX_BYTES: Final = 2**24
 """Largest response after unpacking, in bytes."""
 CHECK_TIMEOUT_S: Final = 10.0
-_LOOK_S: Final = 5.0
-_SHORTEST: Final = 8
-"""Fewest characters of a secret to be masked; shorter ones occur in ordinary answers."""
-_SHOWN: Final = 200
+_SHOW_TIMEOUT_S: Final = 5.0
+_MIN_SECRET: Final = 8
+"""Minimum length of a secret to mask; shorter ones occur in ordinary answers."""
+_MAX_CHARS: Final = 200
 _PORTS: Final = {"http": 80, "https": 443}
-_LEAST_CONTEXT: Final = 4096
-"""Ollama gives an LLM at least this many tokens of context."""
+_MIN_CONTEXT: Final = 4096
+"""Ollama's minimum context, in tokens."""
 
 logger = logging.getLogger("prism_mesa.llm")
 
 
 class ServerClient:
-    """The common part of clients that ask a server: requests, failures, and decision models.
+    """The base class of clients that ask a server: requests, failures, and decision models.
 
     Attributes:
         key: The environment variable with the server's key, which is never recorded.
@@ -94,7 +94,7 @@ class ServerClient:
 
     @property
     def label(self) -> str:
-        """The name for summaries."""
+        """The client's name in summaries."""
         return f"{self.name} at {self.host}"
 
     @property
@@ -113,7 +113,7 @@ class ServerClient:
         from httpx import Limits
 
         key = self._read_key()
-        # Without TLS no connection is kept, because the rest of one response may look like the next.
+        # Without TLS, connections are not reused, because the rest of one response may look like the next response.
         keepalive = None if self.host.startswith("https:") else 0
         return {
             "timeout": self.timeout_s,
@@ -169,8 +169,8 @@ class ServerClient:
     async def _read(self, response: "httpx.Response") -> "Response":
         """Return a response with its body unpacked and secrets masked."""
         if 300 <= response.status_code < 400:
-            place = self._secrets.sub(b"***", str(response.headers.get("location", "")).encode()).decode()[:_SHOWN]
-            fault = f"the server redirects to {place!r}, which is not followed; give that address if you trust it"
+            url = self._secrets.sub(b"***", str(response.headers.get("location", "")).encode()).decode()[:_MAX_CHARS]
+            fault = f"the server redirects to {url!r}, which is not followed; give that address if you trust it"
             raise OracleError(f"http-{response.status_code}", fault)
         encoding = response.headers.get("content-encoding", "").strip().lower()
         if encoding not in ("", "identity", "gzip", "deflate"):
@@ -178,8 +178,8 @@ class ServerClient:
         body = bytearray()
         async for block in response.aiter_bytes():
             body += block
-            if len(body) > MOST_BYTES:
-                raise OracleError("too-large", f"the response has more than {MOST_BYTES // 2**20} MB")
+            if len(body) > MAX_BYTES:
+                raise OracleError("too-large", f"the response has more than {MAX_BYTES // 2**20} MB")
         return Response(response.status_code, response.headers, self._secrets.sub(b"***", bytes(body)))
 
     def _refusal(self, response: "Response") -> OracleError:
@@ -188,35 +188,35 @@ class ServerClient:
         fault = f"{self.label}: the server says {response.error_text()} (status {status})"
         return OracleError(reason, fault, retry_after_s=retry_after_s(response, self.timeout_s))
 
-    def _unshaped(self) -> OracleError:
+    def _shape_error(self) -> OracleError:
         return OracleError("wrong-shape", f"{self.label}: the answer is JSON, but not a chat answer")
 
-    def _refuse_cut_prompt(self, prompt: str, spent: tuple[int, int], context: int = 0) -> None:
+    def _refuse_cut_prompt(self, prompt: str, token_counts: tuple[int, int], context: int = 0) -> None:
         """Raise OracleError if the server cut the prompt; with ``cut_prompts: accept`` log the first cut instead."""
-        if not was_cut(prompt, spent[0], context):
+        if not was_cut(prompt, token_counts[0], context):
             return
-        most = len(prompt.encode("utf-8", "replace")) // 2 + int(self.decoding["max_tokens"])
-        remedy = self.more_context.format(max(_LEAST_CONTEXT, 1 << most.bit_length(), 2 * context))
-        cut = f"the server cut the prompt to its last {spent[0]} tokens ({len(prompt)} characters)"
-        fault = f"{self.label}: {cut}: {remedy}"
+        tokens_needed = len(prompt.encode("utf-8", "replace")) // 2 + int(self.decoding["max_tokens"])
+        remedy = self.more_context.format(max(_MIN_CONTEXT, 1 << tokens_needed.bit_length(), 2 * context))
+        event = f"the server cut the prompt to its last {token_counts[0]} tokens ({len(prompt)} characters)"
+        fault = f"{self.label}: {event}: {remedy}"
         if self.decoding.get("cut_prompts") != "accept":
-            raise OracleError("cut-prompt", fault, tokens=spent)
+            raise OracleError("cut-prompt", fault, tokens=token_counts)
         if not self._warned_of_cuts:
             logger.warning("%s (reasoner.cut_prompts=accept keeps such answers)", fault)
         self._warned_of_cuts = True
 
     def _completion(
-        self, message: Any, logprobs: Sequence[Mapping[str, Any]], spent: tuple[int, int], *, cut: bool
+        self, message: Any, logprobs: Sequence[Mapping[str, Any]], token_counts: tuple[int, int], *, truncated: bool
     ) -> Completion:
         """Return the answer in a chat message, without its thought."""
         try:
             text = message.get("content") or ""
             thought = message.get("thinking") or message.get("reasoning") or message.get("reasoning_content")
-            completion = Completion(text, *spent, top_logprobs=likeliest_tokens(logprobs), cut=cut)
-            tokens = [str(place["token"]) for place in logprobs]
+            completion = Completion(text, *token_counts, top_logprobs=likeliest_tokens(logprobs), truncated=truncated)
+            tokens = [str(position["token"]) for position in logprobs]
             text.strip()
         except (LookupError, TypeError, AttributeError, ValueError):
-            raise self._unshaped() from None
+            raise self._shape_error() from None
         return strip_thought(self.label, completion, thought=thought, tokens=tokens, decoding=self.decoding)
 
     @timed
@@ -232,7 +232,7 @@ class ServerClient:
     async def _send_decision(self, state: str, question: Mapping[str, Any]) -> "Response":
         """Post the question to the path that answers decisions, and remember that path."""
         for path in self._decision_paths:
-            body: dict[str, Any] = {"input": state, "questions": [listed_question(question)]}
+            body: dict[str, Any] = {"input": state, "questions": [openai_question(question)]}
             if path == "/v1/systemone":
                 body = {"state": state, "questions": {"answer": question}, **self._decision_options()}
             response = await self._send(f"{self.root}{path}", {"model": self.name, **body})
@@ -252,7 +252,7 @@ class ServerClient:
 
         async def show(model: str) -> frozenset[str]:
             with suppress(OracleError, AttributeError, TypeError):
-                reply = await self.request(f"{self.root}/api/show", {"model": model}, _LOOK_S)
+                reply = await self.request(f"{self.root}/api/show", {"model": model}, _SHOW_TIMEOUT_S)
                 return frozenset(map(str, reply.get("capabilities", ())))
             return frozenset()
 
@@ -267,7 +267,7 @@ class Response:
     headers: Mapping[str, str]
     body: bytes
 
-    def error_text(self, cap: int = _SHOWN) -> str:
+    def error_text(self, cap: int = _MAX_CHARS) -> str:
         """Return the error that the server sent, as one line."""
         try:
             error = json.loads(self.body)
@@ -282,23 +282,25 @@ def secrets_pattern(secrets: Iterable[str]) -> re.Pattern[bytes]:
     """Return a pattern that matches secrets, also as written in base64, JSON or an address."""
     spellings: set[str] = set()
     for secret in secrets:
-        packed = base64.b64encode(secret.encode()).decode().rstrip("=")
-        spellings |= {secret, packed, json.dumps(secret)[1:-1], quote(secret, safe="")}
-    longest_first = sorted((text for text in spellings if len(text) >= _SHORTEST), key=lambda text: (-len(text), text))
+        encoded = base64.b64encode(secret.encode()).decode().rstrip("=")
+        spellings |= {secret, encoded, json.dumps(secret)[1:-1], quote(secret, safe="")}
+    longest_first = sorted(
+        (text for text in spellings if len(text) >= _MIN_SECRET), key=lambda text: (-len(text), text)
+    )
     return re.compile("|".join(map(re.escape, longest_first)).encode() or b"(?!)")
 
 
-def retry_after_s(response: Any, most: float) -> float:
-    """Return the seconds after which a busy server wants to be asked again (RFC 9110, 10.2.3), or 0; at most `most`."""
+def retry_after_s(response: Any, max_s: float) -> float:
+    """Return the seconds until a busy server wants a new request (RFC 9110, 10.2.3), at most `max_s`; 0 if unknown."""
     text = str(response.headers.get("retry-after", "")).strip() if response.status_code in (429, 503) else ""
     if text.isdecimal():
-        return min(float(text[:9]), most)
+        return min(float(text[:9]), max_s)
     try:
         date = parsedate_to_datetime(text)
         seconds = (date.replace(tzinfo=date.tzinfo or UTC) - datetime.now(UTC)).total_seconds()
     except (ValueError, TypeError, OverflowError, IndexError):
         return 0.0
-    return min(max(seconds, 0.0), most)
+    return min(max(seconds, 0.0), max_s)
 
 
 def is_local(host: str) -> bool:
@@ -311,7 +313,7 @@ def is_local(host: str) -> bool:
 
 
 def server_address(host: str) -> str:
-    """Return `host` as ``scheme://name:port/path``, by Ollama's rule for a missing scheme or port.
+    """Return `host` as ``scheme://name:port/path``, with Ollama's defaults for a missing scheme or port.
 
     User, password and query are omitted (see `credentials`). Raises ConfigError if `host` is not an address.
     """
@@ -346,7 +348,7 @@ def credentials(host: str) -> dict[str, Any]:
 
 @cache
 def _trusted_certificates() -> "SSLContext":
-    """Return the trusted certificates, read once per process because that is slower than asking a server."""
+    """Return the trusted certificates; they are read once per process, because that is slower than a request."""
     import httpx
 
     return httpx.create_ssl_context()

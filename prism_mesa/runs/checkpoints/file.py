@@ -1,7 +1,7 @@
 """Files of checkpoints.
 
-A checkpoint is nested plain data (`prism_mesa.snapshot`) in one ``.npz`` without pickle: its arrays, and the rest as
-JSON. It is signed with the user's key; other checkpoints are used only if the user trusts them.
+A checkpoint is nested plain data (`prism_mesa.snapshot`) in one ``.npz`` file without pickle: its arrays, and the rest
+as JSON. It is signed with the user's key. PRISM uses other checkpoints only if the user trusts them.
 """
 
 import hmac
@@ -24,7 +24,7 @@ from prism_mesa.snapshot import OwnedArray, Plain
 FOLDER: Final = "checkpoints"
 """The checkpoints' folder in a run's folder."""
 WORLD: Final = "world.npz"
-"""The file with the drawn world, beside the checkpoints."""
+"""The file with the drawn world, in the checkpoints' folder."""
 FROM_START: Final = "with --from-start (in Python from_start=True)"
 """How to start a run again despite a checkpoint."""
 _NAME: Final = re.compile(r"round-(\d{1,9})\.npz", re.ASCII)
@@ -44,20 +44,20 @@ class RefusedError(DataError):
         why: The reason, without a remedy.
     """
 
-    def __init__(self, why: str, way: str = "") -> None:
-        super().__init__(f"{why}{way}")
+    def __init__(self, why: str, remedy: str = "") -> None:
+        super().__init__(f"{why}{remedy}")
         self.why = why
 
 
-def checkpoint_name(done: int) -> str:
-    """Return the file name of the checkpoint after `done` rounds."""
-    return f"round-{done:09d}.npz"
+def checkpoint_name(n_rounds: int) -> str:
+    """Return the file name of the checkpoint after `n_rounds` rounds."""
+    return f"round-{n_rounds:09d}.npz"
 
 
 def files(run: Path) -> list[Path]:
     """Return the checkpoints of a run, newest first."""
-    named = (file for file in (run / FOLDER).glob("round-*") if file.is_file() and _NAME.fullmatch(file.name))
-    return sorted(named, key=checkpoint_round, reverse=True)
+    paths = (file for file in (run / FOLDER).glob("round-*") if file.is_file() and _NAME.fullmatch(file.name))
+    return sorted(paths, key=checkpoint_round, reverse=True)
 
 
 def checkpoint_round(file: Path) -> int:
@@ -71,7 +71,7 @@ def last_round(run: Path) -> int | None:
 
 
 def write_checkpoint(file: Path, data: Mapping[str, Plain]) -> None:
-    """Write nested plain data in one piece; raises NotRestorableError for other values."""
+    """Write nested plain data atomically; raises NotRestorableError for other values."""
     arrays: dict[str, npt.NDArray[Any]] = {}
     try:
         text = json.dumps(_without_arrays(data, arrays), separators=(",", ":")).encode()
@@ -79,12 +79,12 @@ def write_checkpoint(file: Path, data: Mapping[str, Plain]) -> None:
         raise NotRestorableError(f"a checkpoint cannot hold this value: {error}") from error
     arrays[_JSON] = np.frombuffer(text, np.uint8)
     members: dict[str, Any] = {**arrays, _SEAL: np.frombuffer(_signature(arrays), np.uint8)}
-    with in_one_piece(file) as stream:
+    with atomic_write(file) as stream:
         np.savez(stream, **members)
 
 
 @contextmanager
-def in_one_piece(file: Path) -> Iterator[IO[bytes]]:
+def atomic_write(file: Path) -> Iterator[IO[bytes]]:
     """Yield a stream to a temporary file, which is synced to the disk and renamed at the end."""
     part = file.with_name(f".{file.name}")
     try:
@@ -103,11 +103,11 @@ def in_one_piece(file: Path) -> Iterator[IO[bytes]]:
 def sync_folder(folder: Path) -> None:
     """Sync the entries of a folder to the disk, if the system can."""
     with suppress(OSError):  # Windows cannot open folders
-        number = os.open(folder, os.O_RDONLY)
+        descriptor = os.open(folder, os.O_RDONLY)
         try:
-            os.fsync(number)
+            os.fsync(descriptor)
         finally:
-            os.close(number)
+            os.close(descriptor)
 
 
 def read_checkpoint(file: Path, *, trust: bool = False) -> dict[str, Plain]:
@@ -120,24 +120,24 @@ def read_checkpoint(file: Path, *, trust: bool = False) -> dict[str, Plain]:
     try:
         with file.open("rb") as stream:
             if not zipfile.is_zipfile(stream):
-                raise ValueError("it is cut short, or no checkpoint")
+                raise ValueError("it is truncated, or not a checkpoint")
             members = np.load(stream, allow_pickle=False)
             arrays = {name: np.asarray(members[name], order="C").view(OwnedArray) for name in members.files}
     except Exception as error:  # zipfile and numpy raise nearly anything for a damaged file
         why = getattr(error, "strerror", None) or " ".join(str(error).split()) or type(error).__name__
         raise DamagedError(f"{file}: is damaged: {shortened(why)}") from None
     if _SEAL not in arrays:
-        raise other_version(file)
+        raise other_version_error(file)
     is_own = hmac.compare_digest(arrays.pop(_SEAL).tobytes(), _signature(arrays) or b"no key")
     if not (is_own or trust):
-        way = f": use it with --trust (in Python trust=True), or start the run again {FROM_START}"
-        raise RefusedError(f"{file}: was not written here, or was changed", way)
+        remedy = f": use it with --trust (in Python trust=True), or start the run again {FROM_START}"
+        raise RefusedError(f"{file}: was not written here, or was changed", remedy)
     data: dict[str, Plain] = _with_arrays(json.loads(arrays.pop(_JSON).tobytes()), arrays)
     return data
 
 
-def other_version(file: Path) -> RefusedError:
-    """Return the error for a checkpoint of another version of PRISM."""
+def other_version_error(file: Path) -> RefusedError:
+    """Return the error for a checkpoint that another version of PRISM wrote."""
     return RefusedError(
         f"{file}: another version of PRISM wrote it, in which a run may take another course",
         f": go on with that version, or start the run again in this one {FROM_START}",
@@ -147,9 +147,9 @@ def other_version(file: Path) -> RefusedError:
 def _signature(arrays: Mapping[str, npt.NDArray[Any]]) -> bytes:
     """Return the signature of named arrays; empty if the user has no key."""
     return seal(
-        part
+        piece
         for name, array in arrays.items()
-        for part in (
+        for piece in (
             f"{name} {array.dtype.descr} {array.shape}\n".encode(),
             np.asarray(array, order="C").reshape(-1).view(np.uint8),
         )
@@ -157,7 +157,7 @@ def _signature(arrays: Mapping[str, npt.NDArray[Any]]) -> bytes:
 
 
 def _without_arrays(value: Plain, arrays: dict[str, npt.NDArray[Any]]) -> Plain:
-    """Move the arrays in some data to `arrays`, and return the data with a mark in place of each array."""
+    """Move arrays from the data to `arrays`, and return the data with a mark in place of each array."""
     if isinstance(value, np.ndarray):
         if value.dtype.hasobject:
             raise TypeError(f"an array of {value.dtype}")

@@ -1,7 +1,7 @@
 """The lock on a run's folder: only one process writes to it, and a crash leaves no lock behind.
 
-The kernel holds the lock (`flock` on a lock file) and releases it when the process ends. The file has the process and
-the round, which are still known after a run has died.
+The kernel holds the lock (`flock` on a lock file) and releases it when the process ends. The file names the process
+and the round, so they are known even after a run has died.
 """
 
 import errno
@@ -24,11 +24,11 @@ LOCK: Final = ".lock"
 """The lock file. A run removes it at its end; a run that died leaves it."""
 _BYTES: Final = 512
 """Size of the file, so that one write replaces its content."""
-_EVERY_S: Final = 1.0
+_NOTE_INTERVAL_S: Final = 1.0
 _TRIES: Final = 10
 _PAUSE_S: Final = 0.02
 _NO_LOCKS_HERE: Final = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL}
-_PLAIN: Final = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+_SAFE_FLAGS: Final = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 """Do not follow links or wait for pipes."""
 
 
@@ -58,21 +58,21 @@ class RunLock:
     """The lock on a folder while this process holds it (see `lock_run`).
 
     Attributes:
-        ended: Whether `release` removes the file, because the run has ended, or has not begun.
+        has_ended: Whether `release` removes the file, because the run has ended, or has not begun.
     """
 
     def __init__(self, file: Path, number: int, holder: Holder) -> None:
         self._file, self._number, self._holder = file, number, holder
-        self.ended = os.fstat(number).st_size == 0  # otherwise a run died there
-        self._next = 0.0
+        self.has_ended = os.fstat(number).st_size == 0  # otherwise a run died there
+        self._next_note_s = 0.0
         self._write(holder)
-        _locks_here.add(self)
+        _held_locks.add(self)
 
     def note_round(self, round_: int) -> None:
         """Write the current round, at most once a second."""
         self._holder, now = replace(self._holder, round=round_), time.monotonic()
-        if now >= self._next:
-            self._next = now + _EVERY_S
+        if now >= self._next_note_s:
+            self._next_note_s = now + _NOTE_INTERVAL_S
             self._write(self._holder)
 
     def _write(self, holder: Holder) -> None:
@@ -83,7 +83,7 @@ class RunLock:
 
     def release(self) -> None:
         """Release the lock, and remove the file if the run has ended."""
-        if self._number >= 0 and self.ended:
+        if self._number >= 0 and self.has_ended:
             with suppress(OSError):  # the folder may have been deleted
                 self._file.unlink()
         else:
@@ -92,18 +92,18 @@ class RunLock:
 
     def forget(self) -> None:
         """Close the file, which releases the lock unless a parent process also has the file open."""
-        _locks_here.discard(self)
+        _held_locks.discard(self)
         number, self._number = self._number, -1
         if number >= 0:
             os.close(number)
 
 
-_locks_here: Final[set[RunLock]] = set()
+_held_locks: Final[set[RunLock]] = set()
 
 
 def _forget_all() -> None:
     """Forget the parent's locks after a fork; otherwise the child would keep them."""
-    for lock in tuple(_locks_here):
+    for lock in tuple(_held_locks):
         lock.forget()
 
 
@@ -124,7 +124,7 @@ def lock_run(folder: Path) -> Iterator[RunLock]:
 def is_locked(folder: Path, name: str = LOCK) -> bool:
     """Return whether a process writes to a folder; `name` is the lock file."""
     try:
-        with _opened(folder / name, os.O_RDONLY) as number:
+        with _open_file(folder / name, os.O_RDONLY) as number:
             is_free = try_lock(number, shared=True)
             return is_free is False or _claims_lock(number, kernel_locks=bool(is_free))
     except OSError:
@@ -134,7 +134,7 @@ def is_locked(folder: Path, name: str = LOCK) -> bool:
 def last_holder(folder: Path) -> Holder | None:
     """Return the current or last process that writes to a run's folder; None if unknown."""
     try:
-        with _opened(folder / LOCK, os.O_RDONLY) as number:
+        with _open_file(folder / LOCK, os.O_RDONLY) as number:
             return _read(number)
     except OSError:
         return None
@@ -152,11 +152,11 @@ def try_lock(number: int, *, shared: bool = False) -> bool | None:
         import fcntl
     except ImportError:  # Windows
         return None
-    how = (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB
+    flags = (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB
     for attempt in range(1 if shared else _TRIES):
         time.sleep(_PAUSE_S if attempt else 0)
         try:
-            fcntl.flock(number, how)
+            fcntl.flock(number, flags)
         except OSError as error:
             if error.errno in _NO_LOCKS_HERE:
                 return None
@@ -177,11 +177,11 @@ def _lock(folder: Path) -> RunLock:
             raise DataError(f"{file}: cannot be opened to be written: {error.strerror}") from None
         try:
             is_ours = try_lock(number)
-            before = _read(number)
+            holder = _read(number)
             if is_ours is False or _claims_lock(number, kernel_locks=bool(is_ours)):
-                raise _busy(folder, before)
-            if _is_at(file, number):
-                round_ = None if before is None else before.round
+                raise _busy(folder, holder)
+            if _is_same_file(file, number):
+                round_ = None if holder is None else holder.round
                 return RunLock(file, number, Holder(os.getpid(), platform.node(), now, round_, bool(is_ours)))
         except OSError as error:
             os.close(number)
@@ -194,13 +194,13 @@ def _lock(folder: Path) -> RunLock:
 
 def _busy(folder: Path, holder: Holder | None) -> DataError:
     message = f"{folder}: {holder or 'another process'} writes to this run now: wait until it has ended, or end it"
-    gone = f"; if it is gone, remove {folder / LOCK} (this file system has no locks)"
-    return DataError(message + (gone if holder is not None and not holder.locks else ""))
+    hint = f"; if it is gone, remove {folder / LOCK} (this file system has no locks)"
+    return DataError(message + (hint if holder is not None and not holder.locks else ""))
 
 
-def _open(file: Path, how: int) -> int:
+def _open(file: Path, flags: int) -> int:
     """Open a lock file; raises OSError if it is a link, or not a regular file."""
-    number = os.open(file, how | _PLAIN, 0o666)
+    number = os.open(file, flags | _SAFE_FLAGS, 0o666)
     if not stat.S_ISREG(os.fstat(number).st_mode):
         os.close(number)
         raise OSError(errno.EINVAL, "is not a regular file")
@@ -208,15 +208,15 @@ def _open(file: Path, how: int) -> int:
 
 
 @contextmanager
-def _opened(file: Path, how: int) -> Iterator[int]:
-    number = _open(file, how)
+def _open_file(file: Path, flags: int) -> Iterator[int]:
+    number = _open(file, flags)
     try:
         yield number
     finally:
         os.close(number)
 
 
-def _is_at(file: Path, number: int) -> bool:
+def _is_same_file(file: Path, number: int) -> bool:
     """Return whether a path still leads to an open file."""
     try:
         return os.path.samestat(os.stat(file, follow_symlinks=False), os.fstat(number))
@@ -225,9 +225,9 @@ def _is_at(file: Path, number: int) -> bool:
 
 
 def _claims_lock(number: int, *, kernel_locks: bool) -> bool:
-    """Return whether the text in the file says that a process writes, and that process may still exist.
+    """Return whether the file names a writing process that may still exist.
 
-    `kernel_locks`: the kernel reports the lock as free, which is decisive if the writer used locks.
+    `kernel_locks`: the kernel reports that the lock is free, which settles it if the writer used locks.
     """
     holder = _read(number)
     if holder is None or (kernel_locks and holder.locks):
@@ -240,11 +240,11 @@ def _claims_lock(number: int, *, kernel_locks: bool) -> bool:
         return False
     except OSError:
         return True
-    return holder.pid != os.getpid() or bool(_locks_here)  # a container may reuse a process id
+    return holder.pid != os.getpid() or bool(_held_locks)  # a container may reuse a process id
 
 
 def _read(number: int) -> Holder | None:
-    """Return the holder in a lock file; None if the content is invalid, as the file may be from elsewhere."""
+    """Return the holder in a lock file; None if the content is invalid, because the file may come from elsewhere."""
     try:
         values: Any = json.loads(os.pread(number, _BYTES, 0))
         pid, host, since, round_ = (values[name] for name in ("pid", "host", "since", "round"))

@@ -13,18 +13,18 @@ from pathlib import Path
 from typing import Any
 
 _PACKAGES = tuple("prism-mesa mesa numpy pandas pyarrow numba scikit-learn httpx xllamacpp pydantic".split())
-_IMPORTED = time.time()
+_IMPORT_TIME = time.time()
 _STAT = Path("/proc/self/stat")
 _STATUS = Path("/proc/self/status")
-_STARTED = 19  # the field after the process's name that holds its start, in ticks since the machine booted
+_START_FIELD = 19  # the field after the process's name that holds its start, in ticks since the machine booted
 
 
 def whole_process() -> dict[str, float]:
-    """Return CPU and wall seconds since this process began; the wall time may begin with the import of this module."""
-    wall_s = time.time() - _IMPORTED
+    """Return CPU and wall seconds since this process began, or wall seconds since the import of this module."""
+    wall_s = time.time() - _IMPORT_TIME
     if _STAT.is_file() and hasattr(time, "CLOCK_BOOTTIME"):
-        began = int(_STAT.read_text().rpartition(")")[2].split()[_STARTED]) / os.sysconf("SC_CLK_TCK")
-        wall_s = time.clock_gettime(time.CLOCK_BOOTTIME) - began
+        start_s = int(_STAT.read_text().rpartition(")")[2].split()[_START_FIELD]) / os.sysconf("SC_CLK_TCK")
+        wall_s = time.clock_gettime(time.CLOCK_BOOTTIME) - start_s
     return {"cpu_s": time.process_time(), "wall_s": wall_s}
 
 
@@ -66,10 +66,10 @@ def _git_revision() -> str | None:
     git = ["git", "-C", str(Path(__file__).parent)]
     command = [*git, "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=10, check=True)  # noqa: S603 - fixed
+        process = subprocess.run(command, capture_output=True, text=True, timeout=10, check=True)  # noqa: S603 - fixed
     except (OSError, subprocess.SubprocessError):
         return None
-    return done.stdout.strip() or None
+    return process.stdout.strip() or None
 
 
 def memory_bytes() -> int:

@@ -10,7 +10,7 @@ from prism_mesa.runs.checkpoints.file import last_round
 from prism_mesa.runs.process.lock import is_locked, last_holder
 
 STATUSES: Final = ("running", "done", "failed", "interrupted")
-"""Statuses in manifests."""
+"""The statuses in manifests."""
 
 
 @dataclass(frozen=True)
@@ -30,8 +30,8 @@ class RunState:
     def __str__(self) -> str:
         if self.round is None or self.rounds is None:
             return self.status
-        between = " in" if self.status == "died" else ","
-        return f"{self.status}{between} round {self.round} of {self.rounds}"
+        separator = " in" if self.status == "died" else ","
+        return f"{self.status}{separator} round {self.round} of {self.rounds}"
 
     @property
     def unfinished(self) -> bool:
@@ -44,11 +44,11 @@ def read_state(folder: Path, status: str, rounds: int | None) -> RunState:
     if status != "running":
         return RunState(status, None, rounds)
     is_running, holder = is_locked(folder), last_holder(folder)
-    if not is_running and (now := _status_in(folder)) in STATUSES and now != "running":
-        return RunState(now, None, rounds)  # it ended after the manifest was read
-    seen = [] if holder is None else [holder.round or 0]
-    seen += [] if (last := last_round(folder)) is None else [last]
-    round_ = min(max(seen), rounds) if seen and rounds is not None else None
+    if not is_running and (new_status := _status_in(folder)) in STATUSES and new_status != "running":
+        return RunState(new_status, None, rounds)  # it ended after the manifest was read
+    rounds_seen = [] if holder is None else [holder.round or 0]
+    rounds_seen += [] if (checkpoint := last_round(folder)) is None else [checkpoint]
+    round_ = min(max(rounds_seen), rounds) if rounds_seen and rounds is not None else None
     return RunState("running" if is_running else "died", round_, rounds)
 
 

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM end a run after its round, and let it write its last tables."""
+"""End a run after its round on Ctrl-C or SIGTERM, and let it write its last tables."""
 
 import signal
 import sys
@@ -11,7 +11,7 @@ from typing import Any, Final, NoReturn
 
 from prism_mesa.terminal import show_line
 
-_SAME_S: Final = 0.3
+_REPEAT_S: Final = 0.3
 """A terminal, a scheduler and `uv run` may each pass on the same signal; repeats within these seconds count once."""
 _WRITING: Final = "prism: the last tables are being written (press again to end at once, without them)"
 _IN_ROUND: Final = "prism: the run is stopped after this round, and can go on later (press again to end at once)"
@@ -30,29 +30,29 @@ class Stopping:
 
     Attributes:
         received: The first signal, if any.
-        writing: Whether the last tables are being written, which the first signal does not interrupt.
-        in_round: Whether a round is in progress.
+        is_writing: Whether the last tables are being written, which the first signal does not interrupt.
+        is_in_round: Whether a round is in progress.
     """
 
     def __init__(self) -> None:
         self.received: int | None = None
-        self.writing = False
-        self.in_round = False
+        self.is_writing = False
+        self.is_in_round = False
         self._last = float("-inf")
 
     def handle(self, number: int, frame: FrameType | None) -> None:
         """Handle a signal (see `signal.signal`); raises KeyboardInterrupt if it ends the run now."""
         now = time.monotonic()
-        if now - self._last < _SAME_S:
+        if now - self._last < _REPEAT_S:
             return
-        self._last, first = now, self.received is None
-        self.received = number if first else self.received
-        if not first:
+        self._last, is_first = now, self.received is None
+        self.received = number if is_first else self.received
+        if not is_first:
             raise EndAtOnceError
-        if not (self.writing or self.in_round):
+        if not (self.is_writing or self.is_in_round):
             self.end()
         with suppress(RuntimeError, OSError, ValueError):  # stderr is in use or closed
-            show_line(_WRITING if self.writing else _IN_ROUND, to=sys.stderr)
+            show_line(_WRITING if self.is_writing else _IN_ROUND, to=sys.stderr)
 
     def end(self) -> NoReturn:
         """End the run with a KeyboardInterrupt."""
@@ -63,18 +63,18 @@ class Stopping:
 def ended_by_signals() -> Iterator[None]:
     """Handle Ctrl-C and SIGTERM for runs in the block, if it is in the main thread.
 
-    Signals with another handler are left alone; an ignored Ctrl-C, as in the background of a shell, stays ignored.
+    Other handlers stay in place; an ignored Ctrl-C, as in the background of a shell, stays ignored.
     """
-    handle, before = Stopping().handle, {}
+    handle, handlers = Stopping().handle, {}
     if threading.current_thread() is threading.main_thread():
         usual: dict[signal.Signals, Any] = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_DFL}
-        before = {number: action for number, action in usual.items() if signal.getsignal(number) is action}
+        handlers = {number: action for number, action in usual.items() if signal.getsignal(number) is action}
     try:
-        for number in before:
+        for number in handlers:
             signal.signal(number, handle)
         yield
     finally:
-        for number, action in before.items():
+        for number, action in handlers.items():
             signal.signal(number, action)
 
 
@@ -82,22 +82,22 @@ def ended_by_signals() -> Iterator[None]:
 def last_tables() -> Iterator[Stopping]:
     """Defer the first signal until the block has ended; a second signal interrupts it. Yields the handler."""
     stopping = _stopping() or Stopping()
-    before, stopping.writing = stopping.writing, True
+    before, stopping.is_writing = stopping.is_writing, True
     try:
         yield stopping
     finally:
-        stopping.writing = before
+        stopping.is_writing = before
 
 
 @contextmanager
 def whole_rounds() -> Iterator[Callable[[], bool]]:
-    """Defer the first signal until a round is over; yields a function that says whether there was one."""
+    """Defer the first signal until a round is over; yields a function that returns whether there was a signal."""
     stopping = _stopping() or Stopping()
-    before, stopping.in_round = stopping.in_round, True
+    before, stopping.is_in_round = stopping.is_in_round, True
     try:
         yield lambda: stopping.received is not None
     finally:
-        stopping.in_round = before
+        stopping.is_in_round = before
 
 
 def stop_now() -> None:

@@ -28,12 +28,12 @@ class WaitingRows:
 
     @property
     def is_new(self) -> bool:
-        """Whether nothing was added, not even empty columns."""
+        """Whether no rows were added, not even empty columns."""
         return not self._tables
 
     def add(self, columns: Rows) -> None:
         """Append rows; raises TypeError if they do not fit the schema."""
-        self._tables.append(arrow_table(columns, self._schema, like=self._tables[-1] if self._tables else None))
+        self._tables.append(arrow_table(columns, self._schema, previous=self._tables[-1] if self._tables else None))
 
     def table(self) -> pa.Table:
         """Return all rows."""
@@ -53,22 +53,22 @@ class WaitingRows:
         return np.frombuffer(stream.getvalue(), np.uint8)
 
     @classmethod
-    def restored(cls, schema: TableSchema | None, kept: npt.NDArray[np.uint8] | None) -> Self:
+    def restored(cls, schema: TableSchema | None, stream: npt.NDArray[np.uint8] | None) -> Self:
         """Return the rows that `snapshot` returned."""
-        return cls(schema, None if kept is None else pa.ipc.open_stream(kept).read_all())
+        return cls(schema, None if stream is None else pa.ipc.open_stream(stream).read_all())
 
 
-def arrow_table(columns: Rows, schema: TableSchema | None, like: pa.Table | None = None) -> pa.Table:
-    """Return rows as an Arrow table; raises TypeError if they fit neither the table `like` nor the schema."""
+def arrow_table(columns: Rows, schema: TableSchema | None, previous: pa.Table | None = None) -> pa.Table:
+    """Return rows as an Arrow table; raises TypeError if they fit neither the `previous` table nor the schema."""
     types = schema.types if schema else {}
     table = pa.table({name: _arrow(cells, types.get(name)) for name, cells in columns.items()})
-    if schema and not (like is not None and table.schema.equals(like.schema)):
+    if schema and not (previous is not None and table.schema.equals(previous.schema)):
         check_written(schema, table.schema)
     return table
 
 
 def concatenated(tables: Sequence[pa.Table]) -> pa.Table:
-    """Return tables with the same columns as one."""
+    """Join tables with the same columns."""
     return pa.concat_tables(tables, promote_options="permissive")  # int32 and int64
 
 
@@ -79,13 +79,13 @@ def _arrow(cells: Any, type_: ColumnType | None) -> pa.Array:
     if isinstance(cells, np.ndarray) and cells.dtype.kind in "iu" and cells.dtype != np.int32:
         fits = cells.dtype.itemsize < 4 or not len(cells) or (cells.min() >= -(2**31) and cells.max() < 2**31)
         cells = cells.astype(np.int32 if fits else np.int64)
-    wanted = ARROW_TYPES[type_] if type_ and isinstance(cells, list) else None
-    array = cells if isinstance(cells, pa.Array) else pa.array(cells, wanted)
+    arrow_type = ARROW_TYPES[type_] if type_ and isinstance(cells, list) else None
+    array = cells if isinstance(cells, pa.Array) else pa.array(cells, arrow_type)
     return pa.nulls(len(array), ARROW_TYPES[type_]) if type_ and pa.types.is_null(array.type) else array
 
 
 def category_column(codes: npt.NDArray[np.signedinteger[Any]], names: Sequence[str]) -> pa.DictionaryArray:
-    """Return a column of texts from codes into the distinct `names`; a code below 0 is a blank."""
+    """Return a text column from codes, which are indices into the distinct `names`; a code below 0 is a blank."""
     return pa.DictionaryArray.from_arrays(_codes(codes), pa.array(names, pa.string()))
 
 

@@ -20,7 +20,7 @@ from prism_mesa.social.state.texts import NO_TEXT
 if TYPE_CHECKING:
     from prism_mesa.social.model import SocialModel
 
-_COUNTED = ("parent", "root", "likes", "replies", "reshares", "impressions", "velocity")
+_COPIED = ("parent", "root", "likes", "replies", "reshares", "impressions", "velocity")
 
 type Columns = Mapping[str, npt.NDArray[Any] | pa.Array]
 
@@ -67,70 +67,70 @@ def _posts(model: "SocialModel", rows: slice, nearest: npt.NDArray[np.integer[An
     columns: dict[str, Any] = {"post": np.arange(rows.start, rows.stop), "round": posts.round[rows]}
     columns["written"] = posts.written[rows]
     columns |= {"author": posts.author[rows], "kind": category_column(kind, POST_KINDS)}
-    columns |= {name: getattr(posts, name)[rows] for name in _COUNTED}
+    columns |= {name: getattr(posts, name)[rows] for name in _COPIED}
     columns["topic"] = _texts(model.topics.names, nearest[posts.text_id[rows]])
     words = posts.words[rows]
-    says = posts.added_texts(np.arange(rows.start, rows.stop))
-    text = np.where((kind == REPLY) & (words == NO_TEXT), NO_TEXT, says)  # such a reply shows no text
-    used, place = _distinct_texts(np.where(text == NO_TEXT, NO_TEXT, text.astype(np.int64) << 32 | posts.wording[rows]))
-    media = [posts.media(code >> 32) for code in used]
-    columns["text"] = _texts([posts.text(code >> 32, code & 0xFFFFFFFF) for code in used], place)
-    comments, comment = _distinct_texts(np.where(kind == RESHARE, words, NO_TEXT))
-    columns["comment"] = _texts([posts.texts[i] for i in comments], comment)
-    columns["media_type"] = _texts([type_ for type_, _ in media], place)
-    columns["media_description"] = _texts([description for _, description in media], place)
+    text_ids = posts.added_texts(np.arange(rows.start, rows.stop))
+    text = np.where((kind == REPLY) & (words == NO_TEXT), NO_TEXT, text_ids)  # a reply without words shows no text
+    ids, index = _distinct_texts(np.where(text == NO_TEXT, NO_TEXT, text.astype(np.int64) << 32 | posts.wording[rows]))
+    media = [posts.media(code >> 32) for code in ids]
+    columns["text"] = _texts([posts.text(code >> 32, code & 0xFFFFFFFF) for code in ids], index)
+    comments, comment_index = _distinct_texts(np.where(kind == RESHARE, words, NO_TEXT))
+    columns["comment"] = _texts([posts.texts[i] for i in comments], comment_index)
+    columns["media_type"] = _texts([type_ for type_, _ in media], index)
+    columns["media_description"] = _texts([description for _, description in media], index)
     return columns | _attribute_columns(model.platform.attributes.known.posts, posts.attributes[rows])
 
 
-def _attribute_columns(known: Mapping[str, Attribute], kept: npt.NDArray[np.float64]) -> dict[str, Any]:
+def _attribute_columns(attributes: Mapping[str, Attribute], values: npt.NDArray[np.float64]) -> dict[str, Any]:
     """Return declared attributes as columns of a table."""
     return {
-        name: category_column(kept[:, i].astype(np.int32), attribute.texts)
+        name: category_column(values[:, i].astype(np.int32), attribute.texts)
         if attribute.texts
-        else attribute.column(kept[:, i])
-        for i, (name, attribute) in enumerate(known.items())
+        else attribute.column(values[:, i])
+        for i, (name, attribute) in enumerate(attributes.items())
     }
 
 
 def _distinct_texts(text_id: npt.NDArray[np.integer[Any]]) -> tuple[list[int], npt.NDArray[np.int32]]:
     """Return the distinct ids of texts, and the index of each id among them; -1 stands for `NO_TEXT`."""
-    used, place = np.unique(text_id, return_inverse=True)
-    none = int(len(used) > 0 and used[0] == NO_TEXT)
-    return used[none:].tolist(), (place - none).astype(np.int32)
+    ids, index = np.unique(text_id, return_inverse=True)
+    has_blank = int(len(ids) > 0 and ids[0] == NO_TEXT)
+    return ids[has_blank:].tolist(), (index - has_blank).astype(np.int32)
 
 
-def _texts(texts: Sequence[str], place: npt.NDArray[np.integer[Any]]) -> pa.DictionaryArray:
+def _texts(texts: Sequence[str], index: npt.NDArray[np.integer[Any]]) -> pa.DictionaryArray:
     """Return the text at each index, as codes of distinct texts; -1 is a blank."""
     codes, distinct = pd.factorize(np.array(texts, dtype=object))
     codes = np.append(codes, -1).astype(np.int32)  # for the index -1
-    return category_column(codes[place], list(distinct))
+    return category_column(codes[index], list(distinct))
 
 
 def _agents(model: "SocialModel", rows: slice, counts: Mapping[str, npt.NDArray[np.integer[Any]]]) -> Columns:
-    people, agents = model.population, range(rows.start, rows.stop)
+    population, agents = model.population, range(rows.start, rows.stop)
     columns: dict[str, Any] = {"agent": np.arange(rows.start, rows.stop)}
     columns["unique_id"] = columns["agent"] + 1
-    columns["id"] = pa.array([people.ids[i] for i in agents], pa.string())
-    columns["name"] = pa.array([people.names[i] for i in agents], pa.string())
-    columns["interests"] = _joined_words(model.topics.names, model.topics.nearest_names(people.interests[rows]))
-    columns |= {trait: people.traits[rows, i] for i, trait in enumerate(BIG_FIVE)}
-    columns |= {name: field.as_read(getattr(people, name)[rows]) for name, field in AGENT_FIELDS.items()}
-    columns |= {action: people.propensities[rows, i] for i, action in enumerate(ACTIONS)}
+    columns["id"] = pa.array([population.ids[i] for i in agents], pa.string())
+    columns["name"] = pa.array([population.names[i] for i in agents], pa.string())
+    columns["interests"] = _joined_words(model.topics.names, model.topics.nearest_names(population.interests[rows]))
+    columns |= {trait: population.traits[rows, i] for i, trait in enumerate(BIG_FIVE)}
+    columns |= {name: field.as_read(getattr(population, name)[rows]) for name, field in AGENT_FIELDS.items()}
+    columns |= {action: population.propensities[rows, i] for i, action in enumerate(ACTIONS)}
     columns |= {name: count[rows] for name, count in counts.items()}
-    columns |= {"scripted": people.scripted[rows], "present": people.present[rows]}
+    columns |= {"scripted": population.scripted[rows], "present": population.present[rows]}
     for table in SAMPLED:
         mask = model.recorded[table]
         columns[f"recorded_{table}"] = np.ones(len(agents), np.bool_) if mask is None else mask[rows]
     if (llms := model.platform.llms).names:
         columns["llm"] = category_column(
-            llms.codes(np.arange(rows.start, rows.stop), people).astype(np.int32), llms.names
+            llms.codes(np.arange(rows.start, rows.stop), population).astype(np.int32), llms.names
         )
-    return columns | _attribute_columns(model.platform.attributes.known.agents, people.attributes[rows])
+    return columns | _attribute_columns(model.platform.attributes.known.agents, population.attributes[rows])
 
 
 def _joined_words(names: Sequence[str], nearest: npt.NDArray[np.integer[Any]]) -> pa.Array:
     """Return each row's names joined by semicolons; `nearest` has their indices or -1, shape (rows, names)."""
     digits = (len(names) + 1) ** np.arange(nearest.shape[1], dtype=np.int64)
-    _, first, place = np.unique((nearest + np.int64(1)) @ digits, return_index=True, return_inverse=True)
+    _, first, index = np.unique((nearest + np.int64(1)) @ digits, return_index=True, return_inverse=True)
     texts = [";".join(names[i] for i in row if i >= 0) for row in nearest[first].tolist()]
-    return pa.array(texts, pa.string()).take(pa.array(place))
+    return pa.array(texts, pa.string()).take(pa.array(index))

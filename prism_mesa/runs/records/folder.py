@@ -26,7 +26,7 @@ from prism_mesa.tables import TableSchema
 PART_ROWS = 1_000_000
 PART_ROUNDS = 50
 _DENSE: Final = ("post", "root")
-"""Columns that do not compress after encoding, because their numbers lie far apart."""
+"""Columns that do not compress well after encoding, because their numbers are far apart."""
 
 
 class RunFolder:
@@ -64,16 +64,16 @@ class RunFolder:
 
     def write(self, table: str, columns: Rows) -> None:
         """Append rows to a table; raises TypeError if they do not fit the schema."""
-        at = time.process_time()
+        start_s = time.process_time()
         _, waiting = self._open.setdefault(table, (0, WaitingRows(self._tables.get(table))))
         waiting.add(columns)
         while len(waiting) >= PART_ROWS:
             waiting = self._flush(table)
-        self.cpu_s += time.process_time() - at
+        self.cpu_s += time.process_time() - start_s
 
     def write_whole(self, table: str, blocks: Rows | Iterable[Rows]) -> None:
-        """Replace a table: by one file, or a folder of parts if there are several blocks."""
-        at = time.process_time()
+        """Replace a table with one file, or with a folder of parts if there are several blocks."""
+        start_s = time.process_time()
         blocks = [blocks] if isinstance(blocks, Mapping) else blocks
         file = table_path(self.path, table)
         parts = self.path / f".{table}.parts"
@@ -91,7 +91,7 @@ class RunFolder:
             else:
                 file.unlink(missing_ok=True)
             parts.replace(file)
-        self.cpu_s += time.process_time() - at
+        self.cpu_s += time.process_time() - start_s
 
     def round_done(self) -> None:
         """Count a round, and write the waiting rows after every `PART_ROUNDS` rounds."""
@@ -143,15 +143,15 @@ class RunFolder:
 
     def write_manifest(self, manifest: Mapping[str, Any]) -> None:
         """Write a signed manifest.json in one piece, without passwords in addresses."""
-        values, unsigned = sign(_redacted(dict(manifest)))
+        values, note = sign(_redacted(dict(manifest)))
         part = self.path / f".{MANIFEST}"
         part.write_text(json.dumps(values, indent=2) + "\n", encoding="utf-8")
         part.replace(self.path / MANIFEST)
         if self.lock is not None:
-            self.lock.ended = manifest.get("status") != "running"
-        if unsigned and unsigned not in self.notes:
-            self.notes.append(unsigned)
-            warnings.warn(unsigned, PrismWarning, stacklevel=2)
+            self.lock.has_ended = manifest.get("status") != "running"
+        if note and note not in self.notes:
+            self.notes.append(note)
+            warnings.warn(note, PrismWarning, stacklevel=2)
 
 
 def _redacted(value: Any) -> Any:
@@ -203,8 +203,8 @@ def replace_folder(out: Path, name: str) -> tuple[Path, Path | None]:
     require_free(folder)
     try:
         if folder.exists():
-            ends = (other.name.rpartition("-")[2] for other in out.glob(f"{glob.escape(name)}.broken-*"))
-            number = max((int(end) for end in ends if end.isdecimal()), default=0) + 1
+            suffixes = (other.name.rpartition("-")[2] for other in out.glob(f"{glob.escape(name)}.broken-*"))
+            number = max((int(suffix) for suffix in suffixes if suffix.isdecimal()), default=0) + 1
             earlier = folder.rename(out / f"{name}.broken-{number}")
         folder.mkdir()
     except OSError as error:
@@ -217,11 +217,11 @@ def _sync(path: Path) -> None:
     is_folder = path.is_dir()
     if os.name == "nt" and is_folder:
         return
-    number = os.open(path, os.O_RDONLY if is_folder else os.O_RDWR)
+    descriptor = os.open(path, os.O_RDONLY if is_folder else os.O_RDWR)
     try:
-        os.fsync(number)
+        os.fsync(descriptor)
     finally:
-        os.close(number)
+        os.close(descriptor)
 
 
 def part_name(number: int) -> str:
@@ -231,8 +231,8 @@ def part_name(number: int) -> str:
 
 def _write_file(table: pa.Table, file: Path) -> None:
     """Write a table in one piece, with statistics of round, tick and agent for queries."""
-    few = [f.name for f in table.schema if pa.types.is_dictionary(f.type) or f.name == "interests"]
-    steps = [f.name for f in table.schema if pa.types.is_integer(f.type)]
+    encoded = [f.name for f in table.schema if pa.types.is_dictionary(f.type) or f.name == "interests"]
+    integers = [f.name for f in table.schema if pa.types.is_integer(f.type)]
     dense = () if "to_state" in table.column_names else _DENSE
     part = file.with_name(f".{file.name}")
     pq.write_table(
@@ -240,8 +240,8 @@ def _write_file(table: pa.Table, file: Path) -> None:
         part,
         compression={name: "NONE" if name in dense else "ZSTD" for name in table.column_names},
         compression_level=dict.fromkeys((name for name in table.column_names if name not in dense), 1),
-        use_dictionary=few,
-        column_encoding=dict.fromkeys(steps, "DELTA_BINARY_PACKED"),
+        use_dictionary=encoded,
+        column_encoding=dict.fromkeys(integers, "DELTA_BINARY_PACKED"),
         write_statistics=[name for name in ("round", "tick", "agent") if name in table.column_names],
     )
     part.replace(file)

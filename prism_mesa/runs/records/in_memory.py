@@ -13,7 +13,7 @@ from prism_mesa.tables import TableSchema
 
 
 class RowsInMemory:
-    """The records of a run in memory, in place of a `RunFolder` (see `work.Records`).
+    """The records of a run in memory instead of a `RunFolder` (see `work.Records`).
 
     Args:
         tables: Schemas by name, against which rows are checked.
@@ -36,13 +36,13 @@ class RowsInMemory:
 
     def write(self, table: str, columns: Rows) -> None:
         """Append rows to a table if it is wanted (see `RunFolder.write`)."""
-        at = time.process_time()
+        start_s = time.process_time()
         if self.wants(table):
             self._rows.setdefault(table, WaitingRows(self._schemas.get(table))).add(columns)
-        self.cpu_s += time.process_time() - at
+        self.cpu_s += time.process_time() - start_s
 
     def write_whole(self, table: str, blocks: Rows | Iterable[Rows]) -> None:
-        """Replace the rows of a table by blocks, which are kept until the table is read."""
+        """Replace the rows of a table with blocks, which are kept until the table is read."""
         self._rows.pop(table, None)
         self._whole[table] = blocks
 

@@ -19,40 +19,40 @@ from prism_mesa.tables import TableSchema
 
 
 class ReopenedFolder(RunFolder):
-    """The folder of a resumed run; call `remove_later` before writing.
+    """The folder of a resumed run; call `remove_later_tables` before writing.
 
-    `kept` is what `RunFolder.snapshot` returned, checked by `check_parts`; None starts without tables.
+    `snapshot` comes from `RunFolder.snapshot` and was checked by `check_parts`; None starts without tables.
     """
 
-    def __init__(self, path: Path, tables: Mapping[str, TableSchema], kept: Mapping[str, Plain] | None) -> None:
+    def __init__(self, path: Path, tables: Mapping[str, TableSchema], snapshot: Mapping[str, Plain] | None) -> None:
         self._begin(path, tables)
-        if kept is not None:
-            self._rounds, self.cpu_s = kept["rounds"], kept["cpu_s"]
-            self.notes += kept["notes"]
-            for table, rows in kept["tables"].items():
+        if snapshot is not None:
+            self._rounds, self.cpu_s = snapshot["rounds"], snapshot["cpu_s"]
+            self.notes += snapshot["notes"]
+            for table, rows in snapshot["tables"].items():
                 waiting = WaitingRows.restored(tables.get(table), rows["waiting"])
                 self._open[table] = len(rows["sizes"]), waiting
 
-    def remove_later(self) -> None:
+    def remove_later_tables(self) -> None:
         """Remove parts and tables that were written after the checkpoint."""
         for table in self._tables:
             parts, _ = self._open.get(table, (0, None))
             file = table_path(self.path, table)
             if parts:
                 names = {part_name(part) for part in range(parts)}
-                later = [part for part in file.iterdir() if part.name not in names]
+                later_paths = [part for part in file.iterdir() if part.name not in names]
             else:
-                later = [file]
-            for path in (*later, self.path / f".{table}.parts", self.path / f".{table}.parquet"):
+                later_paths = [file]
+            for path in (*later_paths, self.path / f".{table}.parts", self.path / f".{table}.parquet"):
                 if path.is_dir() and not path.is_symlink():
                     shutil.rmtree(path)
                 else:
                     path.unlink(missing_ok=True)
 
 
-def check_parts(run: Path, kept: Mapping[str, Any]) -> None:
+def check_parts(run: Path, snapshot: Mapping[str, Any]) -> None:
     """Raise DamagedError if a part of a table is missing, or has another size than at the checkpoint."""
-    for table, rows in kept["tables"].items():
+    for table, rows in snapshot["tables"].items():
         for number, size in enumerate(rows["sizes"]):
             part = table_path(run, table) / part_name(number)
             try:

@@ -24,8 +24,8 @@ ARROW_TYPES: Final[Mapping[ColumnType, pa.DataType]] = {
     "category": pa.dictionary(pa.int8(), pa.string()),
 }
 """Types of written columns; integers, texts and codes may be wider."""
-_MOST: Final = 2**53
-"""The largest whole number; older runs wrote some as floats."""
+_MAX_WHOLE: Final = 2**53
+"""The largest whole number; older runs wrote some whole numbers as floats."""
 _DAMAGED: Final = "(it is damaged, or another version wrote it)"
 
 
@@ -47,10 +47,10 @@ def _is_wider(type_: pa.DataType, column: ColumnType) -> bool:
     return bool(type_ == {"int": pa.int64(), "text": pa.large_string()}.get(column))
 
 
-def check_columns(where: str, table: str, schema: pa.Schema, wanted: Sequence[str]) -> None:
+def check_columns(where: str, table: str, schema: pa.Schema, required: Sequence[str]) -> None:
     """Raise DataError if a table lacks a wanted column, has a column twice, or a column of the wrong type."""
     names = [str(name) for name in schema.names]
-    for name in wanted:
+    for name in required:
         if name not in names:
             raise DataError(f"{where}: there is no column {name!r} {_DAMAGED}.{did_you_mean(name, names)}")
     known = {column.name: column for column in RUN_TABLES[table].columns}
@@ -95,33 +95,33 @@ def check_values(where: str, table: str, rows: pd.DataFrame) -> None:
 
 
 def _find_invalid(cells: "pd.Series[Any]", column: Column) -> Any:
-    """Return which cells are wrongly blank or out of range."""
+    """Return a mask of the cells that must not be blank, or are out of range."""
     if cells.dtype in (np.int32, np.bool_):  # nearly all columns
         return []
-    blank = cells.isna().to_numpy(bool) & (not column.blank)
+    is_blank = cells.isna().to_numpy(bool) & (not column.blank)
     match column.type:
         case "int":
             numbers = cells.to_numpy(np.float64, na_value=0.0)
-            return (np.abs(numbers) > _MOST) | (numbers % 1 != 0) | blank
+            return (np.abs(numbers) > _MAX_WHOLE) | (numbers % 1 != 0) | is_blank
         case "float32" | "float64":
             return ~np.isfinite(cells.to_numpy(np.float64, na_value=np.nan)) & column.finite
         case _:
-            return ~cells.isin(column.one_of).to_numpy(bool) if column.one_of else blank
+            return ~cells.isin(column.one_of).to_numpy(bool) if column.one_of else is_blank
 
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 """Beginnings of texts that a spreadsheet would run as formulas."""
 
 
-def write_csv(table: pd.DataFrame, file: Path, **how: Any) -> None:
-    """Write a table as CSV without its index; `how` is passed to `DataFrame.to_csv`.
+def write_csv(table: pd.DataFrame, file: Path, **options: Any) -> None:
+    """Write a table as CSV without its index; `options` is passed to `DataFrame.to_csv`.
 
     An apostrophe protects texts that a spreadsheet would run as formulas. Carriage returns become line feeds, because
     Python 3.12 does not quote them.
     """
     is_number = pd.api.types.is_numeric_dtype
     cells = {name: column.map(_inert) for name, column in table.items() if not is_number(column.dtype)}
-    table.assign(**cells).to_csv(file, index=False, lineterminator="\n", **how)
+    table.assign(**cells).to_csv(file, index=False, lineterminator="\n", **options)
 
 
 def _inert(cell: Any) -> Any:

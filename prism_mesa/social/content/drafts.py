@@ -143,7 +143,7 @@ def _write_all(platform: Platform, writer: LLMClient, drafts: Sequence[Draft]) -
 def _groups(platform: Platform, writer: LLMClient, drafts: Sequence[Draft]) -> list[list[int]]:
     """Return the groups of drafts to write side by side."""
     places = list(range(len(drafts)))
-    if not writer.budget.limited:
+    if not writer.budget.is_limited:
         return [places] if places else []
     places.sort(key=lambda i: (_priority(platform, drafts[i].agent), drafts[i].tick, drafts[i].agent))
     return [places[i : i + AT_A_TIME] for i in range(0, len(places), AT_A_TIME)]

@@ -101,13 +101,13 @@ class _Runner:
     def costs(self) -> dict[str, float]:
         """Return the calls and tokens of all LLMs, and CPU seconds, even of a failed run."""
         run: PlatformRun | None = getattr(self, "run", None)
-        llms = [] if run is None else [llm for llm in (run.asked, run.model.writer) if llm is not None]
+        llms = [] if run is None else [llm for llm in (run.answerer, run.model.writer) if llm is not None]
         calls = sum(llm.usage["calls"] for llm in llms)
         tokens = sum(llm.usage["prompt_tokens"] + llm.usage["completion_tokens"] for llm in llms)
         return {
             "calls": max(0, calls - self.reported.get("calls", 0)),
             "tokens": max(0, tokens - self.reported.get("tokens", 0)),
-            "model_cpu_s": self.cpu_s + (0.0 if run is None else sum(run.watch.rounds)),
+            "model_cpu_s": self.cpu_s + (0.0 if run is None else sum(run.timer.rounds)),
         }
 
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from prism_mesa.domain import ACTIONS
-from prism_mesa.runs.measures import ENOUGH, TAILS, tail_exponent
+from prism_mesa.runs.measures import MIN_TAIL, TAILS, tail_exponent
 from prism_mesa.social.state.network import FollowNetwork, from_edges
 from prism_mesa.social.state.posts import POST, RESHARE
 from prism_mesa.social.tables import COUNTERS
@@ -63,7 +63,7 @@ def _fitted_tail(run: FinishedRun) -> PowerLaw:
 
 def _plausibility(run: FinishedRun) -> float:
     fit = run.once(_fitted_tail)
-    return plausibility(fit, _SAMPLES, str(run.config.seed)) if fit.n >= ENOUGH else nan
+    return plausibility(fit, _SAMPLES, str(run.config.seed)) if fit.n >= MIN_TAIL else nan
 
 
 def seen_posts(run: FinishedRun) -> pd.DataFrame:
@@ -157,7 +157,7 @@ OBSERVED: Final = (
             *("", 1),
             source=_CLAUSET,
         )
-        for above, enough in ((10, ENOUGH), (100, MIN_CASCADES_OF_100))
+        for above, enough in ((10, MIN_TAIL), (100, MIN_CASCADES_OF_100))
     ),
     index(
         "post_tail_ks",
@@ -170,7 +170,7 @@ OBSERVED: Final = (
         "post_tail_p",
         _plausibility,
         f"share of {_SAMPLES} samples of the law of `post_tail_ks` that have a larger distance; below .1 the law is "
-        f"ruled out; needs {ENOUGH} cascades",
+        f"ruled out; needs {MIN_TAIL} cascades",
         source=_CLAUSET,
     ),
     Measure("post_reshares", _reshares_per_post, "reshares per post in the measured rounds", "reshares per post"),
@@ -333,7 +333,7 @@ CASCADES: Final = (
         Measure(
             f"cascade_tail_{above}",
             summary(f"cascades.tail_exponents.above_{above}.exponent"),
-            f"exponent of a power law fitted to cascades of at least {above} posts; needs {ENOUGH} cascades",
+            f"exponent of a power law fitted to cascades of at least {above} posts; needs {MIN_TAIL} cascades",
             *("", 1),
             source=_CLAUSET,
         )

@@ -125,7 +125,7 @@ def _put_input(
     path = getattr(getattr(config, key[0]), key[1])
     if path is None:
         return ""
-    file, dotted = run.started_in / path, ".".join(key)
+    file, dotted = run.start_dir / path, ".".join(key)
     name = input_name(file, key[0], contents, input_prefix)
     if not data:
         reason = "left out on request"
@@ -163,7 +163,7 @@ def _has_changed(run: RecordedRun, config: Config) -> bool:
     for group, key in INPUT_FILES:
         path = getattr(getattr(config, group), key)
         if path is not None:
-            groups[group] = getattr(config, group).model_copy(update={key: str(run.started_in / path)})
+            groups[group] = getattr(config, group).model_copy(update={key: str(run.start_dir / path)})
     return bool(inputs_version(config.model_copy(update=groups)) != recorded)
 
 

@@ -79,7 +79,7 @@ ZEROS = b" " * 400_000
     ids=["gzip", "deflate", "not packed"],
 )
 def test_a_response_that_unpacks_to_too_much_is_not_unpacked(encoding, body, client_of, monkeypatch):
-    monkeypatch.setattr(over_http, "MOST_BYTES", 100_000)
+    monkeypatch.setattr(over_http, "MAX_BYTES", 100_000)
     with serving(always=packed_as(encoding, body)) as server:
         assert fault(client_of(server)).reason == "too-large"
 

@@ -18,7 +18,7 @@ from prism_mesa.runs.checkpoints.file import (
     read_checkpoint,
     write_checkpoint,
 )
-from prism_mesa.runs.checkpoints.keeping import forget
+from prism_mesa.runs.checkpoints.keeping import remove_checkpoints
 from prism_mesa.runs.trust import sign
 
 DATA = {
@@ -140,8 +140,8 @@ def test_a_run_that_goes_on_forgets_the_checkpoints_of_later_rounds_and_no_other
     for done in (2, 4, 6):
         (folder / checkpoint_name(done)).touch()
     (folder / ".round-000000005.npz").touch()
-    forget(tmp_path, after=4)
+    remove_checkpoints(tmp_path, after=4)
     kept = [f"round-{done:09d}.npz" for done in (2, 4)]
     assert sorted(file.name for file in folder.iterdir()) == kept
-    forget(tmp_path)
+    remove_checkpoints(tmp_path)
     assert not folder.exists()

@@ -17,10 +17,10 @@ def carried_out(round_s, cost_s, total_s=2000.0, **how):
     while now[0] < total_s:
         now[0] += round_s
         done += 1
-        if policy.due(done):
+        if policy.is_due(done):
             spent += cost_s
             now[0] += cost_s
-            policy.made(cost_s)
+            policy.note_cost(cost_s)
             made.append(now[0])
     gaps = [b - a - cost_s for a, b in pairwise(made)]
     return gaps, spent / now[0]
@@ -53,7 +53,7 @@ def test_a_short_run_makes_none():
 
 def test_every_so_many_rounds_is_every_so_many_rounds():
     policy = Policy(3)
-    assert [done for done in range(1, 11) if policy.due(done)] == [3, 6, 9]
+    assert [done for done in range(1, 11) if policy.is_due(done)] == [3, 6, 9]
 
 
 def test_a_machine_that_slept_for_days_makes_one_and_then_goes_on_as_before():
@@ -61,8 +61,8 @@ def test_a_machine_that_slept_for_days_makes_one_and_then_goes_on_as_before():
     policy = Policy(clock=lambda: now[0])
     for done in range(1, 401):
         now[0] += 1.0 + (1e6 if done == 100 else 0.0)
-        if policy.due(done):
-            policy.made(0.1)
+        if policy.is_due(done):
+            policy.note_cost(0.1)
             made.append(done)
     assert 100 in made
     assert max(b - a for a, b in pairwise([0, *made])) <= 60

@@ -130,7 +130,7 @@ def test_the_round_is_written_at_most_once_a_second_and_last_of_all(tmp_path, mo
     monkeypatch.setattr(time, "monotonic", lambda: now)
     seen = []
     with lock_run(tmp_path) as lock:
-        lock.ended = False
+        lock.has_ended = False
         seen.append(last_holder(tmp_path).round)
         for round_ in range(1, 9):
             lock.note_round(round_)

@@ -38,7 +38,7 @@ def usual():
 @pytest.fixture
 def impatient(monkeypatch):
     """Signals that come at once after another are several."""
-    monkeypatch.setattr(stopping, "_SAME_S", 0.0)
+    monkeypatch.setattr(stopping, "_REPEAT_S", 0.0)
 
 
 def send(number=signal.SIGTERM):

@@ -226,7 +226,7 @@ def test_a_folder_that_is_opened_again_is_written_further_from_where_it_stood(tm
     (folder.path / ".agents.parquet").write_text("half")
     check_parts(folder.path, kept)
     again = ReopenedFolder(folder.path, schemas(**TABLES), kept)
-    again.remove_later()
+    again.remove_later_tables()
     assert names(again.path) == ["agents.parquet", "rounds.parquet"]
     assert names(again.path / "rounds.parquet") == ["part-00000.parquet", "part-00001.parquet"]
     write(again, range(5, 8))

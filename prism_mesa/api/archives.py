@@ -30,8 +30,8 @@ def archive(
         author: The author's name.
 
     Raises:
-        DataError: If there is no run and no study, it is not over, has a secret that cannot be removed, or `out` is
-            something else.
+        DataError: If the folder has no run or study, it has not ended, a secret cannot be removed, or `out` exists and
+            is not an archive.
         RunError: If the file cannot be written.
     """
     from prism_mesa.studies.supplement.packed import pack
@@ -48,15 +48,15 @@ def archive(
 
 
 def check_archive(path: str | Path, *, unpack_to: str | Path | None = None) -> "Checked":
-    """Return whether an archive is whole, and what is missing or changed.
+    """Return whether an archive is complete, and which files are missing or changed.
 
     Args:
         path: The archive, a zip or an unpacked folder. Nothing in it is run.
-        unpack_to: A missing or empty folder into which it is unpacked if it is whole.
+        unpack_to: A missing or empty folder to unpack a complete archive into.
 
     Raises:
-        DataError: If it is no archive, is damaged, leads out of its folder, or unpacks to too much; or the folder is
-            not empty.
+        DataError: If the file is not an archive, is damaged, has paths outside its folder, or is too large unpacked; or
+            if `unpack_to` is not empty.
         RunError: If the folder cannot be written.
     """
     from prism_mesa.studies.supplement.checking import check

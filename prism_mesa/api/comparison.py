@@ -70,9 +70,9 @@ def compare(
     Args:
         run: One side: a result, the folder of a run or of runs, or several of these.
         other: The other side. Runs are paired by seed, except two single runs.
-        measures: Names from the catalogue (``prism study measures``), or ``module:function`` for your own; None: all
-            of the catalogue.
-        why: Whether to repeat both runs up to where they diverge, to tell why.
+        measures: Names from the catalogue (``prism study measures``), or ``module:function`` for your own; None: the
+            whole catalogue.
+        why: Whether to repeat both runs up to where they diverge, to explain why.
         trust: As for `replay`.
 
     Returns:

@@ -30,25 +30,25 @@ def validate(
     name: str | None = None,
     report: bool = True,
     on_run: Callable[[Progress], object] = lambda progress: None,
-    on_match: Callable[[int, int], object] = lambda done, of: None,
+    on_match: Callable[[int, int], object] = lambda done, total: None,
 ) -> Validation:
     """Run a configuration with several seeds, compare it with real platforms, and write a report.
 
     Args:
         config: A `Config`, its values, or the path of a YAML file.
-        data: Folder of the real data; None: the real values that PRISM carries.
-        seeds: The number of seeds, from the configuration's seed on.
-        variants: Names of null models and ablations to run beside it; `nulls` or `all` for several.
+        data: Folder of the real data; None: the real values that come with PRISM.
+        seeds: The number of seeds, counted up from the configuration's seed.
+        variants: Names of null models and ablations to run as well; `nulls` or `all` for several.
         fitted: Calibration file whose `fit` names the fitted measures; None: those of PRISM's own configuration.
         workers: Runs at the same time; None: one for each free core.
-        out: Parent folder of the results; the same call continues what is there.
+        out: Parent folder of the results; the same call continues an interrupted validation.
         name: Beginning of the folder's name; None: the name of the file, or of the configuration.
         report: Whether to write report.md and figures.
         on_run: Called with the progress at the start and after each run.
-        on_match: Called before the runs, while variants are matched, with the thresholds tried and their most.
+        on_match: Called before the runs, while variants are matched, with the thresholds tried and their maximum.
 
     Returns:
-        The tables, and whether all required targets that apply are inside (`passed`).
+        The tables, and whether the run meets all required targets that apply (`passed`).
 
     Raises:
         BadInputError: If a key, value or variant, or the folder of data is wrong.
@@ -74,5 +74,5 @@ def _fitted_measures(file: Path) -> set[str]:
     """Return the measures that a calibration file names under `fit`; raises ConfigError if there are none."""
     fit = read_yaml(file, what="calibration file", hint="").get("fit")
     if not isinstance(fit, Mapping) or not fit:
-        raise ConfigError(f"{file}: fit: names no measures: it is to be a calibration file (prism calibrate)")
+        raise ConfigError(f"{file}: fit: names no measures: it must be a calibration file (prism calibrate)")
     return {str(measure) for measure in fit}

@@ -1,4 +1,4 @@
-"""Commands that ask finished runs: why, survey, distill, interview, ledger."""
+"""Commands that examine finished runs: why, survey, distill, interview, ledger."""
 
 import json
 import os
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from prism_mesa.cli.arguments import MOST_AGENTS, MOST_ROUNDS, AsJson, OutOption, Run, Trust, each_once
+from prism_mesa.cli.arguments import MAX_AGENTS, MAX_ROUNDS, AsJson, OutOption, Run, Trust, each_once
 from prism_mesa.cli.console import (
     InterruptedByUserError,
     as_typed,
@@ -43,8 +43,7 @@ def why(
         str | None,
         typer.Argument(
             metavar="ROUND",
-            help="the round (from 0) or, for nations, the quarter (2011Q2); by default the last one with most to "
-            "explain",
+            help="the round (from 0) or, for nations, the quarter (2011Q2); by default the last eventful one",
         ),
     ] = None,
     post: Annotated[
@@ -58,8 +57,8 @@ def why(
 ) -> None:
     """Explain what an agent or nation did in a round.
 
-    Prints at most five lines. --all adds what it saw, each guard with its values, who was asked, the prompt and the
-    answer.
+    Prints at most five lines. --all adds what the agent saw, each guard with its values, who was asked, the prompt and
+    the answer.
     """
     from prism_mesa.api.runs import why as explain
     from prism_mesa.params import whole_number
@@ -72,7 +71,7 @@ def why(
     for line in report.lines if everything else report.brief:
         show_line(line)
     if not everything:
-        show_line("For everything that it saw and weighed, add --all to the command.")
+        show_line("For everything that the agent saw and weighed, add --all to the command.")
     if run.state.unfinished:
         say(f"prism: {run_dir}: {run.state}{run.way_on}")
 
@@ -82,17 +81,17 @@ def survey(
     questions: Annotated[Path, typer.Argument(metavar="QUESTIONS", help="a YAML file such as configs/survey.yaml")],
     overrides: Overrides = None,
     agents: Annotated[
-        int, typer.Option(min=1, max=MOST_AGENTS, help="number of agents to ask; all if there are fewer")
+        int, typer.Option(min=1, max=MAX_AGENTS, help="number of agents to ask; all if there are fewer")
     ] = 100,
     at: Annotated[
         int | None,
-        typer.Option(metavar="ROUND", min=0, max=MOST_ROUNDS, help="use the run up to this round, from 0"),
+        typer.Option(metavar="ROUND", min=0, max=MAX_ROUNDS, help="use the run up to this round, from 0"),
     ] = None,
     out: OutOption = Path("results"),
     trust: Trust = False,
     as_json: AsJson = False,
 ) -> None:
-    """Ask agents of a run the same questions before and after it.
+    """Ask agents the same questions before and after their run.
 
     Tables and a picture go to OUT/survey-<time>.
     """
@@ -129,7 +128,7 @@ def distill(
         bool, typer.Option("--drift", help="run the first RUN's scenario with LLM shares of 0, 25, 50 and 100 %")
     ] = False,
     seeds: Annotated[
-        int, typer.Option(min=1, max=10_000, help="with --drift: number of seeds, from the run's own")
+        int, typer.Option(min=1, max=10_000, help="with --drift: number of seeds, counted up from the run's seed")
     ] = 1,
     out: OutOption = Path("results"),
     trust: Trust = False,
@@ -137,7 +136,7 @@ def distill(
 ) -> None:
     """Fit a small model of an LLM's choices to its ledgers.
 
-    It is evaluated on personas and posts that it never saw.
+    It is evaluated on personas and posts that were not used to fit it.
     """
     from prism_mesa.analysis.distill.dataset import completed_rounds
     from prism_mesa.analysis.distill.distill import distill as distill_runs
@@ -202,14 +201,16 @@ def interview(
     ] = None,
     at: Annotated[
         int | None,
-        typer.Option(metavar="ROUND", min=-1, max=MOST_ROUNDS, help="the last round it remembers (-1: before the run)"),
+        typer.Option(
+            metavar="ROUND", min=-1, max=MAX_ROUNDS, help="the last round that the agent remembers (-1: before the run)"
+        ),
     ] = None,
-    thoughts: Annotated[bool, typer.Option("--thoughts", help="show its thoughts and tool calls")] = False,
+    thoughts: Annotated[bool, typer.Option("--thoughts", help="show the agent's thoughts and tool calls")] = False,
     ask: Annotated[
         list[str] | None, typer.Option(metavar="QUESTION", help="ask this question and exit; may be repeated")
     ] = None,
     iterations: Annotated[
-        int | None, typer.Option(min=1, max=20, help="most rounds of thinking and responding per question")
+        int | None, typer.Option(min=1, max=20, help="maximum rounds of thinking and responding per question")
     ] = None,
     free: Annotated[
         bool, typer.Option("--free", help="let the small embedded LLM answer in free text, not only with an activity")
@@ -228,8 +229,8 @@ def interview(
 
     for question in ask or ():
         check_text("--ask", question)
-    most = [] if iterations is None else [f"deliberation.iterations={iterations}"]
-    overrides = each_once([*(arguments or ()), *most])
+    limit_overrides = [] if iterations is None else [f"deliberation.iterations={iterations}"]
+    overrides = each_once([*(arguments or ()), *limit_overrides])
     with (
         show_warnings(),
         Interview(run_dir, agent, at=at, overrides=overrides, free=free, out=out, trust=trust) as talk,
@@ -256,27 +257,27 @@ def _introduce(talk: "Interview") -> None:
 def _talk_and_keep(
     talk: "Interview", questions: list[str] | None, interrupts: "Interrupts", *, thoughts: bool, quiet: bool
 ) -> Path | None:
-    """Talk, and return the folder in which it is kept; None if nothing was asked."""
+    """Hold the interview, and return the folder in which it is saved; None if nothing was asked."""
     try:
         _talk_with(talk, questions, interrupts, thoughts=thoughts, quiet=quiet)
     except KeyboardInterrupt:
-        interrupts.came = True
+        interrupts.was_pressed = True
     finally:
-        interrupts.held = True
+        interrupts.is_saving = True
         folder = talk.save()
-    if interrupts.came:
+    if interrupts.was_pressed:
         raise InterruptedByUserError(f"interrupted (kept: {folder})" if folder else "interrupted")
     return folder
 
 
 def _show_interview(talk: "Interview", folder: Path | None, *, as_json: bool) -> None:
-    """Print where an interview is kept, or print it as JSON."""
+    """Print the folder of an interview, or print the interview as JSON."""
     if as_json:
         answers = [exchange.as_json() for exchange in talk.transcript]
         show_json({**talk.facts(), "answers": answers, "folder": str(folder) if folder else None})
     elif folder:
         say(f"kept: {folder / 'transcript.md'}")
-        say(as_typed(f"why it did so: prism why {in_command(talk.snapshot.run_dir)} {talk.snapshot.row} ROUND"))
+        say(as_typed(f"for its reasons: prism why {in_command(talk.snapshot.run_dir)} {talk.snapshot.row} ROUND"))
 
 
 def _talk_with(
@@ -286,18 +287,18 @@ def _talk_with(
     from prism_mesa.view.interview_terminal import Session, piped_lines, typed_lines
 
     typed = questions is None and sys.stdin.isatty()
-    to = sys.stderr if quiet else sys.stdout
+    stream = sys.stderr if quiet else sys.stdout
 
     def print_line(line: str) -> None:
         if typed or not quiet:
-            show(line, to=to)
+            show(line, file=stream)
 
-    dim = to.isatty() and "NO_COLOR" not in os.environ
+    dim = stream.isatty() and "NO_COLOR" not in os.environ
     session = Session(talk, print_line, thoughts=thoughts, dim=dim, echo=not typed)
     if questions is not None:
         session.take(interrupts.between(questions))
     elif typed:
-        say("ask something (/help: what else there is, /quit: end)")
+        say("ask a question (/help: commands, /quit: end)")
         session.take(interrupts.between(typed_lines(prompt_to_stdout=not quiet)))
     else:
         session.take(interrupts.between(piped_lines()))

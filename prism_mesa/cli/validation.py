@@ -14,7 +14,7 @@ from prism_mesa.errors import RunError
 from prism_mesa.terminal import show, show_json
 
 CALIBRATED_FILE = Path("configs/calibrated.yaml")
-"""The file that is validated if none is named."""
+"""The configuration file that is validated by default."""
 
 Fitted = Annotated[
     Path | None,
@@ -32,7 +32,9 @@ def validate(
         Path | None,
         typer.Option(metavar="DIR", help="folder of the real data; by default the values shipped with PRISM"),
     ] = None,
-    seeds: Annotated[int, typer.Option(min=1, max=10_000, help="number of seeds, from the configuration's own")] = 3,
+    seeds: Annotated[
+        int, typer.Option(min=1, max=10_000, help="number of seeds, from the configuration's seed upwards")
+    ] = 3,
     variant: Annotated[
         list[str] | None,
         typer.Option(
@@ -80,15 +82,15 @@ def validate(
 
 @contextmanager
 def matching_bar() -> Iterator[Callable[[int, int], None]]:
-    """Show a progress bar of the search for thresholds, if there is one; yields a function of done and all."""
+    """Show a progress bar if thresholds are searched for; yields a function that takes the counts done and in all."""
     with ExitStack() as stack:
         show_done: Callable[[int], None] | None = None
 
-        def on_match(done: int, of: int) -> None:
+        def on_match(done: int, total: int) -> None:
             nonlocal show_done
-            show_done = show_done or stack.enter_context(progress_bar(of, "thresholds of variants"))
+            show_done = show_done or stack.enter_context(progress_bar(total, "thresholds of variants"))
             show_done(done)
-            if done == of:
-                stack.close()  # the bar of the runs follows
+            if done == total:
+                stack.close()  # makes room for the bar of the runs
 
         yield on_match

@@ -120,35 +120,35 @@ class Session:
 
 
 class Interrupts:
-    """Handles Ctrl-C during an interview, and remembers in `came` that it was pressed.
+    """Handles Ctrl-C during an interview, and records in `was_pressed` that the user pressed it.
 
-    Python drops the exception in a finalizer. While the transcript is saved (`held`), no exception is raised.
+    Python drops an exception in a finalizer. While the transcript is being saved (`is_saving`), no exception is raised.
     """
 
     def __init__(self) -> None:
-        self.came = False
-        self.held = False
-        self._before: Any = None
+        self.was_pressed = False
+        self.is_saving = False
+        self._earlier_handler: Any = None
 
     def __enter__(self) -> Self:
         if threading.current_thread() is threading.main_thread():
-            self._before = signal.signal(signal.SIGINT, self._note_signal)
+            self._earlier_handler = signal.signal(signal.SIGINT, self._note_signal)
         return self
 
     def _note_signal(self, number: int, frame: FrameType | None) -> None:
-        self.came = True
-        if not self.held:
+        self.was_pressed = True
+        if not self.is_saving:
             raise KeyboardInterrupt
 
     def __exit__(self, *_: object) -> None:
-        if self._before is not None:
-            signal.signal(signal.SIGINT, self._before)
+        if self._earlier_handler is not None:
+            signal.signal(signal.SIGINT, self._earlier_handler)
 
     def between(self, lines: Iterable[str]) -> Iterator[str]:
         """Yield lines until the user presses Ctrl-C, which raises KeyboardInterrupt."""
         for line in lines:
             yield line
-            if self.came:
+            if self.was_pressed:
                 raise KeyboardInterrupt
 
 
@@ -158,11 +158,11 @@ def typed_lines(prompt_to_stdout: bool) -> Iterator[str]:
         import readline  # noqa: F401 - it lets input() edit lines
     while True:
         if not prompt_to_stdout:
-            show(PROMPT, to=sys.stderr, end="")
+            show(PROMPT, file=sys.stderr, end="")
         try:
             yield input(PROMPT if prompt_to_stdout else "")
         except EOFError:
-            show(to=sys.stdout if prompt_to_stdout else sys.stderr)
+            show(file=sys.stdout if prompt_to_stdout else sys.stderr)
             return
 
 

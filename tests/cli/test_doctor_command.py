@@ -56,7 +56,7 @@ def test_what_is_missing_is_followed_by_what_to_do_and_the_exit_code_is_0(prism,
     assert f"missing: {nobody} does not answer (" in lines[place]
     assert lines[place + 1].strip().startswith("-> start it with ollama serve")
     assert any(line.startswith("prism ") and "Python 3." in line for line in lines)
-    assert lines[-1].strip() == f"-> prism doctor --clean frees 3 kB that were not used for {OLD_DAYS} days"
+    assert lines[-1].strip() == f"-> prism doctor --clean frees 3 kB unused for {OLD_DAYS} days"
 
 
 def test_ollama_is_found_with_its_models(prism):

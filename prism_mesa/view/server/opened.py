@@ -18,7 +18,7 @@ from prism_mesa.view.page.live_page import make_page
 from prism_mesa.view.page.widgets import page_frame
 from prism_mesa.view.playback.page import runs_view
 
-MOST_RUNS: Final = 2
+MAX_RUNS: Final = 2
 """Runs that are shown side by side."""
 
 

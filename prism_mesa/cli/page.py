@@ -13,7 +13,7 @@ from prism_mesa.errors import BadInputError, PrismError, format_error, in_comman
 from prism_mesa.terminal import show_line
 
 if TYPE_CHECKING:
-    from prism_mesa.view.server.opened import Opened
+    from prism_mesa.view.server.opened import PageContent
 
 _YAML: Final = (".yaml", ".yml")
 
@@ -70,9 +70,9 @@ def browser_page(
     serve(host, port, on_open=show_address, browse=open_browser)
 
 
-def parse_arguments(arguments: list[str]) -> "Opened":
+def parse_arguments(arguments: list[str]) -> "PageContent":
     """Return the files, folders and overrides of arguments; raises BadInputError if they cannot be shown together."""
-    from prism_mesa.view.server.opened import MAX_RUNS, Opened
+    from prism_mesa.view.server.opened import MAX_RUNS, PageContent
 
     names = [word for word in arguments if "=" not in word or is_file(word) or os.path.isdir(word)]
     overrides = tuple(each_once([word for word in arguments if word not in names]))
@@ -83,9 +83,9 @@ def parse_arguments(arguments: list[str]) -> "Opened":
             raise BadInputError(f"{overrides[0]}: a finished run is shown as it was recorded: no key can be overridden")
         if len(paths) > MAX_RUNS:
             raise BadInputError(f"{len(paths)} runs: the page shows one, or {MAX_RUNS} side by side")
-        return Opened("runs", paths)
+        return PageContent("runs", paths)
     if len(paths) > 1:
         rest = " ".join(map(in_command, paths[1:]))
         raise BadInputError(f"{rest}: with the config {in_command(configs[0])}, the page shows nothing else")
     default = (DEFAULT_FILE,) if overrides and not paths and DEFAULT_FILE.is_file() else ()
-    return Opened("model", paths or default, overrides, CONFIG_DEFAULTS)
+    return PageContent("model", paths or default, overrides, CONFIG_DEFAULTS)

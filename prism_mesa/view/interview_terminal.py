@@ -43,7 +43,7 @@ class Session:
     echo: bool = False
 
     def take(self, lines: Iterable[str]) -> None:
-        """Take lines until there are no more, or one is ``/quit``."""
+        """Handle lines until they end, or until ``/quit``."""
         for line in filter(None, map(str.strip, lines)):
             if not line.startswith("/"):
                 self._ask(line)
@@ -75,11 +75,11 @@ class Session:
             self._write(str(error), "error: ")
             return
         self._write_question(question)  # now that the transcript has it
-        answer, left = "", self.interview.context.limits.iterations
+        answer, remaining = "", self.interview.context.limits.iterations
         for event in events:
             if isinstance(event, AgentTextEvent) and event.type == "text":
-                answer, left = event.text, left - 1
-                if left and self.thoughts:
+                answer, remaining = event.text, remaining - 1
+                if remaining and self.thoughts:
                     self._write_aside(f"drafts: {answer}")
             else:
                 self._write_event(event)
@@ -113,7 +113,7 @@ class Session:
                 self.show(Dimmed(f"    {part}") if self.dim else f"    {part}")
 
     def _write(self, text: str, label: str = "") -> None:
-        """Show a text after a label; line breaks are kept."""
+        """Show text after a label; line breaks are kept."""
         for line in text.splitlines() or [""]:
             self.show(f"{printable(label)}{printable(line)}".rstrip())
             label = " " * len(label)
@@ -153,7 +153,7 @@ class Interrupts:
 
 
 def typed_lines(prompt_to_stdout: bool) -> Iterator[str]:
-    """Prompt on stdout, or else on stderr, for lines in a terminal, and yield them until the end of input."""
+    """Yield lines typed in a terminal until the end of input, with a prompt on stdout, or else on stderr."""
     with suppress(ImportError):
         import readline  # noqa: F401 - it lets input() edit lines
     while True:

@@ -134,8 +134,8 @@ def comparison_figure(comparison: RunComparison) -> Figure:
     layout = ConstrainedLayoutEngine(h_pad=0.02, hspace=0.0)
     figure = NotebookFigure(figsize=(WIDTH, _ROW_HEIGHT * rows + 0.55), layout=layout)
     grid = figure.add_gridspec(rows, columns)
-    for place, (title, rounds) in enumerate(panels.items()):
-        row, column = divmod(place, columns)
+    for index, (title, rounds) in enumerate(panels.items()):
+        row, column = divmod(index, columns)
         inner = grid[row, column].subgridspec(2, 1, height_ratios=(2, 1), hspace=0.06)
         upper = figure.add_subplot(inner[0])
         lower = figure.add_subplot(inner[1], sharex=upper)
@@ -144,7 +144,7 @@ def comparison_figure(comparison: RunComparison) -> Figure:
         if mark is not None:
             for axes in (upper, lower):
                 axes.axvline(mark[0], color=GREY, ls="--", lw=0.9, zorder=1)
-        if row == rows - 1 or place + columns >= len(panels):
+        if row == rows - 1 or index + columns >= len(panels):
             lower.set_xlabel(_unit(comparison), fontsize=SMALL + 0.5)
         if column == 0:
             lower.set_ylabel("difference", fontsize=SMALL + 0.5)
@@ -204,9 +204,9 @@ def _panels(comparison: RunComparison) -> dict[str, pd.DataFrame]:
 
 
 def _draw_sides(axes: Axes, rounds: pd.DataFrame, title: str) -> None:
-    for place, side in enumerate(("base", "other")):
+    for index, side in enumerate(("base", "other")):
         band = Band(rounds["round"], rounds[side], rounds[f"{side}_low"], rounds[f"{side}_high"])
-        draw_band(axes, band, zorder=3 - place, **_LINES[place])
+        draw_band(axes, band, zorder=3 - index, **_LINES[index])
     tidy(axes)
     axes.set_title(title, loc="left", fontsize=SMALL + 1, parse_math=False)
     axes.tick_params(labelbottom=False)

@@ -67,7 +67,7 @@ def reason_lines(comparison: RunComparison) -> list[str]:
     if comparison.reasons is None:
         return []
     sides = (("base:", comparison.reasons.base), ("other:", comparison.reasons.other))
-    return [f"{'' if place else name:<7}{line.strip()}" for name, lines in sides for place, line in enumerate(lines)]
+    return [f"{'' if index else name:<7}{line.strip()}" for name, lines in sides for index, line in enumerate(lines)]
 
 
 def table_lines(comparison: RunComparison) -> list[str]:
@@ -128,7 +128,7 @@ def comparison_lines(comparison: RunComparison, *, show_all: bool = False) -> It
         "note": list(comparison.notes),
     }
     for name, lines in sections.items():
-        yield from (f"{'' if place else name:<12}{plain(line)}" for place, line in enumerate(lines))
+        yield from (f"{'' if index else name:<12}{plain(line)}" for index, line in enumerate(lines))
     shown, rest = shown_measures(comparison, show_all=show_all)
     several = len(comparison.pairs.base) > 1
     if shown:

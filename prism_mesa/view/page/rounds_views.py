@@ -12,7 +12,7 @@ from solara.core import component
 from prism_mesa.llm.params import STAND_INS
 from prism_mesa.statechart import STATE_COLORS, AgentState
 from prism_mesa.view.page.source import Source
-from prism_mesa.view.page.widgets import OTHER, Json, show_answers, show_series, view_card
+from prism_mesa.view.page.widgets import NEUTRAL, Json, show_answers, show_series, view_card
 
 MAX_POINTS: Final = 300  # points in a line; a longer run is drawn as means over several rounds
 _ACTIVE: Final = tuple(state for state in STATE_COLORS if state is not AgentState.IDLE)
@@ -67,7 +67,7 @@ def _draw(
             series=[{"name": name, "color": color, "values": columns[key]} for key, (name, color) in lines.items()],
             span=min(max(shown.rounds for shown in sources), max(30, 2 * (round_ + 1))),  # long runs grow into view
             stacked=stacked,
-            least=max(min_top, *highest),
+            min_top=max(min_top, *highest),
         )
 
 
@@ -112,7 +112,7 @@ def _answer_shares(sources: Mapping[str, int]) -> list[Json]:
     total = sum(sources.values())
     order = sorted(sources, key=lambda name: (name in STAND_INS, -sources[name]))
     return [
-        {"name": name, "n": n, "share": f"{n / total:.1%}", "color": _SOURCE_COLORS.get(name, OTHER)}
+        {"name": name, "n": n, "share": f"{n / total:.1%}", "color": _SOURCE_COLORS.get(name, NEUTRAL)}
         for name in order
         if (n := sources[name])
     ]

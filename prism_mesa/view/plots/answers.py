@@ -126,9 +126,9 @@ def distilled_figure(judged: Mapping[str, Any], *, width: float = look.WIDE) -> 
         panels = figure.subplot_mosaic("cla", width_ratios=[1.5, 1, 1])
     curves = panels["c"]
     curves.plot([0, 1], [0, 1], color=look.GREY, lw=0.8, ls=":")
-    for place, (name, groups) in enumerate(judged["calibration"].items()):
+    for index, (name, groups) in enumerate(judged["calibration"].items()):
         predicted, true = ([group[side] for group in groups] for side in ("said", "true"))
-        curves.plot(predicted, true, look.series_marker(place) + "-", color=_COLORS[name], ms=4, lw=1.2, label=name)
+        curves.plot(predicted, true, look.series_marker(index) + "-", color=_COLORS[name], ms=4, lw=1.2, label=name)
     curves.set(xlim=(0, 1), ylim=(0, 1), ylabel="as given by the LLM")
     curves.set_xlabel(f"P({judged['options'][0]}) as predicted", parse_math=False)
     look.tidy(curves, "Calibration")
@@ -161,14 +161,14 @@ def drift_figure(drift: pd.DataFrame, *, width: float = look.WIDE) -> Figure:
     counts, states = figure.subplots(2, 1) if narrow else figure.subplots(1, 2)
     largest = drift["share"].max()
     is_state = drift["outcome"].str.startswith("share ")
-    for place, (name, rows) in enumerate(drift[~is_state].groupby("outcome", sort=False)):
-        _draw_drift(counts, rows.assign(moved=rows["relative"]), place, look.series_color(place), str(name))
-    for place, (name, rows) in enumerate(drift[is_state].groupby("outcome", sort=False)):
+    for index, (name, rows) in enumerate(drift[~is_state].groupby("outcome", sort=False)):
+        _draw_drift(counts, rows.assign(moved=rows["relative"]), index, look.series_color(index), str(name))
+    for index, (name, rows) in enumerate(drift[is_state].groupby("outcome", sort=False)):
         state = AgentState(str(name).removeprefix("share "))
         # the colour of idle is too light for a line
         color = look.GREY if state is AgentState.IDLE else STATE_COLORS[state]
         at_largest = rows["seed"].map(rows[rows["share"] == largest].groupby("seed")["value"].mean())
-        _draw_drift(states, rows.assign(moved=100 * (rows["value"] - at_largest)), place, color, state.value)
+        _draw_drift(states, rows.assign(moved=100 * (rows["value"] - at_largest)), index, color, state.value)
     percent = f"{100 * largest:g} %"
     titles = (f"Outcomes, times those at {percent}", f"Agent-ticks in each state, points from {percent}")
     for axes, level, title in zip((counts, states), (1, 0), titles, strict=True):
@@ -184,13 +184,13 @@ def drift_figure(drift: pd.DataFrame, *, width: float = look.WIDE) -> Figure:
     return figure
 
 
-def _draw_drift(axes: Axes, rows: pd.DataFrame, place: int, color: str, label: str) -> None:
+def _draw_drift(axes: Axes, rows: pd.DataFrame, index: int, color: str, label: str) -> None:
     """Draw means over seeds by share, with intervals."""
     band = interval_band(rows, "moved", by="share")
     if rows["seed"].nunique() > 1:  # equal seeds have an interval of width zero
         low, high = (np.where(np.isfinite(end), end, band.mean) for end in (band.low, band.high))
         band = Band(band.x, band.mean, low, high)
-    style = {"ls": look.series_dashes(place), "marker": look.series_marker(place), "ms": 4}
+    style = {"ls": look.series_dashes(index), "marker": look.series_marker(index), "ms": 4}
     draw_band(axes, band, color=color, label=label, **style)
 
 

@@ -51,14 +51,14 @@ def cascades_figure(of: Drawable, *, real: Real = False, ax: Axes | None = None,
     axes, total, is_empty = panel.axes, 0, True
     has_legend = len(groups) > 1 or bool(real_curves)
     names = look.short_labels([group.label or "simulated" for group in groups], look.letters(panel.width) // 2 - 12)
-    for place, (group, name) in enumerate(zip(groups, names, strict=True)):
+    for index, (group, name) in enumerate(zip(groups, names, strict=True)):
         curves, n = _curves(group)
         total, is_empty = total + n, is_empty and not any(len(sizes) for sizes, _ in curves)
         label = f"{name} (n = {n:,})" if n else name
-        _draw_group(axes, curves, place, label if has_legend else "")
-    for place, (name, (sizes, shares)) in enumerate(real_curves.items()):
+        _draw_group(axes, curves, index, label if has_legend else "")
+    for index, (name, (sizes, shares)) in enumerate(real_curves.items()):
         few = len(sizes) < FEW_POINTS
-        style: dict[str, Any] = {"ls": (":", "-.")[place % 2] if few else "-", "marker": "D" if few else "", "ms": 3.5}
+        style: dict[str, Any] = {"ls": (":", "-.")[index % 2] if few else "-", "marker": "D" if few else "", "ms": 3.5}
         axes.plot(sizes, shares, color=look.INK, lw=1.2, label=name, zorder=5, **style)
     axes.set(xlabel="cascade size s (a post and its reshares)", ylabel="share of posts with size ≥ s")
     if is_empty:
@@ -113,11 +113,11 @@ def _curves(group: Group) -> tuple[list[Curve], int]:
     return [ccdf(of_run) for of_run in sizes], sum(map(len, sizes))
 
 
-def _draw_group(axes: Axes, curves: Sequence[Curve], place: int, label: str) -> None:
+def _draw_group(axes: Axes, curves: Sequence[Curve], index: int, label: str) -> None:
     """Draw one run's curve, or shares over seeds at log-spaced sizes up to the largest of all seeds."""
-    style: dict[str, Any] = {"color": look.series_color(place), "label": label, "ls": look.series_dashes(place)}
+    style: dict[str, Any] = {"color": look.series_color(index), "label": label, "ls": look.series_dashes(index)}
     if len(curves) == 1:
-        marker = look.series_marker(place) if len(curves[0][0]) < 4 * FEW_POINTS else ""
+        marker = look.series_marker(index) if len(curves[0][0]) < 4 * FEW_POINTS else ""
         axes.plot(*curves[0], marker=marker, ms=3, lw=1.2, **style)
     elif any(len(sizes) for sizes, _ in curves):
         largest = max(float(sizes[-1]) for sizes, _ in curves if len(sizes))
@@ -127,8 +127,8 @@ def _draw_group(axes: Axes, curves: Sequence[Curve], place: int, label: str) -> 
 
 def shares_at(sizes: Floats, curve: Curve) -> Floats:
     """Return the shares of at least some sizes, shape (sizes,); 0 above the largest size of the curve."""
-    place = np.searchsorted(curve[0], sizes)  # the smallest size that occurs and is not below it
-    return np.append(curve[1], 0.0)[place]
+    index = np.searchsorted(curve[0], sizes)  # the smallest size that occurs and is not below it
+    return np.append(curve[1], 0.0)[index]
 
 
 _COLORED_DEPTHS: Final = 5

@@ -157,17 +157,17 @@ def policies_figure(of: NationRun, *, ax: Axes | None = None, width: float = loo
     axes = panel.axes
     first, last = decisions["round"].min(), decisions["round"].max()
     size = float(np.clip(0.6 * panel.width * look.CM * 72 / (last - first + 3), 2.0, 4.5))
-    for place, name in enumerate(names):
-        axes.axhspan(-place - 0.42, -place + 0.42, color="#f3f3f3", lw=0, zorder=0)
+    for index, name in enumerate(names):
+        axes.axhspan(-index - 0.42, -index + 0.42, color="#f3f3f3", lw=0, zorder=0)
         for decision in drawn[drawn["nation"] == name].to_dict("records"):
-            _draw_decision(axes, decision, -place, size)
-    axes.set_yticks([-place for place in range(len(names))], look.short_labels(names, 12, 2), parse_math=False)
+            _draw_decision(axes, decision, -index, size)
+    axes.set_yticks([-index for index in range(len(names))], look.short_labels(names, 12, 2), parse_math=False)
     axes.set(ylim=(-len(names) + 0.5, 0.5), xlim=(first - 1, last + 1))
     _time_axis(axes, decisions.drop_duplicates("round").set_index("round")["quarter"])
     axes.grid(visible=False)
     axes.spines["left"].set_visible(False)
     axes.tick_params(axis="y", length=0)
-    levers = [(look.series_color(place), lever.replace("_", " ")) for place, lever in enumerate(_LEVERS)]
+    levers = [(look.series_color(index), lever.replace("_", " ")) for index, lever in enumerate(_LEVERS)]
     handles: list[Artist] = [Patch(color=color, label=label) for color, label in levers]
     for marker, label in _MARKS.items():
         color = look.GREY if marker == "x" else "#555555"
@@ -186,9 +186,9 @@ def _draw_decision(axes: Axes, decision: dict[str, Any], height: float, size: fl
         axes.plot(x, height, "x", color=look.GREY, ms=size)
     elif decision["outcome"] == "accepted":
         for lever, marker in _marks(decision["measures"]):
-            place = _LEVERS.index(lever)
-            y, edge = height + 0.35 - 0.7 * place / (len(_LEVERS) - 1), 1.2 if marker == "_" else 0.4
-            axes.plot(x, y, marker, color=look.series_color(place), ms=size, mew=edge)
+            index = _LEVERS.index(lever)
+            y, edge = height + 0.35 - 0.7 * index / (len(_LEVERS) - 1), 1.2 if marker == "_" else 0.4
+            axes.plot(x, y, marker, color=look.series_color(index), ms=size, mew=edge)
 
 
 def _marks(cell: str) -> list[tuple[str, str]]:
@@ -223,9 +223,9 @@ def responses_figure(of: NationRun | pd.DataFrame, *, width: float = look.WIDE) 
     at_home = responses[responses["nation"] == home]
     for axes, (indicator, label) in zip(grid.flat, INDICATORS.items(), strict=True):
         axes.axhline(0, color=look.GREY, lw=0.8)
-        for place, (follows, (style, name)) in enumerate(styles.items()):
+        for index, (follows, (style, name)) in enumerate(styles.items()):
             rows = at_home[at_home["follows"] == follows]
-            axes.plot(rows["quarter"], rows[indicator], ls=style, color=look.series_color(place), lw=1.4, label=name)
+            axes.plot(rows["quarter"], rows[indicator], ls=style, color=look.series_color(index), lw=1.4, label=name)
         unit = "%" if indicator == "output_gap" else "points"
         axes.set_xlabel("quarters after the rise" if axes in grid[-1] else "")
         look.tidy(axes, f"{label.partition(',')[0]}, {unit}")

@@ -76,13 +76,13 @@ def engagement_figure(
 def _draw_rounds(panel: look.Panel, groups: Sequence[Group], kinds: Sequence[str], per: str) -> str:
     """Draw counts or rates by round, and return the end of the caption."""
     n_impressions = 0
-    for place, group in enumerate(groups):
+    for index, group in enumerate(groups):
         table = _with_sum(group.table("rounds", ["round", "impressions", *ENGAGEMENTS]))
         n_impressions += int(table["impressions"].sum())
         for kind in kinds:
             rate = table[kind] / table["impressions"].where(table["impressions"] > 0)
             band = interval_band(table.assign(value=table[kind] if per == "round" else rate), "value")
-            _draw_curve(panel, groups, place, kind, band)
+            _draw_curve(panel, groups, index, kind, band)
     rounds_axis(panel.axes, shared_interventions(groups))
     _fit_height(panel.axes, 1.0 if per == "round" else 1e-4)
     rates = f"per 100 impressions, round by round (n = {counted(n_impressions, 'impression')})"
@@ -93,15 +93,15 @@ def _with_sum(table: pd.DataFrame) -> pd.DataFrame:
     return table.assign(engagements=table[ENGAGEMENTS].sum(axis=1))
 
 
-def _draw_curve(panel: look.Panel, groups: Sequence[Group], place: int, kind: str, band: Band) -> None:
+def _draw_curve(panel: look.Panel, groups: Sequence[Group], index: int, kind: str, band: Band) -> None:
     """Draw a curve in the colour of its group, or of its kind if there is one group."""
     state, marker = _STYLES[kind]
     color, label = STATE_COLORS[state], kind
     if len(groups) > 1:
-        color, marker = look.series_color(place), look.series_marker(place)
-        label = look.short_labels([group.label for group in groups], look.letters(panel.width) // 2)[place]
+        color, marker = look.series_color(index), look.series_marker(index)
+        label = look.short_labels([group.label for group in groups], look.letters(panel.width) // 2)[index]
     marker = marker if np.size(band.x) <= _MARKED_ROUNDS else ""
-    style = {"marker": marker, "ms": 3, "ls": look.series_dashes(place if len(groups) > 1 else 0), "clip_on": False}
+    style = {"marker": marker, "ms": 3, "ls": look.series_dashes(index if len(groups) > 1 else 0), "clip_on": False}
     draw_band(panel.axes, band, color=color, label=label, **style)
 
 
@@ -115,7 +115,7 @@ def _draw_posts(panel: look.Panel, groups: Sequence[Group], kinds: Sequence[str]
     """Draw rates of posts by how often they were seen, in classes of doubling width; return the end of the caption."""
     axes, n_posts, n_unseen = panel.axes, 0, 0
     class_sizes = Counter[int]()
-    for place, group in enumerate(groups):
+    for index, group in enumerate(groups):
         table = group.table("posts", ["kind", "impressions", *ENGAGEMENTS])
         table = _with_sum(table[table["kind"] == "post"])
         seen = table[table["impressions"] > 0]
@@ -124,7 +124,7 @@ def _draw_posts(panel: look.Panel, groups: Sequence[Group], kinds: Sequence[str]
         seen = seen[seen.groupby("least")["least"].transform("size") >= _MIN_CLASS]
         class_sizes.update(seen["least"].tolist())
         for kind in kinds:
-            _draw_curve(panel, groups, place, kind, _class_rates(seen.assign(count=seen[kind])))
+            _draw_curve(panel, groups, index, kind, _class_rates(seen.assign(count=seen[kind])))
     if not class_sizes:
         raise DataError(f"{groups[0].runs[0].name}: fewer than {_MIN_CLASS} posts were seen: there is nothing to draw")
     axes.set_xscale("log", base=2)
@@ -162,6 +162,6 @@ def _write_sizes(panel: look.Panel, sizes: Mapping[int, int]) -> None:
     axes, step = panel.axes, 1 + len(sizes) * 6 // look.letters(panel.width)
     axes.set_title(axes.get_title(loc="left"), loc="left", fontsize=look.TEXT, pad=15)
     style: dict[str, Any] = {"ha": "center", "color": "#444444", "fontsize": look.SMALL - 1}
-    for place, least in enumerate(sorted(sizes)[::step]):
-        text = f"{'n = ' if not place else ''}{sizes[least]:,}"
+    for index, least in enumerate(sorted(sizes)[::step]):
+        text = f"{'n = ' if not index else ''}{sizes[least]:,}"
         axes.annotate(text, (least, 1.01), xycoords=axes.get_xaxis_transform(), **style)

@@ -181,9 +181,9 @@ def _moves(model: SocialModel) -> pd.DataFrame:
     kept = np.arange(history.depth) < history.count[:, None]
     for row in history.limits:
         kept[row] = np.isin(np.arange(history.depth), history.places(row))
-    agent, place = np.nonzero(kept)
+    agent, index = np.nonzero(kept)
     names = {"trigger": model.chart.triggers, "from_state": STATE_NAMES, "to_state": STATE_NAMES}
-    codes = zip(names.items(), unpacked_codes(history.ring["move"][agent, place]), strict=True)
+    codes = zip(names.items(), unpacked_codes(history.ring["move"][agent, index]), strict=True)
     columns = {name: pd.Categorical.from_codes(code.astype(np.int32), list(texts)) for (name, texts), code in codes}
     return pd.DataFrame({"agent": agent, **columns})
 

@@ -58,19 +58,19 @@ _LEGEND_OFFSET: Final = 30.0  # points between an axis and a legend below its ti
 _LEGEND_LINE: Final = 0.37  # cm
 
 
-def series_color(place: int) -> str:
+def series_color(index: int) -> str:
     """Return the colour of the n-th series."""
-    return PALETTE[place % len(PALETTE)]
+    return PALETTE[index % len(PALETTE)]
 
 
-def series_marker(place: int) -> str:
+def series_marker(index: int) -> str:
     """Return the marker of the n-th series; colours and markers together distinguish 49 series."""
-    return MARKERS[(place + place // len(PALETTE)) % len(MARKERS)]
+    return MARKERS[(index + index // len(PALETTE)) % len(MARKERS)]
 
 
-def series_dashes(place: int) -> Dashes:
+def series_dashes(index: int) -> Dashes:
     """Return the dash pattern of the n-th series, which distinguishes it without colours."""
-    return _DASHES[place % len(_DASHES)]
+    return _DASHES[index % len(_DASHES)]
 
 
 def short_labels(names: Sequence[str], width: int, lines: int = 1) -> list[str]:

@@ -80,21 +80,21 @@ def _by_condition(result: StudyResult, measure: str) -> Figure:
     levels = list(dict.fromkeys(level(row[term]) if term else "" for block in blocks.values() for row in block))
     figure, axes = _figure_of_rows(sum(map(len, blocks.values())) + sum(map(bool, blocks)))
     ticks: list[tuple[int, str, bool]] = []
-    place = 0
+    index = 0
     for shared, block in blocks.items():
         if shared:
-            ticks.append((place, shared, True))
-            place += 1
+            ticks.append((index, shared, True))
+            index += 1
         runs = [contents.rows_of_condition(result.table.runs, result.table, condition) for condition in block]
         if result.table.paired and len(block) > 1:
-            _join_seeds(axes, runs, place, measure)
+            _join_seeds(axes, runs, index, measure)
         for condition, rows in zip(block, runs, strict=True):
             name = contents.condition_label(result.table, condition, (term,) if term else ())
-            _draw_runs(axes, rows[measure], place, levels.index(level(condition[term])) if term else 0)
-            _draw_mean(axes, result, measure, condition, place)
-            ticks.append((place, name, False))
-            place += 1
-    _finish_rows(axes, ticks, place, measure)
+            _draw_runs(axes, rows[measure], index, levels.index(level(condition[term])) if term else 0)
+            _draw_mean(axes, result, measure, condition, index)
+            ticks.append((index, name, False))
+            index += 1
+    _finish_rows(axes, ticks, index, measure)
     return figure
 
 
@@ -109,7 +109,7 @@ def _finish_rows(axes: Axes, ticks: Sequence[tuple[int, str, bool]], bottom: int
     """Label the rows from the top, with names of blocks in bold, and the axis of the measure."""
     names = list(dict.fromkeys(name for _, name, _ in ticks))
     short = dict(zip(names, style.short_labels(names, _ROW_NAME, 2), strict=True))
-    axes.set_yticks([place for place, _, _ in ticks], labels=[short[name] for _, name, _ in ticks], parse_math=False)
+    axes.set_yticks([index for index, _, _ in ticks], labels=[short[name] for _, name, _ in ticks], parse_math=False)
     for text, (_, _, bold) in zip(axes.get_yticklabels(), ticks, strict=True):
         text.set_fontweight("bold" if bold else "normal")
     axes.tick_params(axis="y", length=0)
@@ -171,14 +171,14 @@ def _scatter(result: StudyResult, measure: str) -> Figure:
     many = style.is_many(len(result.table.runs) * len(factors))
     options: dict[str, Any] = {"s": 9, "alpha": 0.8 if many else 0.55, "linewidths": 0, "rasterized": many}
     names = style.short_labels(result.table.arms, _ROW_NAME)
-    for place, (axes, factor) in enumerate(zip(grid, factors, strict=True)):
+    for index, (axes, factor) in enumerate(zip(grid, factors, strict=True)):
         for n, (arm, label) in enumerate(zip(result.table.arms, names, strict=True)):
             rows = result.table.runs[result.table.runs["arm"] == arm].dropna(subset=measure)
             axes.scatter(rows[factor], rows[measure], label=label, **_mark(n), **options)
         style.tidy(axes)
         axes.set_xlabel(shortened(factor, 28), parse_math=False)
         axes.xaxis.set_major_locator(MaxNLocator(4))
-        if place % 3 == 0:
+        if index % 3 == 0:
             axes.set_ylabel(contents.axis_label(measure), parse_math=False)
     if len(result.table.arms) > 1:
         style.figure_legend(figure, grid[0], ncols=3)
@@ -293,11 +293,11 @@ def difference_figure(result: StudyResult, measures: Sequence[str]) -> Figure:
     figure = Figure(figsize=(style.WIDTH, 0.36 * sum(ratios)), layout="constrained")
     grid = figure.subplots(len(tables), 1, squeeze=False, height_ratios=ratios)[:, 0]
     for axes, (measure, rows) in zip(grid, tables.items(), strict=True):
-        for place, (_, difference, low, high, margin) in enumerate(rows):
+        for index, (_, difference, low, high, margin) in enumerate(rows):
             if np.isfinite(margin):
-                axes.fill_betweenx([place - 0.4, place + 0.4], -margin, margin, color=style.GREY, alpha=0.18, lw=0)
-            axes.plot([low, high], [place, place], color=style.series_color(0), lw=1.8, solid_capstyle="butt")
-            axes.plot([difference], [place], color=style.series_color(0), marker="D", ms=5)
+                axes.fill_betweenx([index - 0.4, index + 0.4], -margin, margin, color=style.GREY, alpha=0.18, lw=0)
+            axes.plot([low, high], [index, index], color=style.series_color(0), lw=1.8, solid_capstyle="butt")
+            axes.plot([difference], [index], color=style.series_color(0), marker="D", ms=5)
         axes.axvline(0, color=style.INK, lw=0.8, ls="--")
         style.tidy(axes, grid="x")
         axes.set_yticks(
@@ -332,7 +332,7 @@ def precision_figure(result: StudyResult, measures: Sequence[str]) -> Figure:
     columns = 3 if len(measures) == 3 or len(measures) > 4 else 2
     figure, grid = style.panels(len(measures), height=2.4, columns=columns)
     table = result.analysis.precision
-    for place, (axes, measure) in enumerate(zip(grid, measures, strict=True)):
+    for index, (axes, measure) in enumerate(zip(grid, measures, strict=True)):
         by_pair = table[table["measure"] == measure].groupby(["term", "left", "right"], sort=False, dropna=False)
         pairs = list(by_pair)[:MAX_PAIRS]
         names = style.short_labels([_pair_name(*key) for key, _ in pairs], 2 * _LINE_NAME)
@@ -343,7 +343,7 @@ def precision_figure(result: StudyResult, measures: Sequence[str]) -> Figure:
         axes.set_ylim(bottom=0)
         axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))
         axes.set_xlabel("seeds")
-        if place % columns == 0:
+        if index % columns == 0:
             axes.set_ylabel("half width")
     longest = max((len(label) for label in grid[0].get_legend_handles_labels()[1]), default=0)
     style.figure_legend(figure, grid[0], ncols=1 if longest > _LINE_NAME + 8 else 2)
@@ -377,7 +377,7 @@ def share_figure(result: StudyResult, measures: Sequence[str]) -> Figure:
     factors, indices = list(table["factor"].unique()), [index for index in _SHARES if index in set(table["index"])]
     height = 0.76 / len(indices)
     figure, grid = style.panels(len(measures), height=0.36 * len(factors) + 1.1)
-    for place, (axes, measure) in enumerate(zip(grid, measures, strict=True)):
+    for number, (axes, measure) in enumerate(zip(grid, measures, strict=True)):
         for n, index in enumerate(indices):
             rows = table[(table["measure"] == measure) & (table["index"] == index)]
             at = rows["factor"].map(factors.index) + height * (n - (len(indices) - 1) / 2)
@@ -387,7 +387,7 @@ def share_figure(result: StudyResult, measures: Sequence[str]) -> Figure:
             reach = [rows["value"] - rows["low"], rows["high"] - rows["value"]]
             axes.errorbar(rows["value"], at, xerr=np.abs(reach), fmt="none", color=style.INK, lw=1.2, capsize=2)
         style.tidy(axes, shortened(measure, 40), grid="x")
-        names = [shortened(name, _LINE_NAME) if place % 2 == 0 else "" for name in factors]
+        names = [shortened(name, _LINE_NAME) if number % 2 == 0 else "" for name in factors]
         axes.set_yticks(range(len(factors)), labels=names, parse_math=False)
         axes.set_ylim(len(factors) - 0.5, -0.5)
         axes.set_xlabel("share of the variance")

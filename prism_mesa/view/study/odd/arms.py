@@ -111,8 +111,8 @@ def _group_arms[T](all_arms: ByArm[object], values: ByArm[T]) -> list[tuple[str,
 
 def _arm_names(all_arms: ByArm[object], arms: Sequence[Arm]) -> str:
     """Return names of arms: their distinguishing levels, else their full names."""
-    levels = [list(dict.fromkeys(arm[place] for arm in arms)) for place in range(len(arms[0]))]
+    levels = [list(dict.fromkeys(arm[index] for arm in arms)) for index in range(len(arms[0]))]
     if len(arms) < prod(map(len, levels)):
         return "; ".join(", ".join(arm) for arm in arms)
-    parts = [names for place, names in enumerate(levels) if len(names) < len({arm[place] for arm in all_arms})]
+    parts = [names for index, names in enumerate(levels) if len(names) < len({arm[index] for arm in all_arms})]
     return ", ".join((", " if len(parts) == 1 else " or ").join(names) for names in parts)

@@ -48,7 +48,7 @@ def feeds_figure(
         raise ConfigError("feeds: several outcomes have a row each: name one (outcome=...), or give no ax")
     if len(groups) < 2:
         raise DataError("feeds: give at least two groups of runs by label, or a study with several conditions")
-    outcomes = _measured(groups, [outcome] if outcome else list(OUTCOMES))
+    outcomes = _measure_outcomes(groups, [outcome] if outcome else list(OUTCOMES))
     labels = [group.label for group in groups]
     if ax is not None:
         [(name, values)] = outcomes.items()
@@ -72,7 +72,7 @@ def feeds_figure(
     return figure
 
 
-def _measured(groups: Sequence[Group], names: Sequence[str]) -> dict[str, Values]:
+def _measure_outcomes(groups: Sequence[Group], names: Sequence[str]) -> dict[str, Values]:
     """Return the outcomes that the tables of all runs can give."""
     outcomes: dict[str, Values] = {}
     for name in names:
@@ -89,14 +89,14 @@ def _measured(groups: Sequence[Group], names: Sequence[str]) -> dict[str, Values
 
 def _caption(base: str, outcomes: Mapping[str, Values]) -> str:
     """Return a caption with the number of pairs."""
-    least = min(_paired(first, other)[0].size for first, *others in outcomes.values() for other in others)
-    seeds = f"n = {counted(least, 'pair')} of runs with the same seed"
-    bars = "bars: the mean and its 95 % interval, paired by seed" if least > 1 else "one pair has no interval"
+    fewest = min(_common_values(first, other)[0].size for first, *others in outcomes.values() for other in others)
+    seeds = f"n = {counted(fewest, 'pair')} of runs with the same seed"
+    bars = "bars: the mean and its 95 % interval, paired by seed" if fewest > 1 else "one pair has no interval"
     differences = f"differences are each condition less {base}, {seeds}; {bars}"
     return f"Each mark is a run, or a difference of two; lines join runs of the same seed; {differences}."
 
 
-def _paired(base: Mapping[int, float], other: Mapping[int, float]) -> tuple[Floats, Floats]:
+def _common_values(base: Mapping[int, float], other: Mapping[int, float]) -> tuple[Floats, Floats]:
     """Return the values of both sides for their common seeds."""
     seeds = [seed for seed in base if seed in other and np.isfinite([base[seed], other[seed]]).all()]
     return np.array([base[seed] for seed in seeds]), np.array([other[seed] for seed in seeds])
@@ -123,7 +123,7 @@ def _draw_differences(axes: Axes, values: Values, names: Sequence[str]) -> None:
     """Draw the difference of each group from the first by seed, with the mean and its interval."""
     axes.axvline(0, color=look.GREY, lw=0.8, ls=":")
     for index, other in enumerate(values[1:], 1):
-        left, right = _paired(values[0], other)
+        left, right = _common_values(values[0], other)
         differences = right - left
         _draw_row(axes, differences, index, -0.17, ms=3, alpha=0.7)
         if len(differences):
@@ -141,7 +141,7 @@ def _engagement_rate(run: RunTables) -> float:
 
 def _impression_rate(run: RunTables) -> float:
     rounds = run.table("rounds", ["impressions"])["impressions"]
-    n = run.n_agents * len(rounds)  # 0 for a run of a study that keeps only measures
+    n = run.n_agents * len(rounds)  # 0 if a study kept only measures of the run
     return float(rounds.sum()) / n if n else np.nan
 
 
@@ -177,7 +177,7 @@ _MEANINGS: Final = {
 def lorenz_figure(
     of: Drawable, *, what: Shared = "impressions", ax: Axes | None = None, width: float = look.WIDE
 ) -> Figure:
-    """Return a Lorenz curve (Lorenz 1905), from the agents with least to those with most, and its Gini coefficient.
+    """Return a Lorenz curve (Lorenz 1905), with agents in ascending order, and its Gini coefficient.
 
     Args:
         of: As for `states_figure`.
@@ -204,8 +204,8 @@ def lorenz_figure(
         label = f"{name and f'{name}: '}Gini {float(np.mean([gini(amount) for amount in amounts])):.2f}"
         draw_band(axes, band, color=look.series_color(index), label=label, ls=look.series_dashes(index))
     axes.plot([0, 1], [0, 1], color=look.GREY, lw=0.8, ls=":", label="all equal: Gini 0")
-    whole = "activity" if what == "activity" else f"all {what}"
-    axes.set(xlim=(0, 1), ylim=(0, 1), xlabel="share of agents, lowest first", ylabel=f"their share of {whole}")
+    total = "activity" if what == "activity" else f"all {what}"
+    axes.set(xlim=(0, 1), ylim=(0, 1), xlabel="share of agents, lowest first", ylabel=f"their share of {total}")
     look.percent_ticks(axes.xaxis, axes.yaxis)
     look.axes_legend(axes, loc="upper left")
     n = " to ".join(f"{size:,}" for size in dict.fromkeys([min(sizes), max(sizes)]))
@@ -221,9 +221,9 @@ def _amounts(run: RunTables, what: Shared) -> Floats:
         return np.asarray(agents["followers"], np.float64)
     if what == "activity":
         posts = run.table("posts", ["author", "kind"])
-        done = run.counts("engagements", ["agent"])
+        engagements = run.counts("engagements", ["agent"])
         posted = posts.loc[posts["kind"] == "post", "author"]
-        authors, counts = [*posted, *done["agent"]], [*([1] * len(posted)), *done["n"]]
+        authors, counts = [*posted, *engagements["agent"]], [*([1] * len(posted)), *engagements["n"]]
     else:
         columns = ENGAGEMENTS if what == "engagements" else [what]
         posts = run.table("posts", ["author", *columns])

@@ -120,7 +120,7 @@ def _draw_curves(axes: Axes, groups: Sequence[Group], state: AgentState, label_l
     """Draw a line for each group; a single group has the state's colour."""
     labels = look.short_labels([group.label for group in groups], label_letters)
     for index, (group, label) in enumerate(zip(groups, labels, strict=True)):
-        color = look.GREY if state is AgentState.IDLE else STATE_COLORS[state]  # idle's is too light for a line
+        color = look.GREY if state is AgentState.IDLE else STATE_COLORS[state]  # idle is too light for a line
         color = look.series_color(index) if len(groups) > 1 else color
         band = interval_band(group.table("rounds", ["round", _SHARES[state]]), _SHARES[state])
         draw_band(axes, band, color=color, label=label, ls=look.series_dashes(index))

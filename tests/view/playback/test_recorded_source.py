@@ -188,7 +188,7 @@ def test_two_runs_share_their_axes_and_the_head_names_what_differs(churny, tmp_p
     sources = [open_recorded(run) for run in (churny, social.run(settings, out=tmp_path).run_dir)]
     _, rendered = solara.render(page.playback(sources), handle_error=False)
     widgets = rendered.find(v.VuetifyTemplate).widgets
-    axes = [(widget.span, widget.least) for widget in widgets if widget.has_trait("stacked")]
+    axes = [(widget.span, widget.min_top) for widget in widgets if widget.has_trait("stacked")]
     assert len(axes) == 6
     assert axes[:3] == axes[3:]
     assert {span for span, _ in axes} == {6}

@@ -144,7 +144,7 @@ def test_the_oracle_is_held_against_what_agents_did_in_bins_with_wilsons_interva
 
 def test_an_oracle_that_was_never_asked_for_probabilities_cannot_be_drawn(tmp_path):
     folder = kept_run(tmp_path / "run", posts=posts_table([1]))
-    with pytest.raises(DataError, match=r"has no decisions.sqlite: the oracle's answers are not kept"):
+    with pytest.raises(DataError, match=r"has no decisions.sqlite: the oracle's answers were not kept"):
         oracle_figure(folder)
     with Ledger(folder / "decisions.sqlite") as ledger:
         ledger.write([], [])

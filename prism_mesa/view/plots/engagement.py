@@ -133,8 +133,8 @@ def _draw_posts(panel: look.Panel, groups: Sequence[Group], kinds: Sequence[str]
     _fit_height(axes, 1e-4)
     _write_sizes(panel, class_sizes)
     return (
-        "per 100 impressions of posts seen at least this often, and less than twice as often; a post and its reshares count "
-        f"together (n = {counted(n_posts, 'post')}, of which {n_unseen:,} were never seen; numbers of posts are "
+        "per 100 impressions of posts seen at least this often, and less than twice as often; a post and its reshares "
+        f"count together (n = {counted(n_posts, 'post')}, of which {n_unseen:,} were never seen; numbers of posts are "
         f"above, classes of fewer than {_MIN_CLASS} are left out)."
         f"{seeds_note(groups) or ' Bands: 95 % intervals (Student) over posts.'}"
     )

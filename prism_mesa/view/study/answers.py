@@ -37,17 +37,17 @@ def answers_section(result: StudyResult) -> b.Section:
 
 
 def answers_table(result: StudyResult, measures: list[str], conditions: list[dict[str, Any]]) -> b.Table:
-    """Return the answers as a table, with a group of rows for each measure and a row for each condition."""
+    """Return the answers as a table with a group of rows for each measure, and in it a row for each condition."""
     answers = result.analysis.answers
     single = (answers["n"] + answers["missing"]).max() <= 1
     titles = ("value", "n", "missing") if single else ("mean", "95 % interval", "median", "sd", "n", "missing")
     groups = []
     for measure in measures:
-        of_measure = answers[answers["measure"] == measure]
-        decimals = decimals_for(of_measure["low"], of_measure["high"], of_measure["mean"])
+        measure_answers = answers[answers["measure"] == measure]
+        decimals = decimals_for(measure_answers["low"], measure_answers["high"], measure_answers["mean"])
         rows: list[b.Row] = []
         for condition in conditions:
-            for row in contents.rows_of_condition(of_measure, result.table, condition).to_dict("records"):
+            for row in contents.rows_of_condition(measure_answers, result.table, condition).to_dict("records"):
                 cells = [number(row["mean"], decimals)]
                 if not single:
                     cells.append(interval(row["low"], row["high"], decimals))
@@ -123,13 +123,14 @@ def _without_expectations(result: StudyResult) -> list[b.Block]:
 def _difference(row: dict[str, Any], sign: str, size: object) -> b.Words:
     decimals = decimals_for([row["low"]], [row["high"]], [row["difference"]])
     difference = b.Strong(number(row["difference"], decimals))
-    within = f" {interval(row['low'], row['high'], decimals)} for "
-    rest = f" (p (Holm) {p_value(row['p_holm'])}, {sign} = {number(size, 2)})"
-    return (b.Code(str(row["measure"])), " ", difference, within, *b.split_parts(contents.pair(row)), rest)
+    limits = f" {interval(row['low'], row['high'], decimals)} for "
+    p_text = f" (p (Holm) {p_value(row['p_holm'])}, {sign} = {number(size, 2)})"
+    compared = b.split_parts(contents.comparison_words(row))
+    return (b.Code(str(row["measure"])), " ", difference, limits, *compared, p_text)
 
 
 def _influence(row: dict[str, Any]) -> b.Words:
     index = "total Sobol index" if row["index"] == "st" else "Morris \u03bc*"
-    within = f"[{significant(row['low'])}, {significant(row['high'])}]"
-    value = f" ({index} {significant(row['value'])}, 95 % interval {within})"
+    limits = f"[{significant(row['low'])}, {significant(row['high'])}]"
+    value = f" ({index} {significant(row['value'])}, 95 % interval {limits})"
     return b.Code(str(row["measure"])), ": ", b.Code(str(row["factor"])), value

@@ -70,7 +70,7 @@ def _points(result: Validation, name: str, arm: str) -> pd.DataFrame:
 
 
 def _sizes_band(points: pd.DataFrame) -> Band:
-    """Return shares of cascades of at least a size, at log-spaced sizes; the range is over seeds that reach a size."""
+    """Return shares of cascades of at least a size, at log-spaced sizes; the range covers seeds that reach a size."""
     sizes = np.unique(np.geomspace(1, points["x"].max(), _POINTS).round())
     curves = [(curve["x"].to_numpy(), curve["y"].to_numpy()) for _, curve in points.groupby("seed")]
     shares = np.array([shares_at(sizes, curve) for curve in curves])
@@ -122,8 +122,8 @@ def shapes_figure(result: Validation) -> Figure:
     figure, [*by_size, hops] = look.panels(4)
     for axes, name in zip(by_size, ("depth", "breadth", "virality"), strict=True):
         _draw_overlay(axes, result, name)
-        drawn = any(np.size(line.get_ydata()) for line in axes.lines)  # zero has no logarithm
-        axes.set(xscale="log" if drawn else "linear", yscale="log" if name == "breadth" and drawn else "linear")
+        has_data = any(np.size(line.get_ydata()) for line in axes.lines)  # zero has no logarithm
+        axes.set(xscale="log" if has_data else "linear", yscale="log" if name == "breadth" and has_data else "linear")
         axes.set(xlabel="size of the cascade, from", ylabel=f"mean {name}")
         axes.set_xticks(SIZE_CLASSES[::3], [str(size) for size in SIZE_CLASSES[::3]])
         axes.minorticks_off()
@@ -153,7 +153,7 @@ _MAX_SIGN_DISTANCE: Final = 2.0
 
 
 def matrix_figure(result: Validation) -> Figure:
-    """Return a matrix of variants by targets: empty where a mean is inside, else a sign for above, below or no value.
+    """Return a matrix of variants by targets: empty if a mean is inside, or else a sign for above, below or no value.
 
     Larger signs are farther outside. Targets that do not apply to this world are left out.
     """

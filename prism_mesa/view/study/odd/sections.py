@@ -44,14 +44,14 @@ _ANY: Final = TypeAdapter(Any)
 
 
 def odd_section(result: StudyResult) -> Section:
-    """Return the ODD protocol of a study's models: what its arms share, and what each changes."""
+    """Return the ODD protocol of a study's models: the shared text, and what each arm changes."""
     runs, levels = result.table.runs, result.values.get("vary")
     if is_sampled(result.table) or not levels:
         factors = () if is_sampled(result.table) else result.table.factors
         levels = {factor: runs[factor].drop_duplicates().tolist() for factor in factors}
     try:
         worlds = condition_configs(result.base, result.values, levels)
-    except ConfigError:  # a table of sampled points cannot hold every type of level
+    except ConfigError:  # a table of sampled points does not keep every type of level
         worlds = condition_configs(result.base, result.values, {})
     source = b.Link("Grimm et al. 2020", "https://doi.org/10.18564/jasss.4259")
     intro: tuple[b.Part, ...] = ("The model as this study configures it, by the ODD protocol (", source, "). ")
@@ -112,7 +112,7 @@ def odd_sections(
 
     Args:
         config: The configuration.
-        chart: Its chart, or a text that says why it is not available.
+        chart: Its chart, or the reason why it is not available.
         varied: Dotted keys that a study changes.
         load: Whether to import the user's modules, which hold charts and feeds.
     """
@@ -284,8 +284,8 @@ def _parameters(config: Config, varied: Collection[str]) -> tuple[Block, ...]:
     first: tuple[Block, ...] = (Paragraph("All parameters have their default values."),)
     if changed:
         first = (Paragraph("Values that differ from the default, or that the study changes:"), table(columns, changed))
-    titled = tuple(b.Group(title, tuple(rows)) for title, rows in groups.items())
-    return *first, b.Fold("All parameters", (b.Table(columns, titled),))
+    group_rows = tuple(b.Group(title, tuple(rows)) for title, rows in groups.items())
+    return *first, b.Fold("All parameters", (b.Table(columns, group_rows),))
 
 
 def _leaves(params: Params, prefix: str = "") -> Iterator[tuple[Words, str, FieldInfo, Any]]:

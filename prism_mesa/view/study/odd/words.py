@@ -30,7 +30,7 @@ _WRITING: Final = {
 _DECIDERS: Final = {
     "auto": "an LLM if one is available, else the rule; the section on who decided says which",
     **{kind.name: kind.words for kind in KINDS.values()},
-    "rule": "the rule below, by a keyed draw of each agent",
+    "rule": "the rule below, with a keyed draw for each agent",
     "distilled": "a small model distilled from an LLM's choices",
 }
 
@@ -198,7 +198,7 @@ def utility(config: Config) -> str:
     p = config.utility
     if not p.sensitivity:
         return "relevance alone, which the agent compares with its band"
-    odds = f"{p.gamma:g} x appeal (all of it for followers of the author of a post that is no reshare)"
+    odds = f"{p.gamma:g} x appeal (all of it for followers of the author of a post that is not a reshare)"
     if p.closeness is not None:
         odds = f"{odds}, for posts by a close tie log(exp(that) + exp({p.closeness:g}))"
     odds += f" {p.reshared:+g} if it is a reshare" if p.reshared else ""

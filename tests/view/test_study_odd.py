@@ -97,7 +97,7 @@ def test_what_a_study_changes_is_named_and_marked(tmp_path):
 @pytest.mark.parametrize(
     ("values", "text"),
     [
-        ({}, "the rule below, by a keyed draw of each agent"),
+        ({}, "the rule below, with a keyed draw for each agent"),
         ({}, "Nothing from outside enters while rounds are run."),
         (
             {"reasoner": {"kind": "ollama", "model": "llama3.2"}},

@@ -41,11 +41,11 @@ FROM_PARAMS: Final = object()
 """Default of a model's `rng`, which takes the seed from the parameters."""
 
 
-def known_or_object(name: str, known: Iterable[str]) -> str:
+def known_or_object(name: str, names: Iterable[str]) -> str:
     """Return a name that is known or has the form ``module:object``; raises ValueError if it is neither."""
     module, _, target = name.partition(":")
-    if name not in known and not (module and target):
-        allowed, hint = ", ".join(map(repr, known)), did_you_mean(name, known)
+    if name not in names and not (module and target):
+        allowed, hint = ", ".join(map(repr, names)), did_you_mean(name, names)
         raise ValueError(f"Input should be {allowed}, or module:object of your own{hint and f'.{hint}'}")
     return name
 

@@ -94,12 +94,12 @@ class RoundModel(mesa.Model):
 
     def _do_step(self) -> None:
         """Do a step; if it fails, schedule it again, which Mesa does not."""
-        before = self.rounds_done
+        rounds_before = self.rounds_done
         try:
             super()._do_step()
             self._collect_once()
         except BaseException:
-            self._set_clock(self.steps - (self.rounds_done == before))
+            self._set_clock(self.steps - (self.rounds_done == rounds_before))
             raise
         if not self.rounds_done:
             self.running = self.running and self.steps < self.params.rounds

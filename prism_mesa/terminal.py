@@ -16,8 +16,8 @@ class Dimmed(str):
 def show(text: object = "", *, file: TextIO | None = None, end: str = "\n") -> None:
     """Print text without control characters, by default to standard output; line breaks are kept."""
     lines = [printable(line) for line in str(text).split("\n")]
-    before, after = _DIM if isinstance(text, Dimmed) else ("", "")
-    print(f"{before}{'\n'.join(lines)}{after}", file=file or sys.stdout, end=end, flush=True)
+    prefix, suffix = _DIM if isinstance(text, Dimmed) else ("", "")
+    print(f"{prefix}{'\n'.join(lines)}{suffix}", file=file or sys.stdout, end=end, flush=True)
 
 
 def show_line(text: object, *, file: TextIO | None = None) -> None:

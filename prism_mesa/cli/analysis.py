@@ -147,14 +147,14 @@ def distill(
 
     check_installed()
     with progress_bar(sum(map(completed_rounds, run_dirs)), "rounds repeated") as show_done:
-        repeated = count(1)
-        result = distill_runs(run_dirs, kind=kind, out=out, on_round=lambda: show_done(next(repeated)), trust=trust)
+        counter = count(1)
+        result = distill_runs(run_dirs, kind=kind, out=out, on_round=lambda: show_done(next(counter)), trust=trust)
     table = None
     if drift:
         with progress_bar(drift_rounds(run_dirs[0], seeds), "rounds run") as show_done:
-            done, folder = count(1), result.folder / "drift"
+            counter, folder = count(1), result.folder / "drift"
             swept = measure_drift(
-                run_dirs[0], result.file, folder, n_seeds=seeds, on_round=lambda: show_done(next(done)), trust=trust
+                run_dirs[0], result.file, folder, n_seeds=seeds, on_round=lambda: show_done(next(counter)), trust=trust
             )
             table = swept.table
     pictures = draw_distilled(result.folder, result.model.report, table)
@@ -248,8 +248,8 @@ def _introduce(talk: "Interview") -> None:
     from prism_mesa.analysis.interview.transcript import CONSTRAINED
 
     limits = f"; {CONSTRAINED}" if talk.constrained else ""
-    when = "before the run" if talk.snapshot.at < 0 else f"after round {talk.snapshot.at}"
-    say(f"{talk.snapshot.name}, {when}, played by {talk.llm.label}{limits}")
+    moment = "before the run" if talk.snapshot.at < 0 else f"after round {talk.snapshot.at}"
+    say(f"{talk.snapshot.name}, {moment}, played by {talk.llm.label}{limits}")
     if talk.llm.note:
         say(f"prism: {talk.llm.note}")
 
@@ -317,7 +317,7 @@ def stats(file: LedgerFile, as_json: AsJson = False) -> None:
         show_json(counts)
         return
     for name, value in counts.items():
-        text = ", ".join(f"{n:,} {what}" for what, n in value.items()) or 0 if isinstance(value, dict) else value
+        text = ", ".join(f"{n:,} {kind}" for kind, n in value.items()) or 0 if isinstance(value, dict) else value
         show_line(f"{name:<12}{text}")
 
 

@@ -37,8 +37,8 @@ app = typer.Typer(
 )
 
 
-def _version(wanted: bool) -> None:
-    if wanted:
+def _version(requested: bool) -> None:
+    if requested:
         show_line(f"prism {version('prism-mesa')}")
         raise typer.Exit
 

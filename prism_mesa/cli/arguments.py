@@ -84,12 +84,12 @@ class GroupedCommands(TyperGroup):
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Write the commands by title; long lines are wrapped, not cut off."""
-        shown = [self.commands[name] for name in self.list_commands(ctx) if not self.commands[name].hidden]
+        visible = [self.commands[name] for name in self.list_commands(ctx) if not self.commands[name].hidden]
         titles: dict[str, list[tuple[str, str]]] = {}
-        for command in shown:
+        for command in visible:
             title = getattr(command, "rich_help_panel", None) or "Commands"
             titles.setdefault(title, []).append((command.name or "", command.get_short_help_str(_NO_LIMIT)))
-        widest = max((len(command.name or "") for command in shown), default=0)
+        widest = max((len(command.name or "") for command in visible), default=0)
         for title, rows in titles.items():
             with formatter.section(title):  # one width for all sections
                 formatter.write_dl([(name.ljust(widest), text) for name, text in rows])

@@ -85,7 +85,7 @@ def parse_arguments(arguments: list[str]) -> "PageContent":
             raise BadInputError(f"{len(paths)} runs: the page shows one, or {MAX_RUNS} side by side")
         return PageContent("runs", paths)
     if len(paths) > 1:
-        rest = " ".join(map(in_command, paths[1:]))
-        raise BadInputError(f"{rest}: with the config {in_command(configs[0])}, the page shows nothing else")
+        others = " ".join(map(in_command, paths[1:]))
+        raise BadInputError(f"{others}: with the config {in_command(configs[0])}, the page shows nothing else")
     default = (DEFAULT_FILE,) if overrides and not paths and DEFAULT_FILE.is_file() else ()
     return PageContent("model", paths or default, overrides, CONFIG_DEFAULTS)

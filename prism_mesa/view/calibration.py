@@ -135,8 +135,8 @@ def calibration_lines(result: CalibrationResult) -> list[tuple[str, str]]:
     lines += [("fitted", f"{key} = {value:g}{ranges.get(key, '')}") for key, value in result.fitted.items()]
     for row in result.measures.to_dict("records"):
         verdict = "inside" if row["inside"] else "outside" if row["n"] else "not defined"
-        wanted = f"wanted {significant(row['target'])} +- {significant(row['tolerance'])} ({row['data']})"
-        text = b.brief(f"{row['measure']} = {significant(row['simulated'])}, {wanted}: {verdict}")
+        target = f"wanted {significant(row['target'])} +- {significant(row['tolerance'])} ({row['data']})"
+        text = b.brief(f"{row['measure']} = {significant(row['simulated'])}, {target}: {verdict}")
         lines.append(("target" if row["set"] == "fit" else "held out", text))
     lines += [("note", b.brief(note, 600)) for note in result.notes]
     lines.append(("config", printable(str(result.config_file))))
@@ -192,13 +192,13 @@ def _distance_figure(result: CalibrationResult) -> Figure:
 
 def _objective_figure(result: CalibrationResult) -> Figure:
     """Return the objective of each trial in order, and the best value so far."""
-    done = result.trials[result.trials["status"] == "done"]
+    succeeded = result.trials[result.trials["status"] == "done"]
     figure, [axes] = panels(1, height=2.4)
-    for index, how in enumerate(("spread", "likely", "probe", "guess")):
-        rows = done[done["how"] == how]
-        axes.plot(rows["trial"], rows["objective"], series_marker(index), color=series_color(index), ms=3, label=how)
-    axes.step(done["trial"], done["objective"].cummin(), where="post", color=INK, lw=1)
-    _objective_axis(axes, 1.0, float(done["objective"].max()))
+    for index, kind in enumerate(("spread", "likely", "probe", "guess")):
+        rows = succeeded[succeeded["how"] == kind]
+        axes.plot(rows["trial"], rows["objective"], series_marker(index), color=series_color(index), ms=3, label=kind)
+    axes.step(succeeded["trial"], succeeded["objective"].cummin(), where="post", color=INK, lw=1)
+    _objective_axis(axes, 1.0, float(succeeded["objective"].max()))
     axes.set_xlabel("trial")
     axes_legend(axes)
     tidy(axes)

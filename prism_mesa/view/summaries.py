@@ -122,9 +122,9 @@ def _activity_lines(summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
 def _decision_lines(decisions: dict[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield lines on open choices: how many, who answered them, and at what cost."""
     rates, total, by_source = decisions["rates"], decisions["llm"], decisions["by_source"]
-    answered = ", ".join(f"{by_source[source]:,} {text}" for source, text in _SOURCES.items() if source in by_source)
+    sources = ", ".join(f"{by_source[source]:,} {text}" for source, text in _SOURCES.items() if source in by_source)
     choices = f"{counted(decisions['open'], 'open choice')} ({rates['open']:.2f} an agent-round)"
-    yield "decisions", f"{choices}: {answered or 'nobody was asked'}"
+    yield "decisions", f"{choices}: {sources or 'nobody was asked'}"
     if n_over_limit := by_source.get("budget", 0):
         beyond = f"{counted(n_over_limit, 'open choice')} ({rates['budget']:.0%}) beyond a limit of the reasoner"
         yield "limits", f"{beyond}, answered by reasoner.fallback={decisions['fallback']}"

@@ -88,10 +88,10 @@ def _listing(lines: list[str]) -> b.Block:
 
 
 def _measures(comparison: RunComparison) -> tuple[b.Block, ...]:
-    shown, rest = words.shown_measures(comparison, show_all=True)
+    top_rows, others = words.shown_measures(comparison, show_all=True)
     intervals = len(comparison.pairs.base) > 1
-    if not shown:
-        return (b.Paragraph(f"{rest or 'none were taken'}."),)
+    if not top_rows:
+        return (b.Paragraph(f"{others or 'none were taken'}."),)
     heads = [head for head in words.HEADS[1:] if intervals or head != words.INTERVAL]
     columns = (
         b.Column(words.HEADS[0]),
@@ -99,7 +99,7 @@ def _measures(comparison: RunComparison) -> tuple[b.Block, ...]:
         *b.numeric(*heads, *(("p (Holm)", "n") if intervals else ())),
     )
     rows = []
-    for row in shown:
+    for row in top_rows:
         name, *cells = words.measure_cells(row, intervals=intervals)
         tests = (p_value(row["p_holm"]), str(row["n"])) if intervals else ()
         rows.append((b.Code(name), str(row["unit"]), *cells, *tests))
@@ -110,7 +110,7 @@ def _measures(comparison: RunComparison) -> tuple[b.Block, ...]:
         else "Other less base, the largest relative differences first. One pair has no interval: it does not show what "
         "another seed would give."
     )
-    return b.table(columns, rows, caption), *([b.Paragraph(f"{rest}.")] if rest else [])
+    return b.table(columns, rows, caption), *([b.Paragraph(f"{others}.")] if others else [])
 
 
 _ROW_HEIGHT: Final = 1.95  # inches

@@ -110,10 +110,10 @@ def shown_measures(comparison: RunComparison, *, show_all: bool = False) -> tupl
     measures = comparison.measures
     differing: list[Row] = measures[~measures["equal"].astype(bool)].to_dict("records")
     n_equal = len(measures) - len(differing)
-    shown = differing if show_all else differing[:_MAX_MEASURES]
-    rest = [f"{len(differing) - len(shown)} more differ (--all shows them)"] if len(shown) < len(differing) else []
-    rest += [f"{counted(n_equal, 'measure')} {'is' if n_equal == 1 else 'are'} equal"] if n_equal else []
-    return shown, ", ".join(rest)
+    rows = differing if show_all else differing[:_MAX_MEASURES]
+    others = [f"{len(differing) - len(rows)} more differ (--all shows them)"] if len(rows) < len(differing) else []
+    others += [f"{counted(n_equal, 'measure')} {'is' if n_equal == 1 else 'are'} equal"] if n_equal else []
+    return rows, ", ".join(others)
 
 
 def comparison_lines(comparison: RunComparison, *, show_all: bool = False) -> Iterator[str]:
@@ -130,15 +130,15 @@ def comparison_lines(comparison: RunComparison, *, show_all: bool = False) -> It
     }
     for name, lines in sections.items():
         yield from (f"{'' if index else name:<12}{plain(line)}" for index, line in enumerate(lines))
-    shown, rest = shown_measures(comparison, show_all=show_all)
+    rows, others = shown_measures(comparison, show_all=show_all)
     intervals = len(comparison.pairs.base) > 1
-    if shown:
+    if rows:
         yield ""
         yield f"other less base, the largest {'standardised' if intervals else 'relative'} differences first"
         heads = tuple(head for head in HEADS if intervals or head != INTERVAL)
-        yield from aligned([heads, *(measure_cells(row, intervals=intervals) for row in shown)])
-    if rest:
-        yield rest
+        yield from aligned([heads, *(measure_cells(row, intervals=intervals) for row in rows)])
+    if others:
+        yield others
     if not intervals:
         yield "one pair: no intervals; add seeds for intervals: prism compare BASE... --with OTHER..."
         return

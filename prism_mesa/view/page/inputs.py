@@ -60,7 +60,7 @@ def _literals(kind: Any) -> Iterator[str]:
 def make_inputs(config: SocialParams) -> tuple[Input, ...]:
     """Return the inputs of a configuration, except for values from a file, such as the agents of an edge list."""
     kinds = tuple(kind for kind in _choices("network.kind") if kind != "edges")
-    drawn = (
+    network_inputs = (
         Input(_NETWORK, "network.kind", "Kind", "select", kinds),
         Input(_NETWORK, "network.mean_degree", "Follows per agent", "slider", (), 1, 200, 1),
     )
@@ -80,7 +80,7 @@ def make_inputs(config: SocialParams) -> tuple[Input, ...]:
         Input(_AGENTS, "agents.band", "Band in which the choice is open", "slider", (), 0, 0.2, 0.001),
         Input(_AGENTS, "agents.activity", "Activity (online in a round)", "slider", (), 0, 1, 0.005),
         Input(_AGENTS, "agents.post_rate", "Post rate", "slider", (), 0, 1, 0.005),
-        *(drawn if is_drawn else ()),
+        *(network_inputs if is_drawn else ()),
         _select(_NETWORK, "network.dynamics", "Dynamics"),
         Input(_ORACLE, "statechart.oracle_enabled", "Ask about open choices", "check"),
         _select(_ORACLE, "reasoner.kind", "Oracle"),
@@ -152,7 +152,7 @@ def _with_values(
     """Return a configuration with other values and one more intervention, or the reason why it is invalid."""
     changes = nested(values)
     if intervention is not None:
-        changes["interventions"] = [*(known.model_dump() for known in config.interventions), intervention]
+        changes["interventions"] = [*(existing.model_dump() for existing in config.interventions), intervention]
     try:
         return validated(type(config), merged(config.model_dump(exclude_unset=True), changes), INPUT[:-2])
     except ConfigError as error:

@@ -171,12 +171,12 @@ class PageModel(SocialModel):
 
     def copy_before_round(self) -> SocialModel:
         """Return a copy of the model before the last round, without LLM and records; its platform must be copied."""
-        before = deepcopy(self._before, {id(part): part for part in (self.reasoner, self.writer) if part is not None})
+        platform = deepcopy(self._before, {id(part): part for part in (self.reasoner, self.writer) if part is not None})
         collector = RoundCollector(tables={name: list(rows) for name, rows in self.datacollector.tables.items()})
         left_out = (self.last_round, self.ledger, self._folder, self._before, self.lock, self.on_work)
-        replaced = {id(self.platform): before, id(self.datacollector): collector}
+        replaced = {id(self.platform): platform, id(self.datacollector): collector}
         twin = deepcopy(self, {id(part): None for part in left_out if part is not None} | replaced)
-        twin.platform = cast("Platform", before)
+        twin.platform = cast("Platform", platform)
         return twin
 
     def why_not_explained(self) -> str:
@@ -264,9 +264,9 @@ def _explain_in_copy(model: PageModel, twin: SocialModel, row: int) -> RoundExpl
         if move.post is not None and (post := model.post(move.post.post_id, row)) is not None:
             move.post = replace(move.post, text=post.text, words=post.words)
     askers: dict[str, list[AskedRow]] = {move.stored.key: [] for move in agent_round.moves if move.stored}
-    for asked in model.ledger.asked() if model.ledger is not None and askers else ():
-        if asked.key in askers:
-            askers[asked.key].append(asked)
+    for question in model.ledger.asked() if model.ledger is not None and askers else ():
+        if question.key in askers:
+            askers[question.key].append(question)
     explanation = Explanation(traced, model.reasoner.label, traced.rounds, agent_round, askers)
     return RoundExplanation(tuple(round_lines(explanation, agent_round)), agent_round)
 

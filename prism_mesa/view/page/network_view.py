@@ -189,18 +189,18 @@ def _network_colors(
         return position[states], [(state.value, color) for state, color in STATE_COLORS.items()]
     attribute = attributes[key]
     values = attribute.values
-    known = np.isfinite(values) & (states != ABSENT)
+    valid = np.isfinite(values) & (states != ABSENT)
     codes = np.full(len(values), ABSENT, np.uint8)
     if attribute.names:
-        order = np.argsort(-np.bincount(values[known].astype(np.int64), minlength=len(attribute.names)), kind="stable")
-        shown = np.sort(order[: len(_GROUP_COLORS)])
-        position = np.full(len(attribute.names), len(shown), np.uint8)
-        position[shown] = np.arange(len(shown))
-        codes[known] = position[values[known].astype(np.int64)]
-        legend = [(shortened(attribute.names[i], 30), _GROUP_COLORS[rank]) for rank, i in enumerate(shown.tolist())]
-        return codes, legend + ([("others", NEUTRAL)] if len(attribute.names) > len(shown) else [])
-    low, high = (float(values[known].min()), float(values[known].max())) if known.any() else (0.0, 1.0)
-    part = (values[known] - low) / max(high - low, 1e-12) * len(SCALE)
-    codes[known] = np.clip(part, 0, len(SCALE) - 1).astype(np.uint8)
+        order = np.argsort(-np.bincount(values[valid].astype(np.int64), minlength=len(attribute.names)), kind="stable")
+        groups = np.sort(order[: len(_GROUP_COLORS)])
+        position = np.full(len(attribute.names), len(groups), np.uint8)
+        position[groups] = np.arange(len(groups))
+        codes[valid] = position[values[valid].astype(np.int64)]
+        legend = [(shortened(attribute.names[i], 30), _GROUP_COLORS[rank]) for rank, i in enumerate(groups.tolist())]
+        return codes, legend + ([("others", NEUTRAL)] if len(attribute.names) > len(groups) else [])
+    low, high = (float(values[valid].min()), float(values[valid].max())) if valid.any() else (0.0, 1.0)
+    part = (values[valid] - low) / max(high - low, 1e-12) * len(SCALE)
+    codes[valid] = np.clip(part, 0, len(SCALE) - 1).astype(np.uint8)
     ends = [f"{low:.3g}", *[""] * (len(SCALE) - 2), f"{high:.3g} {attribute.unit}".strip()]
     return codes, list(zip(ends, SCALE, strict=True))

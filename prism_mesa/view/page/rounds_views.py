@@ -57,15 +57,15 @@ def _draw(
     """Draw columns of the table of rounds, as key -> (name, colour), on axes shared with `others`."""
     rounds, columns = _lines(source, [*lines])
     sources = (source, *others)
-    drawn = [np.array([*_lines(shown, [*lines])[1].values()]) for shown in sources]
-    highest = [float((values.sum(axis=0) if stacked else values).max(initial=0)) for values in drawn]
+    values_by_source = [np.array([*_lines(item, [*lines])[1].values()]) for item in sources]
+    highest = [float((values.sum(axis=0) if stacked else values).max(initial=0)) for values in values_by_source]
     with Html(tag="div", class_="prism-grow"):
         show_series(
             label=f"{label} by round, up to round {round_}",
             unit=unit,
             rounds=rounds,
             series=[{"name": name, "color": color, "values": columns[key]} for key, (name, color) in lines.items()],
-            span=min(max(shown.rounds for shown in sources), max(30, 2 * (round_ + 1))),  # long runs grow into view
+            span=min(max(item.rounds for item in sources), max(30, 2 * (round_ + 1))),  # long runs grow into view
             stacked=stacked,
             min_top=max(min_top, *highest),
         )

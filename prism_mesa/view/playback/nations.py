@@ -86,7 +86,7 @@ def quarter_policies(run: NationRun, quarter: int) -> list[dict[str, Any]]:
         entry["checks"] = _checks(run.tables["verdicts"], name, quarter)
         entry["indicators"] = [
             {"name": key.replace("_", " ").replace("gdp", "GDP"), "unit": unit}
-            | {when: f"{row[key]:.2f}" if key in row else "-" for when, row in (("before", before), ("after", after))}
+            | {label: f"{row[key]:.2f}" if key in row else "-" for label, row in (("before", before), ("after", after))}
             for key, unit in _INDICATORS.items()
         ]
         entries.append(entry)

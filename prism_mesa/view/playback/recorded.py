@@ -249,19 +249,19 @@ class RecordedSource(page_source.Source):
         return rows[rows["agent"] == row]
 
     def oracle(self) -> page_source.OracleDetails:
-        columns, asked = self.round_columns(), self.tables.asked
+        columns, rows = self.round_columns(), self.tables.asked
         n_open, n_fallback = (int(columns[name].sum()) for name in ("open", "fallback"))
         label = plain(self.tables.run.manifest.decided_by, 200)
         spent: dict[str, tuple[float, float | None]] = {"open choices": (n_open, None), "fallbacks": (n_fallback, None)}
-        if isinstance(asked, str):
-            return page_source.OracleDetails(label, None, spent, notes=(f"Who answered is unknown: {asked}.",))
-        asked = asked[asked["round"] <= self._at]
-        sources = _counts(asked["source"])
+        if isinstance(rows, str):
+            return page_source.OracleDetails(label, None, spent, notes=(f"Who answered is unknown: {rows}.",))
+        rows = rows[rows["round"] <= self._at]
+        sources = _counts(rows["source"])
         if by_rule := max(n_open - sum(sources.values()), 0):
             sources["rule"] = by_rule
-        if tokens := int(asked["tokens"].sum()):
+        if tokens := int(rows["tokens"].sum()):
             spent |= {"calls of the LLM": (sources.get("llm", 0), None), "tokens": (tokens, None)}
-        return page_source.OracleDetails(label, sources, spent, _counts(asked.loc[asked["reason"] != "", "reason"]))
+        return page_source.OracleDetails(label, sources, spent, _counts(rows.loc[rows["reason"] != "", "reason"]))
 
 
 def _as_codes(cells: Sequence[object]) -> page_source.AgentAttribute:

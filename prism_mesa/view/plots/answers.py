@@ -79,11 +79,11 @@ def _predictions(run: OneRun) -> tuple[Floats, Floats]:
     check_within(folder, file)
     with Ledger(file, read_only=True) as ledger:
         answers = {row.key: row for row in ledger.answers() if row.probabilities}
-        asked = [(row.round, row.tick, row.agent, row.key) for row in ledger.asked() if row.key in answers]
-    if not asked:
+        asked_rows = [(row.round, row.tick, row.agent, row.key) for row in ledger.asked() if row.key in answers]
+    if not asked_rows:
         raise DataError(f"{folder}: no LLM gave probabilities (reasoner.answer=probabilities): nothing to draw")
     moves = read_table(folder, "transitions", ["round", "tick", "agent", "to_state", "open"])
-    questions = pd.DataFrame(asked, columns=["round", "tick", "agent", "key"])
+    questions = pd.DataFrame(asked_rows, columns=["round", "tick", "agent", "key"])
     joined = questions.merge(moves[moves["open"]], on=["round", "tick", "agent"])
     rows: list[tuple[float, bool]] = []
     for key, state in zip(joined["key"], joined["to_state"], strict=True):
@@ -253,12 +253,12 @@ def _draw_question(shares: Axes, changes: Axes, rows: pd.DataFrame, label_letter
     """Draw the mean answers to one question with intervals, and their change; options without answers are left out."""
     options = list(rows["option"].unique())
     for wave, (color, marker, shift) in _WAVES.items():
-        answered = rows[(rows["wave"] == wave) & (rows["n"] > 0)]
-        places = [options.index(option) + shift for option in answered["option"]]
-        reach = [answered["mean"] - answered["low"], answered["high"] - answered["mean"]]
+        wave_rows = rows[(rows["wave"] == wave) & (rows["n"] > 0)]
+        places = [options.index(option) + shift for option in wave_rows["option"]]
+        reach = [wave_rows["mean"] - wave_rows["low"], wave_rows["high"] - wave_rows["mean"]]
         axes = changes if wave == "change" else shares
         style: dict[str, Any] = {"fmt": marker, "color": color, "ms": 4, "lw": 1.2, "capsize": 2, "label": wave}
-        axes.errorbar(answered["mean"], places, xerr=reach, **style)
+        axes.errorbar(wave_rows["mean"], places, xerr=reach, **style)
     shares.axvline(1 / len(options), color=look.GREY, lw=0.8, ls="--", label="all options equally likely")
     changes.axvline(0, color=look.GREY, lw=0.8, ls="--")
     labels = look.short_labels(list(map(str, options)), label_letters, 2)

@@ -167,14 +167,14 @@ def _draw_boxes(axes: Axes, group: Group, used: set[AgentState]) -> Boxes:
 
 
 def _draw_arrows(axes: Axes, boxes: Boxes, moves: Moves, untaken: set[Pair]) -> None:
-    drawn = untaken | moves.keys()
+    arrows = untaken | moves.keys()
     largest = max((n for n, _ in moves.values()), default=1.0)
     for pair in untaken:
-        x, y = _draw_arrow(axes, boxes, pair, pair[::-1] in drawn, lw=0.8, ls=":", color=GREY)
+        x, y = _draw_arrow(axes, boxes, pair, pair[::-1] in arrows, lw=0.8, ls=":", color=GREY)
         _draw_count(axes, x, y, "0", GREY, "center")
     for pair, (n, n_open) in moves.items():
         thickness = _THIN + (_THICK - _THIN) * float(np.sqrt(n / largest))
-        x, y = _draw_arrow(axes, boxes, pair, pair[::-1] in drawn, lw=thickness, color=_ARROW)
+        x, y = _draw_arrow(axes, boxes, pair, pair[::-1] in arrows, lw=thickness, color=_ARROW)
         _draw_count(axes, x, y, short_count(n), INK, "bottom" if n_open else "center")
         if n_open:
             _draw_count(axes, x, y, f"{short_count(n_open)} open", OPEN, "top")

@@ -151,7 +151,7 @@ def policies_figure(of: NationRun, *, ax: Axes | None = None, width: float = loo
     """
     decisions, nations = _table(of, "decisions"), _table(of, "nations")
     names = nations["name"].tolist()[:MAX_NATIONS]
-    shown = decisions[decisions["nation"].isin(names)]
+    rows = decisions[decisions["nation"].isin(names)]
     lines = 6 if look.is_narrow(width) else 3
     panel = look.open_panel(ax, width, "What nations did", height=2.6 + 1.5 * len(names), legend_lines=lines)
     axes = panel.axes
@@ -159,7 +159,7 @@ def policies_figure(of: NationRun, *, ax: Axes | None = None, width: float = loo
     size = float(np.clip(0.6 * panel.width * look.CM * 72 / (last - first + 3), 2.0, 4.5))
     for index, name in enumerate(names):
         axes.axhspan(-index - 0.42, -index + 0.42, color="#f3f3f3", lw=0, zorder=0)
-        for decision in shown[shown["nation"] == name].to_dict("records"):
+        for decision in rows[rows["nation"] == name].to_dict("records"):
             _draw_decision(axes, decision, -index, size)
     axes.set_yticks([-index for index in range(len(names))], look.short_labels(names, 12, 2), parse_math=False)
     axes.set(ylim=(-len(names) + 0.5, 0.5), xlim=(first - 1, last + 1))
@@ -173,9 +173,9 @@ def policies_figure(of: NationRun, *, ax: Axes | None = None, width: float = loo
         color = look.GREY if marker == "x" else "#555555"
         handles.append(Line2D([], [], ls="", marker=marker, color=color, ms=4.5, label=label))
     panel.legend_below(2 if panel.is_narrow else 4, handles=handles)
-    counts = shown["outcome"].value_counts()
+    counts = rows["outcome"].value_counts()
     outcomes = ", ".join(f"{counts[name]:,} {text}" for name, text in _OUTCOMES.items() if counts.get(name, 0))
-    text = f"Decisions of {_shown_nations(names, nations)}, by quarter (n = {len(shown):,}: {outcomes})"
+    text = f"Decisions of {_shown_nations(names, nations)}, by quarter (n = {len(rows):,}: {outcomes})"
     panel.caption(f"{text}; lines of a row are instruments, in the legend's order.", of)
     return panel.figure
 

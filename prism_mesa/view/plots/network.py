@@ -132,12 +132,12 @@ def network_by_attribute_figure(
     scene = _scene(groups, np.bincount(src, minlength=n))
     between_drawn = scene.among(src, dst)
     share = min(1.0, _DRAWN_FOLLOWS / max(1, len(between_drawn[0])))
-    drawn = _sampled(*between_drawn, share)
+    sampled = _sampled(*between_drawn, share)
     height = min(width * _height_by_width(scene.where), 12.0) + 1.9
     panel = look.open_panel(ax, width, f"Who follows whom, by {shortened(groups.attribute, 40)}", height=height)
-    scene.draw(panel.axes, drawn, scene.alpha(drawn))
+    scene.draw(panel.axes, sampled, scene.alpha(sampled))
     panel.legend_below(2 if panel.is_narrow else 4, handles=scene.legend_marks())
-    lines = f"{100 * share:.0f} % of the follows among them" if share < 1 else f"all {len(drawn[0]):,} follows"
+    lines = f"{100 * share:.0f} % of the follows among them" if share < 1 else f"all {len(sampled[0]):,} follows"
     index = external_internal(groups.codes[src], groups.codes[dst])
     n_drawn, total = int(scene.is_drawn.sum()), counted(n, "agent")
     agents = f"{n_drawn:,} of {total}, drawn evenly" if n_drawn < n else f"All {total}"
@@ -207,9 +207,9 @@ def _scene(groups: Groups, followers: Ints) -> _Scene:
     """Return positions and colours of agents; many agents are sampled evenly."""
     kind, names = largest_groups(groups)
     n = len(followers)
-    drawn = np.sort(np.argsort(Streams(0).uniform("agents drawn", np.arange(n)), kind="stable")[:_DRAWN_AGENTS])
+    sampled = np.sort(np.argsort(Streams(0).uniform("agents drawn", np.arange(n)), kind="stable")[:_DRAWN_AGENTS])
     where = np.full((n, 2), np.nan)
-    where[drawn] = _places(kind[drawn], len(names), followers[drawn])
+    where[sampled] = _places(kind[sampled], len(names), followers[sampled])
     last = look.GREY if names[-1] == _OTHERS else look.PALETTE[len(names) - 1]
     return _Scene(where, kind, groups.codes, followers, names, [*look.PALETTE[: len(names) - 1], last])
 
@@ -363,8 +363,8 @@ def _ties(run: FinishedRun, what: Tied, n: int) -> Pairs:
         sources, targets = table["dst"].to_numpy(np.int64), table["src"].to_numpy(np.int64)
     else:
         sources, targets = table["agent"].to_numpy(np.int64), writers(run, table["root"].to_numpy(np.int64))
-    known = (sources >= 0) & (sources < n) & (targets >= 0) & (targets < n)
-    return sources[known], targets[known]
+    is_known = (sources >= 0) & (sources < n) & (targets >= 0) & (targets < n)
+    return sources[is_known], targets[is_known]
 
 
 def mixing(source: Ints, target: Ints, n: int) -> Ints:

@@ -28,11 +28,11 @@ def answers_section(result: StudyResult) -> b.Section:
     if len(conditions) > limit:
         text = f"The first {limit} of {len(conditions):,} conditions; all are in `runs.parquet`."
         blocks.append(b.Paragraph(b.marked(text)))
-    shown = conditions[:limit]
-    n_unfolded = max(_MAX_ROWS // max(len(shown), 1), 1)
-    blocks.append(answers_table(result, measures[:n_unfolded], shown))
-    if rest := measures[n_unfolded:]:
-        blocks.append(b.Fold(counted(len(rest), "further measure"), (answers_table(result, rest, shown),)))
+    first = conditions[:limit]
+    n_unfolded = max(_MAX_ROWS // max(len(first), 1), 1)
+    blocks.append(answers_table(result, measures[:n_unfolded], first))
+    if others := measures[n_unfolded:]:
+        blocks.append(b.Fold(counted(len(others), "further measure"), (answers_table(result, others, first),)))
     return b.Section("answers", "Answers by condition", tuple(blocks))
 
 
@@ -71,9 +71,9 @@ _VERBS: Final = {"holds": ("holds", "hold"), "fails": ("fails", "fail"), "open":
 
 def short_answer(result: StudyResult) -> b.Section:
     """Return each expectation with its verdict; without expectations, the largest differences."""
-    done, verdicts = contents.run_counts(result.table.runs)["done"], result.analysis.expectations
+    n_done, verdicts = contents.run_counts(result.table.runs)["done"], result.analysis.expectations
     blocks: list[b.Block] = []
-    if not done:
+    if not n_done:
         blocks.append(b.Paragraph("No run has been finished yet, so there is no answer.", note=True))
     elif result.status == "incomplete":
         blocks.append(b.Paragraph("Some runs are still missing, so this answer is preliminary.", note=True))
@@ -84,7 +84,7 @@ def short_answer(result: StudyResult) -> b.Section:
     for verdict in verdicts:
         numbers = _verdict_numbers(verdict, paired=result.table.paired)
         blocks.append(b.Answer(verdict.verdict, verdict.text, verdict.sentence, numbers))
-    if done and not verdicts:
+    if n_done and not verdicts:
         blocks += _without_expectations(result)
     return b.Section("answer", "The short answer", tuple(blocks))
 

@@ -73,8 +73,8 @@ def _find_known(name: str) -> Measure | None:
     module, _, function = name.partition(":")
     if function and hasattr(sys.modules.get(module), function):
         return find_measure(name)
-    base, at, attribute = name.partition("@")
-    return measures_by_attribute(attribute).get(base) if at else MEASURES.get(name)
+    base, separator, attribute = name.partition("@")
+    return measures_by_attribute(attribute).get(base) if separator else MEASURES.get(name)
 
 
 def measure_meaning(measure: str) -> str:

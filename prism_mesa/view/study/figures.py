@@ -39,10 +39,10 @@ type DifferenceRow = tuple[str, float, float, float, float]
 def figures_section(result: StudyResult) -> Section:
     """Return the figures of the study: first for the measures of its expectations, then for a few others."""
     runs = result.table.runs
-    known = [name for name in contents.measures_in_order(result) if runs[name].notna().any()]
-    if not known:
+    drawable = [name for name in contents.measures_in_order(result) if runs[name].notna().any()]
+    if not drawable:
         return Section("figures", "Figures", (Paragraph("There is nothing to draw yet."),))
-    shown, left_out = known[:MAX_MEASURES], known[MAX_MEASURES:]
+    shown, left_out = drawable[:MAX_MEASURES], drawable[MAX_MEASURES:]
     blocks: list[Block | None] = [_differences(result, shown)]
     blocks += [distribution_picture(result, measure) for measure in shown]
     blocks += [make(result, shown) for make in (_interactions, _precision, _sensitivity)]

@@ -31,8 +31,8 @@ def _merge_blocks(by_arm: ByArm[tuple[b.Block, ...]]) -> tuple[b.Block, ...]:
             break
         merged += blocks
         n_merged += 1
-    for names, rest in _group_arms(by_arm, {arm: blocks[n_merged:] for arm, blocks in by_arm.items()}):
-        merged += [b.Paragraph((b.Strong(names), ":")), *rest] if rest else []
+    for names, remaining in _group_arms(by_arm, {arm: blocks[n_merged:] for arm, blocks in by_arm.items()}):
+        merged += [b.Paragraph((b.Strong(names), ":")), *remaining] if remaining else []
     return tuple(merged)
 
 

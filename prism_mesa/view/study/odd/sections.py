@@ -61,11 +61,11 @@ def odd_section(result: StudyResult) -> Section:
     else:
         intro += ("All runs have this configuration; only their seeds differ.",)
     names = measures_in_order(result)
-    more = (f"and {len(names) - _MAX_MEASURES:,} more",) if len(names) > _MAX_MEASURES else ()
+    more_note = (f"and {len(names) - _MAX_MEASURES:,} more",) if len(names) > _MAX_MEASURES else ()
     purpose = (
         Paragraph(f"{_PURPOSE} This study asks: {result.question}"),
         Paragraph("The measures of the study are the patterns by which the model is judged:"),
-        b.Bullets((*map(measure_title, names[:_MAX_MEASURES]), *more)),
+        b.Bullets((*map(measure_title, names[:_MAX_MEASURES]), *more_note)),
     )
     parts = _elements(worlds, varied, purpose, load=True)
     return Section("odd", "The model (ODD protocol)", (Paragraph(intro),), parts)
@@ -273,11 +273,11 @@ def _parameters(config: Config, varied: Collection[str]) -> tuple[Block, ...]:
     groups: dict[Words, list[b.Row]] = {}
     for title, key, info, value in _leaves(config):
         default = info.get_default(call_default_factory=True)
-        shown: tuple[b.Part, ...] = (Code(_as_configured(value)),)
+        value_parts: tuple[b.Part, ...] = (Code(_as_configured(value)),)
         if value != default:
-            shown = b.Strong(_as_configured(value)), b.Quiet(f"  default {_as_configured(default)}")
-        shown += (b.Quiet("  varies"),) if key in varied else ()
-        row = (Code(key), shown, info.description or "")
+            value_parts = b.Strong(_as_configured(value)), b.Quiet(f"  default {_as_configured(default)}")
+        value_parts += (b.Quiet("  varies"),) if key in varied else ()
+        row = (Code(key), value_parts, info.description or "")
         groups.setdefault(title, []).append(row)
         if key not in ("name", "seed", "threads") and (value != default or key in varied):
             changed.append(row)

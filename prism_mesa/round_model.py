@@ -108,12 +108,11 @@ class RoundModel(mesa.Model):
 
     def _collect_once(self) -> None:
         """Let a user's DataCollector collect, unless it has already collected in this step."""
-        collector, now = self.user_datacollector, self.time
-        if isinstance(collector, DataCollector) and not any(
-            now in rows
-            for rows in (collector._collection_steps[-1:], collector._agent_records, collector._agenttype_records)
+        theirs, now = self.user_datacollector, self.time
+        if isinstance(theirs, DataCollector) and not any(
+            now in rows for rows in (theirs._collection_steps[-1:], theirs._agent_records, theirs._agenttype_records)
         ):
-            collector.collect(self)
+            theirs.collect(self)
 
     def _set_clock(self, steps: int) -> None:
         """Set the clock to a number of steps."""

@@ -84,8 +84,7 @@ def survey(
         int, typer.Option(min=1, max=MAX_AGENTS, help="number of agents to ask; all if there are fewer")
     ] = 100,
     at: Annotated[
-        int | None,
-        typer.Option(metavar="ROUND", min=0, max=MAX_ROUNDS, help="use the run up to this round, from 0"),
+        int | None, typer.Option(metavar="ROUND", min=0, max=MAX_ROUNDS, help="use the run up to this round, from 0")
     ] = None,
     out: OutOption = Path("results"),
     trust: Trust = False,
@@ -201,9 +200,7 @@ def interview(
     ] = None,
     at: Annotated[
         int | None,
-        typer.Option(
-            metavar="ROUND", min=-1, max=MAX_ROUNDS, help="the last round that the agent remembers (-1: before the run)"
-        ),
+        typer.Option(metavar="ROUND", min=-1, max=MAX_ROUNDS, help="its last remembered round (-1: before the run)"),
     ] = None,
     thoughts: Annotated[bool, typer.Option("--thoughts", help="show the agent's thoughts and tool calls")] = False,
     ask: Annotated[

@@ -32,9 +32,7 @@ def validate(
         Path | None,
         typer.Option(metavar="DIR", help="folder of the real data; by default the values shipped with PRISM"),
     ] = None,
-    seeds: Annotated[
-        int, typer.Option(min=1, max=10_000, help="number of seeds, from the configuration's seed upwards")
-    ] = 3,
+    seeds: Annotated[int, typer.Option(min=1, max=10_000, help="number of seeds, from the configured one up")] = 3,
     variant: Annotated[
         list[str] | None,
         typer.Option(

@@ -93,11 +93,8 @@ def _measures(comparison: RunComparison) -> tuple[b.Block, ...]:
     if not top_rows:
         return (b.Paragraph(f"{others or 'none were taken'}."),)
     heads = [head for head in words.HEADS[1:] if intervals or head != words.INTERVAL]
-    columns = (
-        b.Column(words.HEADS[0]),
-        b.Column("unit"),
-        *b.numeric(*heads, *(("p (Holm)", "n") if intervals else ())),
-    )
+    test_heads = ("p (Holm)", "n") if intervals else ()
+    columns = (b.Column(words.HEADS[0]), b.Column("unit"), *b.numeric(*heads, *test_heads))
     rows = []
     for row in top_rows:
         name, *cells = words.measure_cells(row, intervals=intervals)

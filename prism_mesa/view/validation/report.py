@@ -161,9 +161,7 @@ def write_report(validation: Validation) -> Path:
 def markdown(validation: Validation) -> str:
     """Return the report as Markdown."""
     computed = "computed from the data by the estimators that measured the runs"
-    origin = (
-        f"{computed}; those with {SHIPPED} come with PRISM" if _has_computed(validation.rows) else "shipped with PRISM"
-    )
+    origin = f"{computed}; those with {SHIPPED} come with PRISM" if _has_computed(validation.rows) else "from PRISM"
     distant = [row for row in validation.rows if row.inside and _is_far(row)]
     times = ", ".join(f"{row.target.label} {significant(row.ratio)} times" for row in distant)
     captions = _captions(validation)

@@ -1,7 +1,6 @@
 """PRISM's errors and warnings, and helpers for their messages.
 
-A message says where the error is, what is wrong, what is allowed, and what to do. `cli` prints it, and exits with
-`exit_code`.
+A message says where the error is, what is allowed, and what to do. `cli` prints it, and exits with `exit_code`.
 """
 
 import re

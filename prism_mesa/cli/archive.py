@@ -18,8 +18,7 @@ def archive(
         typer.Argument(metavar="RUN|STUDY|FILE", help="folder of a run or study; with --check or --unpack, an archive"),
     ],
     out: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE.zip", help="the archive; by default next to the folder, with the folder's name"),
+        Path | None, typer.Option(metavar="FILE.zip", help="the archive; by default the folder's name with .zip")
     ] = None,
     check: Annotated[bool, typer.Option("--check", help="check an archive for missing or changed files")] = False,
     unpack: Annotated[

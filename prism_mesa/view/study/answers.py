@@ -125,8 +125,8 @@ def _difference(row: dict[str, Any], sign: str, size: object) -> b.Words:
     difference = b.Strong(number(row["difference"], decimals))
     limits = f" {interval(row['low'], row['high'], decimals)} for "
     p_text = f" (p (Holm) {p_value(row['p_holm'])}, {sign} = {number(size, 2)})"
-    compared = b.split_parts(contents.comparison_words(row))
-    return (b.Code(str(row["measure"])), " ", difference, limits, *compared, p_text)
+    sides = b.split_parts(contents.comparison_words(row))
+    return (b.Code(str(row["measure"])), " ", difference, limits, *sides, p_text)
 
 
 def _influence(row: dict[str, Any]) -> b.Words:

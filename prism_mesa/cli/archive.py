@@ -31,7 +31,7 @@ def archive(
     author: Annotated[str | None, typer.Option(metavar="NAME", help="author, for the crate")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Pack a run or study for a paper's supplement, or check an archive.
+    """Pack a run or study for a paper, or check an archive.
 
     The archive is one zip, with the same bytes for the same run: configurations, tables or measures, ledgers, versions,
     the ODD protocol, checksums, and a Process Run Crate. It contains no keys and no paths of this machine. Repeat an

@@ -13,17 +13,17 @@ type ActionName = Literal["like", "reply", "reshare"]
 ACTIONS: tuple[ActionName, ...] = ("like", "reply", "reshare")
 POST_KINDS: tuple[PostKind, ...] = ("post", "reply", "reshare")
 FOLLOW_EVENTS: tuple[FollowEvent, ...] = ("follow", "unfollow", "mute", "block", "report", "unmute", "unblock")
-"""Decisions of an agent about another. Of several rules, the strongest counts: block, mute, unfollow, follow. Only
-scripts and tools unmute and unblock."""
+"""Decisions of one agent about another. If several rules apply, the strongest counts: block, mute, unfollow, follow.
+Only scripts and tools unmute and unblock."""
 FOLLOW_REASONS: tuple[str, ...] = tuple("engaged exposure follow_back triad ignored script tool block".split())
 """Reasons for follow events: the first rule that applied, a script or tool, or a block that ended a follow."""
 CHURN_EVENTS: tuple[str, ...] = ("join", "leave", "back", "removed")
 """Events of churn; a script or an action removes agents for good."""
 NOTHING_HAPPENED = "nothing happened"
-"""Beginning of a run's note if no post was seen."""
+"""Start of the note of a run in which no agent saw a post."""
 BIG_FIVE: tuple[str, ...] = ("extraversion", "agreeableness", "conscientiousness", "neuroticism", "openness")
 
-# Of 252 US Twitter users, on 1..5, in the order of BIG_FIVE: Oldemburgo de Mello, Cheung, Inzlicht 2024,
+# 252 US Twitter users, on a scale of 1..5, in the order of BIG_FIVE: Oldemburgo de Mello, Cheung, Inzlicht 2024,
 # Communications Psychology 2:15.
 TRAIT_MEANS: tuple[float, ...] = (3.1, 3.86, 3.64, 2.68, 3.91)
 TRAIT_SDS: tuple[float, ...] = (0.78, 0.59, 0.77, 0.87, 0.7)
@@ -44,7 +44,7 @@ class Post:
         likes: Likes of the root; replies and reshares are counted likewise.
         velocity: Engagements with the root in the last `feed.velocity_window` rounds.
         media_type: image, video, link, ..., or an empty string.
-        about: Its attributes as text for prompts.
+        about: A description of its attributes for prompts.
         words: The words that the author added to a reply or reshare, which `text` contains too.
     """
 
@@ -78,28 +78,28 @@ class Post:
         return bool(self.media_type)
 
     def __repr__(self) -> str:
-        text = self.text if len(self.text) <= _SHOWN else f"{self.text[:_SHOWN]}..."
-        by = f" by {self.author} {self.author_name!r}" if self.author >= 0 else ""
+        text = self.text if len(self.text) <= _MAX_REPR_TEXT else f"{self.text[:_MAX_REPR_TEXT]}..."
+        author = f" by {self.author} {self.author_name!r}" if self.author >= 0 else ""
         counts = f"{self.likes} likes, {self.replies} replies, {self.reshares} reshares"
-        return f"<Post {self.post_id}{by}: {self.kind} {text!r}, relevance {self.relevance:.2f}, {counts}>"
+        return f"<Post {self.post_id}{author}: {self.kind} {text!r}, relevance {self.relevance:.2f}, {counts}>"
 
     @html_or_repr
     def _repr_html_(self) -> str:
-        by = f"by {self.author_name or 'agent'} ({self.author})" if self.author >= 0 else ""
-        of = "" if self.parent is None else f" of {self.parent}"
+        author = f"by {self.author_name or 'agent'} ({self.author})" if self.author >= 0 else ""
+        original = "" if self.parent is None else f" of {self.parent}"
         media = f"{self.media_type}: {self.media_description}" if self.media_description else self.media_type
         engaged = f"{self.likes:,} likes, {self.replies:,} replies, {self.reshares:,} reshares"
         utility = "" if self.utility == self.relevance else f", worth {self.utility:.2f}"
         facts = {
             "to its reader": f"relevance {self.relevance:.2f}{utility}",
-            "engagement": f"{engaged} from {self.impressions:,} impressions; {self.velocity:,} of late",
+            "engagement": f"{engaged} from {self.impressions:,} impressions; {self.velocity:,} recently",
             "media": media,
             "about": self.about,
         }
         text = quote_html(self.text) if self.text else note_html("no text")
-        head = f"{by}, round {self.round}" if by else f"round {self.round}"
-        return card_html(self.kind + of, self.post_id, text, facts_html(facts.items()), remark=head)
+        remark = f"{author}, round {self.round}" if author else f"round {self.round}"
+        return card_html(self.kind + original, self.post_id, text, facts_html(facts.items()), remark=remark)
 
 
-_SHOWN: Final = 60
-"""Characters of a text in a post's repr."""
+_MAX_REPR_TEXT: Final = 60
+"""Longest text in a post's `repr`, in characters."""

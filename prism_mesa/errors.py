@@ -1,6 +1,6 @@
 """PRISM's errors and warnings, and helpers for their messages.
 
-A message says where, what is wrong, what is allowed, and what to do. `cli` prints it, and exits with `exit_code`.
+A message says where the error is, what is allowed, and what to do. `cli` prints it, and exits with `exit_code`.
 """
 
 import re
@@ -10,31 +10,31 @@ from difflib import get_close_matches
 from functools import wraps
 from typing import ClassVar, Final
 
-_USER_OF_ADDRESS: Final = re.compile(
+_ADDRESS_USER: Final = re.compile(
     r"(?<=://)[^\s/?#]*@"  # http://me:pass@host
     r"|(?<=\bhost=)[^\s/?#]*@"  # reasoner.host=me@host
     r"|(?<![^\s='\"(\[,])[^\s:/@='\"()\[\],]+:[^\s/@'\",]+@(?=[\w\[])"  # me:pass@host
 )
-_KEY_OF_ADDRESS: Final = re.compile(
+_ADDRESS_KEY: Final = re.compile(
     r"([?&;][\w.-]*(?:key|token|secret|passw(?:or)?d|pwd|auth|signature)[\w.-]*=)[^\s&#;'\"]+", re.IGNORECASE
 )
 
 LONGEST: Final = 600
 """Longest message, in characters."""
 
-_LEFT_OUT: Final = " [...] "
+_GAP: Final = " [...] "
 _LONGEST_NAME: Final = 200
 
 
-def shortened(text: str, most: int = LONGEST) -> str:
-    """Return `text` with at most `most` characters: the beginning and the end of a longer one.
+def shortened(text: str, max_length: int = LONGEST) -> str:
+    """Return `text` with at most `max_length` characters; the middle of a longer one is left out.
 
     >>> shortened("a" * 20 + "z" * 20, 15)
     'aaaaa [...] zzz'
     """
-    room = most - len(_LEFT_OUT)
+    room = max_length - len(_GAP)
     end = room * 2 // 5
-    return text if len(text) <= most else f"{text[: room - end]}{_LEFT_OUT}{text[len(text) - end :]}"
+    return text if len(text) <= max_length else f"{text[: room - end]}{_GAP}{text[len(text) - end :]}"
 
 
 class PrismError(Exception):
@@ -65,7 +65,7 @@ class MissingLLMError(ConfigError):
 
 
 class OwnCodeError(ConfigError):
-    """A user's function that a configuration names raised, or returned something unusable."""
+    """A user's function, named in a configuration, raised an error or returned an unusable value."""
 
 
 class DataError(BadInputError):
@@ -146,13 +146,13 @@ class NotedWarning(PrismWarning):
     """A warning whose text is also in the run's summary, where the commands show it."""
 
 
-def counted(n: int, what: str) -> str:
+def counted(n: int, noun: str) -> str:
     """Return a number with its noun.
 
     >>> counted(1, "round"), counted(2000, "agent"), counted(2, "reply")
     ('1 round', '2,000 agents', '2 replies')
     """
-    return f"{n:,} {what if n == 1 else re.sub(r'(?<![aeou])y$', 'ie', what) + 's'}"
+    return f"{n:,} {noun if n == 1 else re.sub(r'(?<![aeou])y$', 'ie', noun) + 's'}"
 
 
 def in_command(path: object) -> str:
@@ -172,7 +172,7 @@ def printable(text: str) -> str:
 
 
 def format_error(error: BaseException) -> str:
-    r"""Return an error with its notes in one line; other errors than PRISM's begin with their type.
+    r"""Return an error with its notes in one line; errors that are not PRISM's begin with their type.
 
     >>> error = ValueError("no\nmore")
     >>> error.add_note("agent 3 in round 2")
@@ -184,13 +184,13 @@ def format_error(error: BaseException) -> str:
     return printable(f"{shortened(text, LONGEST // 2)} ({notes})" if notes else text)
 
 
-def one_line[T](make: Callable[[T], str]) -> Callable[[T], str]:
-    """Decorate a `__repr__` to be one line, and to fall back to Python's for incomplete objects."""
+def one_line[T](render: Callable[[T], str]) -> Callable[[T], str]:
+    """Decorate a `__repr__` so that it returns one line, and Python's own for incomplete objects."""
 
-    @wraps(make)
+    @wraps(render)
     def represent(self: T) -> str:
         try:
-            return printable(make(self))
+            return printable(render(self))
         except Exception:  # a debugger may show an object before `__init__` has ended
             return object.__repr__(self)
 
@@ -203,11 +203,11 @@ def redact_credentials(text: str) -> str:
     >>> redact_credentials("no answer from https://me:pass@llm.example:8000/v1?api_key=abc&n=1")
     'no answer from https://llm.example:8000/v1?api_key=***&n=1'
     """
-    return _KEY_OF_ADDRESS.sub(r"\1***", _USER_OF_ADDRESS.sub("", text))
+    return _ADDRESS_KEY.sub(r"\1***", _ADDRESS_USER.sub("", text))
 
 
 def did_you_mean(name: str, allowed: Iterable[str]) -> str:
-    """Return `` Did you mean 'x'?`` for the nearest of `allowed` but `name` itself, or an empty string.
+    """Return `` Did you mean 'x'?`` for the name in `allowed` that is most similar to `name`, or an empty string.
 
     >>> did_you_mean("scroling", ["scrolling", "idle"])
     " Did you mean 'scrolling'?"
@@ -217,5 +217,5 @@ def did_you_mean(name: str, allowed: Iterable[str]) -> str:
     if len(name) > _LONGEST_NAME:  # the comparison takes quadratic time
         return ""
     others = [other for other in allowed if name not in (other, repr(other))]
-    near = get_close_matches(name, others, n=1)
-    return f" Did you mean {near[0]!r}?" if near else ""
+    matches = get_close_matches(name, others, n=1)
+    return f" Did you mean {matches[0]!r}?" if matches else ""

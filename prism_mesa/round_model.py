@@ -1,4 +1,4 @@
-"""The base of PRISM's Mesa models, which collect each round once and stop if `running` is False."""
+"""The base of PRISM's Mesa models, which collect data once per round and stop when `running` is False."""
 
 from collections.abc import Mapping
 from operator import attrgetter
@@ -31,7 +31,7 @@ class Read[T]:
 
 
 class RoundCollector(DataCollector):
-    """A DataCollector that a model's rounds fill."""
+    """A DataCollector that collects once per round instead of once per step."""
 
     def collect(self, model: mesa.Model[Any, Any]) -> None:
         """Do nothing, because each round calls `collect_round`."""
@@ -45,7 +45,7 @@ class RoundModel(mesa.Model):
     """A Mesa model whose step runs rounds.
 
     Attributes:
-        datacollector: PRISM's collector, or yours, which collects at the end of a step unless the step did.
+        datacollector: PRISM's collector, or your own, which collects at the end of each step unless the step did.
         prism_datacollector: PRISM's collector.
     """
 
@@ -70,20 +70,20 @@ class RoundModel(mesa.Model):
         raise NotImplementedError
 
     @property
-    def their_datacollector(self) -> Any:
+    def user_datacollector(self) -> Any:
         """The user's collector in place of PRISM's; None if there is none."""
         return None if self.datacollector is self.prism_datacollector else self.datacollector
 
     def _start_collecting(self, collector: RoundCollector, **added: Reporters) -> None:
         """Add a user's reporters to PRISM's collector, which becomes `datacollector` unless a subclass has set one."""
         for kind, reporters in added.items():
-            where, known = f"{type(self).__name__}: {kind}", getattr(collector, kind)
+            label, collected = f"{type(self).__name__}: {kind}", getattr(collector, kind)
             if reporters is not None and not isinstance(reporters, Mapping):
                 example = "{name: reporter}, which mesa.batch_run takes in a list"
-                raise ConfigError(f"{where}: give reporters by name, {example}, not {shown(reporters)}")
+                raise ConfigError(f"{label}: give reporters by name, {example}, not {shown(reporters)}")
             for name, reporter in (reporters or {}).items():
-                if name in known:
-                    raise ConfigError(f"{where}: {name!r} is already collected; choose another name")
+                if name in collected:
+                    raise ConfigError(f"{label}: {name!r} is already collected; choose another name")
                 if kind == "model_reporters":
                     collector._new_model_reporter(name, reporter)
                 else:  # Mesa's closure for a name does not pickle
@@ -94,12 +94,12 @@ class RoundModel(mesa.Model):
 
     def _do_step(self) -> None:
         """Do a step; if it fails, schedule it again, which Mesa does not."""
-        before = self.rounds_done
+        rounds_before = self.rounds_done
         try:
             super()._do_step()
             self._collect_once()
         except BaseException:
-            self._set_clock(self.steps - (self.rounds_done == before))
+            self._set_clock(self.steps - (self.rounds_done == rounds_before))
             raise
         if not self.rounds_done:
             self.running = self.running and self.steps < self.params.rounds
@@ -108,7 +108,7 @@ class RoundModel(mesa.Model):
 
     def _collect_once(self) -> None:
         """Let a user's DataCollector collect, unless it has already collected in this step."""
-        theirs, now = self.their_datacollector, self.time
+        theirs, now = self.user_datacollector, self.time
         if isinstance(theirs, DataCollector) and not any(
             now in rows for rows in (theirs._collection_steps[-1:], theirs._agent_records, theirs._agenttype_records)
         ):

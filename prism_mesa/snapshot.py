@@ -13,22 +13,22 @@ import numpy as np
 from prism_mesa.errors import DataError, NotRestorableError
 
 type Plain = Any
-"""An array, None, a boolean, a number (also inf and nan), a text, or a list of these, or a dict of them by text."""
+"""An array, None, a boolean, a number (also inf and nan), a string, or a list or dict (with string keys) of these."""
 
-_MARK: Final = "is"
-_COLUMNS: Final[dict[type | None, tuple[str, type[np.generic]]]] = {
+_TYPE_KEY: Final = "is"
+_ARRAYS: Final[dict[type | None, tuple[str, type[np.generic]]]] = {
     int: ("ints", np.int64),
     float: ("floats", np.float64),
 }
-_NO_COLUMN: Final = ("", np.generic)
-_KINDS: Final = [name for name, _ in _COLUMNS.values()]
-_SHORT: Final = 255
-"""Longest list of numbers that is not converted to an array, which costs as much in a file."""
+_NO_ARRAY: Final = ("", np.generic)
+_KINDS: Final = [name for name, _ in _ARRAYS.values()]
+_MAX_LIST_LENGTH: Final = 255
+"""Longest list of numbers that stays a list. In a file, shorter arrays take as much space as lists."""
 _CONTAINERS: Final[dict[str, Any]] = {"tuple": tuple, "set": set, "deque": deque, "dict": dict, "Counter": Counter}
 
 
 class OwnedArray(np.ndarray[Any, np.dtype[Any]]):
-    """A contiguous array without another owner, which `restored` need not copy."""
+    """A contiguous array without another owner, so that `restored` need not copy it."""
 
 
 class Restorable:
@@ -43,18 +43,18 @@ class Restorable:
         """Return the state that a run changes."""
         return {name: plain(getattr(self, name)) for name in self.changes}
 
-    def restore(self, kept: Mapping[str, Plain]) -> None:
+    def restore(self, data: Mapping[str, Plain]) -> None:
         """Restore a snapshot."""
-        self.restore_each(self.changes, kept)
+        self.restore_each(self.changes, data)
 
-    def restore_each(self, names: Iterable[str], kept: Mapping[str, Plain]) -> None:
+    def restore_each(self, names: Iterable[str], data: Mapping[str, Plain]) -> None:
         """Restore some attributes from a snapshot."""
         for name in names:
-            before = getattr(self, name)
-            if isinstance(before, Restorable):
-                before.restore(kept[name])
+            value = getattr(self, name)
+            if isinstance(value, Restorable):
+                value.restore(data[name])
             else:
-                object.__setattr__(self, name, restored(kept[name]))
+                object.__setattr__(self, name, restored(data[name]))
 
 
 def plain(value: Any) -> Plain:
@@ -82,33 +82,33 @@ def plain(value: Any) -> Plain:
     if type(value) is not _CONTAINERS.get(kind):
         raise NotRestorableError(f"{kind} cannot be saved in a snapshot: {value!r:.80}")
     if isinstance(value, dict):
-        return {_MARK: kind, "of": [[plain(key), plain(item)] for key, item in value.items()]}
+        return {_TYPE_KEY: kind, "of": [[plain(key), plain(item)] for key, item in value.items()]}
     items = sorted(value) if isinstance(value, set) else value
-    result = {_MARK: kind, "of": _plain_list(list(items))}
+    result = {_TYPE_KEY: kind, "of": _plain_list(list(items))}
     return result | {"most": value.maxlen} if isinstance(value, deque) else result
 
 
 def _plain_list(values: list[Any]) -> Plain:
-    kinds = set(map(type, values)) if len(values) > _SHORT else set()
+    kinds = set(map(type, values)) if len(values) > _MAX_LIST_LENGTH else set()
     kind = kinds.pop() if len(kinds) == 1 else None
-    name, dtype = _COLUMNS.get(kind, _NO_COLUMN)
+    name, dtype = _ARRAYS.get(kind, _NO_ARRAY)
     if name:
         with suppress(OverflowError):
-            return {_MARK: name, "of": np.array(values, dtype)}
+            return {_TYPE_KEY: name, "of": np.array(values, dtype)}
     if kind is str:
         return values
     return [plain(item) for item in values]
 
 
 def restored(value: Plain) -> Any:
-    """Return the original value of plain data; arrays are copied, except `OwnedArray`."""
+    """Return the original value of plain data; arrays are copied, except an `OwnedArray`."""
     if isinstance(value, list):
         return [restored(item) for item in value]
     if isinstance(value, np.ndarray):
         return value.view(np.ndarray) if isinstance(value, OwnedArray) else np.array(value, order="C")
     if not isinstance(value, dict):
         return value
-    kind, items = value[_MARK], value["of"]
+    kind, items = value[_TYPE_KEY], value["of"]
     if kind in _KINDS:
         return items.tolist()
     if kind in ("dict", "Counter"):
@@ -117,22 +117,22 @@ def restored(value: Plain) -> Any:
 
 
 def take_snapshot(thing: object) -> Plain:
-    """Return an object's `snapshot`; None for None. Raises NotRestorableError if it has none that is plain data."""
+    """Return an object's snapshot, or None for None; raises NotRestorableError unless the snapshot is plain data."""
     if thing is None or isinstance(thing, Restorable):
         return None if thing is None else thing.snapshot()
     if not (callable(getattr(thing, "snapshot", None)) and callable(getattr(thing, "restore", None))):
         raise NotRestorableError(
-            f"{type(thing).__name__}: its state is unknown: add snapshot(), which returns plain data (numbers, texts, "
+            f"{type(thing).__name__}: its state is unknown: add snapshot(), which returns plain data (numbers, text, "
             "lists, dicts, arrays), and restore(data)"
         )
     return plain(thing.snapshot())  # type: ignore[attr-defined]
 
 
-def restore_object(thing: object, kept: Plain) -> None:
-    """Restore an object from `take_snapshot`; raises DataError if only one of the two is None."""
-    if (thing is None) != (kept is None):
-        raise DataError(f"{type(thing).__name__}: differs from the object of the run")
+def restore_object(thing: object, data: Plain) -> None:
+    """Restore an object from its snapshot; raises DataError if only the object or only the snapshot is None."""
+    if (thing is None) != (data is None):
+        raise DataError(f"{type(thing).__name__}: does not match the object in the snapshot")
     if isinstance(thing, Restorable):
-        thing.restore(kept)
+        thing.restore(data)
     elif thing is not None:
-        thing.restore(restored(kept))  # type: ignore[attr-defined]
+        thing.restore(restored(data))  # type: ignore[attr-defined]

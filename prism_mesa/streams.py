@@ -18,7 +18,7 @@ type Key = int | npt.NDArray[np.integer]
 
 
 def digest64(*parts: str) -> int:
-    """Return a 64-bit hash of texts, which does not depend on the process or machine."""
+    """Return a 64-bit hash of strings, the same in every process and on every machine."""
     return int.from_bytes(blake2b("\x1f".join(parts).encode(), digest_size=8).digest(), "little")
 
 
@@ -28,7 +28,7 @@ def fresh_seed() -> int:
 
 
 def generator(*parts: str) -> np.random.Generator:
-    """Return a generator for a library; equal texts give equal generators.
+    """Return a generator for a library; equal strings give equal generators.
 
     >>> bool(generator("a").random() == generator("a").random() != generator("b").random())
     True
@@ -53,7 +53,7 @@ class Streams:
     seed: int
 
     def of(self, seed: int | None) -> "Streams":
-        """Return the streams of another seed; with None, these."""
+        """Return the streams of another seed, or these streams for None."""
         return self if seed is None else Streams(seed)
 
     def bits(
@@ -68,7 +68,7 @@ class Streams:
         return out
 
     def key(self, purpose: str, *parts: int) -> np.uint64:
-        """Return the key of a purpose's draws; a kernel mixes in the rest of round, tick, index and agent."""
+        """Return the key of a purpose's draws; kernels mix in what `parts` lacks of round, tick, index, agent."""
         key = _purpose_key(self.seed, purpose)
         for part in parts:
             key = np.uint64(mixed(key, np.uint64(part % 2**64)))
@@ -85,9 +85,9 @@ class Streams:
         return happens(self.key(purpose, round_, 0, 0), probability)
 
     def last_redraw_round(self, purpose: str, agent: Key | list[int], *, round_: int, lasting: float) -> Ints:
-        """Return the round of each agent's current draw, which lasts another round with the probability `lasting`.
+        """Return the round in which each agent last drew; a draw lasts another round with the probability `lasting`.
 
-        The draws of `purpose` decide whether one lasts. Every agent draws in round 0.
+        Draws of `purpose` decide whether it lasts. Every agent draws in round 0.
         """
         agents = np.atleast_1d(np.asarray(agent)).astype(np.int64, copy=False)
         return last_renewals(self.key(purpose), round_, lasting, agents) if lasting else np.full(len(agents), round_)

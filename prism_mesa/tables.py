@@ -5,7 +5,7 @@ from functools import cached_property
 from typing import Literal
 
 type ColumnType = Literal["int", "float32", "float64", "bool", "text", "category"]
-"""int: 32 bits, or 64 if a number needs them; category: texts as codes."""
+"""int: 32 bits, or 64 if a number needs them; category: strings as codes."""
 
 
 @dataclass(frozen=True)
@@ -15,10 +15,10 @@ class Column:
     Attributes:
         meaning: A description in lower case, without a full stop.
         unit: The unit of numbers that are neither counts nor rows.
-        one_of: The allowed texts; empty: any.
+        one_of: The allowed strings; empty allows any string.
         blank: Whether a cell may be empty.
         finite: Whether numbers must be finite.
-        optional: Whether it exists only with a mechanism, which its meaning names.
+        optional: Whether the column exists only with the mechanism that `meaning` names.
     """
 
     name: str

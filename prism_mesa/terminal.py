@@ -10,19 +10,19 @@ _DIM: Final = ("\x1b[2m", "\x1b[0m")
 
 
 class Dimmed(str):
-    """A text to show dimmed."""
+    """Text that `show` prints dimmed."""
 
 
-def show(text: object = "", *, to: TextIO | None = None, end: str = "\n") -> None:
-    """Print the lines of a text without control characters, by default to standard output."""
+def show(text: object = "", *, file: TextIO | None = None, end: str = "\n") -> None:
+    """Print text without control characters, by default to standard output; line breaks are kept."""
     lines = [printable(line) for line in str(text).split("\n")]
-    before, after = _DIM if isinstance(text, Dimmed) else ("", "")
-    print(f"{before}{'\n'.join(lines)}{after}", file=to or sys.stdout, end=end, flush=True)
+    prefix, suffix = _DIM if isinstance(text, Dimmed) else ("", "")
+    print(f"{prefix}{'\n'.join(lines)}{suffix}", file=file or sys.stdout, end=end, flush=True)
 
 
-def show_line(text: object, *, to: TextIO | None = None) -> None:
-    """Print a text on one line."""
-    show(" ".join(str(text).split("\n")), to=to)
+def show_line(text: object, *, file: TextIO | None = None) -> None:
+    """Print text on one line."""
+    show(" ".join(str(text).split("\n")), file=file)
 
 
 def show_json(value: Any) -> None:

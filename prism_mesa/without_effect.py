@@ -9,13 +9,13 @@ from pydantic import BaseModel
 
 
 class OnlyWith:
-    """Marks a parameter that has no effect unless another key has one of some values.
+    """Marks a parameter that has an effect only with certain values of another key.
 
     It annotates a field: ``rewire: Annotated[float, OnlyWith("network.kind", "watts_strogatz")]``. On a group it
     applies to all keys of the group, except those in `keys`.
 
     Args:
-        keys: Dotted keys, separated by white space; one of them must have a fitting value.
+        keys: Dotted keys, separated by white space; at least one of them must have a fitting value.
         values: The fitting values; by default all except null, false and 0.
     """
 
@@ -23,7 +23,7 @@ class OnlyWith:
         self.keys, self.values = keys.split(), values
 
     def fault(self, values: Mapping[str, Any]) -> str:
-        """Return why the parameter has no effect with these values of all keys, or an empty text."""
+        """Return why the parameter has no effect with these values of all keys, or an empty string."""
         if any(values[key] in self.values if self.values else values[key] for key in self.keys):
             return ""
         if not self.values:
@@ -74,12 +74,12 @@ class WithoutEffect[K]:
         return tuple(key[:-1] for key in self._single if key.endswith(".*"))
 
 
-def without_effect[K](table: Sequence[WithoutEffect[K]], known: K, keys: Sequence[str]) -> tuple[str, ...]:
+def without_effect[K](table: Sequence[WithoutEffect[K]], facts: K, keys: Sequence[str]) -> tuple[str, ...]:
     """Return a note for each group of keys without effect, with the reason of the first entry that applies."""
-    idle: dict[int, list[str]] = {}
-    active = [(index, entry) for index, entry in enumerate(table) if entry.when(known)]
+    groups: dict[int, list[str]] = {}
+    active = [(index, entry) for index, entry in enumerate(table) if entry.when(facts)]
     for key in keys:
         index = next((index for index, entry in active if entry.covers(key)), None)
         if index is not None:
-            idle.setdefault(index, []).append(key)
-    return tuple(f"{', '.join(names)}: no effect: {table[index].why.format(known)}" for index, names in idle.items())
+            groups.setdefault(index, []).append(key)
+    return tuple(f"{', '.join(names)}: no effect: {table[index].why.format(facts)}" for index, names in groups.items())

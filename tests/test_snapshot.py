@@ -88,5 +88,5 @@ def test_an_object_says_its_own_state_and_takes_it_back():
     assert take_snapshot(None) is None
     with pytest.raises(NotRestorableError, match="int: its state is unknown: add snapshot"):
         take_snapshot(7)
-    with pytest.raises(DataError, match="NoneType: differs from the object of the run"):
+    with pytest.raises(DataError, match="NoneType: does not match the object in the snapshot"):
         restore_object(None, take_snapshot(coin))

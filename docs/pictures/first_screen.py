@@ -41,7 +41,7 @@ def draw_network(ax: Axes, result: RunResult, root: int) -> None:
     follows = Follows(src, dst, np.bincount(src, minlength=AGENTS))
     drawn = lay_out(follows)
     src, dst = sample_follows(drawn.agents, follows)
-    at = drawn.where
+    at = drawn.points
     lines = np.stack([at[src], at[dst]], axis=1)
     ax.add_collection(LineCollection(list(lines), colors="#9fb3c8", linewidths=0.25, alpha=0.16, rasterized=True))
     ax.scatter(*at.T, s=3 + 0.12 * follows.followers, color="#b9c6d3", linewidths=0, zorder=2)

@@ -48,11 +48,11 @@ def archive(
 
 
 def check_archive(path: str | Path, *, unpack_to: str | Path | None = None) -> "Checked":
-    """Return whether an archive is whole, and what is missing or changed.
+    """Return whether an archive is complete, and which files are missing or changed.
 
     Args:
         path: The archive, a zip or an unpacked folder. Nothing in it is run.
-        unpack_to: A missing or empty folder into which it is unpacked if it is whole.
+        unpack_to: A missing or empty folder to unpack a complete archive into.
 
     Raises:
         DataError: If it is not an archive, is damaged, writes outside its folder, or unpacks to too much; or if

@@ -15,22 +15,22 @@ from typing import Final
 
 OLD_DAYS: Final = 7
 """Days without use after which a cache can be removed."""
-_KERNELS: Final = re.compile(r"kernels-[0-9a-f]{16}")
-_LEFT_BEHIND: Final = re.compile(r"prism-(?:ledger|page|replay|interview)-\w{8}\.temporary")
+_KERNEL_FOLDER: Final = re.compile(r"kernels-[0-9a-f]{16}")
+_TEMPORARY_FOLDER: Final = re.compile(r"prism-(?:ledger|page|replay|interview)-\w{8}\.temporary")
 """Folders of temporary files that a killed process left behind."""
-_VECTORS: Final = re.compile(r"\.?[\w-]+-[0-9a-f]{32}\.npy")
+_VECTOR_FILE: Final = re.compile(r"\.?[\w-]+-[0-9a-f]{32}\.npy")
 
 
 @dataclass(frozen=True)
-class Kept:
-    """A file or folder that PRISM keeps on this machine.
+class Cache:
+    """A cached file or folder of PRISM on this machine.
 
     Attributes:
         what: `kernels`, `older kernels`, `embeddings`, `front end` or `left behind`.
         path: Its path.
         size_bytes: The size of all its files.
         unused_days: Days since it was last read or written.
-        removable: Whether it is old, and PRISM can make it again.
+        removable: Whether it is old and PRISM can recreate it.
     """
 
     what: str
@@ -40,13 +40,13 @@ class Kept:
     removable: bool
 
 
-def front_end_place() -> Path:
-    """Return where Solara looks for front ends, without importing Solara, which takes a second."""
+def front_end_cache() -> Path:
+    """Return the folder in which Solara looks for front ends, without importing Solara, which takes a second."""
     return Path(os.environ.get("SOLARA_ASSETS_PROXY_CACHE_DIR") or Path(sys.prefix, "share", "solara", "cdn"))
 
 
 def cache_folders() -> list[Path]:
-    """Return the folders of PRISM's own caches."""
+    """Return the folders that hold PRISM's caches."""
     parents = [Path(os.environ[name]) for name in ("NUMBA_CACHE_DIR", "XDG_CACHE_HOME") if os.environ.get(name)]
     if not parents:
         with suppress(RuntimeError):  # no home
@@ -54,54 +54,54 @@ def cache_folders() -> list[Path]:
     return list(dict.fromkeys(parent / "prism-mesa" for parent in parents))
 
 
-def kept_here(kernels: str) -> list[Kept]:
+def find_caches(kernels: str) -> list[Cache]:
     """Return the caches; `kernels` is the folder of this version's kernels, if there is one."""
     caches = []
     for folder in cache_folders():
-        for path in _own_entries(folder):
-            if _KERNELS.fullmatch(path.name) and path.is_dir():
-                ours = str(path) == kernels
-                caches.append(_kept("kernels" if ours else "older kernels", path, never=ours))
-        for path in _own_entries(folder / "embeddings"):
-            if _VECTORS.fullmatch(path.name) and path.is_file():
-                caches.append(_kept("embeddings", path))
-    if front_end_place().is_dir():
-        caches.append(_kept("front end", front_end_place(), never=True))
-    for path in _own_entries(Path(tempfile.gettempdir())):
-        if _LEFT_BEHIND.fullmatch(path.name) and path.is_dir():
-            caches.append(_kept("left behind", path))
+        for path in _user_entries(folder):
+            if _KERNEL_FOLDER.fullmatch(path.name) and path.is_dir():
+                is_current = str(path) == kernels
+                caches.append(_describe("kernels" if is_current else "older kernels", path, in_use=is_current))
+        for path in _user_entries(folder / "embeddings"):
+            if _VECTOR_FILE.fullmatch(path.name) and path.is_file():
+                caches.append(_describe("embeddings", path))
+    if front_end_cache().is_dir():
+        caches.append(_describe("front end", front_end_cache(), in_use=True))
+    for path in _user_entries(Path(tempfile.gettempdir())):
+        if _TEMPORARY_FOLDER.fullmatch(path.name) and path.is_dir():
+            caches.append(_describe("left behind", path))
     return caches
 
 
-def remove(kept: Kept) -> int:
+def remove(cache: Cache) -> int:
     """Remove an old cache, and return the freed bytes; 0 if it is in use, or cannot be removed."""
-    again = _kept(kept.what, kept.path)
-    if not (kept.removable and again.removable) or kept.path.is_symlink():
+    current = _describe(cache.what, cache.path)
+    if not (cache.removable and current.removable) or cache.path.is_symlink():
         return 0
     try:
-        if kept.path.is_dir():
-            shutil.rmtree(kept.path)
+        if cache.path.is_dir():
+            shutil.rmtree(cache.path)
         else:
-            kept.path.unlink()
+            cache.path.unlink()
     except OSError:
         return 0
-    return again.size_bytes
+    return current.size_bytes
 
 
-def _own_entries(folder: Path) -> Iterator[Path]:
+def _user_entries(folder: Path) -> Iterator[Path]:
     """Yield this user's entries of a folder, without links."""
     with suppress(OSError):
         for path in sorted(folder.iterdir()):
             with suppress(OSError):  # deleted meanwhile
-                ours = not hasattr(os, "getuid") or path.lstat().st_uid == os.getuid()
-                if ours and not path.is_symlink():
+                is_mine = not hasattr(os, "getuid") or path.lstat().st_uid == os.getuid()
+                if is_mine and not path.is_symlink():
                     yield path
 
 
-def _kept(what: str, path: Path, *, never: bool = False) -> Kept:
-    size, used = _size_and_use(path)
-    unused = max(0.0, time.time() - used) / 86_400
-    return Kept(what, path, size, unused, removable=not never and unused > OLD_DAYS)
+def _describe(what: str, path: Path, *, in_use: bool = False) -> Cache:
+    size, last_use = _size_and_use(path)
+    unused = max(0.0, time.time() - last_use) / 86_400
+    return Cache(what, path, size, unused, removable=not in_use and unused > OLD_DAYS)
 
 
 def _size_and_use(path: Path) -> tuple[int, float]:

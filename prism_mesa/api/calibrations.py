@@ -32,8 +32,8 @@ class Calibration:
         plan: The checked calibration.
 
     Raises:
-        BadInputError: If a key, value or measure is wrong, no model can be made at the ends of the ranges, data are
-            both fitted and held out, or another calibration is in its folder.
+        BadInputError: If a key, value or measure is wrong, no model can be made at the ends of the ranges, the same
+            data are fitted and held out, or another calibration is in its folder.
     """
 
     def __init__(
@@ -45,8 +45,8 @@ class Calibration:
         **values: Any,
     ) -> None:
         file, base = file_and_values("Calibration", calibration, read_calibration)
-        where, name = ("Calibration", "calibration") if file is None else (str(file), study_name(file))
-        self.plan: CalibrationPlan = plan_calibration(calibration_params({**base, **values}, where), name, where)
+        label, name = ("Calibration", "calibration") if file is None else (str(file), study_name(file))
+        self.plan: CalibrationPlan = plan_calibration(calibration_params({**base, **values}, label), name, label)
         self._folder: CalibrationFolder = open_calibration_folder(self.plan, out)
         self._text = file.read_text(encoding="utf-8") if file is not None and not values else ""
 
@@ -89,7 +89,7 @@ class Calibration:
             result = calibrate(self.plan, self._folder, Engine(workers=workers), budget, text=self._text, on_run=on_run)
         except KeyboardInterrupt as stop:
             raise KeyboardInterrupt(
-                f"{self.calibration_dir}: interrupted: what is done is kept; the same command continues"
+                f"{self.calibration_dir}: interrupted: finished runs are kept; the same command continues"
             ) from stop
         if report:
             from prism_mesa.view.calibration import write_calibration_report

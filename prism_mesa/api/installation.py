@@ -9,14 +9,14 @@ from importlib.metadata import metadata, requires
 from pathlib import Path
 from typing import Final, Literal
 
-from prism_mesa.api.caches import Kept, front_end_place, kept_here
+from prism_mesa.api.caches import Cache, find_caches, front_end_cache
 from prism_mesa.extras import extra_requirements, how_to_install
 from prism_mesa.llm.kinds import KINDS
 from prism_mesa.runs.process.machine import installed_version, memory_bytes
 
 type Status = Literal["ok", "missing", "broken"]
-_NAME: Final = re.compile(r"[\w.-]+")
-_WAIT_S: Final = 1.5
+_PACKAGE_NAME: Final = re.compile(r"[\w.-]+")
+_TIMEOUT_S: Final = 1.5
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Finding:
     """The result of a check.
 
     Attributes:
-        what: What was checked.
+        what: The checked part.
         standing: `ok`, `missing` if PRISM runs without it, or `broken` if PRISM needs it.
         told: A description.
         todo: How to fix it, if something is wrong.
@@ -38,10 +38,10 @@ class Finding:
 
 @dataclass(frozen=True)
 class Installation:
-    """All results of checks, and the caches on this machine."""
+    """The results of all checks, and the caches on this machine."""
 
     findings: tuple[Finding, ...]
-    caches: tuple[Kept, ...]
+    caches: tuple[Cache, ...]
 
     @property
     def broken(self) -> tuple[Finding, ...]:
@@ -50,10 +50,10 @@ class Installation:
 
 
 def check_installation(ollama: str | None = None) -> Installation:
-    """Check the installation; `ollama` is the address of Ollama's server, by default the usual one."""
+    """Check the installation; `ollama` is the address of Ollama's server, None for the default address."""
     kernels, folder = _kernels()
     findings = (_prism(), _packages(), kernels, *_extras(), *_llms(ollama), _page(), _threads(), _results())
-    return Installation(findings, tuple(kept_here(folder)))
+    return Installation(findings, tuple(find_caches(folder)))
 
 
 def _prism() -> Finding:
@@ -64,7 +64,7 @@ def _prism() -> Finding:
 def _packages() -> Finding:
     """Check that all required packages are installed, without importing them."""
     lines = (line for line in requires("prism-mesa") or () if ";" not in line)
-    needed = [name[0] for line in lines if (name := _NAME.match(line))]
+    needed = [name[0] for line in lines if (name := _PACKAGE_NAME.match(line))]
     missing = [name for name in needed if installed_version(name) is None]
     if missing:
         todo = f"uv sync in a clone of PRISM, else pip install {' '.join(missing)}"
@@ -77,7 +77,7 @@ def _kernels() -> tuple[Finding, str]:
     """Check whether kernels can be compiled and how many already are; also return their folder."""
     try:
         from prism_mesa.kernels import compiling
-    except Exception as error:  # numba does not fit NumPy, or LLVM is missing
+    except Exception as error:  # numba does not support this NumPy, or LLVM is missing
         message = f"numba cannot be loaded: {type(error).__name__}: {error}"
         return Finding("kernels", "broken", message, "reinstall it: uv sync, or pip install --upgrade numba"), ""
     folder = compiling._cache_folder()
@@ -111,14 +111,14 @@ _PURPOSES: Final = {
 
 def _llms(ollama: str | None) -> Iterator[Finding]:
     for kind in KINDS.values():
-        is_there, message, todo = kind.load().doctor(ollama if kind.name == "ollama" else None, _WAIT_S)
-        yield Finding(kind.title, "ok" if is_there else "missing", message, todo)
+        is_available, message, todo = kind.load().doctor(ollama if kind.name == "ollama" else None, _TIMEOUT_S)
+        yield Finding(kind.title, "ok" if is_available else "missing", message, todo)
 
 
 def _page() -> Finding:
     from prism_mesa.view.server.front_end import FETCH, find_faults
 
-    folder = front_end_place()
+    folder = front_end_cache()
     faults = find_faults(folder)
     if faults:
         kinds = ", ".join(sorted(set(faults.values())))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from prism_mesa.errors import DataError, PrismError
 from prism_mesa.markup import html_or_repr
 from prism_mesa.runs.lifecycle import RunBrokenError, RunInterruptedError
-from prism_mesa.runs.lifecycle import RunResult as KeptRun
+from prism_mesa.runs.lifecycle import RunResult as PlainResult
 from prism_mesa.runs.manifest import read_run
 from prism_mesa.runs.process.stopping import ended_by_signals
 from prism_mesa.runs.recorded import is_economy
@@ -24,7 +24,7 @@ _NATIONS_FIGURES = ("indicators", "policies", "responses")
 
 
 class _Figure:
-    """A figure of `view.plots` as a method of a result, with the arguments of its function."""
+    """A figure of `view.plots` as a method of a result, with the arguments of the function."""
 
     def __init__(self, function: str) -> None:
         self._function = function
@@ -42,7 +42,7 @@ class Plots:
     `help(result.plot.cascades)` shows the arguments of a figure; docs/figures.md shows all figures.
     """
 
-    def __init__(self, source: "KeptRun | StudyResult") -> None:
+    def __init__(self, source: "PlainResult | StudyResult") -> None:
         self._source = source
 
     def __repr__(self) -> str:
@@ -57,13 +57,13 @@ class Plots:
 class RunPlots(Plots):
     """Figures of a run, see `Plots`; runs of nations have `indicators`, `policies` and `responses`."""
 
-    _source: KeptRun
+    _source: PlainResult
 
     def __dir__(self) -> list[str]:
-        of_nations = False
+        is_nations = False
         with suppress(DataError):
-            of_nations = read_run(self._source.run_dir).manifest.of_nations
-        return [name for name in super().__dir__() if (name in _NATIONS_FIGURES) is of_nations or name[0] == "_"]
+            is_nations = read_run(self._source.run_dir).manifest.of_nations
+        return [name for name in super().__dir__() if (name in _NATIONS_FIGURES) is is_nations or name[0] == "_"]
 
     chart = _Figure("chart_figure")
     cascade_tree = _Figure("cascade_tree_figure")
@@ -83,7 +83,7 @@ class StudyPlots(Plots):
     feeds = _Figure("feeds_figure")
 
 
-class RunResult(KeptRun):
+class RunResult(PlainResult):
     """A run, its folder and its figures; see `runs.lifecycle.RunResult` for its attributes."""
 
     @property
@@ -98,16 +98,16 @@ class RunResult(KeptRun):
         return run_html(self)
 
 
-def with_figures(kept: KeptRun) -> RunResult:
+def with_figures(result: PlainResult) -> RunResult:
     """Return a run with its figures."""
-    return RunResult(**{field.name: getattr(kept, field.name) for field in fields(kept)})
+    return RunResult(**{field.name: getattr(result, field.name) for field in fields(result)})
 
 
 @ended_by_signals()
-def run_and_draw(go: Callable[[], KeptRun], *, pictures: bool) -> RunResult:
+def run_and_draw(run: Callable[[], PlainResult], *, pictures: bool) -> RunResult:
     """Run, then draw the pictures of the run; if the run ended early, draw those that are possible."""
     try:
-        result = with_figures(go())
+        result = with_figures(run())
     except (RunBrokenError, RunInterruptedError) as stop:
         if stop.result is not None:
             stop.result = with_figures(stop.result)
@@ -117,12 +117,12 @@ def run_and_draw(go: Callable[[], KeptRun], *, pictures: bool) -> RunResult:
     try:
         return _with_pictures(result, _draw(result.run_dir, partly=False) if pictures else [])
     except KeyboardInterrupt as stop:
-        kept = f"{result.run_dir}: interrupted while its pictures were drawn (the run itself is kept there)"
-        raise RunInterruptedError(kept, result) from stop
+        message = f"{result.run_dir}: interrupted while its pictures were drawn (the run itself is kept there)"
+        raise RunInterruptedError(message, result) from stop
 
 
 def _draw(run_dir: Path, *, partly: bool) -> list[Path]:
-    """Draw the pictures of a run into its folder; `partly`: only those that can be drawn."""
+    """Draw the pictures of a run into its folder; `partly` skips pictures that cannot be drawn."""
     if is_economy(run_dir):
         from prism_mesa.view.plots.economy import draw_economy
 
@@ -132,6 +132,6 @@ def _draw(run_dir: Path, *, partly: bool) -> list[Path]:
     return draw_run(run_dir, partly=partly)
 
 
-def _with_pictures(result: RunResult, drawn: list[Path]) -> RunResult:
-    pictures = {"pictures": [str(path) for path in drawn]}
-    return replace(result, pictures=tuple(drawn), summary=result.summary | pictures)
+def _with_pictures(result: RunResult, paths: list[Path]) -> RunResult:
+    pictures = {"pictures": [str(path) for path in paths]}
+    return replace(result, pictures=tuple(paths), summary=result.summary | pictures)

@@ -60,7 +60,7 @@ def run(
 
     Returns:
         The result; its status is `failed` if more answers were fallbacks than `reasoner.max_fallback_share` allows, or
-        a guard always raised (the tables are kept).
+        a guard failed in every call (the tables are kept).
 
     Raises:
         BadInputError: If input is bad; no folder is made.
@@ -89,7 +89,7 @@ def run_economy(
     Args:
         config: An `EconomyConfig`, nested values for one, a YAML file, or None for the default run.
         out: Parent folder of the run's folder; made if missing.
-        llm: The LLM to ask, as for `EconomyModel`; None: the one that the configuration names.
+        llm: The LLM to ask, as for `EconomyModel`; None: the LLM that the configuration names.
         on_round: Called with the number of completed quarters, before the first, which may take a minute, and after
             each.
         pictures: Whether indicators.png, policies.png and responses.png are drawn.
@@ -109,7 +109,7 @@ def open_run(path: str | os.PathLike[str]) -> RunResult:
 
     Returns:
         The run. Its status is `done`, `failed`, `interrupted`, `running`, or `died` if its process is gone. While it
-        runs, or if it died, the summary is empty, the tables have the rounds that are written, and `state` tells the
+        runs, or if it died, the summary is empty, the tables have the rounds written so far, and `state` gives the
         round.
 
     Raises:
@@ -149,7 +149,7 @@ def resume(
         run: A result, or the run's folder.
         overrides: ``key=value`` for the connection to the LLM: `reasoner.host`, `.timeout_s`, `.max_concurrency`.
         chart: The chart that `run` received, if any; likewise `reasoner` and `prepare`. Agents and reasoners with more
-            state than numbers and texts need ``snapshot()``, which returns plain data, and ``restore(data)``.
+            state than numbers and strings need ``snapshot()``, which returns plain data, and ``restore(data)``.
         reasoner: See `chart`.
         prepare: See `chart`.
         llm: The LLM that `run_economy` received.
@@ -165,8 +165,8 @@ def resume(
         PrismWarning: If a file is damaged, package versions have changed, or an argument has no effect.
 
     Raises:
-        BadInputError: If it cannot be resumed, or another process writes to it; nothing has changed then.
-        RunError: As for `run`, like KeyboardInterrupt.
+        BadInputError: If the run cannot be resumed, or another process writes to it; nothing has changed.
+        RunError: As for `run`; likewise KeyboardInterrupt.
     """
     recorded = read_run(run_folder(run))
     if recorded.is_finished(from_start=from_start):
@@ -196,8 +196,8 @@ def branch(
     Args:
         run: A result, or the run's folder, which is only read.
         at: The first round with the new settings, from 0.
-        overrides: Changes, as values by dotted key or texts ``key=value``; docs/resuming.md lists the keys that can
-            change. Without any, the branch has the tables of the run.
+        overrides: Changes, as values by dotted key or ``key=value`` strings; docs/resuming.md lists the keys that can
+            change. Without changes, the branch has the tables of the run.
         out: Parent folder of the branch; None: that of the run.
         chart: As for `resume`; likewise `reasoner` and `prepare`.
         reasoner: See `chart`.
@@ -211,8 +211,8 @@ def branch(
         RunError: As for `run`, like KeyboardInterrupt.
     """
     objects: dict[str, Any] = {"chart": chart, "reasoner": reasoner, "prepare": prepare}
-    go = partial(branch_run, run, at, overrides, out=out, **objects, on_round=on_round, trust=trust)
-    return run_and_draw(go, pictures=pictures)
+    run_branch = partial(branch_run, run, at, overrides, out=out, **objects, on_round=on_round, trust=trust)
+    return run_and_draw(run_branch, pictures=pictures)
 
 
 def why(
@@ -241,15 +241,15 @@ def why(
         BadInputError: If there is no such run, agent, round or post, or the run cannot be repeated or is not trusted.
         OracleError: If the ledger lacks an answer.
     """
-    run_dir, when = run_folder(run), None if at is None else str(at)
+    run_dir, round_text = run_folder(run), None if at is None else str(at)
     if is_economy(run_dir):
         if post is not None:
             raise BadInputError(f"{run_dir}: is a run of nations, which has no posts")
-        brief = tuple(why_nation(run_dir, str(agent), when, brief=True))
-        return Report(brief, (*brief, "", *why_nation(run_dir, str(agent), when)))
-    round_ = None if when is None else whole_number(when)
-    if when is not None and round_ is None:
-        raise BadInputError(f"ROUND: {when!r} is not a round: give a whole number from 0")
+        brief = tuple(why_nation(run_dir, str(agent), round_text, brief=True))
+        return Report(brief, (*brief, "", *why_nation(run_dir, str(agent), round_text)))
+    round_ = None if round_text is None else whole_number(round_text)
+    if round_text is not None and round_ is None:
+        raise BadInputError(f"ROUND: {round_text!r} is not a round: give a whole number from 0")
     explanation = explained(run_dir, str(agent), round_, post=post, on_round=on_round, trust=trust)
     brief = tuple(brief_lines(explanation))
     return Report(brief, (*brief, "", *report_lines(explanation)), explanation)
@@ -270,15 +270,15 @@ def measure(
         BadInputError: If there is no such run or measure, or the run has not ended.
         RunError: If a measure raises, or returns no number.
     """
-    wanted = [names] if isinstance(names, str) else list(MEASURES if names is None else names)
-    return pd.Series(compute_measures(finished_run(run, trust=trust), wanted), dtype=float, name=run_folder(run).name)
+    chosen = [names] if isinstance(names, str) else list(MEASURES if names is None else names)
+    return pd.Series(compute_measures(finished_run(run, trust=trust), chosen), dtype=float, name=run_folder(run).name)
 
 
 def list_runs(out: str | os.PathLike[str] = "results") -> pd.DataFrame:
     """Return the runs, studies, calibrations and validations in a folder, newest first, like ``prism runs``.
 
     Args:
-        out: Their folder, or that of a study whose runs kept their tables.
+        out: The folder that contains them, or the folder of a study that kept the tables of its runs.
 
     Returns:
         A row for each, with the columns of `studies.listing.ListedFolder`: `run_dir`, `kind`, `config`, `seed`,

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from prism_mesa.view.study.report import FigureKind
 
 
-class AnsweredStudy(StudyResult):
+class StudyOutcome(StudyResult):
     """The result of a study, for notebooks."""
 
     @property
@@ -65,8 +65,8 @@ class Study:
         **values: Any,
     ) -> None:
         file, base = file_and_values("Study", study, read_study)
-        where, name = ("Study", "study") if file is None else (str(file), study_name(file))
-        self.design: StudyDesign = design_study(study_params({**base, **values}, where), name, where)
+        label, name = ("Study", "study") if file is None else (str(file), study_name(file))
+        self.design: StudyDesign = design_study(study_params({**base, **values}, label), name, label)
         self._folder: StudyFolder = open_folder(self.design, out)
         self._checked = False
         self._text = file.read_text(encoding="utf-8") if file is not None and not values else ""
@@ -107,7 +107,7 @@ class Study:
         report: bool = True,
         figures: "FigureKind" = "png",
         on_run: Callable[[Progress], object] = lambda progress: None,
-    ) -> AnsweredStudy:
+    ) -> StudyOutcome:
         """Run the missing runs, and return the result of all runs.
 
         Args:
@@ -116,7 +116,7 @@ class Study:
             scheduler: Address of a Dask scheduler; None lets Dask start its own here.
             shard: ``"K/N"``: only the K-th of N parts, K from 1, as in a job array; each writes its own journal.
             attempts: The number of attempts for a run that fails.
-            retry: Whether to try runs again that failed in an earlier call.
+            retry: Whether to repeat runs that failed in an earlier call.
             report: Whether to write report.html and report.md.
             figures: Format of the report's figures besides PNG: `svg` or `pdf`.
             on_run: Called with the progress at the start and after each run.
@@ -135,7 +135,7 @@ class Study:
             status = study_status(self.design, self._folder)
             done = f"{status.done} of {status.planned} runs are done and kept; the same command continues"
             raise KeyboardInterrupt(f"{self.study_dir}: interrupted: {done}") from stop
-        return _answered(result, figures if report else None)
+        return _with_report(result, figures if report else None)
 
     def _check(self) -> None:
         """Make a model of each condition once, to raise errors and to note keys without effect."""
@@ -150,16 +150,16 @@ class Study:
         """Return the runs that are done, failed (with reasons), missing or stale, without running any."""
         return study_status(self.design, self._folder)
 
-    def report(self, figures: "FigureKind" = "png") -> AnsweredStudy:
+    def report(self, figures: "FigureKind" = "png") -> StudyOutcome:
         """Write the report of the completed runs, and return their result; raises DataError without runs."""
         if not self.study_dir.is_dir():
-            raise DataError(f"{self.study_dir}: nothing has been run yet: prism study run does it")
+            raise DataError(f"{self.study_dir}: no run has finished yet: start with prism study run")
         self._check()
-        return _answered(collect_result(self.design, self._folder), figures)
+        return _with_report(collect_result(self.design, self._folder), figures)
 
 
 def file_and_values(kind: str, source: object, read: Callable[[Path], Params]) -> tuple[Path | None, dict[str, Any]]:
-    """Return the file of a study or calibration and its values; None and the values if they are not from a file."""
+    """Return the file of a study or calibration, or None, and the values."""
     if source is None or isinstance(source, Mapping):
         return None, dict(source or {})
     if not isinstance(source, str | os.PathLike):
@@ -186,7 +186,7 @@ def configs_by_condition(file: Path) -> dict[str, Config]:
 
 
 def study_name(file: Path) -> str:
-    """Return the name of a study file, reduced to characters for a folder."""
+    """Return the name of a study file, with characters that a folder's name allows."""
     return re.sub(r"[^\w.-]+", "-", file.stem).lstrip(".-")[:60] or "study"
 
 
@@ -198,17 +198,17 @@ def open_engine(kind: EngineKind, workers: int | None, scheduler: str | None = N
 
 
 def _shard(text: str | None) -> Shard:
-    """Return the shard of a study from a text ``K/N``."""
+    """Return the shard that a string ``K/N`` names."""
     k, n = (whole_number(part) for part in text.partition("/")[::2]) if text is not None else (1, 1)
     if k is None or n is None or not 1 <= k <= n:
-        raise ConfigError(f"shard: {text!r}: is written K/N, K from 1 to N, as 3/8")
+        raise ConfigError(f"shard: {text!r}: must be K/N with K from 1 to N, such as 3/8")
     return Shard(k, n)
 
 
-def _answered(result: StudyResult, figures: "FigureKind | None") -> AnsweredStudy:
+def _with_report(result: StudyResult, figures: "FigureKind | None") -> StudyOutcome:
     """Write the report unless `figures` is None, and return the result for users."""
     if figures is not None:
         from prism_mesa.view.study.report import write_report
 
         write_report(result, figures=figures)
-    return AnsweredStudy(**vars(result))
+    return StudyOutcome(**vars(result))

@@ -30,7 +30,7 @@ def validate(
     name: str | None = None,
     report: bool = True,
     on_run: Callable[[Progress], object] = lambda progress: None,
-    on_match: Callable[[int, int], object] = lambda done, of: None,
+    on_match: Callable[[int, int], object] = lambda done, total: None,
 ) -> Validation:
     """Run a configuration with several seeds, compare it with real platforms, and write a report.
 
@@ -48,7 +48,7 @@ def validate(
         on_match: Called before the runs, while variants are matched, with the numbers of thresholds tried and allowed.
 
     Returns:
-        The tables, and whether all required targets that apply are inside (`passed`).
+        The tables, and whether the run meets all required targets that apply (`passed`).
 
     Raises:
         BadInputError: If a key, value, variant or data folder is wrong.
@@ -74,5 +74,5 @@ def _fitted_measures(file: Path) -> set[str]:
     """Return the measures that a calibration file names under `fit`; raises ConfigError if there are none."""
     fit = read_yaml(file, what="calibration file", hint="").get("fit")
     if not isinstance(fit, Mapping) or not fit:
-        raise ConfigError(f"{file}: fit: names no measures: it is to be a calibration file (prism calibrate)")
+        raise ConfigError(f"{file}: fit: names no measures: it must be a calibration file (prism calibrate)")
     return {str(measure) for measure in fit}

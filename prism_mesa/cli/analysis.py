@@ -1,4 +1,4 @@
-"""Commands that ask finished runs: why, survey, distill, interview, ledger."""
+"""Commands that examine finished runs: why, survey, distill, interview, ledger."""
 
 import json
 import os
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from prism_mesa.cli.arguments import MOST_AGENTS, MOST_ROUNDS, AsJson, OutOption, Run, Trust, each_once
+from prism_mesa.cli.arguments import MAX_AGENTS, MAX_ROUNDS, AsJson, OutOption, Run, Trust, each_once
 from prism_mesa.cli.console import (
     InterruptedByUserError,
     as_typed,
@@ -57,8 +57,8 @@ def why(
 ) -> None:
     """Explain what an agent or nation did in a round.
 
-    Prints at most five lines. --all adds what it saw, each guard with its values, who was asked, the prompt and the
-    answer.
+    Prints at most five lines. --all adds what the agent saw, each guard with its values, who was asked, the prompt and
+    the answer.
     """
     from prism_mesa.api.runs import why as explain
     from prism_mesa.params import whole_number
@@ -71,7 +71,7 @@ def why(
     for line in report.lines if everything else report.brief:
         show_line(line)
     if not everything:
-        show_line("For everything that it saw and weighed, add --all to the command.")
+        show_line("For everything that the agent saw and weighed, add --all to the command.")
     if run.state.unfinished:
         say(f"prism: {run_dir}: {run.state}{run.way_on}")
 
@@ -81,16 +81,16 @@ def survey(
     questions: Annotated[Path, typer.Argument(metavar="QUESTIONS", help="a YAML file such as configs/survey.yaml")],
     overrides: Overrides = None,
     agents: Annotated[
-        int, typer.Option(min=1, max=MOST_AGENTS, help="number of agents to ask, at most all agents")
+        int, typer.Option(min=1, max=MAX_AGENTS, help="number of agents to ask, at most all agents")
     ] = 100,
     at: Annotated[
-        int | None, typer.Option(metavar="ROUND", min=0, max=MOST_ROUNDS, help="use the run up to this round, from 0")
+        int | None, typer.Option(metavar="ROUND", min=0, max=MAX_ROUNDS, help="use the run up to this round, from 0")
     ] = None,
     out: OutOption = Path("results"),
     trust: Trust = False,
     as_json: AsJson = False,
 ) -> None:
-    """Ask agents of a run the same questions before and after it.
+    """Ask agents the same questions before and after their run.
 
     Tables and a picture go to OUT/survey-<time>.
     """
@@ -135,7 +135,7 @@ def distill(
 ) -> None:
     """Fit a small model of an LLM's choices to its ledgers.
 
-    It is evaluated on personas and posts that it never saw.
+    It is evaluated on personas and posts that were not used to fit it.
     """
     from prism_mesa.analysis.distill.dataset import completed_rounds
     from prism_mesa.analysis.distill.distill import distill as distill_runs
@@ -146,14 +146,14 @@ def distill(
 
     check_installed()
     with progress_bar(sum(map(completed_rounds, run_dirs)), "rounds repeated") as show_done:
-        repeated = count(1)
-        result = distill_runs(run_dirs, kind=kind, out=out, on_round=lambda: show_done(next(repeated)), trust=trust)
+        counter = count(1)
+        result = distill_runs(run_dirs, kind=kind, out=out, on_round=lambda: show_done(next(counter)), trust=trust)
     table = None
     if drift:
         with progress_bar(drift_rounds(run_dirs[0], seeds), "rounds run") as show_done:
-            done, folder = count(1), result.folder / "drift"
+            counter, folder = count(1), result.folder / "drift"
             swept = measure_drift(
-                run_dirs[0], result.file, folder, n_seeds=seeds, on_round=lambda: show_done(next(done)), trust=trust
+                run_dirs[0], result.file, folder, n_seeds=seeds, on_round=lambda: show_done(next(counter)), trust=trust
             )
             table = swept.table
     pictures = draw_distilled(result.folder, result.model.report, table)
@@ -201,7 +201,7 @@ def interview(
     at: Annotated[
         int | None,
         typer.Option(
-            metavar="ROUND", min=-1, max=MOST_ROUNDS, help="last round that the agent remembers (-1: before the run)"
+            metavar="ROUND", min=-1, max=MAX_ROUNDS, help="last round that the agent remembers (-1: before the run)"
         ),
     ] = None,
     thoughts: Annotated[bool, typer.Option("--thoughts", help="show the agent's thoughts and tool calls")] = False,
@@ -228,8 +228,8 @@ def interview(
 
     for question in ask or ():
         check_text("--ask", question)
-    most = [] if iterations is None else [f"deliberation.iterations={iterations}"]
-    overrides = each_once([*(arguments or ()), *most])
+    limit_overrides = [] if iterations is None else [f"deliberation.iterations={iterations}"]
+    overrides = each_once([*(arguments or ()), *limit_overrides])
     with (
         show_warnings(),
         Interview(run_dir, agent, at=at, overrides=overrides, free=free, out=out, trust=trust) as talk,
@@ -247,8 +247,8 @@ def _introduce(talk: "Interview") -> None:
     from prism_mesa.analysis.interview.transcript import CONSTRAINED
 
     limits = f"; {CONSTRAINED}" if talk.constrained else ""
-    when = "before the run" if talk.snapshot.at < 0 else f"after round {talk.snapshot.at}"
-    say(f"{talk.snapshot.name}, {when}, played by {talk.llm.label}{limits}")
+    moment = "before the run" if talk.snapshot.at < 0 else f"after round {talk.snapshot.at}"
+    say(f"{talk.snapshot.name}, {moment}, played by {talk.llm.label}{limits}")
     if talk.llm.note:
         say(f"prism: {talk.llm.note}")
 
@@ -256,27 +256,27 @@ def _introduce(talk: "Interview") -> None:
 def _talk_and_keep(
     talk: "Interview", questions: list[str] | None, interrupts: "Interrupts", *, thoughts: bool, quiet: bool
 ) -> Path | None:
-    """Talk, and return the folder in which it is kept; None if nothing was asked."""
+    """Hold the interview, and return the folder in which it is saved; None if nothing was asked."""
     try:
         _talk_with(talk, questions, interrupts, thoughts=thoughts, quiet=quiet)
     except KeyboardInterrupt:
-        interrupts.came = True
+        interrupts.was_pressed = True
     finally:
-        interrupts.held = True
+        interrupts.is_saving = True
         folder = talk.save()
-    if interrupts.came:
+    if interrupts.was_pressed:
         raise InterruptedByUserError(f"interrupted (kept: {folder})" if folder else "interrupted")
     return folder
 
 
 def _show_interview(talk: "Interview", folder: Path | None, *, as_json: bool) -> None:
-    """Print where an interview is kept, or print it as JSON."""
+    """Print the folder of an interview, or print the interview as JSON."""
     if as_json:
         answers = [exchange.as_json() for exchange in talk.transcript]
         show_json({**talk.facts(), "answers": answers, "folder": str(folder) if folder else None})
     elif folder:
         say(f"kept: {folder / 'transcript.md'}")
-        say(as_typed(f"why it did so: prism why {in_command(talk.snapshot.run_dir)} {talk.snapshot.row} ROUND"))
+        say(as_typed(f"for its reasons: prism why {in_command(talk.snapshot.run_dir)} {talk.snapshot.row} ROUND"))
 
 
 def _talk_with(
@@ -286,18 +286,18 @@ def _talk_with(
     from prism_mesa.view.interview_terminal import Session, piped_lines, typed_lines
 
     typed = questions is None and sys.stdin.isatty()
-    to = sys.stderr if quiet else sys.stdout
+    stream = sys.stderr if quiet else sys.stdout
 
     def print_line(line: str) -> None:
         if typed or not quiet:
-            show(line, to=to)
+            show(line, file=stream)
 
-    dim = to.isatty() and "NO_COLOR" not in os.environ
+    dim = stream.isatty() and "NO_COLOR" not in os.environ
     session = Session(talk, print_line, thoughts=thoughts, dim=dim, echo=not typed)
     if questions is not None:
         session.take(interrupts.between(questions))
     elif typed:
-        say("ask something (/help: what else there is, /quit: end)")
+        say("ask a question (/help: commands, /quit: end)")
         session.take(interrupts.between(typed_lines(prompt_to_stdout=not quiet)))
     else:
         session.take(interrupts.between(piped_lines()))
@@ -316,7 +316,7 @@ def stats(file: LedgerFile, as_json: AsJson = False) -> None:
         show_json(counts)
         return
     for name, value in counts.items():
-        text = ", ".join(f"{n:,} {what}" for what, n in value.items()) or 0 if isinstance(value, dict) else value
+        text = ", ".join(f"{n:,} {kind}" for kind, n in value.items()) or 0 if isinstance(value, dict) else value
         show_line(f"{name:<12}{text}")
 
 

@@ -30,15 +30,15 @@ from prism_mesa.terminal import show_line
 
 app = typer.Typer(
     cls=GroupedCommands,
-    help="Simulate a social platform whose agents are statecharts, or nations; an LLM decides only what is left open.",
-    epilog="prism COMMAND --help tells more of each.",
+    help="Simulate nations, or a social platform whose agents are statecharts. An LLM decides what is left open.",
+    epilog="Run prism COMMAND --help for details.",
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
 
 
-def _version(wanted: bool) -> None:
-    if wanted:
+def _version(requested: bool) -> None:
+    if requested:
         show_line(f"prism {version('prism-mesa')}")
         raise typer.Exit
 
@@ -47,7 +47,7 @@ def _version(wanted: bool) -> None:
 def _main(
     _: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")] = False,
 ) -> None:
-    """Take the options before a command."""
+    """Handle the options that precede a command."""
 
 
 # in the order of --help
@@ -77,11 +77,11 @@ def _command() -> Any:
 
 
 def main() -> None:
-    """Run the command line as a process of its own."""
+    """Run the command line, and exit."""
     # imports make a million permanent objects; collecting garbage among them takes most of a second
     gc.set_threshold(20_000, 20)
     code = run_command()
-    gc.freeze()  # the process ends: to look through what is left takes a third of a second
+    gc.freeze()  # the last garbage collection would take a third of a second
     sys.exit(code)
 
 
@@ -90,7 +90,7 @@ def run_command() -> int:
     keep_streams_open()
     warnings.formatwarning = warning_line
     warnings.simplefilter("ignore", NotedWarning)
-    sys.path.append(str(Path.cwd()))  # a user's modules are looked for here, after everything installed
+    sys.path.append(str(Path.cwd()))  # find a user's modules here, after installed packages
     code, message = 1, ""
     try:
         code = _command()(sys.argv[1:] or ["--help"], prog_name="prism", standalone_mode=False) or 0

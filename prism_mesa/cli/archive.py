@@ -18,7 +18,7 @@ def archive(
         typer.Argument(metavar="RUN|STUDY|FILE", help="folder of a run or study; with --check or --unpack, an archive"),
     ],
     out: Annotated[
-        Path | None, typer.Option(metavar="FILE.zip", help="the archive; by default next to the folder, with its name")
+        Path | None, typer.Option(metavar="FILE.zip", help="the archive; by default the folder's name with .zip")
     ] = None,
     check: Annotated[bool, typer.Option("--check", help="check an archive for missing or changed files")] = False,
     unpack: Annotated[
@@ -31,15 +31,15 @@ def archive(
     author: Annotated[str | None, typer.Option(metavar="NAME", help="author, for the crate")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Pack a run or study for a paper's supplement, or check one.
+    """Pack a run or study for a paper, or check an archive.
 
     The archive is one zip, with the same bytes for the same run: configurations, tables or measures, ledgers, versions,
-    the ODD protocol, checksums, and a Process Run Crate. Keys and paths of this machine are not in it. Unpacked, a run
-    is repeated with prism replay.
+    the ODD protocol, checksums, and a Process Run Crate. It contains no keys and no paths of this machine. Repeat an
+    unpacked run with prism replay.
     """
     if check or unpack is not None:
         if out is not None or license is not None or author is not None or not data:
-            raise BadInputError("--check and --unpack look at an archive: the other options are for packing one")
+            raise BadInputError("--check and --unpack read an archive: the other options are only for packing")
         _check(target, unpack, as_json=as_json)
         return
     from prism_mesa.api.archives import archive as pack
@@ -68,8 +68,8 @@ def _check(path: Path, unpack: Path | None, *, as_json: bool) -> None:
         for line in checked.left_out:
             show_line(f"left out when packed: {line}")
     if checked.faults:
-        unpacked_too = "" if unpack is None else "; nothing was unpacked"
-        raise RunError(f"{path}: is not whole: {counted(len(checked.faults), 'fault')}{unpacked_too}")
+        note = "" if unpack is None else "; nothing was unpacked"
+        raise RunError(f"{path}: is not whole: {counted(len(checked.faults), 'fault')}{note}")
     if not as_json:
         size = format_size(checked.size_bytes)
         show_line(f"whole: {checked.kind} {checked.name}, {counted(checked.files, 'file')}, {size} unpacked")

@@ -1,4 +1,4 @@
-"""What commands share: types of arguments, configurations from arguments, and grouped help."""
+"""Shared by commands: types of arguments, configurations from arguments, and grouped help."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,12 +13,12 @@ if TYPE_CHECKING:
     from prism_mesa.runs.config import Config
 
 DEFAULT_FILE = Path("configs/default.yaml")
-"""The file that commands take if none is named and it is there; it has the defaults."""
+"""The configuration file that commands use by default, if it exists."""
 
 CONFIG_DEFAULTS: Final[dict[str, Any]] = {"reasoner": {"kind": "auto"}}
-"""Values of a platform that the file does not have."""
+"""Defaults for keys of a platform that the file lacks."""
 
-MOST_AGENTS, MOST_ROUNDS = 50_000_000, 10_000_000  # as for agents.n and rounds
+MAX_AGENTS, MAX_ROUNDS = 50_000_000, 10_000_000  # as for agents.n and rounds
 
 Configured = Annotated[
     list[str] | None,
@@ -49,21 +49,21 @@ def configured(arguments: list[str] | None) -> "Config":
 
 
 def file_and_overrides(arguments: list[str] | None, default: Path) -> tuple[str | Path | None, list[str]]:
-    """Return the file that comes first in arguments, else the default one if it is there, and the overrides."""
-    words = arguments or []
-    if words and ("=" not in words[0] or is_file(words[0])):
-        return words[0], each_once(words[1:])
-    return (default if default.is_file() else None), each_once(words)
+    """Return the file that comes first in arguments, or else the default file if it exists, and the overrides."""
+    texts = arguments or []
+    if texts and ("=" not in texts[0] or is_file(texts[0])):
+        return texts[0], each_once(texts[1:])
+    return (default if default.is_file() else None), each_once(texts)
 
 
 def each_once(overrides: Sequence[str] | None) -> list[str]:
-    """Return texts ``key=value``; raises BadInputError if a key comes twice."""
+    """Return ``key=value`` strings; raises BadInputError if a key is repeated."""
     texts = list(overrides or ())
     keys = [text.partition("=")[0].strip() for text in texts]
     for key in filter(None, keys):
         if keys.count(key) > 1:
-            both = ", ".join(shortened(text, 80) for text, other in zip(texts, keys, strict=True) if other == key)
-            raise BadInputError(f"override: {key!r} stands here twice ({both}): give it once")
+            duplicates = ", ".join(shortened(text, 80) for text, other in zip(texts, keys, strict=True) if other == key)
+            raise BadInputError(f"override: {key!r} is given more than once ({duplicates}): give it once")
     return texts
 
 
@@ -83,12 +83,12 @@ class GroupedCommands(TyperGroup):
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Write the commands by title; long lines are wrapped, not cut off."""
-        shown = [self.commands[name] for name in self.list_commands(ctx) if not self.commands[name].hidden]
+        visible = [self.commands[name] for name in self.list_commands(ctx) if not self.commands[name].hidden]
         titles: dict[str, list[tuple[str, str]]] = {}
-        for command in shown:
+        for command in visible:
             title = getattr(command, "rich_help_panel", None) or "Commands"
             titles.setdefault(title, []).append((command.name or "", command.get_short_help_str(_NO_LIMIT)))
-        widest = max((len(command.name or "") for command in shown), default=0)
+        widest = max((len(command.name or "") for command in visible), default=0)
         for title, rows in titles.items():
             with formatter.section(title):  # one width for all sections
                 formatter.write_dl([(name.ljust(widest), text) for name, text in rows])

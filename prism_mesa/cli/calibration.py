@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def calibrate(
-    file: Annotated[Path, typer.Argument(metavar="FILE.yaml", help="parameters, targets, and what is held out")],
+    file: Annotated[Path, typer.Argument(metavar="FILE.yaml", help="parameters, targets, and held-out data")],
     out: OutOption = Path("results"),
     workers: Workers = None,
     runs: Annotated[
@@ -29,7 +29,7 @@ def calibrate(
 ) -> None:
     """Fit parameters to data by simulation.
 
-    The fitted world is compared with data that the fit did not see.
+    It compares the fitted world with data that the fit did not see.
 
     Run the same command again to continue after an interruption; nothing is run twice.
     """

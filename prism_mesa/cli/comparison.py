@@ -41,7 +41,7 @@ def compare(
 ) -> None:
     """Compare runs: what differs, what diverged first, and why.
 
-    Settings, measures and rounds are compared; the report goes to OUT/compare-<names>.
+    It compares settings, measures and rounds. The report goes to OUT/compare-<names>.
     """
     base, other = split_sides(arguments)
 
@@ -59,20 +59,20 @@ def compare(
 
 
 def split_sides(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Return the two sides of arguments: before and after ``--with``, or two runs, or by configuration."""
+    """Return the two sides: the arguments before and after ``--with``, two runs, or runs grouped by configuration."""
     for argument in arguments:
         if argument.startswith("-") and argument != WITH:
             raise BadInputError(f"no such option: {argument}.{did_you_mean(argument, _OPTIONS)}")
     if arguments.count(WITH) > 1:
         raise BadInputError("--with: is given more than once: BASE... --with OTHER... has two sides")
     if WITH in arguments:
-        place = list(arguments).index(WITH)
-        sides = list(arguments[:place]), list(arguments[place + 1 :])
-        if not all(sides):
-            raise BadInputError("--with: there is no run on one side of it: prism compare BASE... --with OTHER...")
-        return sides
+        index = list(arguments).index(WITH)
+        both_sides = list(arguments[:index]), list(arguments[index + 1 :])
+        if not all(both_sides):
+            raise BadInputError("--with: one side has no run: give prism compare BASE... --with OTHER...")
+        return both_sides
     if len(arguments) < 2:
-        raise BadInputError(f"{arguments[0]}: is one run: name another to compare it with: prism compare RUN RUN")
+        raise BadInputError(f"{arguments[0]}: is one run: give a second run to compare it with: prism compare RUN RUN")
     if len(arguments) == 2:
         return [arguments[0]], [arguments[1]]
 

@@ -1,4 +1,4 @@
-"""What commands print besides their results: progress, warnings, and how a run ended."""
+"""Output of commands besides their results: progress, warnings, and the end of a run."""
 
 import io
 import logging
@@ -54,22 +54,22 @@ class _Output(io.FileIO):
 
 
 def keep_streams_open() -> None:
-    """Let a command finish although its output is closed, or a pipe without a reader."""
-    while (free := os.open(os.devnull, os.O_RDWR)) <= 2:  # else the next file that opens takes the number
+    """Let a command finish even if its output is closed, or is a pipe without a reader."""
+    while (descriptor := os.open(os.devnull, os.O_RDWR)) <= 2:  # otherwise the next opened file would take the number
         pass
-    os.close(free)
+    os.close(descriptor)
     sys.stdin = sys.stdin or open(0, closefd=False)  # noqa: SIM115
     for number, name in ((1, "stdout"), (2, "stderr")):
         stream = getattr(sys, name)
         if stream is getattr(sys, f"__{name}__") and not (stream and stream.isatty()):
             encoding, errors = (stream.encoding, stream.errors) if stream else ("utf-8", "replace")
-            end = io.BufferedWriter(_Output(number, "w", closefd=False))
-            setattr(sys, name, io.TextIOWrapper(end, encoding, errors, line_buffering=True))
+            buffer = io.BufferedWriter(_Output(number, "w", closefd=False))
+            setattr(sys, name, io.TextIOWrapper(buffer, encoding, errors, line_buffering=True))
 
 
 def say(text: str) -> None:
-    """Print a text on one line of stderr."""
-    show_line(shortened(redact_credentials(text)), to=sys.stderr)
+    """Print text on one line of stderr."""
+    show_line(shortened(redact_credentials(text)), file=sys.stderr)
 
 
 class FirstWarnings(logging.Handler):
@@ -104,7 +104,7 @@ def show_warnings(console: "Console | None" = None) -> Iterator[None]:
 
 @contextmanager
 def progress_bar(total: int, unit: str, then: str = "") -> Iterator[Any]:
-    """Show a progress bar on stderr, and `then` once it is full; yields a function of how many are done, and in all."""
+    """Show a progress bar on stderr, then the text `then`; yields a function that takes the counts done and planned."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -112,9 +112,9 @@ def progress_bar(total: int, unit: str, then: str = "") -> Iterator[Any]:
     progress = Progress(*columns, console=Console(stderr=True))
     task = progress.add_task(unit, total=total)
 
-    def show_done(done: int, of: int = total) -> None:
-        progress.start()  # only now: a failure before the first round shows no bar
-        progress.update(task, completed=done, total=of)
+    def show_done(done: int, planned: int = total) -> None:
+        progress.start()  # started late, so that a failure before the first round shows no bar
+        progress.update(task, completed=done, total=planned)
         if progress.finished:
             progress.update(task, description=then or unit)
 
@@ -125,13 +125,13 @@ def progress_bar(total: int, unit: str, then: str = "") -> Iterator[Any]:
         raise InterruptedByUserError(str(stop) or "interrupted") from stop
     finally:
         progress.update(task, description=unit)
-        if progress.live.is_started:  # else stopping prints an empty line
+        if progress.live.is_started:  # otherwise stopping prints an empty line
             progress.stop()
 
 
 @contextmanager
 def summary_on_interrupt(show_result: Callable[[Any], None]) -> Iterator[None]:
-    """Show the result of a run or survey that Ctrl-C ends in the block."""
+    """Show the result of a run or survey if Ctrl-C ends it in the block."""
     try:
         yield
     except InterruptedByUserError as stop:
@@ -145,8 +145,8 @@ def show_run(result: "RunResult", *, lines: "Lines", as_json: bool) -> None:
     """Print a run's summary with the clocks of the whole command; the run's clocks become `run_cpu_s`, `run_wall_s`."""
     from prism_mesa.runs.process.machine import whole_process
 
-    of_run = {f"run_{clock}": result.summary[clock] for clock in ("cpu_s", "wall_s")}
-    summary = {**result.summary, **of_run, **whole_process()}
+    run_clocks = {f"run_{clock}": result.summary[clock] for clock in ("cpu_s", "wall_s")}
+    summary = {**result.summary, **run_clocks, **whole_process()}
     if as_json:
         show_json(summary)
     else:
@@ -154,12 +154,12 @@ def show_run(result: "RunResult", *, lines: "Lines", as_json: bool) -> None:
 
 
 def as_typed(commands: str) -> str:
-    """Return a text with commands as the user types them in this folder."""
-    return re.sub(r"(^|[:;] )prism ", lambda match: f"{match[1]}{called_from(Path.cwd())} ", commands)
+    """Return text in which commands are written as the user must type them in this folder."""
+    return re.sub(r"(^|[:;] )prism ", lambda match: f"{match[1]}{prism_command(Path.cwd())} ", commands)
 
 
-def called_from(folder: Path) -> str:
-    """Return how to call `prism` from a folder: through uv if uv runs it now, with the project if that is elsewhere."""
+def prism_command(folder: Path) -> str:
+    """Return the command that starts `prism` in a folder: with uv if uv started it, and with the project if needed."""
     project = Path(sys.prefix).parent
     if "UV_RUN_RECURSION_DEPTH" not in os.environ or not (project / "pyproject.toml").is_file():
         return "prism"
@@ -167,9 +167,9 @@ def called_from(folder: Path) -> str:
     return "uv run prism" if is_inside else f"uv run --project {in_command(project)} prism"
 
 
-def run_failure(summary: dict[str, Any], what: str = "run") -> PrismError:
+def run_failure(summary: dict[str, Any], kind: str = "run") -> PrismError:
     """Return the error of a command whose run failed."""
-    return RunError(f"{summary['run_dir']}: the {what} failed: {summary.get('error', '')}")
+    return RunError(f"{summary['run_dir']}: the {kind} failed: {summary.get('error', '')}")
 
 
 def print_lines(lines: Iterable[tuple[str, str]], indent: int = 12) -> None:

@@ -12,16 +12,14 @@ from prism_mesa.errors import PrismError
 from prism_mesa.terminal import show_json, show_line
 
 if TYPE_CHECKING:
-    from prism_mesa.api.caches import Kept
+    from prism_mesa.api.caches import Cache
     from prism_mesa.api.installation import Installation
 
 _WIDTH: Final = 18
 
 
 def doctor(
-    clean: Annotated[
-        bool, typer.Option("--clean", help="remove caches that were not used for a week; results are kept")
-    ] = False,
+    clean: Annotated[bool, typer.Option("--clean", help="remove caches unused for a week; results are kept")] = False,
     ollama: Annotated[
         str | None, typer.Option(metavar="URL", help="address of Ollama's server, if it is on another machine")
     ] = None,
@@ -29,8 +27,8 @@ def doctor(
 ) -> None:
     """Check the installation: packages, LLMs, the page, caches.
 
-    For anything missing, it says how to install or fix it. The exit code is 0 unless something that every run needs is
-    broken. Nothing is changed without --clean.
+    For each missing part, it says how to install it. The exit code is 0 unless a part that every run needs is broken.
+    Without --clean, nothing is changed.
     """
     from prism_mesa.api.caches import remove
     from prism_mesa.api.installation import check_installation
@@ -53,11 +51,11 @@ def doctor(
         raise PrismError(f"broken, and needed by every run: {names}")
 
 
-def _total_size(caches: "Iterable[Kept]") -> str:
+def _total_size(caches: "Iterable[Cache]") -> str:
     return format_size(sum(cache.size_bytes for cache in caches))
 
 
-def _show(installation: "Installation", removed: "list[Kept]", *, clean: bool) -> None:
+def _show(installation: "Installation", removed: "list[Cache]", *, clean: bool) -> None:
     from prism_mesa.api.caches import OLD_DAYS
 
     for finding in installation.findings:
@@ -65,12 +63,12 @@ def _show(installation: "Installation", removed: "list[Kept]", *, clean: bool) -
         show_line(f"{finding.what:<{_WIDTH}}{mark}{finding.told}")
         if finding.todo:
             show_line(f"{'':<{_WIDTH}}-> {finding.todo}")
-    left = [cache for cache in installation.caches if cache not in removed]
-    for what in dict.fromkeys(cache.what for cache in left):
-        group = [cache for cache in left if cache.what == what]
-        where = group[0].path if len(group) == 1 else f"{len(group)} in {group[0].path.parent}"
-        show_line(f"{'kept: ' + what:<{_WIDTH + 4}}{_total_size(group):>9}  {where}")
-    old = [cache for cache in left if cache.removable]
+    remaining = [cache for cache in installation.caches if cache not in removed]
+    for kind in dict.fromkeys(cache.what for cache in remaining):
+        group = [cache for cache in remaining if cache.what == kind]
+        location = group[0].path if len(group) == 1 else f"{len(group)} in {group[0].path.parent}"
+        show_line(f"{'kept: ' + kind:<{_WIDTH + 4}}{_total_size(group):>9}  {location}")
+    old = [cache for cache in remaining if cache.removable]
     if old and not clean:
-        freed = f"{_total_size(old)} that were not used for {OLD_DAYS} days"
+        freed = f"{_total_size(old)} unused for {OLD_DAYS} days"
         show_line(f"{'':<{_WIDTH}}-> prism doctor --clean frees {freed}")

@@ -39,25 +39,25 @@ def runs(
         show_line(f"no runs in {out}")
         return
     rows = [_TITLES, *map(_row, entries)]
-    widths = [max(len(row[place]) for row in rows) for place in range(len(_TITLES))]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(_TITLES))]
     for row in rows:
         show_line("  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip())
     kinds = ("platform", "nations")
     stopped = next((run for run in entries if run.status in ("died", "interrupted") and run.kind in kinds), None)
     if stopped is not None:
-        show_line(as_typed(f"what died or was interrupted goes on with: prism resume {in_command(stopped.run_dir)}"))
+        show_line(as_typed(f"to continue a run that died or stopped: prism resume {in_command(stopped.run_dir)}"))
 
 
 def _row(run: "ListedFolder") -> Sequence[str]:
-    why = f": {run.error}" if run.status in ("damaged", "failed") and run.error else ""
+    reason = f": {run.error}" if run.status in ("damaged", "failed") and run.error else ""
     name = printable(shortened(Path(run.run_dir).name, _LONGEST_NAME))
     seed = "" if run.seed is None else str(run.seed)
-    state = shortened(f"{run.state}{why}", _LONGEST_STATE)
+    state = shortened(f"{run.state}{reason}", _LONGEST_STATE)
     return name, run.kind, run.config, seed, state, format_age(run.age_s), format_size(run.size_bytes)
 
 
 def format_age(seconds: float) -> str:
-    """Return an age in words.
+    """Return an age as a number with its unit.
 
     >>> format_age(0.2), format_age(3599), format_age(200_000)
     ('0 s', '59 min', '2 d')
@@ -67,7 +67,7 @@ def format_age(seconds: float) -> str:
 
 
 def format_size(n_bytes: int) -> str:
-    """Return a size on disk in words.
+    """Return a size on disk as a number with its unit.
 
     >>> format_size(0), format_size(12_345), format_size(3_456_789_012)
     ('0 kB', '12 kB', '3.5 GB')

@@ -7,7 +7,7 @@ from typing import Annotated, Final
 import typer
 
 from prism_mesa.cli.arguments import AsJson
-from prism_mesa.cli.console import called_from
+from prism_mesa.cli.console import prism_command
 from prism_mesa.errors import BadInputError, in_command, shortened
 from prism_mesa.terminal import show_json, show_line
 
@@ -16,9 +16,9 @@ FILES: Final = {
     "config.yaml": "what is simulated",
     "my_chart.py": "how agents behave: a chart of your own",
     "study.yaml": "a question with two arms",
-    "first.ipynb": "a notebook: a run, looked at",
+    "first.ipynb": "a notebook that runs the world and plots it",
 }
-"""The files of `prism_mesa.cli.new_project`, and what they hold."""
+"""The files of `prism_mesa.cli.new_project`, with descriptions."""
 
 _WIDTH: Final = 1 + max(map(len, FILES))
 
@@ -29,33 +29,33 @@ def new(
 ) -> None:
     """Write a small starting project.
 
-    It has a configuration, a chart of your own, a study, a notebook, and a README with the commands. A folder with more
-    than a .git in it is left as it is.
+    It has a configuration, a chart of your own, a study, a notebook, and a README with the commands. A folder that
+    holds more than a .git is not changed.
     """
     if not name:
-        raise BadInputError("DIR: is empty: name a folder (. is the one you are in)")
+        raise BadInputError("DIR: is empty: name a folder (. is the current one)")
     folder = Path(name)
-    _make_empty(folder)
-    texts = files("prism_mesa.cli.new_project")
+    _make_folder(folder)
+    templates = files("prism_mesa.cli.new_project")
     for file in FILES:
         with (folder / file).open("x", encoding="utf-8", newline="\n") as stream:
-            stream.write(texts.joinpath(file).read_text(encoding="utf-8"))
-    prism = called_from(folder)
+            stream.write(templates.joinpath(file).read_text(encoding="utf-8"))
+    prism = prism_command(folder)
     target = f"./{folder}" if str(folder).startswith("-") else folder
-    cd = [] if folder.resolve() == Path.cwd() else [f"cd {in_command(target)}"]
-    then = [*cd, f"{prism} run config.yaml", f"{prism} study run study.yaml --seeds 2"]
+    change_folder = [] if folder.resolve() == Path.cwd() else [f"cd {in_command(target)}"]
+    commands = [*change_folder, f"{prism} run config.yaml", f"{prism} study run study.yaml --seeds 2"]
     if as_json:
-        show_json({"dir": str(folder), "files": list(FILES), "next": then})
+        show_json({"dir": str(folder), "files": list(FILES), "next": commands})
         return
     show_line(f"made: {folder}")
-    for file, holds in FILES.items():
-        show_line(f"  {file:<{_WIDTH}} {holds}")
+    for file, description in FILES.items():
+        show_line(f"  {file:<{_WIDTH}} {description}")
     show_line("next:")
-    for line in then:
+    for line in commands:
         show_line(f"  {line}")
 
 
-def _make_empty(folder: Path) -> None:
+def _make_folder(folder: Path) -> None:
     """Make a folder and its parents; raises BadInputError if it holds more than a .git, or cannot be made."""
     if not str(folder).isprintable():
         raise BadInputError(f"DIR: {str(folder)!r}: holds a character that cannot be shown; choose another name")
@@ -65,5 +65,5 @@ def _make_empty(folder: Path) -> None:
     except OSError as error:
         raise BadInputError(f"DIR: {folder}: cannot make that folder: {error.strerror}") from None
     if names:
-        some = shortened(", ".join(names), 60)
-        raise BadInputError(f"DIR: {folder}: is not empty ({some}): name a folder that is empty, or not there yet")
+        sample = shortened(", ".join(names), 60)
+        raise BadInputError(f"DIR: {folder}: is not empty ({sample}): name an empty or a new folder")

@@ -13,7 +13,7 @@ from prism_mesa.errors import BadInputError, PrismError, format_error, in_comman
 from prism_mesa.terminal import show_line
 
 if TYPE_CHECKING:
-    from prism_mesa.view.server.opened import Opened
+    from prism_mesa.view.server.opened import PageContent
 
 _YAML: Final = (".yaml", ".yml")
 
@@ -37,41 +37,41 @@ def browser_page(
 ) -> None:
     """Open the page in the browser, on a model or on finished runs.
 
-    It ends with Ctrl-C.
+    Press Ctrl-C to end it.
     """
     from prism_mesa.view.server.front_end import fetch_front_end, find_faults, front_end_folder
 
     if fetch:
         fetched = fetch_front_end(front_end_folder())
-        done = f"fetched {len(fetched)} files" if fetched else "nothing to fetch"
-        show_line(f"the page's front end is there: {done}, all checked, in {front_end_folder()}")
+        counts = f"fetched {len(fetched)} files" if fetched else "nothing to fetch"
+        show_line(f"the page's front end is complete ({counts}, all checked) in {front_end_folder()}")
         return
     from prism_mesa.view.server.opened import open_page, opening_fault
     from prism_mesa.view.server.serving import serve
 
     opened = parse_arguments(arguments or [])
-    wrong = opening_fault(opened)
-    if wrong:
+    fault = opening_fault(opened)
+    if fault:
         if not opened.paths:  # cannot be fixed while the page is open
-            raise BadInputError(wrong)
-        say(f"prism: {wrong} (the page says so too: mend it, and reload)")
+            raise BadInputError(fault)
+        say(f"prism: {fault} (also shown on the page: fix it, and reload)")
     open_page(opened)
     if find_faults(front_end_folder()):
         say("fetching the page's front end, once ...")
         try:
             fetch_front_end(front_end_folder())
         except PrismError as error:
-            say(f"prism: {format_error(error)}; the page says so too")
+            say(f"prism: {format_error(error)}; the page shows this too")
 
     def show_address(url: str) -> None:
-        show_line(f"the page is at {url} (end with Ctrl-C)", to=sys.stderr)
+        show_line(f"the page is at {url} (end with Ctrl-C)", file=sys.stderr)
 
     serve(host, port, on_open=show_address, browse=open_browser)
 
 
-def parse_arguments(arguments: list[str]) -> "Opened":
+def parse_arguments(arguments: list[str]) -> "PageContent":
     """Return the files, folders and overrides of arguments; raises BadInputError if they cannot be shown together."""
-    from prism_mesa.view.server.opened import MOST_RUNS, Opened
+    from prism_mesa.view.server.opened import MAX_RUNS, PageContent
 
     names = [word for word in arguments if "=" not in word or is_file(word) or os.path.isdir(word)]
     overrides = tuple(each_once([word for word in arguments if word not in names]))
@@ -79,12 +79,12 @@ def parse_arguments(arguments: list[str]) -> "Opened":
     configs = [path for path in paths if os.path.isfile(path) or (path.suffix in _YAML and not os.path.isdir(path))]
     if not configs and paths:
         if overrides:
-            raise BadInputError(f"{overrides[0]}: a finished run is shown as it was: no key can be overridden")
-        if len(paths) > MOST_RUNS:
-            raise BadInputError(f"{len(paths)} runs: the page shows one, or {MOST_RUNS} side by side")
-        return Opened("runs", paths)
+            raise BadInputError(f"{overrides[0]}: a finished run is shown as it was recorded: no key can be overridden")
+        if len(paths) > MAX_RUNS:
+            raise BadInputError(f"{len(paths)} runs: the page shows one, or {MAX_RUNS} side by side")
+        return PageContent("runs", paths)
     if len(paths) > 1:
         others = " ".join(map(in_command, paths[1:]))
-        raise BadInputError(f"{others}: beside the config {in_command(configs[0])} the page shows nothing else")
+        raise BadInputError(f"{others}: with the config {in_command(configs[0])}, the page shows nothing else")
     default = (DEFAULT_FILE,) if overrides and not paths and DEFAULT_FILE.is_file() else ()
-    return Opened("model", paths or default, overrides, CONFIG_DEFAULTS)
+    return PageContent("model", paths or default, overrides, CONFIG_DEFAULTS)

@@ -1,4 +1,4 @@
-"""Commands that run something, repeat it, or show its chart."""
+"""Commands that run, continue or repeat a model, or show its chart."""
 
 import re
 from collections.abc import Callable
@@ -32,10 +32,10 @@ if TYPE_CHECKING:
     from prism_mesa.statechart.checks import Finding
 
 ECONOMY_FILE = Path("configs/economy.yaml")
-"""The file that `prism economy` takes if none is named and it is there."""
+"""The configuration file that `prism economy` uses by default, if it exists."""
 
-_BIG = 100_000  # agents that take seconds to make
-_LONGEST = 60  # characters of arms in a picture's name
+_SLOW_N_AGENTS = 100_000  # agents; a larger world takes seconds to make
+_MAX_LABEL = 60  # longest label of arms in a picture's name, in characters
 
 
 def run(arguments: Configured = None, out: OutOption = Path("results"), as_json: AsJson = False) -> None:
@@ -59,8 +59,8 @@ def run(arguments: Configured = None, out: OutOption = Path("results"), as_json:
 
 
 def say_building(config: "Config") -> None:
-    """Say that a big world is built, which takes a while."""
-    if config.network.edges is None and config.agents.n >= _BIG:
+    """Announce that a large world is being built, which takes a while."""
+    if config.network.edges is None and config.agents.n >= _SLOW_N_AGENTS:
         say(f"building {config.agents.n:,} agents ...")
 
 
@@ -103,8 +103,8 @@ def resume(
     from prism_mesa.runs.manifest import read_run
 
     if (recorded := read_run(run_dir)).is_finished(from_start=from_start):
-        say(f"{run_dir}: had come to its end (status {recorded.state}), so nothing is computed; it came to this:")
-    _go_on(
+        say(f"{run_dir}: has already ended (status {recorded.state}), so nothing is computed. Its summary:")
+    _continue(
         run_dir, partial(resume_run, run_dir, each_once(overrides), trust=trust, from_start=from_start), as_json=as_json
     )
 
@@ -127,18 +127,18 @@ def branch(
     """
     from prism_mesa.api.runs import branch as branch_run
 
-    _go_on(run_dir, partial(branch_run, run_dir, at, each_once(overrides), out=out, trust=trust), as_json=as_json)
+    _continue(run_dir, partial(branch_run, run_dir, at, each_once(overrides), out=out, trust=trust), as_json=as_json)
 
 
-def _go_on(run_dir: Path, go: Callable[..., "RunResult"], *, as_json: bool) -> None:
-    """Go on with a run, with a progress bar, and show the result."""
+def _continue(run_dir: Path, run_it: Callable[..., "RunResult"], *, as_json: bool) -> None:
+    """Continue a run with a progress bar, and show the result."""
     from prism_mesa.runs.recorded import is_economy, recorded_rounds
 
-    nations = is_economy(run_dir)
-    show_result = partial(show_run, lines=economy_lines if nations else run_lines, as_json=as_json)
-    bar = progress_bar(recorded_rounds(run_dir), "quarters" if nations else "rounds", then="tables and pictures")
+    is_nations = is_economy(run_dir)
+    show_result = partial(show_run, lines=economy_lines if is_nations else run_lines, as_json=as_json)
+    bar = progress_bar(recorded_rounds(run_dir), "quarters" if is_nations else "rounds", then="tables and pictures")
     with summary_on_interrupt(show_result), bar as on_round:
-        result = go(on_round=on_round)
+        result = run_it(on_round=on_round)
     show_result(result)
     if result.status != "done":
         raise run_failure(result.summary)
@@ -162,16 +162,16 @@ def replay(
     with progress_bar(recorded_rounds(run_dir), "rounds") as on_round:
         result = repeat(run_dir, out=out, on_round=on_round, trust=trust)
     if as_json:
-        kept = str(result.run_dir) if result.run_dir else None
-        show_json(vars(result) | {"run_dir": kept, "equal": result.equal, "notes": list(result.notes)})
+        run_path = str(result.run_dir) if result.run_dir else None
+        show_json(vars(result) | {"run_dir": run_path, "equal": result.equal, "notes": list(result.notes)})
     else:
         for note in result.notes:
             show_line(f"{'note':<12}{note}")
         for table, rows in result.rows.items():
             show_line(f"{table:<12}{rows:>12,} rows  {result.differences.get(table, 'equal')}")
-        again = f", {result.recomputed:,} decided again without an LLM" if result.recomputed else ""
-        texts = f" and {result.texts:,} thoughts and texts" if result.texts else ""
-        decisions = f"{result.answered:,} decisions{texts} answered from the ledger{again}"
+        recomputed = f", {result.recomputed:,} decided anew without an LLM" if result.recomputed else ""
+        thoughts = f" and {result.texts:,} thoughts and texts" if result.texts else ""
+        decisions = f"{result.answered:,} decisions{thoughts} answered from the ledger{recomputed}"
         show_line(f"{decisions}, {result.calls} calls of an LLM")
     if not result.equal:
         table, difference = next(iter(result.differences.items()))
@@ -185,20 +185,20 @@ def chart(arguments: Configured = None, out: OutOption = Path("results"), as_jso
     For a study file, it shows the chart of each arm. The pictures are OUT/<name>-chart.png and .mmd (Mermaid).
     """
     faults, charts = [], []
-    for place, (label, config) in enumerate(_configs_with_charts(arguments).items(), 1):
-        drawn, findings = _checked_chart(config)
-        title = f"{label}: chart {drawn.name}" if label else f"chart {drawn.name}"
-        picture, text = _draw_chart(drawn, out, label if len(label) <= _LONGEST else f"{label[:_LONGEST]}-{place}")
+    for n, (label, config) in enumerate(_configs_with_charts(arguments).items(), 1):
+        statechart, findings = _checked_chart(config)
+        title = f"{label}: chart {statechart.name}" if label else f"chart {statechart.name}"
+        picture, text = _draw_chart(statechart, out, label if len(label) <= _MAX_LABEL else f"{label[:_MAX_LABEL]}-{n}")
         faults += [f"{title}: {finding.where}: {finding.message}" for finding in findings if finding.level == "error"]
-        listed = [{"level": f.level, "kind": f.kind, "where": f.where, "message": f.message} for f in findings]
+        entries = [{"level": f.level, "kind": f.kind, "where": f.where, "message": f.message} for f in findings]
         files = {"picture": str(picture), "mermaid": str(text)}
-        charts.append(({"arms": label} if label else {}) | {"chart": drawn.name, "findings": listed} | files)
+        charts.append(({"arms": label} if label else {}) | {"chart": statechart.name, "findings": entries} | files)
         if not as_json:
-            show_line(f"{title}: drawn in {picture}; the same as Mermaid text in {text}, and below.")
-            show_line("What the check found (error: must be mended; warning: may be a mistake; note: good to know):")
+            show_line(f"{title}: drawn in {picture}, and as Mermaid text in {text} and below.")
+            show_line("Findings of the check (error: must be fixed; warning: may be a mistake; note: good to know):")
             for finding in findings:
                 show_line(f"  {finding}")
-            show_line("As Mermaid, which Markdown on GitHub, GitLab and mermaid.live draw:")
+            show_line("As Mermaid text, which GitHub, GitLab and mermaid.live draw:")
             show(text.read_text(encoding="utf-8"))
     if as_json:
         show_json({"charts": charts} if "arms" in charts[0] else charts[0])
@@ -207,7 +207,7 @@ def chart(arguments: Configured = None, out: OutOption = Path("results"), as_jso
 
 
 def _configs_with_charts(arguments: list[str] | None) -> "dict[str, Config]":
-    """Return the configuration under an empty label, or those of a study's arms, one for each chart, by label."""
+    """Return configurations by label: one without a label, or one for each chart of a study's arms."""
     from prism_mesa.api.studies import configs_by_condition
     from prism_mesa.runs.yaml_text import read_yaml
 
@@ -218,8 +218,8 @@ def _configs_with_charts(arguments: list[str] | None) -> "dict[str, Config]":
         raise BadInputError(f"{file}: holds a study: edit its arms instead of giving keys ({overrides[0]})")
     labels: dict[str, tuple[list[str], Config]] = {}
     for label, config in configs_by_condition(Path(file)).items():
-        alike = f"{config.statechart}{config.reasoner.asks_action}{config.attributes}{config.feed.glances}"
-        labels.setdefault(alike, ([], config))[0].append(label)
+        chart_key = f"{config.statechart}{config.reasoner.asks_action}{config.attributes}{config.feed.glances}"
+        labels.setdefault(chart_key, ([], config))[0].append(label)
     return {"; ".join(names): config for names, config in labels.values()}
 
 
@@ -229,9 +229,9 @@ def _checked_chart(config: "Config") -> "tuple[Statechart, list[Finding]]":
     from prism_mesa.social.round.walk_tables import WalkTables
     from prism_mesa.social.state.attributes import Attributes
 
-    known = Attributes(config.attributes)
-    drawn = chosen_chart(config.statechart, asks_action=config.reasoner.asks_action)
-    return drawn, findings_on(drawn, WalkTables(drawn, known), READABLE | known.fields)
+    attributes = Attributes(config.attributes)
+    statechart = chosen_chart(config.statechart, asks_action=config.reasoner.asks_action)
+    return statechart, findings_on(statechart, WalkTables(statechart, attributes), READABLE | attributes.fields)
 
 
 def _draw_chart(chart: "Statechart", out: Path, label: str) -> tuple[Path, Path]:

@@ -50,7 +50,7 @@ def plan(
 ) -> None:
     """Check a study, and estimate its cost.
 
-    Two seeds are run to estimate runs, hours, LLM calls, and widths of intervals.
+    It runs two seeds to estimate runs, hours, LLM calls, and widths of intervals.
     """
     from prism_mesa.api.studies import Study
     from prism_mesa.view.study.summary import plan_lines
@@ -103,30 +103,30 @@ def run(
 
 @study.command()
 def status(file: StudyFile, out: OutOption = Path("results"), as_json: AsJson = False) -> None:
-    """Show the progress of a study. Nothing is run.
+    """Show the progress of a study without running it.
 
     It counts completed, failed (with reasons), skipped, missing and stale runs.
     """
     from prism_mesa.api.studies import Study
     from prism_mesa.view.study.summary import status_lines
 
-    looked_at = Study(file, out=out)
-    counts = looked_at.status()
+    opened = Study(file, out=out)
+    counts = opened.status()
     if as_json:
-        facts = {"study_dir": str(looked_at.study_dir), "status": counts.status}
+        facts = {"study_dir": str(opened.study_dir), "status": counts.status}
         show_json({**facts, **vars(counts), "notes": counts.notes})
     else:
-        print_lines(status_lines(looked_at.design.name, counts))
+        print_lines(status_lines(opened.design.name, counts))
 
 
 @study.command()
 def report(
     file: StudyFile, out: OutOption = Path("results"), figures: Figures = "png", as_json: AsJson = False
 ) -> None:
-    """Write the report of the completed runs. Nothing is run."""
+    """Write the report of the completed runs, without running any."""
     from prism_mesa.api.studies import Study
 
-    _show(Study(file, out=out).report(figures), as_json=as_json, ran=False)
+    _show(Study(file, out=out).report(figures), as_json=as_json, has_run=False)
 
 
 @study.command()
@@ -187,7 +187,7 @@ def sweep(
     from prism_mesa.runs.config import load_config, parse_override
 
     file, overrides = file_and_overrides(arguments, DEFAULT_FILE)
-    load_config(file, overrides)  # for the errors of prism run
+    load_config(file, overrides)  # raises the same errors as prism run
     varied = dict(_parse_vary(text) for text in each_once(vary))
     if not varied and not (design or "").endswith(".csv"):
         raise BadInputError("sweep: nothing varies: give --vary KEY=A,B,... or --design FILE.csv")
@@ -210,7 +210,7 @@ def _parse_vary(text: str) -> tuple[str, list[Any]]:
 
     key, equals, values = text.partition("=")
     if not equals or not key.strip() or not values.strip():
-        raise BadInputError(f"--vary: {text!r}: is written KEY=A,B,..., for example agents.band=0.02,0.10")
+        raise BadInputError(f"--vary: {text!r}: must be KEY=A,B,..., for example agents.band=0.02,0.10")
     return key.strip(), [parse_value(value) for value in values.split(",")]
 
 
@@ -219,20 +219,20 @@ def _design(text: str | None) -> str | dict[str, int] | None:
     return {kind: int(n)} if colon and n.isdecimal() and len(n) < 10 else text
 
 
-def _run(chosen: "Study", how: Mapping[str, Any], *, as_json: bool) -> None:
-    with runs_bar(chosen.design.n_runs, "runs", then="tables and report") as on_run:
-        result = chosen.run(**how, on_run=on_run)
+def _run(opened: "Study", options: Mapping[str, Any], *, as_json: bool) -> None:
+    with runs_bar(opened.design.n_runs, "runs", then="tables and report") as on_run:
+        result = opened.run(**options, on_run=on_run)
     _show(result, as_json=as_json)
 
 
 @contextmanager
 def runs_bar(planned: int, unit: str, then: str = "") -> Iterator[Any]:
-    """Show a progress bar of many runs; yields a function to call with the progress at first and after each run."""
+    """Show a progress bar of many runs; yields a function that takes the progress at the start and after each run."""
     with progress_bar(planned, unit, then) as show_done:
         yield lambda progress: show_done(progress.done + progress.failed + progress.skipped, progress.planned)
 
 
-def _show(result: "StudyResult", *, as_json: bool, ran: bool = True) -> None:
+def _show(result: "StudyResult", *, as_json: bool, has_run: bool = True) -> None:
     """Print the result of a study; raises RunError if the call ran it and a run failed."""
     from prism_mesa.view.study.contents import run_counts
     from prism_mesa.view.study.summary import study_lines
@@ -256,7 +256,7 @@ def _show(result: "StudyResult", *, as_json: bool, ran: bool = True) -> None:
         show_json(finite(facts))
     else:
         print_lines(study_lines(result))
-    if ran and runs["failed"]:
+    if has_run and runs["failed"]:
         raise RunError(
             f"{result.study_dir}: {runs['failed']} of {len(result.table.runs)} runs failed; "
             "the same command tries them again"

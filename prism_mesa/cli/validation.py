@@ -14,7 +14,7 @@ from prism_mesa.errors import RunError
 from prism_mesa.terminal import show, show_json
 
 CALIBRATED_FILE = Path("configs/calibrated.yaml")
-"""The file that is validated if none is named."""
+"""The configuration file that is validated by default."""
 
 Fitted = Annotated[
     Path | None,
@@ -79,15 +79,15 @@ def validate(
 
 @contextmanager
 def matching_bar() -> Iterator[Callable[[int, int], None]]:
-    """Show a progress bar of the search for thresholds, if there is one; yields a function of done and all."""
+    """Show a progress bar if thresholds are searched for; yields a function that takes the counts done and in all."""
     with ExitStack() as stack:
         show_done: Callable[[int], None] | None = None
 
-        def on_match(done: int, of: int) -> None:
+        def on_match(done: int, total: int) -> None:
             nonlocal show_done
-            show_done = show_done or stack.enter_context(progress_bar(of, "thresholds of variants"))
+            show_done = show_done or stack.enter_context(progress_bar(total, "thresholds of variants"))
             show_done(done)
-            if done == of:
-                stack.close()  # the bar of the runs follows
+            if done == total:
+                stack.close()  # makes room for the bar of the runs
 
         yield on_match

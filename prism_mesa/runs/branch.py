@@ -70,7 +70,7 @@ def branch(
     """
     run = read_run(run_folder(run_dir))
     require_own(run.folder, run.whose, "branching", trust=trust)
-    config = _branch_config(run, require_whole_number(at, "at", least=0), overrides)
+    config = _branch_config(run, require_whole_number(at, "at", minimum=0), overrides)
     objects: dict[str, Any] = {"chart": chart, "prepare": prepare, "reasoner": reasoner}
     check_objects(run, objects, words=("branch", "branch({}, ROUND, "))
     require_free(run.folder)

@@ -221,7 +221,7 @@ class SocialModel(PopulationModel):
             "clock": snapshots.save_clock(self),
             "draws": snapshots.save_generators(self),
             "collected": snapshots.save_collected(self.prism_datacollector),
-            "theirs": snapshots.save_collected(self.their_datacollector),
+            "theirs": snapshots.save_collected(self.user_datacollector),
             "round_row": plain(self.round_row),
             "warned": warned,
             "fields": snapshots.save_user_fields(self, self._own_fields),
@@ -243,7 +243,7 @@ class SocialModel(PopulationModel):
             snapshots.restore_clock(self, kept["clock"])
             snapshots.restore_generators(self, kept["draws"])
             snapshots.restore_collected(self.prism_datacollector, kept["collected"])
-            snapshots.restore_collected(self.their_datacollector, kept.get("theirs"))
+            snapshots.restore_collected(self.user_datacollector, kept.get("theirs"))
             self.round_row = restored(kept["round_row"])
             self._warned_of_shortfall = kept["warned"]["shortfall"]
             self.guard_warnings.restore_warned(self.chart, kept["warned"]["guards"])

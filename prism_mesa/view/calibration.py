@@ -18,7 +18,7 @@ from prism_mesa.view.study.numbers import NOTHING, significant
 from prism_mesa.view.study.report import write_pages
 
 _RAUE: Final = b.Link("Raue et al. 2009", "https://doi.org/10.1093/bioinformatics/btp358")
-_TITLE_LETTERS: Final = 34
+_MAX_TITLE: Final = 34
 
 
 def write_calibration_report(result: CalibrationResult) -> tuple[Path, Path]:
@@ -59,15 +59,15 @@ def _parameters(result: CalibrationResult) -> b.Section:
     columns = (b.Column("parameter"), *numbers, b.Column("range"), b.Column("verdict", long=True))
     rise = significant(result.plan.params.rise)
     caption = (
-        f"low and high: where the objective stays within {rise} of its least value. An interval that reaches the end "
+        f"low and high: where the objective stays within {rise} of its minimum. An interval that reaches the end "
         "of its range is open there: the targets set no limit."
     )
     picture_caption: b.Words = (
         "Profiles of the objective (",
         _RAUE,
-        "): for each value of a parameter the least over all others, of a surrogate of the trials (line; shade: its "
-        f"error of {LEEWAY:g} standard deviation); dots: the best trial around that value; dashed: the least "
-        f"and {rise} above it; upright: fitted.",
+        "): for each value of a parameter, the minimum over all others, of a surrogate of the trials (line; shade: its "
+        f"error of {LEEWAY:g} standard deviation); dots: the best trial near that value; dashed: {rise} above the "
+        "overall minimum; vertical: the fitted value.",
     )
     picture = b.Picture("profiles", picture_caption, partial(_profile_figure, result, profiles))
     note = "A parameter that is not identified has its fitted value by chance: other values fit as well."
@@ -77,7 +77,7 @@ def _parameters(result: CalibrationResult) -> b.Section:
 
 
 def _measures(result: CalibrationResult) -> b.Section:
-    """Return each target beside the value in the fitted world."""
+    """Return each target with the value in the fitted world."""
     records = result.measures.to_dict("records")
     groups = [
         b.Group(title, tuple(_row(row) for row in records if row["set"] == name))
@@ -103,8 +103,8 @@ def _row(row: dict[str, Any]) -> b.Row:
 
 def _trials(result: CalibrationResult) -> b.Section:
     caption = (
-        "Objective of each trial, and the least so far. A trial is spread evenly; likely by TPE; a probe, where a "
-        "profile is low without a trial; or a guess, where the surrogate is least."
+        "Objective of each trial, and the minimum so far. Trials are spread evenly; likely, according to TPE; probes, "
+        "where a profile is low without a trial; or guesses, where the surrogate is lowest."
     )
     picture = b.Picture("trials", caption, partial(_objective_figure, result))
     link = b.Paragraph(("All of them are in ", b.Link("trials.parquet", "trials.parquet"), "."))
@@ -135,8 +135,8 @@ def calibration_lines(result: CalibrationResult) -> list[tuple[str, str]]:
     lines += [("fitted", f"{key} = {value:g}{ranges.get(key, '')}") for key, value in result.fitted.items()]
     for row in result.measures.to_dict("records"):
         verdict = "inside" if row["inside"] else "outside" if row["n"] else "not defined"
-        wanted = f"wanted {significant(row['target'])} +- {significant(row['tolerance'])} ({row['data']})"
-        text = b.brief(f"{row['measure']} = {significant(row['simulated'])}, {wanted}: {verdict}")
+        target = f"wanted {significant(row['target'])} +- {significant(row['tolerance'])} ({row['data']})"
+        text = b.brief(f"{row['measure']} = {significant(row['simulated'])}, {target}: {verdict}")
         lines.append(("target" if row["set"] == "fit" else "held out", text))
     lines += [("note", b.brief(note, 600)) for note in result.notes]
     lines.append(("config", printable(str(result.config_file))))
@@ -162,7 +162,7 @@ def _profile_figure(result: CalibrationResult, profiles: Profiles) -> Figure:
         if axis.log:
             axes.set_xscale("log")
         axes.set_xlim(axis.low, axis.high)
-        tidy(axes, shortened(axis.key, _TITLE_LETTERS))
+        tidy(axes, shortened(axis.key, _MAX_TITLE))
     return figure
 
 
@@ -174,11 +174,11 @@ def _distance_figure(result: CalibrationResult) -> Figure:
     axes.axvline(0, color=GREY, lw=0.8)
     ends = rows[["low", "high"]].sub(rows["target"], axis=0).div(rows["tolerance"], axis=0).to_numpy()
     names = []
-    for place, row in enumerate(rows.to_dict("records")):
+    for index, row in enumerate(rows.to_dict("records")):
         number, marker, label = (0, "o", "fitted") if row["set"] == "fit" else (1, "D", "held out")
-        axes.plot(ends[place], [place, place], color=series_color(number), lw=1.5)
-        axes.plot(row["distance"], place, marker, color=series_color(number), ms=5)
-        names.append(shortened(f"{row['measure']} ({label})", 2 * _TITLE_LETTERS))
+        axes.plot(ends[index], [index, index], color=series_color(number), lw=1.5)
+        axes.plot(row["distance"], index, marker, color=series_color(number), ms=5)
+        names.append(shortened(f"{row['measure']} ({label})", 2 * _MAX_TITLE))
     axes.set_yticks(range(len(names)), names)
     axes.set_xscale("asinh", linear_width=3)
     largest = 1.1 * float(np.nanmax([2.0, *rows["distance"].abs(), *np.abs(ends).ravel()]))
@@ -192,13 +192,13 @@ def _distance_figure(result: CalibrationResult) -> Figure:
 
 def _objective_figure(result: CalibrationResult) -> Figure:
     """Return the objective of each trial in order, and the best value so far."""
-    done = result.trials[result.trials["status"] == "done"]
+    succeeded = result.trials[result.trials["status"] == "done"]
     figure, [axes] = panels(1, height=2.4)
-    for place, how in enumerate(("spread", "likely", "probe", "guess")):
-        rows = done[done["how"] == how]
-        axes.plot(rows["trial"], rows["objective"], series_marker(place), color=series_color(place), ms=3, label=how)
-    axes.step(done["trial"], done["objective"].cummin(), where="post", color=INK, lw=1)
-    _objective_axis(axes, 1.0, float(done["objective"].max()))
+    for index, kind in enumerate(("spread", "likely", "probe", "guess")):
+        rows = succeeded[succeeded["how"] == kind]
+        axes.plot(rows["trial"], rows["objective"], series_marker(index), color=series_color(index), ms=3, label=kind)
+    axes.step(succeeded["trial"], succeeded["objective"].cummin(), where="post", color=INK, lw=1)
+    _objective_axis(axes, 1.0, float(succeeded["objective"].max()))
     axes.set_xlabel("trial")
     axes_legend(axes)
     tidy(axes)

@@ -43,7 +43,7 @@ class Session:
     echo: bool = False
 
     def take(self, lines: Iterable[str]) -> None:
-        """Take lines until there are no more, or one is ``/quit``."""
+        """Handle lines until they end, or until ``/quit``."""
         for line in filter(None, map(str.strip, lines)):
             if not line.startswith("/"):
                 self._ask(line)
@@ -75,11 +75,11 @@ class Session:
             self._write(str(error), "error: ")
             return
         self._write_question(question)  # now that the transcript has it
-        answer, left = "", self.interview.context.limits.iterations
+        answer, remaining = "", self.interview.context.limits.iterations
         for event in events:
             if isinstance(event, AgentTextEvent) and event.type == "text":
-                answer, left = event.text, left - 1
-                if left and self.thoughts:
+                answer, remaining = event.text, remaining - 1
+                if remaining and self.thoughts:
                     self._write_aside(f"drafts: {answer}")
             else:
                 self._write_event(event)
@@ -113,56 +113,56 @@ class Session:
                 self.show(Dimmed(f"    {part}") if self.dim else f"    {part}")
 
     def _write(self, text: str, label: str = "") -> None:
-        """Show a text after a label; line breaks are kept."""
+        """Show text after a label; line breaks are kept."""
         for line in text.splitlines() or [""]:
             self.show(f"{printable(label)}{printable(line)}".rstrip())
             label = " " * len(label)
 
 
 class Interrupts:
-    """Handles Ctrl-C during an interview, and remembers in `came` that it was pressed.
+    """Handles Ctrl-C during an interview, and records in `was_pressed` that the user pressed it.
 
-    Python drops the exception in a finalizer. While the transcript is saved (`held`), no exception is raised.
+    Python drops an exception in a finalizer. While the transcript is being saved (`is_saving`), no exception is raised.
     """
 
     def __init__(self) -> None:
-        self.came = False
-        self.held = False
-        self._before: Any = None
+        self.was_pressed = False
+        self.is_saving = False
+        self._earlier_handler: Any = None
 
     def __enter__(self) -> Self:
         if threading.current_thread() is threading.main_thread():
-            self._before = signal.signal(signal.SIGINT, self._note_signal)
+            self._earlier_handler = signal.signal(signal.SIGINT, self._note_signal)
         return self
 
     def _note_signal(self, number: int, frame: FrameType | None) -> None:
-        self.came = True
-        if not self.held:
+        self.was_pressed = True
+        if not self.is_saving:
             raise KeyboardInterrupt
 
     def __exit__(self, *_: object) -> None:
-        if self._before is not None:
-            signal.signal(signal.SIGINT, self._before)
+        if self._earlier_handler is not None:
+            signal.signal(signal.SIGINT, self._earlier_handler)
 
     def between(self, lines: Iterable[str]) -> Iterator[str]:
         """Yield lines until the user presses Ctrl-C, which raises KeyboardInterrupt."""
         for line in lines:
             yield line
-            if self.came:
+            if self.was_pressed:
                 raise KeyboardInterrupt
 
 
 def typed_lines(prompt_to_stdout: bool) -> Iterator[str]:
-    """Prompt on stdout, or else on stderr, for lines in a terminal, and yield them until the end of input."""
+    """Yield lines typed in a terminal until the end of input, with a prompt on stdout, or else on stderr."""
     with suppress(ImportError):
         import readline  # noqa: F401 - it lets input() edit lines
     while True:
         if not prompt_to_stdout:
-            show(PROMPT, to=sys.stderr, end="")
+            show(PROMPT, file=sys.stderr, end="")
         try:
             yield input(PROMPT if prompt_to_stdout else "")
         except EOFError:
-            show(to=sys.stdout if prompt_to_stdout else sys.stderr)
+            show(file=sys.stdout if prompt_to_stdout else sys.stderr)
             return
 
 

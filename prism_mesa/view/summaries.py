@@ -66,15 +66,15 @@ def run_lines(summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _network_lines(summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield lines on the network, whose best connected agents reveal edges read in the wrong direction, and on changes.
+    """Yield lines on the network, and on changes of follows, of the population and of opinions.
 
-    Changes are those of follows, of the population and of opinions.
+    The best connected agents show whether edges were read in the wrong direction.
     """
-    most, eager, direction = summary["most_followers"], summary["follows_most"], summary["direction"]
+    most_followed, most_following, direction = summary["most_followers"], summary["follows_most"], summary["direction"]
     yield (
         "network",
-        f"most followers: {printable(most['id'][:40])} with {most['followers']:,}; follows most: "
-        f"{printable(eager['id'][:40])} with {eager['follows']:,}"
+        f"most followers: {printable(most_followed['id'][:40])} with {most_followed['followers']:,}; follows most: "
+        f"{printable(most_following['id'][:40])} with {most_following['follows']:,}"
         f"{f' (network.direction={direction})' if direction else ''}",
     )
     if changes := summary.get("network_changes"):
@@ -108,25 +108,25 @@ def _activity_lines(summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
     yield "states", ", ".join(f"{state} {share:.1%}" for state, share in summary["state_shares"].items())
     numbers = {"post": engagement["posts"], "impression": summary["impressions"], "like": engagement["likes"]}
     numbers |= {"reply": engagement["replies"], "reshare": engagement["reshares"]}
-    of_replies = f" ({summary['reshares_of_replies']:,} of replies)" if "reshares_of_replies" in summary else ""
-    yield "engagement", ", ".join(counted(n, name) for name, n in numbers.items()) + of_replies
+    reply_note = f" ({summary['reshares_of_replies']:,} of replies)" if "reshares_of_replies" in summary else ""
+    yield "engagement", ", ".join(counted(n, name) for name, n in numbers.items()) + reply_note
     if trees["n"]:
         size = f"mean size {trees['mean_size']:.2f}, largest {trees['max_size']}, deepest {trees['max_depth']}"
         yield "cascades", f"{counted(trees['n'], 'post')}, {trees['share_never_reshared']:.0%} never reshared, {size}"
     if "attention" in summary:
         shares = ((name, summary[name]) for name in ("activity", "attention"))
-        texts = [f"{name}: Gini {of['gini']:.2f}, the top 10 % have {of['top_10_share']:.0%}" for name, of in shares]
+        texts = [f"{name}: Gini {n['gini']:.2f}, the top 10 % have {n['top_10_share']:.0%}" for name, n in shares]
         yield "inequality", f"{'; '.join(texts)} (attention: impressions of an agent's posts)"
 
 
 def _decision_lines(decisions: dict[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield lines on open choices: how many, who answered them, and at what cost."""
     rates, total, by_source = decisions["rates"], decisions["llm"], decisions["by_source"]
-    answered = ", ".join(f"{by_source[source]:,} {text}" for source, text in _SOURCES.items() if source in by_source)
+    sources = ", ".join(f"{by_source[source]:,} {text}" for source, text in _SOURCES.items() if source in by_source)
     choices = f"{counted(decisions['open'], 'open choice')} ({rates['open']:.2f} an agent-round)"
-    yield "decisions", f"{choices}: {answered or 'nobody was asked'}"
-    if left := by_source.get("budget", 0):
-        beyond = f"{counted(left, 'open choice')} ({rates['budget']:.0%}) beyond a limit of the reasoner"
+    yield "decisions", f"{choices}: {sources or 'nobody was asked'}"
+    if n_over_limit := by_source.get("budget", 0):
+        beyond = f"{counted(n_over_limit, 'open choice')} ({rates['budget']:.0%}) beyond a limit of the reasoner"
         yield "limits", f"{beyond}, answered by reasoner.fallback={decisions['fallback']}"
     if total["calls"]:
         yield (
@@ -136,8 +136,8 @@ def _decision_lines(decisions: dict[str, Any]) -> Iterator[tuple[str, str]]:
             "round: 1,000 calls)",
         )
     for llm, n in decisions.get("llms", {}).items():
-        left = f", {n['budget']:,} beyond a limit" if n["budget"] else ""
-        answers = f"{n['answered']:,} answered, {counted(n['fallbacks'], 'fallback')}{left}"
+        over_limit = f", {n['budget']:,} beyond a limit" if n["budget"] else ""
+        answers = f"{n['answered']:,} answered, {counted(n['fallbacks'], 'fallback')}{over_limit}"
         yield "by LLM", f"{llm}: {_spent(n)}; {answers}"
 
 
@@ -155,7 +155,7 @@ def _note_lines(summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
         yield "guard error", f"{n:,} times: {fault}"
     for note in summary["notes"]:
         yield "note" if note.startswith(NOTHING_HAPPENED) else "input", note
-    sampled = {table: of["agents"] for table, of in summary["recorded"].items() if of["share"] < 1}
+    sampled = {table: counts["agents"] for table, counts in summary["recorded"].items() if counts["share"] < 1}
     if sampled:
         tables = ", ".join(f"{table} of {agents:,} agents" for table, agents in sampled.items())
         keys = ", ".join(f"records.{table}=1" for table in sampled)
@@ -245,7 +245,7 @@ def survey_lines(summary: dict[str, Any]) -> Iterator[str]:
 
 
 def _option_lines(question: dict[str, Any], table: list[dict[str, Any]]) -> Iterator[str]:
-    """Yield the table of a closed question, with remarks on how far to trust it."""
+    """Yield the table of a closed question, with remarks on its reliability."""
     rows = {(row["option"], row["wave"]): row for row in table if row["question"] == question["id"]}
     width = min(max(map(len, question["options"])), 40)
     waves = {"before": "", "after": "", "change": "+"}
@@ -276,7 +276,7 @@ _OMITTED: Final = frozenset(("run", "states", "network", "time", "memory", "pict
 
 def run_html(result: "RunResult") -> str:
     """Return a run as HTML: its status, seed, states as a bar, summary and folder."""
-    from prism_mesa.statechart import STATE_COLORS  # the command line loads no pandas
+    from prism_mesa.statechart import STATE_COLORS  # loads pandas, which the command line avoids
 
     summary, remark = result.summary, result.state or result.status
     parts = [note_html(result.run_dir)]

@@ -56,7 +56,7 @@ def test_what_is_missing_is_followed_by_what_to_do_and_the_exit_code_is_0(prism,
     assert f"missing: {nobody} does not answer (" in lines[place]
     assert lines[place + 1].strip().startswith("-> start it with ollama serve")
     assert any(line.startswith("prism ") and "Python 3." in line for line in lines)
-    assert lines[-1].strip() == f"-> prism doctor --clean frees 3 kB that were not used for {OLD_DAYS} days"
+    assert lines[-1].strip() == f"-> prism doctor --clean frees 3 kB unused for {OLD_DAYS} days"
 
 
 def test_ollama_is_found_with_its_models(prism):
@@ -96,7 +96,7 @@ def test_what_answers_and_is_no_ollama_is_a_line_and_never_a_traceback(raw):
 
 @pytest.mark.parametrize("packed", [True, False])
 def test_ollama_is_asked_for_no_longer_than_a_moment_and_for_no_more_than_an_answer(packed, monkeypatch):
-    monkeypatch.setattr(installation, "_WAIT_S", 2.0 if packed else 0.2)
+    monkeypatch.setattr(installation, "_TIMEOUT_S", 2.0 if packed else 0.2)
     with serving(tags=packed_as("gzip", gzip.compress(bytes(2**25))) if packed else drip) as server:
         started = time.monotonic()
         told = next(installation._llms(server.url)).told

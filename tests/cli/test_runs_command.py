@@ -47,7 +47,7 @@ def test_runs_are_listed_with_what_can_be_done(results, prism):
     assert told["bad"][0] == "unknown"
     assert told["bad"][1].startswith("damaged: manifest.json: cannot be read: ")
     assert re.fullmatch(
-        rf"what died or was interrupted goes on with: .*prism resume {results}/(gone|stopped-.*)", lines[-1]
+        rf"to continue a run that died or stopped: .*prism resume {results}/(gone|stopped-.*)", lines[-1]
     )
 
 

@@ -42,7 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     except (OSError, ConfigError) as error:
         way_out = "; is Ollama itself running? Take another --port" if isinstance(error, OSError) else ""
-        show(f"{error}{way_out}", to=sys.stderr)
+        show(f"{error}{way_out}", file=sys.stderr)
         return 2
     return 0
 

@@ -87,7 +87,7 @@ def test_feeds_are_compared_seed_by_seed_with_the_interval_of_the_paired_differe
     assert len(whole.axes) == 4
     with pytest.raises(DataError, match="at least two groups"):
         feeds_figure(groups["plain"])
-    with pytest.raises(ConfigError, match="outcome='likes': is one of impressions per agent and round, "):
+    with pytest.raises(ConfigError, match="outcome='likes': must be one of impressions per agent and round, "):
         feeds_figure(groups, outcome="likes")
 
 
@@ -118,7 +118,7 @@ def test_homophily_shows_each_pair_of_groups_as_a_multiple_of_chance(tmp_path):
     assert f"all {follows:,} follows" in figure_caption(network)
     with pytest.raises(ConfigError, match="agents have no attribute 'party'"):
         network_by_attribute_figure(made, by="party")
-    with pytest.raises(ConfigError, match="what='love': is one of follows, impressions, engagements"):
+    with pytest.raises(ConfigError, match="what='love': must be one of follows, impressions, engagements"):
         homophily_figure(made, what="love")
 
 
@@ -144,7 +144,7 @@ def test_the_oracle_is_held_against_what_agents_did_in_bins_with_wilsons_interva
 
 def test_an_oracle_that_was_never_asked_for_probabilities_cannot_be_drawn(tmp_path):
     folder = kept_run(tmp_path / "run", posts=posts_table([1]))
-    with pytest.raises(DataError, match=r"has no decisions.sqlite: the oracle's answers are not kept"):
+    with pytest.raises(DataError, match=r"has no decisions.sqlite: the oracle's answers were not kept"):
         oracle_figure(folder)
     with Ledger(folder / "decisions.sqlite") as ledger:
         ledger.write([], [])

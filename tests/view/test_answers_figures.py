@@ -55,7 +55,7 @@ def test_a_drift_has_means_over_seeds_and_bands_against_the_largest_share(width)
     assert np.column_stack(outcomes.lines[0].get_data()) == pytest.approx(np.array([[0.5, 0.7], [1, 1]]))
     assert np.column_stack(states.lines[0].get_data()) == pytest.approx(np.array([[0.5, 5.0], [1, 0]]))
     assert len(outcomes.collections) == len(states.collections) == 1
-    assert outcomes.get_title(loc="left") == "Outcomes, times those at 100 %"
+    assert outcomes.get_title(loc="left") == "Outcomes relative to those at 100 %"
     assert figure_caption(figure).startswith(
         "Means over n = 2 seeds; bands: 95 % intervals; by the share of open choices"
     )

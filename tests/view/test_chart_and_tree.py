@@ -130,7 +130,7 @@ def test_the_largest_cascade_is_drawn_over_rounds(tmp_path):
 
 def test_a_cascade_that_is_not_there_is_an_error(tmp_path):
     folder = kept_run(tmp_path / "run", posts=posts(*TREE))
-    with pytest.raises(DataError, match=re.escape("root: 99: is no post of run (0 to 7)")):
+    with pytest.raises(DataError, match=re.escape("root: 99: is not a post of run (0 to 7)")):
         cascade_tree_figure(folder, root=99)
     with pytest.raises(DataError, match="root: post 4 is a reshare: give the root of its cascade, 0"):
         cascade_tree_figure(folder, root=4)

@@ -177,7 +177,7 @@ def test_lorenz_curves_begin_at_0_end_at_1_and_name_the_gini_coefficient(tmp_pat
         assert np.interp([0, 0.5, 0.75, 1], *curve.get_data()) == pytest.approx([0, 0, 0.1, 1])
         assert "all equal: Gini 0" in lines
     with pytest.raises(
-        ConfigError, match="lorenz: what='money': is one of impressions, engagements, followers, activity"
+        ConfigError, match="lorenz: what='money': must be one of impressions, engagements, followers, activity"
     ):
         lorenz_figure(folder, what="money")
 

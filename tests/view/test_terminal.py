@@ -31,16 +31,16 @@ def can_steer(text):
 @given(st.text())
 def test_nothing_that_is_shown_can_steer(text):
     to = io.StringIO()
-    show(text, to=to)
-    show_line(text, to=to)
+    show(text, file=to)
+    show_line(text, file=to)
     assert not can_steer(to.getvalue())
     assert to.getvalue().count("\n") == text.count("\n") + 2
 
 
 def test_only_what_the_program_dims_is_dimmed():
     to = io.StringIO()
-    show(Dimmed("thinks \x1b[8m"), to=to)
-    show("\x1b[2mthinks\x1b[0m", to=to)
+    show(Dimmed("thinks \x1b[8m"), file=to)
+    show("\x1b[2mthinks\x1b[0m", file=to)
     assert to.getvalue() == "\x1b[2mthinks  [8m\x1b[0m\n [2mthinks [0m\n"
 
 

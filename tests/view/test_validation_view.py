@@ -80,7 +80,7 @@ def test_a_variant_breaks_what_the_full_model_reaches(validation):
     off, breaks, rate = variant_lines(validation, "one_probability")
     assert off == "all impressions are reshared with the same probability"
     assert breaks.startswith("breaks: mean size of a cascade 5, ")
-    assert breaks.endswith("(of 6 targets of cascades 4 outside)")
+    assert breaks.endswith("(4 of 6 targets of cascades are outside)")
     assert rate == "reshares per impression: 1.10 times the full model's, matched (threshold 0.2)"
 
 

@@ -6,7 +6,7 @@ from prism_mesa.social.behavior import social_chart
 # Velocity counts the likes, replies and reshares of a post in the last rounds.
 MOVES_FAST = F.post.velocity > 2
 
-# A post below an agent's band triggers `ignores`, and by default is passed over. One that moves fast is answered now.
+# A post below an agent's band triggers `ignores`, and by default the agent scrolls on. Now it responds to fast posts.
 follows_crowd = Transition("ignores", AgentState.EVALUATING, AgentState.COMPOSING, guard=MOVES_FAST)
 
 crowd = Statechart(

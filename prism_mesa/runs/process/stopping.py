@@ -52,7 +52,7 @@ class Stopping:
         if not (self.is_writing or self.is_in_round):
             self.end()
         with suppress(RuntimeError, OSError, ValueError):  # stderr is in use or closed
-            show_line(_WRITING if self.is_writing else _IN_ROUND, to=sys.stderr)
+            show_line(_WRITING if self.is_writing else _IN_ROUND, file=sys.stderr)
 
     def end(self) -> NoReturn:
         """End the run with a KeyboardInterrupt."""

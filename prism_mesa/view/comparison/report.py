@@ -44,7 +44,7 @@ def write_comparison(comparison: RunComparison, out: str | Path) -> tuple[Path, 
     check_out(out)
     folder = Path(out) / folder_name(comparison)
     if folder.is_dir() and any(folder.iterdir()) and not (folder / _VALUES).is_file():
-        raise DataError(f"--out: {folder}: exists and holds no comparison: name another, or move it")
+        raise DataError(f"--out: {folder}: exists and holds no comparison: choose another folder, or move it")
     make_folder(folder)
     page, values, png, pdf = (folder / name for name in ("report.md", _VALUES, f"{_FIGURE}.png", f"{_FIGURE}.pdf"))
     write_text(values, json.dumps(as_json(comparison), indent=1) + "\n")
@@ -88,25 +88,26 @@ def _listing(lines: list[str]) -> b.Block:
 
 
 def _measures(comparison: RunComparison) -> tuple[b.Block, ...]:
-    shown, rest = words.shown_measures(comparison, show_all=True)
-    several = len(comparison.pairs.base) > 1
-    if not shown:
-        return (b.Paragraph(f"{rest or 'none were taken'}."),)
-    heads = [head for head in words.HEADS[1:] if several or head != words.INTERVAL]
-    columns = (b.Column(words.HEADS[0]), b.Column("unit"), *b.numeric(*heads, *(("p (Holm)", "n") if several else ())))
+    top_rows, others = words.shown_measures(comparison, show_all=True)
+    intervals = len(comparison.pairs.base) > 1
+    if not top_rows:
+        return (b.Paragraph(f"{others or 'none were taken'}."),)
+    heads = [head for head in words.HEADS[1:] if intervals or head != words.INTERVAL]
+    test_heads = ("p (Holm)", "n") if intervals else ()
+    columns = (b.Column(words.HEADS[0]), b.Column("unit"), *b.numeric(*heads, *test_heads))
     rows = []
-    for row in shown:
-        name, *cells = words.measure_cells(row, several=several)
-        tests = (p_value(row["p_holm"]), str(row["n"])) if several else ()
+    for row in top_rows:
+        name, *cells = words.measure_cells(row, intervals=intervals)
+        tests = (p_value(row["p_holm"]), str(row["n"])) if intervals else ()
         rows.append((b.Code(name), str(row["unit"]), *cells, *tests))
     caption = (
         "Other less base, paired by seed, with Student's 95 % intervals; the largest standardised differences (d_z) "
         f"first. p is after Holm's correction over all {comparison.measures['p'].count():,} measures."
-        if several
+        if intervals
         else "Other less base, the largest relative differences first. One pair has no interval: it does not show what "
         "another seed would give."
     )
-    return b.table(columns, rows, caption), *([b.Paragraph(f"{rest}.")] if rest else [])
+    return b.table(columns, rows, caption), *([b.Paragraph(f"{others}.")] if others else [])
 
 
 _ROW_HEIGHT: Final = 1.95  # inches
@@ -134,17 +135,17 @@ def comparison_figure(comparison: RunComparison) -> Figure:
     layout = ConstrainedLayoutEngine(h_pad=0.02, hspace=0.0)
     figure = NotebookFigure(figsize=(WIDTH, _ROW_HEIGHT * rows + 0.55), layout=layout)
     grid = figure.add_gridspec(rows, columns)
-    for place, (title, rounds) in enumerate(panels.items()):
-        row, column = divmod(place, columns)
-        inner = grid[row, column].subgridspec(2, 1, height_ratios=(2, 1), hspace=0.06)
-        upper = figure.add_subplot(inner[0])
-        lower = figure.add_subplot(inner[1], sharex=upper)
+    for index, (title, rounds) in enumerate(panels.items()):
+        row, column = divmod(index, columns)
+        cell = grid[row, column].subgridspec(2, 1, height_ratios=(2, 1), hspace=0.06)
+        upper = figure.add_subplot(cell[0])
+        lower = figure.add_subplot(cell[1], sharex=upper)
         _draw_sides(upper, rounds, title)
         _draw_difference(lower, rounds)
         if mark is not None:
             for axes in (upper, lower):
                 axes.axvline(mark[0], color=GREY, ls="--", lw=0.9, zorder=1)
-        if row == rows - 1 or place + columns >= len(panels):
+        if row == rows - 1 or index + columns >= len(panels):
             lower.set_xlabel(_unit(comparison), fontsize=SMALL + 0.5)
         if column == 0:
             lower.set_ylabel("difference", fontsize=SMALL + 0.5)
@@ -157,7 +158,7 @@ def comparison_figure(comparison: RunComparison) -> Figure:
         handles.append(Line2D([], [], color=GREY, ls="--", lw=0.9, label=mark[1]))
     figure_legend(figure, handles, loc="outside upper center", ncols=2)
     figure.draw_without_rendering()
-    figure.set_layout_engine("none")  # keeps the layout, however often the figure is written
+    figure.set_layout_engine("none")  # keeps the layout when the figure is written several times
     return figure
 
 
@@ -204,9 +205,9 @@ def _panels(comparison: RunComparison) -> dict[str, pd.DataFrame]:
 
 
 def _draw_sides(axes: Axes, rounds: pd.DataFrame, title: str) -> None:
-    for place, side in enumerate(("base", "other")):
+    for index, side in enumerate(("base", "other")):
         band = Band(rounds["round"], rounds[side], rounds[f"{side}_low"], rounds[f"{side}_high"])
-        draw_band(axes, band, zorder=3 - place, **_LINES[place])
+        draw_band(axes, band, zorder=3 - index, **_LINES[index])
     tidy(axes)
     axes.set_title(title, loc="left", fontsize=SMALL + 1, parse_math=False)
     axes.tick_params(labelbottom=False)
@@ -225,9 +226,9 @@ def _draw_difference(axes: Axes, rounds: pd.DataFrame) -> None:
 
 
 def _mark(comparison: RunComparison) -> tuple[int, str] | None:
-    """Return the round in which the sides part and why (a branch or a divergence), or None if they never do."""
-    if at := comparison.can_differ_from:
-        return at, f"they branch in {_unit(comparison)} {at}"
+    """Return the round from which the sides differ, and a label; None if they never differ."""
+    if branch_round := comparison.can_differ_from:
+        return branch_round, f"they branch in {_unit(comparison)} {branch_round}"
     first = comparison.first_divergence
     if first is None or first.round is None:
         return None

@@ -35,8 +35,8 @@ def summary_line(comparison: RunComparison) -> str:
     """Return the numbers of compared runs and rounds."""
     n, unit = len(comparison.pairs.base), "quarter" if comparison.pairs.of_nations else "round"
     seeds = [str(seed) for seed in comparison.pairs.seeds]
-    named = f"seed {seeds[0]}" if n == 1 else f"seeds {', '.join(seeds[:8])}{', ...' if n > 8 else ''}"
-    return f"{counted(n, 'pair')} ({named}), {counted(comparison.pairs.rounds, unit)}"
+    seeds_text = f"seed {seeds[0]}" if n == 1 else f"seeds {', '.join(seeds[:8])}{', ...' if n > 8 else ''}"
+    return f"{counted(n, 'pair')} ({seeds_text}), {counted(comparison.pairs.rounds, unit)}"
 
 
 def settings_lines(comparison: RunComparison) -> list[str]:
@@ -55,19 +55,19 @@ def divergence_lines(comparison: RunComparison) -> list[str]:
     first, tables = comparison.first_divergence, comparison.divergences[comparison.diverged_pair]
     start = [f"from the start: {tables.start}"] if tables.start else []
     if first is None:
-        apart = "no event diverges, but tables of whole runs differ"
-        return [*start, "nothing: equal in every table that both have" if comparison.equal else apart]
+        tables_differ = "no event diverges, but tables of whole runs differ"
+        return [*start, "nothing: equal in every table that both have" if comparison.equal else tables_differ]
     seed = f" (seed {comparison.pairs.seeds[comparison.diverged_pair]})" if len(comparison.pairs.base) > 1 else ""
     base, other = first.sides
     return [*start, f"{first.where}{seed}", f"base:  {base}", f"other: {other}"]
 
 
 def reason_lines(comparison: RunComparison) -> list[str]:
-    """Return lines that explain the behaviour of each side; none if the comparison was not asked to explain."""
+    """Return lines that explain the behaviour of each side; none without `reasons`."""
     if comparison.reasons is None:
         return []
     sides = (("base:", comparison.reasons.base), ("other:", comparison.reasons.other))
-    return [f"{'' if place else name:<7}{line.strip()}" for name, lines in sides for place, line in enumerate(lines)]
+    return [f"{'' if index else name:<7}{line.strip()}" for name, lines in sides for index, line in enumerate(lines)]
 
 
 def table_lines(comparison: RunComparison) -> list[str]:
@@ -81,25 +81,26 @@ def table_lines(comparison: RunComparison) -> list[str]:
 
 def rounds_line(comparison: RunComparison) -> str:
     """Return a line with the number of rounds that differ in any column."""
-    apart = comparison.rounds[~comparison.rounds["equal"] & comparison.rounds["difference"].notna()]
+    differing = comparison.rounds[~comparison.rounds["equal"] & comparison.rounds["difference"].notna()]
     units = f"{comparison.pairs.rounds:,} {'quarters' if comparison.pairs.of_nations else 'rounds'}"
-    if apart.empty:
+    if differing.empty:
         return f"equal in all {units}"
-    return f"{apart['round'].nunique():,} of {units} differ, the first is {apart['round'].min()}"
+    return f"{differing['round'].nunique():,} of {units} differ, the first is {differing['round'].min()}"
 
 
-def measure_cells(row: Row, *, several: bool) -> tuple[str, ...]:
-    """Return a measure's row as texts, in the order of `HEADS`, the interval only with `several` pairs.
+def measure_cells(row: Row, *, intervals: bool) -> tuple[str, ...]:
+    """Return a measure's row as strings, in the order of `HEADS`, the interval only with `intervals`.
 
     The change is in percent of base.
     """
     low, high = row["low"], row["high"]
+    limits = f"[{significant(low)}, {significant(high)}]" if low < high else interval(low, high, 3)
     return (
         str(row["measure"]),
         significant(row["base"], 4),
         significant(row["other"], 4),
         f"{'+' if row['difference'] > 0 else ''}{significant(row['difference'])}",
-        *([f"[{significant(low)}, {significant(high)}]" if low < high else interval(low, high, 3)] if several else []),
+        *([limits] if intervals else []),
         f"{row['change']:+.1%}" if isfinite(row["change"]) else NOTHING,
     )
 
@@ -107,12 +108,12 @@ def measure_cells(row: Row, *, several: bool) -> tuple[str, ...]:
 def shown_measures(comparison: RunComparison, *, show_all: bool = False) -> tuple[list[Row], str]:
     """Return rows for the measures that differ most, and a sentence about the others."""
     measures = comparison.measures
-    apart: list[Row] = measures[~measures["equal"].astype(bool)].to_dict("records")
-    n_equal = len(measures) - len(apart)
-    shown = apart if show_all else apart[:_MAX_MEASURES]
-    rest = [f"{len(apart) - len(shown)} more differ (--all shows them)"] if len(shown) < len(apart) else []
-    rest += [f"{counted(n_equal, 'measure')} {'is' if n_equal == 1 else 'are'} equal"] if n_equal else []
-    return shown, ", ".join(rest)
+    differing: list[Row] = measures[~measures["equal"].astype(bool)].to_dict("records")
+    n_equal = len(measures) - len(differing)
+    rows = differing if show_all else differing[:_MAX_MEASURES]
+    others = [f"{len(differing) - len(rows)} more differ (--all shows them)"] if len(rows) < len(differing) else []
+    others += [f"{counted(n_equal, 'measure')} {'is' if n_equal == 1 else 'are'} equal"] if n_equal else []
+    return rows, ", ".join(others)
 
 
 def comparison_lines(comparison: RunComparison, *, show_all: bool = False) -> Iterator[str]:
@@ -128,23 +129,23 @@ def comparison_lines(comparison: RunComparison, *, show_all: bool = False) -> It
         "note": list(comparison.notes),
     }
     for name, lines in sections.items():
-        yield from (f"{'' if place else name:<12}{plain(line)}" for place, line in enumerate(lines))
-    shown, rest = shown_measures(comparison, show_all=show_all)
-    several = len(comparison.pairs.base) > 1
-    if shown:
+        yield from (f"{'' if index else name:<12}{plain(line)}" for index, line in enumerate(lines))
+    rows, others = shown_measures(comparison, show_all=show_all)
+    intervals = len(comparison.pairs.base) > 1
+    if rows:
         yield ""
-        yield f"other less base, the largest {'standardised' if several else 'relative'} differences first"
-        heads = tuple(head for head in HEADS if several or head != INTERVAL)
-        yield from aligned([heads, *(measure_cells(row, several=several) for row in shown)])
-    if rest:
-        yield rest
-    if not several:
+        yield f"other less base, the largest {'standardised' if intervals else 'relative'} differences first"
+        heads = tuple(head for head in HEADS if intervals or head != INTERVAL)
+        yield from aligned([heads, *(measure_cells(row, intervals=intervals) for row in rows)])
+    if others:
+        yield others
+    if not intervals:
         yield "one pair: no intervals; add seeds for intervals: prism compare BASE... --with OTHER..."
         return
-    alone, together = (int((comparison.measures[p] < ALPHA).sum()) for p in ("p", "p_holm"))
+    n_single, n_corrected = (int((comparison.measures[p] < ALPHA).sum()) for p in ("p", "p_holm"))
     yield (
-        f"intervals, each on its own, exclude 0 for {alone:,} measures; after Holm's correction over all "
-        f"{comparison.measures['p'].count():,}, {together:,} differ"
+        f"single intervals exclude 0 for {n_single:,} measures; after Holm's correction over all "
+        f"{comparison.measures['p'].count():,}, {n_corrected:,} differ"
     )
 
 

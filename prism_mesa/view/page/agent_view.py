@@ -31,11 +31,11 @@ def agent_view(
     find: Callable[[str], None],
     fault: str,
     name: str,
-    go: Callable[[int], None],
+    go_to_round: Callable[[int], None],
 ) -> None:
-    """Show one agent, or how to choose one.
+    """Show one agent, or a hint on how to choose one.
 
-    If the source is at another round than the page, the card says so and offers to move the page there with `go`.
+    If the source is at another round than the page, the card says so and offers to go there (`go_to_round`).
     """
     version = use_reactive(0)
     chart = use_memo(lambda: chart_svg(source.chart), [id(source.chart)])
@@ -45,7 +45,7 @@ def agent_view(
     )
     update = lambda: version.set(version.peek() + 1)  # noqa: E731
     use_effect(lambda: source.explain_soon(chosen, update) if exists else None, [id(source), source.at, chosen])
-    aside = f"This is round {source.at}, in which it wrote the post; the other views show round {page_round}."
+    aside = f"In round {source.at}, it wrote the post; the other views show round {page_round}."
     title = "One agent" + (f", in round {source.at}" if source.at >= 0 else "")
     with view_card(title, "view-agent"), Html(tag="div", class_="prism-grow"):
         show_card(
@@ -57,7 +57,7 @@ def agent_view(
             aside="" if source.at == page_round else aside,
             event_find=lambda text: find(str(text)),
             event_ask=lambda row: source.explain_now(int(row), update),
-            event_follow=lambda _: go(source.at),
+            event_follow=lambda _: go_to_round(source.at),
         )
 
 
@@ -80,15 +80,15 @@ def _suggested(source: Source) -> Sequence[Json]:
     """Return agents to suggest: the most followed, and one for each kind of engagement in the round."""
     states, followers = source.states(), source.follows().followers
     rows = {"most followed": row} if (row := most_followed(source)) >= 0 else {}
-    acts = {"reshared": AgentState.ENGAGING_RESHARE, "replied": AgentState.ENGAGING_REPLY}
-    for text, state in (acts | {"liked": AgentState.ENGAGING_LIKE}).items():
+    engagements = {"reshared": AgentState.ENGAGING_RESHARE, "replied": AgentState.ENGAGING_REPLY}
+    for text, state in (engagements | {"liked": AgentState.ENGAGING_LIKE}).items():
         agents = np.flatnonzero(states == state.code)
         if len(agents):
             rows[text] = int(agents[np.argmax(followers[agents])])
     return [{"text": text, "row": row} for text, row in rows.items()]
 
 
-_svgs: dict[str, str] = {}  # by the chart as text: placing its arrows takes a second
+_svgs: dict[str, str] = {}  # by the chart's Mermaid text; laying out a chart takes a second
 
 
 def chart_svg(chart: Statechart) -> str:

@@ -21,27 +21,27 @@ _CHOICES: Final = 6
 
 
 @component
-def cascade_view(source: Source, at: int, chosen: int, choose: Callable[[int, int], None], name: str) -> None:
+def cascade_view(source: Source, round_: int, chosen: int, choose: Callable[[int, int], None], name: str) -> None:
     """Show a cascade, by default the largest, as a tree; a click calls `choose` with the author and the post."""
-    wanted = use_reactive(-1)
+    requested = use_reactive(-1)
     posts = source.posts()
     best, replies = (largest_cascades(posts, _CHOICES, kind=kind) for kind in ("post", "reply"))
-    choices = {f"{place}: {size:,} posts, root {root}": root for place, (root, size) in enumerate(best, 1)}
+    choices = {f"{index}: {size:,} posts, root {root}": root for index, (root, size) in enumerate(best, 1)}
     choices |= {f"under a reply: {size:,} posts, root {root}": root for root, size in replies}
     roots = [*choices.values()]
-    root = wanted.value if wanted.value in roots else roots[0] if roots else -1
+    root = requested.value if requested.value in roots else roots[0] if roots else -1
     with view_card("Cascades: who reshared whose post", "view-cascade tall"):
         if root < 0:
             Html(tag="p", class_="prism-hint", children=["Nobody has reshared a post yet."])
             return
         names = [_LARGEST, *choices]
-        value = names[1 + roots.index(root)] if wanted.value == root else _LARGEST
+        value = names[1 + roots.index(root)] if requested.value == root else _LARGEST
         item = {"group": "", "key": "cascade", "label": "cascade", "kind": "select", "choices": names, "value": value}
         show_inputs(
             name=f"{name}-cascade",
             items=[item],
             inline=True,
-            event_change=lambda change: wanted.set(choices.get(change["value"], -1)),
+            event_change=lambda change: requested.set(choices.get(change["value"], -1)),
         )
         tree = cascade_tree(posts, root)
         rounds = posts.round[tree.posts]
@@ -50,17 +50,17 @@ def cascade_view(source: Source, at: int, chosen: int, choose: Callable[[int, in
         text = f"{author} {wrote} in round {int(rounds[0])}: “{shortened(source.post_text(root), 160)}”"
         Html(tag="p", class_="prism-note", children=[text])
         first, last = int(rounds[0]), max(int(rounds[0]) + 1, int(rounds.max()))
-        x = _along(rounds, first, last)
+        x = _round_x(rounds, first, last)
         depth = np.minimum(tree.depth, len(SCALE) - 1)
-        ticks = [{"at": float(_along(round_, first, last)), "text": str(round_)} for round_ in range(first, last + 1)]
-        new = int((rounds == at).sum())
+        ticks = [{"at": float(_round_x(n, first, last)), "text": str(n)} for n in range(first, last + 1)]
+        new = int((rounds == round_).sum())
         note = (
-            f"{counted(len(tree.posts) - 1, 'reshare')}, {int(tree.depth.max())} deep, {new:,} new in round {at}; each "
-            "dot is a post at its round, below the post that it reshares. Click it for its author."
+            f"{counted(len(tree.posts) - 1, 'reshare')}, {int(tree.depth.max())} deep, {new:,} new in round {round_}; "
+            "each dot is a post at its round, below the post that it reshares. Click it for its author."
         )
         with Html(tag="div", class_="prism-grow"):
             show_graph(
-                label=f"A cascade of {counted(len(tree.posts), 'post')} as a tree, from round {first} to {at}",
+                label=f"A cascade of {counted(len(tree.posts), 'post')} as a tree, from round {first} to {round_}",
                 nodes=_tree_nodes(source, tree, x, posts.author[tree.posts], rounds),
                 links=packed(np.stack([tree.parent[1:], np.arange(1, len(tree.posts))], axis=1), np.int32),
                 colors=packed(depth, np.uint8),
@@ -77,15 +77,15 @@ def cascade_view(source: Source, at: int, chosen: int, choose: Callable[[int, in
             )
 
 
-def _along(rounds: Any, first: int, last: int) -> Any:
+def _round_x(rounds: Any, first: int, last: int) -> Any:
     """Return the horizontal position of each round, -1 to 1, on a square-root scale: most of a cascade comes early."""
     return 2 * np.sqrt((rounds - first) / (last - first)) - 1
 
 
 def _tree_nodes(source: Source, tree: Tree, x: Any, authors: Any, rounds: Any) -> Json:
-    high = max(1.0, float(tree.row.max()))
-    y = 1 - 2 * tree.row / high if len(tree.posts) > 1 else np.zeros(len(tree.posts))
-    size = np.full(len(tree.posts), np.clip(150 / high, 1.6, 4.5))
+    height = max(1.0, float(tree.row.max()))
+    y = 1 - 2 * tree.row / height if len(tree.posts) > 1 else np.zeros(len(tree.posts))
+    size = np.full(len(tree.posts), np.clip(150 / height, 1.6, 4.5))
     size[0] = 7.5
     names = [
         f"{source.agent_name(row)} ({row}), round {round_}"

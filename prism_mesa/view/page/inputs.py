@@ -50,7 +50,7 @@ def _choices(key: str) -> tuple[str, ...]:
 
 def _literals(kind: Any) -> Iterator[str]:
     """Yield the strings that a type allows, and null if it allows None."""
-    for part in get_args(getattr(kind, "__value__", kind)):  # or of the type that a name stands for
+    for part in get_args(getattr(kind, "__value__", kind)):  # a type alias stands for its value
         if isinstance(part, str):
             yield part
         else:
@@ -58,9 +58,9 @@ def _literals(kind: Any) -> Iterator[str]:
 
 
 def make_inputs(config: SocialParams) -> tuple[Input, ...]:
-    """Return the inputs of a configuration; values from a file, such as the agents of an edge list, have none."""
+    """Return the inputs of a configuration, except for values from a file, such as the agents of an edge list."""
     kinds = tuple(kind for kind in _choices("network.kind") if kind != "edges")
-    drawn = (
+    network_inputs = (
         Input(_NETWORK, "network.kind", "Kind", "select", kinds),
         Input(_NETWORK, "network.mean_degree", "Follows per agent", "slider", (), 1, 200, 1),
     )
@@ -80,13 +80,13 @@ def make_inputs(config: SocialParams) -> tuple[Input, ...]:
         Input(_AGENTS, "agents.band", "Band in which the choice is open", "slider", (), 0, 0.2, 0.001),
         Input(_AGENTS, "agents.activity", "Activity (online in a round)", "slider", (), 0, 1, 0.005),
         Input(_AGENTS, "agents.post_rate", "Post rate", "slider", (), 0, 1, 0.005),
-        *(drawn if is_drawn else ()),
+        *(network_inputs if is_drawn else ()),
         _select(_NETWORK, "network.dynamics", "Dynamics"),
         Input(_ORACLE, "statechart.oracle_enabled", "Ask about open choices", "check"),
         _select(_ORACLE, "reasoner.kind", "Oracle"),
         _select(_ORACLE, "reasoner.answer", "Form of the answer", unset="by the oracle"),
         _select(_ORACLE, "reasoner.fallback", "Fallback"),
-        Input(_ORACLE, "reasoner.max_calls", "Most calls (empty: no limit)", "text"),
+        Input(_ORACLE, "reasoner.max_calls", "Maximum calls (empty: no limit)", "text"),
         _select(_ORACLE, "content", "Texts of replies and reshares"),
         Input(_INTERVENTION, "intervention.key", "Setting that changes", "select", (NO_KEY, *CHANGEABLE)),
         Input(_INTERVENTION, "intervention.value", "New value", "text"),
@@ -119,31 +119,31 @@ def input_values(config: SocialParams) -> dict[str, Any]:
 def apply_inputs(config: SocialParams, values: Values) -> tuple[SocialParams, dict[str, str]]:
     """Return a configuration with changed inputs, and by key the reason why an input was left out.
 
-    If inputs are invalid only together (a ranking that needs groups, without an attribute), the last are left out.
+    If inputs are invalid only together (a ranking by groups, without an attribute), the last inputs are left out.
     """
     changed = {key: values[key] for key in changed_keys(values, input_values(config))}
     intervention = _intervention(values) if changed.get("intervention.key", NO_KEY) != NO_KEY else None
     faults: dict[str, str] = {}
-    waiting: dict[str, Any] = {}
+    remaining: dict[str, Any] = {}
     for key in (key for key in changed if key not in INTERVENTION):
         try:
-            waiting[key] = _parse(key, changed[key])
+            remaining[key] = _parse(key, changed[key])
         except ConfigError as error:
             faults[key] = str(error)
-    made = _with_values(config, waiting, intervention)
-    if isinstance(made, SocialParams):
-        return made, faults
-    kept: dict[str, Any] = {}
+    params = _with_values(config, remaining, intervention)
+    if isinstance(params, SocialParams):
+        return params, faults
+    accepted: dict[str, Any] = {}
     while valid := [
-        key for key in waiting if isinstance(_with_values(config, {**kept, key: waiting[key]}), SocialParams)
+        key for key in remaining if isinstance(_with_values(config, {**accepted, key: remaining[key]}), SocialParams)
     ]:
-        kept[valid[0]] = waiting.pop(valid[0])  # which may make another one valid
-    faults |= {key: str(_with_values(config, {**kept, key: value})) for key, value in waiting.items()}
-    made = _with_values(config, kept, intervention)
-    if isinstance(made, ConfigError):
-        faults["intervention.key"] = str(made)
-        made = _with_values(config, kept)
-    return (made if isinstance(made, SocialParams) else config), faults
+        accepted[valid[0]] = remaining.pop(valid[0])  # this may make another input valid
+    faults |= {key: str(_with_values(config, {**accepted, key: value})) for key, value in remaining.items()}
+    params = _with_values(config, accepted, intervention)
+    if isinstance(params, ConfigError):
+        faults["intervention.key"] = str(params)
+        params = _with_values(config, accepted)
+    return (params if isinstance(params, SocialParams) else config), faults
 
 
 def _with_values(
@@ -152,7 +152,7 @@ def _with_values(
     """Return a configuration with other values and one more intervention, or the reason why it is invalid."""
     changes = nested(values)
     if intervention is not None:
-        changes["interventions"] = [*(known.model_dump() for known in config.interventions), intervention]
+        changes["interventions"] = [*(existing.model_dump() for existing in config.interventions), intervention]
     try:
         return validated(type(config), merged(config.model_dump(exclude_unset=True), changes), INPUT[:-2])
     except ConfigError as error:
@@ -172,7 +172,7 @@ def _parse(key: str, value: Any) -> Any:
     try:
         return int(text)
     except ValueError:
-        raise ConfigError(f"{INPUT}seed: {text[:60]!r} is no whole number") from None
+        raise ConfigError(f"{INPUT}seed: {text[:60]!r} is not a whole number") from None
 
 
 def _intervention(values: Values) -> dict[str, Any]:
@@ -186,5 +186,5 @@ def _intervention(values: Values) -> dict[str, Any]:
 
 
 def changed_keys(values: Values, earlier: Values) -> Sequence[str]:
-    """Return the inputs whose values differ from earlier ones."""
+    """Return the keys of inputs whose values differ from earlier values."""
     return [key for key, value in values.items() if value != earlier.get(key)]

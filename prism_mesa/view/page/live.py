@@ -24,8 +24,8 @@ from prism_mesa.statechart import AgentState
 from prism_mesa.view.page import source as page_source
 from prism_mesa.view.page.live_model import PageModel, RoundExplanation, explain_round
 
-MAX_FEED_POSTS: Final = 100  # posts of a feed that are shown
-_LATER: Final = "The reasons follow as soon as no new round comes."
+MAX_FEED_POSTS: Final = 100  # shown posts of a feed
+_LATER: Final = "The reasons appear once no new round starts."
 _NO_AGENTS: Final = np.zeros(0, np.int64)
 
 
@@ -71,10 +71,10 @@ class LiveSource(page_source.Source):
     def states(self) -> npt.NDArray[np.uint8]:
         with self.model.lock:
             people, agents, codes = self.model.population, _NO_AGENTS, _NO_AGENTS
-            moved = self.model.last_round.rows.get("transitions")
-            if moved is not None and len(moved["agent"]):
-                categories = np.array([AgentState(name).code for name in moved["to_state"].categories], np.uint8)
-                agents, codes = moved["agent"], categories[moved["to_state"].codes]
+            transitions = self.model.last_round.rows.get("transitions")
+            if transitions is not None and len(transitions["agent"]):
+                categories = np.array([AgentState(name).code for name in transitions["to_state"].categories], np.uint8)
+                agents, codes = transitions["agent"], categories[transitions["to_state"].codes]
             states = page_source.most_active(people.state, agents, codes)
             return np.where(people.present, states, np.uint8(page_source.ABSENT)).astype(np.uint8)
 
@@ -91,9 +91,9 @@ class LiveSource(page_source.Source):
         with self.model.lock:
             people = self.model.population
             columns = {}
-            for place, (name, attribute) in enumerate(self.model.attributes.known.agents.items()):
+            for index, (name, attribute) in enumerate(self.model.attributes.known.agents.items()):
                 names = attribute.texts or (("false", "true") if attribute.is_truth else ())
-                columns[name] = page_source.AgentAttribute(people.attributes[:, place].copy(), names)
+                columns[name] = page_source.AgentAttribute(people.attributes[:, index].copy(), names)
             threshold, activity = people.engagement_threshold.copy(), people.activity.copy()
             columns["engagement threshold"] = page_source.AgentAttribute(threshold, unit="relevance")
             columns["activity"] = page_source.AgentAttribute(activity, unit="probability per round")
@@ -155,14 +155,14 @@ class LiveSource(page_source.Source):
                 self._explained = self.at, row, explain_round(self.model, row)
 
     def explain_soon(self, row: int, on_change: Callable[[], None]) -> Callable[[], None]:
-        """Explain an agent in another thread, once no new round comes; return a function that cancels this."""
+        """Explain an agent in another thread, once no new round starts; return a function that cancels this."""
         if self.model.why_not_explained():
             return lambda: None
-        at = self.at
+        round_ = self.at
 
         def explain() -> None:
-            with self.model.lock:  # meanwhile, another round may come, or the user may choose another agent
-                if timer.finished.is_set() or self.at != at:
+            with self.model.lock:  # meanwhile, another round may start, or the user may choose another agent
+                if timer.finished.is_set() or self.at != round_:
                     return
                 self.explain(row)
             if not timer.finished.is_set():
@@ -177,8 +177,8 @@ class LiveSource(page_source.Source):
         row, network, posts = agent.row, self.model.network, self.model.posts
         written = int(((posts.author == row) & (posts.kind == 0) & (posts.round <= self.at)).sum())
         declared = self.model.attributes.known.agents
-        kept = self.model.population.attributes[row].tolist()
-        values = self.model.attributes.known.values(declared, kept).items()
+        codes = self.model.population.attributes[row].tolist()
+        values = self.model.attributes.known.values(declared, codes).items()
         return (
             ("interests", printable(", ".join(agent.interests)) or "none in particular"),
             ("character", printable(agent.personality)),
@@ -197,11 +197,11 @@ class LiveSource(page_source.Source):
         if rows is None:
             return ()
         moves = []
-        for place in np.flatnonzero(rows["agent"] == row).tolist():
+        for index in np.flatnonzero(rows["agent"] == row).tolist():
             trigger, source, target = (
-                str(rows[name].categories[rows[name].codes[place]]) for name in ("trigger", "from_state", "to_state")
+                str(rows[name].categories[rows[name].codes[index]]) for name in ("trigger", "from_state", "to_state")
             )
-            tick, post, is_open = int(rows["tick"][place]), int(rows["post"][place]), bool(rows["open"][place])
+            tick, post, is_open = int(rows["tick"][index]), int(rows["post"][index]), bool(rows["open"][index])
             states = AgentState(source), AgentState(target)
             moves.append(page_source.AgentMove(tick, trigger, *states, post, is_open))
         return tuple(moves)
@@ -210,30 +210,30 @@ class LiveSource(page_source.Source):
         self, row: int, explanation: RoundExplanation, moves: Sequence[page_source.AgentMove]
     ) -> tuple[tuple[page_source.FeedPost, ...], str]:
         """Return the posts of an agent's feed in the last round, and a note on what is missing."""
-        people, posts, shown = self.model.population, self.model.posts, explanation.shown
+        people, posts, agent_round = self.model.population, self.model.posts, explanation.agent_round
         n, n_read = int(people.n_feed[row]), int(people.n_read[row])
         ids = people.feed[row, : min(n, MAX_FEED_POSTS)].tolist() if self.at >= 0 else []
         did: dict[int, dict[str, None]] = {}  # each action once, in order
         for move in moves:
             if move.post >= 0 and move.target.value.startswith("engaging_"):
                 did.setdefault(move.post, {})[move.target.value.removeprefix("engaging_")] = None
-        reasons = {} if shown is None or shown.reasons is None else shown.reasons.posts
+        reasons = {} if agent_round is None or agent_round.reasons is None else agent_round.reasons.posts
         feed = tuple(
             page_source.FeedPost(
-                place=place,
+                place=index,
                 post=post,
                 author=self.agent_name(int(posts.author[post])),
                 text=self.post_text(post),
                 kind=POST_KINDS[int(posts.kind[post])],
                 reason=reasons.get(post, "").partition(", ")[2],
-                was_read=place <= n_read,
+                was_read=index <= n_read,
                 did=", ".join(did.get(post, ())),
             )
-            for place, post in enumerate(ids, 1)
+            for index, post in enumerate(ids, 1)
         )
         note = f"{n_read:,} of {n:,} posts were read." + (f" The first {len(feed)} are shown." * (n > len(feed)))
         if not n:
-            note = "No feed in this round: it did not come online, or there was nothing new for it."
+            note = "No feed in this round: the agent did not come online, or there was nothing new for it."
             note = "The round failed, so its feed is unknown." if self.model.fault else note
         return feed, note
 
@@ -255,8 +255,8 @@ def oracle_details(model: PageModel) -> page_source.OracleDetails:
         "tokens": (n_tokens, p.max_tokens),
     }
     if p.max_seconds is not None:
-        left: Any = reasoner.budget.snapshot()["run"]
-        spent["seconds"] = p.max_seconds - float(left[2]), p.max_seconds
+        remaining: Any = reasoner.budget.snapshot()["run"]
+        spent["seconds"] = p.max_seconds - float(remaining[2]), p.max_seconds
     notes = [
         f"{usage['prompt_tokens']:,} tokens of prompts, {usage['completion_tokens']:,} of answers.",
         f"If no answer comes: {p.fallback}.",

@@ -29,9 +29,9 @@ from prism_mesa.social.state.chunks import trim_heap
 from prism_mesa.view.page.inputs import apply_inputs, changed_keys, input_values
 
 MAX_COPIED: Final = 20_000
-"""The most agents for which the platform before each round is copied, so that an agent's round can be explained."""
+"""Maximum number of agents for which each round keeps a copy of the platform, to explain an agent's round."""
 _ROUNDS_PER_TRIM: Final = 10
-_SLOW_S: Final = 1.0  # after a round of so many seconds, the page says when the next round runs
+_SLOW_S: Final = 1.0  # after a round this slow, the page says when the next round runs
 
 
 class LastRound:
@@ -66,7 +66,7 @@ class PageModel(SocialModel):
     Args:
         config: The configuration that the inputs change.
         inputs: Values of inputs, by key (see `view.page.inputs`).
-        on_work: Called with a text when something slow begins, and with an empty one when it ends.
+        on_work: Called with a message when slow work begins, and with an empty string when it ends.
 
     Attributes:
         rest_s: Seconds without a new round after which the page explains the last one.
@@ -117,8 +117,8 @@ class PageModel(SocialModel):
         self._keep_answers()
 
     def _start(self, params: SocialParams) -> None:
-        """Make the model anew with these parameters."""
-        self.__dict__.clear()  # a half-made model
+        """Make a new model with these parameters."""
+        self.__dict__.clear()  # attributes of an incomplete model
         self.last_round = LastRound()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the page shows `notes` itself
@@ -136,7 +136,7 @@ class PageModel(SocialModel):
 
     def step(self) -> None:
         """Run one round. If it fails, the run ends, and `fault` says why."""
-        began, is_slow = monotonic(), self._round_s >= _SLOW_S
+        start, is_slow = monotonic(), self._round_s >= _SLOW_S
         if is_slow:
             self.on_work("a round is being run ...")
         with self.lock:
@@ -150,7 +150,7 @@ class PageModel(SocialModel):
                 self.fault, self.running = format_error(error), False
         if is_slow:
             self.on_work("")
-        self._round_s = monotonic() - began
+        self._round_s = monotonic() - start
 
     def _free_copy(self) -> None:
         """Free the copy of the platform before the last round."""
@@ -162,21 +162,21 @@ class PageModel(SocialModel):
 
     def _copied_platform(self) -> Platform | None:
         """Return a copy of the platform that shares constant parts; if that fails, set `copy_fault`."""
-        shared = (self.reasoner, self.writer, self.platform.network, self.first_network, self.drawn_network)
+        shared_parts = (self.reasoner, self.writer, self.platform.network, self.first_network, self.drawn_network)
         try:
-            return deepcopy(self.platform, {id(part): part for part in shared if part is not None})
+            return deepcopy(self.platform, {id(part): part for part in shared_parts if part is not None})
         except Exception as error:  # a user's agent may not be copyable; the round runs anyway
             self.copy_fault = format_error(error)
             return None
 
     def copy_before_round(self) -> SocialModel:
         """Return a copy of the model before the last round, without LLM and records; its platform must be copied."""
-        before = deepcopy(self._before, {id(part): part for part in (self.reasoner, self.writer) if part is not None})
+        platform = deepcopy(self._before, {id(part): part for part in (self.reasoner, self.writer) if part is not None})
         collector = RoundCollector(tables={name: list(rows) for name, rows in self.datacollector.tables.items()})
         left_out = (self.last_round, self.ledger, self._folder, self._before, self.lock, self.on_work)
-        replaced = {id(self.platform): before, id(self.datacollector): collector}
+        replaced = {id(self.platform): platform, id(self.datacollector): collector}
         twin = deepcopy(self, {id(part): None for part in left_out if part is not None} | replaced)
-        twin.platform = cast("Platform", before)
+        twin.platform = cast("Platform", platform)
         return twin
 
     def why_not_explained(self) -> str:
@@ -203,10 +203,10 @@ class PageModel(SocialModel):
 
 @dataclass(frozen=True)
 class RoundExplanation:
-    """An explanation of an agent's last round; `shown` is None if it did nothing, `note` says why it is missing."""
+    """An agent's last round explained; `agent_round` is None if it did nothing, `note` says why it is missing."""
 
     lines: tuple[str, ...] = ()
-    shown: AgentRound | None = None
+    agent_round: AgentRound | None = None
     note: str = ""
 
 
@@ -217,10 +217,10 @@ class _KnownAnswers:
     answers: Mapping[tuple[int, int], Answer]
 
     def prepare(self, question: PlacedQuestion) -> PendingQuestion[PlacedQuestion, Answer]:
-        place = RunPosition(int(question.round), int(question.agent), int(question.tick))
-        answer = self.answers.get((place.tick, place.agent), Answer(None, "fallback", "unknown"))
+        position = RunPosition(int(question.round), int(question.agent), int(question.tick))
+        answer = self.answers.get((position.tick, position.agent), Answer(None, "fallback", "unknown"))
         options = question.question.options
-        return PendingQuestion(question, "", options, place, (0.0, 0, 0), done=True, answer=answer)
+        return PendingQuestion(question, "", options, position, (0.0, 0, 0), done=True, answer=answer)
 
 
 def explain_round(model: PageModel, row: int) -> RoundExplanation:
@@ -228,14 +228,14 @@ def explain_round(model: PageModel, row: int) -> RoundExplanation:
     if note := model.why_not_explained():
         return RoundExplanation(note=note)
     twin: SocialModel | None = None
-    asked = model.reasoner
+    source = model.reasoner
     try:
         twin = model.copy_before_round()
         twin.platform.writer = None
-        if asks_llm(asked):  # the copy repeats the LLM's answers
+        if asks_llm(source):  # the copy repeats the LLM's answers
             store = AnswerStore(shared=model.ledger)
-            reasoner = Reasoner(asked.oracles, params=asked.params, store=store, rule=asked.rule, kind=asked.kind)
-            reasoner.batch_reasoner = asked.batch_reasoner
+            reasoner = Reasoner(source.oracles, params=source.params, store=store, rule=source.rule, kind=source.kind)
+            reasoner.batch_reasoner = source.batch_reasoner
             reasoner.questions = cast("Any", _KnownAnswers(model.last_round.answers))
             twin.platform.reasoner = reasoner
         with warnings.catch_warnings():
@@ -245,8 +245,8 @@ def explain_round(model: PageModel, row: int) -> RoundExplanation:
         return RoundExplanation(note=f"No explanation: {format_error(error)}.")
     finally:
         if twin is not None:
-            if (copied := twin.platform.reasoner) is not asked and asks_llm(copied):
-                copied.store.shared = None  # the model closes its ledger
+            if (repeater := twin.platform.reasoner) is not source and asks_llm(repeater):
+                repeater.store.shared = None  # the model closes its ledger
             twin.close()
             vars(twin.platform).clear()  # frees it at once
 
@@ -258,18 +258,17 @@ def _explain_in_copy(model: PageModel, twin: SocialModel, row: int) -> RoundExpl
     traced.note_round()
     if not traced.rounds:
         return RoundExplanation(note="It was not on the platform in this round.")
-    shown = traced.rounds[-1]
-    shown.thoughts = _thoughts(model, row)
-    for move in shown.moves:
+    agent_round = traced.rounds[-1]
+    agent_round.thoughts = _thoughts(model, row)
+    for move in agent_round.moves:
         if move.post is not None and (post := model.post(move.post.post_id, row)) is not None:
             move.post = replace(move.post, text=post.text, words=post.words)
-    stored = [move.stored_answer for move in shown.moves if move.stored_answer is not None]
-    askers: dict[str, list[AskedRow]] = {answer.key: [] for answer in stored}
-    for asked in model.ledger.asked() if model.ledger is not None and askers else ():
-        if asked.key in askers:
-            askers[asked.key].append(asked)
-    explanation = Explanation(traced, model.reasoner.label, traced.rounds, shown, askers)
-    return RoundExplanation(tuple(round_lines(explanation, shown)), shown)
+    askers: dict[str, list[AskedRow]] = {move.stored_answer.key: [] for move in agent_round.moves if move.stored_answer}
+    for question in model.ledger.asked() if model.ledger is not None and askers else ():
+        if question.key in askers:
+            askers[question.key].append(question)
+    explanation = Explanation(traced, model.reasoner.label, traced.rounds, agent_round, askers)
+    return RoundExplanation(tuple(round_lines(explanation, agent_round)), agent_round)
 
 
 def _thoughts(model: PageModel, row: int) -> list[Thought]:

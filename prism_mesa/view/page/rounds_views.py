@@ -12,7 +12,7 @@ from solara.core import component
 from prism_mesa.llm.params import STAND_INS
 from prism_mesa.statechart import STATE_COLORS, AgentState
 from prism_mesa.view.page.source import Source
-from prism_mesa.view.page.widgets import OTHER, Json, show_answers, show_series, view_card
+from prism_mesa.view.page.widgets import NEUTRAL, Json, show_answers, show_series, view_card
 
 MAX_POINTS: Final = 300  # points in a line; a longer run is drawn as means over several rounds
 _ACTIVE: Final = tuple(state for state in STATE_COLORS if state is not AgentState.IDLE)
@@ -57,17 +57,17 @@ def _draw(
     """Draw columns of the table of rounds, as key -> (name, colour), on axes shared with `others`."""
     rounds, columns = _lines(source, [*lines])
     sources = (source, *others)
-    drawn = [np.array([*_lines(shown, [*lines])[1].values()]) for shown in sources]
-    highest = [float((values.sum(axis=0) if stacked else values).max(initial=0)) for values in drawn]
+    values_by_source = [np.array([*_lines(item, [*lines])[1].values()]) for item in sources]
+    highest = [float((values.sum(axis=0) if stacked else values).max(initial=0)) for values in values_by_source]
     with Html(tag="div", class_="prism-grow"):
         show_series(
             label=f"{label} by round, up to round {round_}",
             unit=unit,
             rounds=rounds,
             series=[{"name": name, "color": color, "values": columns[key]} for key, (name, color) in lines.items()],
-            span=min(max(shown.rounds for shown in sources), max(30, 2 * (round_ + 1))),  # long runs grow into view
+            span=min(max(item.rounds for item in sources), max(30, 2 * (round_ + 1))),  # long runs grow into view
             stacked=stacked,
-            least=max(min_top, *highest),
+            min_top=max(min_top, *highest),
         )
 
 
@@ -112,7 +112,7 @@ def _answer_shares(sources: Mapping[str, int]) -> list[Json]:
     total = sum(sources.values())
     order = sorted(sources, key=lambda name: (name in STAND_INS, -sources[name]))
     return [
-        {"name": name, "n": n, "share": f"{n / total:.1%}", "color": _SOURCE_COLORS.get(name, OTHER)}
+        {"name": name, "n": n, "share": f"{n / total:.1%}", "color": _SOURCE_COLORS.get(name, NEUTRAL)}
         for name in order
         if (n := sources[name])
     ]

@@ -138,8 +138,8 @@ def move_lines(moves: Iterable[AgentMove], post_text: Callable[[int], str]) -> I
         move, states = cycle[0], " -> ".join(state.value for state in (cycle[0].source, *(m.target for m in cycle)))
         choice = ", an open choice" if move.is_open else ""
         post = f": post {move.post}, “{shortened(post_text(move.post), 100)}”" if move.post >= 0 else ""
-        rest = f", on '{move.trigger}'{choice}{post}" if times == 1 else f", {times} times{choice}"
-        yield f"tick{'s' if times > 1 else ''} {ticks}: {states}{rest}"
+        details = f", on '{move.trigger}'{choice}{post}" if times == 1 else f", {times} times{choice}"
+        yield f"tick{'s' if times > 1 else ''} {ticks}: {states}{details}"
 
 
 def fold_moves(moves: Iterable[AgentMove]) -> Iterator[tuple[str, list[AgentMove], int]]:

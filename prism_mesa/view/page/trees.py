@@ -12,7 +12,7 @@ from prism_mesa.view.page.source import Floats, PostColumns
 
 type Int64 = npt.NDArray[np.int64]
 
-MAX_POSTS: Final = 2000  # posts of a tree that are drawn, from the first on
+MAX_POSTS: Final = 2000  # drawn posts of a tree, the first ones
 _RESHARE: Final = POST_KINDS.index("reshare")
 
 
@@ -42,7 +42,7 @@ def largest_cascades(posts: PostColumns, limit: int, *, kind: PostKind = "post")
 
 
 def cascade_tree(posts: PostColumns, root: int) -> Tree:
-    """Return the tree of reshares under a post."""
+    """Return the tree of a post and its reshares."""
     members = np.flatnonzero((posts.root == root) & (posts.kind == _RESHARE))
     ids = np.concatenate([[root], members])[:MAX_POSTS].astype(np.int64)
     depth, row, parent = tree_layout(ids.tolist(), posts.parent[ids].tolist())
@@ -51,20 +51,20 @@ def cascade_tree(posts: PostColumns, root: int) -> Tree:
 
 def tree_layout(ids: Sequence[int], parents: Sequence[int]) -> tuple[Int64, Floats, Int64]:
     """Return the depth, row and parent position of each post of a tree (see `Tree`), given ids and parents."""
-    place = {post: at for at, post in enumerate(ids)}
-    parent = np.array([-1, *(place.get(post, 0) for post in parents[1:])], np.int64)
+    position = {post: i for i, post in enumerate(ids)}
+    parent = np.array([-1, *(position.get(post, 0) for post in parents[1:])], np.int64)
     children: list[list[int]] = [[] for _ in ids]
     depth = np.zeros(len(ids), np.int64)
-    for at in range(1, len(ids)):  # parents precede their children
-        children[parent[at]].append(at)
-        depth[at] = depth[parent[at]] + 1
-    row, n_leaves, waiting = np.zeros(len(ids)), 0, [0]
-    while waiting:
-        at = waiting.pop()
-        if not children[at]:
-            row[at], n_leaves = n_leaves, n_leaves + 1
-        waiting += reversed(children[at])
-    for at in range(len(ids) - 1, -1, -1):
-        if children[at]:
-            row[at] = (row[children[at][0]] + row[children[at][-1]]) / 2
+    for i in range(1, len(ids)):  # parents precede their children
+        children[parent[i]].append(i)
+        depth[i] = depth[parent[i]] + 1
+    row, n_leaves, stack = np.zeros(len(ids)), 0, [0]
+    while stack:
+        i = stack.pop()
+        if not children[i]:
+            row[i], n_leaves = n_leaves, n_leaves + 1
+        stack += reversed(children[i])
+    for i in range(len(ids) - 1, -1, -1):
+        if children[i]:
+            row[i] = (row[children[i][0]] + row[children[i][-1]]) / 2
     return depth, row, parent

@@ -20,24 +20,24 @@ from prism_mesa.view.page.source import Source
 @component
 def show_views(
     source: Source,
-    at: int,
+    page_round: int,
     name: str = "page",
-    go: Callable[[int], None] = lambda round_: None,
-    beside: Sequence[Source] = (),
+    go_to_round: Callable[[int], None] = lambda round_: None,
+    compared: Sequence[Source] = (),
 ) -> None:
-    """Show all views of a source at its round `at`.
+    """Show all views of a source at its round `page_round`.
 
     An agent that the user chooses by a post is shown in the round in which it wrote the post. `name` distinguishes
-    two sets of views on one page, `go` moves the page to another round, and runs `beside` share the axes.
+    two sets of views on one page, `go_to_round` moves the page, and the runs in `compared` share the axes.
     """
     chosen, fault = use_reactive(most_followed(source)), use_reactive("")
-    written = use_reactive((at, -1))  # the page's round at the click, and the round of the clicked post
-    round_ = written.value[1] if written.value[0] == at and written.value[1] >= 0 else at
-    agent_source = use_memo(lambda: source.at_round(round_), [id(source), at, round_])
+    written = use_reactive((page_round, -1))  # the page's round at the click, and the round of the clicked post
+    round_ = written.value[1] if written.value[0] == page_round and written.value[1] >= 0 else page_round
+    agent_source = use_memo(lambda: source.at_round(round_), [id(source), page_round, round_])
 
     def choose(row: int, post: int = -1) -> None:
         fault.value, chosen.value = "", row
-        written.value = at, int(source.posts().round[post]) if post >= 0 else -1
+        written.value = page_round, int(source.posts().round[post]) if post >= 0 else -1
 
     def find(text: str) -> None:
         try:
@@ -46,9 +46,9 @@ def show_views(
             fault.value = str(error)
 
     with Html(tag="div", class_="prism-views"):
-        states_view(source, at, beside)
-        engagement_view(source, at, beside)
-        oracle_view(source, at, beside)
-        network_view(source, at, chosen.value, choose, name)
-        cascade_view(source, at, chosen.value, choose, name)
-        agent_view(agent_source, at, chosen.value, find, fault.value, name, go)
+        states_view(source, page_round, compared)
+        engagement_view(source, page_round, compared)
+        oracle_view(source, page_round, compared)
+        network_view(source, page_round, chosen.value, choose, name)
+        cascade_view(source, page_round, chosen.value, choose, name)
+        agent_view(agent_source, page_round, chosen.value, find, fault.value, name, go_to_round)

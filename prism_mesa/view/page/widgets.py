@@ -1,6 +1,6 @@
-"""The frame of the page, and its Vue components (the files beside this one), which draw in the browser.
+"""The frame of the page, and its Vue components (the .vue files of this folder), which draw in the browser.
 
-They take plain JSON, and columns of numbers as base64 (`packed`). They show text, never markup.
+Components take plain JSON, and columns of numbers as base64 (`packed`). They show text, never markup.
 """
 
 # mypy: disable-error-code="no-untyped-call, no-untyped-def, empty-body"
@@ -27,7 +27,7 @@ type OnEvent = Callable[[Any], None]
 
 SCALE: Final = ("#fde725", "#b5de2b", "#6ece58", "#35b779", "#1f9e89", "#26828e", "#31688e", "#3e4989", "#482878")
 """Colours of numbers, from low to high: viridis in nine steps."""
-OTHER: Final = "#8a8a8a"
+NEUTRAL: Final = "#8a8a8a"  # grey, for whatever has no colour of its own
 
 
 def packed(column: npt.NDArray[Any], kind: type[np.generic]) -> str:
@@ -66,9 +66,9 @@ def show_inputs(name: str, items: Sequence[Json], inline: bool, event_change: On
 
 @component_vue("series.vue")
 def show_series(
-    label: str, unit: str, rounds: Sequence[int], series: Sequence[Json], span: int, stacked: bool, least: float
+    label: str, unit: str, rounds: Sequence[int], series: Sequence[Json], span: int, stacked: bool, min_top: float
 ) -> None:
-    """Show lines, or shares as stacked areas, over rounds 0 .. `span`; the vertical axis reaches at least `least`."""
+    """Show lines, or shares as stacked areas, over rounds 0 .. `span`; the vertical axis reaches at least `min_top`."""
 
 
 @component_vue("graph.vue")
@@ -85,7 +85,7 @@ def show_graph(
     curved: bool,
     event_pick: OnEvent,
 ) -> None:
-    """Show points and lines, curved or on a square; a click sends the point's `id` and its index, `node`.
+    """Show points joined by straight or `curved` lines; a click sends the point's `id` and its index, `node`.
 
     `colors` are codes into the legend, whose first `faint` colours are drawn faintly on a dark page.
     """
@@ -103,7 +103,7 @@ def show_card(
     event_ask: OnEvent,
     event_follow: OnEvent,
 ) -> None:
-    """Show one agent; a search sends its text, a click on "why" the agent's row, and one beside `aside` `follow`."""
+    """Show one agent; events send the text of a search, the row of an agent to explain, and a click beside `aside`."""
 
 
 @component_vue("oracle.vue")
@@ -114,11 +114,11 @@ def show_answers(
 
 
 @component_vue("transport.vue")
-def transport(at: int, least: int, rounds: int, unit: str, names: Sequence[str], event_choose: OnEvent) -> None:
-    """Show the current round, and let the user choose another: from `least` (-1 for before the first) to the last.
+def transport(at: int, lowest: int, rounds: int, unit: str, names: Sequence[str], event_choose: OnEvent) -> None:
+    """Show the current round, and let the user choose another: from `lowest` (-1 for before the first) to the last.
 
-    Playing never runs ahead: the bar asks for no further round while the page draws one. `names` of rounds stand
-    beside their numbers; it may be empty.
+    Playing never runs ahead: the bar asks for no further round while the page draws one. Names of rounds, if any,
+    are shown beside their numbers.
     """
 
 

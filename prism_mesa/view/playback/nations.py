@@ -27,7 +27,7 @@ _PERCENT: Final = dict.fromkeys(("gdp_growth", "output_gap", "unemployment", "po
 _OF_GDP: Final = dict.fromkeys(("spending", "taxes", "debt", "trade_balance"), "% of GDP")
 _INDICATORS: Final = _PERCENT | {"inflation": "% a year"} | _OF_GDP  # and their units
 _DRAWN: Final = ("output_gap", "inflation", "unemployment", "policy_rate")
-_NEEDED: Final = {  # columns that the page needs
+_REQUIRED: Final = {  # columns that the page needs
     "nations": ("name", "inflation_target", "natural_unemployment"),
     "indicators": ("round", "quarter", "nation", *_DRAWN),
     "baselines": ("round", "nation", "policy", *_DRAWN),
@@ -41,7 +41,7 @@ _OUTCOMES: Final = {
     "not_understood": "not understood",
 }
 _TEXTS: Final = {"because": "reasoning", "read": "policy", "reason": "reason"}
-_LONGEST: Final = 4_000
+_MAX_TEXT: Final = 4_000
 
 
 @dataclass(frozen=True)
@@ -64,9 +64,9 @@ def read_nations(run_dir: str | Path) -> NationRun:
     run = read_run(run_dir)
     if not run.manifest.of_nations:
         raise DataError(f"{run_dir}: is a run of a platform, not of nations")
-    if not has_table(run_dir, "indicators") or read_with(run_dir, "indicators", _NEEDED["indicators"]).empty:
+    if not has_table(run_dir, "indicators") or read_with(run_dir, "indicators", _REQUIRED["indicators"]).empty:
         raise DataError(f"{run_dir}: no quarter of it was completed (status {run.state}){run.way_on}")
-    tables = {name: read_with(run_dir, name, columns) for name, columns in _NEEDED.items()}
+    tables = {name: read_with(run_dir, name, columns) for name, columns in _REQUIRED.items()}
     quarters = tuple(plain(name, 20) for name in tables["indicators"].drop_duplicates("round")["quarter"].astype(str))
     if tables["nations"].empty:
         raise DataError(f"{run_dir}: table 'nations' is damaged: it has no rows")
@@ -81,12 +81,12 @@ def quarter_policies(run: NationRun, quarter: int) -> list[dict[str, Any]]:
         before, after = (_row(run.tables["indicators"], name, round_) for round_ in (quarter - 1, quarter))
         outcome = str(decision.get("outcome", ""))
         entry: dict[str, Any] = {"nation": plain(name, 80), "outcome": outcome, "verdict": _OUTCOMES.get(outcome, "")}
-        entry |= {"wanted": plain(decision.get("action", "nothing is recorded"), _LONGEST)}
-        entry |= {key: plain(decision.get(column, ""), _LONGEST) for key, column in _TEXTS.items()}
+        entry |= {"wanted": plain(decision.get("action", "nothing is recorded"), _MAX_TEXT)}
+        entry |= {key: plain(decision.get(column, ""), _MAX_TEXT) for key, column in _TEXTS.items()}
         entry["checks"] = _checks(run.tables["verdicts"], name, quarter)
         entry["indicators"] = [
             {"name": key.replace("_", " ").replace("gdp", "GDP"), "unit": unit}
-            | {when: f"{row[key]:.2f}" if key in row else "-" for when, row in (("before", before), ("after", after))}
+            | {label: f"{row[key]:.2f}" if key in row else "-" for label, row in (("before", before), ("after", after))}
             for key, unit in _INDICATORS.items()
         ]
         entries.append(entry)
@@ -124,15 +124,15 @@ def policies(quarter: str, nations: list[dict[str, Any]]) -> None:
 @component
 def nations_page(run: NationRun) -> None:
     """Show a run of nations: indicators over time, and the policies of the chosen quarter."""
-    at, choose = use_state(len(run.quarters) - 1)
+    quarter, choose = use_state(len(run.quarters) - 1)
     figure = use_memo(lambda: _picture(run), [run])
-    entries = use_memo(lambda: quarter_policies(run, at), [run, at])
+    entries = use_memo(lambda: quarter_policies(run, quarter), [run, quarter])
     names, title = list(run.quarters), plain(run.run_dir.resolve().name, 120)
     facts = [("nations", str(len(run.tables["nations"]))), ("decided by", run.decided_by), ("seed", str(run.seed))]
     alt = "Output gap, inflation, unemployment and policy rate of each nation by quarter; numbers: above"
-    bar = transport(at=at, least=0, rounds=len(names), unit="quarter", names=names, event_choose=choose)
+    bar = transport(at=quarter, lowest=0, rounds=len(names), unit="quarter", names=names, event_choose=choose)
     picture = Html(tag="img", attributes={"src": figure, "alt": alt}, style_="max-width: 100%")
     moment = Html(tag="section", class_="prism-card prism-moment", attributes={"aria-label": "Quarter"}, children=[bar])
-    shown = policies(quarter=names[at], nations=entries)
-    drawn = Html(tag="section", class_="prism-card", attributes={"aria-label": "Indicators"}, children=[picture])
-    page_frame(title, [moment, shown, drawn], facts=facts)
+    policy_cards = policies(quarter=names[quarter], nations=entries)
+    chart_card = Html(tag="section", class_="prism-card", attributes={"aria-label": "Indicators"}, children=[picture])
+    page_frame(title, [moment, policy_cards, chart_card], facts=facts)

@@ -43,14 +43,14 @@ def runs_view(paths: Sequence[Path]) -> Callable[[], Element[Any]]:
 def playback(sources: Sequence[RecordedSource]) -> None:
     """Show finished runs side by side at the same round."""
     rounds = max(source.rounds for source in sources)
-    at = use_reactive(rounds - 1)
-    shown = use_memo(lambda: [source.at_round(at.value) for source in sources], [at.value])
-    bar = transport(at=at.value, least=-1, rounds=rounds, unit="round", names=[], event_choose=at.set)
-    parts = [bar, "Press play (▶) to see the run round by round."] if at.value < 0 else [bar]
+    page_round = use_reactive(rounds - 1)
+    moments = use_memo(lambda: [source.at_round(page_round.value) for source in sources], [page_round.value])
+    bar = transport(at=page_round.value, lowest=-1, rounds=rounds, unit="round", names=[], event_choose=page_round.set)
+    parts = [bar, "Press play (▶) to see the run round by round."] if page_round.value < 0 else [bar]
     bars = Html(tag="section", class_="prism-card prism-moment", attributes={"aria-label": "Round"}, children=parts)
-    titles = [item.title for item in shown]
-    if len(shown) == 1:
-        facts, views = [*shown[0].facts], [show_views(shown[0], shown[0].at, "run", at.set)]
+    titles = [item.title for item in moments]
+    if len(moments) == 1:
+        facts, views = [*moments[0].facts], [show_views(moments[0], moments[0].at, "run", page_round.set)]
     else:
         if len(set(titles)) < len(titles):
             titles = [f"{title} ({n})" for n, title in enumerate(titles, 1)]
@@ -58,13 +58,13 @@ def playback(sources: Sequence[RecordedSource]) -> None:
             Html(
                 tag="section",
                 attributes={"aria-label": title},
-                children=[_facts(title, item.facts), show_views(item, item.at, f"run{place}", at.set, shown)],
+                children=[_facts(title, item.facts), show_views(item, item.at, f"run{index}", page_round.set, moments)],
             )
-            for place, (title, item) in enumerate(zip(titles, shown, strict=True))
+            for index, (title, item) in enumerate(zip(titles, moments, strict=True))
         ]
         pair = Html(tag="div", class_="prism-pair", children=columns)
-        facts, views = differing_settings(sources), [differences(titles, shown), pair]
-    page_frame(" and ".join(titles), [bars, *views], rounds=rounds, done=at.value + 1, facts=facts)
+        facts, views = differing_settings(sources), [differences(titles, moments), pair]
+    page_frame(" and ".join(titles), [bars, *views], rounds=rounds, done=page_round.value + 1, facts=facts)
 
 
 def differing_settings(sources: Sequence[RecordedSource]) -> list[tuple[str, str]]:
@@ -83,14 +83,14 @@ def _facts(title: str, facts: Sequence[tuple[str, str]]) -> Element[Any]:
     return Html(tag="div", class_="prism-card", children=[Html(tag="h2", children=[title]), line])
 
 
-_COUNTED: Final = ("online", "posts", "impressions", "likes", "replies", "reshares", "open", "fallback")
+_COUNT_COLUMNS: Final = ("online", "posts", "impressions", "likes", "replies", "reshares", "open", "fallback")
 _LABELS: Final = {"online": "came online", "open": "open choices", "fallback": "fallbacks"}
 
 
 def counts_so_far(source: Source) -> dict[str, float]:
     """Return a run's counts up to the displayed round, by label."""
     columns, posts = source.round_columns(), source.posts()
-    counts = {_LABELS.get(name, name): float(columns[name].sum()) for name in _COUNTED if name in columns}
+    counts = {_LABELS.get(name, name): float(columns[name].sum()) for name in _COUNT_COLUMNS if name in columns}
     largest = largest_cascades(posts, 1)
     counts["largest cascade, posts"] = float(largest[0][1] if largest else len(posts) > 0)
     return counts

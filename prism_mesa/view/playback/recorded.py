@@ -98,19 +98,19 @@ class RecordedSource(page_source.Source):
         tables = self.tables
         if tables.transitions is None:
             return np.zeros(self.n_agents, np.bool_)
-        known = tables.users.copy()
+        is_known = tables.users.copy()
         if "recorded_transitions" in tables.agents:
-            known &= tables.agents["recorded_transitions"].to_numpy(np.bool_)
+            is_known &= tables.agents["recorded_transitions"].to_numpy(np.bool_)
         if tables.churn is None:
-            return known
+            return is_known
         rows = tables.churn
-        agents, arrives = rows["agent"].to_numpy(), rows["event"].isin(("join", "back")).to_numpy()
+        agents, is_arrival = rows["agent"].to_numpy(), rows["event"].isin(("join", "back")).to_numpy()
         first, first_row = np.unique(agents, return_index=True)
         present = np.ones(self.n_agents, np.bool_)
-        present[first] = ~arrives[first_row]  # agents that join were absent before
+        present[first] = ~is_arrival[first_row]  # agents that join were absent before
         so_far = rows["round"].to_numpy() <= self._at
-        present[agents[so_far]] = arrives[so_far]  # an agent's last event counts
-        return known & present
+        present[agents[so_far]] = is_arrival[so_far]  # an agent's last event counts
+        return is_known & present
 
     def follows(self) -> page_source.Follows:
         return self.tables.follows(self._at)
@@ -121,13 +121,13 @@ class RecordedSource(page_source.Source):
             name: page_source.AgentAttribute(agents[name].to_numpy(np.float64), unit=unit)
             for name, unit in _NUMBERS.items()
         }
-        columns["first interest"] = _coded([str(interests or "").split(";")[0] for interests in agents["interests"]])
+        columns["first interest"] = _as_codes([str(interests or "").split(";")[0] for interests in agents["interests"]])
         declared = config.attributes if isinstance(config, Config) else {}
         for name in agents.columns.intersection(list(declared), sort=False):
             column = agents[name]
             is_number = column.dtype.kind in "iufb"
             columns[name] = (
-                page_source.AgentAttribute(column.to_numpy(np.float64)) if is_number else _coded(list(column))
+                page_source.AgentAttribute(column.to_numpy(np.float64)) if is_number else _as_codes(list(column))
             )
         return columns
 
@@ -220,9 +220,9 @@ class RecordedSource(page_source.Source):
         yield "character", plain(tables.character(row), 300)
         follows = self.follows()
         yield "followers", f"{int(follows.followers[row]):,}"
-        mine = self.posts().author == row
+        is_author = self.posts().author == row
         for code, kind in enumerate(POST_KINDS):
-            count = int((mine & (self.posts().kind == code)).sum())
+            count = int((is_author & (self.posts().kind == code)).sum())
             yield {"post": "posts", "reply": "replies", "reshare": "reshares"}.get(kind, kind), f"{count} so far"
         agent = tables.agents.iloc[row]
         yield "comes online", f"with probability {agent['activity']:.3g} a round"
@@ -237,11 +237,11 @@ class RecordedSource(page_source.Source):
         """Yield the posts that an agent read in the round, in the order of reading."""
         engagements = self._agent_rows(self.tables.engagements, row)
         read = self._agent_rows(self.tables.impressions, row).sort_values("tick", kind="stable")
-        for place, post in enumerate(read["post"].tolist(), start=1):
+        for index, post in enumerate(read["post"].tolist(), start=1):
             author, kind = self.agent_name(int(self.tables.posts.author[post])), str(self.tables.posts.kind[post])
             actions = engagements.loc[engagements["post"] == post, "action"]
             did = ", ".join(action for action in actions if action in ACTIONS)
-            yield page_source.FeedPost(place, post, author, self.post_text(post), kind, was_read=True, did=did)
+            yield page_source.FeedPost(index, post, author, self.post_text(post), kind, was_read=True, did=did)
 
     def _agent_rows(self, table: RoundRows | None, row: int) -> pd.DataFrame:
         """Return an agent's rows of the round; none if the table was not recorded."""
@@ -249,22 +249,22 @@ class RecordedSource(page_source.Source):
         return rows[rows["agent"] == row]
 
     def oracle(self) -> page_source.OracleDetails:
-        columns, asked = self.round_columns(), self.tables.asked
+        columns, rows = self.round_columns(), self.tables.asked
         n_open, n_fallback = (int(columns[name].sum()) for name in ("open", "fallback"))
         label = plain(self.tables.run.manifest.decided_by, 200)
         spent: dict[str, tuple[float, float | None]] = {"open choices": (n_open, None), "fallbacks": (n_fallback, None)}
-        if isinstance(asked, str):
-            return page_source.OracleDetails(label, None, spent, notes=(f"Who answered is unknown: {asked}.",))
-        asked = asked[asked["round"] <= self._at]
-        sources = _counts(asked["source"])
+        if isinstance(rows, str):
+            return page_source.OracleDetails(label, None, spent, notes=(f"Who answered is unknown: {rows}.",))
+        rows = rows[rows["round"] <= self._at]
+        sources = _counts(rows["source"])
         if by_rule := max(n_open - sum(sources.values()), 0):
             sources["rule"] = by_rule
-        if tokens := int(asked["tokens"].sum()):
+        if tokens := int(rows["tokens"].sum()):
             spent |= {"calls of the LLM": (sources.get("llm", 0), None), "tokens": (tokens, None)}
-        return page_source.OracleDetails(label, sources, spent, _counts(asked.loc[asked["reason"] != "", "reason"]))
+        return page_source.OracleDetails(label, sources, spent, _counts(rows.loc[rows["reason"] != "", "reason"]))
 
 
-def _coded(cells: Sequence[object]) -> page_source.AgentAttribute:
+def _as_codes(cells: Sequence[object]) -> page_source.AgentAttribute:
     """Return a column of strings as an attribute, with names in alphabetical order; blank means unknown."""
     texts = [None if cell is None or cell != cell else plain(str(cell), 80) or None for cell in cells]
     codes, names = pd.factorize(np.array(texts, object), sort=True)

@@ -93,8 +93,8 @@ class PlaybackTables(RunRecords):
             return format_error(error)
 
     def _read_rounds(self) -> dict[str, Floats]:
-        have, needed = read_column_names(self.run_dir, "rounds"), ("round", "open", "fallback")
-        names = [column.name for column in ROUNDS.columns if column.name in (*have, *needed)]
+        present, required = read_column_names(self.run_dir, "rounds"), ("round", "open", "fallback")
+        names = [column.name for column in ROUNDS.columns if column.name in (*present, *required)]
         rows = read_table(self.run_dir, "rounds", names)
         if len(rows) < self.rounds:
             counts = f"{len(rows)} rows of {counted(self.rounds, 'completed round')}"
@@ -153,14 +153,14 @@ class PlaybackTables(RunRecords):
             if config.network.edges is None and config.agents.n > self.n_agents:  # before making a large network
                 raise DataError(f"{counts} {config.agents.n:,}")
             network = make_network(config, Streams(config.seed))[0]
-            more = self.n_agents - network.n_agents
-            if more < 0:
+            n_new = self.n_agents - network.n_agents
+            if n_new < 0:
                 raise DataError(f"{counts} {network.n_agents:,}")
         except (PrismError, OSError, MemoryError) as error:
             return None, f"who follows whom is unknown: {format_error(error)}"
-        if not more:
+        if not n_new:
             return network, ""
-        indptr, close = (np.append(ends, np.full(more, ends[-1])) for ends in (network.indptr, network.close_indptr))
+        indptr, close = (np.append(ends, np.full(n_new, ends[-1])) for ends in (network.indptr, network.close_indptr))
         note = f"{counts} {network.n_agents:,}: the first follows of the other agents are unknown"
         return replace(network, indptr=indptr, close_indptr=close), note
 
@@ -190,7 +190,7 @@ class PlaybackTables(RunRecords):
         return Follows(src.copy(), dst, network.n_followers)
 
     def _read_events(self) -> dict[str, npt.NDArray[Any]]:
-        """Return the beginnings and ends of follows, in order: the round, ``agent << 32 | followed``, which of both."""
+        """Return events of follows in order: the round, ``agent << 32 | followed``, and whether the follow begins."""
         if not has_table(self.run_dir, "follows"):
             return {"round": np.zeros(0, np.int64), "key": np.zeros(0, np.int64), "begins": np.zeros(0, np.bool_)}
         rows = read_table(self.run_dir, "follows", ["round", "agent", "other", "event"])
@@ -198,13 +198,13 @@ class PlaybackTables(RunRecords):
             self._check_rows("follows", column, rows[column].to_numpy(), self.n_agents)
         event = rows["event"].astype(object).to_numpy()
         agent, other = (rows[name].to_numpy(np.int64) for name in ("agent", "other"))
-        place = np.flatnonzero(np.isin(event, ("follow", "unfollow", "block")))
+        index = np.flatnonzero(np.isin(event, ("follow", "unfollow", "block")))
         back = np.flatnonzero(event == "block")  # it ends follows both ways
-        key = np.concatenate([(agent << 32 | other)[place], (other << 32 | agent)[back]])
-        place = np.concatenate([place, back])
-        round_ = rows["round"].to_numpy()[place]
-        order = np.lexsort((place, round_))
-        return {"round": round_[order], "key": key[order], "begins": (event == "follow")[place][order]}
+        key = np.concatenate([(agent << 32 | other)[index], (other << 32 | agent)[back]])
+        index = np.concatenate([index, back])
+        round_ = rows["round"].to_numpy()[index]
+        order = np.lexsort((index, round_))
+        return {"round": round_[order], "key": key[order], "begins": (event == "follow")[index][order]}
 
     @cached_property
     def _first_round(self) -> Ints:

@@ -39,7 +39,7 @@ def oracle_figure(of: OneRun, *, ax: Axes | None = None, width: float = look.WID
         width: Width of a new figure in centimetres.
 
     Raises:
-        DataError: If no LLM gave probabilities, or the transitions of the agents concerned were not recorded.
+        DataError: If no LLM gave probabilities, or the transitions of the agents that asked were not recorded.
     """
     from scipy.stats import binomtest  # loading it takes as long as a small run
 
@@ -70,20 +70,20 @@ def oracle_figure(of: OneRun, *, ax: Axes | None = None, width: float = look.WID
     return panel.figure
 
 
-def _predictions(of: OneRun) -> tuple[Floats, Floats]:
+def _predictions(run: OneRun) -> tuple[Floats, Floats]:
     """Return the probabilities of options, and 1 for each option taken, else 0."""
-    folder = run_folder(of)
+    folder = run_folder(run)
     file = folder / LEDGER
     if not file.is_file():
-        raise DataError(f"{folder}: has no {LEDGER}: the oracle's answers are not kept")
+        raise DataError(f"{folder}: has no {LEDGER}: the oracle's answers were not kept")
     check_within(folder, file)
     with Ledger(file, read_only=True) as ledger:
         answers = {row.key: row for row in ledger.answers() if row.probabilities}
-        asked = [(row.round, row.tick, row.agent, row.key) for row in ledger.asked() if row.key in answers]
-    if not asked:
+        asked_rows = [(row.round, row.tick, row.agent, row.key) for row in ledger.asked() if row.key in answers]
+    if not asked_rows:
         raise DataError(f"{folder}: no LLM gave probabilities (reasoner.answer=probabilities): nothing to draw")
     moves = read_table(folder, "transitions", ["round", "tick", "agent", "to_state", "open"])
-    questions = pd.DataFrame(asked, columns=["round", "tick", "agent", "key"])
+    questions = pd.DataFrame(asked_rows, columns=["round", "tick", "agent", "key"])
     joined = questions.merge(moves[moves["open"]], on=["round", "tick", "agent"])
     rows: list[tuple[float, bool]] = []
     for key, state in zip(joined["key"], joined["to_state"], strict=True):
@@ -109,13 +109,13 @@ _COLORS: Final = {
 }
 
 
-def distilled_figure(judged: Mapping[str, Any], *, width: float = look.WIDE) -> Figure:
+def distilled_figure(choice: Mapping[str, Any], *, width: float = look.WIDE) -> Figure:
     """Return a distilled model's quality on held-out personas and posts: calibration, log loss and AUC.
 
     It has a panel for each of these, so it takes no `ax`.
 
     Args:
-        judged: One of the `choices` of a report of `prism distill`.
+        choice: One of the `choices` in a report of `prism distill`.
         width: Width of the figure in centimetres.
     """
     if look.is_narrow(width):
@@ -126,22 +126,22 @@ def distilled_figure(judged: Mapping[str, Any], *, width: float = look.WIDE) -> 
         panels = figure.subplot_mosaic("cla", width_ratios=[1.5, 1, 1])
     curves = panels["c"]
     curves.plot([0, 1], [0, 1], color=look.GREY, lw=0.8, ls=":")
-    for place, (name, groups) in enumerate(judged["calibration"].items()):
-        predicted, true = ([group[side] for group in groups] for side in ("said", "true"))
-        curves.plot(predicted, true, look.series_marker(place) + "-", color=_COLORS[name], ms=4, lw=1.2, label=name)
-    curves.set(xlim=(0, 1), ylim=(0, 1), ylabel="as given by the LLM")
-    curves.set_xlabel(f"P({judged['options'][0]}) as predicted", parse_math=False)
+    for index, (name, groups) in enumerate(choice["calibration"].items()):
+        predicted, observed = ([group[side] for group in groups] for side in ("said", "true"))
+        curves.plot(predicted, observed, look.series_marker(index) + "-", color=_COLORS[name], ms=4, lw=1.2, label=name)
+    curves.set(xlim=(0, 1), ylim=(0, 1), ylabel="share given by the LLM")
+    curves.set_xlabel(f"P({choice['options'][0]}) as predicted", parse_math=False)
     look.tidy(curves, "Calibration")
     look.axes_legend(curves, loc="upper left")
-    names = [name for name in _COLORS if name in judged["scores"]][::-1]
+    names = [name for name in _COLORS if name in choice["scores"]][::-1]
     for letter, measure, title in (("l", "log_loss", "Log loss, nats"), ("a", "auc", "AUC")):
-        axes, values = panels[letter], [judged["scores"][name][measure] for name in names]
+        axes, values = panels[letter], [choice["scores"][name][measure] for name in names]
         axes.bar_label(
             axes.barh(names, values, color=[_COLORS[name] for name in names]), fmt=" %.2f", fontsize=look.SMALL
         )
         axes.set_xlim(0, 1.4 * max(values))
         look.tidy(axes, title, grid="x")
-    counts = f"n = {judged['rows']:,} decisions on held-out personas and posts"
+    counts = f"n = {choice['rows']:,} decisions on held-out personas and posts"
     bins = "calibration in tenths of the predicted probability"
     look.write_caption(figure, f"{counts}; {bins}. A lower log loss is better, and a higher AUC.", width)
     return figure
@@ -156,48 +156,48 @@ def drift_figure(drift: pd.DataFrame, *, width: float = look.WIDE) -> Figure:
         drift: Columns `share`, `seed`, `outcome`, `value`, `relative`: the table of `prism distill --drift`.
         width: Width of the figure in centimetres.
     """
-    narrow = look.is_narrow(width)
-    figure = look.new_figure(width, 18.0 if narrow else 9.5)
-    counts, states = figure.subplots(2, 1) if narrow else figure.subplots(1, 2)
+    is_narrow = look.is_narrow(width)
+    figure = look.new_figure(width, 18.0 if is_narrow else 9.5)
+    counts, states = figure.subplots(2, 1) if is_narrow else figure.subplots(1, 2)
     largest = drift["share"].max()
     is_state = drift["outcome"].str.startswith("share ")
-    for place, (name, rows) in enumerate(drift[~is_state].groupby("outcome", sort=False)):
-        _draw_drift(counts, rows.assign(moved=rows["relative"]), place, look.series_color(place), str(name))
-    for place, (name, rows) in enumerate(drift[is_state].groupby("outcome", sort=False)):
+    for index, (name, rows) in enumerate(drift[~is_state].groupby("outcome", sort=False)):
+        _draw_drift(counts, rows.assign(change=rows["relative"]), index, look.series_color(index), str(name))
+    for index, (name, rows) in enumerate(drift[is_state].groupby("outcome", sort=False)):
         state = AgentState(str(name).removeprefix("share "))
         # the colour of idle is too light for a line
         color = look.GREY if state is AgentState.IDLE else STATE_COLORS[state]
         at_largest = rows["seed"].map(rows[rows["share"] == largest].groupby("seed")["value"].mean())
-        _draw_drift(states, rows.assign(moved=100 * (rows["value"] - at_largest)), place, color, state.value)
+        _draw_drift(states, rows.assign(change=100 * (rows["value"] - at_largest)), index, color, state.value)
     percent = f"{100 * largest:g} %"
-    titles = (f"Outcomes, times those at {percent}", f"Agent-ticks in each state, points from {percent}")
+    titles = (f"Outcomes relative to those at {percent}", f"Agent-ticks in each state, points above {percent}")
     for axes, level, title in zip((counts, states), (1, 0), titles, strict=True):
         axes.axhline(level, color=look.GREY, lw=0.8, ls=":")
-        axes.set_xlabel("share that the LLM answers")
+        axes.set_xlabel("share answered by the LLM")
         look.tidy(axes, title)
         look.percent_ticks(axes.xaxis)
         look.Panel(figure, axes, True, look.NARROW).legend_below(2)
     n = drift["seed"].nunique()
     means = f"Means over n = {n:,} seeds{'; bands: 95 % intervals' if n > 1 else ''}"
-    share = "by the share of open choices that the LLM answers instead of the model distilled from it"
+    share = "by the share of open choices that the LLM answers; its distilled model answers the others"
     look.write_caption(figure, f"{means}; {share}.", width)
     return figure
 
 
-def _draw_drift(axes: Axes, rows: pd.DataFrame, place: int, color: str, label: str) -> None:
+def _draw_drift(axes: Axes, rows: pd.DataFrame, series: int, color: str, label: str) -> None:
     """Draw means over seeds by share, with intervals."""
-    band = interval_band(rows, "moved", by="share")
+    band = interval_band(rows, "change", by="share")
     if rows["seed"].nunique() > 1:  # equal seeds have an interval of width zero
         low, high = (np.where(np.isfinite(end), end, band.mean) for end in (band.low, band.high))
         band = Band(band.x, band.mean, low, high)
-    style = {"ls": look.series_dashes(place), "marker": look.series_marker(place), "ms": 4}
+    style = {"ls": look.series_dashes(series), "marker": look.series_marker(series), "ms": 4}
     draw_band(axes, band, color=color, label=label, **style)
 
 
 def draw_distilled(folder: str | Path, report: Mapping[str, Any], drift: pd.DataFrame | None = None) -> list[Path]:
     """Draw distilled.png, and drift.png if there is a drift, into a folder, and return their paths."""
-    judged = next(choice for choice in report["choices"] if "scores" in choice)
-    figures = {"distilled": distilled_figure(judged)}
+    choice = next(choice for choice in report["choices"] if "scores" in choice)
+    figures = {"distilled": distilled_figure(choice)}
     if drift is not None:
         figures["drift"] = drift_figure(drift)
     return [save(figure, Path(folder) / f"{name}.png") for name, figure in figures.items()]
@@ -221,7 +221,7 @@ def survey_figure(table: pd.DataFrame, asks: Mapping[str, str], *, width: float 
         asks: Wording of each question, for titles.
         width: Width of the figure in centimetres.
     """
-    narrow, questions = look.is_narrow(width), dict(list(table.groupby("question", sort=False)))
+    is_narrow, questions = look.is_narrow(width), dict(list(table.groupby("question", sort=False)))
     titles = [_title(rows, asks.get(str(name), str(name)), width) for name, rows in questions.items()]
     heights = [
         0.8 + 0.75 * rows["option"].nunique() + 0.36 * title.count("\n")
@@ -230,13 +230,13 @@ def survey_figure(table: pd.DataFrame, asks: Mapping[str, str], *, width: float 
     figure = look.new_figure(width, sum(heights) + 2.8)
     grid = figure.subplots(len(heights), 2, squeeze=False, width_ratios=[2, 1], height_ratios=heights)
     for (shares, changes), rows, title in zip(grid, questions.values(), titles, strict=True):
-        _draw_question(shares, changes, rows, 15 if narrow else 28)
+        _draw_question(shares, changes, rows, 15 if is_narrow else 28)
         look.tidy(shares, title, grid="x")
         look.tidy(changes, grid="x")
     grid[-1][0].set_xlabel("mean probability")
     grid[-1][1].set_xlabel("change, points")
     entries = [artist for axes in grid[0] for artist in axes.get_legend_handles_labels()[0]]
-    look.figure_legend(figure, entries, loc="outside upper left", ncols=2 if narrow else 4)
+    look.figure_legend(figure, entries, loc="outside upper left", ncols=2 if is_narrow else 4)
     means = "Mean probabilities of options over the n agents that answered, before and after the run"
     bars = "bars: 95 % intervals (Student's, over agents; of changes, after - before, paired)."
     look.write_caption(figure, f"{means}; {bars}", width)
@@ -253,13 +253,13 @@ def _draw_question(shares: Axes, changes: Axes, rows: pd.DataFrame, label_letter
     """Draw the mean answers to one question with intervals, and their change; options without answers are left out."""
     options = list(rows["option"].unique())
     for wave, (color, marker, shift) in _WAVES.items():
-        answered = rows[(rows["wave"] == wave) & (rows["n"] > 0)]
-        places = [options.index(option) + shift for option in answered["option"]]
-        reach = [answered["mean"] - answered["low"], answered["high"] - answered["mean"]]
+        wave_rows = rows[(rows["wave"] == wave) & (rows["n"] > 0)]
+        places = [options.index(option) + shift for option in wave_rows["option"]]
+        reach = [wave_rows["mean"] - wave_rows["low"], wave_rows["high"] - wave_rows["mean"]]
         axes = changes if wave == "change" else shares
         style: dict[str, Any] = {"fmt": marker, "color": color, "ms": 4, "lw": 1.2, "capsize": 2, "label": wave}
-        axes.errorbar(answered["mean"], places, xerr=reach, **style)
-    shares.axvline(1 / len(options), color=look.GREY, lw=0.8, ls="--", label="all options alike")
+        axes.errorbar(wave_rows["mean"], places, xerr=reach, **style)
+    shares.axvline(1 / len(options), color=look.GREY, lw=0.8, ls="--", label="all options equally likely")
     changes.axvline(0, color=look.GREY, lw=0.8, ls="--")
     labels = look.short_labels(list(map(str, options)), label_letters, 2)
     for axes, names, n_ticks in ((shares, labels, 4), (changes, [""] * len(options), 3)):

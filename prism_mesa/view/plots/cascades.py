@@ -24,11 +24,11 @@ type Floats = npt.NDArray[np.float64]
 type Curve = tuple[Floats, Floats]
 """Sizes, and shares of at least these sizes."""
 type Real = bool | str | os.PathLike[str] | Mapping[str, npt.ArrayLike]
-"""Data to compare runs with: True for those that PRISM carries, a folder that holds them, or sizes by name."""
+"""Data to compare runs with: True for the values shipped with PRISM, a folder of data, or sizes by name."""
 
-CARRIED: Final = "VoterFraud2020"
+SHIPPED_DATA: Final = "VoterFraud2020"
 FEW_POINTS: Final = 20
-"""Curves of fewer points are marked point by point."""
+"""Curves with fewer points have a marker at each point."""
 _MAX_POINTS: Final = 200
 
 
@@ -51,14 +51,14 @@ def cascades_figure(of: Drawable, *, real: Real = False, ax: Axes | None = None,
     axes, total, is_empty = panel.axes, 0, True
     has_legend = len(groups) > 1 or bool(real_curves)
     names = look.short_labels([group.label or "simulated" for group in groups], look.letters(panel.width) // 2 - 12)
-    for place, (group, name) in enumerate(zip(groups, names, strict=True)):
+    for index, (group, name) in enumerate(zip(groups, names, strict=True)):
         curves, n = _curves(group)
         total, is_empty = total + n, is_empty and not any(len(sizes) for sizes, _ in curves)
         label = f"{name} (n = {n:,})" if n else name
-        _draw_group(axes, curves, place, label if has_legend else "")
-    for place, (name, (sizes, shares)) in enumerate(real_curves.items()):
+        _draw_group(axes, curves, index, label if has_legend else "")
+    for index, (name, (sizes, shares)) in enumerate(real_curves.items()):
         few = len(sizes) < FEW_POINTS
-        style: dict[str, Any] = {"ls": (":", "-.")[place % 2] if few else "-", "marker": "D" if few else "", "ms": 3.5}
+        style: dict[str, Any] = {"ls": (":", "-.")[index % 2] if few else "-", "marker": "D" if few else "", "ms": 3.5}
         axes.plot(sizes, shares, color=look.INK, lw=1.2, label=name, zorder=5, **style)
     axes.set(xlabel="cascade size s (a post and its reshares)", ylabel="share of posts with size ≥ s")
     if is_empty:
@@ -74,7 +74,7 @@ def cascades_figure(of: Drawable, *, real: Real = False, ax: Axes | None = None,
     posts = f"n = {counted(total, 'post')}{agents_note(groups)}" if total else "posts, as the study collects them"
     seeds = seeds_note(groups, band="from the lowest to the highest seed")
     text = "There are no cascades: no post appeared." if is_empty else f"Sizes of the cascades of {posts}.{seeds}"
-    panel.caption(text + (f" {CARRIED}: Twitter, as PRISM carries it." if real is True else ""), of)
+    panel.caption(text + (f" {SHIPPED_DATA}: Twitter, shipped with PRISM." if real is True else ""), of)
     return panel.figure
 
 
@@ -86,7 +86,7 @@ def _real_curves(real: Real) -> dict[str, Curve]:
 
     if real is True or isinstance(real, str | os.PathLike):
         values = built_in_values() if real is True else load_real_values(os.fspath(real))
-        return {f"{CARRIED} (real)": values.curves["cascade_sizes"]}
+        return {f"{SHIPPED_DATA} (real)": values.curves["cascade_sizes"]}
     if not isinstance(real, Mapping):
         raise ConfigError(f"real: give True, a folder of data, or sizes by name, not {shown(real)}")
     return {str(name): _real_ccdf(str(name), sizes) for name, sizes in real.items()}
@@ -110,14 +110,14 @@ def _curves(group: Group) -> tuple[list[Curve], int]:
         return [(curve["x"].to_numpy(), curve["y"].to_numpy()) for _, curve in rows.groupby("seed")], 0
     tables = [run.table("cascades", ["size", "kind"]) for run in group.runs]
     sizes = [table.loc[table["kind"] == "post", "size"] for table in tables]
-    return [ccdf(of_run) for of_run in sizes], sum(map(len, sizes))
+    return [ccdf(run_sizes) for run_sizes in sizes], sum(map(len, sizes))
 
 
-def _draw_group(axes: Axes, curves: Sequence[Curve], place: int, label: str) -> None:
+def _draw_group(axes: Axes, curves: Sequence[Curve], index: int, label: str) -> None:
     """Draw one run's curve, or shares over seeds at log-spaced sizes up to the largest of all seeds."""
-    style: dict[str, Any] = {"color": look.series_color(place), "label": label, "ls": look.series_dashes(place)}
+    style: dict[str, Any] = {"color": look.series_color(index), "label": label, "ls": look.series_dashes(index)}
     if len(curves) == 1:
-        marker = look.series_marker(place) if len(curves[0][0]) < 4 * FEW_POINTS else ""
+        marker = look.series_marker(index) if len(curves[0][0]) < 4 * FEW_POINTS else ""
         axes.plot(*curves[0], marker=marker, ms=3, lw=1.2, **style)
     elif any(len(sizes) for sizes, _ in curves):
         largest = max(float(sizes[-1]) for sizes, _ in curves if len(sizes))
@@ -126,13 +126,13 @@ def _draw_group(axes: Axes, curves: Sequence[Curve], place: int, label: str) -> 
 
 
 def shares_at(sizes: Floats, curve: Curve) -> Floats:
-    """Return the shares of at least some sizes, shape (sizes,); 0 above the largest size of the curve."""
-    place = np.searchsorted(curve[0], sizes)  # the smallest size that occurs and is not below it
-    return np.append(curve[1], 0.0)[place]
+    """Return the share of cascades that reach each size, shape (sizes,); 0 above the largest size of the curve."""
+    index = np.searchsorted(curve[0], sizes)  # the smallest occurring size that is at least as large
+    return np.append(curve[1], 0.0)[index]
 
 
 _COLORED_DEPTHS: Final = 5
-"""Depths with a colour of their own; deeper posts share the last one."""
+"""Number of depths with their own colour; deeper posts share the last colour."""
 
 
 def cascade_tree_figure(
@@ -177,11 +177,11 @@ def _root(run: RunTables, posts: pd.DataFrame, root: int | None) -> int:
         roots = posts.loc[posts["kind"] == "post", "post"]
         reshares = posts.loc[(posts["kind"] == "reshare") & posts["root"].isin(roots), "root"]
         return int(reshares.mode().min()) if len(reshares) else int(posts["post"].iloc[0])
-    chosen = posts[posts["post"] == root]
-    if isinstance(root, bool) or not isinstance(root, int | np.integer) or chosen.empty:
-        raise DataError(f"root: {shown(root)}: is no post of {run.name} (0 to {int(posts['post'].max()):,})")
-    if chosen["kind"].iloc[0] == "reshare":
-        raise DataError(f"root: post {root} is a reshare: give the root of its cascade, {int(chosen['root'].iloc[0])}")
+    rows = posts[posts["post"] == root]
+    if isinstance(root, bool) or not isinstance(root, int | np.integer) or rows.empty:
+        raise DataError(f"root: {shown(root)}: is not a post of {run.name} (0 to {int(posts['post'].max()):,})")
+    if rows["kind"].iloc[0] == "reshare":
+        raise DataError(f"root: post {root} is a reshare: give the root of its cascade, {int(rows['root'].iloc[0])}")
     return int(root)
 
 
@@ -194,7 +194,7 @@ def cascade_tree(posts: pd.DataFrame, root: int) -> pd.DataFrame:
 
     Returns:
         Columns `post`, `round`, `author`, `parent`, `above` (index of its parent here), `depth` and `row`, the root
-        first. A post without reshares gets the next row from the top; other posts stand midway between their
+        first. A post without reshares gets the next row from the top; other posts lie midway between their
         reshares.
     """
     rows = posts[(posts["post"] == root) | ((posts["root"] == root) & (posts["kind"] == "reshare"))]
@@ -206,17 +206,18 @@ def cascade_tree(posts: pd.DataFrame, root: int) -> pd.DataFrame:
 
 def _draw_tree(axes: Axes, tree: pd.DataFrame) -> None:
     x, y = tree["round"].to_numpy(np.float64), tree["row"].to_numpy(np.float64)
-    above = tree["above"].to_numpy()[1:]
-    lines = [[(x[up], y[up]), (x[up], to), (right, to)] for up, right, to in zip(above, x[1:], y[1:], strict=True)]
-    many = look.is_many(len(tree))
-    axes.add_collection(LineCollection(lines, colors=look.GREY, linewidths=0.6, zorder=1, rasterized=many))
+    parents = tree["above"].to_numpy()[1:]
+    ends = zip(x[parents], y[parents], x[1:], y[1:], strict=True)
+    lines = [[(x0, y0), (x0, y1), (x1, y1)] for x0, y0, x1, y1 in ends]
+    is_dense = look.is_many(len(tree))
+    axes.add_collection(LineCollection(lines, colors=look.GREY, linewidths=0.6, zorder=1, rasterized=is_dense))
     size = 14.0 if len(tree) < 200 else 6.0
     for depth, rows in tree.groupby(tree["depth"].clip(upper=_COLORED_DEPTHS)):
         style: dict[str, Any] = {"s": size, "color": look.series_color(int(depth) - 1), "label": f"depth {depth}"}
         style["label"] += " or more" if depth == _COLORED_DEPTHS else ""
         if depth == 0:
             style = {"s": 42.0, "color": look.INK, "label": "the post", "marker": "*"}
-        axes.scatter(rows["round"], rows["row"], linewidths=0, zorder=2, rasterized=many, **style)
+        axes.scatter(rows["round"], rows["row"], linewidths=0, zorder=2, rasterized=is_dense, **style)
     axes.margins(x=0.03)
 
 
@@ -235,4 +236,4 @@ def _tree_caption(run: RunTables, tree: pd.DataFrame, root: int) -> str:
     if run.has("cascades"):
         table = run.table("cascades", ["root", "structural_virality"]).set_index("root")["structural_virality"]
         text += f", structural virality {table[root]:.2f} steps" if root in table.index else ""
-    return f"{text}. A post stands in the round in which it is first shown; lines lead from parents to reshares."
+    return f"{text}. A post is drawn in the round in which it is first shown; lines lead from parents to reshares."

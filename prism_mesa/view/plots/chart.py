@@ -37,7 +37,7 @@ _PLACES: Final[Mapping[AgentState, tuple[float, float]]] = {
     AgentState.ENGAGING_RESHARE: (6.0, 0.45),
 }
 """Middles of boxes, in centimetres of a narrow figure."""
-_HALF: Final = (1.2, 0.38)
+_HALF: Final = (1.2, 0.38)  # half the width and height of a box
 _SIZE: Final = (8.4, 7.5)
 _SCROLL, _EVALUATE, _COMPOSE = AgentState.SCROLLING, AgentState.EVALUATING, AgentState.COMPOSING
 _REST, _REPLY, _RESHARE = AgentState.RESTING, AgentState.ENGAGING_REPLY, AgentState.ENGAGING_RESHARE
@@ -51,18 +51,18 @@ _ROUTES: Final[Mapping[Pair, tuple[float, float, float, float, float]]] = {
     (_REPLY, _REST): (_HALF[0], 0, _HALF[0], -0.15, 0.3),
     (_RESHARE, _REST): (_HALF[0], 0, _HALF[0], 0.15, 0.3),
 }
-"""Where an arrow begins and ends, from the middles of its boxes, and how far it bends to the right, as a share of its
-length. Other arrows go from middle to middle."""
+"""Start and end of an arrow, relative to the middles of its boxes, and its bend to the right, as a share of its length.
+Other arrows go from middle to middle."""
 _COUNT_SHIFT: Final[Mapping[Pair, float]] = {(_SCROLL, _REST): 0.24, (_REST, _SCROLL): -0.24}
-"""How far above its arrow a count stands that would hide it."""
+"""How far above its arrow a count is drawn, for counts that would hide the arrow."""
 _LOOP: Final = np.array([[0.8, 0.38], [1.2, 0.1]])
-"""Where an arrow from a state to itself begins and ends."""
+"""Start and end of an arrow from a state to itself."""
 _BEND: Final = 0.3
 """Bend of an arrow without a route that would cross a box."""
 _MANY_SOURCES: Final = 4
-"""A trigger that leads from so many states to one is drawn as a label without arrows, and so is `round_ends`."""
-_APART: Final = 0.3
-"""How far an arrow without a route moves to its right if another leads back, in centimetres."""
+"""Number of source states from which a trigger is drawn as a label without arrows. `round_ends` always is."""
+_PAIR_SHIFT: Final = 0.3
+"""Shift of an arrow without a route to its right if another arrow leads back, in centimetres."""
 _THIN, _THICK = 0.6, 4.0
 
 
@@ -91,8 +91,8 @@ def chart_figure(of: Drawable, *, ax: Axes | None = None, width: float = WIDE) -
     panel = open_panel(ax, width, "How often each transition was taken", height=_SIZE[1] * scale + 2.0)
     axes = panel.axes
     # a unit of the drawing is a centimetre times the scale
-    spare = max(0.0, ((width - 0.3) / scale if ax is None else NARROW - 0.3) - _SIZE[0]) / 2
-    axes.set(xlim=(-spare, _SIZE[0] + spare), ylim=(0, _SIZE[1]), aspect="equal")
+    margin = max(0.0, ((width - 0.3) / scale if ax is None else NARROW - 0.3) - _SIZE[0]) / 2
+    axes.set(xlim=(-margin, _SIZE[0] + margin), ylim=(0, _SIZE[1]), aspect="equal")
     axes.axis("off")
     boxes = _draw_boxes(axes, group, {state for pair in moves for state in pair})
     _draw_arrows(axes, boxes, moves, _never_taken(group.runs[0], moves, set(labels.index)))
@@ -148,7 +148,7 @@ def _never_taken(run: RunTables, moves: Moves, labels: set[tuple[str, str]]) -> 
     } - moves.keys()
 
 
-def _draw_boxes(axes: Axes, group: Group, taken: set[AgentState]) -> Boxes:
+def _draw_boxes(axes: Axes, group: Group, used: set[AgentState]) -> Boxes:
     """Draw the states, with the share of agent-ticks over all rounds and seeds if rounds were kept."""
     columns = {state: f"share_{state.value}" for state in STATES}
     shares = group.table("rounds", list(columns.values())).mean() if group.has("rounds") else {}
@@ -160,21 +160,21 @@ def _draw_boxes(axes: Axes, group: Group, taken: set[AgentState]) -> Boxes:
         axes.add_patch(box)
         share = shares.get(columns[state])
         text = state.value if share is None else f"{state.value}\n{100 * share:.2g} %"
-        ink = INK if state in taken or share else GREY
-        axes.text(x, y, text, ha="center", va="center", zorder=5, color=ink, fontsize=SMALL)
+        color = INK if state in used or share else GREY
+        axes.text(x, y, text, ha="center", va="center", zorder=5, color=color, fontsize=SMALL)
         boxes[state] = box
     return boxes
 
 
-def _draw_arrows(axes: Axes, boxes: Boxes, moves: Moves, never: set[Pair]) -> None:
-    drawn = never | moves.keys()
-    most = max((n for n, _ in moves.values()), default=1.0)
-    for pair in never:
-        x, y = _draw_arrow(axes, boxes, pair, pair[::-1] in drawn, lw=0.8, ls=":", color=GREY)
+def _draw_arrows(axes: Axes, boxes: Boxes, moves: Moves, untaken: set[Pair]) -> None:
+    arrows = untaken | moves.keys()
+    largest = max((n for n, _ in moves.values()), default=1.0)
+    for pair in untaken:
+        x, y = _draw_arrow(axes, boxes, pair, pair[::-1] in arrows, lw=0.8, ls=":", color=GREY)
         _draw_count(axes, x, y, "0", GREY, "center")
     for pair, (n, n_open) in moves.items():
-        thickness = _THIN + (_THICK - _THIN) * float(np.sqrt(n / most))
-        x, y = _draw_arrow(axes, boxes, pair, pair[::-1] in drawn, lw=thickness, color=_ARROW)
+        thickness = _THIN + (_THICK - _THIN) * float(np.sqrt(n / largest))
+        x, y = _draw_arrow(axes, boxes, pair, pair[::-1] in arrows, lw=thickness, color=_ARROW)
         _draw_count(axes, x, y, short_count(n), INK, "bottom" if n_open else "center")
         if n_open:
             _draw_count(axes, x, y, f"{short_count(n_open)} open", OPEN, "top")
@@ -188,7 +188,7 @@ def _draw_count(axes: Axes, x: float, y: float, text: str, color: str, va: str) 
 def _draw_arrow(
     axes: Axes, boxes: Boxes, pair: Pair, has_opposite: bool, *, lw: float, **line: Any
 ) -> tuple[float, float]:
-    """Draw an arrow, off the middle if another leads back, and return the place of its count."""
+    """Draw an arrow, shifted if another leads back, and return the position of its count."""
     start, end = (np.array(_PLACES[state]) for state in pair)
     bend = 0.0 if _is_free(pair) else _BEND
     patches: dict[str, Any] = {"patchA": boxes[pair[0]], "patchB": boxes[pair[1]]}
@@ -199,29 +199,29 @@ def _draw_arrow(
     elif pair[0] is pair[1]:
         start, end, bend, patches = start + _LOOP[0], start + _LOOP[1], -2.0, {}
     elif has_opposite:
-        right = _APART * np.array([(end - start)[1], (start - end)[0]]) / np.hypot(*(end - start))
+        right = _PAIR_SHIFT * np.array([(end - start)[1], (start - end)[0]]) / np.hypot(*(end - start))
         start, end = start + right, end + right
     style: dict[str, Any] = {"connectionstyle": f"arc3,rad={bend}", "shrinkA": 1, "shrinkB": 1, "arrowstyle": "-|>"}
     style |= {"mutation_scale": 7 + lw, "lw": lw, "zorder": 2}
     axes.add_patch(FancyArrowPatch(tuple(start), tuple(end), **style, **patches, **line))
-    along = end - start
-    x, y = (start + end) / 2 + bend / 2 * np.array([along[1], -along[0]])
+    direction = end - start
+    x, y = (start + end) / 2 + bend / 2 * np.array([direction[1], -direction[0]])
     return x, y + _COUNT_SHIFT.get(pair, 0.0)
 
 
 def _is_free(pair: Pair) -> bool:
     """Return whether the space between two boxes is free."""
     start, end = (np.array(_PLACES[state]) for state in pair)
-    along = end - start
-    for state, place in _PLACES.items():
-        t = float(np.clip((np.array(place) - start) @ along / max(along @ along, 1e-9), 0, 1))
-        if state not in pair and (np.abs(start + t * along - place) < _HALF).all():
+    direction = end - start
+    for state, middle in _PLACES.items():
+        t = float(np.clip((np.array(middle) - start) @ direction / max(direction @ direction, 1e-9), 0, 1))
+        if state not in pair and (np.abs(start + t * direction - middle) < _HALF).all():
             return False
     return True
 
 
 def _draw_label(axes: Axes, target: AgentState, text: str) -> None:
-    """Write beside a state which triggers lead to it from many states."""
+    """Write the triggers that lead to a state from many states, beside the state."""
     x, y = _PLACES[target][0] + _HALF[0], _PLACES[target][1]
     arrow: dict[str, Any] = {"arrowstyle": "-|>", "color": _ARROW, "lw": 1.2}
     options: dict[str, Any] = {"va": "center", "fontsize": SMALL, "parse_math": False, "in_layout": False}
@@ -253,7 +253,7 @@ def _caption(group: Group, n: float) -> str:
     if run.model is None and group.has("agents"):
         recorded = run.table("agents", ["recorded_transitions"])["recorded_transitions"]
         n_recorded, n_agents = int(recorded.sum()), len(recorded)
-        sample = "" if recorded.all() else f" Transitions are recorded of {n_recorded:,} of {n_agents:,} agents."
+        sample = "" if recorded.all() else f" Transitions are recorded for {n_recorded:,} of {n_agents:,} agents."
     return f"{text}. In boxes: share of agent-ticks. The thicker an arrow, the more often it was taken.{sample}"
 
 
@@ -292,28 +292,28 @@ def timeline_figure(
         raise DataError(f"{run.name}: agent {row} did nothing in these rounds: nothing to draw")
     moves = moves.sort_values(["round", "tick"], kind="stable")
     n_ticks = max(1, int(run.table("ticks", ["tick"])["tick"].max()))
-    at = (moves["round"] + moves["tick"].clip(upper=n_ticks) / (n_ticks + 1)).to_numpy(np.float64)
+    times = (moves["round"] + moves["tick"].clip(upper=n_ticks) / (n_ticks + 1)).to_numpy(np.float64)
     title = f"{shortened(printable(name), 40)}, agent {row}"
     panel = open_panel(ax, width, title, height=6.6 if width > 12 else 7.4)
     axes = panel.axes
     states = [AgentState(state) for state in (moves["from_state"].iloc[0], *moves["to_state"])]
-    edges = np.array([first, *at, last + 1], np.float64)
+    edges = np.array([first, *times, last + 1], np.float64)
     for height, state in enumerate(_ROWS):
         spans = [(edges[n], edges[n + 1] - edges[n]) for n, entered in enumerate(states) if entered is state]
         axes.broken_barh(spans, (height - 0.36, 0.72), color=STATE_COLORS[state], lw=0.6)
-    is_open, decided = moves["open"].to_numpy(bool), f"decided by {shortened(run.decided_by, 50)}"
+    is_open, decider = moves["open"].to_numpy(bool), f"decided by {shortened(run.decided_by, 50)}"
     heights = np.array([_ROWS.index(state) for state in states[1:]])
     marks: dict[str, Any] = {"color": INK, "ms": 3.5, "mfc": "white", "mew": 0.9, "clip_on": False}
-    axes.plot(at[is_open], heights[is_open], "D", label=f"open choice, {decided}", **marks)
+    axes.plot(times[is_open], heights[is_open], "D", label=f"open choice, {decider}", **marks)
     axes.set_yticks(range(len(_ROWS)), [state.value.replace("_", " ") for state in _ROWS])
     axes.set(xlim=(first, last + 1), ylim=(-0.6, len(_ROWS) - 0.4))
     axes.grid(visible=False, axis="y")
     rounds_axis(axes)
     if n_open := int(is_open.sum()):
         panel.legend_below(1)
-    when = f"round {first:,}, of" if first == last else f"rounds {first:,} to {last:,}, each of"
-    choices = f"{'an open choice' if n_open == 1 else 'open choices'}{f', {decided}' if n_open else ''}"
-    span = f"States of one agent in {when} {counted(n_ticks, 'tick')}"
+    span_text = f"round {first:,}, of" if first == last else f"rounds {first:,} to {last:,}, each of"
+    choices = f"{'an open choice' if n_open == 1 else 'open choices'}{f', {decider}' if n_open else ''}"
+    span = f"States of one agent in {span_text} {counted(n_ticks, 'tick')}"
     panel.caption(f"{span}: n = {counted(len(moves), 'transition')}, {n_open:,} of them {choices}.", of)
     return panel.figure
 
@@ -330,6 +330,6 @@ def _find_agent(run: RunTables, agent: int | str) -> tuple[int, str]:
             if not is_recorded:
                 raise DataError(f"{run.name}: transitions of agent {row} were not recorded (records.transitions)")
             return int(row), str(name)
-    near = did_you_mean(str(agent), agents["name"].astype(str).tolist())
-    known = f"give a row from 0 to {len(agents) - 1}, an id or a name"
-    raise DataError(f"{run.name}: no agent {shown(agent)}: {known}.{near}")
+    hint = did_you_mean(str(agent), agents["name"].astype(str).tolist())
+    allowed = f"give a row from 0 to {len(agents) - 1}, an id or a name"
+    raise DataError(f"{run.name}: no agent {shown(agent)}: {allowed}.{hint}")

@@ -20,8 +20,8 @@ from prism_mesa.runs.run_files import filled_table, run_folder
 from prism_mesa.view.plots import style as look
 from prism_mesa.view.plots.files import save_figures
 
-MOST_NATIONS: Final = 6
-"""Nations that a picture shows; the others are left out."""
+MAX_NATIONS: Final = 6
+"""Maximum number of nations in a picture; the others are left out."""
 
 INDICATORS: Final = {
     "output_gap": "output gap, %",
@@ -52,7 +52,7 @@ type NationRun = str | os.PathLike[str]
 
 
 def indicators_figure(of: NationRun, *, width: float = look.WIDE) -> Figure:
-    """Return the indicators of each nation over time, beside what they would be under other policies.
+    """Return the indicators of each nation over time, and their values under other policies.
 
     It has a panel for each indicator and nation, so it takes no `ax`.
 
@@ -75,8 +75,8 @@ def figure_of_indicators(
     *,
     width: float = look.WIDE,
 ) -> Figure:
-    """Draw `indicators_figure` from tables that were already read; the caption names the run `of` if it is given."""
-    rows = nations[: 2 if look.is_narrow(width) else MOST_NATIONS]
+    """Draw `indicators_figure` from tables that were already read; the caption names the run `of`, if any."""
+    rows = nations[: 2 if look.is_narrow(width) else MAX_NATIONS]
     names = rows["name"].tolist()
     figure = look.new_figure(width, 14.5)
     grid = figure.subplots(len(INDICATORS), len(names), sharex=True, sharey="row", squeeze=False)
@@ -84,14 +84,14 @@ def figure_of_indicators(
     lines: list[tuple[pd.DataFrame, dict[str, Any]]] = [(indicators, {"label": "this run", "color": _COLOR, "lw": 1.6})]
     for policy, (color, style, label) in _BASELINES.items():
         lines.append((baselines[baselines["policy"] == policy], {"label": label, "color": color, "ls": style, "lw": 1}))
-    fitted = pd.concat([indicators, baselines[baselines["policy"] == "taylor"]])
-    fitted = fitted[fitted["nation"].isin(names)]
+    scale_rows = pd.concat([indicators, baselines[baselines["policy"] == "taylor"]])
+    scale_rows = scale_rows[scale_rows["nation"].isin(names)]
     for column, (nation, title) in enumerate(zip(rows.to_dict("records"), look.short_labels(names, 16), strict=True)):
-        aims = {"inflation": nation["inflation_target"], "unemployment": nation["natural_unemployment"]}
-        aims["output_gap"] = 0.0
+        targets = {"inflation": nation["inflation_target"], "unemployment": nation["natural_unemployment"]}
+        targets["output_gap"] = 0.0
         for axes, (indicator, label) in zip(grid[:, column], INDICATORS.items(), strict=True):
-            if indicator in aims:
-                axes.axhline(aims[indicator], color="#dddddd", lw=1, zorder=0)
+            if indicator in targets:
+                axes.axhline(targets[indicator], color="#dddddd", lw=1, zorder=0)
             for table, line in lines:
                 values = table[table["nation"] == nation["name"]]
                 axes.plot(values["round"], values[indicator], marker="o" if len(values) == 1 else "", ms=4, **line)
@@ -103,7 +103,7 @@ def figure_of_indicators(
         grid[0, column].set_title(title, loc="left", fontsize=look.TEXT, parse_math=False)
         _time_axis(grid[-1, column], quarters, max(2, int(width / len(names))))
     for axes, indicator in zip(grid[:, 0], INDICATORS, strict=True):
-        _fit_height(axes, fitted[indicator])
+        _fit_height(axes, scale_rows[indicator])
     look.figure_legend(figure, grid[0, 0], loc="outside upper left", ncols=3)
     nations_text = f"{_shown_nations(names, nations)}, under the same shocks"
     text = (
@@ -150,32 +150,32 @@ def policies_figure(of: NationRun, *, ax: Axes | None = None, width: float = loo
         DataError: If it is not a run of nations, there are no decisions, or they are damaged.
     """
     decisions, nations = _table(of, "decisions"), _table(of, "nations")
-    names = nations["name"].tolist()[:MOST_NATIONS]
-    drawn = decisions[decisions["nation"].isin(names)]
+    names = nations["name"].tolist()[:MAX_NATIONS]
+    rows = decisions[decisions["nation"].isin(names)]
     lines = 6 if look.is_narrow(width) else 3
     panel = look.open_panel(ax, width, "What nations did", height=2.6 + 1.5 * len(names), legend_lines=lines)
     axes = panel.axes
     first, last = decisions["round"].min(), decisions["round"].max()
     size = float(np.clip(0.6 * panel.width * look.CM * 72 / (last - first + 3), 2.0, 4.5))
-    for place, name in enumerate(names):
-        axes.axhspan(-place - 0.42, -place + 0.42, color="#f3f3f3", lw=0, zorder=0)
-        for decision in drawn[drawn["nation"] == name].to_dict("records"):
-            _draw_decision(axes, decision, -place, size)
-    axes.set_yticks([-place for place in range(len(names))], look.short_labels(names, 12, 2), parse_math=False)
+    for index, name in enumerate(names):
+        axes.axhspan(-index - 0.42, -index + 0.42, color="#f3f3f3", lw=0, zorder=0)
+        for decision in rows[rows["nation"] == name].to_dict("records"):
+            _draw_decision(axes, decision, -index, size)
+    axes.set_yticks([-index for index in range(len(names))], look.short_labels(names, 12, 2), parse_math=False)
     axes.set(ylim=(-len(names) + 0.5, 0.5), xlim=(first - 1, last + 1))
     _time_axis(axes, decisions.drop_duplicates("round").set_index("round")["quarter"])
     axes.grid(visible=False)
     axes.spines["left"].set_visible(False)
     axes.tick_params(axis="y", length=0)
-    levers = [(look.series_color(place), lever.replace("_", " ")) for place, lever in enumerate(_LEVERS)]
+    levers = [(look.series_color(index), lever.replace("_", " ")) for index, lever in enumerate(_LEVERS)]
     handles: list[Artist] = [Patch(color=color, label=label) for color, label in levers]
     for marker, label in _MARKS.items():
         color = look.GREY if marker == "x" else "#555555"
         handles.append(Line2D([], [], ls="", marker=marker, color=color, ms=4.5, label=label))
     panel.legend_below(2 if panel.is_narrow else 4, handles=handles)
-    counts = drawn["outcome"].value_counts()
+    counts = rows["outcome"].value_counts()
     outcomes = ", ".join(f"{counts[name]:,} {text}" for name, text in _OUTCOMES.items() if counts.get(name, 0))
-    text = f"Decisions of {_shown_nations(names, nations)}, by quarter (n = {len(drawn):,}: {outcomes})"
+    text = f"Decisions of {_shown_nations(names, nations)}, by quarter (n = {len(rows):,}: {outcomes})"
     panel.caption(f"{text}; lines of a row are instruments, in the legend's order.", of)
     return panel.figure
 
@@ -186,17 +186,17 @@ def _draw_decision(axes: Axes, decision: dict[str, Any], height: float, size: fl
         axes.plot(x, height, "x", color=look.GREY, ms=size)
     elif decision["outcome"] == "accepted":
         for lever, marker in _marks(decision["measures"]):
-            place = _LEVERS.index(lever)
-            y, edge = height + 0.35 - 0.7 * place / (len(_LEVERS) - 1), 1.2 if marker == "_" else 0.4
-            axes.plot(x, y, marker, color=look.series_color(place), ms=size, mew=edge)
+            index = _LEVERS.index(lever)
+            y, edge = height + 0.35 - 0.7 * index / (len(_LEVERS) - 1), 1.2 if marker == "_" else 0.4
+            axes.plot(x, y, marker, color=look.series_color(index), ms=size, mew=edge)
 
 
 def _marks(cell: str) -> list[tuple[str, str]]:
     """Return the name and marker of each instrument that a policy uses."""
     try:
         measures = {m["lever"]: m for m in json.loads(cell)["measures"]}.values()
-        ups = [(m, m["size"] > 0) for m in measures if _LEVERS.index(m["lever"]) >= 0]
-        return [(m["lever"], ("o" if up else "_") if m["how"] == "to" else "^" if up else "v") for m, up in ups]
+        signed = [(m, m["size"] > 0) for m in measures if _LEVERS.index(m["lever"]) >= 0]
+        return [(m["lever"], ("o" if up else "_") if m["how"] == "to" else "^" if up else "v") for m, up in signed]
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
         raise DataError(f"table 'decisions' is damaged: {cell[:80]!r} holds no measures") from None
 
@@ -219,13 +219,13 @@ def responses_figure(of: NationRun | pd.DataFrame, *, width: float = look.WIDE) 
     columns = 2 if look.is_narrow(width) else len(INDICATORS)
     figure = look.new_figure(width, 3.6 * len(INDICATORS) // columns + 2.6)
     grid = figure.subplots(len(INDICATORS) // columns, columns, sharex=True, squeeze=False)
-    styles = {"held": ("-", "all other rates held"), "taylor": ("--", "on top of Taylor's rule")}
+    styles = {"held": ("-", "all other rates held fixed"), "taylor": ("--", "on top of Taylor's rule")}
     at_home = responses[responses["nation"] == home]
     for axes, (indicator, label) in zip(grid.flat, INDICATORS.items(), strict=True):
         axes.axhline(0, color=look.GREY, lw=0.8)
-        for place, (follows, (style, name)) in enumerate(styles.items()):
+        for index, (follows, (style, name)) in enumerate(styles.items()):
             rows = at_home[at_home["follows"] == follows]
-            axes.plot(rows["quarter"], rows[indicator], ls=style, color=look.series_color(place), lw=1.4, label=name)
+            axes.plot(rows["quarter"], rows[indicator], ls=style, color=look.series_color(index), lw=1.4, label=name)
         unit = "%" if indicator == "output_gap" else "points"
         axes.set_xlabel("quarters after the rise" if axes in grid[-1] else "")
         look.tidy(axes, f"{label.partition(',')[0]}, {unit}")

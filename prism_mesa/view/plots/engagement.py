@@ -25,12 +25,12 @@ _STYLES: Final = {
     "reshares": (AgentState.ENGAGING_RESHARE, "^"),
     "engagements": (AgentState.COMPOSING, "D"),
 }
-"""The state whose colour a kind of engagement has, and its marker; `engagements` are the sum of the others."""
+"""The state that gives a kind of engagement its colour, and its marker; `engagements` are the sum of the others."""
 _SUM: Final = "engagements"
 _MARKED_ROUNDS: Final = 30
-"""Curves of more rounds have no markers."""
+"""Curves over more rounds have no markers."""
 _MIN_CLASS: Final = 10
-"""Classes of fewer posts are not drawn."""
+"""Classes with fewer posts are not drawn."""
 
 
 def engagement_figure(
@@ -76,13 +76,13 @@ def engagement_figure(
 def _draw_rounds(panel: look.Panel, groups: Sequence[Group], kinds: Sequence[str], per: str) -> str:
     """Draw counts or rates by round, and return the end of the caption."""
     n_impressions = 0
-    for place, group in enumerate(groups):
+    for index, group in enumerate(groups):
         table = _with_sum(group.table("rounds", ["round", "impressions", *ENGAGEMENTS]))
         n_impressions += int(table["impressions"].sum())
         for kind in kinds:
             rate = table[kind] / table["impressions"].where(table["impressions"] > 0)
             band = interval_band(table.assign(value=table[kind] if per == "round" else rate), "value")
-            _draw_curve(panel, groups, place, kind, band)
+            _draw_curve(panel, groups, index, kind, band)
     rounds_axis(panel.axes, shared_interventions(groups))
     _fit_height(panel.axes, 1.0 if per == "round" else 1e-4)
     rates = f"per 100 impressions, round by round (n = {counted(n_impressions, 'impression')})"
@@ -93,38 +93,38 @@ def _with_sum(table: pd.DataFrame) -> pd.DataFrame:
     return table.assign(engagements=table[ENGAGEMENTS].sum(axis=1))
 
 
-def _draw_curve(panel: look.Panel, groups: Sequence[Group], place: int, kind: str, band: Band) -> None:
+def _draw_curve(panel: look.Panel, groups: Sequence[Group], index: int, kind: str, band: Band) -> None:
     """Draw a curve in the colour of its group, or of its kind if there is one group."""
     state, marker = _STYLES[kind]
     color, label = STATE_COLORS[state], kind
     if len(groups) > 1:
-        color, marker = look.series_color(place), look.series_marker(place)
-        label = look.short_labels([group.label for group in groups], look.letters(panel.width) // 2)[place]
+        color, marker = look.series_color(index), look.series_marker(index)
+        label = look.short_labels([group.label for group in groups], look.letters(panel.width) // 2)[index]
     marker = marker if np.size(band.x) <= _MARKED_ROUNDS else ""
-    style = {"marker": marker, "ms": 3, "ls": look.series_dashes(place if len(groups) > 1 else 0), "clip_on": False}
+    style = {"marker": marker, "ms": 3, "ls": look.series_dashes(index if len(groups) > 1 else 0), "clip_on": False}
     draw_band(panel.axes, band, color=color, label=label, **style)
 
 
-def _fit_height(axes: Axes, least: float) -> None:
+def _fit_height(axes: Axes, min_top: float) -> None:
     """Let an axis end above all bands, but low enough to keep lines out of the lower half."""
     heights = [np.nanmax(np.asarray(line.get_ydata(), np.float64), initial=0) for line in axes.lines]
-    axes.set_ylim(0, max(least, min(axes.get_ylim()[1], 2 * max(heights))))
+    axes.set_ylim(0, max(min_top, min(axes.get_ylim()[1], 2 * max(heights))))
 
 
 def _draw_posts(panel: look.Panel, groups: Sequence[Group], kinds: Sequence[str], per: str) -> str:
     """Draw rates of posts by how often they were seen, in classes of doubling width; return the end of the caption."""
     axes, n_posts, n_unseen = panel.axes, 0, 0
     class_sizes = Counter[int]()
-    for place, group in enumerate(groups):
+    for index, group in enumerate(groups):
         table = group.table("posts", ["kind", "impressions", *ENGAGEMENTS])
         table = _with_sum(table[table["kind"] == "post"])
         seen = table[table["impressions"] > 0]
         n_posts, n_unseen = n_posts + len(table), n_unseen + len(table) - len(seen)
-        seen = seen.assign(least=2 ** np.floor(np.log2(seen["impressions"])).astype(int))
-        seen = seen[seen.groupby("least")["least"].transform("size") >= _MIN_CLASS]
-        class_sizes.update(seen["least"].tolist())
+        seen = seen.assign(class_start=2 ** np.floor(np.log2(seen["impressions"])).astype(int))
+        seen = seen[seen.groupby("class_start")["class_start"].transform("size") >= _MIN_CLASS]
+        class_sizes.update(seen["class_start"].tolist())
         for kind in kinds:
-            _draw_curve(panel, groups, place, kind, _class_rates(seen.assign(count=seen[kind])))
+            _draw_curve(panel, groups, index, kind, _class_rates(seen.assign(count=seen[kind])))
     if not class_sizes:
         raise DataError(f"{groups[0].runs[0].name}: fewer than {_MIN_CLASS} posts were seen: there is nothing to draw")
     axes.set_xscale("log", base=2)
@@ -133,8 +133,8 @@ def _draw_posts(panel: look.Panel, groups: Sequence[Group], kinds: Sequence[str]
     _fit_height(axes, 1e-4)
     _write_sizes(panel, class_sizes)
     return (
-        "per 100 impressions of posts that were seen so often, or up to twice as often; a post and its reshares count "
-        f"together (n = {counted(n_posts, 'post')}, of which {n_unseen:,} were never seen; numbers of posts stand "
+        "per 100 impressions of posts seen at least this often, and less than twice as often; a post and its reshares "
+        f"count together (n = {counted(n_posts, 'post')}, of which {n_unseen:,} were never seen; numbers of posts are "
         f"above, classes of fewer than {_MIN_CLASS} are left out)."
         f"{seeds_note(groups) or ' Bands: 95 % intervals (Student) over posts.'}"
     )
@@ -142,16 +142,16 @@ def _draw_posts(panel: look.Panel, groups: Sequence[Group], kinds: Sequence[str]
 
 def _class_rates(posts: pd.DataFrame) -> Band:
     """Return the rate of each class, with intervals over posts for one seed and over seeds for several."""
-    sums = posts.groupby(["seed", "least"], as_index=False)[["count", "impressions"]].sum()
+    sums = posts.groupby(["seed", "class_start"], as_index=False)[["count", "impressions"]].sum()
     sums = sums.assign(rate=sums["count"] / sums["impressions"])
     if sums["seed"].nunique() > 1:
-        return interval_band(sums, "rate", "least")
+        return interval_band(sums, "rate", "class_start")
     from scipy.stats import t  # loading it takes as long as a small run
 
-    rates = sums.set_index("least")
-    residuals = posts["count"] - rates["rate"].loc[posts["least"]].to_numpy() * posts["impressions"]
-    squares = (residuals**2).groupby(posts["least"]).sum()  # variance of a ratio of sums over posts, linearised
-    n = posts.groupby("least").size()
+    rates = sums.set_index("class_start")
+    residuals = posts["count"] - rates["rate"].loc[posts["class_start"]].to_numpy() * posts["impressions"]
+    squares = (residuals**2).groupby(posts["class_start"]).sum()  # variance of a ratio of sums over posts, linearised
+    n = posts.groupby("class_start").size()
     half = (t.ppf(0.975, n - 1) * np.sqrt(squares * n / (n - 1)) / rates["impressions"]).to_numpy(np.float64)
     mean = rates["rate"].to_numpy(np.float64)
     return Band(rates.index.to_numpy(np.float64), mean, np.maximum(mean - half, 0), mean + half)
@@ -162,6 +162,6 @@ def _write_sizes(panel: look.Panel, sizes: Mapping[int, int]) -> None:
     axes, step = panel.axes, 1 + len(sizes) * 6 // look.letters(panel.width)
     axes.set_title(axes.get_title(loc="left"), loc="left", fontsize=look.TEXT, pad=15)
     style: dict[str, Any] = {"ha": "center", "color": "#444444", "fontsize": look.SMALL - 1}
-    for place, least in enumerate(sorted(sizes)[::step]):
-        text = f"{'n = ' if not place else ''}{sizes[least]:,}"
-        axes.annotate(text, (least, 1.01), xycoords=axes.get_xaxis_transform(), **style)
+    for index, class_start in enumerate(sorted(sizes)[::step]):
+        text = f"{'n = ' if not index else ''}{sizes[class_start]:,}"
+        axes.annotate(text, (class_start, 1.01), xycoords=axes.get_xaxis_transform(), **style)

@@ -42,20 +42,20 @@ def save(figure: Figure, file: str | Path) -> Path:
 
 
 def save_figures(folder: Path, figures: Mapping[str, Callable[[], Figure]], *, partly: bool) -> list[Path]:
-    """Write figures as PNG files of these names, and return their paths.
+    """Write figures as PNG files named by the keys, and return their paths.
 
     If `partly`, figures whose data are missing are left out; otherwise they raise a DataError.
     """
-    drawn = []
-    for name, make in figures.items():
+    paths = []
+    for name, draw in figures.items():
         try:
-            figure = make()
+            figure = draw()
         except DataError:
             if not partly:
                 raise
             continue
-        drawn.append(save(figure, folder / f"{name}.png"))
-    return drawn
+        paths.append(save(figure, folder / f"{name}.png"))
+    return paths
 
 
 def to_png(figure: Figure) -> bytes:
@@ -83,12 +83,12 @@ def to_svg(figure: Figure) -> str:
     text = _METADATA.sub("", _HEAD.sub("", _svg(figure, transparent=True)))
     text = _SIZE.sub(lambda match: match[1] + match[2] if match[1] else match[3], text)
     text = _FONT.sub(r"\1 var(--sans)", _GROUP_NAME.sub(r"\1", text))
-    for color, meant in _MEANT.items():
-        text = re.sub(rf"(?<=: ){color}(?=[;\"])", meant, text, flags=re.IGNORECASE)
+    for color, variable in _CSS_VARIABLES.items():
+        text = re.sub(rf"(?<=: ){color}(?=[;\"])", variable, text, flags=re.IGNORECASE)
     return text
 
 
-_MEANT: Final = {INK: "var(--ink)", "#000000": "var(--ink)", PAPER: "var(--paper)", "#222222": "var(--ink)"} | {
+_CSS_VARIABLES: Final = {INK: "var(--ink)", "#000000": "var(--ink)", PAPER: "var(--paper)", "#222222": "var(--ink)"} | {
     color: f"var(--c{place})" for place, color in enumerate(PALETTE, 1)
 }
 

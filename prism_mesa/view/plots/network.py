@@ -26,13 +26,13 @@ type Ints = npt.NDArray[np.int64]
 type Points = npt.NDArray[np.float64]
 type Pairs = tuple[Ints, Ints]
 
-MOST_AGENTS: Final = 50_000
-"""Larger runs get no picture: making the network again would take longer than all other pictures."""
+MAX_AGENTS: Final = 50_000
+"""Maximum number of agents for a picture: rebuilding a larger network takes longer than all other pictures."""
 _DRAWN_AGENTS: Final = 1000
 _DRAWN_FOLLOWS: Final = 2500
 _DRAWN_CHANGES: Final = 200
 CHANGED: Final = "#d6006c"
-"""Colour of follows that only one panel has."""
+"""Colour of follows that are in only one panel."""
 _MAX_GROUPS: Final = 6
 _GOLDEN_ANGLE: Final = np.pi * (3 - np.sqrt(5))
 _OTHERS: Final = "others"
@@ -40,15 +40,15 @@ _OTHERS: Final = "others"
 
 @dataclass(frozen=True)
 class Groups:
-    """Agents in groups: `of` holds each agent's group (-1 for none), `names` the groups' names, `by` the attribute."""
+    """Agents in groups: `codes` holds each agent's group (-1 for none), `names` the names of groups."""
 
-    of: Ints
+    codes: Ints
     names: Sequence[str]
-    by: str
+    attribute: str
 
 
 def attribute_groups(run: FinishedRun, by: str | None = None) -> Groups:
-    """Return groups by an attribute; by default by the first declared attribute of agents, else communities.
+    """Return groups by an attribute; by default the first declared attribute of agents, or else communities.
 
     An unknown attribute raises a ConfigError.
     """
@@ -60,24 +60,26 @@ def attribute_groups(run: FinishedRun, by: str | None = None) -> Groups:
             middle = sum(range_) / 2
             return Groups(side, [f"{by} up to {middle:g}", f"{by} above {middle:g}"], by)
         return Groups(side, [str(value) for value in sorted(set(run.table("agents")[by]))], by)
-    found = communities(run)
+    detected = communities(run)
     if run.config.network.kind == "stochastic_block":
-        return Groups(found.groups, [f"block {place}" for place in range(found.n)], "block")
+        return Groups(detected.groups, [f"block {number}" for number in range(detected.n)], "block")
     main, interests = main_interests(run)
-    names = {int(group): interests[interest] for group, interest in zip(found.groups, main, strict=True) if group >= 0}
-    return Groups(found.groups, [names.get(place, "") for place in range(found.n)], "main interest")
+    names = {
+        int(group): interests[interest] for group, interest in zip(detected.groups, main, strict=True) if group >= 0
+    }
+    return Groups(detected.groups, [names.get(number, "") for number in range(detected.n)], "main interest")
 
 
 def largest_groups(groups: Groups) -> tuple[Ints, list[str]]:
     """Return groups and names, with the smallest groups, and agents without a group, merged into the last."""
-    sizes = np.bincount(groups.of[groups.of >= 0], minlength=len(groups.names))
-    n_kept = _MAX_GROUPS if len(groups.names) <= _MAX_GROUPS else _MAX_GROUPS - 1
-    kept = np.sort(np.argsort(-sizes, kind="stable")[:n_kept])
-    place = np.full(len(sizes) + 1, len(kept))  # the last entry stands for agents without a group
-    place[kept] = np.arange(len(kept))
-    kind = place[groups.of]
-    names = [groups.names[group] for group in kept.tolist()]
-    return kind, [*names, _OTHERS] if (kind == len(kept)).any() else names
+    sizes = np.bincount(groups.codes[groups.codes >= 0], minlength=len(groups.names))
+    n_largest = _MAX_GROUPS if len(groups.names) <= _MAX_GROUPS else _MAX_GROUPS - 1
+    largest = np.sort(np.argsort(-sizes, kind="stable")[:n_largest])
+    position = np.full(len(sizes) + 1, len(largest))  # the last entry stands for agents without a group
+    position[largest] = np.arange(len(largest))
+    kind = position[groups.codes]
+    names = [groups.names[group] for group in largest.tolist()]
+    return kind, [*names, _OTHERS] if (kind == len(largest)).any() else names
 
 
 def network_figure(of: str | Path, *, width: float = look.WIDE) -> Figure:
@@ -88,24 +90,24 @@ def network_figure(of: str | Path, *, width: float = look.WIDE) -> Figure:
         width: Width of the figure in centimetres.
 
     Raises:
-        DataError: If the network did not change, is too large, or cannot be made again.
+        DataError: If the network did not change, is too large, or cannot be rebuilt.
     """
     folder = run_folder(of)
     if not has_table(folder, "follows"):
         raise DataError(f"{folder}: its network did not change")
     run = finished_run(folder)
-    if run.config.network.dynamics != "live" or len(run.table("agents")) > MOST_AGENTS:
-        raise DataError(f"{folder}: its network is fixed, or has more than {MOST_AGENTS:,} agents")
+    if run.config.network.dynamics != "live" or len(run.table("agents")) > MAX_AGENTS:
+        raise DataError(f"{folder}: its network is fixed, or has more than {MAX_AGENTS:,} agents")
     before, after = start_and_end_networks(folder)
     groups = attribute_groups(run)
     _check_agents(folder, groups, before.n_agents)
     return follow_figure(
-        before, after, Groups(groups.of[: before.n_agents], groups.names, groups.by), folder, width=width
+        before, after, Groups(groups.codes[: before.n_agents], groups.names, groups.attribute), folder, width=width
     )
 
 
 def _check_agents(folder: Path, groups: Groups, n: int) -> None:
-    if len(groups.of) < n:
+    if len(groups.codes) < n:
         raise DataError(f"{folder}: table 'agents' has fewer rows than its network has agents: it is damaged")
 
 
@@ -122,25 +124,25 @@ def network_by_attribute_figure(
 
     Raises:
         ConfigError: If the run has no such attribute.
-        DataError: If the network cannot be made again.
+        DataError: If the network cannot be rebuilt.
     """
     run = finished_run(run_folder(of))
     groups, table = attribute_groups(run, by), run.follows()
     src, dst = (table[end].to_numpy(np.int64) for end in ("src", "dst"))
-    n = len(groups.of)
+    n = len(groups.codes)
     _check_agents(run_folder(of), groups, 1 + max(src.max(initial=-1), dst.max(initial=-1)))
     scene = _scene(groups, np.bincount(src, minlength=n))
-    among = scene.among(src, dst)
-    share = min(1.0, _DRAWN_FOLLOWS / max(1, len(among[0])))
-    drawn = _sampled(*among, share)
+    between_drawn = scene.among(src, dst)
+    share = min(1.0, _DRAWN_FOLLOWS / max(1, len(between_drawn[0])))
+    sampled = _sampled(*between_drawn, share)
     height = min(width * _height_by_width(scene.where), 12.0) + 1.9
-    panel = look.open_panel(ax, width, f"Who follows whom, by {shortened(groups.by, 40)}", height=height)
-    scene.draw(panel.axes, drawn, scene.alpha(drawn))
+    panel = look.open_panel(ax, width, f"Who follows whom, by {shortened(groups.attribute, 40)}", height=height)
+    scene.draw(panel.axes, sampled, scene.alpha(sampled))
     panel.legend_below(2 if panel.is_narrow else 4, handles=scene.legend_marks())
-    lines = f"{100 * share:.0f} % of the follows among them" if share < 1 else f"all {len(drawn[0]):,} follows"
-    index = external_internal(groups.of[src], groups.of[dst])
-    n_drawn, whole = int(scene.is_drawn.sum()), counted(n, "agent")
-    agents = f"{n_drawn:,} of {whole}, drawn evenly" if n_drawn < n else f"All {whole}"
+    lines = f"{100 * share:.0f} % of the follows among them" if share < 1 else f"all {len(sampled[0]):,} follows"
+    index = external_internal(groups.codes[src], groups.codes[dst])
+    n_drawn, total = int(scene.is_drawn.sum()), counted(n, "agent")
+    agents = f"{n_drawn:,} of {total}, drawn evenly" if n_drawn < n else f"All {total}"
     caption = f"{agents}, and {lines}; larger dots have more followers; dark lines lead between groups"
     panel.caption(f"{caption}. E-I index of all follows: {index:.2f} (-1: all inside groups, 1: all between).", of)
     return panel.figure
@@ -166,13 +168,13 @@ class _Scene:
         """Return the follows between drawn agents."""
         inside = (src < len(self.where)) & (dst < len(self.where))
         src, dst = src[inside].astype(np.int64), dst[inside].astype(np.int64)
-        both = self.is_drawn[src] & self.is_drawn[dst]
-        return src[both], dst[both]
+        is_between = self.is_drawn[src] & self.is_drawn[dst]
+        return src[is_between], dst[is_between]
 
     def alpha(self, *drawn: Pairs) -> float:
         """Return the opacity of lines between groups: lower the more there are."""
-        most = max(int((self.group[src] != self.group[dst]).sum()) for src, dst in drawn)
-        return float(np.clip(100 / max(1, most), 0.07, 0.2))
+        largest = max(int((self.group[src] != self.group[dst]).sum()) for src, dst in drawn)
+        return float(np.clip(100 / max(1, largest), 0.07, 0.2))
 
     def lines(self, pairs: Pairs) -> list[Points]:
         """Return each follow as a line from the follower to the followed."""
@@ -207,11 +209,11 @@ def _scene(groups: Groups, followers: Ints) -> _Scene:
     """Return positions and colours of agents; many agents are sampled evenly."""
     kind, names = largest_groups(groups)
     n = len(followers)
-    drawn = np.sort(np.argsort(Streams(0).uniform("agents drawn", np.arange(n)), kind="stable")[:_DRAWN_AGENTS])
+    sampled = np.sort(np.argsort(Streams(0).uniform("agents drawn", np.arange(n)), kind="stable")[:_DRAWN_AGENTS])
     where = np.full((n, 2), np.nan)
-    where[drawn] = _places(kind[drawn], len(names), followers[drawn])
+    where[sampled] = _places(kind[sampled], len(names), followers[sampled])
     last = look.GREY if names[-1] == _OTHERS else look.PALETTE[len(names) - 1]
-    return _Scene(where, kind, groups.of, followers, names, [*look.PALETTE[: len(names) - 1], last])
+    return _Scene(where, kind, groups.codes, followers, names, [*look.PALETTE[: len(names) - 1], last])
 
 
 def follow_figure(
@@ -235,14 +237,14 @@ def follow_figure(
     for axes, network, pairs, ends, title in zip(panels, (before, after), drawn, changed, titles, strict=True):
         scene.draw(axes, pairs, alpha)
         axes.add_collection(LineCollection(scene.lines(ends), colors=CHANGED, alpha=0.6, lw=0.7, zorder=2.5))
-        index = external_internal(*(groups.of[end] for end in network.edges()))
+        index = external_internal(*(groups.codes[end] for end in network.edges()))
         title = f"{title}: E-I index {index:.3f}, {network.n_edges:,} follows"
         axes.set_title(title, loc="left", fontsize=look.TEXT)
     handles = scene.legend_marks()
     handles.append(Line2D([], [], color=scene.palette[0], alpha=0.5, lw=1.6, label="follow inside a group"))
     handles.append(Line2D([], [], color=look.INK, alpha=0.7, lw=1.6, label="follow between groups"))
     handles.append(Line2D([], [], color=CHANGED, lw=1.6, label="ended, or new"))
-    style = {"title": f"Who follows whom, by {shortened(groups.by, 40)}", "title_fontsize": look.TEXT}
+    style = {"title": f"Who follows whom, by {shortened(groups.attribute, 40)}", "title_fontsize": look.TEXT}
     style |= {"loc": "outside upper left", "alignment": "left", "ncols": 2 if columns == 1 else min(len(handles), 4)}
     look.figure_legend(figure, handles, **style)
     n, n_drawn = before.n_agents, int(scene.is_drawn.sum())
@@ -258,8 +260,8 @@ def follow_figure(
 def _height_by_width(where: Points) -> float:
     """Return the aspect ratio of the given points."""
     where = where[np.isfinite(where[:, 0])]
-    wide, high = np.maximum(np.ptp(where, axis=0), 1e-6) if len(where) else (1.0, 1.0)
-    return float(np.clip(high / wide, 0.35, 1.0))
+    width, height = np.maximum(np.ptp(where, axis=0), 1e-6) if len(where) else (1.0, 1.0)
+    return float(np.clip(height / width, 0.35, 1.0))
 
 
 def _places(kind: Ints, n_kinds: int, followers: Ints) -> Points:
@@ -272,25 +274,25 @@ def _places(kind: Ints, n_kinds: int, followers: Ints) -> Points:
     for group in range(n_kinds):
         agents = np.flatnonzero(kind == group)
         agents = agents[np.argsort(-followers[agents], kind="stable")]
-        out = radius[group] * np.sqrt((np.arange(len(agents)) + 0.5) / max(1, len(agents)))
-        turn = _GOLDEN_ANGLE * np.arange(len(agents))
-        where[agents, 0] = ring * np.cos(angle[group]) + out * np.cos(turn)
-        where[agents, 1] = ring * np.sin(angle[group]) + out * np.sin(turn)
+        distances = radius[group] * np.sqrt((np.arange(len(agents)) + 0.5) / max(1, len(agents)))
+        angles = _GOLDEN_ANGLE * np.arange(len(agents))
+        where[agents, 0] = ring * np.cos(angle[group]) + distances * np.cos(angles)
+        where[agents, 1] = ring * np.sin(angle[group]) + distances * np.sin(angles)
     return where
 
 
 def _sampled(src: Ints, dst: Ints, share: float) -> Pairs:
-    """Return a sample of pairs that does not depend on the network that holds them."""
-    kept = Streams(0).uniform("follows drawn", dst, index=src) < share
-    return src[kept], dst[kept]
+    """Return a sample of pairs; whether a pair is sampled does not depend on the others."""
+    is_kept = Streams(0).uniform("follows drawn", dst, index=src) < share
+    return src[is_kept], dst[is_kept]
 
 
 def _changed(*edges: Pairs) -> tuple[tuple[Pairs, ...], float]:
     """Return the pairs only in the first network, those only in the second, and the share of pairs returned."""
     keys = [src << 32 | dst for src, dst in edges]
-    alone = [np.setdiff1d(keys[0], keys[1]), np.setdiff1d(keys[1], keys[0])]
-    share = min(1.0, _DRAWN_CHANGES / max(1, *map(len, alone)))
-    return tuple(_sampled(key >> 32, key & 0xFFFFFFFF, share) for key in alone), share
+    differences = [np.setdiff1d(keys[0], keys[1]), np.setdiff1d(keys[1], keys[0])]
+    share = min(1.0, _DRAWN_CHANGES / max(1, *map(len, differences)))
+    return tuple(_sampled(key >> 32, key & 0xFFFFFFFF, share) for key in differences), share
 
 
 type Tied = Literal["follows", "impressions", "engagements"]
@@ -324,17 +326,17 @@ def homophily_figure(of: OneRun, *, what: Tied = "follows", ax: Axes | None = No
     run = finished_run(run_folder(of))
     groups = attribute_groups(run)
     kind, names = largest_groups(groups)
-    sources, targets = (kind[end] for end in _ties(run, what, len(groups.of)))
+    sources, targets = (kind[end] for end in _ties(run, what, len(groups.codes)))
     if not len(sources):
         raise DataError(f"{run_folder(of)}: there are no {what}: nothing to draw")
     name, xlabel, ylabel = _TIES[what]
-    panel = look.open_panel(ax, width, f"{what.capitalize()} by {groups.by}", height=min(width, 11.0) + 1.0)
+    panel = look.open_panel(ax, width, f"{what.capitalize()} by {groups.attribute}", height=min(width, 11.0) + 1.0)
     axes = panel.axes
     counts = mixing(sources, targets, len(names))
-    times = ratios(counts)
-    octaves = int(np.clip(np.ceil(np.nanmax(np.abs(np.log2(times)))), 1, 3))  # the range of colours
-    image = axes.imshow(np.log2(times), cmap="PuOr_r", vmin=-octaves, vmax=octaves)
-    for (row, column), ratio in np.ndenumerate(times):
+    multiples = ratios(counts)
+    octaves = int(np.clip(np.ceil(np.nanmax(np.abs(np.log2(multiples)))), 1, 3))  # the range of colours
+    image = axes.imshow(np.log2(multiples), cmap="PuOr_r", vmin=-octaves, vmax=octaves)
+    for (row, column), ratio in np.ndenumerate(multiples):
         if np.isfinite(ratio):
             text = f"{ratio:.2g}" if counts[row, column] else "0"
             style: dict[str, Any] = {
@@ -350,9 +352,9 @@ def homophily_figure(of: OneRun, *, what: Tied = "follows", ax: Axes | None = No
     bar = panel.figure.colorbar(image, ax=axes, shrink=0.8, ticks=list(range(-octaves, octaves + 1)))
     bar.ax.set_yticklabels(_RATIO_TICKS[3 - octaves : 4 + octaves], fontsize=look.SMALL)
     bar.set_label("times what chance gives", fontsize=look.TEXT)
-    text = f"{name} from row to column, in multiples of what chance gives: n = {len(sources):,}"
-    mixed = round(assortativity(sources, targets), 2) + 0.0  # avoids -0.00
-    panel.caption(f"{text}; assortativity {mixed:.2f} (1: all within groups, 0: chance).", of)
+    text = f"{name} from row to column, in multiples of what chance would give: n = {len(sources):,}"
+    mixing_index = round(assortativity(sources, targets), 2) + 0.0  # avoids -0.00
+    panel.caption(f"{text}; assortativity {mixing_index:.2f} (1: all within groups, 0: chance).", of)
     return panel.figure
 
 
@@ -363,8 +365,8 @@ def _ties(run: FinishedRun, what: Tied, n: int) -> Pairs:
         sources, targets = table["dst"].to_numpy(np.int64), table["src"].to_numpy(np.int64)
     else:
         sources, targets = table["agent"].to_numpy(np.int64), writers(run, table["root"].to_numpy(np.int64))
-    known = (sources >= 0) & (sources < n) & (targets >= 0) & (targets < n)
-    return sources[known], targets[known]
+    is_known = (sources >= 0) & (sources < n) & (targets >= 0) & (targets < n)
+    return sources[is_known], targets[is_known]
 
 
 def mixing(source: Ints, target: Ints, n: int) -> Ints:

@@ -48,7 +48,7 @@ def feeds_figure(
         raise ConfigError("feeds: several outcomes have a row each: name one (outcome=...), or give no ax")
     if len(groups) < 2:
         raise DataError("feeds: give at least two groups of runs by label, or a study with several conditions")
-    outcomes = _measured(groups, [outcome] if outcome else list(OUTCOMES))
+    outcomes = _measure_outcomes(groups, [outcome] if outcome else list(OUTCOMES))
     labels = [group.label for group in groups]
     if ax is not None:
         [(name, values)] = outcomes.items()
@@ -72,7 +72,7 @@ def feeds_figure(
     return figure
 
 
-def _measured(groups: Sequence[Group], names: Sequence[str]) -> dict[str, Values]:
+def _measure_outcomes(groups: Sequence[Group], names: Sequence[str]) -> dict[str, Values]:
     """Return the outcomes that the tables of all runs can give."""
     outcomes: dict[str, Values] = {}
     for name in names:
@@ -89,32 +89,32 @@ def _measured(groups: Sequence[Group], names: Sequence[str]) -> dict[str, Values
 
 def _caption(base: str, outcomes: Mapping[str, Values]) -> str:
     """Return a caption with the number of pairs."""
-    least = min(_paired(first, other)[0].size for first, *others in outcomes.values() for other in others)
-    seeds = f"n = {counted(least, 'pair')} of runs with the same seed"
-    bars = "bars: the mean and its 95 % interval, paired by seed" if least > 1 else "one pair has no interval"
+    fewest = min(_common_values(first, other)[0].size for first, *others in outcomes.values() for other in others)
+    seeds = f"n = {counted(fewest, 'pair')} of runs with the same seed"
+    bars = "bars: the mean and its 95 % interval, paired by seed" if fewest > 1 else "one pair has no interval"
     differences = f"differences are each condition less {base}, {seeds}; {bars}"
     return f"Each mark is a run, or a difference of two; lines join runs of the same seed; {differences}."
 
 
-def _paired(base: Mapping[int, float], other: Mapping[int, float]) -> tuple[Floats, Floats]:
+def _common_values(base: Mapping[int, float], other: Mapping[int, float]) -> tuple[Floats, Floats]:
     """Return the values of both sides for their common seeds."""
     seeds = [seed for seed in base if seed in other and np.isfinite([base[seed], other[seed]]).all()]
     return np.array([base[seed] for seed in seeds]), np.array([other[seed] for seed in seeds])
 
 
-def _draw_row(axes: Axes, values: Floats, place: int, shift: float, **style: Any) -> None:
+def _draw_row(axes: Axes, values: Floats, index: int, shift: float, **style: Any) -> None:
     """Draw values as a row of a group's marks."""
-    marker, color = look.series_marker(place), look.series_color(place)
-    axes.plot(values, np.full(len(values), place + shift), marker, color=color, ls="", **style)
+    marker, color = look.series_marker(index), look.series_color(index)
+    axes.plot(values, np.full(len(values), index + shift), marker, color=color, ls="", **style)
 
 
 def _draw_runs(axes: Axes, values: Values, names: Sequence[str]) -> None:
     """Draw the runs of each group as a row of marks, joined by seed."""
     for seed in dict.fromkeys(seed for by_seed in values for seed in by_seed):
-        points = [(by_seed[seed], place) for place, by_seed in enumerate(values) if seed in by_seed]
+        points = [(by_seed[seed], index) for index, by_seed in enumerate(values) if seed in by_seed]
         axes.plot(*np.array(points).T, color=look.GREY, lw=0.5, alpha=0.6, zorder=1)
-    for place, by_seed in enumerate(values):
-        _draw_row(axes, np.array([*by_seed.values()]), place, 0, ms=3.5, alpha=0.8, zorder=2)
+    for index, by_seed in enumerate(values):
+        _draw_row(axes, np.array([*by_seed.values()]), index, 0, ms=3.5, alpha=0.8, zorder=2)
     axes.set_yticks(range(len(names)), names, parse_math=False)
     axes.set_ylim(len(names) - 0.5, -0.5)
 
@@ -122,14 +122,14 @@ def _draw_runs(axes: Axes, values: Values, names: Sequence[str]) -> None:
 def _draw_differences(axes: Axes, values: Values, names: Sequence[str]) -> None:
     """Draw the difference of each group from the first by seed, with the mean and its interval."""
     axes.axvline(0, color=look.GREY, lw=0.8, ls=":")
-    for place, other in enumerate(values[1:], 1):
-        left, right = _paired(values[0], other)
+    for index, other in enumerate(values[1:], 1):
+        left, right = _common_values(values[0], other)
         differences = right - left
-        _draw_row(axes, differences, place, -0.17, ms=3, alpha=0.7)
+        _draw_row(axes, differences, index, -0.17, ms=3, alpha=0.7)
         if len(differences):
             low, high = interval(differences[:, None], np.maximum(np.abs(left), np.abs(right)).max(initial=0.0))
-            axes.plot([low[0], high[0]], [place + 0.17] * 2, color=look.INK, lw=1.6, solid_capstyle="butt")
-            axes.plot([differences.mean()], [place + 0.17], "D", color=look.INK, ms=4)
+            axes.plot([low[0], high[0]], [index + 0.17] * 2, color=look.INK, lw=1.6, solid_capstyle="butt")
+            axes.plot([differences.mean()], [index + 0.17], "D", color=look.INK, ms=4)
     axes.set_yticks(range(1, len(names)), names[1:], parse_math=False)
     axes.set_ylim(len(names) - 0.5, -0.5)
 
@@ -141,7 +141,7 @@ def _engagement_rate(run: RunTables) -> float:
 
 def _impression_rate(run: RunTables) -> float:
     rounds = run.table("rounds", ["impressions"])["impressions"]
-    n = run.n_agents * len(rounds)  # 0 for a run of a study that keeps only measures
+    n = run.n_agents * len(rounds)  # 0 if a study kept only measures of the run
     return float(rounds.sum()) / n if n else np.nan
 
 
@@ -177,7 +177,7 @@ _MEANINGS: Final = {
 def lorenz_figure(
     of: Drawable, *, what: Shared = "impressions", ax: Axes | None = None, width: float = look.WIDE
 ) -> Figure:
-    """Return a Lorenz curve (Lorenz 1905), from the agents with least to those with most, and its Gini coefficient.
+    """Return a Lorenz curve (Lorenz 1905), with agents in ascending order, and its Gini coefficient.
 
     Args:
         of: As for `states_figure`.
@@ -195,17 +195,17 @@ def lorenz_figure(
     panel = look.open_panel(ax, width, f"Inequality of {what}", height=min(width, 10.0) + 1.2)
     axes, sizes = panel.axes, set[int]()
     names = look.short_labels([group.label for group in groups], look.letters(panel.width) // 2 - 14)
-    for place, (group, name) in enumerate(zip(groups, names, strict=True)):
+    for index, (group, name) in enumerate(zip(groups, names, strict=True)):
         amounts = [_amounts(run, what) for run in group.runs]
         sizes |= {len(amount) for amount in amounts}
         if not any(amount.sum() for amount in amounts):
             raise DataError(f"{group.runs[0].name}: there are no {_MEANINGS[what]}: nothing to draw")
         band = range_band(SHARES, [lorenz(amount) for amount in amounts if amount.sum()])
         label = f"{name and f'{name}: '}Gini {float(np.mean([gini(amount) for amount in amounts])):.2f}"
-        draw_band(axes, band, color=look.series_color(place), label=label, ls=look.series_dashes(place))
+        draw_band(axes, band, color=look.series_color(index), label=label, ls=look.series_dashes(index))
     axes.plot([0, 1], [0, 1], color=look.GREY, lw=0.8, ls=":", label="all equal: Gini 0")
-    whole = "activity" if what == "activity" else f"all {what}"
-    axes.set(xlim=(0, 1), ylim=(0, 1), xlabel="share of agents, lowest first", ylabel=f"their share of {whole}")
+    total = "activity" if what == "activity" else f"all {what}"
+    axes.set(xlim=(0, 1), ylim=(0, 1), xlabel="share of agents, lowest first", ylabel=f"their share of {total}")
     look.percent_ticks(axes.xaxis, axes.yaxis)
     look.axes_legend(axes, loc="upper left")
     n = " to ".join(f"{size:,}" for size in dict.fromkeys([min(sizes), max(sizes)]))
@@ -221,9 +221,9 @@ def _amounts(run: RunTables, what: Shared) -> Floats:
         return np.asarray(agents["followers"], np.float64)
     if what == "activity":
         posts = run.table("posts", ["author", "kind"])
-        done = run.counts("engagements", ["agent"])
+        engagements = run.counts("engagements", ["agent"])
         posted = posts.loc[posts["kind"] == "post", "author"]
-        authors, counts = [*posted, *done["agent"]], [*([1] * len(posted)), *done["n"]]
+        authors, counts = [*posted, *engagements["agent"]], [*([1] * len(posted)), *engagements["n"]]
     else:
         columns = ENGAGEMENTS if what == "engagements" else [what]
         posts = run.table("posts", ["author", *columns])

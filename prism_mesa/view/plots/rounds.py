@@ -28,7 +28,7 @@ class Band:
 
 
 def interval_band(frame: pd.DataFrame, column: str, by: str = "round") -> Band:
-    """Return the mean of a column over seeds with its 95 % interval, by coordinates at which all seeds have values."""
+    """Return the mean of a column over seeds with its 95 % interval, at coordinates where all seeds have values."""
     if frame.duplicated(["seed", by]).any():
         raise DataError(f"a table has the same {by} twice: it is damaged")
     values = frame.pivot(index="seed", columns=by, values=column).dropna(axis="columns")
@@ -58,19 +58,19 @@ def draw_band(axes: Axes, band: Band, *, color: str, label: str = "", **line: An
 
 def seeds_note(groups: Sequence[Group], *, band: str = "95 % interval of the mean") -> str:
     """Return a note on the number of seeds and the meaning of bands; empty if each line is one run."""
-    fewest, most = (limit(len(group.runs) for group in groups) for limit in (min, max))
-    if most == 1:
+    smallest, largest = (limit(len(group.runs) for group in groups) for limit in (min, max))
+    if largest == 1:
         return ""
-    n = f"{most:,}" if fewest == most else f"{fewest:,} to {most:,}"
+    n = f"{largest:,}" if smallest == largest else f"{smallest:,} to {largest:,}"
     return f" Lines: means of n = {n} seeds; bands: {band}."
 
 
 def agents_note(groups: Sequence[Group]) -> str:
-    """Return a note on the number of agents; empty if a group does not know it."""
-    fewest, most = (limit(group.runs[0].n_agents for group in groups) for limit in (min, max))
-    if not fewest:
+    """Return a note on the number of agents; empty if it is unknown for a group."""
+    smallest, largest = (limit(group.runs[0].n_agents for group in groups) for limit in (min, max))
+    if not smallest:
         return ""
-    return f" of {counted(most, 'agent')}" if fewest == most else f" of {fewest:,} to {most:,} agents"
+    return f" of {counted(largest, 'agent')}" if smallest == largest else f" of {smallest:,} to {largest:,} agents"
 
 
 def rounds_axis(axes: Axes, interventions: Sequence[Mapping[str, Any]] = (), *, n_ticks: int = 9) -> None:

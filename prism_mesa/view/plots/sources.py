@@ -37,19 +37,19 @@ type Drawable = "OneRun | StudyResult | Sequence[OneRun] | Mapping[str, OneRun |
 
 ENGAGEMENTS: Final = ["likes", "replies", "reshares"]
 """Columns that count engagements."""
-MOST_GROUPS: Final = 7
-"""Groups that a figure shows; more colours are hard to distinguish."""
+MAX_GROUPS: Final = 7
+"""Maximum number of groups in a figure; more colours are hard to distinguish."""
 MOVES: Final = "moves"
-"""A table that only live models have: the last changes of state of each agent (`statechart.max_history_depth`)."""
+"""A table that only live models have: each agent's last changes of state (`statechart.max_history_depth`)."""
 ORACLE: Final = "the oracle"
 """The decider of a run whose manifest names none."""
 _MAY_DIFFER: Final = ("seed", "name", "threads", "checkpoint_every")
-"""Keys in which runs of a group may differ."""
+"""Keys that may differ between runs of a group."""
 
 
 @dataclass(frozen=True)
 class RunTables:
-    """The tables of one run of a platform: of its folder, of a live model, or those that its study collects.
+    """The tables of one run of a platform: from its folder, from a live model, or collected by its study.
 
     A live model has its current state, and tables of events (`transitions`, `impressions`, ...) if its recorder has a
     method ``table(name)``, such as `runs.records.in_memory.RowsInMemory`.
@@ -62,7 +62,7 @@ class RunTables:
         decided_by: Who answered its open choices.
         folder: Its folder; None if it was not kept.
         model: The live model; None for a stored run.
-        find: Returns a table that the folder lacks, or None; None if tables are only in the folder.
+        find: Function that returns a table missing from the folder, or None; None if there are no such tables.
         hint: How to keep a table that `find` does not return.
     """
 
@@ -76,16 +76,16 @@ class RunTables:
     find: Callable[[str], pd.DataFrame | None] | None = None
     hint: str = ""
 
-    def _is_kept(self, table: str) -> bool:
+    def _has_file(self, table: str) -> bool:
         return self.folder is not None and has_table(self.folder, table)
 
     def has(self, table: str) -> bool:
         """Return whether it has a table."""
-        return self._is_kept(table) or (self.find is not None and self.find(table) is not None)
+        return self._has_file(table) or (self.find is not None and self.find(table) is not None)
 
     def table(self, name: str, columns: Sequence[str]) -> pd.DataFrame:
         """Return columns of a table; a missing or damaged table raises a DataError."""
-        if self.folder is not None and (self.find is None or self._is_kept(name)):
+        if self.folder is not None and (self.find is None or self._has_file(name)):
             return read_table(self.folder, name, columns)
         table = None if self.find is None else self.find(name)
         if table is None:
@@ -94,7 +94,7 @@ class RunTables:
 
     def counts(self, name: str, by: Sequence[str]) -> pd.DataFrame:
         """Count the rows of a table by columns: `by` and `n`. Files are read in parts."""
-        if self.folder is None or not self._is_kept(name):
+        if self.folder is None or not self._has_file(name):
             return _count([self.table(name, by)], by)
         batches = read_batches(self.folder, name, by, rows=1 << 20)
         return _count((pa.Table.from_batches([batch]).to_pandas() for batch in batches), by)
@@ -119,7 +119,7 @@ def _stored_run(folder: Path) -> RunTables:
 
 
 def _read_collected(study_dir: Path, name: str) -> pd.DataFrame | None:
-    """Return a table that a study has collected; None if it has not."""
+    """Return a table that a study has collected, if any."""
     file = study_dir / f"{name}.parquet"
     if name in ("runs", "facts") or not file.is_file():
         return None
@@ -136,8 +136,8 @@ def _count(parts: Iterable[pd.DataFrame], by: Sequence[str]) -> pd.DataFrame:
     if not counts:
         return pd.DataFrame(columns=[*by, "n"])
     # parts have different categories
-    texts = [part.astype(dict.fromkeys(part.select_dtypes("category"), str)) for part in counts]
-    return pd.concat(texts).groupby(list(by), as_index=False)["n"].sum()
+    frames = [part.astype(dict.fromkeys(part.select_dtypes("category"), str)) for part in counts]
+    return pd.concat(frames).groupby(list(by), as_index=False)["n"].sum()
 
 
 def _live_run(model: SocialModel) -> RunTables:
@@ -152,10 +152,10 @@ def _live_table(model: SocialModel, name: str) -> pd.DataFrame | None:
     """Return a table of a live model; None if it is not recorded."""
     match name:
         case "rounds":
-            kept, fields = model.prism_datacollector.model_vars, (*ROUND_FIELDS, *SHARE_FIELDS)
-            n = min(len(kept[field]) for field in fields)  # another thread may be writing a round
+            data, fields = model.prism_datacollector.model_vars, (*ROUND_FIELDS, *SHARE_FIELDS)
+            n = min(len(data[field]) for field in fields)  # another thread may be writing a round
             first = model.round + 1 - n
-            return pd.DataFrame({"round": np.arange(first, first + n), **{field: kept[field][:n] for field in fields}})
+            return pd.DataFrame({"round": np.arange(first, first + n), **{field: data[field][:n] for field in fields}})
         case "ticks":
             ticks = model.prism_datacollector.tables["ticks"]
             return pd.DataFrame({field: ticks[field] for field in ("round", "tick", *TICK_FIELDS)})
@@ -178,12 +178,12 @@ def _live_table(model: SocialModel, name: str) -> pd.DataFrame | None:
 def _moves(model: SocialModel) -> pd.DataFrame:
     """Return the table `MOVES`: columns `agent`, `trigger`, `from_state`, `to_state`."""
     history = model.history
-    kept = np.arange(history.depth) < history.count[:, None]
+    is_stored = np.arange(history.depth) < history.count[:, None]
     for row in history.limits:
-        kept[row] = np.isin(np.arange(history.depth), history.places(row))
-    agent, place = np.nonzero(kept)
+        is_stored[row] = np.isin(np.arange(history.depth), history.places(row))
+    agent, index = np.nonzero(is_stored)
     names = {"trigger": model.chart.triggers, "from_state": STATE_NAMES, "to_state": STATE_NAMES}
-    codes = zip(names.items(), unpacked_codes(history.ring["move"][agent, place]), strict=True)
+    codes = zip(names.items(), unpacked_codes(history.ring["move"][agent, index]), strict=True)
     columns = {name: pd.Categorical.from_codes(code.astype(np.int32), list(texts)) for (name, texts), code in codes}
     return pd.DataFrame({"agent": agent, **columns})
 
@@ -255,9 +255,9 @@ def to_groups(drawable: Drawable) -> tuple[Group, ...]:
         raise DataError(f"give a run, a model, a study's result, or several by label, not {shown(drawable)}")
     if not groups:
         raise DataError("no run was given: there is nothing to draw")
-    if len(groups) > MOST_GROUPS:
+    if len(groups) > MAX_GROUPS:
         n = f"{len(groups)} groups of runs (the first: {groups[0].label!r})"
-        raise DataError(f"{n}: a figure shows at most {MOST_GROUPS}: give some of them by label, {{label: runs}}")
+        raise DataError(f"{n}: a figure shows at most {MAX_GROUPS}: give some of them by label, {{label: runs}}")
     return tuple(groups)
 
 
@@ -331,9 +331,9 @@ def _conditions(result: "StudyResult") -> list[Group]:
         runs = []
         for name, seed in zip(rows["run"].astype(str), rows["seed"].astype(int), strict=True):
             folder = result.study_dir / "runs" / name
-            kept = _stored_run(folder) if (folder / MANIFEST).is_file() else RunTables(name, seed, {})
+            run = _stored_run(folder) if (folder / MANIFEST).is_file() else RunTables(name, seed, {})
             find = partial(_collected_table, collected, name)
-            runs.append(replace(kept, name=name, seed=seed, find=find, hint=hint))
+            runs.append(replace(run, name=name, seed=seed, find=find, hint=hint))
         if runs:
             groups.append(Group(condition_label(result.table, condition), tuple(runs)))
     return groups

@@ -119,11 +119,11 @@ def _panels(groups: Sequence[Group], of: Drawable, width: float) -> Figure:
 def _draw_curves(axes: Axes, groups: Sequence[Group], state: AgentState, label_letters: int) -> None:
     """Draw a line for each group; a single group has the state's colour."""
     labels = look.short_labels([group.label for group in groups], label_letters)
-    for place, (group, label) in enumerate(zip(groups, labels, strict=True)):
-        color = look.GREY if state is AgentState.IDLE else STATE_COLORS[state]  # idle's is too light for a line
-        color = look.series_color(place) if len(groups) > 1 else color
+    for index, (group, label) in enumerate(zip(groups, labels, strict=True)):
+        color = look.GREY if state is AgentState.IDLE else STATE_COLORS[state]  # idle is too light for a line
+        color = look.series_color(index) if len(groups) > 1 else color
         band = interval_band(group.table("rounds", ["round", _SHARES[state]]), _SHARES[state])
-        draw_band(axes, band, color=color, label=label, ls=look.series_dashes(place))
+        draw_band(axes, band, color=color, label=label, ls=look.series_dashes(index))
     axes.set_ylim(bottom=0)
     look.percent_ticks(axes.yaxis)
 

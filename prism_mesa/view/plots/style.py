@@ -28,9 +28,9 @@ WIDTH: Final = WIDE * CM
 """Width of a figure as wide as the page, in inches."""
 
 TEXT: Final = 8.0
-"""Points of titles and axis labels. Figures are printed at their size, so letters do not scale with the width."""
+"""Font size of titles and axis labels, in points. Figures are printed at their size, so it is the same at any width."""
 SMALL: Final = 7.0
-"""Points of ticks, legends, captions, and texts inside a figure."""
+"""Font size of ticks, legends, captions, and text inside a figure, in points."""
 
 INK: Final = "#010101"
 """Nearly black: SVG leaves out pure black, so a dark page could not make it light."""
@@ -58,37 +58,37 @@ _LEGEND_OFFSET: Final = 30.0  # points between an axis and a legend below its ti
 _LEGEND_LINE: Final = 0.37  # cm
 
 
-def series_color(place: int) -> str:
+def series_color(index: int) -> str:
     """Return the colour of the n-th series."""
-    return PALETTE[place % len(PALETTE)]
+    return PALETTE[index % len(PALETTE)]
 
 
-def series_marker(place: int) -> str:
+def series_marker(index: int) -> str:
     """Return the marker of the n-th series; colours and markers together distinguish 49 series."""
-    return MARKERS[(place + place // len(PALETTE)) % len(MARKERS)]
+    return MARKERS[(index + index // len(PALETTE)) % len(MARKERS)]
 
 
-def series_dashes(place: int) -> Dashes:
+def series_dashes(index: int) -> Dashes:
     """Return the dash pattern of the n-th series, which distinguishes it without colours."""
-    return _DASHES[place % len(_DASHES)]
+    return _DASHES[index % len(_DASHES)]
 
 
 def short_labels(names: Sequence[str], width: int, lines: int = 1) -> list[str]:
-    """Shorten names to some lines of `width` letters; names that would look alike get a number in front.
+    """Shorten names to at most `lines` lines of `width` letters; shortened names begin with a number.
 
     >>> short_labels(["ranked", "an arm with a long name, 1", "an arm with a long name, 2"], 16)
     ['ranked', '2. an a [...]  1', '3. an a [...]  2']
     """
-    room = width * lines - 2 * (lines - 1)
-    if any(len(name) > room for name in names):
-        room -= len(f"{len(names)}. ")
-    numbered = enumerate(names, 1)
-    return [fill(name if len(name) <= room else f"{n}. {shortened(name, room)}", width) for n, name in numbered]
+    limit = width * lines - 2 * (lines - 1)
+    if any(len(name) > limit for name in names):
+        limit -= len(f"{len(names)}. ")
+    pairs = enumerate(names, 1)
+    return [fill(name if len(name) <= limit else f"{n}. {shortened(name, limit)}", width) for n, name in pairs]
 
 
 @dataclass(frozen=True)
 class Panel:
-    """The axes that a figure function draws into: those of a new figure, or the user's.
+    """The axes that a figure function draws into, of a new figure or from the user.
 
     The width is that of the figure, or of the user's axes, in centimetres.
     """
@@ -165,7 +165,7 @@ def figure_caption(drawn: Figure | Axes) -> str:
 
 
 def letters(width: float, size: float = SMALL) -> int:
-    """Return the number of letters of a size in points that fit into a width in centimetres."""
+    """Return how many letters of a font size in points fit into a width in centimetres."""
     return max(20, int(width * CM * 72 / (size * _LETTER_WIDTH)))
 
 
@@ -210,7 +210,7 @@ def _without_math(legend: Legend) -> Legend:
 def check_choice(figure: str, key: str, value: object, allowed: Iterable[str]) -> None:
     """Raise a ConfigError unless a figure's option has one of the allowed values."""
     if value not in (choices := list(allowed)):
-        raise ConfigError(f"{figure}: {key}={shown(value)}: is one of {', '.join(choices)}")
+        raise ConfigError(f"{figure}: {key}={shown(value)}: must be one of {', '.join(choices)}")
 
 
 def panels(n: int, *, width: float = WIDTH, height: float = 2.9, columns: int = 2) -> tuple[Figure, list[Axes]]:

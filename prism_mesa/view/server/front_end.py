@@ -62,7 +62,7 @@ def front_end_folder() -> Path:
 
 
 def find_faults(folder: Path, packages: Sequence[Package] = PACKAGES) -> dict[str, str]:
-    """Return which files of packages are ``missing`` or ``damaged`` in a folder."""
+    """Return the files of packages that are ``missing`` or ``damaged`` in a folder."""
     faults = {}
     for name, digest in needed_files(packages).items():
         try:
@@ -96,26 +96,26 @@ def fetch_front_end(folder: Path, packages: Sequence[Package] = PACKAGES) -> lis
         for package in packages:
             files = [file for file in package.files if f"{package.name}/{file}" in faults]
             if files:
-                _write_files(_unpacked(npm, package, files) if npm else _downloaded(package, files), package, folder)
+                _write_files(_unpack(npm, package, files) if npm else _download(package, files), package, folder)
     except OSError as error:
         reason = f"{error.filename or folder}: {error.strerror or error}"
-        hint = "SOLARA_ASSETS_PROXY_CACHE_DIR names another folder, then for 'prism app' too"
+        hint = "set SOLARA_ASSETS_PROXY_CACHE_DIR to another folder, also for 'prism app'"
         raise FrontEndError(f"the front end could not be stored: {reason} ({hint})") from None
     return list(faults)
 
 
-def _unpacked(npm: str, package: Package, files: Iterable[str]) -> Iterator[tuple[str, bytes]]:
+def _unpack(npm: str, package: Package, files: Iterable[str]) -> Iterator[tuple[str, bytes]]:
     """Yield the files of a package from the archive that npm fetches."""
-    with tempfile.TemporaryDirectory() as here:
-        command = [npm, "pack", "--silent", "--fetch-retries=1", f"--pack-destination={here}", package.name]
+    with tempfile.TemporaryDirectory() as tmp:
+        command = [npm, "pack", "--silent", "--fetch-retries=1", f"--pack-destination={tmp}", package.name]
         try:
-            done = subprocess.run(command, capture_output=True, text=True, timeout=_TIMEOUT_S, check=False, cwd=here)  # noqa: S603
+            result = subprocess.run(command, capture_output=True, text=True, timeout=_TIMEOUT_S, check=False, cwd=tmp)  # noqa: S603
         except subprocess.TimeoutExpired:
             hint = "can this machine reach its registry?"
             raise FrontEndError(f"{package.name}: npm did not fetch it within {_TIMEOUT_S} s: {hint}") from None
-        archives = list(Path(here).glob("*.tgz"))
-        if done.returncode or not archives:
-            reason = " ".join(done.stderr.split()) or f"exit code {done.returncode}"
+        archives = list(Path(tmp).glob("*.tgz"))
+        if result.returncode or not archives:
+            reason = " ".join(result.stderr.split()) or f"exit code {result.returncode}"
             raise FrontEndError(f"{package.name}: npm could not fetch it: {reason[:300]}")
         content = archives[0].read_bytes()
     if sha512_digest(content) != package.integrity:
@@ -128,7 +128,7 @@ def _unpacked(npm: str, package: Package, files: Iterable[str]) -> Iterator[tupl
                 yield file, member.read()
 
 
-def _downloaded(package: Package, files: Iterable[str]) -> Iterator[tuple[str, bytes]]:
+def _download(package: Package, files: Iterable[str]) -> Iterator[tuple[str, bytes]]:
     """Yield files of a package from the server that Solara's pages use."""
     import httpx
     import solara.settings
@@ -139,7 +139,7 @@ def _downloaded(package: Package, files: Iterable[str]) -> Iterator[tuple[str, b
             try:
                 yield file, client.get(f"{address}/{package.name}/{file}").raise_for_status().content
             except httpx.HTTPError as error:
-                reason = f"{address} gives no {file}: {error} (npm, if installed, is used)"
+                reason = f"{address} does not serve {file}: {error} (npm, if installed, is used)"
                 raise FrontEndError(f"{package.name}: {reason}") from None
 
 

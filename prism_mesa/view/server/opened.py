@@ -18,13 +18,13 @@ from prism_mesa.view.page.live_page import make_page
 from prism_mesa.view.page.widgets import page_frame
 from prism_mesa.view.playback.page import runs_view
 
-MOST_RUNS: Final = 2
-"""Runs that are shown side by side."""
+MAX_RUNS: Final = 2
+"""Maximum number of runs shown side by side."""
 
 
 @dataclass(frozen=True)
-class Opened:
-    """The content of the page: a running model, of a configuration if `paths` has one, or folders of finished runs.
+class PageContent:
+    """The content of the page: a running model (with a configuration file in `paths`, if any), or finished runs.
 
     Each load of the page reads it again, so a repaired file needs only a reload.
     """
@@ -35,50 +35,50 @@ class Opened:
     defaults: dict[str, dict[str, object]] = field(default_factory=dict)
 
 
-_shown = Opened()
+_content = PageContent()
 
 
-def open_page(opened: Opened) -> None:
+def open_page(content: PageContent) -> None:
     """Set the content of the page from its next load on."""
-    global _shown
-    _shown = opened
+    global _content
+    _content = content
 
 
 @component
 def page() -> None:
-    """Show what was opened, or one line that says why it cannot be shown."""
-    view = use_memo(lambda: opened_view(_shown), [])
+    """Show the content of the page, or one line that says why it cannot be shown."""
+    view = use_memo(lambda: opened_view(_content), [])
     if isinstance(view, str):
         page_frame("Nothing to show", [], fault=view)
     else:
         view()
 
 
-def opening_fault(opened: Opened) -> str:
-    """Return why something cannot be opened, with the words of its page; empty if it can."""
+def opening_fault(content: PageContent) -> str:
+    """Return why the content cannot be shown, in the words of the page; empty if it can."""
     try:
-        if opened.kind == "model" and (config := _config(opened)) is not None:
-            SocialModel(config).close()  # faults of the world that the configuration describes
+        if content.kind == "model" and (config := _config(content)) is not None:
+            SocialModel(config).close()  # raises the errors of the configured world
             return ""
     except (PrismError, OSError, MemoryError) as error:
         return format_error(error)
-    view = opened_view(opened)
+    view = opened_view(content)
     return view if isinstance(view, str) else ""
 
 
-def opened_view(opened: Opened) -> Callable[[], Element[Any]] | str:
+def opened_view(content: PageContent) -> Callable[[], Element[Any]] | str:
     """Return the component to show, or the reason why there is none; the page of a model reports its own errors."""
     try:
-        if opened.kind == "runs":
-            return runs_view(opened.paths)
-        config = _config(opened)
+        if content.kind == "runs":
+            return runs_view(content.paths)
+        config = _config(content)
         return lambda: make_page(config)
     except (PrismError, OSError, MemoryError) as error:
         return format_error(error)
 
 
-def _config(opened: Opened) -> SocialParams | None:
+def _config(content: PageContent) -> SocialParams | None:
     """Return the parameters of the opened model; None for the page's defaults."""
-    if not opened.paths and not opened.overrides:
+    if not content.paths and not content.overrides:
         return None
-    return load_config(opened.paths[0] if opened.paths else None, opened.overrides, defaults=opened.defaults)
+    return load_config(content.paths[0] if content.paths else None, content.overrides, defaults=content.defaults)

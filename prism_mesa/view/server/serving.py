@@ -95,7 +95,7 @@ _STYLE: Final = (
     "font:16px/1.5 system-ui,sans-serif;max-width:44em;margin:3em auto;padding:0 1em;color:#222;background:#fff"
 )
 _PATIENCE_S: Final = 20
-"""Seconds after which an empty page shows a notice; Solara's takes about two."""
+"""Seconds after which an empty page shows a notice; Solara's page appears after about two."""
 _PACKAGES: Final = re.compile(r"/_solara/cdn/((?:@[\w.-]+/)?[\w.-]+@[^\"/]+/[^\"?#]+)")
 
 
@@ -163,7 +163,7 @@ def serve(host: str, port: int, *, on_open: Callable[[str], None] = lambda url: 
     url = f"http://{name}:{listener.getsockname()[1]}"
     config = uvicorn.Config(make_application(host), log_level="error", access_log=False, loop="asyncio", ws="auto")
     with listener, warnings.catch_warnings():
-        warnings.filterwarnings("ignore", module=r"solara\..*")  # they concern public servers
+        warnings.filterwarnings("ignore", module=r"solara\..*")  # these warnings concern public servers
         on_open(url)
         if browse:
             threading.Timer(0.5, webbrowser.open, [url]).start()

@@ -28,26 +28,26 @@ def answers_section(result: StudyResult) -> b.Section:
     if len(conditions) > limit:
         text = f"The first {limit} of {len(conditions):,} conditions; all are in `runs.parquet`."
         blocks.append(b.Paragraph(b.marked(text)))
-    shown = conditions[:limit]
-    n_unfolded = max(_MAX_ROWS // max(len(shown), 1), 1)
-    blocks.append(answers_table(result, measures[:n_unfolded], shown))
-    if rest := measures[n_unfolded:]:
-        blocks.append(b.Fold(counted(len(rest), "further measure"), (answers_table(result, rest, shown),)))
+    first = conditions[:limit]
+    n_unfolded = max(_MAX_ROWS // max(len(first), 1), 1)
+    blocks.append(answers_table(result, measures[:n_unfolded], first))
+    if others := measures[n_unfolded:]:
+        blocks.append(b.Fold(counted(len(others), "further measure"), (answers_table(result, others, first),)))
     return b.Section("answers", "Answers by condition", tuple(blocks))
 
 
 def answers_table(result: StudyResult, measures: list[str], conditions: list[dict[str, Any]]) -> b.Table:
-    """Return the answers as a table, with a group of rows for each measure and a row for each condition."""
+    """Return the answers as a table with a group of rows for each measure, and in it a row for each condition."""
     answers = result.analysis.answers
     single = (answers["n"] + answers["missing"]).max() <= 1
     titles = ("value", "n", "missing") if single else ("mean", "95 % interval", "median", "sd", "n", "missing")
     groups = []
     for measure in measures:
-        of_measure = answers[answers["measure"] == measure]
-        decimals = decimals_for(of_measure["low"], of_measure["high"], of_measure["mean"])
+        measure_answers = answers[answers["measure"] == measure]
+        decimals = decimals_for(measure_answers["low"], measure_answers["high"], measure_answers["mean"])
         rows: list[b.Row] = []
         for condition in conditions:
-            for row in contents.rows_of_condition(of_measure, result.table, condition).to_dict("records"):
+            for row in contents.rows_of_condition(measure_answers, result.table, condition).to_dict("records"):
                 cells = [number(row["mean"], decimals)]
                 if not single:
                     cells.append(interval(row["low"], row["high"], decimals))
@@ -71,9 +71,9 @@ _VERBS: Final = {"holds": ("holds", "hold"), "fails": ("fails", "fail"), "open":
 
 def short_answer(result: StudyResult) -> b.Section:
     """Return each expectation with its verdict; without expectations, the largest differences."""
-    done, verdicts = contents.run_counts(result.table.runs)["done"], result.analysis.expectations
+    n_done, verdicts = contents.run_counts(result.table.runs)["done"], result.analysis.expectations
     blocks: list[b.Block] = []
-    if not done:
+    if not n_done:
         blocks.append(b.Paragraph("No run has been finished yet, so there is no answer.", note=True))
     elif result.status == "incomplete":
         blocks.append(b.Paragraph("Some runs are still missing, so this answer is preliminary.", note=True))
@@ -84,7 +84,7 @@ def short_answer(result: StudyResult) -> b.Section:
     for verdict in verdicts:
         numbers = _verdict_numbers(verdict, paired=result.table.paired)
         blocks.append(b.Answer(verdict.verdict, verdict.text, verdict.sentence, numbers))
-    if done and not verdicts:
+    if n_done and not verdicts:
         blocks += _without_expectations(result)
     return b.Section("answer", "The short answer", tuple(blocks))
 
@@ -123,13 +123,14 @@ def _without_expectations(result: StudyResult) -> list[b.Block]:
 def _difference(row: dict[str, Any], sign: str, size: object) -> b.Words:
     decimals = decimals_for([row["low"]], [row["high"]], [row["difference"]])
     difference = b.Strong(number(row["difference"], decimals))
-    within = f" {interval(row['low'], row['high'], decimals)} for "
-    rest = f" (p (Holm) {p_value(row['p_holm'])}, {sign} = {number(size, 2)})"
-    return (b.Code(str(row["measure"])), " ", difference, within, *b.split_parts(contents.pair(row)), rest)
+    limits = f" {interval(row['low'], row['high'], decimals)} for "
+    p_text = f" (p (Holm) {p_value(row['p_holm'])}, {sign} = {number(size, 2)})"
+    sides = b.split_parts(contents.comparison_words(row))
+    return (b.Code(str(row["measure"])), " ", difference, limits, *sides, p_text)
 
 
 def _influence(row: dict[str, Any]) -> b.Words:
     index = "total Sobol index" if row["index"] == "st" else "Morris \u03bc*"
-    within = f"[{significant(row['low'])}, {significant(row['high'])}]"
-    value = f" ({index} {significant(row['value'])}, 95 % interval {within})"
+    limits = f"[{significant(row['low'])}, {significant(row['high'])}]"
+    value = f" ({index} {significant(row['value'])}, 95 % interval {limits})"
     return b.Code(str(row["measure"])), ": ", b.Code(str(row["factor"])), value

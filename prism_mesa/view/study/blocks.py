@@ -178,7 +178,7 @@ def split_parts(words: Words) -> tuple[Part, ...]:
 
 def marked(text: str) -> tuple[Part, ...]:
     """Return text whose parts between backticks are code."""
-    return tuple(Code(part) if place % 2 else part for place, part in enumerate(text.split("`")) if part)
+    return tuple(Code(part) if index % 2 else part for index, part in enumerate(text.split("`")) if part)
 
 
 def plain(text: object) -> str:

@@ -11,7 +11,7 @@ from prism_mesa.errors import counted
 from prism_mesa.studies.result import StudyResult
 from prism_mesa.studies.statistics.cells import MARGINS, OTHERS
 from prism_mesa.view.study import blocks as b
-from prism_mesa.view.study.contents import measure_title, measures_in_order, pair, sides
+from prism_mesa.view.study.contents import comparison_words, measure_title, measures_in_order, sides_text
 from prism_mesa.view.study.numbers import decimals_for, interval, number, p_value, significant
 
 type Record = Mapping[str, Any]
@@ -19,7 +19,7 @@ type Column = tuple[str, Callable[[Record, int], b.Words]]
 """The title of a column, and a function that formats its cell in a row with a number of decimals."""
 
 _MAX_ROWS: Final = 40
-_MAX_IN_ALL: Final = 400
+_MAX_ALL_ROWS: Final = 400
 _TEXT_COLUMNS: Final = {"compared", "family", "between", "equivalent", "effect", "factor", "index"}
 _P_HOLM: Final[Column] = ("p (Holm)", lambda row, _: p_value(row["p_holm"]))
 _COUNTS: Final[tuple[Column, ...]] = (
@@ -29,9 +29,9 @@ _COUNTS: Final[tuple[Column, ...]] = (
 
 
 def comparisons_section(result: StudyResult) -> b.Section:
-    """Return the comparisons of a study, a part for each kind that it has."""
-    made = (make(result) for make in (_differences, _groups, _equivalence, _effects, _indices))
-    parts = tuple(part for part in made if part is not None)
+    """Return the comparisons of a study, with a part for each kind."""
+    sections = (make_part(result) for make_part in (_differences, _groups, _equivalence, _effects, _indices))
+    parts = tuple(part for part in sections if part is not None)
     texts = result.analysis.notes
     blocks: list[b.Block] = [b.Bullets(texts)] if len(texts) > 1 else [b.Paragraph(text, note=True) for text in texts]
     if not parts and not blocks:
@@ -49,23 +49,23 @@ def _part(
     frame = frame[frame["n"] > 0] if "n" in frame else frame
     rows: list[tuple[str, b.Row]] = []
     for measure in measures_in_order(result):
-        of_measure = frame[frame["measure"] == measure]
-        decimals = decimals_for(of_measure.get("low", ()), of_measure.get("high", ()))
-        for row in of_measure.to_dict("records"):
+        measure_rows = frame[frame["measure"] == measure]
+        decimals = decimals_for(measure_rows.get("low", ()), measure_rows.get("high", ()))
+        for row in measure_rows.to_dict("records"):
             rows.append((measure, tuple(cell(row, decimals) for _, cell in columns)))
     heads = tuple(b.Column(head, number=head not in _TEXT_COLUMNS) for head, _ in columns)
 
     def table(part: Sequence[tuple[str, b.Row]]) -> b.Table:
         groups = groupby(part, key=itemgetter(0))
         return b.Table(
-            heads, tuple(b.Group(measure_title(m), tuple(row for _, row in same)) for m, same in groups), caption
+            heads, tuple(b.Group(measure_title(m), tuple(row for _, row in part)) for m, part in groups), caption
         )
 
     blocks: list[b.Block] = [table(rows[:_MAX_ROWS])]
-    if folded := rows[_MAX_ROWS:_MAX_IN_ALL]:
+    if folded := rows[_MAX_ROWS:_MAX_ALL_ROWS]:
         blocks.append(b.Fold(counted(len(folded), "further row"), (table(folded),)))
-    if left_out := len(rows[_MAX_IN_ALL:]):
-        blocks.append(b.Paragraph(f"{counted(left_out, 'row')} more: the study's analysis in Python has all of them."))
+    if n_omitted := len(rows[_MAX_ALL_ROWS:]):
+        blocks.append(b.Paragraph(f"{counted(n_omitted, 'row')} more: the study's analysis in Python has all of them."))
     return b.Section(name, title, tuple(blocks)) if rows else None
 
 
@@ -75,7 +75,7 @@ def _differences(result: StudyResult) -> b.Section | None:
     families = set(frame.loc[frame["n"] > 0, "family"])
     family: Column = ("family", lambda row, _: str(row["family"]))
     columns: list[Column] = [
-        ("compared", lambda row, _: pair(row)),
+        ("compared", lambda row, _: comparison_words(row)),
         ("difference", lambda row, decimals: number(row["difference"], decimals)),
         ("95 % interval", lambda row, decimals: interval(row["low"], row["high"], decimals)),
         (sign, lambda row, _: number(row[size], 2)),
@@ -83,12 +83,12 @@ def _differences(result: StudyResult) -> b.Section | None:
         *([family] if len(families) > 1 or MARGINS in families else []),
         *_COUNTS,
     ]
-    sizes = "r is the rank-biserial correlation: 1 if every run on the left lies above every run on the right."
+    note = "r is the rank-biserial correlation: 1 if every run on the left lies above every run on the right."
     if paired:
-        sizes = "d_z is Cohen's effect size for pairs: the mean difference in standard deviations of these differences."
+        note = "d_z is Cohen's effect size for pairs: the mean difference in standard deviations of these differences."
     caption = (
         f"Mean differences, left minus right, {'paired by seed' if paired else 'of independent runs'}, with Student's "
-        f"95 % intervals. {sizes}{_correction(result, families)}"
+        f"95 % intervals. {note}{_correction(result, families)}"
     )
     caption += " With a margin, p is that of Equivalence below." if MARGINS in families else ""
     return _part("differences", "Differences", result, frame, columns, caption)
@@ -99,7 +99,7 @@ def _correction(result: StudyResult, families: set[str]) -> str:
     table = result.analysis.differences
     expected = sum(pd.notna(verdict.p_holm) for verdict in result.analysis.expectations) if families != {OTHERS} else 0
     others = int(table.loc[table["family"] == OTHERS, "p"].count())
-    tests = [counted(n, what) for n, what in ((expected, "expectation"), (others, "other difference")) if n]
+    tests = [counted(n, noun) for n, noun in ((expected, "expectation"), (others, "other difference")) if n]
     return f" p is after Holm's correction over {', and separately over '.join(tests)}." if tests else ""
 
 
@@ -130,7 +130,7 @@ def _groups(result: StudyResult) -> b.Section | None:
 
 def _equivalence(result: StudyResult) -> b.Section | None:
     columns: list[Column] = [
-        ("compared", lambda row, _: sides(row["left"], row["right"])),
+        ("compared", lambda row, _: sides_text(row["left"], row["right"])),
         ("margin", lambda row, _: f"\u00b1 {significant(row['margin'])}"),
         ("90 % interval", lambda row, decimals: interval(row["low"], row["high"], decimals)),
         _P_HOLM,
@@ -184,10 +184,10 @@ def _indices(result: StudyResult) -> b.Section | None:
     caption = "How much of a measure's variation each factor accounts for."
     if result.table.design == "morris":
         caption = "How much a measure changes when one factor changes."
-    title, more = "Sensitivity", "Intervals are SALib's: normal intervals of a bootstrap."
+    title, note = "Sensitivity", "Intervals are SALib's: normal intervals of a bootstrap."
     if result.table.design == "factorial":
-        title, more = "Where the variance comes from", SHARES
-    return _part("indices", title, result, result.analysis.sensitivity, columns, f"{caption} {more}")
+        title, note = "Where the variance comes from", SHARES
+    return _part("indices", title, result, result.analysis.sensitivity, columns, f"{caption} {note}")
 
 
 def _index_interval(row: Record, _: int) -> str:

@@ -69,12 +69,12 @@ def measures_in_order(result: StudyResult) -> list[str]:
 
 
 def _find_known(name: str) -> Measure | None:
-    """Return a measure of the catalogue, of an attribute, or of a loaded module; else None."""
+    """Return a measure from the catalogue, for an attribute, or from a loaded module; None if unknown."""
     module, _, function = name.partition(":")
     if function and hasattr(sys.modules.get(module), function):
         return find_measure(name)
-    base, at, attribute = name.partition("@")
-    return measures_by_attribute(attribute).get(base) if at else MEASURES.get(name)
+    base, separator, attribute = name.partition("@")
+    return measures_by_attribute(attribute).get(base) if separator else MEASURES.get(name)
 
 
 def measure_meaning(measure: str) -> str:
@@ -114,14 +114,14 @@ def condition_cells(table: RunTable, row: Mapping[str, Any]) -> tuple[Words, ...
     return tuple(level(row[name]) for name in condition_columns(table)) or ("all runs",)
 
 
-def pair(row: Mapping[str, Any]) -> Words:
+def comparison_words(row: Mapping[str, Any]) -> Words:
     """Return the two sides of a comparison: ``ranked - chronological``, or ``band: 0.1 - 0.02``."""
-    text = sides(row["left"], row["right"])
+    text = sides_text(row["left"], row["right"])
     return text if row["term"] in ("arm", "condition") else (Code(str(row["term"])), f": {text}")
 
 
-def sides(*values: Any) -> str:
-    """Return the sides of a comparison, with the last parts of their keys.
+def sides_text(*values: Any) -> str:
+    """Return the sides of a comparison as text, with the last parts of their keys.
 
     >>> sides("posts.media_share=0.1, feed.mode=x_algo", 0.5)
     'media_share=0.1, mode=x_algo \u2212 0.5'

@@ -38,21 +38,21 @@ def design_section(result: StudyResult) -> b.Section:
 
 
 def _facts(result: StudyResult) -> list[tuple[str, b.Words]]:
-    runs, p = result.table.runs, result.base
-    paired = "not paired: each condition has its own"
+    runs, base = result.table.runs, result.base
+    pairing = "not paired: each condition has its own"
     if result.table.paired:
-        paired = "paired: every condition has the same seeds, so the same random numbers"
+        pairing = "paired: every condition has the same seeds, so the same random numbers"
     facts: list[tuple[str, b.Words]] = [
         ("Conditions", f"{len(conditions(result.table)):,} ({_DESIGNS[result.table.design]})"),
-        ("Seeds", f"{runs['seed'].nunique():,}, {paired}"),
+        ("Seeds", f"{runs['seed'].nunique():,}, {pairing}"),
         ("Runs", f"{len(runs):,} planned: {', '.join(f'{n:,} {status}' for status, n in run_counts(runs).items())}"),
     ]
     sampling = result.table.sampling or {}
-    if simple := [f"{key} {level(value)}" for key, value in sampling.items() if isinstance(value, str | int | float)]:
-        facts.append(("Sample", ", ".join(simple)))
+    if texts := [f"{key} {level(value)}" for key, value in sampling.items() if isinstance(value, str | int | float)]:
+        facts.append(("Sample", ", ".join(texts)))
     varies = {"agents.n", "rounds", "ticks_per_round"} & set(changed_keys(result))
-    size = f"{p.agents.n:,} agents, {p.rounds:,} rounds of {p.ticks_per_round:,} ticks"
-    facts.append(("Each run", size + (", unless an arm or a factor says otherwise" if varies else "")))
+    size = f"{base.agents.n:,} agents, {base.rounds:,} rounds of {base.ticks_per_round:,} ticks"
+    facts.append(("Each run", size + (", unless an arm or a factor changes them" if varies else "")))
     if len(result.facts):
         cpu, wall = result.facts["cpu_s"].sum(), result.facts["wall_s"].mean()
         facts.append(("Time", f"{cpu:,.0f} CPU s in all runs; {wall:,.1f} s a run on average"))
@@ -78,7 +78,7 @@ def changed_keys(result: StudyResult) -> tuple[str, ...]:
 
 
 def _factors_table(table: RunTable) -> b.Table:
-    """Return the factors with their range, if their levels are sampled numbers, or else their first levels."""
+    """Return the factors, with their range if their levels are sampled numbers, or else their first levels."""
     sampled = is_sampled(table)
     rows: list[b.Row] = []
     for name in table.factors:

@@ -21,7 +21,7 @@ from prism_mesa.view.study.comparisons import SHARES
 from prism_mesa.view.study.numbers import level
 
 MAX_MEASURES: Final = 6
-MAX_CONDITIONS: Final = 24  # conditions that have a row of their own in a figure
+MAX_CONDITIONS: Final = 24  # conditions with their own row in a figure
 MAX_FACTORS: Final = 6
 MAX_PAIRS: Final = 6  # lines in a panel of the interval against the number of seeds
 _MAX_NAMED: Final = 12
@@ -39,16 +39,16 @@ type DifferenceRow = tuple[str, float, float, float, float]
 def figures_section(result: StudyResult) -> Section:
     """Return the figures of the study: first for the measures of its expectations, then for a few others."""
     runs = result.table.runs
-    known = [name for name in contents.measures_in_order(result) if runs[name].notna().any()]
-    if not known:
+    drawable = [name for name in contents.measures_in_order(result) if runs[name].notna().any()]
+    if not drawable:
         return Section("figures", "Figures", (Paragraph("There is nothing to draw yet."),))
-    shown, left_out = known[:MAX_MEASURES], known[MAX_MEASURES:]
+    shown, left_out = drawable[:MAX_MEASURES], drawable[MAX_MEASURES:]
     blocks: list[Block | None] = [_differences(result, shown)]
     blocks += [distribution_picture(result, measure) for measure in shown]
     blocks += [make(result, shown) for make in (_interactions, _precision, _sensitivity)]
     if left_out:
-        more = len(left_out) - _MAX_NAMED
-        end = f" and {more:,} more." if more > 0 else "."
+        n_more = len(left_out) - _MAX_NAMED
+        end = f" and {n_more:,} more." if n_more > 0 else "."
         blocks.append(Paragraph(("Not drawn: ", *code_list(left_out[:_MAX_NAMED]), end)))
     return Section("figures", "Figures", tuple(block for block in blocks if block is not None))
 
@@ -56,17 +56,18 @@ def figures_section(result: StudyResult) -> Section:
 def distribution_picture(result: StudyResult, measure: str) -> Picture:
     """Return the values of a measure in all runs: by condition or, for sampled points, against each factor."""
     terms = [contents.short_key(name) for name in contents.condition_columns(result.table)]
-    by = f"by {contents.format_list(terms if len(terms) < 3 else [*terms[:2], 'others'])}" if terms else "in all runs"
+    first_terms = terms if len(terms) < 3 else [*terms[:2], "others"]
+    scope = f"by {contents.format_list(first_terms)}" if terms else "in all runs"
     n, n_factors = int(result.table.runs[measure].notna().sum()), len(result.table.factors)
     if contents.is_sampled(result.table):
         draw, text = _scatter, ", against each factor"
         text += f", the first {MAX_FACTORS} of {n_factors}" if n_factors > MAX_FACTORS else ""
     elif len(contents.conditions(result.table)) > MAX_CONDITIONS:
-        draw, text = _by_arm, ", whatever its other factors; boxes hold the middle half"
+        draw, text = _by_arm, ", for all levels of other factors; boxes hold the middle half"
     else:
         draw, text = _by_condition, ". Thin lines join runs with the same seed" if result.table.paired and terms else ""
         text += ". Diamonds are means with their 95 % intervals"
-    caption = (Code(measure), f" {by}. Each point is a run{text} (n = {n:,} runs).")
+    caption = (Code(measure), f" {scope}. Each point is a run{text} (n = {n:,} runs).")
     return Picture(f"distribution-{measure}", caption, partial(draw, result, measure))
 
 
@@ -80,21 +81,21 @@ def _by_condition(result: StudyResult, measure: str) -> Figure:
     levels = list(dict.fromkeys(level(row[term]) if term else "" for block in blocks.values() for row in block))
     figure, axes = _figure_of_rows(sum(map(len, blocks.values())) + sum(map(bool, blocks)))
     ticks: list[tuple[int, str, bool]] = []
-    place = 0
+    index = 0
     for shared, block in blocks.items():
         if shared:
-            ticks.append((place, shared, True))
-            place += 1
+            ticks.append((index, shared, True))
+            index += 1
         runs = [contents.rows_of_condition(result.table.runs, result.table, condition) for condition in block]
         if result.table.paired and len(block) > 1:
-            _join_seeds(axes, runs, place, measure)
+            _join_seeds(axes, runs, index, measure)
         for condition, rows in zip(block, runs, strict=True):
             name = contents.condition_label(result.table, condition, (term,) if term else ())
-            _draw_runs(axes, rows[measure], place, levels.index(level(condition[term])) if term else 0)
-            _draw_mean(axes, result, measure, condition, place)
-            ticks.append((place, name, False))
-            place += 1
-    _finish_rows(axes, ticks, place, measure)
+            _draw_runs(axes, rows[measure], index, levels.index(level(condition[term])) if term else 0)
+            _draw_mean(axes, result, measure, condition, index)
+            ticks.append((index, name, False))
+            index += 1
+    _finish_rows(axes, ticks, index, measure)
     return figure
 
 
@@ -109,7 +110,7 @@ def _finish_rows(axes: Axes, ticks: Sequence[tuple[int, str, bool]], bottom: int
     """Label the rows from the top, with names of blocks in bold, and the axis of the measure."""
     names = list(dict.fromkeys(name for _, name, _ in ticks))
     short = dict(zip(names, style.short_labels(names, _ROW_NAME, 2), strict=True))
-    axes.set_yticks([place for place, _, _ in ticks], labels=[short[name] for _, name, _ in ticks], parse_math=False)
+    axes.set_yticks([index for index, _, _ in ticks], labels=[short[name] for _, name, _ in ticks], parse_math=False)
     for text, (_, _, bold) in zip(axes.get_yticklabels(), ticks, strict=True):
         text.set_fontweight("bold" if bold else "normal")
     axes.tick_params(axis="y", length=0)
@@ -135,17 +136,17 @@ def _jittered(row: int, n: int) -> np.ndarray[Any, np.dtype[np.float64]]:
 def _draw_runs(axes: Axes, values: pd.Series, row: int, series: int) -> None:
     known = values.dropna()
     options: dict[str, Any] = {"s": 16, "alpha": 0.65, "linewidths": 0, "zorder": 2}
-    y, many = _jittered(row, len(known)), style.is_many(8 * len(known))
-    axes.scatter(known, y, rasterized=many, **_mark(series), **options)
+    y, dense = _jittered(row, len(known)), style.is_many(8 * len(known))
+    axes.scatter(known, y, rasterized=dense, **_mark(series), **options)
 
 
 def _draw_mean(axes: Axes, result: StudyResult, measure: str, condition: Mapping[str, Any], row: int) -> None:
     answers = result.analysis.answers
     rows = contents.rows_of_condition(answers[answers["measure"] == measure], result.table, condition)
     for answer in rows.dropna(subset="mean").to_dict("records"):
-        at = row + 0.2
-        axes.plot([answer["low"], answer["high"]], [at, at], color=style.INK, lw=1.6, zorder=3, solid_capstyle="butt")
-        axes.plot([answer["mean"]], [at], "D", color=style.INK, ms=4.5, zorder=4)
+        y = row + 0.2
+        axes.plot([answer["low"], answer["high"]], [y, y], color=style.INK, lw=1.6, zorder=3, solid_capstyle="butt")
+        axes.plot([answer["mean"]], [y], "D", color=style.INK, ms=4.5, zorder=4)
 
 
 def _by_arm(result: StudyResult, measure: str) -> Figure:
@@ -168,17 +169,17 @@ def _scatter(result: StudyResult, measure: str) -> Figure:
     """Draw a measure against the first factors."""
     factors = result.table.factors[:MAX_FACTORS]
     figure, grid = style.panels(len(factors), height=2.3, columns=3)
-    many = style.is_many(len(result.table.runs) * len(factors))
-    options: dict[str, Any] = {"s": 9, "alpha": 0.8 if many else 0.55, "linewidths": 0, "rasterized": many}
+    dense = style.is_many(len(result.table.runs) * len(factors))
+    options: dict[str, Any] = {"s": 9, "alpha": 0.8 if dense else 0.55, "linewidths": 0, "rasterized": dense}
     names = style.short_labels(result.table.arms, _ROW_NAME)
-    for place, (axes, factor) in enumerate(zip(grid, factors, strict=True)):
+    for index, (axes, factor) in enumerate(zip(grid, factors, strict=True)):
         for n, (arm, label) in enumerate(zip(result.table.arms, names, strict=True)):
             rows = result.table.runs[result.table.runs["arm"] == arm].dropna(subset=measure)
             axes.scatter(rows[factor], rows[measure], label=label, **_mark(n), **options)
         style.tidy(axes)
         axes.set_xlabel(shortened(factor, 28), parse_math=False)
         axes.xaxis.set_major_locator(MaxNLocator(4))
-        if place % 3 == 0:
+        if index % 3 == 0:
             axes.set_ylabel(contents.axis_label(measure), parse_math=False)
     if len(result.table.arms) > 1:
         style.figure_legend(figure, grid[0], ncols=3)
@@ -205,7 +206,7 @@ def _interactions(result: StudyResult, measures: Sequence[str]) -> Picture | Non
 
 
 def interaction_terms(table: RunTable) -> tuple[str, ...]:
-    """Return the terms for the axis, the lines and, if there are three, the panels; none unless each has few levels."""
+    """Return the terms for the axis, the lines and, if there are three, the panels; none if a term has many levels."""
     terms = contents.condition_columns(table)
     if len(terms) not in (2, 3) or contents.is_sampled(table):
         return ()
@@ -227,7 +228,7 @@ def interaction_figure(result: StudyResult, measures: Sequence[str], terms: Sequ
         rows, title = answers[answers["measure"] == measure], shortened(measure, 40)
         if panel:
             by_panel = rows.groupby(panel[0], sort=False, dropna=False)
-            shown += [(f"{title}, {contents.short_key(panel[0])} {level(at)}", part) for at, part in by_panel]
+            shown += [(f"{title}, {contents.short_key(panel[0])} {level(n)}", part) for n, part in by_panel]
         else:
             shown.append((title, rows))
     figure, grid = style.panels(len(shown), height=2.6)
@@ -293,11 +294,11 @@ def difference_figure(result: StudyResult, measures: Sequence[str]) -> Figure:
     figure = Figure(figsize=(style.WIDTH, 0.36 * sum(ratios)), layout="constrained")
     grid = figure.subplots(len(tables), 1, squeeze=False, height_ratios=ratios)[:, 0]
     for axes, (measure, rows) in zip(grid, tables.items(), strict=True):
-        for place, (_, difference, low, high, margin) in enumerate(rows):
+        for index, (_, difference, low, high, margin) in enumerate(rows):
             if np.isfinite(margin):
-                axes.fill_betweenx([place - 0.4, place + 0.4], -margin, margin, color=style.GREY, alpha=0.18, lw=0)
-            axes.plot([low, high], [place, place], color=style.series_color(0), lw=1.8, solid_capstyle="butt")
-            axes.plot([difference], [place], color=style.series_color(0), marker="D", ms=5)
+                axes.fill_betweenx([index - 0.4, index + 0.4], -margin, margin, color=style.GREY, alpha=0.18, lw=0)
+            axes.plot([low, high], [index, index], color=style.series_color(0), lw=1.8, solid_capstyle="butt")
+            axes.plot([difference], [index], color=style.series_color(0), marker="D", ms=5)
         axes.axvline(0, color=style.INK, lw=0.8, ls="--")
         style.tidy(axes, grid="x")
         axes.set_yticks(
@@ -309,7 +310,7 @@ def difference_figure(result: StudyResult, measures: Sequence[str]) -> Figure:
 
 
 def _pair_name(term: object, left: object, right: object) -> str:
-    name = contents.sides(left, right)
+    name = contents.sides_text(left, right)
     return name if term in ("arm", "condition") else f"{contents.short_key(str(term))}: {name}"
 
 
@@ -319,9 +320,9 @@ def _precision(result: StudyResult, measures: Sequence[str]) -> Picture | None:
     if not shown:
         return None
     n_pairs = table.groupby(["term", "left", "right"], dropna=False).ngroups
-    cut = f"; the first {MAX_PAIRS} of {n_pairs} comparisons" if n_pairs > MAX_PAIRS else ""
+    limit_note = f"; the first {MAX_PAIRS} of {n_pairs} comparisons" if n_pairs > MAX_PAIRS else ""
     caption = (
-        f"Half the width of the 95 % interval of a difference, had the study had fewer seeds{cut} "
+        f"Half the width of the 95 % interval of a difference, had the study had fewer seeds{limit_note} "
         f"(up to {table['seeds'].max():,} seeds). Where a line is flat, more seeds add little."
     )
     return Picture("precision", caption, partial(precision_figure, result, shown))
@@ -332,18 +333,18 @@ def precision_figure(result: StudyResult, measures: Sequence[str]) -> Figure:
     columns = 3 if len(measures) == 3 or len(measures) > 4 else 2
     figure, grid = style.panels(len(measures), height=2.4, columns=columns)
     table = result.analysis.precision
-    for place, (axes, measure) in enumerate(zip(grid, measures, strict=True)):
+    for index, (axes, measure) in enumerate(zip(grid, measures, strict=True)):
         by_pair = table[table["measure"] == measure].groupby(["term", "left", "right"], sort=False, dropna=False)
         pairs = list(by_pair)[:MAX_PAIRS]
         names = style.short_labels([_pair_name(*key) for key, _ in pairs], 2 * _LINE_NAME)
         for n, (name, (_, rows)) in enumerate(zip(names, pairs, strict=True)):
-            every = -(-len(rows) // _MAX_MARKS)
-            axes.plot(rows["seeds"], rows["half_width"], ms=4.5, lw=1.4, label=name, markevery=every, **_mark(n))
+            step = -(-len(rows) // _MAX_MARKS)
+            axes.plot(rows["seeds"], rows["half_width"], ms=4.5, lw=1.4, label=name, markevery=step, **_mark(n))
         style.tidy(axes, shortened(measure, 80 // columns))
         axes.set_ylim(bottom=0)
         axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))
         axes.set_xlabel("seeds")
-        if place % columns == 0:
+        if index % columns == 0:
             axes.set_ylabel("half width")
     longest = max((len(label) for label in grid[0].get_legend_handles_labels()[1]), default=0)
     style.figure_legend(figure, grid[0], ncols=1 if longest > _LINE_NAME + 8 else 2)
@@ -377,17 +378,17 @@ def share_figure(result: StudyResult, measures: Sequence[str]) -> Figure:
     factors, indices = list(table["factor"].unique()), [index for index in _SHARES if index in set(table["index"])]
     height = 0.76 / len(indices)
     figure, grid = style.panels(len(measures), height=0.36 * len(factors) + 1.1)
-    for place, (axes, measure) in enumerate(zip(grid, measures, strict=True)):
+    for number, (axes, measure) in enumerate(zip(grid, measures, strict=True)):
         for n, index in enumerate(indices):
             rows = table[(table["measure"] == measure) & (table["index"] == index)]
-            at = rows["factor"].map(factors.index) + height * (n - (len(indices) - 1) / 2)
+            y = rows["factor"].map(factors.index) + height * (n - (len(indices) - 1) / 2)
             axes.barh(
-                at, rows["value"], height=height - 0.02, color=style.series_color(n), alpha=0.85, label=_SHARES[index]
+                y, rows["value"], height=height - 0.02, color=style.series_color(n), alpha=0.85, label=_SHARES[index]
             )
             reach = [rows["value"] - rows["low"], rows["high"] - rows["value"]]
-            axes.errorbar(rows["value"], at, xerr=np.abs(reach), fmt="none", color=style.INK, lw=1.2, capsize=2)
+            axes.errorbar(rows["value"], y, xerr=np.abs(reach), fmt="none", color=style.INK, lw=1.2, capsize=2)
         style.tidy(axes, shortened(measure, 40), grid="x")
-        names = [shortened(name, _LINE_NAME) if place % 2 == 0 else "" for name in factors]
+        names = [shortened(name, _LINE_NAME) if number % 2 == 0 else "" for name in factors]
         axes.set_yticks(range(len(factors)), labels=names, parse_math=False)
         axes.set_ylim(len(factors) - 0.5, -0.5)
         axes.set_xlabel("share of the variance")
@@ -402,10 +403,10 @@ def morris_figure(result: StudyResult, measures: Sequence[str]) -> Figure:
     table = result.analysis.sensitivity
     for axes, measure in zip(grid, measures, strict=True):
         rows = table[table["measure"] == measure]
-        wide = rows.pivot(index="factor", columns="index", values="value")
+        indices = rows.pivot(index="factor", columns="index", values="value")
         ends = rows[rows["index"] == "mu_star"].set_index("factor")[["low", "high"]]
-        for n, factor in enumerate(name for name in result.table.factors if name in wide.index):
-            x, y, (low, high) = wide.loc[factor, "mu_star"], wide.loc[factor, "sigma"], ends.loc[factor]
+        for n, factor in enumerate(name for name in result.table.factors if name in indices.index):
+            x, y, (low, high) = indices.loc[factor, "mu_star"], indices.loc[factor, "sigma"], ends.loc[factor]
             if pd.notna(low):
                 reach = np.abs([[x - low], [high - x]])
                 axes.errorbar(x, y, xerr=reach, fmt="none", color=style.GREY, lw=1.2, capsize=2)

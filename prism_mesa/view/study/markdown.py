@@ -9,8 +9,8 @@ from prism_mesa.view.study import blocks as b
 _MARKUP: Final = re.compile(
     r"[\\`*~$]|\](?=[(\[:])|<(?=[a-z/!?])|&(?=#|\w+;)|(?<![^\W_])_|_(?![^\W_])", re.IGNORECASE | re.ASCII
 )
-"""Characters that Markdown or HTML would interpret; brackets only of links, underscores only at the ends of words."""
-_BEGINS: Final = re.compile(r"^(\s*)([#+=>-]|\d+[.)])(?=\s|$|[#=>-])")
+"""Characters that Markdown or HTML would interpret; brackets only in links, underscores only at the ends of words."""
+_LINE_START: Final = re.compile(r"^(\s*)([#+=>-]|\d+[.)])(?=\s|$|[#=>-])")
 _TICKS: Final = re.compile("`+")
 
 
@@ -78,7 +78,7 @@ def _cell(words: b.Words) -> str:
 
 def _line(words: b.Words) -> str:
     """Return text as a paragraph, escaped where it would start a list or a heading."""
-    return _BEGINS.sub(lambda match: f"{match[1]}{match[2][:-1]}\\{match[2][-1]}", _inline(words))
+    return _LINE_START.sub(lambda match: f"{match[1]}{match[2][:-1]}\\{match[2][-1]}", _inline(words))
 
 
 def _inline(words: b.Words) -> str:
@@ -106,7 +106,7 @@ def _text(text: str) -> str:
 
 def _code(text: str) -> str:
     """Return code, fenced by more backticks than it contains."""
-    shown = b.plain(text) or " "
-    ticks = "`" * (1 + max(map(len, _TICKS.findall(shown)), default=0))
-    room = " " if shown.startswith("`") or shown.endswith("`") else ""
-    return f"{ticks}{room}{shown}{room}{ticks}"
+    code = b.plain(text) or " "
+    ticks = "`" * (1 + max(map(len, _TICKS.findall(code)), default=0))
+    padding = " " if code.startswith("`") or code.endswith("`") else ""
+    return f"{ticks}{padding}{code}{padding}{ticks}"

@@ -14,10 +14,10 @@ _MAX_DECIMALS: Final = 6
 def decimals_for(low: Iterable[float], high: Iterable[float], values: Iterable[float] = ()) -> int:
     """Return the decimals for two digits of the narrowest half width, or else four digits of the largest value."""
     widths = [abs(top - bottom) / 2 for bottom, top in zip(low, high, strict=True)]
-    known = [width for width in widths if isfinite(width) and width > 0]
+    positive = [width for width in widths if isfinite(width) and width > 0]
     sizes = [abs(value) for value in values if isfinite(value) and value]
-    if known:
-        decimals = 1 - floor(log10(min(known)))
+    if positive:
+        decimals = 1 - floor(log10(min(positive)))
     elif all(float(size).is_integer() for size in sizes):
         decimals = 0
     else:

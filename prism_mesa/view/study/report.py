@@ -59,7 +59,7 @@ def write_report(
 
     Args:
         result: The study with its runs.
-        written: The date; by default now.
+        written: The date of the report; by default now.
         figures: Format of figures besides PNG.
     """
     return write_pages(study_report(result, written or datetime.now(UTC)), result.study_dir, figures)
@@ -69,9 +69,9 @@ def write_pages(report: b.Report, folder: Path, kind: FigureKind = "png") -> tup
     """Write a report as report.html and report.md, with figures in `figures`; return both paths."""
     files, svgs = {}, {}
     is_link = (folder / "figures").is_symlink()
-    for old in () if is_link else (folder / "figures").glob("[0-9][0-9]-*"):
-        if old.suffix in (".png", ".svg", ".pdf") and not old.is_dir():
-            old.unlink()
+    for old_file in () if is_link else (folder / "figures").glob("[0-9][0-9]-*"):
+        if old_file.suffix in (".png", ".svg", ".pdf") and not old_file.is_dir():
+            old_file.unlink()
     for number, picture in enumerate(b.all_pictures(report.sections), 1):
         figure = picture.draw()
         name = re.sub(r"[^\w.-]+", "-", picture.name, flags=re.ASCII)[:60].strip("-.")  # valid on any system
@@ -126,16 +126,16 @@ def study_html(result: StudyResult) -> str:
 
 def _notes_section(result: StudyResult, written: datetime) -> b.Section:
     """Return notes, versions and the study file."""
-    made = _provenance(result)
-    packages = ", ".join(f"{name} {version}" for name, version in made.get("packages", {}).items() if version)
-    started = str(made.get("started", NOTHING))[:16].replace("T", " ")
+    record = _provenance(result)
+    packages = ", ".join(f"{name} {version}" for name, version in record.get("packages", {}).items() if version)
+    started = str(record.get("started", NOTHING))[:16].replace("T", " ")
     facts = b.Facts(
         (
             ("Started", f"{started} UTC, with the versions below"),
             ("Report", f"written {written:%Y-%m-%d %H:%M} UTC"),
             ("Packages", packages or NOTHING),
-            ("Python", f"{made.get('python', NOTHING)} on {made.get('machine', NOTHING)}"),
-            ("Revision", b.Code(str(made["git"])) if made.get("git") else "not from a checkout"),
+            ("Python", f"{record.get('python', NOTHING)} on {record.get('machine', NOTHING)}"),
+            ("Revision", b.Code(str(record["git"])) if record.get("git") else "not from a checkout"),
         )
     )
     file = result.study_dir / "study.yaml"
@@ -148,9 +148,9 @@ def _notes_section(result: StudyResult, written: datetime) -> b.Section:
 
 
 def _provenance(result: StudyResult) -> dict[str, Any]:
-    """Return when and with which versions the study was started; without a record, the current versions."""
+    """Return the date and versions with which the study was started; without a record, the current ones."""
     try:
-        made = json.loads((result.study_dir / "study.json").read_text(encoding="utf-8"))["made"]
+        record = json.loads((result.study_dir / "study.json").read_text(encoding="utf-8"))["made"]
     except (OSError, ValueError, KeyError, TypeError):
-        made = None
-    return made if isinstance(made, dict) else provenance()
+        record = None
+    return record if isinstance(record, dict) else provenance()

@@ -28,7 +28,7 @@ def failures_section(result: StudyResult) -> Section:
     blocks: list[Block] = [Paragraph(f"{status_counts(runs)}.")]
     if counts["failed"]:
         warning = (
-            "Failed runs are not random: what makes a run fail may affect what is measured. If arms have lost "
+            "Failed runs are not random: the cause of a failure may also affect the measures. If arms have lost "
             "different numbers of runs, interpret them with caution."
         )
         blocks.append(Paragraph(warning, note=True))
@@ -42,7 +42,7 @@ def failures_section(result: StudyResult) -> Section:
         rows.append((_arm(result, arm), number(sum(by_status.values())), *cells))
     blocks.append(table((Column("arm"), *b.numeric("planned", *counts)), rows))
     if counts["failed"]:
-        blocks += _failed(result)
+        blocks += _failed_blocks(result)
     return Section("failures", "Failures", tuple(blocks))
 
 
@@ -50,7 +50,7 @@ def _arm(result: StudyResult, arm: str) -> str:
     return arm if len(result.table.arms) > 1 else "all runs"
 
 
-def _failed(result: StudyResult) -> list[Block]:
+def _failed_blocks(result: StudyResult) -> list[Block]:
     failed = result.table.runs[result.table.runs["status"] == "failed"]
     endings = dict(zip(result.facts["run"], result.facts["ending"], strict=True))
     rows: list[b.Row] = []
@@ -74,7 +74,7 @@ def deciders_section(result: StudyResult) -> Section:
     numbers = b.numeric("open choices", "fallbacks", "fallback rate", "calls", "tokens")
     columns = (Column("arm"), Column("decided by"), *numbers, Column("answers came from"))
     by_arm = {arm: facts[facts["arm"] == arm] for arm in result.table.arms}
-    rows = [(_arm(result, arm), *_deciders(of_arm)) for arm, of_arm in by_arm.items() if len(of_arm)]
+    rows = [(_arm(result, arm), *_deciders(arm_facts)) for arm, arm_facts in by_arm.items() if len(arm_facts)]
     intro = (
         "Open choices are those that the guards of a chart do not settle. A fallback replaces an answer that the LLM "
         "did not give. Sums over all finished runs."
@@ -109,7 +109,7 @@ def runs_section(result: StudyResult) -> Section:
     """Return a row for each run, failed runs first, with its folder and the command that explains or repeats it."""
     runs, facts = result.table.runs, result.facts.set_index("run")
     is_kept = bool((facts["folder"].fillna("") != "").any())
-    blocks: list[Block] = [Paragraph(marked(_KEPT if is_kept else _NOT_KEPT.format(command=result.command)))]
+    blocks: list[Block] = [Paragraph(marked(_FOLDERS if is_kept else _NO_FOLDERS.format(command=result.command)))]
     order = runs["status"].map({"failed": 0, "done": 1, "skipped": 2, "missing": 3}).sort_values(kind="stable").index
     rows = [_run_row(result, row, facts) for row in runs.loc[order].head(_MAX_RUNS).to_dict("records")]
     heads = (Column("run"), *condition_heads(result.table), *b.numeric("seed"), Column("status"))
@@ -122,12 +122,12 @@ def runs_section(result: StudyResult) -> Section:
     return Section("runs", "Single runs", tuple(blocks))
 
 
-_KEPT: Final = (
+_FOLDERS: Final = (
     "Each run has a folder with its tables. The command of a row explains what an agent was asked, saw and did, and "
     "why (AGENT: a row, id or name). Type it where you ran the study, after `uv run` if you use it. `prism replay` "
     "repeats the run."
 )
-_NOT_KEPT: Final = (
+_NO_FOLDERS: Final = (
     "Only the measures of these runs were kept. The command of a row repeats the run with equal tables and prints its "
     "folder. Type it where you ran the study, after `uv run` if you use it. Then `prism why FOLDER AGENT` explains why "
     "an agent acted as it did. `{command} --keep tables` keeps the folders of all runs."
@@ -136,7 +136,7 @@ _NOT_KEPT: Final = (
 
 def _run_row(result: StudyResult, row: dict[str, Any], facts: pd.DataFrame) -> b.Row:
     fact = facts.loc[row["run"]] if row["run"] in facts.index else pd.Series(dtype=object)
-    folder, again = (text if isinstance(text := fact.get(name), str) else "" for name in ("folder", "again"))
+    folder, repeat_arguments = (text if isinstance(text := fact.get(name), str) else "" for name in ("folder", "again"))
     name: b.Words = Code(row["run"])
     command: b.Words = b.Quiet("not kept")
     if row["status"] not in ("done", "failed"):
@@ -144,7 +144,7 @@ def _run_row(result: StudyResult, row: dict[str, Any], facts: pd.DataFrame) -> b
     elif folder:
         name = b.Link(row["run"], f"{quote(folder)}/")
         command = Code(f"prism why {shlex.quote(str(result.study_dir / folder))} AGENT")
-    elif again:
-        command = Code(f"prism run {shlex.quote(str(result.study_dir / 'base.yaml'))} {again}")
+    elif repeat_arguments:
+        command = Code(f"prism run {shlex.quote(str(result.study_dir / 'base.yaml'))} {repeat_arguments}")
     costs = (number(fact.get("cpu_s"), 2), number(fact.get("peak_memory_mb")))
     return (name, *condition_cells(result.table, row), f"{row['seed']:,}", row["status"], *costs, command)

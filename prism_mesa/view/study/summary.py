@@ -31,7 +31,7 @@ def study_lines(result: StudyResult) -> Lines:
 
 def _failures(failures: list[tuple[str, str, str]], n: int) -> Lines:
     """Return the first of `n` failed runs, with their reasons."""
-    lines = [("failed", f"{brief(run, 60)} ({brief(text, 120)}): {brief(why)}") for run, text, why in failures]
+    lines = [("failed", f"{brief(run, 60)} ({brief(text, 120)}): {brief(reason)}") for run, text, reason in failures]
     more = [("", f"and {n - len(lines):,} more: runs.parquet has their reasons")] if n > len(lines) else []
     return lines + more
 
@@ -78,12 +78,12 @@ def plan_lines(plan: StudyPlan) -> Lines:
     if plan.calls is not None:
         lines.append(("LLM", counted(round(plan.calls), "call")))
     widest = plan.widths.groupby(["measure", "term"], sort=False)["half_width"].max().reset_index()
-    for place, row in enumerate(widest.head(_MAX_LINES).to_dict("records")):
+    for index, row in enumerate(widest.head(_MAX_LINES).to_dict("records")):
         groups = "arms" if row["term"] == "arm" else f"levels of {row['term']}"
         text = (
             f"{row['measure']}: differences between {groups} to within \u00b1 {significant(row['half_width'])} (95 %)"
         )
-        lines.append(("precision" if place == 0 else "", printable(text)))
+        lines.append(("precision" if index == 0 else "", printable(text)))
     if len(widest):
         basis = f"estimated from the {counted(plan.done, 'run')} done so far"
         lines.append(("", f"{basis}: the final intervals may be half or twice as wide; --json lists every pair"))

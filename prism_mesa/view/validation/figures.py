@@ -54,11 +54,11 @@ def _draw_sizes(axes: Axes, result: Validation) -> None:
     x, y = result.real.curves["cascade_sizes"]
     marker, line = ("o", ":") if len(x) < FEW_POINTS else ("", "-")
     axes.plot(x, y, color=look.INK, marker=marker, ls=line, lw=1.6, label="real (VoterFraud2020)", zorder=5)
-    for place, arm in enumerate(_arms(result)):
+    for index, arm in enumerate(_arms(result)):
         points = _points(result, "cascade_sizes", arm)
         if not points.empty:
             style: dict[str, Any] = {"ls": "-" if arm == FULL else "--", "lw": None, "label": _arm_label(arm)}
-            draw_band(axes, _sizes_band(points), color=look.series_color(place), **style)
+            draw_band(axes, _sizes_band(points), color=look.series_color(index), **style)
     axes.set(xscale="log", yscale="log", xlabel="size of the cascade", ylabel="share of at least that size")
     look.axes_legend(axes)
     look.tidy(axes, "Sizes of all cascades")
@@ -70,7 +70,7 @@ def _points(result: Validation, name: str, arm: str) -> pd.DataFrame:
 
 
 def _sizes_band(points: pd.DataFrame) -> Band:
-    """Return shares of cascades of at least a size, at log-spaced sizes; the range is over seeds that reach a size."""
+    """Return shares of cascades of at least a size, at log-spaced sizes; the range covers seeds that reach a size."""
     sizes = np.unique(np.geomspace(1, points["x"].max(), _POINTS).round())
     curves = [(curve["x"].to_numpy(), curve["y"].to_numpy()) for _, curve in points.groupby("seed")]
     shares = np.array([shares_at(sizes, curve) for curve in curves])
@@ -82,14 +82,14 @@ def _draw_shapes(axes: Axes, result: Validation, names: Mapping[str, str]) -> No
     """Draw targets side by side: the allowed range in grey, the real value, the range over seeds, means of variants."""
     arms = _arms(result)
     rows = {row.target.measure: row for row in result.rows}
-    for place, name in enumerate(names):
+    for index, name in enumerate(names):
         row = rows[name]
-        axes.bar(place, row.target.high - row.target.low, 0.8, row.target.low, color=look.INK, alpha=0.1, lw=0)
-        axes.hlines(row.real, place - 0.4, place + 0.4, color=look.INK, lw=1.6)
+        axes.bar(index, row.target.high - row.target.low, 0.8, row.target.low, color=look.INK, alpha=0.1, lw=0)
+        axes.hlines(row.real, index - 0.4, index + 0.4, color=look.INK, lw=1.6)
         for n, arm in enumerate(arms):
             values = result.runs.loc[result.runs["arm"] == arm, name].dropna()
             if len(values):
-                x, color = place + 0.6 * ((n + 0.5) / len(arms) - 0.5), look.series_color(n)
+                x, color = index + 0.6 * ((n + 0.5) / len(arms) - 0.5), look.series_color(n)
                 axes.vlines(x, values.min(), values.max(), color=color, lw=1)
                 axes.plot(x, values.mean(), color=color, marker="o" if arm == FULL else "s", ms=5)
     axes.set_xticks(range(len(names)), list(names.values()))
@@ -122,8 +122,8 @@ def shapes_figure(result: Validation) -> Figure:
     figure, [*by_size, hops] = look.panels(4)
     for axes, name in zip(by_size, ("depth", "breadth", "virality"), strict=True):
         _draw_overlay(axes, result, name)
-        drawn = any(np.size(line.get_ydata()) for line in axes.lines)  # zero has no logarithm
-        axes.set(xscale="log" if drawn else "linear", yscale="log" if name == "breadth" and drawn else "linear")
+        has_data = any(np.size(line.get_ydata()) for line in axes.lines)  # zero has no logarithm
+        axes.set(xscale="log" if has_data else "linear", yscale="log" if name == "breadth" and has_data else "linear")
         axes.set(xlabel="size of the cascade, from", ylabel=f"mean {name}")
         axes.set_xticks(SIZE_CLASSES[::3], [str(size) for size in SIZE_CLASSES[::3]])
         axes.minorticks_off()
@@ -134,12 +134,12 @@ def shapes_figure(result: Validation) -> Figure:
 
 def _draw_overlay(axes: Axes, result: Validation, name: str, real: tuple[Any, Any] | None = None) -> None:
     """Draw the mean and range of a curve over the seeds that have values, and the real curve."""
-    for place, arm in enumerate(_arms(result)):
+    for index, arm in enumerate(_arms(result)):
         by_x = _points(result, name, arm).groupby("x")["y"].agg(["min", "mean", "max"])
         low, high = (by_x[end] if arm == FULL else np.full(len(by_x), np.nan) for end in ("min", "max"))
         style: dict[str, Any] = {"ls": "-", "lw": 1.4} if arm == FULL else {"ls": "--", "lw": 1.0}
         label = _arm_label(arm) if len(by_x) else ""
-        draw_band(axes, Band(by_x.index, by_x["mean"], low, high), color=look.series_color(place), label=label, **style)
+        draw_band(axes, Band(by_x.index, by_x["mean"], low, high), color=look.series_color(index), label=label, **style)
     if real is not None:
         few = len(real[0]) < FEW_POINTS
         axes.plot(*real, color=look.INK, marker="o" if few else "", ms=4, ls="" if few else "-", lw=1.4, label="real")
@@ -153,11 +153,11 @@ _MAX_SIGN_DISTANCE: Final = 2.0
 
 
 def matrix_figure(result: Validation) -> Figure:
-    """Return a matrix of variants by targets: empty where a mean is inside, else a sign for above, below or no value.
+    """Return a matrix of variants by targets: empty if a mean is inside, or else a sign for above, below or no value.
 
     Larger signs are farther outside. Targets that do not apply to this world are left out.
     """
-    places = [place for place, row in enumerate(result.rows) if row.inside is not None]
+    places = [index for index, row in enumerate(result.rows) if row.inside is not None]
     tables = {FULL: result.rows, **result.variants}
     figure = NotebookFigure(figsize=(look.WIDTH, 2.6 + 0.27 * len(tables)), layout="constrained")
     axes = figure.subplots()
@@ -165,7 +165,7 @@ def matrix_figure(result: Validation) -> Figure:
     _draw_signs(axes, [sign for sign in distances if sign[2] > 0], "above the allowed range", "^", look.PALETTE[1])
     _draw_signs(axes, [sign for sign in distances if sign[2] < 0], "below the allowed range", "v", look.PALETTE[0])
     _draw_signs(axes, [sign for sign in distances if isnan(sign[2])], "no value", "x", look.INK)
-    labels = [result.rows[place].target.label for place in places]
+    labels = [result.rows[index].target.label for index in places]
     axes.set_xticks(range(len(labels)), labels, rotation=60, ha="left", rotation_mode="anchor", fontsize=8)
     axes.xaxis.tick_top()
     axes.set_yticks(range(len(tables)), [name.replace("_", " ") for name in tables])

@@ -17,9 +17,9 @@ from prism_mesa.view.study.numbers import NOTHING, significant
 from prism_mesa.view.validation.figures import validation_figures
 
 HEADS: Final = ("target", "role", "real", "simulated", "95 % interval", "allowed", "seeds inside", "verdict")
-CARRIED: Final = "†"
+SHIPPED: Final = "†"
 FAR: Final = 1.5
-"""If a mean is inside but off the real value by more than this factor, the report gives the factor."""
+"""If a mean is inside but differs from the real value by more than this factor, the report gives the factor."""
 OWN_RANGES: Final = "Allowed ranges are PRISM's own, not intervals of the data"
 ROLES: Final[Mapping[Role, str]] = {
     "fitted": "fitted",
@@ -47,8 +47,8 @@ def _verdict(row: Row) -> str:
 
 
 def _table_rows(rows: Sequence[Row]) -> list[tuple[str, ...]]:
-    """Return rows of the table as texts, in the order of `HEADS`, with a dagger after carried values among computed."""
-    dagger = CARRIED if _has_computed(rows) else ""
+    """Return rows of the table as texts, in the order of `HEADS`, with a dagger after some shipped values."""
+    dagger = SHIPPED if _has_computed(rows) else ""
     return [
         (
             row.target.label,
@@ -69,7 +69,7 @@ def _between(low: float, high: float) -> str:
 
 
 def _has_computed(rows: Sequence[Row]) -> bool:
-    """Return whether a real value was computed; the carried values are then marked."""
+    """Return whether a real value was computed; if so, values shipped with PRISM are marked."""
     return any(row.computed for row in rows)
 
 
@@ -110,19 +110,19 @@ def broken_rows(validation: Validation, rows: Sequence[Row]) -> list[Row]:
 
 
 def variant_lines(validation: Validation, name: str) -> list[str]:
-    """Return what a variant turns off, what this breaks, and its rate of reshares against the full model's."""
+    """Return what a variant turns off, which targets this breaks, and its relative rate of reshares."""
     rows = validation.variants[name]
-    lost = [f"{row.target.label} {significant(row.simulated)}" for row in broken_rows(validation, rows)]
-    breaks = ", ".join(lost) or "no target that the full model meets"
+    broken = [f"{row.target.label} {significant(row.simulated)}" for row in broken_rows(validation, rows)]
+    breaks = ", ".join(broken) or "no target that the full model meets"
     cascades = [row for row in rows if row.target.measure in CASCADES and row.inside is not None]
     if cascades:
-        breaks += f" (of {len(cascades)} targets of cascades {sum(row.fails for row in cascades)} outside)"
+        breaks += f" ({sum(row.fails for row in cascades)} of {len(cascades)} targets of cascades are outside)"
     times = f"{significant(validation.rates[name])} times the full model's, {_match_text(validation, name)}"
     return [VARIANTS[name].label, f"breaks: {breaks}", f"reshares per impression: {times}"]
 
 
 def _match_text(validation: Validation, name: str) -> str:
-    """Return how a variant was matched to the full model's rate of reshares, if it was."""
+    """Return whether and how a variant was matched to the full model's rate of reshares."""
     match = validation.matches.get(name)
     if match is None:
         return "not matched: the change of rates is part of the pattern"
@@ -138,7 +138,7 @@ def validation_lines(validation: Validation) -> list[str]:
     widths = [max(map(len, column)) for column in zip(*texts, strict=True)]
     lines = ["  ".join(map(str.ljust, line, widths)).rstrip() for line in texts]
     if _has_computed(validation.rows):
-        lines.append(f"{CARRIED} carried by PRISM; the other real values are computed")
+        lines.append(f"{SHIPPED} shipped with PRISM; the other real values are computed")
     lines += ["", joint(validation), f"{OWN_RANGES} (the report gives the source of each)", ""]
     lines += [f"{f'{head}:':<13} {data}" for head, data in data_used(validation).items()]
     for name in validation.variants:
@@ -161,17 +161,17 @@ def write_report(validation: Validation) -> Path:
 def markdown(validation: Validation) -> str:
     """Return the report as Markdown."""
     computed = "computed from the data by the estimators that measured the runs"
-    origin = f"{computed}; those with {CARRIED} are carried" if _has_computed(validation.rows) else "carried"
-    far = [row for row in validation.rows if row.inside and _is_far(row)]
-    times = ", ".join(f"{row.target.label} {significant(row.ratio)} times" for row in far)
+    origin = f"{computed}; those with {SHIPPED} come with PRISM" if _has_computed(validation.rows) else "from PRISM"
+    distant = [row for row in validation.rows if row.inside and _is_far(row)]
+    times = ", ".join(f"{row.target.label} {significant(row.ratio)} times" for row in distant)
     captions = _captions(validation)
     parts = [
         f"# {validation.path.name}",
         f"**{joint(validation)}.**",
         _targets_table(validation.rows),
         f"*Real* values are {origin}. The interval is that of the mean over seeds; *seeds inside* counts the seeds "
-        "whose value is allowed. *Same data* is another statistic of data of which something was fitted or given.",
-        *([f"**Inside, but more than {FAR:g} times off the real value:** {times}."] if far else []),
+        "whose value is allowed. *Same data* is another statistic of data from which a statistic was fitted or given.",
+        *([f"**Inside, but more than {FAR:g} times off the real value:** {times}."] if distant else []),
         *(f"**{head.capitalize()}:** {data}." for head, data in data_used(validation).items()),
         *(_picture(name, captions[name]) for name in ("cascades", "rhythms", "shapes")),
         "## Shapes, and their conditions",
@@ -229,13 +229,13 @@ def _captions(validation: Validation) -> dict[str, str]:
     dashed = ", the variants dashed" if validation.variants else ""
     return {
         "cascades": f"Cascades of at least a size: real (black), simulated (mean and range of seeds){dashed}. "
-        f"Exponents from 10: real {real}, simulated {simulated}. Beside it shapes of large cascades: real "
-        "(black line), allowed (grey), mean and range of seeds, of variants as squares; without a mark there are too "
+        f"Exponents from 10: real {real}, simulated {simulated}. Next to it, shapes of large cascades: real "
+        "(black line), allowed (grey), mean and range of seeds, variants as squares; a missing mark means too "
         "few large cascades.",
-        "rhythms": "Hours of the day, in UTC or by agents' own clocks; the share of all activity of the least active; "
+        "rhythms": "Hours of the day, in UTC or on agents' own clocks; the share of all activity of the least active; "
         f"reactions up to a delay; windows of use with each activity (no variants there){dashed}.",
         "shapes": "Depth, breadth and structural virality of cascades of equal size, and children per node at each "
         f"hop: simulated only{dashed}.",
         "variants": "Targets that the configuration and its variants miss: a sign above or below the allowed range, "
-        "larger the farther; no sign: inside.",
+        "larger if farther outside; no sign: inside.",
     }

@@ -45,7 +45,7 @@ def test_a_model_of_another_kind_refuses_it(kept):
         (small(**LIVELY | {"agents_activity": 0.9}), "the agents differ from the run's"),
         (world(chart=viral_chart), "viral: differs from the chart of the run"),
         (world(chart=build_chart(asks_action=True)), "social: differs from the chart of the run"),
-        (world(reasoner=asked(Mind(), max_fallback_share=1)), "Reasoner: differs from the object of the run"),
+        (world(reasoner=asked(Mind(), max_fallback_share=1)), "Reasoner: does not match the object in the snapshot"),
         (world(ticks_per_round=3), "ticks_per_round .* differs from the run's"),
         (world(statechart_max_history_depth=3), "max_history_depth differs from the run's"),
     ):

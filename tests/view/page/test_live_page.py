@@ -74,7 +74,7 @@ class Opened:
 
     def wait_for_why(self):
         end = time.monotonic() + 60
-        while self.part("card").card["why_note"].startswith("The reasons follow"):
+        while self.part("card").card["why_note"].startswith("The reasons appear"):
             assert time.monotonic() < end, "why was not told"
             time.sleep(0.01)
 

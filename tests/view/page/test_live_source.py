@@ -85,7 +85,7 @@ def test_why_tells_what_the_agent_did_in_the_round(shown):
     liked = table[table["to_state"] == "engaging_like"]
     row, post = int(liked["agent"].iloc[0]), int(liked["post"].iloc[0])
     before, agent = source.agent(row), explained(source, row)
-    assert before.why_note == "The reasons follow as soon as no new round comes."
+    assert before.why_note == "The reasons appear once no new round starts."
     assert before.why[0].startswith("tick 0: idle -> scrolling")
     assert (before.moves, before.state, agent.why_note) == (agent.moves, agent.state, "")
     assert [item.did for item in before.feed] == [item.did for item in agent.feed]
@@ -109,7 +109,7 @@ def test_why_is_not_told_of_what_is_no_longer_on_show(monkeypatch, comes):
         elif comes == "another agent":
             call_off()
     timer.join(60)
-    is_told = source.agent(3).why_note != "The reasons follow as soon as no new round comes."
+    is_told = source.agent(3).why_note != "The reasons appear once no new round starts."
     assert (heard, is_told) == (([0], True) if comes == "nothing" else ([], False))
 
 

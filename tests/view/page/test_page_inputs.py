@@ -44,7 +44,7 @@ def test_a_wrong_input_keeps_the_others():
     values = input_values(CONFIG) | {"seed": "seven", "rounds": 3, "reasoner.max_calls": "-1"}
     params, faults = apply_inputs(CONFIG, values)
     assert (params.rounds, params.seed, params.reasoner.max_calls) == (3, 5, None)
-    assert faults["seed"] == "input: seed: 'seven' is no whole number"
+    assert faults["seed"] == "input: seed: 'seven' is not a whole number"
     assert "reasoner.max_calls" in faults["reasoner.max_calls"]
 
 

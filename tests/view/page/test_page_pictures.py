@@ -19,7 +19,7 @@ def two_communities(n=40):
 
 def test_who_follow_each_other_stand_together():
     follows = two_communities()
-    where = lay_out(follows).where
+    where = lay_out(follows).points
     left, right = where[:20], where[20:]
     apart = np.hypot(*(left.mean(axis=0) - right.mean(axis=0)))
     spread = max(np.hypot(*(side - side.mean(axis=0)).T).mean() for side in (left, right))

@@ -20,7 +20,7 @@ from prism_mesa.view.page.trees import largest_cascades
 from prism_mesa.view.page.views import show_views
 from prism_mesa.view.playback import page, recorded
 from prism_mesa.view.playback.recorded import open_recorded
-from prism_mesa.view.server.opened import Opened, opened_view, opening_fault
+from prism_mesa.view.server.opened import PageContent, opened_view, opening_fault
 
 COMES_AND_GOES = {"waiting": 0.2, "join": 0.2, "leave": 0.05, "back": 0.2}
 ROUNDS = 4
@@ -94,7 +94,7 @@ def test_a_column_that_is_missing_is_said_before_anything_is_drawn(copied, table
 def test_a_table_that_is_torn_is_said_in_one_line_in_place_of_the_page(copied, table):
     file = copied / f"{table}.parquet"
     file.write_bytes(file.read_bytes()[:-9])
-    message = opened_view(Opened("runs", (copied,)))
+    message = opened_view(PageContent("runs", (copied,)))
     assert f"{table}.parquet: cannot be read" in message
     assert "\n" not in message
 
@@ -152,7 +152,7 @@ def test_a_card_of_the_round_of_a_post_says_that_other_views_are_of_another_one_
     wrote = int(source.tables.posts.written[root])
     tree.vue_pick({"id": int(source.posts().author[root]), "node": 0})
     assert wrote < source.at
-    assert card.aside == (f"This is round {wrote}, in which it wrote the post; the other views show round {source.at}.")
+    assert card.aside == (f"In round {wrote}, it wrote the post; the other views show round {source.at}.")
     card.vue_follow(None)
     assert went == [wrote]
     rendered.close()
@@ -188,7 +188,7 @@ def test_two_runs_share_their_axes_and_the_head_names_what_differs(churny, tmp_p
     sources = [open_recorded(run) for run in (churny, social.run(settings, out=tmp_path).run_dir)]
     _, rendered = solara.render(page.playback(sources), handle_error=False)
     widgets = rendered.find(v.VuetifyTemplate).widgets
-    axes = [(widget.span, widget.least) for widget in widgets if widget.has_trait("stacked")]
+    axes = [(widget.span, widget.min_top) for widget in widgets if widget.has_trait("stacked")]
     assert len(axes) == 6
     assert axes[:3] == axes[3:]
     assert {span for span, _ in axes} == {6}
@@ -214,6 +214,6 @@ def test_the_list_of_an_agents_moves_folds_what_comes_again():
 def test_what_is_wrong_only_with_the_world_of_a_config_is_said_before_the_page_opens(tmp_path):
     file = tmp_path / "own.yaml"
     file.write_text("agents: {n: 20}\nnetwork: {edges: nowhere.csv}\n")
-    assert "nowhere.csv" in opening_fault(Opened("model", (file,)))
+    assert "nowhere.csv" in opening_fault(PageContent("model", (file,)))
     file.write_text("agents: {n: 20}\nnetwork: {mean_degree: 4}\n")
-    assert opening_fault(Opened("model", (file,))) == ""
+    assert opening_fault(PageContent("model", (file,))) == ""

@@ -9,7 +9,7 @@ import threading
 from pathlib import Path
 
 from prism_mesa.runs import config, economy, social
-from prism_mesa.view.server.opened import Opened, open_page
+from prism_mesa.view.server.opened import PageContent, open_page
 from prism_mesa.view.server.serving import serve
 
 QUICK = {"agents": {"n": 60, "activity": 0.5, "post_rate": 0.2}, "network": {"mean_degree": 8}, "rounds": 6}
@@ -32,7 +32,7 @@ def listen():
     """Show what each line on stdin says; end with the last one."""
     for line in sys.stdin:
         wanted = json.loads(line)
-        open_page(Opened(wanted["kind"], tuple(map(Path, wanted["paths"])), tuple(wanted.get("overrides", ()))))
+        open_page(PageContent(wanted["kind"], tuple(map(Path, wanted["paths"])), tuple(wanted.get("overrides", ()))))
         print("shown", flush=True)
     print("over", flush=True)
     import os

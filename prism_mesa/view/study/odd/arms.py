@@ -16,8 +16,8 @@ type ByArm[T] = Mapping[Arm, T]
 def merged_sections(by_arm: ByArm[Sequence[b.Section]]) -> tuple[b.Section, ...]:
     """Merge the sections of all arms, which have the same names in the same order."""
     return tuple(
-        replace(same[0], blocks=_merge_blocks({arm: part.blocks for arm, part in zip(by_arm, same, strict=True)}))
-        for same in zip(*by_arm.values(), strict=True)
+        replace(parts[0], blocks=_merge_blocks({arm: part.blocks for arm, part in zip(by_arm, parts, strict=True)}))
+        for parts in zip(*by_arm.values(), strict=True)
     )
 
 
@@ -25,19 +25,19 @@ def _merge_blocks(by_arm: ByArm[tuple[b.Block, ...]]) -> tuple[b.Block, ...]:
     """Merge blocks position by position while they have one type; the rest follows for each arm."""
     merged: list[b.Block] = []
     n_merged = 0
-    for same in zip(*by_arm.values(), strict=False):
-        blocks = [same[0]] if len(set(same)) == 1 else _merge(dict(zip(by_arm, same, strict=True)))
+    for row in zip(*by_arm.values(), strict=False):
+        blocks = [row[0]] if len(set(row)) == 1 else _merge(dict(zip(by_arm, row, strict=True)))
         if not blocks:
             break
         merged += blocks
         n_merged += 1
-    for names, rest in _group_arms(by_arm, {arm: blocks[n_merged:] for arm, blocks in by_arm.items()}):
-        merged += [b.Paragraph((b.Strong(names), ":")), *rest] if rest else []
+    for names, remaining in _group_arms(by_arm, {arm: blocks[n_merged:] for arm, blocks in by_arm.items()}):
+        merged += [b.Paragraph((b.Strong(names), ":")), *remaining] if remaining else []
     return tuple(merged)
 
 
 def _merge(by_arm: ByArm[Any]) -> list[b.Block]:
-    """Return different blocks as one, or pictures as one for each group of arms; an empty list if they do not fit."""
+    """Merge different blocks into one, or pictures into one per group of arms; empty if that is impossible."""
     first = next(iter(by_arm.values()))
     if len(set(map(type, by_arm.values()))) > 1:
         return []
@@ -78,10 +78,10 @@ def _merge_words(all_arms: ByArm[object], texts: ByArm[b.Words]) -> b.Words:
 
 def _common_beginning(texts: Sequence[str]) -> str:
     """Return the common beginning of texts: the shortest text, or up to a full stop, a colon or a semicolon."""
-    begin = commonprefix(texts)  # noqa: RUF071 - of characters
-    if begin in texts and all(text[len(begin) :][:1] in ("", " ") for text in texts):
-        return begin
-    return begin[: max(begin.rfind(mark) for mark in (". ", ": ", "; ")) + 1]
+    prefix = commonprefix(texts)  # noqa: RUF071 - compares characters, not paths
+    if prefix in texts and all(text[len(prefix) :][:1] in ("", " ") for text in texts):
+        return prefix
+    return prefix[: max(prefix.rfind(mark) for mark in (". ", ": ", "; ")) + 1]
 
 
 def _merge_tables(by_arm: ByArm[b.Table]) -> b.Table:
@@ -95,8 +95,8 @@ def _merge_tables(by_arm: ByArm[b.Table]) -> b.Table:
                 arms_with.setdefault(row, []).append(arm)
         order = list(dict.fromkeys(row[0] for row in arms_with))
         rows = sorted(arms_with.items(), key=lambda row: order.index(row[0][0]))
-        named = [(*row, "" if len(arms) == len(by_arm) else _arm_names(by_arm, arms)) for row, arms in rows]
-        groups.append(b.Group(title, tuple(named)))
+        labelled_rows = [(*row, "" if len(arms) == len(by_arm) else _arm_names(by_arm, arms)) for row, arms in rows]
+        groups.append(b.Group(title, tuple(labelled_rows)))
     caption = _merge_words(by_arm, {arm: table.caption for arm, table in by_arm.items()})
     return b.Table((*first.columns, b.Column("only in")), tuple(groups), caption)
 
@@ -111,8 +111,8 @@ def _group_arms[T](all_arms: ByArm[object], values: ByArm[T]) -> list[tuple[str,
 
 def _arm_names(all_arms: ByArm[object], arms: Sequence[Arm]) -> str:
     """Return names of arms: their distinguishing levels, else their full names."""
-    levels = [list(dict.fromkeys(arm[place] for arm in arms)) for place in range(len(arms[0]))]
+    levels = [list(dict.fromkeys(arm[index] for arm in arms)) for index in range(len(arms[0]))]
     if len(arms) < prod(map(len, levels)):
         return "; ".join(", ".join(arm) for arm in arms)
-    parts = [names for place, names in enumerate(levels) if len(names) < len({arm[place] for arm in all_arms})]
+    parts = [names for index, names in enumerate(levels) if len(names) < len({arm[index] for arm in all_arms})]
     return ", ".join((", " if len(parts) == 1 else " or ").join(names) for names in parts)

@@ -44,14 +44,14 @@ _ANY: Final = TypeAdapter(Any)
 
 
 def odd_section(result: StudyResult) -> Section:
-    """Return the ODD protocol of a study's models: what its arms share, and what each changes."""
+    """Return the ODD protocol of a study's models: the shared text, and what each arm changes."""
     runs, levels = result.table.runs, result.values.get("vary")
     if is_sampled(result.table) or not levels:
         factors = () if is_sampled(result.table) else result.table.factors
         levels = {factor: runs[factor].drop_duplicates().tolist() for factor in factors}
     try:
         worlds = condition_configs(result.base, result.values, levels)
-    except ConfigError:  # a table of sampled points cannot hold every type of level
+    except ConfigError:  # a table of sampled points does not keep every type of level
         worlds = condition_configs(result.base, result.values, {})
     source = b.Link("Grimm et al. 2020", "https://doi.org/10.18564/jasss.4259")
     intro: tuple[b.Part, ...] = ("The model as this study configures it, by the ODD protocol (", source, "). ")
@@ -61,11 +61,11 @@ def odd_section(result: StudyResult) -> Section:
     else:
         intro += ("All runs have this configuration; only their seeds differ.",)
     names = measures_in_order(result)
-    more = (f"and {len(names) - _MAX_MEASURES:,} more",) if len(names) > _MAX_MEASURES else ()
+    more_note = (f"and {len(names) - _MAX_MEASURES:,} more",) if len(names) > _MAX_MEASURES else ()
     purpose = (
         Paragraph(f"{_PURPOSE} This study asks: {result.question}"),
         Paragraph("The measures of the study are the patterns by which the model is judged:"),
-        b.Bullets((*map(measure_title, names[:_MAX_MEASURES]), *more)),
+        b.Bullets((*map(measure_title, names[:_MAX_MEASURES]), *more_note)),
     )
     parts = _elements(worlds, varied, purpose, load=True)
     return Section("odd", "The model (ODD protocol)", (Paragraph(intro),), parts)
@@ -112,7 +112,7 @@ def odd_sections(
 
     Args:
         config: The configuration.
-        chart: Its chart, or a text that says why it is not available.
+        chart: Its chart, or the reason why it is not available.
         varied: Dotted keys that a study changes.
         load: Whether to import the user's modules, which hold charts and feeds.
     """
@@ -272,19 +272,19 @@ def _parameters(config: Config, varied: Collection[str]) -> tuple[Block, ...]:
     groups: dict[Words, list[b.Row]] = {}
     for title, key, info, value in _leaves(config):
         default = info.get_default(call_default_factory=True)
-        shown: tuple[b.Part, ...] = (Code(_as_configured(value)),)
+        value_parts: tuple[b.Part, ...] = (Code(_as_configured(value)),)
         if value != default:
-            shown = b.Strong(_as_configured(value)), b.Quiet(f"  default {_as_configured(default)}")
-        shown += (b.Quiet("  varies"),) if key in varied else ()
-        row = (Code(key), shown, info.description or "")
+            value_parts = b.Strong(_as_configured(value)), b.Quiet(f"  default {_as_configured(default)}")
+        value_parts += (b.Quiet("  varies"),) if key in varied else ()
+        row = (Code(key), value_parts, info.description or "")
         groups.setdefault(title, []).append(row)
         if key not in ("name", "seed", "threads") and (value != default or key in varied):
             changed.append(row)
     first: tuple[Block, ...] = (Paragraph("All parameters have their default values."),)
     if changed:
         first = (Paragraph("Values that differ from the default, or that the study changes:"), table(columns, changed))
-    titled = tuple(b.Group(title, tuple(rows)) for title, rows in groups.items())
-    return *first, b.Fold("All parameters", (b.Table(columns, titled),))
+    group_rows = tuple(b.Group(title, tuple(rows)) for title, rows in groups.items())
+    return *first, b.Fold("All parameters", (b.Table(columns, group_rows),))
 
 
 def _leaves(params: Params, prefix: str = "") -> Iterator[tuple[Words, str, FieldInfo, Any]]:

@@ -68,7 +68,7 @@ class SocialAgent(PlatformAgent, mesa.Agent):
         mesa.Agent.__init__(self, model)
 
     @property
-    def _is_made(self) -> bool:
+    def _is_initialised(self) -> bool:
         return "model" in self.__dict__
 
     @property

@@ -178,7 +178,7 @@ viral_chart: Final = build_chart(engages=SHOULD_ENGAGE, name="viral")
 def chosen_chart(params: StatechartParams, *, asks_action: bool, chart: Statechart | None = None) -> Statechart:
     """Return a copy of `chart`, or else of the configured one, with the configured settings."""
     if chart is not None and not isinstance(chart, Statechart):
-        raise ChartError(f"chart: {chart!r} is no Statechart (statechart.chart=module:object names one in a module)")
+        raise ChartError(f"chart: {chart!r} is not a Statechart (statechart.chart=module:object names one in a module)")
     if chart is None:
         chart = load_chart(params.chart) if params.chart else _CHARTS[asks_action]
     copied = chart.replaced(oracle_enabled=chart.oracle_enabled and params.oracle_enabled, strict=params.strict)
@@ -197,7 +197,7 @@ def load_chart(where: str) -> Statechart:
     if not isinstance(chart, Statechart):
         charts = ", ".join(sorted(k for k, v in module.items() if isinstance(v, Statechart))) or "none"
         module_name, _, name = where.partition(":")
-        raise ConfigError(f"{key}: {where}: {name!r} is no Statechart (charts in {module_name}: {charts})")
+        raise ConfigError(f"{key}: {where}: {name!r} is not a Statechart (charts in {module_name}: {charts})")
     return chart
 
 

@@ -192,7 +192,7 @@ def _triads(platform: Platform) -> Decisions:
 
 def _liking(platform: Platform, agent: Rows, other: Rows) -> npt.NDArray[np.float64] | float:
     """Return the factor of the chance that each agent follows the other, by how unlike they are."""
-    return platform.odds.homophily.follows(platform.population.attributes, agent, other)
+    return platform.odds.homophily.follow_factor(platform.population.attributes, agent, other)
 
 
 def _may_follow(platform: Platform, agent: Rows, other: Rows) -> Mask:

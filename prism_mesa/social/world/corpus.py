@@ -67,7 +67,7 @@ def load_corpus(
         return _default_corpus()
     declared = attributes or {}
     needs = ("text", *dict.fromkeys(column for column, _ in declared.values() if column not in ("text", *_COLUMNS)))
-    table = read_table(path, _KEY, needs=needs, may=_COLUMNS, files=files)
+    table = read_table(path, _KEY, needs=needs, optional=_COLUMNS, files=files)
     with naming_file(path, _KEY):
         date_notes: list[str] = []
         cells = _cells(table, dates, date_notes)

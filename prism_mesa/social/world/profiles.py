@@ -200,7 +200,7 @@ def read_profiles(
     """
     where, declared, known = f"{PROFILES}: {path}", attributes or {}, tuple(COLUMNS[PROFILES])
     needs = ("agent", *dict.fromkeys(column for column, _ in declared.values() if column not in known))
-    table = read_table(path, PROFILES, needs, known[1:], files, others=False)
+    table = read_table(path, PROFILES, needs, known[1:], files, allows_others=False)
     with naming_file(path, PROFILES):
         rows = _find_rows(parse_labels(table["agent"], "agent"), where, population)
         numbers = {

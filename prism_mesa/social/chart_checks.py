@@ -132,11 +132,11 @@ class GuardWarnings:
 
     def warned_places(self, chart: Statechart) -> list[int]:
         """Return the indices of the transitions whose guards have been warned of."""
-        return [place for place, transition in enumerate(chart.transitions) if transition in self._warned]
+        return [index for index, transition in enumerate(chart.transitions) if transition in self._warned]
 
-    def restore_warned(self, chart: Statechart, places: Iterable[int]) -> None:
+    def restore_warned(self, chart: Statechart, indices: Iterable[int]) -> None:
         """Restore what `warned_places` returned."""
-        self._warned = {chart.transitions[place] for place in places}
+        self._warned = {chart.transitions[index] for index in indices}
 
     def warn_new(self, chart: Statechart) -> None:
         """Warn of each guard that has raised and was not warned of yet; do nothing within `deferred`."""

@@ -114,10 +114,10 @@ class PopulationModel(PlatformModel):
 
     def put_in_order(self, kinds: Sequence[type[Any]], agents: Sequence[SocialAgent]) -> None:
         """Sort Mesa's classes and agents in this order, after all others."""
-        place = {agent: i for i, agent in enumerate(agents)}
+        index = {agent: i for i, agent in enumerate(agents)}
         by_type = super().agents_by_type
         for agent_set in (super().agents, *by_type.values()):
-            agent_set.sort(lambda agent: place.get(agent, -1), ascending=True, inplace=True)
+            agent_set.sort(lambda agent: index.get(agent, -1), ascending=True, inplace=True)
         for kind in kinds:
             if kind in by_type:
                 by_type[kind] = by_type.pop(kind)

@@ -32,7 +32,7 @@ from prism_mesa.social.state.groups import GroupCounts, Groups, assign_groups
 from prism_mesa.social.state.odds import Homophily, Odds
 from prism_mesa.social.state.opinions import Opinions
 from prism_mesa.social.state.outcomes import Outcomes
-from prism_mesa.social.state.population import NO_POST, WHO_THEY_ARE, History, Rows
+from prism_mesa.social.state.population import IDENTITY_COLUMNS, NO_POST, History, Rows
 from prism_mesa.social.state.posts import Posts, matches, relevance_of
 from prism_mesa.social.state.relations import Relations
 from prism_mesa.social.state.sampling import Recorded
@@ -231,7 +231,7 @@ class Platform(Restorable):
             raise DataError("the agents differ from the run's: has agents.profiles changed since?")
         if kept["sizes"] != self._sizes():
             raise DataError("ticks_per_round or statechart.max_history_depth differs from the run's")
-        if not kept["population"].keys() | self._unchanged() >= {*WHO_THEY_ARE}:
+        if not kept["population"].keys() | self._unchanged() >= {*IDENTITY_COLUMNS}:
             raise DataError("the agents differ from the run's: they were changed before its first round")
         notes = self.notes
         super().restore(kept)
@@ -284,8 +284,8 @@ class Platform(Restorable):
         """The groups of agents for bridging feeds, if any."""
         if self.params.feed.attribute is None:
             return None
-        place, attribute = self.attributes.known.of_agents(self.params.feed.attribute)
-        return Groups(assign_groups(attribute, self.population.attributes[:, place]), self.group_counts)
+        index, attribute = self.attributes.known.of_agents(self.params.feed.attribute)
+        return Groups(assign_groups(attribute, self.population.attributes[:, index]), self.group_counts)
 
     def _apply_settings(self) -> None:
         self.params = self.configured.at(self.round)

@@ -188,46 +188,46 @@ def notes_without_effect(platform: Platform, facts: ModelFacts) -> tuple[str, ..
     A key that has an effect under a later intervention has one.
     """
     params = platform.params
-    changed = [_before(params, place).changed_by(act.set) for place, act in enumerate(params.interventions)]
+    changed = [_before(params, index).changed_by(act.set) for index, act in enumerate(params.interventions)]
     later = [IdleKeys(facts.under(params)) for params in changed]
     keys = explicit_values(params)
     if params.reasoner.kind == "auto":  # the summary says who decides
         keys.pop("reasoner.kind", None)
     keys_idle_later = [key for key in keys if all(idle.reason(key) for idle in later)]
     notes = [*IdleKeys(facts).notes(keys_idle_later), *_attributes_left_out(facts)]
-    for place, act in enumerate(params.interventions):
-        where = f"interventions: {place} (from round {act.at} on)"
-        notes += [f"{where}: {note}" for note in _intervention_notes(platform, place, later)]
+    for index, act in enumerate(params.interventions):
+        where = f"interventions: {index} (from round {act.at} on)"
+        notes += [f"{where}: {note}" for note in _intervention_notes(platform, index, later)]
     return tuple(notes)
 
 
-def _intervention_notes(platform: Platform, place: int, idle_under: Sequence[IdleKeys]) -> Iterator[str]:
+def _intervention_notes(platform: Platform, index: int, idle_under: Sequence[IdleKeys]) -> Iterator[str]:
     """Yield why an intervention, or a setting of it, changes nothing; `idle_under` has an entry for each one."""
-    params, act = platform.params, platform.params.interventions[place]
+    params, act = platform.params, platform.params.interventions[index]
     n = len(platform.population)
-    if act.agents is not None and not platform.feeds.named(place, AgentColumns(platform, np.arange(n)), n).any():
+    if act.agents is not None and not platform.feeds.named(index, AgentColumns(platform, np.arange(n)), n).any():
         yield f"no effect: no agent fits {act.agents} at the start"
-    before = _before(params, place)
+    before = _before(params, index)
     values, new_values = leaf_values(before), leaf_values(before.changed_by(act.set))
     same = [key for key in act.set if values[key] == new_values[key]]
-    yield from (f"{key}: no effect: it has this value already" for key in same if not _some_differ(params, place, key))
-    later = zip(params.interventions[place:], idle_under[place:], strict=True)
+    yield from (f"{key}: no effect: it has this value already" for key in same if not _some_differ(params, index, key))
+    later = zip(params.interventions[index:], idle_under[index:], strict=True)
     beside = [idle for other, idle in later if act.holds_in(other.at)]
-    yield from idle_under[place].notes(
+    yield from idle_under[index].notes(
         key for key in act.set if key not in same and all(idle.reason(key) for idle in beside)
     )
 
 
-def _before(params: SocialParams, place: int) -> SocialParams:
+def _before(params: SocialParams, index: int) -> SocialParams:
     """Return the parameters for all agents in the round of an intervention, without it and those after it."""
-    earlier = params.model_copy(update={"interventions": params.interventions[:place]})
-    return earlier.at(params.interventions[place].at)
+    earlier = params.model_copy(update={"interventions": params.interventions[:index]})
+    return earlier.at(params.interventions[index].at)
 
 
-def _some_differ(params: SocialParams, place: int, key: str) -> bool:
+def _some_differ(params: SocialParams, index: int, key: str) -> bool:
     """Return whether an earlier intervention sets a key for some agents in the round of this one."""
-    at = params.interventions[place].at
-    return any(key in act.set for act in params.interventions[:place] if act.agents and act.holds_in(at))
+    at = params.interventions[index].at
+    return any(key in act.set for act in params.interventions[:index] if act.agents and act.holds_in(at))
 
 
 def _attributes_left_out(facts: ModelFacts) -> list[str]:

@@ -127,11 +127,11 @@ def _write_all(platform: Platform, writer: LLMClient, drafts: Sequence[Draft]) -
     """
     events: list[list[Event]] = [[] for _ in drafts]
     words = [""] * len(drafts)
-    for places in _groups(platform, writer, drafts):
-        turns = [steps(drafts[i].about, Conversation(), _turn_context(platform, drafts[i])) for i in places]
-        log = [events[i] for i in places]
+    for indices in _groups(platform, writer, drafts):
+        turns = [steps(drafts[i].about, Conversation(), _turn_context(platform, drafts[i])) for i in indices]
+        log = [events[i] for i in indices]
         responses = run_turns(writer, turns, lambda turn, event, log=log: log[turn].append(event))  # type: ignore[misc]
-        for i, response in zip(places, responses, strict=True):
+        for i, response in zip(indices, responses, strict=True):
             words[i] = "" if response is None else cleaned(response)
     for text, of_draft in zip(words, events, strict=True):
         reasons = [event.reason for event in of_draft if isinstance(event, AgentErrorEvent)]
@@ -142,11 +142,11 @@ def _write_all(platform: Platform, writer: LLMClient, drafts: Sequence[Draft]) -
 
 def _groups(platform: Platform, writer: LLMClient, drafts: Sequence[Draft]) -> list[list[int]]:
     """Return the groups of drafts to write side by side."""
-    places = list(range(len(drafts)))
+    indices = list(range(len(drafts)))
     if not writer.budget.limited:
-        return [places] if places else []
-    places.sort(key=lambda i: (_priority(platform, drafts[i].agent), drafts[i].tick, drafts[i].agent))
-    return [places[i : i + AT_A_TIME] for i in range(0, len(places), AT_A_TIME)]
+        return [indices] if indices else []
+    indices.sort(key=lambda i: (_priority(platform, drafts[i].agent), drafts[i].tick, drafts[i].agent))
+    return [indices[i : i + AT_A_TIME] for i in range(0, len(indices), AT_A_TIME)]
 
 
 def _priority(platform: Platform, row: int) -> float:

@@ -119,15 +119,15 @@ def _from_templates(platform: Platform, tick: Rows, agent: Rows, post: Rows, act
     kind = (action == ACTIONS.index("reshare")) * 2 + agreeable
     sentence = kind * _EACH + platform.streams.integers("template", agent, _EACH, round_=platform.round, tick=tick)
     names = [plain(name, WORDS_CAP) for name in platform.topics.names] + [_NO_TOPIC]
-    code, place = np.unique(sentence * len(names) + _nearest_topics(platform, post), return_inverse=True)
+    code, index = np.unique(sentence * len(names) + _nearest_topics(platform, post), return_inverse=True)
     texts = [plain(_TABLE[i // len(names)].format(topic=names[i % len(names)]), WORDS_CAP) for i in code.tolist()]
     keys = engagement_keys(agent, post, action)
     order = np.argsort(keys)
-    return TemplateTexts(texts, keys[order], place[order].astype(np.int32))
+    return TemplateTexts(texts, keys[order], index[order].astype(np.int32))
 
 
 def _nearest_topics(platform: Platform, post: Rows) -> Rows:
     """Return the index in `Topics.names` of the name nearest to each post, or the number of names for none."""
-    texts, place = np.unique(platform.posts.text_id[post], return_inverse=True)
+    texts, index = np.unique(platform.posts.text_id[post], return_inverse=True)
     nearest = platform.topics.nearest_name(platform.posts.text_vectors[texts]).astype(np.int64)
-    return np.where(nearest < 0, len(platform.topics.names), nearest)[place]
+    return np.where(nearest < 0, len(platform.topics.names), nearest)[index]

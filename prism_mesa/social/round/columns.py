@@ -66,8 +66,8 @@ class AgentColumns:
             return population.traits[rows, BIG_FIVE.index(name)]
         known = self.platform.attributes.known
         if name in known.agents:
-            place, attribute = known.of_agents(name)
-            return attribute.column(population.attributes[rows, place])
+            index, attribute = known.of_agents(name)
+            return attribute.column(population.attributes[rows, index])
         raise AttributeError(f"agents have no column {name!r}")
 
 
@@ -90,8 +90,8 @@ class PostColumns:
             self._views = [None] * len(self.posts)
             filled = np.flatnonzero(self.posts != NO_POST)
             views = self.platform.views(self.readers[filled], self.posts[filled]) if len(filled) else ()
-            for place, view in zip(filled.tolist(), views, strict=True):
-                self._views[place] = view
+            for index, view in zip(filled.tolist(), views, strict=True):
+                self._views[index] = view
         return self._views[i]
 
     def column(self, name: str) -> Any:
@@ -113,8 +113,8 @@ class PostColumns:
             return getattr(table, name)[self.posts]
         known = self.platform.attributes.known
         if name in known.posts:
-            place, attribute = known.of_posts(name)
-            return attribute.column(table.attributes[self.posts, place])
+            index, attribute = known.of_posts(name)
+            return attribute.column(table.attributes[self.posts, index])
         raise AttributeError(f"posts have no column {name!r}")
 
     def _matches(self) -> npt.NDArray[np.int16]:

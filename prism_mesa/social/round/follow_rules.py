@@ -183,8 +183,8 @@ def _triads(platform: Platform) -> Decisions:
     for step in range(2):
         degree = network.indptr[other + 1] - network.indptr[other]
         agent, other, degree = agent[degree > 0], other[degree > 0], degree[degree > 0]
-        place = streams.integers("triad step", agent, degree, round_=now, index=step)
-        other = network.indices[network.indptr[other] + place].astype(np.int64)
+        index = streams.integers("triad step", agent, degree, round_=now, index=step)
+        other = network.indices[network.indptr[other] + index].astype(np.int64)
     follows = streams.uniform("triad", agent, round_=now) < chance[agent] * _liking(platform, agent, other)
     follows &= _may_follow(platform, agent, other)
     return decisions(agent, other, FOLLOW, NO_POST, TRIAD).where(follows)

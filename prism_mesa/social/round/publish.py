@@ -84,8 +84,8 @@ def circulating(platform: Platform) -> npt.NDArray[np.int64]:
     A window moves around the texts, in a drawn order, by one text a round.
     """
     texts = len(platform.posts.corpus.texts)
-    places = platform.round + np.arange(min(platform.params.posts.circulating, texts))
-    return _drawn_order(platform.streams, texts)[places % texts]
+    indices = platform.round + np.arange(min(platform.params.posts.circulating, texts))
+    return _drawn_order(platform.streams, texts)[indices % texts]
 
 
 @lru_cache(maxsize=1)
@@ -174,8 +174,8 @@ def _publish_written(platform: Platform) -> None:
     written = sorted(platform.events.written, key=lambda entry: entry[0])  # stable: keeps each agent's order
     author = np.array([row for row, _ in written])
     text_id = platform.posts.add_texts([text for _, text in written])
-    place = np.arange(len(author)) - np.searchsorted(author, author)
-    key = platform.streams.bits("written", author, round_=platform.round, index=place)
+    index = np.arange(len(author)) - np.searchsorted(author, author)
+    key = platform.streams.bits("written", author, round_=platform.round, index=index)
     platform.posts.add(author, text_id, platform.round + 1, POST, NO_PARENT, None, key, written=platform.round)
 
 

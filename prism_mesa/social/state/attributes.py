@@ -175,10 +175,10 @@ def prompt_texts(attributes: Mapping[str, Attribute], kept: Floats) -> list[str]
     >>> prompt_texts({"leaning": Attribute("leaning", low=-1, high=1, is_told=True)}, np.array([[0.25], [-1.0]]))
     ['leaning: 0.25', 'leaning: -1']
     """
-    shown = [(place, attribute) for place, attribute in enumerate(attributes.values()) if attribute.is_told]
+    shown = [(index, attribute) for index, attribute in enumerate(attributes.values()) if attribute.is_told]
     if not shown:
         return [""] * len(kept)
-    return ["; ".join(f"{a.name}: {_text(a.value(row[place]))}" for place, a in shown) for row in kept.tolist()]
+    return ["; ".join(f"{a.name}: {_text(a.value(row[index]))}" for index, a in shown) for row in kept.tolist()]
 
 
 def _text(value: Value) -> str:

@@ -52,11 +52,11 @@ def side_by_side(steps: Sequence[Callable[[], Any]], threads: int) -> list[Any]:
     def work(take: Callable[[], tuple[int, Callable[[], Any]]]) -> None:
         while True:
             try:
-                place, step = take()
+                index, step = take()
             except IndexError:  # all steps are taken
                 return
             try:
-                results[place] = step()
+                results[index] = step()
             except BaseException:
                 waiting.clear()
                 raise
@@ -66,7 +66,7 @@ def side_by_side(steps: Sequence[Callable[[], Any]], threads: int) -> list[Any]:
         work(lambda: last.pop() if last else waiting.pop())
         for other in others:
             other.result()
-    return [results[place] for place in range(len(steps))]
+    return [results[index] for index in range(len(steps))]
 
 
 def trim_heap() -> None:
@@ -139,7 +139,7 @@ def unpack_rows[T: np.generic](
     begin, width = 0, table.shape[1]
     for part in blocks(len(table)):
         counts = lengths[part].astype(np.int64)
-        place = np.arange(int(counts.sum())) - np.repeat(np.cumsum(counts) - counts, counts)
-        entries = packed[begin : begin + len(place)]
+        index = np.arange(int(counts.sum())) - np.repeat(np.cumsum(counts) - counts, counts)
+        entries = packed[begin : begin + len(index)]
         begin += len(entries)
-        table[part][np.arange(width) < counts[:, np.newaxis]] = entries[place < width]
+        table[part][np.arange(width) < counts[:, np.newaxis]] = entries[index < width]

@@ -160,17 +160,17 @@ class Events(Restorable):
     def words(self, agent: Rows, post: Rows, action: Rows) -> tuple[list[str], Int32]:
         """Return words, and the index into them for each engagement, -1 for none."""
         texts: list[str] = []
-        places = np.full(len(agent), -1, np.int32)
+        indices = np.full(len(agent), -1, np.int32)
         shared = self.template_texts
         if shared is not None and len(shared.keys):
             keys = engagement_keys(agent, post, action)
             at = np.minimum(np.searchsorted(shared.keys, keys), len(shared.keys) - 1)
             texts += shared.texts
-            np.copyto(places, shared.places[at], where=shared.keys[at] == keys)
+            np.copyto(indices, shared.places[at], where=shared.keys[at] == keys)
         for i, text in self._written_texts(agent, post, action).items():
-            places[i] = len(texts)
+            indices[i] = len(texts)
             texts.append(text)
-        return texts, places
+        return texts, indices
 
     def _written_texts(self, agent: Rows, post: Rows, action: Rows) -> dict[int, str]:
         """Return the words in `texts` by the index of the engagement."""

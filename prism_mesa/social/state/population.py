@@ -22,7 +22,7 @@ NO_POST: Final = arrays.NO_POST
 NO_ACTION: Final = arrays.NO_ACTION
 HISTORY_ENTRY: Final = arrays.HISTORY_ENTRY
 
-WHO_THEY_ARE: Final = "interests traits numbers propensities attributes".split()
+IDENTITY_COLUMNS: Final = "interests traits numbers propensities attributes".split()
 """Columns that are drawn or read when a run starts."""
 
 MEMBER, WAITS, AWAY, GONE = range(4)
@@ -86,8 +86,8 @@ class Population(Restorable):
         return column
 
     def checksums(self) -> dict[str, int]:
-        """Return a CRC-32 of each of the columns `WHO_THEY_ARE`."""
-        columns = {name: np.ascontiguousarray(getattr(self, name)) for name in WHO_THEY_ARE}
+        """Return a CRC-32 of each of the columns `IDENTITY_COLUMNS`."""
+        columns = {name: np.ascontiguousarray(getattr(self, name)) for name in IDENTITY_COLUMNS}
         return {name: crc32(column, crc32(str(column.shape).encode())) for name, column in columns.items()}
 
     def snapshot(self) -> dict[str, Plain]:

@@ -121,12 +121,12 @@ def _build_topics(corpus: Corpus, params: PostsParams) -> Topics:
         raw = by_label + own_words * raw
     centre = raw.mean(axis=0)
     vectors = quantised(raw - centre)
-    place = _Places(embed, own_words, by_label, centre)
+    index = _Places(embed, own_words, by_label, centre)
     if labels:
         means = [vectors[[label in text_labels for text_labels in corpus.labels]].mean(axis=0) for label in labels]
-        return Topics(vectors, labels, quantised(np.array(means)), place)
+        return Topics(vectors, labels, quantised(np.array(means)), index)
     names, axes = _word_axes(corpus.texts, embed, k)
-    return Topics(vectors, names, axes, place)
+    return Topics(vectors, names, axes, index)
 
 
 @dataclass(frozen=True)
@@ -164,9 +164,9 @@ def _unit(vectors: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
 
 def _label_axes(corpus: Corpus, labels: list[str], k: int) -> npt.NDArray[np.float64]:
     axes = np.zeros((len(corpus.texts), k))
-    place = {label: i for i, label in enumerate(labels)}
+    index = {label: i for i, label in enumerate(labels)}
     for row, text_labels in enumerate(corpus.labels):
-        axes[row, [place[label] for label in text_labels]] = 1.0
+        axes[row, [index[label] for label in text_labels]] = 1.0
     return _unit(axes)
 
 

@@ -19,7 +19,7 @@ from prism_mesa.social.state.feeds import columns_by_name, readable
 from prism_mesa.social.state.network import Int32s
 from prism_mesa.social.state.opinions import PARTS, Spread, UserRule, measure_spread
 from prism_mesa.social.state.population import Rows
-from prism_mesa.social.state.relations import first_of_each, pair_keys
+from prism_mesa.social.state.relations import is_first, pair_keys
 from prism_mesa.social.world.attributes import Columns
 
 PART_SIZE: Final = 1 << 18
@@ -127,7 +127,7 @@ def _move_by_user_rule(
     agent, post = agent[kept_rows], post[kept_rows]
     root = posts.root[post]
     post_stances = posts.attributes[root, index] if index >= 0 else old[posts.author[root]]
-    firsts = np.flatnonzero(first_of_each(agent))
+    firsts = np.flatnonzero(is_first(agent))
     nth_post = np.arange(len(agent)) - np.repeat(firsts, np.diff(firsts, append=len(agent)))
     order = np.argsort(nth_post, kind="stable")
     for turn in np.split(order, np.cumsum(np.bincount(nth_post))[:-1]) if len(agent) else ():
@@ -183,7 +183,7 @@ def _record_influences(platform: Platform, agent: Rows, post: Rows, old: Floats,
     by_others = ~np.isnan(path) if mask is None else ~np.isnan(path) & mask[agent]
     agent, post, path = agent[by_others], post[by_others], path[by_others]
     previous = np.roll(path, 1)
-    first = first_of_each(agent)
+    first = is_first(agent)
     previous[first] = old[agent[first]]
     moved = previous != path
     if platform.recorder is not None:

@@ -157,7 +157,7 @@ class Platform(Restorable):
         self.set_chart(chart)
         has_joined = world.population.has_joined
         self.drawn_network = world.network
-        self.network = self.first_network = world.network if has_joined.all() else world.network.of_present(has_joined)
+        self.network = self.first_network = world.network if has_joined.all() else world.network.among(has_joined)
         self.first_agents = world.population.checksums()
         self.schedule, self.seeded, self.notes = world.schedule, world.seeded, world.notes
         self.population.state[:] = chart.initial.code
@@ -357,8 +357,8 @@ class Platform(Restorable):
         if not self.odds.params.sensitivity:
             return np.asarray(relevance_of(matches))
         utility = np.empty(len(posts), np.float64)
-        columns = (np.ascontiguousarray(column, np.int64) for column in (readers, posts, matches))
-        utilities(*columns, UNIT_LENGTH, self.posts.table, *self.tastes, utility)
+        agent, post, match = (np.ascontiguousarray(column, np.int64) for column in (readers, posts, matches))
+        utilities(agent, post, match, UNIT_LENGTH, self.posts.table, *self.tastes, utility)
         return utility
 
     def log_odds(self, reader: int, post: int) -> dict[str, float]:

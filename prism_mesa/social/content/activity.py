@@ -83,10 +83,8 @@ def recent_activities(platform: Platform, row: int, max_activities: int) -> list
 
 def _published(platform: Platform, row: int, max_activities: int) -> list[Activity]:
     posts = platform.posts
-    first_post = posts.first_visible(platform.round, ROUNDS_BACK)
-    posts_of_agent = (first_post + np.flatnonzero(posts.author[first_post : posts.n_there(platform.round)] == row))[
-        -max_activities:
-    ]
+    first, stop = posts.first_visible(platform.round, ROUNDS_BACK), posts.n_there(platform.round)
+    posts_of_agent = (first + np.flatnonzero(posts.author[first:stop] == row))[-max_activities:]
     activities = []
     for post in posts_of_agent.tolist():
         kind, written = POST_KINDS[posts.kind[post]], int(posts.written[post])

@@ -49,8 +49,8 @@ SENTENCES: Final[dict[tuple[str, str], tuple[str, ...]]] = {
 }
 """Sentences of `content: template` about a topic, by action and tone."""
 
-_ALL_SENTENCES: Final = [sentence for sentences in SENTENCES.values() for sentence in sentences]
-_N_PER_KIND: Final = len(_ALL_SENTENCES) // len(SENTENCES)
+_ALL: Final = [sentence for sentences in SENTENCES.values() for sentence in sentences]
+_PER_KIND: Final = len(_ALL) // len(SENTENCES)
 _NO_TOPIC: Final = "this"
 _AGREEABLE: Final = BIG_FIVE.index("agreeableness")
 
@@ -117,14 +117,11 @@ def _from_templates(platform: Platform, tick: Rows, agent: Rows, post: Rows, act
     """Draw a sentence for each engagement, by agent and tick, about the topic nearest to the post."""
     agreeable = platform.population.traits[agent, _AGREEABLE] >= TRAIT_MEANS[_AGREEABLE]
     kind = (action == ACTIONS.index("reshare")) * 2 + agreeable
-    sentence = kind * _N_PER_KIND + platform.streams.integers(
-        "template", agent, _N_PER_KIND, round_=platform.round, tick=tick
-    )
+    nth = platform.streams.integers("template", agent, _PER_KIND, round_=platform.round, tick=tick)
+    sentence = kind * _PER_KIND + nth
     names = [plain(name, WORDS_CAP) for name in platform.topics.names] + [_NO_TOPIC]
     codes, inverse = np.unique(sentence * len(names) + _nearest_topics(platform, post), return_inverse=True)
-    texts = [
-        plain(_ALL_SENTENCES[i // len(names)].format(topic=names[i % len(names)]), WORDS_CAP) for i in codes.tolist()
-    ]
+    texts = [plain(_ALL[i // len(names)].format(topic=names[i % len(names)]), WORDS_CAP) for i in codes.tolist()]
     keys = engagement_keys(agent, post, action)
     order = np.argsort(keys)
     return TemplateTexts(texts, keys[order], inverse[order].astype(np.int32))

@@ -96,7 +96,7 @@ class FollowNetwork(Restorable):
         starts, entries = np.empty(len(indptr), np.int64), np.empty(len(indices) + len(added), np.int32)
         return starts, entries[: kernels.changed_rows(indptr, indices, added, removed, starts, entries)]
 
-    def of_present(self, is_present: npt.NDArray[np.bool_]) -> "FollowNetwork":
+    def among(self, is_present: npt.NDArray[np.bool_]) -> "FollowNetwork":
         """Return the network of the agents that are present."""
 
         def rows_among(indptr: Int64s, indices: Int32s) -> tuple[Int64s, Int32s]:

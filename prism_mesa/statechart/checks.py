@@ -100,9 +100,8 @@ def check(
     Args:
         chart: The chart.
         fired: The triggers that the simulation fires; the check reports all others as never fired.
-        fields: The fields of agents and posts, as ``agent.x`` and ``post.y``. Other fields are reported as errors, or
-            as warnings if an action may set the agent's field or only scripts fire the trigger. A mapping limits each
-            field's values.
+        fields: The fields of agents and posts, as ``agent.x`` and ``post.y``; others are errors, or warnings if an action
+            may set the agent's field or only scripts fire the trigger. A mapping limits each field's values.
     """
     findings = list(_structure(chart))
     values = fields if isinstance(fields, Mapping) else {}
@@ -342,8 +341,7 @@ def _oracle(chart: ChartDefinition, open_places: dict[str, bool]) -> Finding:
     if not chart.oracle_enabled:
         text = "the oracle is disabled: an open choice takes its first option"
     elif level == "note":
-        places = "; ".join(place for place, is_certain in open_places.items() if is_certain)
-        text = f"the oracle can be reached: {places}"
+        text = f"the oracle can be reached: {'; '.join(place for place, certain in open_places.items() if certain)}"
     elif open_places:
         text = f"the oracle can be reached only if callable guards say so: {'; '.join(open_places)}"
     return Finding(level, "oracle", chart.name, text)

@@ -50,7 +50,7 @@ SENTENCES: Final[dict[tuple[str, str], tuple[str, ...]]] = {
 """Sentences of `content: template` about a topic, by action and tone."""
 
 _ALL: Final = [sentence for sentences in SENTENCES.values() for sentence in sentences]
-_PER_KIND: Final = len(_ALL) // len(SENTENCES)
+_N_EACH: Final = len(_ALL) // len(SENTENCES)
 _NO_TOPIC: Final = "this"
 _AGREEABLE: Final = BIG_FIVE.index("agreeableness")
 
@@ -117,8 +117,7 @@ def _from_templates(platform: Platform, tick: Rows, agent: Rows, post: Rows, act
     """Draw a sentence for each engagement, by agent and tick, about the topic nearest to the post."""
     agreeable = platform.population.traits[agent, _AGREEABLE] >= TRAIT_MEANS[_AGREEABLE]
     kind = (action == ACTIONS.index("reshare")) * 2 + agreeable
-    nth = platform.streams.integers("template", agent, _PER_KIND, round_=platform.round, tick=tick)
-    sentence = kind * _PER_KIND + nth
+    sentence = kind * _N_EACH + platform.streams.integers("template", agent, _N_EACH, round_=platform.round, tick=tick)
     names = [plain(name, WORDS_CAP) for name in platform.topics.names] + [_NO_TOPIC]
     codes, inverse = np.unique(sentence * len(names) + _nearest_topics(platform, post), return_inverse=True)
     texts = [plain(_ALL[i // len(names)].format(topic=names[i % len(names)]), WORDS_CAP) for i in codes.tolist()]

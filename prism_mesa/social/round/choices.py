@@ -180,12 +180,11 @@ def collect_answers(platform: Platform) -> list[TickAnswers]:
         return []
     answers = platform.reasoner.collect()
     _count(platform, [answer for _, answer in answers])
-    received = []
+    rows = []
     for question, answer in answers:
         tick, trigger, post = platform.pending.by_row.pop(question.agent)
-        target = NO_CHANGE if answer.choice is None else answer.choice.code
-        received.append((tick, question.agent, trigger, post, target))
-    table = np.array(sorted(received), np.int64).reshape(-1, 5)
+        rows.append((tick, question.agent, trigger, post, NO_CHANGE if answer.choice is None else answer.choice.code))
+    table = np.array(sorted(rows), np.int64).reshape(-1, 5)
     ticks = table[:, 0]
     return [TickAnswers(tick, *table[ticks == tick, 1:].T) for tick in sorted(set(ticks.tolist()))]
 

@@ -100,8 +100,7 @@ class Exposures(NamedTuple):
 def drawn_exposures(platform: Platform, agent: Int32s, post: Int32s) -> Exposures:
     """Return the impressions with any drawn event; follows are drawn as if the reader had engaged with every post."""
     rates, posts = platform.params.network.rates, platform.posts
-    follow = min(1.0, rates.follow * max(1.0, rates.engaged))
-    chances = follow, rates.unfollow, rates.mute, rates.block, rates.report
+    chances = (min(1.0, rates.follow * max(1.0, rates.engaged)), rates.unfollow, rates.mute, rates.block, rates.report)
     bits, post_key, root = np.empty(len(post), np.uint8), posts.key, posts.root[post]
     keys = np.array([platform.streams.key(name, platform.round, 0) for name in _BY_RULES])
     limits = np.array([ceil(probability * 2.0**53) for probability in chances], np.uint64)

@@ -35,7 +35,7 @@ def other_row(platform: Platform, row: int, other: int, where: str) -> int:
     """
     n, present = len(platform.population), platform.population.present
     if not 0 <= other < n:
-        raise AgentError(f"{where}: {other} is not an agent (rows: 0 .. {n - 1})")
+        raise AgentError(f"{where}: {other} is no agent (rows: 0 .. {n - 1})")
     for agent in (row, other):
         if agent in platform.leaving or not present[agent]:
             raise AgentError(f"{where}: agent {agent} {absence(platform, agent)}")

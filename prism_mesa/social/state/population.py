@@ -188,11 +188,10 @@ class History(Restorable):
         entries = self.ring[row, self.positions(row, limit)]
         self.ring[row, : len(entries)], self.count[row], self.limits[row] = entries, len(entries), limit
 
-    def positions(self, row: int, max_entries: int | None = None) -> npt.NDArray[np.int64]:
-        """Return the positions in its ring of an agent's last transitions (up to `max_entries`), oldest first."""
+    def positions(self, row: int, n: int | None = None) -> npt.NDArray[np.int64]:
+        """Return the positions in its ring of an agent's last transitions (up to `n`), oldest first."""
         count, limit = int(self.count[row]), self.limit(row)
-        n_entries = limit if max_entries is None else min(max_entries, limit)
-        return np.arange(max(0, count - n_entries), count) % max(self.depth, 1)
+        return np.arange(max(0, count - min(limit if n is None else n, limit)), count) % max(self.depth, 1)
 
     def snapshot(self) -> dict[str, Plain]:
         """Return all rings, or only their entries while they are mostly empty."""

@@ -211,10 +211,9 @@ class Posts(Restorable):
         """Return for each new post the number of earlier posts of its text; 0 for texts of your file or of the run."""
         wordings = np.zeros(len(texts), np.int32)
         order = np.argsort(texts, kind="stable")[: np.count_nonzero(texts < len(self._wordings))]
-        sorted_ids = texts[order]
-        nth = np.arange(len(sorted_ids)) - np.searchsorted(sorted_ids, sorted_ids)
-        wordings[order] = self._wordings[sorted_ids] + nth
-        self._wordings += np.bincount(sorted_ids, minlength=len(self._wordings)).astype(np.int32)
+        ids = texts[order]
+        wordings[order] = self._wordings[ids] + np.arange(len(ids)) - np.searchsorted(ids, ids)
+        self._wordings += np.bincount(ids, minlength=len(self._wordings)).astype(np.int32)
         return wordings
 
     def text(self, text_id: int, wording: int) -> str:

@@ -100,8 +100,8 @@ def check(
     Args:
         chart: The chart.
         fired: The triggers that the simulation fires; the check reports all others as never fired.
-        fields: The fields of agents and posts, as ``agent.x`` and ``post.y``; others are errors, or warnings if an action
-            may set the agent's field or only scripts fire the trigger. A mapping limits each field's values.
+        fields: The fields of agents and posts, as ``agent.x`` and ``post.y``; others are errors, or warnings if an
+            action may set the agent's field or only scripts fire the trigger. A mapping limits each field's values.
     """
     findings = list(_structure(chart))
     values = fields if isinstance(fields, Mapping) else {}

@@ -24,7 +24,7 @@ class SocialAgent(PlatformAgent, mesa.Agent):
 
     Args:
         model: The platform.
-        row: The row of the ordinary agent to replace; None adds an agent, which joins in the next round.
+        row: The row of the agent to replace; None adds an agent, which joins in the next round.
         follows: Rows of the agents that a new agent follows.
         followers: Rows of the agents that follow a new agent.
         fields: Values for any settable field, for example ``engagement_threshold=0.7``.
@@ -68,7 +68,7 @@ class SocialAgent(PlatformAgent, mesa.Agent):
         mesa.Agent.__init__(self, model)
 
     @property
-    def _is_made(self) -> bool:
+    def _is_initialised(self) -> bool:
         return "model" in self.__dict__
 
     @property
@@ -90,10 +90,10 @@ def existing_row(platform: Platform, row: int, *, only_present: bool = False) ->
     Raises:
         AgentError: If there is no such row, or its agent has left for good.
     """
-    people = platform.population
-    is_row = 0 <= row < len(people) and row not in platform.leaving
-    if not (is_row and (people.present[row] or (not only_present and people.membership[row] in (WAITS, AWAY)))):
-        raise AgentError(f"row {row} holds no agent (rows: 0 .. {len(people) - 1})")
+    population = platform.population
+    is_row = 0 <= row < len(population) and row not in platform.leaving
+    if not (is_row and (population.present[row] or (not only_present and population.membership[row] in (WAITS, AWAY)))):
+        raise AgentError(f"row {row} holds no agent (rows: 0 .. {len(population) - 1})")
     return int(row)
 
 
@@ -101,7 +101,7 @@ def add_row(platform: Platform, follows: Sequence[int], followers: Sequence[int]
     """Add a drawn agent to the population and the network, and return its row.
 
     Raises:
-        AgentError: If one of `follows` or `followers` is no agent.
+        AgentError: If one of `follows` or `followers` is not an agent.
     """
     row = len(platform.population)
     for other in (*follows, *followers):
@@ -109,10 +109,10 @@ def add_row(platform: Platform, follows: Sequence[int], followers: Sequence[int]
     agents, params = np.array([row]), platform.params
     streams = platform.streams.of(params.agents.seed)
     interests = draw_interests(agents, platform.topics, streams)
-    new_id = str(row) if str(row) not in platform.population.ids else f"new {row}"
+    agent_id = str(row) if str(row) not in platform.population.ids else f"new {row}"
     platform.network = platform.network.with_agent(follows, followers)
     popularity = popularity_of_last(platform.network, params.agents, streams)
-    newcomer = draw_profiles(agents, [new_id], interests, params, streams, popularity)
+    newcomer = draw_profiles(agents, [agent_id], interests, params, streams, popularity)
     newcomer.attributes = platform.attributes.of_agents(agents, newcomer, platform.network)
     newcomer.membership[:] = WAITS  # until the next round opens
     platform.population.append(newcomer)

@@ -53,7 +53,7 @@ _BAND: Final = (F.agent.low_threshold <= F.agent.engagement_threshold) & (
 """A condition that holds for every agent's band, for the checks."""
 
 _THRESHOLDS: Final = frozenset({"agent.low_threshold", "agent.engagement_threshold", "agent.high_threshold"})
-_BELOW: Final[dict[type[ast.cmpop], bool]] = {ast.Lt: True, ast.LtE: True, ast.Gt: False, ast.GtE: False}
+_VALUE_BELOW: Final[dict[type[ast.cmpop], bool]] = {ast.Lt: True, ast.LtE: True, ast.Gt: False, ast.GtE: False}
 """The value of comparing utility with a threshold below the band; above it, the reverse."""
 
 type Claimed = Expression | bool | None
@@ -97,8 +97,8 @@ def build_chart(*, asks_action: bool = False, engages: Guard = IS_INTERESTED, na
 
     Args:
         asks_action: Ask the oracle at `compose_done` for the kind of engagement instead of drawing it.
-        engages: When an agent engages without asking. It ignores the other posts outside its band, and asks the oracle
-            about those inside.
+        engages: The guard that is true if an agent engages without asking. It ignores other posts outside its band, and
+            asks the oracle about other posts inside it.
         name: The chart's name in messages.
     """
     transitions = [
@@ -158,8 +158,8 @@ def _value(node: ast.expr, below: bool) -> bool | None:
         case ast.UnaryOp(operand=operand):  # the only one is `not`
             value = _value(operand, below)
             return None if value is None else not value
-        case ast.Compare(left=left, ops=[operator], comparators=[right]) if type(operator) in _BELOW:
-            lies_below, sides = _BELOW[type(operator)] == below, (ast.unparse(left), ast.unparse(right))
+        case ast.Compare(left=left, ops=[operator], comparators=[right]) if type(operator) in _VALUE_BELOW:
+            lies_below, sides = _VALUE_BELOW[type(operator)] == below, (ast.unparse(left), ast.unparse(right))
             if sides[0] == "post.utility" and sides[1] in _THRESHOLDS:
                 return lies_below
             if sides[1] == "post.utility" and sides[0] in _THRESHOLDS:
@@ -170,17 +170,17 @@ def _value(node: ast.expr, below: bool) -> bool | None:
 social_chart: Final = build_chart()
 """The default chart."""
 
-_CHARTS: Final = {False: social_chart, True: build_chart(asks_action=True)}
+_DEFAULT_CHARTS: Final = {False: social_chart, True: build_chart(asks_action=True)}
 viral_chart: Final = build_chart(engages=SHOULD_ENGAGE, name="viral")
-"""As the default, but agents engage with a viral post inside the band without asking (`statechart.chart`)."""
+"""Like the default, but agents engage with a viral post inside the band without asking (`statechart.chart`)."""
 
 
 def chosen_chart(params: StatechartParams, *, asks_action: bool, chart: Statechart | None = None) -> Statechart:
     """Return a copy of `chart`, or else of the configured one, with the configured settings."""
     if chart is not None and not isinstance(chart, Statechart):
-        raise ChartError(f"chart: {chart!r} is no Statechart (statechart.chart=module:object names one in a module)")
+        raise ChartError(f"chart: {chart!r} is not a Statechart (statechart.chart=module:object names one in a module)")
     if chart is None:
-        chart = load_chart(params.chart) if params.chart else _CHARTS[asks_action]
+        chart = load_chart(params.chart) if params.chart else _DEFAULT_CHARTS[asks_action]
     copied = chart.replaced(oracle_enabled=chart.oracle_enabled and params.oracle_enabled, strict=params.strict)
     copied.invariant = _BAND if copied.invariant is None else copied.invariant
     return copied
@@ -197,7 +197,7 @@ def load_chart(where: str) -> Statechart:
     if not isinstance(chart, Statechart):
         charts = ", ".join(sorted(k for k, v in module.items() if isinstance(v, Statechart))) or "none"
         module_name, _, name = where.partition(":")
-        raise ConfigError(f"{key}: {where}: {name!r} is no Statechart (charts in {module_name}: {charts})")
+        raise ConfigError(f"{key}: {where}: {name!r} is not a Statechart (charts in {module_name}: {charts})")
     return chart
 
 
@@ -217,9 +217,9 @@ def claims(chart: Statechart, agent: object, post: object) -> bool:
     """
     if EVALUATING not in chart.cells.get(IGNORES, {}):
         return True
-    left = chart.enabled(agent, DECIDES, post)
-    guarded = [t for t in left if _settles(t)]
-    return any(t.target is not SCROLLING for t in guarded) if guarded else _leads_away(left)
+    enabled = chart.enabled(agent, DECIDES, post)
+    guarded = [t for t in enabled if _settles(t)]
+    return any(t.target is not SCROLLING for t in guarded) if guarded else _leads_away(enabled)
 
 
 def goes_by_band(chart: Statechart) -> bool:
@@ -229,30 +229,30 @@ def goes_by_band(chart: Statechart) -> bool:
 
 
 def claims_below(chart: Statechart) -> Claimed:
-    """Return the condition, or constant, of `claims` for posts below the band; None if only callables can tell."""
+    """Return `claims` for posts below the band, as an expression or a constant; None if it depends on callables."""
     cell = chart.cells.get(DECIDES, {}).get(EVALUATING)
     if cell is None or EVALUATING not in chart.cells.get(IGNORES, {}):
         return cell is not None
-    away: list[Any] = [t.guard for t in cell.candidates if _settles(t) and t.target is not SCROLLING]
-    back: list[Any] = [t.guard for t in cell.candidates if _settles(t) and t.target is SCROLLING]
+    leaving: list[Any] = [t.guard for t in cell.candidates if _settles(t) and t.target is not SCROLLING]
+    returning: list[Any] = [t.guard for t in cell.candidates if _settles(t) and t.target is SCROLLING]
     else_claims = _leads_away([t for t in cell.candidates if t.guard is None])
-    matter = [t.guard for t in cell.candidates if t.guard is not None] if else_claims else away
-    if not all(isinstance(guard, Expression) for guard in matter):
+    relevant = [t.guard for t in cell.candidates if t.guard is not None] if else_claims else leaving
+    if not all(isinstance(guard, Expression) for guard in relevant):
         return None
-    if else_claims and not back:
+    if else_claims and not returning:
         return True
     if else_claims:
-        away.append(~reduce(or_, back))
-    claimed: Expression | bool = reduce(or_, away) if away else False
-    certain = is_certain(claimed, below=True) if isinstance(claimed, Expression) else claimed
-    return claimed if certain is None else certain
+        leaving.append(~reduce(or_, returning))
+    condition: Expression | bool = reduce(or_, leaving) if leaving else False
+    constant = is_certain(condition, below=True) if isinstance(condition, Expression) else condition
+    return condition if constant is None else constant
 
 
 def _settles(transition: Transition) -> bool:
-    """Return whether a transition has a guard and is no marker, so that it does not mean *else*."""
+    """Return whether a transition has a guard and is not a marker, so that it does not mean *else*."""
     return isinstance(transition.guard, Expression) or None not in (transition.guard, transition.target)
 
 
-def _leads_away(left: Sequence[Transition]) -> bool:
+def _leads_away(transitions: Sequence[Transition]) -> bool:
     """Return whether *else* leads to a state other than SCROLLING without asking."""
-    return bool(left) and not {None, SCROLLING} & {t.target for t in left}
+    return bool(transitions) and not {None, SCROLLING} & {t.target for t in transitions}

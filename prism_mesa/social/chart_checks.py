@@ -16,8 +16,8 @@ from prism_mesa.social.tables import AGENTS, POSTS
 from prism_mesa.statechart import TIMEOUT, Expression, Statechart, Transition, Values
 from prism_mesa.statechart.checks import Finding, near_field
 
-FEW_TIMES: Final = 5
-"""Evaluations from which on a guard that always raised ends a run as failed."""
+MIN_TIMES: Final = 5
+"""Number of evaluations from which on a run fails if a guard raised in all of them."""
 
 READABLE: Final = {name: FIELD_VALUES.get(name, Values()) for name in sorted(FIELDS)} | {
     f"agent.{name}": FIELD_VALUES.get(f"agent.{name}", Values())
@@ -25,8 +25,8 @@ READABLE: Final = {name: FIELD_VALUES.get(name, Values()) for name in sorted(FIE
     if not name.startswith("_")
 }
 """Fields that guard expressions can read, over columns or by row, and their values."""
-_MET: Final = {(rule.trigger, rule.state) for rule in behavior.TRIGGER_RULES} | {(behavior.FEED_READY, behavior.IDLE)}
-"""Triggers that a round fires in one state only, with that state."""
+_FIRED: Final = {(rule.trigger, rule.state) for rule in behavior.TRIGGER_RULES} | {(behavior.FEED_READY, behavior.IDLE)}
+"""Triggers that a round fires only in one state, with that state."""
 
 
 def findings_on(chart: Statechart, tables: WalkTables, fields: Mapping[str, Values]) -> list[Finding]:
@@ -36,7 +36,7 @@ def findings_on(chart: Statechart, tables: WalkTables, fields: Mapping[str, Valu
         is_fired = (trigger in (TIMEOUT, behavior.ROUND_ENDS) and state is not behavior.IDLE) or (
             trigger,
             state,
-        ) in _MET
+        ) in _FIRED
         never_ignores = trigger == behavior.IGNORES and tables.claimed is True
         if trigger in behavior.FIRED and (never_ignores or (cell.arms and not is_fired)):
             findings.append(Finding("note", "never-met", cell.place, "a round never fires this trigger in this state"))
@@ -105,17 +105,17 @@ def require_agent_fields(
 ) -> None:
     """Check that some agent has each field that a guard reads.
 
-    `agents` are those made so far; `declared` is as for `check_chart`. Actions and scripts
-    may add fields later; then nothing is checked here, and a guard without its field raises.
+    `agents` has those made so far; for `declared` see `check_chart`. Actions and scripts may add fields later; if there
+    are any, nothing is checked here, and a guard without its field raises.
 
     Raises:
         ChartError: For the first guard that fails the check.
     """
     if has_scripts or any(t.action is not None for t in chart.transitions):
         return
-    made, readable = list(agents), READABLE | dict(declared)
+    made_agents, readable = list(agents), READABLE | dict(declared)
     for transition, name in agent_fields(chart, readable):
-        if not any(hasattr(agent, name.removeprefix("agent.")) for agent in made):
+        if not any(hasattr(agent, name.removeprefix("agent.")) for agent in made_agents):
             raise ChartError(
                 f"chart {chart.name}: {transition}: no agent has a field {name!r}.{near_field(name, readable)} "
                 "(make the agents of your class that have it before the first round)"
@@ -131,12 +131,12 @@ class GuardWarnings:
         self._depth = 0
 
     def warned_places(self, chart: Statechart) -> list[int]:
-        """Return the indices of the transitions whose guards have been warned of."""
-        return [place for place, transition in enumerate(chart.transitions) if transition in self._warned]
+        """Return the indices of the transitions for which a warning was given."""
+        return [index for index, transition in enumerate(chart.transitions) if transition in self._warned]
 
-    def restore_warned(self, chart: Statechart, places: Iterable[int]) -> None:
+    def restore_warned(self, chart: Statechart, indices: Iterable[int]) -> None:
         """Restore what `warned_places` returned."""
-        self._warned = {chart.transitions[place] for place in places}
+        self._warned = {chart.transitions[index] for index in indices}
 
     def warn_new(self, chart: Statechart) -> None:
         """Warn of each guard that has raised and was not warned of yet; do nothing within `deferred`."""
@@ -158,5 +158,5 @@ class GuardWarnings:
 
 
 def guards_that_always_fail(chart: Statechart) -> str:
-    """Return the guards that raised every time they were evaluated, at least `FEW_TIMES`; empty if none did."""
-    return "; ".join(str(guard) for guard in chart.failing_guards() if guard.every_time and guard.times >= FEW_TIMES)
+    """Return the guards that raised every time they were evaluated, at least `MIN_TIMES`; empty if none did."""
+    return "; ".join(str(guard) for guard in chart.failing_guards() if guard.every_time and guard.times >= MIN_TIMES)

@@ -1,7 +1,7 @@
-"""A Mesa model whose agents are rows of a population; the objects are made when they are first read.
+"""A Mesa model whose agents are rows of a population; each object is made when it is first read.
 
-Mesa schedules the agents of classes with a script; the columns move all others. Mesa drops a removed agent at once, the
-population when the next round opens. Mesa does not know agents that have not joined.
+Mesa schedules the agents of classes with a script; the columns move all others. Mesa drops a removed agent at once; the
+population drops it when the next round opens. Mesa does not know agents that have not joined.
 """
 
 from collections.abc import Iterable, Sequence
@@ -72,9 +72,9 @@ class PopulationModel(PlatformModel):
         if not isinstance(agent, SocialAgent):
             agent.unique_id = -agent.unique_id  # ids above 0 are rows + 1
             return
-        before = self._adopted.get(agent.row)
-        if before is not None:
-            mesa.Agent.remove(before)
+        old_agent = self._adopted.get(agent.row)
+        if old_agent is not None:
+            mesa.Agent.remove(old_agent)
         self._adopted[agent.row] = agent
         self._in_order = False
         agent.unique_id = agent.row + 1
@@ -86,9 +86,9 @@ class PopulationModel(PlatformModel):
     def made_by_class(self) -> dict[type[Any], list[Any]]:
         """The agents with objects, and agents of other classes, by class; those that may still join come last."""
         by_class = {kind: list(agents) for kind, agents in super().agents_by_type.items()}
-        people = self.population
+        population = self.population
         for row, agent in self._adopted.items():
-            if not people.present[row] and people.membership[row] in (WAITS, AWAY) and row not in self.leaving:
+            if not population.present[row] and population.membership[row] in (WAITS, AWAY) and row not in self.leaving:
                 by_class[type(agent)].append(agent)
         return by_class
 
@@ -96,11 +96,11 @@ class PopulationModel(PlatformModel):
         """Register with Mesa the agents of some rows that are present, and remove those that are not."""
         registered, self._all_made = super().agents, False
         for agent in filter(None, map(self._adopted.get, rows)) if self._adopted else ():
-            is_there = bool(self.population.present[agent.row]) and agent.row not in self.leaving
-            if is_there and agent not in registered:
+            is_present = bool(self.population.present[agent.row]) and agent.row not in self.leaving
+            if is_present and agent not in registered:
                 super().register_agent(agent)
                 agent.unique_id, self._in_order = agent.row + 1, False
-            elif not is_there:
+            elif not is_present:
                 mesa.Agent.remove(agent)
 
     def agent_of_class[A: SocialAgent](self, row: int, kind: type[A]) -> A:
@@ -114,10 +114,10 @@ class PopulationModel(PlatformModel):
 
     def put_in_order(self, kinds: Sequence[type[Any]], agents: Sequence[SocialAgent]) -> None:
         """Sort Mesa's classes and agents in this order, after all others."""
-        place = {agent: i for i, agent in enumerate(agents)}
+        index = {agent: i for i, agent in enumerate(agents)}
         by_type = super().agents_by_type
         for agent_set in (super().agents, *by_type.values()):
-            agent_set.sort(lambda agent: place.get(agent, -1), ascending=True, inplace=True)
+            agent_set.sort(lambda agent: index.get(agent, -1), ascending=True, inplace=True)
         for kind in kinds:
             if kind in by_type:
                 by_type[kind] = by_type.pop(kind)
@@ -172,5 +172,5 @@ def is_scripted(kind: type) -> bool:
     if not issubclass(kind, SocialAgent):
         return True
     bases = kind.__mro__[: kind.__mro__.index(SocialAgent)]
-    ours = vars(SocialAgent).keys() | vars(PlatformAgent).keys()
-    return any(name in ours for base in bases for name in vars(base) if not name.startswith("__"))
+    prism_members = vars(SocialAgent).keys() | vars(PlatformAgent).keys()
+    return any(name in prism_members for base in bases for name in vars(base) if not name.startswith("__"))

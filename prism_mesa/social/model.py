@@ -81,7 +81,7 @@ class SocialModel(PopulationModel):
         model_reporters: Reporters = None,
         **params: Any,
     ) -> None:
-        before = vars(self).keys() - {"datacollector"}  # set by a subclass
+        old_fields = vars(self).keys() - {"datacollector"}  # set by a subclass
         merged = model_params(SocialParams, config, scenario, rng, params, "SocialModel")
         super().__init__(rng=merged.seed)
         if scenario is not None:
@@ -92,7 +92,7 @@ class SocialModel(PopulationModel):
         self._broken_off = ""
         self.round_row: dict[str, float] = {}
         self._start_collecting(_make_datacollector(), agent_reporters=agent_reporters, model_reporters=model_reporters)
-        self._own_fields = (vars(self).keys() | {"datacollector", "_own_fields"}) - before
+        self._own_fields = (vars(self).keys() | {"datacollector", "_own_fields"}) - old_fields
 
     @property
     def chart(self) -> Statechart:
@@ -136,9 +136,9 @@ class SocialModel(PopulationModel):
             "decided by": self.reasoner.label,
             "so far": ", ".join(f"{totals[name]:,} {name}" for name in _TOTALS) + " choices" if row else "no round yet",
         }
-        about = f"{int(self.population.present.sum()):,} agents, seed {params.seed}"
+        remark = f"{int(self.population.present.sum()):,} agents, seed {params.seed}"
         return card_html(
-            "model", f"{self.round + 1} of {params.rounds} rounds", *last, facts_html(facts.items()), remark=about
+            "model", f"{self.round + 1} of {params.rounds} rounds", *last, facts_html(facts.items()), remark=remark
         )
 
     def step(self) -> None:
@@ -173,8 +173,8 @@ class SocialModel(PopulationModel):
 
     def _require_whole(self) -> None:
         if self._broken_off:
-            why = f"round {self.round} was broken off ({self._broken_off})"
-            raise RunError(f"{type(self).__name__}: {why}, and part of it has taken effect: make another model")
+            reason = f"round {self.round} was broken off ({self._broken_off})"
+            raise RunError(f"{type(self).__name__}: {reason}, and part of it has taken effect: make another model")
 
     def _collect(self, row: dict[str, float]) -> None:
         self.round_row = row
@@ -206,7 +206,7 @@ class SocialModel(PopulationModel):
 
         Take it between two rounds, and `restore` it in a new model of equal parameters. Its arrays are those of the
         model, not copies, and are valid until the next round. Fields that you added to the model are included if they
-        are numbers or texts; objects provide their own state. State that guards, actions and scripts keep elsewhere
+        are numbers or strings; objects provide their own state. State that guards, actions and scripts keep elsewhere
         is not included.
 
         Raises:
@@ -257,9 +257,9 @@ class SocialModel(PopulationModel):
 
         A NotedWarning after the last of `rounds`, or here, reports too many fallbacks.
         """
-        for asked in (self.reasoner, self.writer):
-            if asked is not None:
-                asked.close()
+        for part in (self.reasoner, self.writer):
+            if part is not None:
+                part.close()
         self.guard_warnings.warn_new(self.chart)
         self._warn_of_shortfall()
 

@@ -32,7 +32,7 @@ from prism_mesa.social.state.groups import GroupCounts, Groups, assign_groups
 from prism_mesa.social.state.odds import Homophily, Odds
 from prism_mesa.social.state.opinions import Opinions
 from prism_mesa.social.state.outcomes import Outcomes
-from prism_mesa.social.state.population import NO_POST, WHO_THEY_ARE, History, Rows
+from prism_mesa.social.state.population import IDENTITY_COLUMNS, NO_POST, History, Rows
 from prism_mesa.social.state.posts import Posts, matches, relevance_of
 from prism_mesa.social.state.relations import Relations
 from prism_mesa.social.state.sampling import Recorded
@@ -48,15 +48,15 @@ if TYPE_CHECKING:
 
 type Writer = LLMClient | None
 """The LLM that writes texts, if any."""
-_POSTS_EACH: Final = 4
-"""Posts per agent for which there is room at the start."""
+_POSTS_PER_AGENT: Final = 4
+"""Posts per agent for which memory is reserved at the start."""
 
 
 class RoundRecorder(Protocol):
     """Takes a platform's records.
 
-    If it has a method ``wants(table) -> bool``, no rows of `rounds`, `ticks`, `transitions`, `impressions`,
-    `engagements`, `follows` and `churn` are made that it does not want.
+    If it has a method ``wants(table) -> bool``, a platform skips those of `rounds`, `ticks`, `transitions`,
+    `impressions`, `engagements`, `follows` and `churn` that it does not want.
     """
 
     def write(self, table: str, columns: Mapping[str, npt.NDArray[Any] | pd.Categorical]) -> None:
@@ -81,7 +81,7 @@ class Scripts(Protocol):
         ...
 
     def have_moved(self, rows: Sequence[int]) -> None:
-        """Update after the agents of some rows have come or gone."""
+        """Update after the agents of some rows have joined or left."""
         ...
 
     def step_scripts(self) -> None:
@@ -104,7 +104,7 @@ class Platform(Restorable):
         attributes, topics: The declared attributes, and the topics of texts.
         schedule: The posts that a file brings or that you place (`seeded`), and their rounds.
         llms: The LLM of each agent if there are several.
-        archetypes: Kinds of agents, if the LLM is asked for kinds.
+        archetypes: Clusters of agents, if the LLM answers for clusters.
         odds: The parts of utility that are log-odds.
         feeds, posts, history: The settings of feeds, all posts so far, and the last transitions of agents.
         exposure: The roots that each agent has read. With `feed.repeats`, the roots that it has engaged with.
@@ -114,7 +114,7 @@ class Platform(Restorable):
         group_counts: Impressions and engagements by groups of agents, for bridging feeds.
         opinions: Stances before the first round, and your rule of influence.
         liked: Row -> the last likes by a tool: (round, tick, post).
-        notebook, outcomes, recorded: Notes of agents, running totals, and the recorded agents.
+        notebook, outcomes, recorded: Notes of agents, running totals, and the agents in the records.
         time_of_day: Converts round and tick to time.
         round: The round that runs or ran last, from 0; -1 before the first.
         tick: 0 opens the round; ``params.ticks_per_round + 1`` closes it.
@@ -155,13 +155,13 @@ class Platform(Restorable):
         self.walk_buffers, self.depths = WalkBufferPool(), Depths()  # memory that no snapshot holds
         self.attributes, self.population, self.topics = world.attributes, world.population, world.topics
         self.set_chart(chart)
-        joined = world.population.has_joined
+        has_joined = world.population.has_joined
         self.drawn_network = world.network
-        self.network = self.first_network = world.network if joined.all() else world.network.among(joined)
+        self.network = self.first_network = world.network if has_joined.all() else world.network.among(has_joined)
         self.first_agents = world.population.checksums()
         self.schedule, self.seeded, self.notes = world.schedule, world.seeded, world.notes
         self.population.state[:] = chart.initial.code
-        self.posts = Posts(world.corpus, world.topics, params.feed.velocity_window, room=_POSTS_EACH * n)
+        self.posts = Posts(world.corpus, world.topics, params.feed.velocity_window, room=_POSTS_PER_AGENT * n)
         self.posts.reserve(world.schedule.text_id)
         self.attributes.give_to(self.posts, self.population)
         self.opinions = Opinions(params.opinions, world.attributes.known)
@@ -174,10 +174,10 @@ class Platform(Restorable):
         self.liked: dict[int, deque[tuple[int, int, int]]] = {}
         self.notebook = Notebook(params.deliberation.notes)
         self.recorded = Recorded(params.records, n, streams)
-        by_kind = reasoner.n_archetypes
-        self.archetypes = make_archetypes(self.population, self.llms, by_kind, self.topics) if by_kind else None
-        length = timedelta(minutes=params.clock.round_minutes)
-        self.time_of_day = Clock(params.clock.start.astimezone(UTC), length, params.ticks_per_round)
+        n_kinds = reasoner.n_archetypes
+        self.archetypes = make_archetypes(self.population, self.llms, n_kinds, self.topics) if n_kinds else None
+        round_length = timedelta(minutes=params.clock.round_minutes)
+        self.time_of_day = Clock(params.clock.start.astimezone(UTC), round_length, params.ticks_per_round)
         self.tick, self.first_of_round = 0, 0
         self.events, self.pending, self.leaving = Events(), PendingAnswers(), dict[int, None]()
         self.counts, self.totals, self.sources, self.written = (Counter[str]() for _ in range(4))
@@ -204,20 +204,20 @@ class Platform(Restorable):
             "network": self.network.snapshot() if self.network is not self.first_network else None,
             "chart": self.chart.snapshot(),
             "sizes": self._sizes(),
-            "asked": [take_snapshot(asked) for asked in self._asked()],
+            "asked": [take_snapshot(part) for part in self._askers()],
         }
 
     def _sizes(self) -> list[int]:
         return [*self.tick_counts.shape, self.history.depth]
 
     def world_to_keep(self) -> dict[str, Plain] | None:
-        """Return the drawn world if it is slow to draw and no agent was changed since."""
+        """Return the drawn world if it is slow to draw and no agent has been changed since."""
         is_same = self._unchanged() >= {*KEPT}
         return world_to_keep(self.params, self.drawn_network, self.population) if is_same else None
 
     def _unchanged(self) -> set[str]:
-        now = self.population.checksums()
-        return {name for name, before in self.first_agents.items() if now[name] == before}
+        checksums = self.population.checksums()
+        return {name for name, checksum in self.first_agents.items() if checksums[name] == checksum}
 
     def restore(self, kept: Mapping[str, Plain]) -> None:
         """Restore a snapshot into a platform of the same parameters, before its first round.
@@ -231,7 +231,7 @@ class Platform(Restorable):
             raise DataError("the agents differ from the run's: has agents.profiles changed since?")
         if kept["sizes"] != self._sizes():
             raise DataError("ticks_per_round or statechart.max_history_depth differs from the run's")
-        if not kept["population"].keys() | self._unchanged() >= {*WHO_THEY_ARE}:
+        if not kept["population"].keys() | self._unchanged() >= {*IDENTITY_COLUMNS}:
             raise DataError("the agents differ from the run's: they were changed before its first round")
         notes = self.notes
         super().restore(kept)
@@ -241,15 +241,15 @@ class Platform(Restorable):
             self.network.restore(kept["network"])
         self._apply_settings()
         self.chart.restore(kept["chart"])
-        for asked, spent in zip(self._asked(), kept["asked"], strict=True):
-            restore_object(asked, spent)
+        for part, state in zip(self._askers(), kept["asked"], strict=True):
+            restore_object(part, state)
 
-    def _asked(self) -> tuple[AnyReasoner | Writer, ...]:
+    def _askers(self) -> tuple[AnyReasoner | Writer, ...]:
         """Return the reasoner and the writer; None for those without state."""
         from prism_mesa.reasoner import DistilledReasoner  # slow to import
 
         stateless = (NoneType, RuleReasoner, DistilledReasoner)
-        return tuple(None if type(asked) in stateless else asked for asked in (self.reasoner, self.writer))
+        return tuple(None if type(part) in stateless else part for part in (self.reasoner, self.writer))
 
     @one_line
     def __repr__(self) -> str:
@@ -257,7 +257,7 @@ class Platform(Restorable):
 
     @property
     def standing(self) -> str:
-        """Number of agents, round, seed and reasoner as text."""
+        """Number of agents, round, seed and reasoner as a string."""
         agents, done = int(self.population.present.sum()), f"round {self.round + 1} of {self.params.rounds}"
         return f"{counted(agents, 'agent')}, {done}, seed {self.params.seed}, decided by {self.reasoner.label}"
 
@@ -266,17 +266,17 @@ class Platform(Restorable):
         self.chart, self.tables = chart, WalkTables(chart, self.attributes.known)
 
     def begin_events(self) -> None:
-        """Copy events that are not committed yet, and reuse the memory of events."""
-        for noted in (self.events.impressions, self.events.engagements, self.events.moves):
-            noted[:] = [tuple(map(np.copy, part)) for part in noted]
+        """Copy events that are not committed yet, so that their memory can be reused."""
+        for events in (self.events.impressions, self.events.engagements, self.events.moves):
+            events[:] = [tuple(map(np.copy, columns)) for columns in events]
         self.walk_buffers.begin_round()
 
     def change_settings(self) -> None:
         """Apply the interventions that begin or end with this round."""
         if any(self.round in (act.at, act.until) for act in self.params.interventions):
-            before = self.params.feed.attribute
+            old_attribute = self.params.feed.attribute
             self._apply_settings()
-            if self.params.feed.attribute != before:
+            if self.params.feed.attribute != old_attribute:
                 self.group_counts = GroupCounts(self.feeds.n_groups)
 
     @property
@@ -284,8 +284,8 @@ class Platform(Restorable):
         """The groups of agents for bridging feeds, if any."""
         if self.params.feed.attribute is None:
             return None
-        place, attribute = self.attributes.known.of_agents(self.params.feed.attribute)
-        return Groups(assign_groups(attribute, self.population.attributes[:, place]), self.group_counts)
+        index, attribute = self.attributes.known.of_agents(self.params.feed.attribute)
+        return Groups(assign_groups(attribute, self.population.attributes[:, index]), self.group_counts)
 
     def _apply_settings(self) -> None:
         self.params = self.configured.at(self.round)
@@ -349,26 +349,26 @@ class Platform(Restorable):
         """Return each post as its reader sees it."""
         authors = [self.population.names[author] for author in self.posts.author[posts].tolist()]
         matches = self.matches(readers, posts)
-        worth = relevance_of(matches).tolist(), self.utilities(readers, posts, matches).tolist()
-        return self.attributes.shown(self.posts.views(posts, authors, *worth), self.posts.attributes[posts])
+        values = relevance_of(matches).tolist(), self.utilities(readers, posts, matches).tolist()
+        return self.attributes.shown(self.posts.views(posts, authors, *values), self.posts.attributes[posts])
 
     def utilities(self, readers: Rows, posts: Rows, matches: Rows) -> npt.NDArray[np.float64]:
         """Return the utility of each post to its reader, given their similarities."""
         if not self.odds.params.sensitivity:
             return np.asarray(relevance_of(matches))
         utility = np.empty(len(posts), np.float64)
-        who, what, near = (np.ascontiguousarray(column, np.int64) for column in (readers, posts, matches))
-        utilities(who, what, near, UNIT_LENGTH, self.posts.table, *self.tastes, utility)
+        agent, post, match = (np.ascontiguousarray(column, np.int64) for column in (readers, posts, matches))
+        utilities(agent, post, match, UNIT_LENGTH, self.posts.table, *self.tastes, utility)
         return utility
 
     def log_odds(self, reader: int, post: int) -> dict[str, float]:
-        """Return the log-odds that a post has for a reader beside its relevance, by what they come from."""
+        """Return the log-odds that a post has for a reader besides its relevance, by their source."""
         state = self.posts, self.network, self.population.attributes, self.met
         return self.odds.explain(max(self.round, 0), reader, post, *state)
 
     @property
     def tastes(self) -> tuple[Tastes, TasteTables]:
-        """The numbers and arrays of utility in this round."""
+        """The parameters and arrays of utility in this round."""
         tables = self.odds.tables(self.network, self.population.attributes, self.met)
         return self.odds.tastes(max(self.round, 0)), tables
 

@@ -1,4 +1,4 @@
-"""One user of a platform, as a view of one row of its population."""
+"""An agent of a platform: a view of one row of the population."""
 
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from prism_mesa.domain import ACTIONS, BIG_FIVE, ActionName, Post
-from prism_mesa.errors import AgentError, StateTypeError, one_line
+from prism_mesa.errors import AgentError, StateTypeError, counted, one_line
 from prism_mesa.llm.text import plain
 from prism_mesa.markup import card_html, chip_html, facts_html, fold_html, html_or_repr, table_html
 from prism_mesa.reasoner import Question, make_question
@@ -30,32 +30,32 @@ from prism_mesa.social.state.posts import WORDS_CAP
 from prism_mesa.statechart import STATE_COLORS, STATES, TIMEOUT, AgentState, StateTransition, export_agent
 
 _NOT_A_POST: Final = "is not a post of this platform (see feed, read)"
-_PROMPTED: Final = (
+_FIELDS_IN_PROMPTS: Final = (
     "name interests personality traits propensities low_threshold high_threshold engagement_threshold state_history"
 ).split()
 """Fields that questions to the LLM show."""
 _POSTS_SHOWN: Final = 8
-"""Posts of the feed that a notebook shows."""
+"""Number of posts of the feed that a notebook shows."""
 
 
-def whole_number(name: str, value: Any, least: int) -> int:
+def whole_number(name: str, value: Any, minimum: int) -> int:
     """Return `value` as a whole number that fits its column."""
-    if not isinstance(value, int | np.integer) or not least <= value < 2**31:
-        raise AgentError(f"SocialAgent.{name}: {value!r} is no whole number from {least} on")
+    if not isinstance(value, int | np.integer) or not minimum <= value < 2**31:
+        raise AgentError(f"SocialAgent.{name}: {value!r} is not a whole number from {minimum}")
     return int(value)
 
 
 def number_property(
-    name: str, meaning: str, low: float, high: float, *, whole: bool, column: Callable[[Population], Any]
+    name: str, meaning: str, low: float, high: float, *, is_whole: bool, column: Callable[[Population], Any]
 ) -> property:
     """Return a property over a column of numbers from `low` to `high`."""
 
     def read(agent: Any) -> float:
         value = column(agent._platform.population)[agent.row]
-        return int(value) if whole else float(value)
+        return int(value) if is_whole else float(value)
 
     def write(agent: Any, value: float) -> None:
-        if whole:
+        if is_whole:
             value = whole_number(name, value, int(low))
         if not isinstance(value, Real) or not low <= float(value) <= high:
             raise AgentError(f"SocialAgent.{name}: {value!r} is not in {low:g}..{high:g}")
@@ -65,7 +65,7 @@ def number_property(
 
 
 class HistoryView(Sequence[StateTransition]):
-    """A view of an agent's history, of which the platform keeps the latest entries."""
+    """A view of an agent's history; the platform keeps its latest entries."""
 
     def __init__(self, platform: Platform, row: int) -> None:
         self._platform = platform
@@ -83,7 +83,7 @@ class HistoryView(Sequence[StateTransition]):
         platform = self._platform
         trigger = platform.trigger_code(value.trigger)
         if trigger < 0:
-            raise AgentError(f"SocialAgent.state_history: {value.trigger!r} is no trigger of {platform.chart.name}")
+            raise AgentError(f"SocialAgent.state_history: {value.trigger!r} is not a trigger of {platform.chart.name}")
         post = (value.context or {}).get("post_id")
         post = post if isinstance(post, int | np.integer) else NO_POST
         move = packed_move(trigger, value.from_state.code, value.to_state.code)
@@ -126,7 +126,7 @@ class PlatformAgent:
     The attributes that the configuration declares are attributes in Python, too (docs/attributes.md).
 
     To follow, mute or block another agent, pass it or its row. The decision takes effect when the round is committed,
-    from the next round on, also where `network.dynamics` is fixed; `social.round.follows` settles conflicts.
+    from the next round on, even if `network.dynamics` is fixed; `social.round.follows` settles conflicts.
 
     Args:
         platform: The platform.
@@ -134,24 +134,24 @@ class PlatformAgent:
     """
 
     def __init__(self, platform: Platform, row: int) -> None:
-        self._of = platform
+        self._own_platform = platform
         self.row = row
 
     @property
     def _platform(self) -> Platform:
-        return self._of
+        return self._own_platform
 
     @property
-    def _is_made(self) -> bool:
-        return "_of" in self.__dict__
+    def _is_initialised(self) -> bool:
+        return "_own_platform" in self.__dict__
 
     def __getattr__(self, name: str) -> Any:
         """Return a declared attribute (`attributes`)."""
-        if not name.startswith("_") and self._is_made:
+        if not name.startswith("_") and self._is_initialised:
             known = self._platform.attributes.known
             if name in known.agents:
-                place, attribute = known.of_agents(name)
-                return attribute.value(float(self._platform.population.attributes[self.row, place]))
+                index, attribute = known.of_agents(name)
+                return attribute.value(float(self._platform.population.attributes[self.row, index]))
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -160,13 +160,13 @@ class PlatformAgent:
         Raises:
             AgentError: If a declared attribute cannot have the value.
         """
-        known = self._platform.attributes.known if self._is_made else None
+        known = self._platform.attributes.known if self._is_initialised else None
         if known is None or name not in known.agents:
             super().__setattr__(name, value)
             return
-        place, attribute = known.of_agents(name)
+        index, attribute = known.of_agents(name)
         try:
-            self._platform.population.attributes[self.row, place] = attribute.number(value)
+            self._platform.population.attributes[self.row, index] = attribute.number(value)
         except ValueError as error:
             raise AgentError(f"{type(self).__name__}.{name}: {error}") from None
 
@@ -180,11 +180,11 @@ class PlatformAgent:
 
     @html_or_repr
     def _repr_html_(self) -> str:
-        ticks, state, current = self.ticks_in_state, self.state, self.current_post
-        at = "" if current is None else f" on post {current.post_id}"
+        ticks, state, current_post = self.ticks_in_state, self.state, self.current_post
+        task = "" if current_post is None else f" on post {current_post.post_id}"
         shares = ", ".join(f"{name} {share:.0%}" for name, share in self.propensities.items())
         facts = {
-            "state": chip_html(STATE_COLORS[state], f"{state.value}{at}, for {ticks} tick{'' if ticks == 1 else 's'}"),
+            "state": chip_html(STATE_COLORS[state], f"{state.value}{task}, for {counted(ticks, 'tick')}"),
             "likes to read of": ", ".join(self.interests),
             "personality": self.personality,
             "asks within": f"{self.low_threshold:.3f} to {self.high_threshold:.3f} of utility",
@@ -204,9 +204,9 @@ class PlatformAgent:
         ]
         table = table_html(("post", "by", "utility", "engagements", "text"), rows)
         unread = fold_html(f"feed: {len(feed)} unread", table) if feed else "nothing unread in its feed"
-        away = ", not there" if self.has_left else ""
+        absent = ", not there" if self.has_left else ""
         return card_html(
-            "agent", self.name, facts_html(facts.items()), unread, remark=f"row {self.row}, id {self.agent_id}{away}"
+            "agent", self.name, facts_html(facts.items()), unread, remark=f"row {self.row}, id {self.agent_id}{absent}"
         )
 
     @property
@@ -263,8 +263,8 @@ class PlatformAgent:
         other = other_row(self._platform, self.row, post.author, where)
         return note_decision(self._platform, self.row, other, REPORT, SCRIPT, post.post_id)
 
-    def _decide(self, name: str, other: Any, event: int) -> bool:
-        where = f"{type(self).__name__}.{name}"
+    def _decide(self, method: str, other: Any, event: int) -> bool:
+        where = f"{type(self).__name__}.{method}"
         if isinstance(other, PlatformAgent):
             if other._platform is not self._platform:
                 raise AgentError(f"{where}: {other!r} is an agent of another platform")
@@ -325,7 +325,7 @@ class PlatformAgent:
     def _question(self, trigger: str, options: tuple[AgentState, ...], context: Any) -> Question:
         agents = AgentColumns(self._platform, self._rows)
         subclasses = type(self).__mro__[: type(self).__mro__.index(PlatformAgent)]
-        has_own_prompt = any(name in vars(base) for base in subclasses for name in _PROMPTED)
+        has_own_prompt = any(name in vars(base) for base in subclasses for name in _FIELDS_IN_PROMPTS)
         if has_own_prompt or not (context is None or isinstance(context, Post)):
             return as_archetype(make_question(self, self.state, trigger, options, context), agents)
         posts = PostColumns(self._platform, self._rows, np.array([getattr(context, "post_id", NO_POST)]))
@@ -334,8 +334,8 @@ class PlatformAgent:
     @property
     def feed(self) -> list[Post]:
         """The unread posts of this round's feed, best first."""
-        p = self._platform.population
-        unread = p.feed[self.row, int(p.n_read[self.row]) : int(p.n_feed[self.row])].tolist()
+        population = self._platform.population
+        unread = population.feed[self.row, int(population.n_read[self.row]) : int(population.n_feed[self.row])].tolist()
         return [post for post_id in unread if (post := self._platform.post(post_id, self.row)) is not None]
 
     def read(self) -> Post | None:
@@ -346,22 +346,22 @@ class PlatformAgent:
         return self.current_post
 
     def like(self, post: Post) -> bool:
-        """Like a post, and return whether that is new: an agent likes each root at most once in a run.
+        """Like a post, and return whether that is new; an agent likes each root at most once in a run.
 
-        It counts when the round is committed.
+        The like counts when the round is committed.
         """
         return self._engage(post, "like")
 
     def reply(self, post: Post, text: str = "") -> bool:
-        """Reply to a post with `text`, or with words by `content`, and return whether that is new.
+        """Reply to a post with `text`, or with the words that `content` gives, and return whether that is new.
 
-        The reply appears in the next round. An agent answers each post at most once a round; a later `text` is added to
-        a reply without words.
+        The reply appears in the next round. An agent answers each post at most once a round; a later `text` becomes
+        the text of a reply without words.
         """
         return self._engage(post, "reply", text)
 
     def reshare(self, post: Post, comment: str = "") -> bool:
-        """Reshare a post with `comment`, or with words by `content`, and return whether that is new.
+        """Reshare a post with `comment`, or with the words that `content` gives, and return whether that is new.
 
         The reshare appears in the next round. An agent reshares each root at most once in a run.
         """
@@ -371,7 +371,7 @@ class PlatformAgent:
         """Write a post; it appears in the next round."""
         self._require_present("write")
         if not isinstance(text, str) or not text.strip():
-            raise AgentError(f"SocialAgent.write: {text!r} is not a text")
+            raise AgentError(f"SocialAgent.write: {text!r} is not a non-empty string")
         self._platform.events.written.append((self.row, text))
 
     def _engage(self, post: Post, action: ActionName, text: str = "") -> bool:
@@ -379,7 +379,7 @@ class PlatformAgent:
         self._require_present(action)
         words = plain(text, WORDS_CAP) if isinstance(text, str) else ""
         if text != "" and not words:
-            raise AgentError(f"SocialAgent.{action}: {text!r} is not a text; leave it out to add no words")
+            raise AgentError(f"SocialAgent.{action}: {text!r} is not a non-empty string; leave it out to add no words")
         return note_engagement(self._platform, self.row, post.post_id, ACTIONS.index(action), words)
 
     def is_interested(self, post: Any) -> bool:
@@ -391,7 +391,7 @@ class PlatformAgent:
         return bool(SHOULD_ENGAGE(self, post))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return id, state, ticks and history as plain JSON values."""
+        """Return id, state, ticks in the state and history as JSON values."""
         return export_agent(self)
 
     @property
@@ -405,12 +405,12 @@ class PlatformAgent:
 
     @property
     def moment(self) -> str:
-        """Round and tick as text: `round 3, tick 2`."""
+        """Round and tick as a string: `round 3, tick 2`."""
         return f"round {self._platform.round}, tick {self._platform.tick}"
 
     @property
     def agent_id(self) -> str:
-        """The user's id of this agent, as in the edge list."""
+        """The agent's id in your files, as in the edge list."""
         return self._platform.population.ids[self.row]
 
     @property
@@ -429,7 +429,7 @@ class PlatformAgent:
 
     @property
     def personality(self) -> str:
-        """The Big Five as text, and the attributes that prompts show."""
+        """The Big Five in words, and the attributes that prompts show."""
         return personalities(self._platform, self._rows)[0]
 
     @property
@@ -475,7 +475,7 @@ class PlatformAgent:
     @pending_action.setter
     def pending_action(self, value: ActionName | None) -> None:
         if value is not None and value not in ACTIONS:
-            raise AgentError(f"SocialAgent.pending_action: {value!r} is none of {', '.join(ACTIONS)}, None")
+            raise AgentError(f"SocialAgent.pending_action: {value!r} is not one of {', '.join(ACTIONS)}, None")
         self._platform.population.pending_action[self.row] = NO_ACTION if value is None else ACTIONS.index(value)
 
     @property
@@ -501,7 +501,7 @@ class PlatformAgent:
 
     @property
     def max_history_depth(self) -> int:
-        """Most entries in `state_history`, 0 to `statechart.max_history_depth`, which is the default."""
+        """Maximum number of entries in `state_history`: 0 to `statechart.max_history_depth`, the default."""
         return self._platform.history.limit(self.row)
 
     @max_history_depth.setter
@@ -521,33 +521,33 @@ class PlatformAgent:
         "ticks_in_state",
         "Ticks since the last transition, from 0.",
         *(0, 2**31 - 1),
-        whole=True,
+        is_whole=True,
         column=attrgetter("ticks_in_state"),
     )
 
 
-def _trait(place: int, population: Population) -> npt.NDArray[np.float32]:
-    return population.traits[:, place]
+def _trait(index: int, population: Population) -> npt.NDArray[np.float32]:
+    return population.traits[:, index]
 
 
 for _field in AGENT_FIELDS.values():
     _doc, _range = f"{_field.meaning.capitalize()} ({_field.unit}).", (_field.low, _field.high)
-    _property = number_property(_field.name, _doc, *_range, whole=_field.whole, column=attrgetter(_field.name))
+    _property = number_property(_field.name, _doc, *_range, is_whole=_field.whole, column=attrgetter(_field.name))
     setattr(PlatformAgent, _field.name, _property)
-for _place, _name in enumerate(BIG_FIVE):
-    _doc, _read = f"{_name.capitalize()}, 1..5.", partial(_trait, _place)
-    setattr(PlatformAgent, _name, number_property(_name, _doc, 1, 5, whole=False, column=_read))
+for _index, _name in enumerate(BIG_FIVE):
+    _doc, _read = f"{_name.capitalize()}, 1..5.", partial(_trait, _index)
+    setattr(PlatformAgent, _name, number_property(_name, _doc, 1, 5, is_whole=False, column=_read))
 
 
 class PlainAgents:
-    """The agents of a platform that runs without Mesa: made on demand, without scripts."""
+    """The agents of a platform that runs without Mesa; they are made on demand and have no scripts."""
 
     def __init__(self, platform: Platform) -> None:
         self._platform = platform
 
     @property
     def has_scripts(self) -> bool:
-        """Whether agents take their ticks one by one, as with `scheduler: mesa`."""
+        """Whether agents take their ticks one by one (`scheduler: mesa`)."""
         return self._platform.params.scheduler == "mesa"
 
     def agent(self, row: int) -> PlatformAgent:
@@ -562,6 +562,6 @@ class PlainAgents:
         """Do nothing when agents join or leave."""
 
     def step_scripts(self) -> None:
-        """Let all agents take their tick, by row."""
+        """Let all present agents take their tick, in the order of rows."""
         for row in np.flatnonzero(self._platform.population.present).tolist():
             self.agent(row).step()

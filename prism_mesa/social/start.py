@@ -24,17 +24,17 @@ from prism_mesa.social.world.build import KeptWorld, make_world
 from prism_mesa.statechart import Statechart
 from prism_mesa.streams import Streams
 
-_mesa = find_spec("mesa")  # not imported, because a platform needs none
+_mesa = find_spec("mesa")  # not imported, because a platform does not need Mesa
 _INSIDE: Final = (
     str(Path(__file__).parent.parent),
     *(_mesa.submodule_search_locations or () if _mesa else ()),
     contextlib.__file__.removesuffix(".py"),  # Python 3.12 does not treat a whole name as a prefix
 )
-"""Files that a warning skips, so that it points at the user's line."""
+"""Paths of code that a warning skips, so that it points at the user's line."""
 
 
 def warn(text: str) -> None:
-    """Warn of something that is also in the platform's notes or the run's summary."""
+    """Warn with a text that is also in the platform's notes or the run's summary."""
     warnings.warn(f"SocialModel: {text}", NotedWarning, skip_file_prefixes=_INSIDE)
 
 
@@ -60,27 +60,27 @@ def start_platform(
     made_world = make_world(params, streams, world)
     attributes = made_world.attributes.known
     require_free_names(attributes)
-    chosen, chart_notes = _choose_chart(params, chart, attributes)
-    asked = reasoner or make_reasoner(params.asked)
-    if not hasattr(asked, "batch_reasoner"):
+    used_chart, chart_notes = _choose_chart(params, chart, attributes)
+    chosen_reasoner = reasoner or make_reasoner(params.asked)
+    if not hasattr(chosen_reasoner, "batch_reasoner"):
         raise ConfigError(
             f"SocialModel: reasoner: pass a Reasoner, not {reasoner!r:.60}; for an LLM on a server set "
             "reasoner_kind='ollama', reasoner_model='llama3.2'"
         )
-    not_learned = unlearned(asked.batch_reasoner, chosen, attributes)
-    writer, why_not = choose_writer(params, asked)
-    if asks_llm(asked):
-        asked.begin()
-    platform = Platform(params, streams, chosen, asked, made_world, writer, recorder)
+    not_learned = unlearned(chosen_reasoner.batch_reasoner, used_chart, attributes)
+    writer, writer_note = choose_writer(params, chosen_reasoner)
+    if asks_llm(chosen_reasoner):
+        chosen_reasoner.begin()
+    platform = Platform(params, streams, used_chart, chosen_reasoner, made_world, writer, recorder)
     platform.scripts = PlainAgents(platform)
     facts = ModelFacts(platform, made_world, has_own_reasoner=reasoner is not None, has_own_chart=chart is not None)
-    idle = notes_without_effect(platform, facts)
+    no_effect = notes_without_effect(platform, facts)
     total = sum(platform.llms.shares)
     scaled = "" if isclose(total, 1) else f"reasoner.model: shares add up to {total:g} and are scaled to 1"
-    notes = filter(None, [asked.note, why_not, scaled])
+    notes = filter(None, [chosen_reasoner.note, writer_note, scaled])
     announced = [f"{act.text} (interventions)" for act in params.interventions]
-    platform.notes += (*not_learned, *notes, *idle, *chart_notes, *announced)
-    for texts in filter(None, (made_world.misfits, idle)):
+    platform.notes += (*not_learned, *notes, *no_effect, *chart_notes, *announced)
+    for texts in filter(None, (made_world.misfits, no_effect)):
         warn("; ".join(texts))
     return platform
 
@@ -93,15 +93,15 @@ def change_chart(platform: Platform, chart: Statechart) -> None:
             "make a new model, SocialModel(chart=...)"
         )
     if not isinstance(chart, Statechart):
-        raise ChartError(f"SocialModel.chart: {chart!r} is no Statechart")
-    attributes, before = platform.attributes.known, platform.chart
-    new, chart_notes = _choose_chart(platform.params, chart, attributes)
-    model = platform.reasoner.batch_reasoner
-    not_learned = unlearned(model, new, attributes)
-    outdated = (*unlearned(model, before, attributes), *_choose_chart(platform.params, before, attributes)[1])
-    platform.set_chart(new)
-    platform.notes = (*(note for note in platform.notes if note not in outdated), *not_learned, *chart_notes)
-    platform.population.state[platform.population.state == before.initial.code] = new.initial.code
+        raise ChartError(f"SocialModel.chart: {chart!r} is not a Statechart")
+    attributes, old_chart = platform.attributes.known, platform.chart
+    new_chart, chart_notes = _choose_chart(platform.params, chart, attributes)
+    decider = platform.reasoner.batch_reasoner
+    not_learned = unlearned(decider, new_chart, attributes)
+    old_notes = (*unlearned(decider, old_chart, attributes), *_choose_chart(platform.params, old_chart, attributes)[1])
+    platform.set_chart(new_chart)
+    platform.notes = (*(note for note in platform.notes if note not in old_notes), *not_learned, *chart_notes)
+    platform.population.state[platform.population.state == old_chart.initial.code] = new_chart.initial.code
 
 
 def _choose_chart(
@@ -112,8 +112,8 @@ def _choose_chart(
     Raises:
         ChartError: If the check finds an error; `require_agent_fields` checks the fields of agents later.
     """
-    chosen = chosen_chart(params.statechart, asks_action=params.reasoner.asks_action, chart=chart)
-    if chart is None and not params.statechart.chart:  # PRISM's own charts are tested
-        return chosen, ()
+    copied = chosen_chart(params.statechart, asks_action=params.reasoner.asks_action, chart=chart)
+    if chart is None and not params.statechart.chart:  # tests check PRISM's charts
+        return copied, ()
     glances = [params.feed.glances, *(act.set.get("feed.glances", 1) for act in params.interventions)]
-    return chosen, check_chart(chosen, WalkTables(chosen, attributes), attributes.fields, glances)
+    return copied, check_chart(copied, WalkTables(copied, attributes), attributes.fields, glances)

@@ -1,4 +1,4 @@
-"""Objects of your own that a configuration names as ``module:object``."""
+"""Your own objects, which a configuration names as ``module:object``."""
 
 from importlib import import_module
 from typing import Any
@@ -9,16 +9,16 @@ from prism_mesa.social.params import SocialParams
 
 def objects_named(params: SocialParams) -> dict[str, str]:
     """Return the objects (``module:object``) that a configuration names, by key."""
-    named = {"statechart.chart": params.statechart.chart}
+    names = {"statechart.chart": params.statechart.chart}
     modes = {"feed.mode": params.feed.mode}
     modes |= {
         f"interventions.{i}.set.feed.mode": str(act.set.get("feed.mode", ""))
         for i, act in enumerate(params.interventions)
     }
-    named |= {key: mode for key, mode in modes.items() if ":" in mode}
-    named |= {"opinions.rule": params.opinions.user_rule}
-    named |= {f"attributes.{name}.function": attribute.function for name, attribute in params.attributes.items()}
-    return {key: where for key, where in named.items() if where is not None}
+    names |= {key: mode for key, mode in modes.items() if ":" in mode}
+    names |= {"opinions.rule": params.opinions.user_rule}
+    names |= {f"attributes.{name}.function": attribute.function for name, attribute in params.attributes.items()}
+    return {key: where for key, where in names.items() if where is not None}
 
 
 def load_object(key: str, where: str, example: str) -> tuple[Any, dict[str, Any]]:
@@ -30,15 +30,15 @@ def load_object(key: str, where: str, example: str) -> tuple[Any, dict[str, Any]
         ConfigError: If there is no such module, or it cannot be imported.
     """
     module_name, _, name = where.partition(":")
-    place = f"{key}: {where}"
+    prefix = f"{key}: {where}"
     if not (module_name and name):
-        raise ConfigError(f"{place}: write it as module:object, for example {example}")
+        raise ConfigError(f"{prefix}: write it as module:object, for example {example}")
     try:
         module = import_module(module_name)
     except PrismError:
         raise
     except ImportError as error:
-        raise ConfigError(f"{place}: cannot import {module_name!r}: {error}") from None
+        raise ConfigError(f"{prefix}: cannot import {module_name!r}: {error}") from None
     except Exception as error:  # user code may raise anything
-        raise ConfigError(f"{place}: importing {module_name!r} raised {type(error).__name__}: {error}") from error
+        raise ConfigError(f"{prefix}: importing {module_name!r} raised {type(error).__name__}: {error}") from error
     return getattr(module, name, None), vars(module)

@@ -1,6 +1,6 @@
-"""Notes on keys, and settings of interventions, that you set and that change nothing in the tables of a run.
+"""Notes on keys, and settings of interventions, that you set but that change nothing in the tables of a run.
 
-Rules about other keys stand beside the fields (`OnlyWith`). The rules here need more than the parameters.
+Rules that depend only on other keys stand at the fields (`OnlyWith`). The rules here need more than the parameters.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -23,7 +23,7 @@ from prism_mesa.without_effect import WithoutEffect, conditions
 
 
 class ModelFacts:
-    """What decides whether a key has an effect on a platform that was made from `world`.
+    """Facts that decide whether a key has an effect on a platform that was made from `world`.
 
     Attributes:
         p: The parameters.
@@ -39,12 +39,12 @@ class ModelFacts:
     def __init__(
         self, platform: Platform, world: StartingWorld, *, has_own_reasoner: bool, has_own_chart: bool
     ) -> None:
-        asked, self.p, self.n = platform.reasoner, platform.params, len(platform.population)
-        self.kind, self.has_own_reasoner, self.has_own_chart = asked.kind, has_own_reasoner, has_own_chart
+        reasoner, self.p, self.n = platform.reasoner, platform.params, len(platform.population)
+        self.kind, self.has_own_reasoner, self.has_own_chart = reasoner.kind, has_own_reasoner, has_own_chart
         self.choices = any(len(options) > 1 for options in platform.tables.option_sets)
-        self.scores = asks_llm(asked) and "answer" not in asked.oracle.decoding
-        self.answer = str(asked.params.answer) if asks_llm(asked) else ""
-        self.persona = str(asked.params.persona) if asks_llm(asked) else ""
+        self.scores = asks_llm(reasoner) and "answer" not in reasoner.oracle.decoding
+        self.answer = str(reasoner.params.answer) if asks_llm(reasoner) else ""
+        self.persona = str(reasoner.params.persona) if asks_llm(reasoner) else ""
         self.writes, self.profiled = platform.writer is not None, world.profiled
         kind = self.p.network.kind
         self.overrules_kind = explicit_values(self.p).get("network.kind", kind) != kind
@@ -57,7 +57,7 @@ class ModelFacts:
 
     @property
     def asks(self) -> bool:
-        """Whether an LLM that the parameters name decides."""
+        """Whether an LLM of the parameters decides."""
         return self.choices and not self.has_own_reasoner and self.kind not in ("rule", "distilled")
 
 
@@ -65,7 +65,7 @@ type Row = WithoutEffect[ModelFacts]
 
 
 def _llm(names: str, when: Callable[[ModelFacts], bool], why: str) -> Row:
-    """Return a row about keys of an LLM that the parameters name and that decides."""
+    """Return a row about keys of an LLM of the parameters, if that LLM decides."""
     keys = " ".join(f"reasoner.{name}" for name in names.split())
     return WithoutEffect(keys, lambda k: k.asks and when(k), why)
 
@@ -156,10 +156,10 @@ TABLE: Final[tuple[Row, ...]] = (
     ),
     WithoutEffect("deliberation.*", lambda k: not k.writes, "no LLM writes in this run: content={0.p.content}"),
 )
-"""Keys that change nothing, when, and why; the first entry that applies counts."""
+"""Keys without effect, with condition and reason; the first row that applies counts."""
 
 
-class IdleKeys:
+class KeysWithoutEffect:
     """Which keys have no effect under the parameters of a model, and why."""
 
     def __init__(self, facts: ModelFacts) -> None:
@@ -167,7 +167,7 @@ class IdleKeys:
         self._rows = [row for row in TABLE if row.when(facts)]
 
     def reason(self, key: str) -> str:
-        """Return why a key has no effect, or an empty text if it has one."""
+        """Return why a key has no effect, or an empty string if it has one."""
         row = next((row for row in self._rows if row.covers(key)), None)
         if row is not None:
             return row.why.format(self._facts)
@@ -179,55 +179,55 @@ class IdleKeys:
         for key in keys:
             if reason := self.reason(key):
                 by_reason.setdefault(reason, []).append(key)
-        return [f"{', '.join(idle)}: no effect: {reason}" for reason, idle in by_reason.items()]
+        return [f"{', '.join(unused_keys)}: no effect: {reason}" for reason, unused_keys in by_reason.items()]
 
 
 def notes_without_effect(platform: Platform, facts: ModelFacts) -> tuple[str, ...]:
     """Return a note on each key that was set, and on each setting of an intervention, that changes nothing.
 
-    A key that has an effect under a later intervention has one.
+    A key counts as having an effect if it has one under a later intervention.
     """
     params = platform.params
-    changed = [_before(params, place).changed_by(act.set) for place, act in enumerate(params.interventions)]
-    later = [IdleKeys(facts.under(params)) for params in changed]
+    later_params = [_before(params, i).changed_by(act.set) for i, act in enumerate(params.interventions)]
+    unused_later = [KeysWithoutEffect(facts.under(params)) for params in later_params]
     keys = explicit_values(params)
     if params.reasoner.kind == "auto":  # the summary says who decides
         keys.pop("reasoner.kind", None)
-    keys_idle_later = [key for key in keys if all(idle.reason(key) for idle in later)]
-    notes = [*IdleKeys(facts).notes(keys_idle_later), *_attributes_left_out(facts)]
-    for place, act in enumerate(params.interventions):
-        where = f"interventions: {place} (from round {act.at} on)"
-        notes += [f"{where}: {note}" for note in _intervention_notes(platform, place, later)]
+    always_unused = [key for key in keys if all(unused.reason(key) for unused in unused_later)]
+    notes = [*KeysWithoutEffect(facts).notes(always_unused), *_attributes_left_out(facts)]
+    for i, act in enumerate(params.interventions):
+        where = f"interventions: {i} (from round {act.at} on)"
+        notes += [f"{where}: {note}" for note in _intervention_notes(platform, i, unused_later)]
     return tuple(notes)
 
 
-def _intervention_notes(platform: Platform, place: int, idle_under: Sequence[IdleKeys]) -> Iterator[str]:
-    """Yield why an intervention, or a setting of it, changes nothing; `idle_under` has an entry for each one."""
-    params, act = platform.params, platform.params.interventions[place]
+def _intervention_notes(platform: Platform, index: int, unused_by_act: Sequence[KeysWithoutEffect]) -> Iterator[str]:
+    """Yield why an intervention, or a setting of it, changes nothing; `unused_by_act` has one entry for each."""
+    params, act = platform.params, platform.params.interventions[index]
     n = len(platform.population)
-    if act.agents is not None and not platform.feeds.named(place, AgentColumns(platform, np.arange(n)), n).any():
+    if act.agents is not None and not platform.feeds.named(index, AgentColumns(platform, np.arange(n)), n).any():
         yield f"no effect: no agent fits {act.agents} at the start"
-    before = _before(params, place)
-    values, new_values = leaf_values(before), leaf_values(before.changed_by(act.set))
+    earlier = _before(params, index)
+    values, new_values = leaf_values(earlier), leaf_values(earlier.changed_by(act.set))
     same = [key for key in act.set if values[key] == new_values[key]]
-    yield from (f"{key}: no effect: it has this value already" for key in same if not _some_differ(params, place, key))
-    later = zip(params.interventions[place:], idle_under[place:], strict=True)
-    beside = [idle for other, idle in later if act.holds_in(other.at)]
-    yield from idle_under[place].notes(
-        key for key in act.set if key not in same and all(idle.reason(key) for idle in beside)
+    yield from (f"{key}: no effect: it has this value already" for key in same if not _some_differ(params, index, key))
+    later_acts = zip(params.interventions[index:], unused_by_act[index:], strict=True)
+    concurrent = [unused for other, unused in later_acts if act.holds_in(other.at)]
+    yield from unused_by_act[index].notes(
+        key for key in act.set if key not in same and all(unused.reason(key) for unused in concurrent)
     )
 
 
-def _before(params: SocialParams, place: int) -> SocialParams:
+def _before(params: SocialParams, index: int) -> SocialParams:
     """Return the parameters for all agents in the round of an intervention, without it and those after it."""
-    earlier = params.model_copy(update={"interventions": params.interventions[:place]})
-    return earlier.at(params.interventions[place].at)
+    earlier = params.model_copy(update={"interventions": params.interventions[:index]})
+    return earlier.at(params.interventions[index].at)
 
 
-def _some_differ(params: SocialParams, place: int, key: str) -> bool:
+def _some_differ(params: SocialParams, index: int, key: str) -> bool:
     """Return whether an earlier intervention sets a key for some agents in the round of this one."""
-    at = params.interventions[place].at
-    return any(key in act.set for act in params.interventions[:place] if act.agents and act.holds_in(at))
+    at = params.interventions[index].at
+    return any(key in act.set for act in params.interventions[:index] if act.agents and act.holds_in(at))
 
 
 def _attributes_left_out(facts: ModelFacts) -> list[str]:

@@ -76,7 +76,7 @@ class Reader:
 
 
 NOTHING = -1
-_FEW_GUARDS = 8
+_MAX_GUARDS_TO_COUNT = 8
 BLOCK: Final = 1024
 """Number of rows that columns prepare together for callable guards."""
 
@@ -118,44 +118,44 @@ def fire_many(
         code = chart.triggers.index(triggers) if triggers in chart.triggers else NOTHING
         triggers = np.full(len(states), code)
     taken = np.full(len(states), NOTHING, np.int16)
-    open_ = np.full(len(states), NOTHING, np.int16)
-    fit = all(cell.keys_fit for _, _, cell in chart.all_cells())
-    open_keys: npt.NDArray[Any] = np.zeros(len(states), np.int64 if fit else object)
+    open_sets = np.full(len(states), NOTHING, np.int16)
+    keys_fit = all(cell.keys_fit for _, _, cell in chart.all_cells())
+    open_keys: npt.NDArray[Any] = np.zeros(len(states), np.int64 if keys_fit else object)
     index = {id(t): i for i, t in enumerate(chart.transitions)}
     option_sets: dict[tuple[AgentState, ...], int] = {}
     row_by_row: set[str] = set()
-    width = len(STATES)
-    place = np.asarray(triggers).astype(np.int32) * width + states
-    for where in np.flatnonzero(np.bincount(place[place >= 0], minlength=1)):
-        state = STATES[where % width]
-        cell = chart.cells[chart.triggers[where // width]].get(state)
+    n_states = len(STATES)
+    cell_codes = np.asarray(triggers).astype(np.int32) * n_states + states
+    for cell_code in np.flatnonzero(np.bincount(cell_codes[cell_codes >= 0], minlength=1)):
+        state = STATES[cell_code % n_states]
+        cell = chart.cells[chart.triggers[cell_code // n_states]].get(state)
         if cell is None:
             continue
-        rows = np.flatnonzero(place == where)
+        rows = np.flatnonzero(cell_codes == cell_code)
         keys = _keys(chart, cell, agents.take(rows), contexts.take(rows), len(rows), row_by_row)
-        for key in np.flatnonzero(np.bincount(keys)) if len(cell.arms) <= _FEW_GUARDS else np.unique(keys):
-            here = rows[keys == key]
+        for key in np.flatnonzero(np.bincount(keys)) if len(cell.arms) <= _MAX_GUARDS_TO_COUNT else np.unique(keys):
+            key_rows = rows[keys == key]
             outcome = cell.outcomes[int(key)]
             if isinstance(outcome, Transition):
-                taken[here] = index[id(outcome)]
+                taken[key_rows] = index[id(outcome)]
             elif outcome is not None:
-                open_[here], open_keys[here] = option_sets.setdefault(outcome, len(option_sets)), key
-    return Fired(taken, open_, open_keys, chart.transitions, tuple(option_sets), frozenset(row_by_row))
+                open_sets[key_rows], open_keys[key_rows] = option_sets.setdefault(outcome, len(option_sets)), key
+    return Fired(taken, open_sets, open_keys, chart.transitions, tuple(option_sets), frozenset(row_by_row))
 
 
 def _keys(
-    chart: ChartDefinition, cell: Cell, agents: Columns, contexts: Columns, n: int, row_by_row: set[str]
+    chart: ChartDefinition, cell: Cell, agents: Columns, contexts: Columns, n_rows: int, row_by_row: set[str]
 ) -> npt.NDArray[np.int64]:
     """Return the key of the guards' answers in each row."""
-    keys = zero_keys(cell, n)
+    keys = zero_keys(cell, n_rows)
     for weight, transition, guard in cell.arms:
-        values = column_values(guard, agents, contexts, n) if isinstance(guard, Expression) else None
+        values = column_values(guard, agents, contexts, n_rows) if isinstance(guard, Expression) else None
         n_failed = 0
         if values is None:
             row_by_row.add(str(transition))
-            values, n_failed = row_values(transition, agents, contexts, n, chart)
-        if transition in cell.untried and n_failed < n:
-            cell.gave_values([transition])
+            values, n_failed = row_values(transition, agents, contexts, n_rows, chart)
+        if transition in cell.untried and n_failed < n_rows:
+            cell.mark_tried([transition])
         keys += weight * values.astype(keys.dtype, copy=False)
     return keys
 
@@ -168,7 +168,7 @@ def zero_keys(cell: Cell, n: int) -> npt.NDArray[Any]:
 def column_values(guard: Expression, agents: Columns, contexts: Columns, n: int) -> npt.NDArray[np.int64] | None:
     """Return an expression's value (0 or 1) in each of `n` rows.
 
-    Return None if a field has no column or a row would raise (division by zero); evaluate it row by row then.
+    Return None if a field has no column or a row would raise (division by zero); the guard then runs row by row.
     """
     try:
         with np.errstate(all="ignore"):
@@ -186,8 +186,8 @@ def row_values(
     """Return a guard's answer in each of `n` rows (FALSE, TRUE or NEEDS), and how often it raised."""
     cell = Cell((transition,), oracle_enabled=True)
     nodes: list[Node] = []
-    for first in range(0, n, BLOCK):
-        rows = np.arange(first, min(first + BLOCK, n))
-        some_agents, some_contexts = agents.take(rows), contexts.take(rows)
-        nodes += [walk(cell, some_agents.row(i), some_contexts.row(i), failures) for i in range(len(rows))]
+    for start in range(0, n, BLOCK):
+        rows = np.arange(start, min(start + BLOCK, n))
+        block_agents, block_contexts = agents.take(rows), contexts.take(rows)
+        nodes += [walk(cell, block_agents.row(i), block_contexts.row(i), failures) for i in range(len(rows))]
     return np.array([node.key for node in nodes], np.int64), sum(node.raised != () for node in nodes)

@@ -37,9 +37,9 @@ class Field:
     """A field that programs can read.
 
     Attributes:
-        place: Its number.
-        names: The names of its codes if it is a category, else empty.
-        whole: Whether it holds integers of at most 32 bits.
+        place: The number of the field's register.
+        names: The names of the codes if the field is a category, else empty.
+        whole: Whether the field holds integers of at most 32 bits.
     """
 
     place: int
@@ -56,7 +56,7 @@ type _Value = tuple[int, float]
 
 
 class Programmer:
-    """Compiles expressions into one `Programs`, which holds a program for each."""
+    """Compiles expressions into one `Programs`, which holds a program for each expression."""
 
     def __init__(self, fields: Mapping[str, Field]) -> None:
         self._fields = fields
@@ -68,7 +68,7 @@ class Programmer:
     def add(self, expression: Expression) -> int | None:
         """Compile an expression and return its program's number, or None if it cannot be compiled.
 
-        An expression cannot be compiled if it reads an unknown field, orders texts, or may exceed the integers that
+        An expression cannot be compiled if it reads an unknown field, orders strings, or may exceed the integers that
         float64 represents exactly.
         """
         length = len(self._code)
@@ -84,7 +84,7 @@ class Programmer:
         return len(self._start) - 2
 
     def programs(self) -> ops.Programs:
-        """Return all programs so far."""
+        """Return all programs compiled so far."""
         code, left, right, result = np.array(self._code, np.uint32).reshape(-1, 4).T.copy()
         used = np.zeros(len(self._registers), np.uint8)
         used[left] = used[right] = 1
@@ -123,8 +123,8 @@ class Programmer:
                     raise _UnsupportedExpressionError
                 return field.place, _INT32 if field.whole else _INEXACT
             case ast.Compare(left=left, ops=[operator], comparators=[right]):
-                sides = self._category(left, operator, right) or (self._write(left)[0], self._write(right)[0])
-                return self._put(_COMPARISONS[type(operator)], *sides), 1.0
+                operands = self._category(left, operator, right) or (self._write(left)[0], self._write(right)[0])
+                return self._put(_COMPARISONS[type(operator)], *operands), 1.0
             case ast.BoolOp(op=operator, values=[left, right]):
                 code = ops.AND if isinstance(operator, ast.And) else ops.OR
                 return self._put(code, self._truth(left), self._truth(right)), 1.0
@@ -149,14 +149,14 @@ class Programmer:
         return register, size
 
     def _category(self, left: ast.expr, operator: ast.cmpop, right: ast.expr) -> tuple[int, int] | None:
-        """Return the registers of ``field == "text"`` (in either order), or None if no side is a text or a category."""
+        """Return the registers of ``field == "text"`` (in either order), or None without a string or a category."""
         if isinstance(left, ast.Constant):
             left, right = right, left
         field = self._fields.get(ast.unparse(left)) if isinstance(left, ast.Attribute) else None
-        text = right.value if isinstance(right, ast.Constant) else None
+        string = right.value if isinstance(right, ast.Constant) else None
         names = () if field is None else field.names
-        if not isinstance(text, str) and not names:
+        if not isinstance(string, str) and not names:
             return None
-        if field is None or not names or not isinstance(text, str) or not isinstance(operator, ast.Eq | ast.NotEq):
+        if field is None or not names or not isinstance(string, str) or not isinstance(operator, ast.Eq | ast.NotEq):
             raise _UnsupportedExpressionError
-        return field.place, self._constant(float(names.index(text)) if text in names else -1.0)
+        return field.place, self._constant(float(names.index(string)) if string in names else -1.0)

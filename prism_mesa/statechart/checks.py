@@ -22,8 +22,8 @@ from prism_mesa.streams import Streams
 type Level = Literal["error", "warning", "note"]
 
 N_PROBES: Final = 4096
-_FEW_CALLABLES: Final = 5
-_ORDER: Final = {"error": 0, "warning": 1, "note": 2}
+_MAX_CALLABLES: Final = 5
+_LEVEL_ORDER: Final = {"error": 0, "warning": 1, "note": 2}
 
 
 @dataclass(frozen=True)
@@ -39,18 +39,18 @@ class Finding:
         return f"{self.level}: {self.where}: {self.message}"
 
 
-_USUAL: Final = (0.0, 0.25, 0.5, 0.75, 1.0)
+_USUAL_NUMBERS: Final = (0.0, 0.25, 0.5, 0.75, 1.0)
 _USUAL_WHOLE: Final = (0, 1, 2, 5, 10, 100)
 
 
 @dataclass(frozen=True)
 class Values:
-    """The possible values of a field: `names` if there are any, else numbers from `low` to `high`, or texts.
+    """The possible values of a field: `names` if there are any, else numbers from `low` to `high`, or strings.
 
     Attributes:
         low: The lowest number; `high` is the highest.
         whole: Whether all values are integers.
-        names: All values of a field that has few, such as a kind.
+        names: All values of a field with few values, such as a kind.
     """
 
     low: float = -inf
@@ -58,22 +58,22 @@ class Values:
     whole: bool = False
     names: tuple[str | bool | None, ...] = ()
 
-    def tried(self, constants: Iterable[float | str]) -> npt.NDArray[Any]:
+    def values_to_try(self, constants: Iterable[float | str]) -> npt.NDArray[Any]:
         """Return values to try: the constants of comparisons, values near and between them, and the range's ends."""
-        known = set(constants)
-        texts = {constant for constant in known if isinstance(constant, str)}
+        distinct = set(constants)
+        texts = {constant for constant in distinct if isinstance(constant, str)}
         if self.names:
             return np.array(self.names, object if None in self.names else None)
         if texts and not self.is_number:
             return np.array(sorted(texts | {"something else"}))
-        exact = sorted(constant for constant in known if not isinstance(constant, str))
-        beside = {constant + step for constant in exact for step in (-1.0, -0.01, 0.01, 1.0)}
-        between = {(low + high) / 2 for low, high in pairwise(exact)}
+        exact = sorted(constant for constant in distinct if not isinstance(constant, str))
+        near = {constant + step for constant in exact for step in (-1.0, -0.01, 0.01, 1.0)}
+        middles = {(low + high) / 2 for low, high in pairwise(exact)}
         ends = {end for end in (self.low, self.high) if isfinite(end)}
-        usual = {*(_USUAL_WHOLE if self.whole else _USUAL), *ends, sum(ends) / max(1, len(ends))}
-        numbers, constants = self._possible(usual | set(exact) | beside | between), self._possible(exact)
-        repeats = len(numbers) // max(1, len(constants))  # constants make up half, because equality is rare
-        return np.array(numbers + constants * repeats)
+        usual = {*(_USUAL_WHOLE if self.whole else _USUAL_NUMBERS), *ends, sum(ends) / max(1, len(ends))}
+        numbers, constants = self._possible(usual | set(exact) | near | middles), self._possible(exact)
+        n_repeats = len(numbers) // max(1, len(constants))  # constants make up half, because equality is rare
+        return np.array(numbers + constants * n_repeats)
 
     @property
     def is_number(self) -> bool:
@@ -94,14 +94,14 @@ def check(
     """Return faults and notes, errors first.
 
     Expressions are evaluated on `N_PROBES` made-up agents and posts that satisfy the chart's `invariant`; their fields
-    take the guards' constants and values around them. An example is certain, a missing example only unlikely. Callables
-    may return any value.
+    take the guards' constants and values around them. An outcome with an example is possible; one without an example
+    is unlikely. Callables may return any value.
 
     Args:
         chart: The chart.
-        fired: The triggers that the simulation fires; reports the others as never fired.
-        fields: The fields of agents and posts, as ``agent.x`` and ``post.y``; reports misspelt fields, as errors unless
-            an action may set the agent's field or only scripts fire the trigger. A mapping limits each field's values.
+        fired: The triggers that the simulation fires; the check reports all others as never fired.
+        fields: The fields of agents and posts, as ``agent.x`` and ``post.y``; others are errors, or warnings if an
+            action may set the agent's field or only scripts fire the trigger. A mapping limits each field's values.
     """
     findings = list(_structure(chart))
     values = fields if isinstance(fields, Mapping) else {}
@@ -110,24 +110,24 @@ def check(
         findings += _never_fired(chart, fired)
     if fields is not None:
         findings += _unknown_fields(chart, fired, set(fields))
-    asks: dict[str, bool] = {}
+    open_places: dict[str, bool] = {}
     for _, state, cell in chart.all_cells():
         outcomes = _possible_outcomes(chart, state, cell, values)
         findings += _cell_findings(cell, outcomes)
         findings += _widening(cell, values) if chart.oracle_enabled else ()
         is_certain = [o.example is not None for o in outcomes if isinstance(o.outcome, tuple) and len(o.outcome) > 1]
         if is_certain and state in reachable(chart):
-            asks[cell.place] = any(is_certain)
-    findings.append(_oracle(chart, asks))
-    return sorted(findings, key=lambda finding: _ORDER[finding.level])
+            open_places[cell.place] = any(is_certain)
+    findings.append(_oracle(chart, open_places))
+    return sorted(findings, key=lambda finding: _LEVEL_ORDER[finding.level])
 
 
 def reachable(chart: ChartDefinition) -> set[AgentState]:
     """Return the states that can be reached from the initial one."""
-    states, new = set[AgentState](), {chart.initial}
-    while new:
-        states |= new
-        new = {t.target for t in chart.transitions if t.source in new and t.target is not None} - states
+    states, new_states = set[AgentState](), {chart.initial}
+    while new_states:
+        states |= new_states
+        new_states = {t.target for t in chart.transitions if t.source in new_states and t.target is not None} - states
     return states
 
 
@@ -135,11 +135,11 @@ def _structure(chart: ChartDefinition) -> Iterator[Finding]:
     names = {state: state.value for state in chart.states}
     for state in sorted(chart.states - reachable(chart), key=names.__getitem__):
         yield Finding("error", "unreachable", state.value, "no path of transitions leads to this state")
-    leaves = {t.source for t in chart.transitions if t.target is not t.source}
-    for state in sorted(chart.states - leaves, key=names.__getitem__):
+    states_left = {t.source for t in chart.transitions if t.target is not t.source}
+    for state in sorted(chart.states - states_left, key=names.__getitem__):
         yield Finding("warning", "dead-end", state.value, "no transition leaves this state")
-    timed = {t.source for t in chart.transitions if t.trigger == TIMEOUT}
-    for state in sorted(chart.states - timed - {chart.initial}, key=names.__getitem__):
+    with_timeout = {t.source for t in chart.transitions if t.trigger == TIMEOUT}
+    for state in sorted(chart.states - with_timeout - {chart.initial}, key=names.__getitem__):
         yield Finding("warning", "no-timeout", state.value, f"no transition on {TIMEOUT!r}: an agent may stay for ever")
 
 
@@ -161,12 +161,12 @@ def _unknown_fields(chart: ChartDefinition, fired: set[str] | None, known: set[s
             for name in sorted(transition.guard.fields - known):
                 root, _, field = name.partition(".")
                 may_exist = has_actions if root == "agent" else fired is not None and transition.trigger not in fired
-                unless = ": the guard is false unless an action or a script gives it one" if may_exist else ""
+                condition = ": the guard is false unless an action or a script gives it one" if may_exist else ""
                 remedy = f" To declare it: attributes.{field}: {{of: {root}, values: [true, false]}}."
                 hints = [hint for hint in (near_field(name, known), remedy) if hint not in reported]
                 reported.update(hints)
-                text = f"no {root} has a field {name!r}{unless}.{''.join(hints)}"
-                yield Finding("warning" if may_exist else "error", "unknown-field", str(transition), text)
+                message = f"no {root} has a field {name!r}{condition}.{''.join(hints)}"
+                yield Finding("warning" if may_exist else "error", "unknown-field", str(transition), message)
 
 
 def near_field(name: str, known: Iterable[str]) -> str:
@@ -175,15 +175,15 @@ def near_field(name: str, known: Iterable[str]) -> str:
     >>> near_field("post.velocty", ["post.velocity", "post.kind"])
     " Did you mean 'post.velocity'?"
     >>> near_field("post.appeal", ["post.velocity", "post.kind"])
-    ' A post has: kind, velocity, and what attributes declares.'
+    ' A post has: kind, velocity, and declared attributes.'
     >>> near_field("agent.leaning", ["agent.activity", "post.kind"])
-    ' An agent has: activity, and what attributes declares.'
+    ' An agent has: activity, and declared attributes.'
     """
     root, _, field = name.partition(".")
     names = sorted(field.removeprefix(f"{root}.") for field in known if field.startswith(f"{root}."))
-    near = did_you_mean(field, names).replace("'", f"'{root}.", 1)
+    suggestion = did_you_mean(field, names).replace("'", f"'{root}.", 1)
     owner = {"agent": "An agent", "post": "A post"}.get(root)
-    return near or (f" {owner} has: {', '.join(names)}, and what attributes declares." if owner and names else "")
+    return suggestion or (f" {owner} has: {', '.join(names)}, and declared attributes." if owner and names else "")
 
 
 @dataclass(frozen=True)
@@ -202,16 +202,16 @@ def _possible_outcomes(
     values = {**values, "agent.state": Values(names=(state.value,))}
     expressions = [guard for _, _, guard in cell.arms if isinstance(guard, Expression)]
     columns = _probes([*expressions, chart.invariant] if chart.invariant is not None else expressions, values)
-    keep = np.arange(N_PROBES) if chart.invariant is None else np.flatnonzero(_values(chart.invariant, columns))
+    valid_probes = np.arange(N_PROBES) if chart.invariant is None else np.flatnonzero(_values(chart.invariant, columns))
     has_callables = len(expressions) < len(cell.arms)
-    read = {name for guard in expressions for name in guard.fields}
-    possible: dict[int, _PossibleOutcome] = {}
+    fields_read = {name for guard in expressions for name in guard.fields}
+    by_key: dict[int, _PossibleOutcome] = {}
     for keys in _keys(cell, columns):
-        for key, at in zip(*np.unique(keys[keep], return_index=True), strict=True):
-            if int(key) not in possible:
-                example = None if has_callables else _example(columns, read, int(keep[at]))
-                possible[int(key)] = _PossibleOutcome(cell.outcomes[int(key)], cell.enabled(int(key)), example)
-    return list(possible.values())
+        for key, first in zip(*np.unique(keys[valid_probes], return_index=True), strict=True):
+            if int(key) not in by_key:
+                example = None if has_callables else _example(columns, fields_read, int(valid_probes[first]))
+                by_key[int(key)] = _PossibleOutcome(cell.outcomes[int(key)], cell.enabled(int(key)), example)
+    return list(by_key.values())
 
 
 def _widening(cell: Cell, values: Mapping[str, Values]) -> Iterator[Finding]:
@@ -222,29 +222,29 @@ def _widening(cell: Cell, values: Mapping[str, Values]) -> Iterator[Finding]:
     """
     guards = {t: t.guard for t in cell.candidates if isinstance(t.guard, Expression)}
     columns = _probes(list(guards.values()), values)
-    else_asks = any(t.target is None and t not in guards for t in cell.candidates)
+    else_asks_oracle = any(t.target is None and t not in guards for t in cell.candidates)
     for transition, guard in guards.items():
         if transition.target is None:
-            others = (_values(other, columns) for t, other in guards.items() if t.target is not None)
-            if any((_values(guard, columns) & other).any() for other in others):
+            values_of_others = (_values(other, columns) for t, other in guards.items() if t.target is not None)
+            if any((_values(guard, columns) & other).any() for other in values_of_others):
                 yield _widens(transition, guard, "another guard is true as well")
-        elif else_asks and sum(t.target is transition.target for t in cell.candidates) == 1:
-            read = {name for t, other in guards.items() if t is not transition for name in other.fields}
+        elif else_asks_oracle and sum(t.target is transition.target for t in cell.candidates) == 1:
+            other_fields = {name for t, other in guards.items() if t is not transition for name in other.fields}
             parts = guard.conjuncts if len(guard.conjuncts) > 1 else ()
-            yield from (_widens(transition, part, "it is false") for part in parts if not part.fields & read)
+            yield from (_widens(transition, part, "it is false") for part in parts if not part.fields & other_fields)
 
 
-def _widens(transition: Transition, condition: Expression, where: str) -> Finding:
-    text = f"'{condition}' only sends more choices to the oracle: where {where}, the choice is open"
+def _widens(transition: Transition, condition: Expression, case: str) -> Finding:
+    text = f"'{condition}' only sends more choices to the oracle: where {case}, the choice is open"
     return Finding("note", "widens", str(transition), text)
 
 
 def _keys(cell: Cell, columns: dict[str, ArrayColumns]) -> list[npt.NDArray[Any]]:
-    """Return the keys of all probes, for each combination of callables' answers."""
+    """Return an array with the keys of all probes for each combination of callables' answers."""
     keys = [zero_keys(cell, N_PROBES)]
-    few = sum(not isinstance(guard, Expression) for _, _, guard in cell.arms) <= _FEW_CALLABLES
+    tries_all_answers = sum(not isinstance(guard, Expression) for _, _, guard in cell.arms) <= _MAX_CALLABLES
     for i, (weight, _, guard) in enumerate(cell.arms):
-        if not isinstance(guard, Expression) and few:
+        if not isinstance(guard, Expression) and tries_all_answers:
             keys = [key + weight * value for key in keys for value in (FALSE, TRUE, NEEDS)]
             continue
         if isinstance(guard, Expression):
@@ -266,12 +266,12 @@ def _values(guard: Expression, columns: dict[str, ArrayColumns]) -> npt.NDArray[
 
 
 def _probes(expressions: list[Expression], values: Mapping[str, Values]) -> dict[str, ArrayColumns]:
-    """Return made-up agents and posts, whose fields take values at, between and around their constants."""
+    """Return made-up agents and posts with the values of `Values.values_to_try` in their fields."""
     arrays: dict[str, dict[str, npt.NDArray[Any]]] = {"agent": {}, "post": {}}
     for name, constants in sorted(_constants(expressions).items()):
-        tried = values.get(name, Values()).tried(constants)
+        field_values = values.get(name, Values()).values_to_try(constants)
         root, field = name.split(".", 1)
-        arrays[root][field] = tried[(_draws(name) * len(tried)).astype(np.int64)]
+        arrays[root][field] = field_values[(_draws(name) * len(field_values)).astype(np.int64)]
     return {root: ArrayColumns(columns) for root, columns in arrays.items()}
 
 
@@ -285,44 +285,44 @@ def _constants(expressions: list[Expression]) -> dict[str, set[float | str]]:
     """Return the constants that each field is compared with, directly or through other fields."""
     terms = [term for expression in expressions for term in expression.terms]
     constants: dict[str, set[float | str]] = {name: set() for e in expressions for name in e.fields}
-    for _ in constants:  # constants propagate along chains of fields
+    for _ in constants:  # constants spread along chains of compared fields
         for term in terms:
-            together = term.constants.union(*(constants[name] for name in term.fields))
+            shared = term.constants.union(*(constants[name] for name in term.fields))
             for name in term.fields:
-                constants[name] |= together
+                constants[name] |= shared
     return constants
 
 
-def _example(columns: dict[str, ArrayColumns], read: set[str], row: int) -> str:
+def _example(columns: dict[str, ArrayColumns], fields_read: set[str], row: int) -> str:
     """Return one probe's values of the fields that guards read."""
-    shown = [
+    assignments = [
         f"{root}.{field} = {array[row]}"
         for root, fields in columns.items()
         for field, array in sorted(fields.arrays.items())
-        if f"{root}.{field}" in read
+        if f"{root}.{field}" in fields_read
     ]
-    return "for example " + ", ".join(shown) if shown else "always"
+    return "for example " + ", ".join(assignments) if assignments else "always"
 
 
 def _cell_findings(cell: Cell, outcomes: list[_PossibleOutcome]) -> Iterator[Finding]:
     if not outcomes:
         yield Finding("note", "unprobed", cell.place, "no made-up agent meets the chart's invariant")
-    used = {id(t) for possible in outcomes for t in _used_transitions(cell, possible)}
+    taken = {id(t) for possible in outcomes for t in _used_transitions(cell, possible)}
     for transition in cell.candidates if outcomes else ():
-        if id(transition) not in used:
+        if id(transition) not in taken:
             yield Finding("warning", "shadowed", str(transition), "no made-up agent takes this transition")
     if any(t.target is None for t in cell.candidates) and not cell.declared:
         yield Finding("error", "no-options", cell.place, "the oracle is asked, but no concrete target is declared")
-    notes: dict[tuple[str, str], _PossibleOutcome] = {}
+    by_note: dict[tuple[str, str], _PossibleOutcome] = {}
     for possible in outcomes:
         if possible.outcome is None and not possible.enabled:
-            notes.setdefault(("gap", "where no guard is true nothing happens: the trigger is dropped"), possible)
+            by_note.setdefault(("gap", "where no guard is true nothing happens: the trigger is dropped"), possible)
         elif isinstance(possible.outcome, tuple):
             names = ", ".join(state.value for state in possible.outcome)
             is_open = any(leaves_open(t, value) for t, value in possible.enabled)
-            kind, why = ("open", "left open by the chart") if is_open else ("overlap", "guards overlap")
-            notes.setdefault((kind, f"{why}: the oracle chooses among {names}"), possible)
-    for (kind, text), possible in notes.items():
+            kind, reason = ("open", "left open by the chart") if is_open else ("overlap", "guards overlap")
+            by_note.setdefault((kind, f"{reason}: the oracle chooses among {names}"), possible)
+    for (kind, text), possible in by_note.items():
         yield Finding("note", kind, cell.place, f"{text}, {possible.example or 'if its callable guards say so'}")
 
 
@@ -335,13 +335,13 @@ def _used_transitions(cell: Cell, possible: _PossibleOutcome) -> Iterator[Transi
         yield cell.transition_to(option, possible.enabled)
 
 
-def _oracle(chart: ChartDefinition, asks: dict[str, bool]) -> Finding:
-    level: Level = "note" if not chart.oracle_enabled or any(asks.values()) else "warning"
+def _oracle(chart: ChartDefinition, open_places: dict[str, bool]) -> Finding:
+    level: Level = "note" if not chart.oracle_enabled or any(open_places.values()) else "warning"
     text = "the oracle can never be reached"
     if not chart.oracle_enabled:
         text = "the oracle is disabled: an open choice takes its first option"
     elif level == "note":
-        text = f"the oracle can be reached: {'; '.join(where for where, is_certain in asks.items() if is_certain)}"
-    elif asks:
-        text = f"the oracle can be reached only if callable guards say so: {'; '.join(asks)}"
+        text = f"the oracle can be reached: {'; '.join(place for place, certain in open_places.items() if certain)}"
+    elif open_places:
+        text = f"the oracle can be reached only if callable guards say so: {'; '.join(open_places)}"
     return Finding(level, "oracle", chart.name, text)

@@ -18,7 +18,7 @@ from prism_mesa.statechart.transitions import Transition
 from prism_mesa.statechart.users_code import FailingGuard, add_place, users_line, whereabouts
 
 TIMEOUT: Final = "timeout"
-_FIXED: Final = frozenset("states transitions initial timeouts oracle_enabled triggers cells".split())
+_FIXED_NAMES: Final = frozenset("states transitions initial timeouts oracle_enabled triggers cells".split())
 
 
 class ChartDefinition(Restorable):
@@ -58,7 +58,7 @@ class ChartDefinition(Restorable):
         self.cells = build_cells(self.transitions, oracle_enabled)
 
     def _state(self, state: AgentState, where: object) -> AgentState:
-        """Return a state of this chart from the state or its value; messages name its place, `where`."""
+        """Return a state of this chart from the state or its value; `where` names its place in messages."""
         try:
             known = AgentState(state)
         except ChartError as error:
@@ -71,19 +71,19 @@ class ChartDefinition(Restorable):
         return known
 
     def _split(self, transition: Transition) -> list[Transition]:
-        """Return one transition for each source, after checking that the chart has all its states."""
+        """Return one transition for each source, after a check that all states belong to the chart."""
         if not isinstance(transition, Transition):
-            raise ChartError(f"{self.name}: transitions: {transition!r} is no Transition(trigger, source, target)")
+            raise ChartError(f"{self.name}: transitions: {transition!r} is not a Transition(trigger, source, target)")
         for state in (*transition.sources, transition.target):
             if state is not None:
                 self._state(state, transition)
-        singles = transition.from_each_source(self.states)
-        if not singles:
+        transitions = transition.from_each_source(self.states)
+        if not transitions:
             raise ChartError(f"{self.name}: {transition}: the target is the chart's only state")
-        return singles
+        return transitions
 
     def __setattr__(self, name: str, value: object) -> None:
-        if name in _FIXED and hasattr(self, name):  # not vars(self), because creating the dict slows every `fire`
+        if name in _FIXED_NAMES and hasattr(self, name):  # not vars(self), because creating the dict slows every `fire`
             raise ChartError(f"{self.name}: {name} cannot be set; make another chart, or use replaced()")
         super().__setattr__(name, value)
 
@@ -97,30 +97,30 @@ class ChartDefinition(Restorable):
 
     @html_or_repr
     def _repr_html_(self) -> str:
-        groups: dict[tuple[str, str, AgentState | None], list[AgentState]] = {}
+        sources_by_label: dict[tuple[str, str, AgentState | None], list[AgentState]] = {}
         for t in self.transitions:
-            groups.setdefault((*self.label(t), t.target), []).append(t.source)
+            sources_by_label.setdefault((*self.label(t), t.target), []).append(t.source)
         rows = [
             (self._chips(sources), trigger, guard, chip_html(STATE_COLORS[target], target.value) if target else "?")
-            for (trigger, guard, target), sources in groups.items()
+            for (trigger, guard, target), sources in sources_by_label.items()
         ]
         oracle = "" if self.oracle_enabled else "; the oracle is off, so the first of several targets is taken"
-        start = f"begins in {self.initial.value}; ? is the oracle's choice{oracle}. draw_chart(chart) draws it."
+        remark = f"begins in {self.initial.value}; ? is the oracle's choice{oracle}. draw_chart(chart) draws it."
         table = table_html(("state", "trigger", "if", "next"), rows)
-        return card_html("chart", self.name, table, note_html(start), remark=self._size)
+        return card_html("chart", self.name, table, note_html(remark), remark=self._size)
 
     def _chips(self, sources: Sequence[AgentState]) -> str:
-        rest = self.states - set(sources)
-        if len(sources) > 2 and len(rest) == 1:
-            return f"any but {next(iter(rest)).value}"
+        other_states = self.states - set(sources)
+        if len(sources) > 2 and len(other_states) == 1:
+            return f"any but {next(iter(other_states)).value}"
         return Markup(" ").join(chip_html(STATE_COLORS[state], state.value) for state in STATES if state in sources)
 
     def label(self, t: Transition, default: str = "") -> tuple[str, str]:
-        """Return a transition's trigger and guard as text; `default` follows a timeout that sets no ticks."""
+        """Return a transition's trigger and guard as strings; `default` follows a timeout without its own ticks."""
         ticks = self.timeouts.get(t.source)
-        after = default if ticks is None else f" after {counted(ticks, 'tick')}"
+        waiting_time = default if ticks is None else f" after {counted(ticks, 'tick')}"
         guard = t.guard_label or ("else" if self.cells[t.trigger][t.source].arms else "")
-        return t.trigger + (after if t.trigger == TIMEOUT else ""), guard
+        return t.trigger + (waiting_time if t.trigger == TIMEOUT else ""), guard
 
     def all_cells(self) -> Iterator[tuple[str, AgentState, Cell]]:
         """Yield each trigger, state and cell, in list order."""
@@ -135,9 +135,9 @@ class ChartDefinition(Restorable):
             raise error
         if transition not in self._first_places:
             self._first_places[transition] = ", ".join(filter(None, (whereabouts(agent), users_line(error))))
-        kind = transition, f"{type(error).__module__}.{type(error).__qualname__}"
-        text, times = self._raised.get(kind, (f"{transition}: {type(error).__name__}: {error}", 0))
-        self._raised[kind] = text, times + 1
+        key = transition, f"{type(error).__module__}.{type(error).__qualname__}"
+        first_text, times = self._raised.get(key, (f"{transition}: {type(error).__name__}: {error}", 0))
+        self._raised[key] = first_text, times + 1
 
     @property
     def guard_errors(self) -> Counter[str]:
@@ -148,22 +148,22 @@ class ChartDefinition(Restorable):
         return errors
 
     def snapshot(self) -> dict[str, Plain]:
-        """Return the state of the guards; transitions appear as places in the chart."""
-        place = {t: i for i, t in reversed(list(enumerate(self.transitions)))}
-        untried = [sorted(place[t] for t in cell.untried) for _, _, cell in self.all_cells()]
-        kinds = [[place[t], kind, text, times] for (t, kind), (text, times) in self._raised.items()]
-        first = [[place[t], text] for t, text in self._first_places.items()]
-        return {"transitions": list(map(str, self.transitions)), "untried": untried, "raised": kinds, "first": first}
+        """Return the state of the guards; transitions appear as their indices in the chart."""
+        index = {t: i for i, t in reversed(list(enumerate(self.transitions)))}
+        untried = [sorted(index[t] for t in cell.untried) for _, _, cell in self.all_cells()]
+        raised = [[index[t], kind, text, times] for (t, kind), (text, times) in self._raised.items()]
+        first = [[index[t], text] for t, text in self._first_places.items()]
+        return {"transitions": list(map(str, self.transitions)), "untried": untried, "raised": raised, "first": first}
 
     def restore(self, kept: Mapping[str, Plain]) -> None:
         """Restore a snapshot; DataError if it belongs to another chart."""
         if kept["transitions"] != list(map(str, self.transitions)):
             raise DataError(f"{self.name}: differs from the chart of the run")
         for (_, _, cell), untried in zip(self.all_cells(), kept["untried"], strict=True):
-            cell.untried = {self.transitions[place] for place in untried}
-        self._first_places = {self.transitions[place]: str(text) for place, text in kept["first"]}
+            cell.untried = {self.transitions[index] for index in untried}
+        self._first_places = {self.transitions[index]: str(text) for index, text in kept["first"]}
         self._raised = {
-            (self.transitions[place], str(kind)): (str(text), int(times)) for place, kind, text, times in kept["raised"]
+            (self.transitions[index], str(kind)): (str(text), int(times)) for index, kind, text, times in kept["raised"]
         }
 
     def failing_guards(self) -> list[FailingGuard]:
@@ -171,11 +171,11 @@ class ChartDefinition(Restorable):
         untried = {t for _, _, cell in self.all_cells() for t in cell.untried}
         failing = []
         for transition in dict.fromkeys(self.transitions) if self._raised else ():
-            raised = [entry for (t, _), entry in self._raised.items() if t == transition]
-            if raised:
-                errors = tuple(text.removeprefix(f"{transition}: ") for text, _ in raised)
-                times, place = sum(times for _, times in raised), self._first_places.get(transition, "")
-                failing.append(FailingGuard(transition, times, transition in untried, errors, place))
+            entries = [entry for (t, _), entry in self._raised.items() if t == transition]
+            if entries:
+                errors = tuple(text.removeprefix(f"{transition}: ") for text, _ in entries)
+                times, first_place = sum(times for _, times in entries), self._first_places.get(transition, "")
+                failing.append(FailingGuard(transition, times, transition in untried, errors, first_place))
         return failing
 
 

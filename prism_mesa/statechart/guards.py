@@ -1,4 +1,4 @@
-"""Guards as expressions: they run on one agent or on columns, and checks and labels can read them.
+"""Guards as expressions, which run on one agent or on columns, and which checks and labels can read.
 
 >>> from types import SimpleNamespace as Row
 >>> keen = F.post.relevance > F.agent.high_threshold
@@ -21,7 +21,7 @@ import numpy as np
 from prism_mesa.errors import ChartError
 
 NEEDS_ORACLE: Final = "needs_oracle"
-"""A guard returns it to leave the choice among the declared targets to the oracle."""
+"""The value that a guard returns to leave the choice among the declared targets to the oracle."""
 
 type _Operator = Callable[["Expression", object], "Expression"]
 
@@ -42,7 +42,7 @@ class Expression:
     """An expression over fields of the agent and the context, built from `F` with operators.
 
     The operators are comparisons, ``+ - * /``, and ``& | ~`` for and, or, not. Both sides of ``&`` and ``|`` are always
-    evaluated. ``a < F.post.x < b`` raises, because Python would drop half of it. Integers are exact up to 2**53.
+    evaluated. ``a < F.post.x < b`` raises, because Python would drop a comparison. Integers are exact up to 2**53.
     """
 
     def __init__(self, tree: ast.expr) -> None:
@@ -56,7 +56,7 @@ class Expression:
             arguments = ast.arguments([], [ast.arg("agent"), ast.arg("post")], None, [], [], None, [])
             source = ast.Expression(ast.Lambda(arguments, _Elementwise().visit(deepcopy(self.tree))))
             code = compile(ast.fix_missing_locations(source), f"<guard {self}>", "eval")
-            self._function = eval(code, {"truth": _truth, "quotient": _quotient})  # noqa: S307 - a tree made by `F` alone
+            self._function = eval(code, {"truth": _truth, "quotient": _quotient})  # noqa: S307 - only `F` makes the tree
         return self._function
 
     def __call__(self, agent: Any, context: Any = None) -> Any:
@@ -81,7 +81,7 @@ class Expression:
 
     @cached_property
     def terms(self) -> tuple["Expression", ...]:
-        """Its comparisons and arithmetic operations, each as an expression."""
+        """The comparisons and arithmetic operations in it, each as an expression."""
         return tuple(Expression(n) for n in ast.walk(self.tree) if isinstance(n, ast.Compare | ast.BinOp))
 
     @cached_property
@@ -94,7 +94,7 @@ class Expression:
                 parts = [~Expression(value) for value in values]
             case _:
                 return (self,)
-        return tuple(part for joined in parts for part in joined.conjuncts)
+        return tuple(part for expression in parts for part in expression.conjuncts)
 
     def __str__(self) -> str:
         return ast.unparse(self.tree)
@@ -150,7 +150,7 @@ def _truth(value: Any) -> Any:
 
 
 def _quotient(left: Any, right: Any) -> Any:
-    """Return left / right; raise if any divisor is 0, even where numpy would not (nan / 0)."""
+    """Return left / right; raise if any divisor is 0, even where NumPy would not (nan / 0)."""
     is_zero = right == 0
     if is_zero.any() if isinstance(is_zero, np.ndarray) else is_zero:
         raise ZeroDivisionError("division by zero")
@@ -161,7 +161,7 @@ class _Elementwise(ast.NodeTransformer):
     """Rewrites an expression so that columns give the same values as single rows.
 
     And, or, not become ``& | ^ True`` between truth values. In arithmetic a truth value becomes 0 or 1, because
-    ``True + True`` is True in numpy.
+    ``True + True`` is True in NumPy.
     """
 
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.expr:
@@ -189,8 +189,8 @@ class _Elementwise(ast.NodeTransformer):
 
 def _is_logical(node: ast.expr) -> bool:
     # `not` is the only unary operator
-    is_bool = isinstance(node, ast.Constant) and isinstance(node.value, bool)
-    return is_bool or isinstance(node, ast.Compare | ast.BoolOp | ast.UnaryOp)
+    is_truth_value = isinstance(node, ast.Constant) and isinstance(node.value, bool)
+    return is_truth_value or isinstance(node, ast.Compare | ast.BoolOp | ast.UnaryOp)
 
 
 class _Fields:
@@ -237,19 +237,19 @@ def readable(context: Any) -> Any:
     return _MappingReader(context) if isinstance(context, Mapping) else context
 
 
-MOST_CHARACTERS: Final = 1000
-_DEEPEST: Final = 100
+MAX_CHARACTERS: Final = 1000
+_MAX_DEPTH: Final = 100
 _COMPARISONS: Final = (ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 _ARITHMETIC: Final = (ast.Add, ast.Sub, ast.Mult, ast.Div)
 _LOGIC: Final[dict[type[ast.operator], ast.boolop]] = {ast.BitAnd: ast.And(), ast.BitOr: ast.Or()}
-_WORDS: Final = {"true": True, "false": False}
+_TRUTH_VALUES: Final = {"true": True, "false": False}
 
 
 def parse_expression(text: str) -> Expression:
     """Parse an expression.
 
-    Allowed are fields of ``agent`` and ``post``, numbers, texts, true and false, comparisons, ``+ - * /``, and ``and or
-    not`` (or ``& | ~``).
+    It may contain fields of ``agent`` and ``post``, numbers, strings, true and false, comparisons, ``+ - * /``, and
+    ``and or not`` (or ``& | ~``).
 
     >>> parse_expression("agent.leaning > 0.5 and not agent.party == 'left'")
     agent.leaning > 0.5 and (not agent.party == 'left')
@@ -257,23 +257,23 @@ def parse_expression(text: str) -> Expression:
     Raises:
         ValueError: If the text contains anything else.
     """
-    if len(text) > MOST_CHARACTERS:
-        raise ValueError(f"an expression of {len(text):,} characters is too long (at most {MOST_CHARACTERS:,})")
+    if len(text) > MAX_CHARACTERS:
+        raise ValueError(f"an expression of {len(text):,} characters is too long (at most {MAX_CHARACTERS:,})")
     try:
-        tree = _read(ast.parse(text.strip(), mode="eval").body)
+        tree = _checked_node(ast.parse(text.strip(), mode="eval").body)
     except SyntaxError as error:
         raise ValueError(f"cannot be read as an expression: {error.msg}") from None
     except (RecursionError, MemoryError):
         raise ValueError("is too deeply nested for an expression") from None
     level: list[ast.AST] = [tree]
-    for _ in range(_DEEPEST):  # compiling recurses once per level
+    for _ in range(_MAX_DEPTH):  # compiling recurses once per level
         level = [part for node in level for part in ast.iter_child_nodes(node)]
     if level:
         raise ValueError("is too deeply nested for an expression")
     return Expression(tree)
 
 
-def _read(node: ast.expr) -> ast.expr:
+def _checked_node(node: ast.expr) -> ast.expr:
     """Return a node as `F` would build it."""
     match node:
         case ast.Attribute(value=ast.Name(id="agent" | "post" as root), attr=name) if not name.startswith("_"):
@@ -282,31 +282,31 @@ def _read(node: ast.expr) -> ast.expr:
             return ast.Constant(value)
         case ast.Constant(value=float() as value) if isfinite(value):
             return ast.Constant(value)
-        case ast.Name(id=word) if word in _WORDS:
-            return ast.Constant(_WORDS[word])
+        case ast.Name(id=word) if word in _TRUTH_VALUES:
+            return ast.Constant(_TRUTH_VALUES[word])
         case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float() as value)):
             return ast.Constant(-value)
         case ast.UnaryOp(op=ast.Not() | ast.Invert(), operand=operand):
-            return ast.UnaryOp(ast.Not(), _read(operand))
+            return ast.UnaryOp(ast.Not(), _checked_node(operand))
         case ast.BoolOp(op=operator, values=[*values]):
-            return _joined(operator, [_read(value) for value in values])
+            return _join(operator, [_checked_node(value) for value in values])
         case ast.BinOp(left=left, op=operator, right=right) if type(operator) in _LOGIC:
-            return ast.BoolOp(_LOGIC[type(operator)], [_read(left), _read(right)])
+            return ast.BoolOp(_LOGIC[type(operator)], [_checked_node(left), _checked_node(right)])
         case ast.BinOp(left=left, op=operator, right=right) if isinstance(operator, _ARITHMETIC):
-            return ast.BinOp(_read(left), operator, _read(right))
+            return ast.BinOp(_checked_node(left), operator, _checked_node(right))
         case ast.Compare(left=left, ops=[*operators], comparators=[*others]) if all(
             isinstance(operator, _COMPARISONS) for operator in operators
         ):
             for side in (left, *others):
-                if isinstance(side, ast.BinOp) and type(side.op) in _LOGIC:  # as Python reads agent.x > 1 & agent.y > 2
+                if isinstance(side, ast.BinOp) and type(side.op) in _LOGIC:  # Python reads agent.x > 1 & agent.y > 2 so
                     remedy = "put ( ) around both sides, or write and, or"
                     raise ValueError(f"expression: {ast.unparse(side)[:60]}: {remedy}")
-            sides = [_read(side) for side in (left, *others)]
+            sides = [_checked_node(side) for side in (left, *others)]
             pairs = zip(sides, operators, sides[1:], strict=False)
-            return _joined(ast.And(), [ast.Compare(first, [operator], [second]) for first, operator, second in pairs])
+            return _join(ast.And(), [ast.Compare(first, [operator], [second]) for first, operator, second in pairs])
     allowed = "agent.x, numbers, texts, < > == and or not"
     raise ValueError(f"{ast.unparse(node)[:60]!r} is not allowed in an expression ({allowed})")
 
 
-def _joined(operator: ast.boolop, parts: list[ast.expr]) -> ast.expr:
+def _join(operator: ast.boolop, parts: list[ast.expr]) -> ast.expr:
     return reduce(lambda left, right: ast.BoolOp(operator, [left, right]), parts)

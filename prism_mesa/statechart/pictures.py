@@ -29,31 +29,31 @@ DISABLED: Final = "oracle disabled, the first option is taken"
 
 @dataclass(frozen=True)
 class Choice:
-    """A choice that the chart may leave open; `is_fork` if all its transitions have targets."""
+    """A choice that the chart may leave open; in a fork, all its transitions have targets."""
 
     node: str
     cell: Cell
-    asks: str
+    legend: str
     is_fork: bool
 
     @property
     def options(self) -> tuple[AgentState, ...]:
-        """The options; if the oracle is disabled, only the one that is taken."""
-        return self.cell.declared[:1] if self.asks == DISABLED else self.cell.declared
+        """The options; if the oracle is disabled, only the first option, which is taken."""
+        return self.cell.declared[:1] if self.legend == DISABLED else self.cell.declared
 
 
 def open_choices(chart: Statechart) -> dict[tuple[str, AgentState], Choice]:
     """Return the choices that a chart may leave open, by trigger and state."""
-    undecided = {f.where for f in chart.check() if f.kind in ("open", "overlap")}
+    open_places = {f.where for f in chart.check() if f.kind in ("open", "overlap")}
     choices: dict[tuple[str, AgentState], Choice] = {}
     for trigger, state, cell in chart.all_cells():
         is_fork = all(t.target is not None for t in cell.candidates)
-        if is_fork and (cell.place not in undecided or len(cell.declared) < 2):
+        if is_fork and (cell.place not in open_places or len(cell.declared) < 2):
             continue
-        asks = ASKED if chart.oracle_enabled else DISABLED
+        legend = ASKED if chart.oracle_enabled else DISABLED
         if is_fork and cell.arms:
-            asks = OVERLAP if all(isinstance(guard, Expression) for _, _, guard in cell.arms) else CODE
-        choices[trigger, state] = Choice(f"oracle_{len(choices) + 1}", cell, asks, is_fork)
+            legend = OVERLAP if all(isinstance(guard, Expression) for _, _, guard in cell.arms) else CODE
+        choices[trigger, state] = Choice(f"oracle_{len(choices) + 1}", cell, legend, is_fork)
     return choices
 
 
@@ -61,7 +61,7 @@ def mermaid(chart: Statechart) -> str:
     """Return the chart as a Mermaid ``stateDiagram-v2``, one arrow per transition.
 
     An open choice is a ``<<choice>>`` named ``oracle_<i>``, with an arrow to each of its options. If guards overlap, or
-    are code that may leave the choice open, the arrows of its transitions are drawn as well.
+    are code that may leave the choice open, the arrows of their transitions are drawn, too.
     """
     choices = open_choices(chart)
     lines = [state.value for state in STATES if state in chart.states]
@@ -74,10 +74,10 @@ def mermaid(chart: Statechart) -> str:
             lines.append(_line(t.source.value, t.target.value, label))
         else:
             choice = choices[t.trigger, t.source]
-            lines.append(_line(t.source.value, choice.node, label, f"/ {choice.asks}"))
+            lines.append(_line(t.source.value, choice.node, label, f"/ {choice.legend}"))
     for (trigger, state), choice in choices.items():
         if choice.is_fork:
-            lines.append(_line(state.value, choice.node, trigger, f"/ {choice.asks}"))
+            lines.append(_line(state.value, choice.node, trigger, f"/ {choice.legend}"))
         lines += [_line(choice.node, option.value, "oracle") for option in choice.options]
     return "\n    ".join(["stateDiagram-v2", *lines]) + "\n"
 
@@ -95,7 +95,7 @@ type Nodes = dict[str, Array]
 _INK, _GREY, _ACCENT = "#222222", "#6f6f6f", "#d1610d"
 _FILLS: Final = {ASKED: _ACCENT, OVERLAP: "#f7d3b5", CODE: "white", DISABLED: "#e3e3e3"}
 _FONT: Final = 8.0
-_PLACES: Final = {
+_POSITIONS: Final = {
     AgentState.IDLE: (0.0, 6.8),
     AgentState.SCROLLING: (0.0, 5.6),
     AgentState.EVALUATING: (0.0, 3.8),
@@ -111,7 +111,7 @@ _T: Final = np.linspace(0, 1, 401)[:, None]
 _BEZIER: Final = np.hstack([(1 - _T) ** 3, 3 * _T * (1 - _T) ** 2, 3 * _T**2 * (1 - _T), _T**3])
 _SPACING: Final = 0.05  # inches between the points of a curve
 _STEP: Final = 3  # the distance between the points that are compared
-_WIDE: Final = 7.0  # least width, in inches, of a legend with two columns
+_MIN_TWO_COLUMN_WIDTH: Final = 7.0  # in inches, for a legend with two columns
 
 
 @dataclass
@@ -124,11 +124,11 @@ class _Arrow:
     label: str = ""
     size: Array = field(default_factory=lambda: np.zeros(2))
     points: Array = field(default_factory=lambda: np.zeros((0, 2)))
-    label_at: Array = field(default_factory=lambda: np.full(2, np.inf))
+    label_position: Array = field(default_factory=lambda: np.full(2, np.inf))
 
 
 def _arrows(chart: Statechart, choices: dict[tuple[str, AgentState], Choice]) -> list[_Arrow]:
-    """Return the arrows; those of one color between the same two nodes are merged."""
+    """Return the arrows; arrows of one color between the same two nodes are merged."""
     merged: dict[tuple[str, str, str], _Arrow] = {}
 
     def add(source: str, target: str, color: str, *words: str) -> None:
@@ -173,23 +173,23 @@ def _notes(chart: Statechart) -> dict[str, str]:
 
 def _nodes(chart: Statechart, choices: dict[tuple[str, AgentState], Choice], arrows: list[_Arrow]) -> Nodes:
     """Place all nodes: at fixed positions for most charts, else in layers from the initial state."""
-    places: dict[AgentState, tuple[float, float]] = _PLACES
+    places: dict[AgentState, tuple[float, float]] = _POSITIONS
     if len(chart.states) < 6 or chart.initial is not min(chart.states, key=STATES.index):
         places = _layers(chart, max(2.35, 0.5 + 2 * max(arrow.size[0] for arrow in arrows)))
     nodes = {state.value: np.array([*places[state], 0.76, 0.22]) for state in STATES if state in chart.states}
     x, y = places[chart.initial]
     nodes["initial"] = np.array([x, y + 0.7, 0.07, 0.07])
     for (_, state), choice in choices.items():
-        nodes[choice.node] = np.array([*_free_place(choice, nodes[state.value], nodes, arrows), 0.26, 0.26])
+        nodes[choice.node] = np.array([*_free_position(choice, nodes[state.value], nodes, arrows), 0.26, 0.26])
     return nodes
 
 
 def _layers(chart: Statechart, gap: float) -> dict[AgentState, tuple[float, float]]:
-    layers, left = [[chart.initial]], [s for s in STATES if s in chart.states - {chart.initial}]
-    while left:
-        after = {t.target for t in chart.transitions if t.source in layers[-1]}
-        layers.append([s for s in left if s in after] or left)
-        left = [s for s in left if s not in layers[-1]]
+    layers, remaining = [[chart.initial]], [s for s in STATES if s in chart.states - {chart.initial}]
+    while remaining:
+        targets = {t.target for t in chart.transitions if t.source in layers[-1]}
+        layers.append([s for s in remaining if s in targets] or remaining)
+        remaining = [s for s in remaining if s not in layers[-1]]
     return {
         state: ((i - (len(layer) - 1) / 2) * gap, -1.9 * depth)
         for depth, layer in enumerate(layers)
@@ -197,18 +197,18 @@ def _layers(chart: Statechart, gap: float) -> dict[AgentState, tuple[float, floa
     }
 
 
-def _free_place(choice: Choice, source: Array, nodes: Nodes, arrows: list[_Arrow]) -> Array:
+def _free_position(choice: Choice, source: Array, nodes: Nodes, arrows: list[_Arrow]) -> Array:
     """Find a position near the source and the options, away from boxes and short straight lines."""
-    ends = np.array([source[:2], *(nodes[option.value][:2] for option in choice.options)])
+    end_points = np.array([source[:2], *(nodes[option.value][:2] for option in choice.options)])
     pairs = [(nodes[a.source], nodes[a.target]) for a in arrows if {a.source, a.target} <= set(nodes)]
     lines = [(start + (end - start) * _T[::8])[:, :2] for start, end in pairs if np.hypot(*(end - start)[:2]) < 3]
-    taken = np.vstack([*lines, ends])
+    occupied = np.vstack([*lines, end_points])
 
-    def cost(at: Array) -> float:
-        far = np.hypot(*(ends - at).T)
-        crowded = (np.hypot(*(taken - at).T) < 0.7).sum()
-        hits = _hits(at[None], _stack(nodes.values()), 0.5).sum()
-        return float(far.max() + 0.1 * far.sum() + 0.3 * crowded + 9 * hits)
+    def cost(position: Array) -> float:
+        distances = np.hypot(*(end_points - position).T)
+        n_near = (np.hypot(*(occupied - position).T) < 0.7).sum()
+        n_hits = _hits(position[None], _stack(nodes.values()), 0.5).sum()
+        return float(distances.max() + 0.1 * distances.sum() + 0.3 * n_near + 9 * n_hits)
 
     angles = np.arange(12) * np.pi / 6
     return min((source[:2] + r * np.array([np.cos(a), np.sin(a)]) for r in (0.95, 1.8, 2.2) for a in angles), key=cost)
@@ -238,36 +238,37 @@ def _route(arrows: list[_Arrow], nodes: Nodes) -> None:
     """Find the best curve and label position of each arrow in turn, with all others fixed."""
     curves: list[dict[float, Array]] = [{} for _ in arrows]
     for arrow, cached in [*zip(arrows, curves, strict=True)] * 3:
-        others = [a for a in arrows if a is not arrow]
-        lines = np.pad(np.vstack([np.zeros((0, 2)), *(a.points[::_STEP] for a in others)]), ((0, 0), (0, 2)))
-        labels = _stack(np.append(a.label_at, a.size) for a in others if a.label)
+        other_arrows = [a for a in arrows if a is not arrow]
+        lines = np.pad(np.vstack([np.zeros((0, 2)), *(a.points[::_STEP] for a in other_arrows)]), ((0, 0), (0, 2)))
+        labels = _stack(np.append(a.label_position, a.size) for a in other_arrows if a.label)
         ends = np.array([nodes[arrow.source], nodes[arrow.target]])
-        foreign = _stack(box for name, box in nodes.items() if name not in (arrow.source, arrow.target))
-        best, stiff = np.inf, 5 / (1 + np.hypot(*(ends[0] - ends[1])[:2]))
+        other_boxes = _stack(box for name, box in nodes.items() if name not in (arrow.source, arrow.target))
+        lowest_cost, stiffness = np.inf, 5 / (1 + np.hypot(*(ends[0] - ends[1])[:2]))
         for bend in _BENDS:
-            if stiff * abs(bend) > best:
+            if stiffness * abs(bend) > lowest_cost:
                 continue
             if bend not in cached:
                 cached[bend] = _curve(nodes, arrow, bend)
             points = cached[bend]
             if len(points) < 4:
                 continue
-            free = points[::_STEP][~_hits(points[::_STEP], ends, 0.3).any(1)]
-            cost = stiff * abs(bend) + 6 * _hits(free, lines, 0.14).any(1).sum()
-            cost += 8 * _hits(points[::_STEP], labels, 0.06).sum() + 16 * _hits(free, foreign, 0.12).sum()
-            ats = points[np.linspace(len(points) * 0.12, len(points) * 0.8, 12).astype(int)]
-            costs = cost + _label_costs(ats, arrow.size, points, lines, np.vstack([labels, foreign, ends]))
-            if costs.min() < best:
-                best, arrow.points, arrow.label_at = costs.min(), points, ats[costs.argmin()]
+            outside = points[::_STEP][~_hits(points[::_STEP], ends, 0.3).any(1)]
+            cost = stiffness * abs(bend) + 6 * _hits(outside, lines, 0.14).any(1).sum()
+            cost += 8 * _hits(points[::_STEP], labels, 0.06).sum() + 16 * _hits(outside, other_boxes, 0.12).sum()
+            positions = points[np.linspace(len(points) * 0.12, len(points) * 0.8, 12).astype(int)]
+            costs = cost + _label_costs(positions, arrow.size, points, lines, np.vstack([labels, other_boxes, ends]))
+            if costs.min() < lowest_cost:
+                lowest_cost, arrow.points, arrow.label_position = costs.min(), points, positions[costs.argmin()]
 
 
-def _label_costs(ats: Array, size: Array, points: Array, lines: Array, boxes: Array) -> Array:
+def _label_costs(places: Array, size: Array, points: Array, lines: Array, boxes: Array) -> Array:
     if not size.any():
-        return np.zeros(len(ats))
-    hidden = _hits(ats, np.pad(points, ((0, 0), (0, 2))), size).mean(1)
-    off_centre = np.hypot(*(ats - points[len(points) // 2]).T)
-    taken = 100 * _hits(ats, boxes, size + np.array([0.15, 0.06])).sum(1) + 8 * _hits(ats, lines, size + 0.06).sum(1)
-    return np.asarray(taken + 40 * np.maximum(0, hidden - 0.5) + off_centre)
+        return np.zeros(len(places))
+    hidden_share = _hits(places, np.pad(points, ((0, 0), (0, 2))), size).mean(1)
+    off_centre = np.hypot(*(places - points[len(points) // 2]).T)
+    n_boxes = _hits(places, boxes, size + np.array([0.15, 0.06])).sum(1)
+    overlap = 100 * n_boxes + 8 * _hits(places, lines, size + 0.06).sum(1)
+    return np.asarray(overlap + 40 * np.maximum(0, hidden_share - 0.5) + off_centre)
 
 
 def _hits(points: Array, boxes: Array, margin: float | Array = 0.0) -> npt.NDArray[np.bool_]:
@@ -304,7 +305,7 @@ def draw_chart(chart: Statechart, figure: "Figure | None" = None) -> "Figure":
         arrow.size = np.array(text.get_window_extent().size) / 200 * bool(arrow.label)
     nodes = _nodes(chart, choices, arrows)
     _route(arrows, nodes)
-    legend = _legend(chart, {c.asks for c in choices.values()}, has_timeouts=any(a.color == _GREY for a in arrows))
+    legend = _legend(chart, {c.legend for c in choices.values()}, has_timeouts=any(a.color == _GREY for a in arrows))
     low, high = _frame(arrows, nodes, "\n".join(legend).count("\n") + 1)
     figure = NotebookFigure(figsize=tuple(high - low)) if figure is None else figure
     figure.clear()
@@ -313,33 +314,33 @@ def draw_chart(chart: Statechart, figure: "Figure | None" = None) -> "Figure":
     axes.axis("off")
     for arrow in arrows:
         _draw_arrow(axes, arrow, scale)
-    fills = {choice.node: _FILLS[choice.asks] for choice in choices.values()}
+    fills = {choice.node: _FILLS[choice.legend] for choice in choices.values()}
     for name, box in nodes.items():
         _draw_node(axes, name, box, fills.get(name, _INK), scale)
     handles = [Line2D([], [], label=label, **{"ls": "none"} | style) for label, style in legend.items()]
-    columns = 1 if high[0] - low[0] < _WIDE else 2
+    columns = 1 if high[0] - low[0] < _MIN_TWO_COLUMN_WIDTH else 2
     axes.legend(handles=handles, loc="lower center", ncols=columns, fontsize=_FONT * scale, frameon=False)
     return figure
 
 
 def _frame(arrows: list[_Arrow], nodes: Nodes, n_rows: int) -> tuple[Array, Array]:
     """Return the lower left and upper right corners, with room for the legend below."""
-    labels = [np.append(arrow.label_at, arrow.size) for arrow in arrows if arrow.label]
+    labels = [np.append(arrow.label_position, arrow.size) for arrow in arrows if arrow.label]
     lines = [np.pad(arrow.points, ((0, 0), (0, 2))) for arrow in arrows]
     boxes = np.vstack([_stack(nodes.values()), *labels, *lines])
     low, high = (boxes[:, :2] - boxes[:, 2:]).min(0) - 0.15, (boxes[:, :2] + boxes[:, 2:]).max(0) + 0.15
-    spare = max(0.0, 4.4 - (high - low)[0]) / 2
-    rows = n_rows if high[0] - low[0] < _WIDE else (n_rows + 1) // 2
-    return low - np.array([spare, 0.3 + 0.2 * rows]), high + np.array([spare, 0])
+    margin = max(0.0, 4.4 - (high - low)[0]) / 2
+    rows = n_rows if high[0] - low[0] < _MIN_TWO_COLUMN_WIDTH else (n_rows + 1) // 2
+    return low - np.array([margin, 0.3 + 0.2 * rows]), high + np.array([margin, 0])
 
 
-def _legend(chart: Statechart, asks: set[str], *, has_timeouts: bool) -> dict[str, dict[str, Any]]:
+def _legend(chart: Statechart, choice_legends: set[str], *, has_timeouts: bool) -> dict[str, dict[str, Any]]:
     """Return the legend's entries with the styles of their markers."""
     entries: dict[str, dict[str, Any]] = {"initial state": {"marker": "o", "color": _INK}}
     if has_timeouts:
         entries["timeout, after agent.timeout_threshold ticks unless given"] = {"ls": "--", "color": _GREY}
-    for ask in sorted(asks):
-        entries[ask] = {"marker": "D", "markerfacecolor": _FILLS[ask], "markeredgecolor": _ACCENT}
+    for choice_legend in sorted(choice_legends):
+        entries[choice_legend] = {"marker": "D", "markerfacecolor": _FILLS[choice_legend], "markeredgecolor": _ACCENT}
     return entries | {note: {} for note in _notes(chart).values()}
 
 
@@ -352,9 +353,9 @@ def _draw_arrow(axes: "Axes", arrow: _Arrow, scale: float) -> None:
     head.set(linewidth=0, mutation_scale=11 * scale)
     axes.add_patch(head)
     if arrow.label:
-        (x, y), box = arrow.label_at, {"facecolor": "white", "edgecolor": "none", "pad": scale}
-        words = axes.text(x, y, arrow.label, ha="center", va="center", color=color, bbox=box, parse_math=False)
-        words.set(fontsize=_FONT * scale, linespacing=1.1, zorder=3)
+        (x, y), box = arrow.label_position, {"facecolor": "white", "edgecolor": "none", "pad": scale}
+        text = axes.text(x, y, arrow.label, ha="center", va="center", color=color, bbox=box, parse_math=False)
+        text.set(fontsize=_FONT * scale, linespacing=1.1, zorder=3)
 
 
 def _draw_node(axes: "Axes", name: str, box: Array, fill_color: str, scale: float) -> None:
@@ -364,11 +365,11 @@ def _draw_node(axes: "Axes", name: str, box: Array, fill_color: str, scale: floa
     if name == "initial":
         axes.add_patch(Circle((x, y), w, color=_INK, zorder=4))
         return
-    color, words, corners = "#14304d", name, "round,pad=0,rounding_size=0.14"
+    color, text, corners = "#14304d", name, "round,pad=0,rounding_size=0.14"
     shape: Patch = FancyBboxPatch((x - w, y - h), 2 * w, 2 * h, corners, fc="#eaf1f8", ec="#2f5d8a")
     if name not in AgentState:
         shape = Polygon([(x - w, y), (x, y + h), (x + w, y), (x, y - h)], fc=fill_color, ec=_ACCENT)
-        color, words = "white" if fill_color == _ACCENT else _ACCENT, "?"
-    shape.set(linewidth=1.2 * scale, zorder=4, gid=f"state-{name}")  # pages find the SVG's box by it
+        color, text = "white" if fill_color == _ACCENT else _ACCENT, "?"
+    shape.set(linewidth=1.2 * scale, zorder=4, gid=f"state-{name}")  # pages find the box in the SVG by this id
     axes.add_patch(shape)
-    axes.text(x, y, words, fontsize=9.5 * scale, color=color, ha="center", va="center", weight="bold", zorder=5)
+    axes.text(x, y, text, fontsize=9.5 * scale, color=color, ha="center", va="center", weight="bold", zorder=5)

@@ -11,20 +11,20 @@ FALSE: Final = 0
 TRUE: Final = 1
 NEEDS: Final = 2
 RAISED: Final = 3
-_PLAIN: Final[set[type]] = set()
+_OBJECT_CLASSES: Final[set[type]] = set()
 """Classes of contexts that are not mappings; looking them up is faster than `isinstance`."""
 
 type Arm = tuple[int, Transition, Guard]
 
 type Outcome = Transition | tuple[AgentState, ...] | None
-"""The transition to take, the options of an ambiguous choice, or nothing."""
+"""The transition to take, the options of an ambiguous choice, or None if nothing happens."""
 
 
 class Failures(Protocol):
     """Receives guards' errors."""
 
     def guard_raised(self, transition: Transition, error: Exception, agent: Any) -> None:
-        """Keep or raise a guard's error."""
+        """Store or raise a guard's error."""
         ...
 
 
@@ -32,7 +32,7 @@ class Errors(dict[Transition, Exception]):
     """Collects guards' errors while explaining a choice; the chart does not count them."""
 
     def guard_raised(self, transition: Transition, error: Exception, agent: Any) -> None:
-        """Keep a guard's error."""
+        """Store a guard's error."""
         self[transition] = error
 
 
@@ -46,13 +46,13 @@ class Cell:
 
     Attributes:
         declared: The distinct concrete targets: the oracle's options.
-        arms: Triples (weight, transition, guard). The guards' values (0, 1, 2), times their weights 3**i, add up to the
-            key of `outcomes`.
+        arms: Triples (weight, transition, guard). Guards' values (0, 1, 2) times their weights 3**i add up to the key
+            of `outcomes`.
         outcomes: The outcome of each key, computed on demand.
-        first: The node of the first guard, for contexts that are objects; expressions are bare functions.
+        first: The node of the first guard, for contexts that are objects; expressions are compiled to functions.
         first_mapped: The node of the first guard, for contexts that are mappings.
         always: `first`, if no candidate has a guard.
-        untried: The transitions whose guards have returned no value so far.
+        untried: The transitions whose guards have not returned a value yet.
     """
 
     __slots__ = tuple("always arms candidates declared first first_mapped oracle_enabled outcomes untried".split())
@@ -82,7 +82,7 @@ class Cell:
         return f"{first.source.value} --{first.trigger}-->"
 
     def copy(self) -> "Cell":
-        """Return a fresh cell; asking its guards leaves this one unchanged."""
+        """Return a new cell; evaluating its guards does not change this cell."""
         return Cell(self.candidates, self.oracle_enabled)
 
     @property
@@ -90,24 +90,24 @@ class Cell:
         """Whether 64-bit integers can hold every key."""
         return bool(3 ** len(self.arms) < 2**63)
 
-    def gave_values(self, transitions: Iterable[Transition]) -> None:
-        """Note that the guards of `transitions` have returned a value."""
+    def mark_tried(self, transitions: Iterable[Transition]) -> None:
+        """Mark the guards of `transitions` as having returned a value."""
         self.untried.difference_update(transitions)
 
     def values(self, key: int) -> list[int]:
         """Return the candidates' values; unguarded ones are TRUE."""
-        digits = iter([(key // weight) % 3 for weight, _, _ in self.arms])
-        return [TRUE if t.guard is None else next(digits) for t in self.candidates]
+        answers = iter([(key // weight) % 3 for weight, _, _ in self.arms])
+        return [TRUE if t.guard is None else next(answers) for t in self.candidates]
 
     def enabled(self, key: int) -> list[tuple[Transition, int]]:
         """Return the candidates that the guards enable, with their values.
 
         Unguarded transitions and markers mean *else*: a guarded transition with a target disables them.
         """
-        alive = [(t, v) for t, v in zip(self.candidates, self.values(key), strict=True) if v != FALSE]
-        if all(t.guard is None or t.target is None for t, _ in alive):
-            return alive
-        return [(t, v) for t, v in alive if t.guard is not None and (t.target or v != NEEDS)]
+        true_or_open = [(t, v) for t, v in zip(self.candidates, self.values(key), strict=True) if v != FALSE]
+        if all(t.guard is None or t.target is None for t, _ in true_or_open):
+            return true_or_open
+        return [(t, v) for t, v in true_or_open if t.guard is not None and (t.target or v != NEEDS)]
 
     def transition_to(self, target: AgentState, enabled: Sequence[tuple[Transition, int]]) -> Transition:
         """Return the first enabled transition to `target`, or else the first declared one."""
@@ -136,54 +136,54 @@ class Node:
     """A node in the tree of a cell's guards: the answers so far, and the next guard or the outcome.
 
     Attributes:
-        guard: The next guard; None if all have been asked.
-        asked: The transition of `guard`.
-        after: The next nodes, by the guard's answers so far (FALSE, TRUE, NEEDS or RAISED).
+        guard: The next guard; None if all have been evaluated.
+        guarded: The transition of `guard`.
+        next_nodes: The next nodes, by the guard's answers so far (FALSE, TRUE, NEEDS or RAISED).
         key: The answers of the earlier guards, as a key of `Cell.outcomes`.
         raised: The transitions whose guards raised.
-        takes: At the end, the transition to take, if there is one.
-        options: At the end, the options, if the choice is ambiguous.
-        enters: The target of `takes`, if it has no action.
+        transition: In the last node, the transition to take, if any.
+        options: In the last node, the options, if the choice is ambiguous.
+        target: The target of `transition`, if that has no action.
     """
 
-    __slots__ = ("_cell", "_guards", "_place", "after", "asked", "enters", "guard", "key", "options", "raised", "takes")
+    __slots__ = tuple("_cell _guards _index guard guarded key next_nodes options raised target transition".split())
 
     def __init__(
-        self, cell: Cell, guards: Sequence[Guard], place: int = 0, key: int = 0, raised: tuple[Transition, ...] = ()
+        self, cell: Cell, guards: Sequence[Guard], index: int = 0, key: int = 0, raised: tuple[Transition, ...] = ()
     ) -> None:
-        self._cell, self._guards, self._place = cell, guards, place
+        self._cell, self._guards, self._index = cell, guards, index
         self.key, self.raised = key, raised
-        self.after: dict[int, Node] = {}
+        self.next_nodes: dict[int, Node] = {}
         self.guard: Guard | None = None
-        self.takes: Transition | None = None
-        self.enters: AgentState | None = None
+        self.transition: Transition | None = None
+        self.target: AgentState | None = None
         self.options: tuple[AgentState, ...] | None = None
-        if place < len(guards):
-            self.guard, self.asked = guards[place], cell.arms[place][1]
+        if index < len(guards):
+            self.guard, self.guarded = guards[index], cell.arms[index][1]
             return
-        cell.gave_values(t for _, t, _ in cell.arms if t not in raised)
+        cell.mark_tried(t for _, t, _ in cell.arms if t not in raised)
         outcome = cell.outcomes[key]
         if isinstance(outcome, Transition):
-            self.takes = outcome
-            self.enters = outcome.target if outcome.action is None else None
+            self.transition = outcome
+            self.target = outcome.target if outcome.action is None else None
         else:
             self.options = outcome
 
     def grow(self, answer: int) -> "Node":
         """Add and return the node for an answer."""
-        weight, transition, _ = self._cell.arms[self._place]
-        raised = (*self.raised, transition) if answer == RAISED else self.raised
+        weight, guarded, _ = self._cell.arms[self._index]
+        raised = (*self.raised, guarded) if answer == RAISED else self.raised
         key = self.key + weight * (answer if answer != RAISED else FALSE)
-        node = self.after[answer] = Node(self._cell, self._guards, self._place + 1, key, raised)
+        node = self.next_nodes[answer] = Node(self._cell, self._guards, self._index + 1, key, raised)
         return node
 
 
 def walk(cell: Cell, agent: Any, context: Any, failures: Failures) -> Node:
-    """Ask each guard of a cell once, in list order, and return the last node.
+    """Evaluate each guard of a cell once, in list order, and return the last node.
 
     Answers other than True, False and `NEEDS_ORACLE` count by their truth. A guard that raises is false, as in SCXML.
     """
-    node = cell.first if context.__class__ in _PLAIN or _is_plain(context) else cell.first_mapped
+    node = cell.first if context.__class__ in _OBJECT_CLASSES or _is_object(context) else cell.first_mapped
     while (guard := node.guard) is not None:
         try:
             answer = guard(agent, context)
@@ -191,31 +191,31 @@ def walk(cell: Cell, agent: Any, context: Any, failures: Failures) -> Node:
                 is_marker = isinstance(answer, str) and answer == NEEDS_ORACLE
                 answer = NEEDS if is_marker else TRUE if answer else FALSE
         except Exception as error:
-            failures.guard_raised(node.asked, error, agent)
+            failures.guard_raised(node.guarded, error, agent)
             answer = RAISED
         try:
-            node = node.after[answer]
+            node = node.next_nodes[answer]
         except KeyError:
             node = node.grow(answer)
     return node
 
 
-def _is_plain(context: Any) -> bool:
-    """Return whether a context is read by attribute; if so, remember its class."""
+def _is_object(context: Any) -> bool:
+    """Return whether guards read a context by attribute; if so, remember its class."""
     if isinstance(context, Mapping):
         return False
-    _PLAIN.add(context.__class__)
+    _OBJECT_CLASSES.add(context.__class__)
     return True
 
 
 def build_cells(transitions: Iterable[Transition], oracle_enabled: bool) -> dict[str, dict[AgentState, Cell]]:
     """Return the cells of a chart, by trigger and state."""
-    grouped: dict[str, dict[AgentState, list[Transition]]] = {}
+    by_trigger: dict[str, dict[AgentState, list[Transition]]] = {}
     for t in transitions:
-        grouped.setdefault(t.trigger, {}).setdefault(t.source, []).append(t)
+        by_trigger.setdefault(t.trigger, {}).setdefault(t.source, []).append(t)
     return {
         trigger: {state: Cell(tuple(ts), oracle_enabled) for state, ts in row.items()}
-        for trigger, row in grouped.items()
+        for trigger, row in by_trigger.items()
     }
 
 

@@ -38,7 +38,7 @@ class Statechart(ChartDefinition):
         name: The chart's name in messages.
 
     Raises:
-        ChartError: (a ValueError) if a state is unknown or not in `states`, a transition is no `Transition`, or a
+        ChartError: (a ValueError) if a state is unknown or not in `states`, a transition is not a `Transition`, or a
             timeout is below 1.
     """
 
@@ -64,22 +64,22 @@ class Statechart(ChartDefinition):
         node = cell.always
         if node is None:
             node = walk(cell, agent, context, self)
-        target = node.enters
+        target = node.target
         if target is not None and not agent.max_history_depth and not agent.state_history:
-            agent.state = target  # the same as `take`, without an action and a history
+            agent.state = target  # like `take`, without an action or a history
             agent.ticks_in_state = 0
             return target
-        if node.takes is None:
+        if node.transition is None:
             return list(node.options) if node.options else None
-        take(node.takes, agent, context, now)
-        return node.takes.target
+        take(node.transition, agent, context, now)
+        return node.transition.target
 
     def apply(
         self, agent: Any, trigger: str, target: AgentState, context: Any = None, *, now: datetime | None = None
     ) -> AgentState:
         """Enter `target`, one of the options of an ambiguous choice, and return it.
 
-        If several transitions lead to it and their actions differ, `resolve` asks the guards again.
+        If several transitions lead to it and their actions differ, `resolve` evaluates the guards again.
         """
         transition, *others = self._transitions_to(agent.state, trigger, target)
         if any(other.action is not transition.action for other in others):
@@ -90,8 +90,8 @@ class Statechart(ChartDefinition):
     def resolve(self, agent: Any, trigger: str, target: AgentState, context: Any = None) -> Transition:
         """Return the transition that `apply` takes, without changing anything.
 
-        It is the first transition to `target` whose guard is true, or else the first one declared. If you know the
-        guards' answers from firing, call `resolve_key`.
+        It is the first transition to `target` whose guard is true, or else the first declared one. If you know the key
+        of the guards' answers from firing, call `resolve_key`.
 
         Raises:
             ChartError: If `target` is not declared for the trigger in the agent's state.
@@ -118,7 +118,7 @@ class Statechart(ChartDefinition):
         if cell is None:
             return None, 0
         node = walk(cell, agent, context, self)
-        return node.takes or node.options, node.key
+        return node.transition or node.options, node.key
 
     def take(self, transition: Transition, agent: Any, context: Any = None, *, now: datetime | None = None) -> None:
         """Run a transition's action and enter its target; if the action raises, the agent stays unchanged."""
@@ -135,7 +135,7 @@ class Statechart(ChartDefinition):
         return [t for t in cell.candidates if t.target is target]
 
     def fire_many(self, states: Codes, triggers: Codes | str, agents: Columns, contexts: Columns) -> Fired:
-        """Select for many agents at once, over columns; see `prism_mesa.statechart.batch.fire_many`."""
+        """Select transitions for many agents at once, over columns; see `prism_mesa.statechart.batch.fire_many`."""
         return fire_many(self, states, triggers, agents, contexts)
 
     def valid_triggers(self, state: AgentState) -> list[str]:
@@ -169,8 +169,8 @@ class Statechart(ChartDefinition):
         if cell.enabled(key):
             return f"{cell.place} ?: no concrete target is declared to choose from"
         reasons = []
-        for transition, answer, fields in candidates:
-            values = ", ".join(f"{name} = {value}" for name, value in fields.items())
+        for transition, answer, field_values in candidates:
+            values = ", ".join(f"{name} = {value}" for name, value in field_values.items())
             answer = "is false" if answer == "false" else answer
             reasons.append(f"{transition}: the guard {answer}{values and f' ({values})'}")
         return "; ".join(reasons)
@@ -195,7 +195,7 @@ class Statechart(ChartDefinition):
         return check(self, fired, fields)
 
     def replaced(self, *, oracle_enabled: bool, strict: bool | None = None) -> "Statechart":
-        """Return a chart with the same transitions, other settings, and no guard errors."""
+        """Return a chart with the same transitions but other settings, and without guard errors."""
         return Statechart(
             self.states,
             self.transitions,
@@ -209,16 +209,16 @@ class Statechart(ChartDefinition):
 
 
 def _answers(cell: Cell, agent: Any, context: Any) -> tuple[int, list[tuple[Transition, str, dict[str, Any]]]]:
-    """Return the key of the guards' answers now, and what `Statechart.considered` returns."""
+    """Return the key of the guards' answers now, and the result of `Statechart.considered`."""
     errors = Errors()
     key = walk(cell.copy(), agent, context, errors).key
-    candidates = []
+    answers = []
     for transition, value in zip(cell.candidates, cell.values(key), strict=True):
         answer = ("false", "true", "needs the oracle")[value] if transition.guard is not None else ""
         if error := errors.get(transition):
             answer = f"raised {type(error).__name__}: {error}"
-        candidates.append((transition, answer, _fields(transition, agent, context)))
-    return key, candidates
+        answers.append((transition, answer, _fields(transition, agent, context)))
+    return key, answers
 
 
 def _fields(transition: Transition, agent: Any, context: Any) -> dict[str, Any]:
@@ -226,5 +226,5 @@ def _fields(transition: Transition, agent: Any, context: Any) -> dict[str, Any]:
     if not isinstance(transition.guard, Expression):
         return {}
     roots = {"agent": agent, "post": readable(context)}
-    parts = ((name, *name.split(".", 1)) for name in sorted(transition.guard.fields))
-    return {name: getattr(roots[root], field, "missing") for name, root, field in parts}
+    field_names = ((name, *name.split(".", 1)) for name in sorted(transition.guard.fields))
+    return {name: getattr(roots[root], field, "missing") for name, root, field in field_names}

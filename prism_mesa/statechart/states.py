@@ -21,7 +21,7 @@ class AgentState(str, Enum):  # noqa: UP042 - the contract asks for a `str` enum
 
     @property
     def code(self) -> int:
-        """The state's place in this enum, 0..7; columns store it."""
+        """The state's index in this enum, 0..7, as columns store it."""
         return _CODES[self]
 
     @classmethod
@@ -51,8 +51,8 @@ def agents_in_state(state: AgentState, agents: Iterable[Any]) -> int:
 
     Args:
         state: An `AgentState` or its value.
-        agents: Objects with a `state`, or an object with a method `state_counts`, such as a `SocialModel`. Agents with
-            a true `has_left` do not count.
+        agents: Objects with a `state`, or an object with a method `state_counts`, such as a `SocialModel`. Agents whose
+            `has_left` is true do not count.
     """
     return state_distribution(agents)[AgentState(state)]
 
@@ -76,7 +76,7 @@ def state_distribution(agents: Iterable[Any]) -> dict[AgentState, int]:
 def export_agent(agent: Any) -> dict[str, Any]:
     """Return an agent in JSON types: id, state, ticks in the state, and the history, oldest first.
 
-    In contexts NaN becomes None, infinities become text, sets become sorted lists, and other objects become text.
+    In contexts NaN becomes None, infinities become strings, sets become sorted lists, and other objects become strings.
     """
     return {
         "agent_id": str(getattr(agent, "agent_id", getattr(agent, "unique_id", ""))),

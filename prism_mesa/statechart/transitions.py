@@ -58,22 +58,22 @@ class Transition:
 
     def __post_init__(self) -> None:
         is_single = isinstance(self.source, str | bytes | AnyState) or not isinstance(self.source, Iterable)
-        declared = [self.source] if is_single else list(self.source)
-        *sources, target = (str(getattr(state, "value", state)) for state in (*declared, self.target))
-        where = f"transition {', '.join(sources)} --{self.trigger}--> {target}"
+        declared_sources = [self.source] if is_single else list(self.source)
+        *sources, target = (str(getattr(state, "value", state)) for state in (*declared_sources, self.target))
+        label = f"transition {', '.join(sources)} --{self.trigger}--> {target}"
         if not isinstance(self.trigger, str) or not self.trigger.strip():
-            raise ChartError(f"{where}: the trigger is {self.trigger!r}; give a non-empty string")
-        for name, part in (("guard", self.guard), ("action", self.action)):
-            if part is not None and not callable(part):
-                raise ChartError(f"{where}: the {name} is {part!r}; give a callable (agent, context) or None")
+            raise ChartError(f"{label}: the trigger is {self.trigger!r}; give a non-empty string")
+        for name, function in (("guard", self.guard), ("action", self.action)):
+            if function is not None and not callable(function):
+                raise ChartError(f"{label}: the {name} is {function!r}; give a callable (agent, context) or None")
         try:
             if self.source is not ANY:
-                states = _sources(declared)
+                states = _sources(declared_sources)
                 object.__setattr__(self, "source", states[0] if len(states) == 1 else states)
             if self.target is not None:
                 object.__setattr__(self, "target", AgentState(self.target))
         except ChartError as error:
-            raise ChartError(f"{where}: {error}") from None
+            raise ChartError(f"{label}: {error}") from None
 
     @property
     def sources(self) -> tuple[AgentState, ...]:
@@ -103,7 +103,7 @@ class Transition:
 
     @property
     def guard_label(self) -> str:
-        """The guard as text: the expression, a function's name, or an empty string."""
+        """The guard as a string: the expression, the function's name, or empty without a guard."""
         if self.guard is None or isinstance(self.guard, Expression):
             return "" if self.guard is None else str(self.guard)
         name = getattr(self.guard, "__name__", type(self.guard).__name__)
@@ -119,20 +119,20 @@ class Transition:
         return f"<Transition {self}>"
 
 
-def _sources(declared: list[Any]) -> tuple[AgentState, ...]:
+def _sources(declared_sources: list[Any]) -> tuple[AgentState, ...]:
     """Return sources as states, in the order of `STATES`."""
-    if not declared:
+    if not declared_sources:
         raise ChartError("it has no source; give a state, several, or ANY")
-    if ANY in declared:
+    if ANY in declared_sources:
         raise ChartError("ANY cannot be combined with other sources: it means every state but the target")
-    states = [AgentState(state) for state in declared]
+    states = [AgentState(state) for state in declared_sources]
     for state in states:
         if states.count(state) > 1:
             raise ChartError(f"{state.value!r} is a source twice")
     return tuple(sorted(states, key=STATES.index))
 
 
-class _Unchecked:
+class _UncheckedEntry:
     """A `StateTransition` while `history_entry` fills it in: not yet frozen, so plain assignments work."""
 
     from_state: AgentState
@@ -143,7 +143,7 @@ class _Unchecked:
 
 
 @dataclass(frozen=True)
-class StateTransition(_Unchecked):
+class StateTransition(_UncheckedEntry):
     """A change of state in an agent's history; ChartError unless the states differ and the timestamp is in UTC."""
 
     from_state: AgentState
@@ -171,17 +171,17 @@ class StateTransition(_Unchecked):
 
 
 def history_entry(transition: Transition, timestamp: datetime, context: Any) -> StateTransition:
-    """Return the entry for a transition that was taken, without repeating the chart's checks.
+    """Return the history entry of a transition, without repeating the chart's checks.
 
-    The entry keeps a copy of a mapping, but only the `post_id` of another context. The constructor of a frozen
-    dataclass would take three times as long.
+    The entry holds a copy of a context that is a mapping, but only the `post_id` of other contexts. The constructor of
+    a frozen dataclass would take three times as long.
 
     Raises:
         ChartError: If `timestamp` is not in UTC.
     """
     if timestamp.tzinfo is not UTC:
         _require_utc(timestamp)
-    entry = _Unchecked()
+    entry = _UncheckedEntry()
     entry.from_state = transition.source
     entry.to_state = transition.target
     entry.trigger = transition.trigger
@@ -200,18 +200,18 @@ def _require_utc(timestamp: datetime) -> None:
 
 
 def _plain(value: Any) -> Any:
-    """Return `value` in JSON types; other objects become text."""
+    """Return `value` in JSON types; other objects become strings."""
     match value:
         case Enum():
             return _plain(value.value)
         case Mapping():
-            return {str(_plain(key)): _plain(part) for key, part in value.items()}
+            return {str(_plain(key)): _plain(entry) for key, entry in value.items()}
         case list() | tuple():
-            return [_plain(part) for part in value]
+            return [_plain(entry) for entry in value]
         case Set():
-            return sorted(map(_plain, value), key=lambda part: json.dumps(part, sort_keys=True))
+            return sorted(map(_plain, value), key=lambda entry: json.dumps(entry, sort_keys=True))
         case np.ndarray():
-            return [_plain(part) for part in value] if value.ndim else _plain(value.item())
+            return [_plain(entry) for entry in value] if value.ndim else _plain(value.item())
         case np.bool_() | np.integer() | np.floating() if not isinstance(value, np.timedelta64):
             return _plain(value.item())
         case float() if not isfinite(value):

@@ -12,7 +12,7 @@ from typing import Any, Final
 from prism_mesa.errors import ChartError, OwnCodeError
 from prism_mesa.statechart.transitions import Transition, history_entry
 
-_MAY_PASS: Final = (OSError, MemoryError)
+_TRANSIENT_ERRORS: Final = (OSError, MemoryError)
 _PACKAGE: Final = str(Path(__file__).parents[1])
 
 
@@ -26,16 +26,16 @@ def add_place(error: BaseException, part: str, transition: Transition, agent: An
 def is_users_error(error: BaseException) -> bool:
     """Return whether a user's function, guard or action raised the error and would raise it again.
 
-    I/O errors and lack of memory may pass, so they do not count.
+    I/O errors and lack of memory may be temporary, so they do not count.
     """
-    if isinstance(error, _MAY_PASS) or isinstance(error.__cause__, _MAY_PASS):
+    if isinstance(error, _TRANSIENT_ERRORS) or isinstance(error.__cause__, _TRANSIENT_ERRORS):
         return False
     notes = map(str, getattr(error, "__notes__", ()))
     return isinstance(error, OwnCodeError) or any(re.search(": the (guard|action) of ", note) for note in notes)
 
 
 def whereabouts(agent: Any) -> str:
-    """Return an agent's name and its `moment`, if it has one, for messages."""
+    """Return an agent's name, and its `moment` if there is one, for messages."""
     name = getattr(agent, "agent_id", getattr(agent, "unique_id", None))
     label = f"an agent ({type(agent).__name__})" if name is None else f"agent {name}"
     moment = getattr(agent, "moment", "")
@@ -45,11 +45,11 @@ def whereabouts(agent: Any) -> str:
 def users_line(error: BaseException) -> str:
     """Return the last line of a user's code in an error's traceback, or an empty string."""
     frames = [(frame.f_code, line) for frame, line in walk_tb(error.__traceback__)]
-    called = [(code, line) for code, line in frames if not code.co_filename.startswith((_PACKAGE, "<guard "))]
-    users = [(code, line) for code, line in called if not code.co_filename.startswith(_installed_paths())]
-    if not called:
+    outside = [(code, line) for code, line in frames if not code.co_filename.startswith((_PACKAGE, "<guard "))]
+    users = [(code, line) for code, line in outside if not code.co_filename.startswith(_installed_paths())]
+    if not outside:
         return ""
-    code, line = users[-1] if users else called[0]
+    code, line = users[-1] if users else outside[0]
     return f"{Path(code.co_filename).name}:{line} in {code.co_name}"
 
 
@@ -90,15 +90,15 @@ def act(transition: Transition, agent: Any, context: Any) -> None:
         return
     attributes = dict(getattr(agent, "__dict__", ()))
     history, state, ticks = agent.state_history, agent.state, agent.ticks_in_state
-    entries = list(history) if isinstance(history, list) else None
+    old_entries = list(history) if isinstance(history, list) else None
     try:
         transition.action(agent, context)
     except BaseException as error:
         if attributes:
             vars(agent).clear()
             vars(agent).update(attributes)
-        if entries is not None:
-            history[:] = entries
+        if old_entries is not None:
+            history[:] = old_entries
         agent.state, agent.ticks_in_state = state, ticks
         add_place(error, "action", transition, agent)
         raise
@@ -112,8 +112,8 @@ class FailingGuard:
         transition: The guard's transition.
         times: How often it raised, at least 1.
         every_time: Whether it never returned a value.
-        errors: The kinds of error, each with its first message.
-        first: The first agent, its moment, and the line of the user's code.
+        errors: The kinds of errors, each with its first message.
+        first: The first agent for which it raised, the agent's moment, and the line of the user's code.
     """
 
     transition: Transition
@@ -123,6 +123,6 @@ class FailingGuard:
     first: str = ""
 
     def __str__(self) -> str:
-        often = f"each of the {self.times:,} times it was asked" if self.every_time else f"{self.times:,} times"
+        frequency = f"each of the {self.times:,} times it was asked" if self.every_time else f"{self.times:,} times"
         first = f", first for {self.first}" if self.first else ""
-        return f"the guard of {self.transition} raised {often} ({'; '.join(self.errors)}){first}"
+        return f"the guard of {self.transition} raised {frequency} ({'; '.join(self.errors)}){first}"

@@ -16,7 +16,7 @@ from prism_mesa.runs.records.in_memory import RowsInMemory
 from prism_mesa.runs.social import start_run
 from prism_mesa.social.behavior import build_chart, social_chart
 from prism_mesa.social.model import SocialModel
-from prism_mesa.social.without_effect import IdleKeys, ModelFacts
+from prism_mesa.social.without_effect import KeysWithoutEffect, ModelFacts
 from prism_mesa.social.world.build import make_world
 
 ROOT = Path(__file__).parents[2]
@@ -187,5 +187,7 @@ def idle_in(values, world):
     model = SocialModel(Config.model_validate(nested(values)), **own)
     model.close()
     made = make_world(model.params, model.streams)
-    idle = IdleKeys(ModelFacts(model.platform, made, has_own_reasoner="reasoner" in own, has_own_chart="chart" in own))
+    idle = KeysWithoutEffect(
+        ModelFacts(model.platform, made, has_own_reasoner="reasoner" in own, has_own_chart="chart" in own)
+    )
     return {key: reason for key, _ in leaves(Config) if (reason := idle.reason(key))}

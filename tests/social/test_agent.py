@@ -30,14 +30,14 @@ def test_a_state_that_is_no_agent_state_is_a_type_error_and_changes_nothing(agen
 @pytest.mark.parametrize("ticks", [-1, 2**31, 1.5, math.nan])
 def test_ticks_in_state_below_0_or_not_whole_are_a_value_error(agent, ticks):
     agent.ticks_in_state = 3
-    with pytest.raises(ValueError, match=r"SocialAgent\.ticks_in_state: .* is no whole number from 0 on"):
+    with pytest.raises(ValueError, match=r"SocialAgent\.ticks_in_state: .* is not a whole number from 0"):
         agent.ticks_in_state = ticks
     assert agent.ticks_in_state == 3
 
 
 @pytest.mark.parametrize("threshold", [0, 2.5, math.nan])
 def test_a_timeout_threshold_of_no_whole_tick_is_a_value_error(agent, threshold):
-    with pytest.raises(ValueError, match=r"SocialAgent\.timeout_threshold: .* is no whole number from 1 on"):
+    with pytest.raises(ValueError, match=r"SocialAgent\.timeout_threshold: .* is not a whole number from 1"):
         agent.timeout_threshold = threshold
     assert agent.timeout_threshold == 5
 
@@ -46,7 +46,7 @@ def test_a_pending_action_is_one_of_three_or_none(agent):
     for action in ("like", "reply", "reshare", None):
         agent.pending_action = action
         assert agent.pending_action == action
-    with pytest.raises(ValueError, match="pending_action: 'shout' is none of like, reply, reshare, None"):
+    with pytest.raises(ValueError, match="pending_action: 'shout' is not one of like, reply, reshare, None"):
         agent.pending_action = "shout"
 
 

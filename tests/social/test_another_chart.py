@@ -71,8 +71,8 @@ def test_a_chart_cannot_be_set_when_agents_have_moved():
     [
         (own_charts.unreachable, "composing: no path of transitions leads to this state"),
         (own_charts.misspelt, "no post has a field 'post.velocty'"),
-        ("eager", "'eager' is no Statechart"),
-        (None, "None is no Statechart"),
+        ("eager", "'eager' is not a Statechart"),
+        (None, "None is not a Statechart"),
     ],
 )
 def test_a_chart_that_is_refused_leaves_the_one_before(chart, message):

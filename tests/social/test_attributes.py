@@ -174,7 +174,7 @@ def test_a_function_that_cannot_be_used_is_refused_in_one_line(function, said):
         ({"x": {"of": "agent", "range": [0, 1], "mean": 2, "sd": 1}}, "mean: 2 is not in 0..1"),
         ({"x": {"of": "agent", "range": [0, 1], "noise": 1}}, "noise: "),
         ({"x": {"of": "agent", "range": [0, 1], "inherits": "y"}}, "can only inherit from its community"),
-        ({"x": {"of": "post", "range": [0, 1], "inherits": "y"}}, "'y' is no attribute of agents (none)"),
+        ({"x": {"of": "post", "range": [0, 1], "inherits": "y"}}, "'y' is not an attribute of agents (none)"),
         ({**DECLARED, "x": {"of": "post", "range": [0, 1], "inherits": "leaning"}}, "is not within that of x"),
         ({**DECLARED, "x": {"of": "post", "values": ["left"], "inherits": "party"}}, "has other values than x"),
         ({"x": {"of": "agent", "range": [0, 1], "column": "c"}}, "agents.profiles names no file"),

@@ -18,7 +18,7 @@ from prism_mesa.statechart import AgentState, Statechart, Transition
         ("no.such.module:chart", "cannot import 'no.such.module'"),
         (
             "prism_mesa.social.behavior:RESTING",
-            r"'RESTING' is no Statechart \(charts in .*: social_chart, viral_chart\)",
+            r"'RESTING' is not a Statechart \(charts in .*: social_chart, viral_chart\)",
         ),
     ],
 )

@@ -52,7 +52,7 @@ def test_noise_draws_some_values_anew_and_is_added_to_numbers():
             {"attributes": {"own": {"of": "agent", "range": [0, 1], "inherits": "other"}}},
             "only inherit from its community",
         ),
-        ({"agents.homophily.by": "party"}, "agents.homophily.by: 'party' is no attribute of agents (own)"),
+        ({"agents.homophily.by": "party"}, "agents.homophily.by: 'party' is not an attribute of agents (own)"),
         ({"agents.homophily.following": -1}, "agents.homophily.following: Input should be greater than or equal to 0"),
     ],
 )

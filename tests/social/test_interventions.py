@@ -85,7 +85,7 @@ def test_what_changes_nothing_is_said(set_, said):
 @pytest.mark.parametrize(
     ("one", "said"),
     [
-        ({"at": 8, "set": {"feed.mode": "random"}}, r"at=8 is no round of this run \(0 to 7\)"),
+        ({"at": 8, "set": {"feed.mode": "random"}}, r"at=8 is not a round of this run \(0 to 7\)"),
         ({"at": 3, "set": {"agents.n": 9}}, r"agents.n cannot change in a run .*agents\.homophily\.\*"),
         ({"at": 3, "set": {"agents.perssistence": 0.5}}, "Did you mean 'agents.persistence'"),
         ({"at": 3, "set": {"feed.size": 9}}, "feed.size cannot change in a run"),

@@ -1,4 +1,4 @@
-"""Activities and notes of agents as text."""
+"""Activities and notes of agents in words."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ type ActivityKind = Literal["post", "like", "reply", "reshare"]
 
 TEXT_SHOWN: Final = 200
 """Characters of a text in the line about an activity."""
-_SHORTEST: Final = 60
+_MIN_TEXT_SHOWN: Final = 60
 NAME_SHOWN: Final = 80
 LIKES_KEPT: Final = 12
 """Likes by tools that are kept per agent, since its history does not include them."""
@@ -36,7 +36,7 @@ class Activity:
 
     Attributes:
         author: The name of the post's author; empty if the agent wrote it.
-        text: The text of the post, or of the post that it reshares or answers without words.
+        text: The text of the post, or of the post that it reshares, or answers without words.
         words: The agent's own words in a reply or a comment.
         tick: The tick; -1 if it is unknown.
         quotes: The author of `text`, if another post is quoted.
@@ -52,7 +52,7 @@ class Activity:
     quotes: str = ""
 
 
-_DID: Final = {"like": "you liked", "reply": "you replied to", "reshare": "you reshared"}
+_VERBS: Final = {"like": "you liked", "reply": "you replied to", "reshare": "you reshared"}
 
 
 def activity_line(activity: Activity) -> str:
@@ -68,25 +68,25 @@ def activity_line(activity: Activity) -> str:
     how = f" {verb} {quoted(activity.words, TEXT_SHOWN)}" if activity.words else ""
     quotes = f", which quotes {quoted(activity.quotes, NAME_SHOWN)}:" if activity.quotes else ""
     whose = f"{quoted(activity.author, NAME_SHOWN)}'s post{quotes}"
-    return f"Round {activity.round}: {_DID[activity.action]} {whose} {text}{how}"
+    return f"Round {activity.round}: {_VERBS[activity.action]} {whose} {text}{how}"
 
 
-def recent_activities(platform: Platform, row: int, most: int) -> list[Activity]:
-    """Return up to `most` last activities of an agent, oldest first, up to this round.
+def recent_activities(platform: Platform, row: int, max_activities: int) -> list[Activity]:
+    """Return up to `max_activities` last activities of an agent, oldest first, up to this round.
 
     Likes go back as far as the agent's history (and the last `LIKES_KEPT` likes by tools), posts `ROUNDS_BACK` rounds.
     """
-    activities = [*_published(platform, row, most), *_likes(platform, row, most)]
+    activities = [*_published(platform, row, max_activities), *_likes(platform, row, max_activities)]
     activities.sort(key=lambda activity: (activity.round, activity.tick, activity.post))
-    return activities[-most:] if most else []
+    return activities[-max_activities:] if max_activities else []
 
 
-def _published(platform: Platform, row: int, most: int) -> list[Activity]:
+def _published(platform: Platform, row: int, max_activities: int) -> list[Activity]:
     posts = platform.posts
-    first = posts.first_visible(platform.round, ROUNDS_BACK)
-    published = (first + np.flatnonzero(posts.author[first : posts.n_there(platform.round)] == row))[-most:]
+    first, stop = posts.first_visible(platform.round, ROUNDS_BACK), posts.n_there(platform.round)
+    posts_of_agent = (first + np.flatnonzero(posts.author[first:stop] == row))[-max_activities:]
     activities = []
-    for post in published.tolist():
+    for post in posts_of_agent.tolist():
         kind, written = POST_KINDS[posts.kind[post]], int(posts.written[post])
         if kind == "post":
             activities.append(Activity(written, "post", post, text=posts.added_text(post)))
@@ -97,15 +97,15 @@ def _published(platform: Platform, row: int, most: int) -> list[Activity]:
     return activities
 
 
-def _likes(platform: Platform, row: int, most: int) -> list[Activity]:
+def _likes(platform: Platform, row: int, max_activities: int) -> list[Activity]:
     activities = []
     for move, clock, post in platform.history.entries(row):
         round_, tick = platform.time_of_day.round_and_tick(clock)
         if unpacked_move(move)[2] is _LIKES and post != NO_POST and round_ < platform.round:
             activities.append(_activity(platform, round_, "like", post, tick=tick))
-    by_tool = [liked for liked in platform.liked.get(row, ()) if liked[0] < platform.round]
-    activities += [_activity(platform, round_, "like", post, tick=tick) for round_, tick, post in by_tool]
-    return sorted(activities, key=lambda activity: (activity.round, activity.tick))[-most:]
+    likes_by_tool = [liked for liked in platform.liked.get(row, ()) if liked[0] < platform.round]
+    activities += [_activity(platform, round_, "like", post, tick=tick) for round_, tick, post in likes_by_tool]
+    return sorted(activities, key=lambda activity: (activity.round, activity.tick))[-max_activities:]
 
 
 def _activity(
@@ -126,20 +126,20 @@ def author_and_text(platform: Platform, post: int) -> tuple[str, str]:
 
 def post_lines(platform: Platform, posts: Sequence[int]) -> list[str]:
     """Return a line for each post, with its number, author and counts; lines are shorter for more posts."""
-    table, lines = platform.posts, []
-    cap = max(_SHORTEST, 2 * TEXT_SHOWN // max(1, len(posts) - 2))
+    post_table, lines = platform.posts, []
+    cap = max(_MIN_TEXT_SHOWN, 2 * TEXT_SHOWN // max(1, len(posts) - 2))
     for post in posts:
-        author, root = int(table.author[post]), int(table.root[post])
+        author, root = int(post_table.author[post]), int(post_table.root[post])
         name = quoted(platform.population.names[author], NAME_SHOWN)
-        counts = {column: int(getattr(table, column)[root]) for column in COUNTERS}
-        counted = ", ".join(f"{n} {column}" for column, n in counts.items() if n)
-        kind = POST_KINDS[table.kind[post]]
-        about = f" ({kind} to post {table.parent[post]})" if table.parent[post] != NO_PARENT else ""
-        text = quoted(table.shown([post])[0], cap)
-        if table.origin(post) != post and table.words[post] == NO_TEXT:
+        counts = {column: int(getattr(post_table, column)[root]) for column in COUNTERS}
+        count_text = ", ".join(f"{n} {column}" for column, n in counts.items() if n)
+        kind = POST_KINDS[post_table.kind[post]]
+        relation = f" ({kind} to post {post_table.parent[post]})" if post_table.parent[post] != NO_PARENT else ""
+        text = quoted(post_table.shown([post])[0], cap)
+        if post_table.origin(post) != post and post_table.words[post] == NO_TEXT:
             text = f"no words; it quotes {quoted(author_and_text(platform, post)[0], NAME_SHOWN)}: {text}"
-        line = f"post {post} by {name} (agent {author}), round {table.written[post]}{about}: {text}"
-        lines.append(f"{line} [{counted}]" if counted else line)
+        line = f"post {post} by {name} (agent {author}), round {post_table.written[post]}{relation}: {text}"
+        lines.append(f"{line} [{count_text}]" if count_text else line)
     return lines
 
 
@@ -147,13 +147,13 @@ NOTE_CAP: Final = 200
 """Characters of a note."""
 
 
-def recalled(platform: Platform, row: int, about: str) -> list[str]:
-    """Return the notes of an agent that fit a text best, best first."""
-    most = platform.params.deliberation.notes_told
-    if not most or not platform.notebook.of(row):
+def recall_notes(platform: Platform, row: int, topic: str) -> list[str]:
+    """Return the notes of an agent that are nearest to a topic, nearest first."""
+    max_notes = platform.params.deliberation.notes_told
+    if not max_notes or not platform.notebook.of(row):
         return []
-    towards = platform.topics.place([about])[0].astype(np.float64) if about.strip() else None
-    return [note.text for note in platform.notebook.recalled(row, towards, platform.hours, most)]
+    vector = platform.topics.place([topic])[0].astype(np.float64) if topic.strip() else None
+    return [note.text for note in platform.notebook.recalled(row, vector, platform.hours, max_notes)]
 
 
 def keep_notes(platform: Platform) -> None:
@@ -165,22 +165,22 @@ def keep_notes(platform: Platform) -> None:
     for (_, row, text, importance), vector in zip(notes, vectors, strict=True):
         platform.notebook.add(row, Note(text, platform.hours, importance, tuple(vector.tolist())))
     if platform.recorder is not None:
-        kinds = {"tick": np.int32, "agent": np.int32, "text": object, "importance": np.int32}
-        pairs = zip(kinds.items(), zip(*notes, strict=True), strict=True)
+        types = {"tick": np.int32, "agent": np.int32, "text": object, "importance": np.int32}
+        pairs = zip(types.items(), zip(*notes, strict=True), strict=True)
         columns = {name: np.array(values, kind) for (name, kind), values in pairs}
         platform.recorder.write("notes", {"round": np.full(len(notes), platform.round, np.int32)} | columns)
 
 
-_MARKS: Final = {('"', '"'), ("“", "”"), ("'", "'")}
+_QUOTE_MARKS: Final = {('"', '"'), ("“", "”"), ("'", "'")}
 
 
 def cleaned(text: str) -> str:
-    r"""Return words on one line, without surrounding quotes or delimiters, cut after `WORDS_CAP` characters.
+    r"""Return words on one line, without surrounding quotes or delimiters, truncated after `WORDS_CAP` characters.
 
     >>> cleaned('  "Rain again.\nOh well." ')
     'Rain again. Oh well.'
     """
     line = unframed(text, 2 * WORDS_CAP)
-    while len(line) > 1 and (line[0], line[-1]) in _MARKS:
+    while len(line) > 1 and (line[0], line[-1]) in _QUOTE_MARKS:
         line = line[1:-1].strip()
     return plain(line, WORDS_CAP)

@@ -35,7 +35,7 @@ from prism_mesa.social.content.activity import (
     activity_line,
     author_and_text,
     cleaned,
-    recalled,
+    recall_notes,
     recent_activities,
 )
 from prism_mesa.social.content.tools import PlatformTools
@@ -49,12 +49,12 @@ TASKS: Final = {
     "reshare": f"You pass the post on. Write the comment that goes with it: {_SHORT}, nothing but the comment.",
     "post": f"Write a post about what people talk about: {_SHORT}, nothing but the post.",
 }
-_PARTS: Final = ("understanding", "needs", "plan")
+_THOUGHT_PARTS: Final = ("understanding", "needs", "plan")
 _THOUGHTS: Final = (
     ("They are proud of a marathon.", "They want to be cheered on.", "Congratulate them."),
     ("They make fun of the late tram.", "They want somebody to laugh with.", "Agree, and joke."),
 )
-_SAID: Final = (
+_EXAMPLE_POSTS: Final = (
     "Finally ran my first marathon, 42 kilometres in the rain.",
     "The new tram line opens on Monday, three years late.",
     "Does anyone still read printed newspapers?",
@@ -78,15 +78,15 @@ _RESPONSES: Final = {
 }
 EXAMPLES: Final = {
     action: tuple(
-        Example(text, response, ReasoningResult(**dict(zip(_PARTS, thought, strict=True))) if thought else None)
-        for text, response, thought in zip_longest(_SAID, responses, _THOUGHTS)
+        Example(text, response, ReasoningResult(**dict(zip(_THOUGHT_PARTS, thought, strict=True))) if thought else None)
+        for text, response, thought in zip_longest(_EXAMPLE_POSTS, responses, _THOUGHTS)
     )
     for action, responses in _RESPONSES.items()
 }
 """Examples of thoughts and texts, for prompts."""
 ACTIVITIES_SHOWN: Final = 3
 """Number of activities of an agent in its prompts."""
-AT_A_TIME: Final = 4
+N_SIDE_BY_SIDE: Final = 4
 """Number of drafts side by side under limits; it is fixed, so that a replay repeats them."""
 
 
@@ -115,8 +115,8 @@ def draft_texts(platform: Platform, writer: LLMClient, tick: Rows, agent: Rows, 
 
 def draft_posts(platform: Platform, writer: LLMClient, authors: Rows, texts: Rows) -> list[str]:
     """Return posts about texts of the corpus, empty where the LLM failed."""
-    about = [platform.posts.texts[text] for text in texts.tolist()]
-    drafts = [Draft(0, a, NO_POST, "post", text) for a, text in zip(authors.tolist(), about, strict=True)]
+    subjects = [platform.posts.texts[text] for text in texts.tolist()]
+    drafts = [Draft(0, a, NO_POST, "post", text) for a, text in zip(authors.tolist(), subjects, strict=True)]
     return _write_all(platform, writer, drafts)
 
 
@@ -127,14 +127,14 @@ def _write_all(platform: Platform, writer: LLMClient, drafts: Sequence[Draft]) -
     """
     events: list[list[Event]] = [[] for _ in drafts]
     words = [""] * len(drafts)
-    for places in _groups(platform, writer, drafts):
-        turns = [steps(drafts[i].about, Conversation(), _turn_context(platform, drafts[i])) for i in places]
-        log = [events[i] for i in places]
+    for indices in _groups(platform, writer, drafts):
+        turns = [steps(drafts[i].about, Conversation(), _turn_context(platform, drafts[i])) for i in indices]
+        log = [events[i] for i in indices]
         responses = run_turns(writer, turns, lambda turn, event, log=log: log[turn].append(event))  # type: ignore[misc]
-        for i, response in zip(places, responses, strict=True):
+        for i, response in zip(indices, responses, strict=True):
             words[i] = "" if response is None else cleaned(response)
-    for text, of_draft in zip(words, events, strict=True):
-        reasons = [event.reason for event in of_draft if isinstance(event, AgentErrorEvent)]
+    for text, draft_events in zip(words, events, strict=True):
+        reasons = [event.reason for event in draft_events if isinstance(event, AgentErrorEvent)]
         platform.written["written" if text else "budget" if reasons[-1:] == ["budget"] else "failed"] += 1
     _record(platform, drafts, events)
     return words
@@ -142,17 +142,17 @@ def _write_all(platform: Platform, writer: LLMClient, drafts: Sequence[Draft]) -
 
 def _groups(platform: Platform, writer: LLMClient, drafts: Sequence[Draft]) -> list[list[int]]:
     """Return the groups of drafts to write side by side."""
-    places = list(range(len(drafts)))
+    indices = list(range(len(drafts)))
     if not writer.budget.is_limited:
-        return [places] if places else []
-    places.sort(key=lambda i: (_priority(platform, drafts[i].agent), drafts[i].tick, drafts[i].agent))
-    return [places[i : i + AT_A_TIME] for i in range(0, len(places), AT_A_TIME)]
+        return [indices] if indices else []
+    indices.sort(key=lambda i: (_priority(platform, drafts[i].agent), drafts[i].tick, drafts[i].agent))
+    return [indices[i : i + N_SIDE_BY_SIDE] for i in range(0, len(indices), N_SIDE_BY_SIDE)]
 
 
 def _priority(platform: Platform, row: int) -> float:
     reasoner = platform.reasoner
-    followed = isinstance(reasoner, Reasoner) and reasoner.params.spend_on == "followed"
-    return -float(platform.network.n_followers[row]) if followed else 0.0
+    by_followers = isinstance(reasoner, Reasoner) and reasoner.params.spend_on == "followed"
+    return -float(platform.network.n_followers[row]) if by_followers else 0.0
 
 
 def _turn_context(platform: Platform, draft: Draft) -> TurnContext:
@@ -168,7 +168,7 @@ def _turn_context(platform: Platform, draft: Draft) -> TurnContext:
         examples=EXAMPLES[draft.action],
         accept=lambda text: _is_new(text, draft.about),
         accepts="own words",
-        recall=lambda text: recalled(platform, row, text),
+        recall=lambda text: recall_notes(platform, row, text),
         limits=Limits(params.iterations, params.max_tool_calls, params.max_tokens),
         place=RunPosition(platform.round, row, draft.tick, *platform.llms.of(np.array([row]), people)),
         priority=_priority(platform, row),
@@ -177,17 +177,17 @@ def _turn_context(platform: Platform, draft: Draft) -> TurnContext:
 
 def _situation(platform: Platform, draft: Draft) -> str:
     """Return the agent's last activities and the subject of its text, for a prompt."""
-    did = [activity_line(activity) for activity in recent_activities(platform, draft.agent, ACTIVITIES_SHOWN)]
-    parts = ["What you did last:\n" + "\n".join(did)] if did else []
+    activities = [activity_line(activity) for activity in recent_activities(platform, draft.agent, ACTIVITIES_SHOWN)]
+    parts = ["What you did last:\n" + "\n".join(activities)] if activities else []
     if draft.post == NO_POST:
         parts.append("You are about to write a post. This is what people talk about.")
     else:
         author = int(platform.posts.author[draft.post])
-        whose = f"post {draft.post} by {quoted(platform.population.names[author], NAME_SHOWN)} (agent {author})"
-        what = f"reply to {whose}" if draft.action == "reply" else f"pass on {whose}"
+        post_text = f"post {draft.post} by {quoted(platform.population.names[author], NAME_SHOWN)} (agent {author})"
+        task = f"reply to {post_text}" if draft.action == "reply" else f"pass on {post_text}"
         is_quoted = platform.posts.origin(draft.post) != draft.post
         quotes = f", which quotes {quoted(author_and_text(platform, draft.post)[0], NAME_SHOWN)}" if is_quoted else ""
-        parts.append(f"You are about to {what} of round {platform.posts.round[draft.post]}{quotes}.")
+        parts.append(f"You are about to {task} of round {platform.posts.round[draft.post]}{quotes}.")
     return "\n\n".join(parts)
 
 

@@ -23,7 +23,7 @@ from prism_mesa.social.content.activity import (
     activity_line,
     cleaned,
     post_lines,
-    recalled,
+    recall_notes,
     recent_activities,
 )
 from prism_mesa.social.platform import Platform
@@ -33,8 +33,8 @@ from prism_mesa.social.round.follow_rules import BLOCK, FOLLOW, MUTE, REPORT, TO
 from prism_mesa.social.round.follows import note_decision, other_row
 from prism_mesa.social.state.population import NO_POST, Rows
 
-MOST_POSTS: Final = 5
-"""Posts that a search or a thread shows at most."""
+MAX_POSTS: Final = 5
+"""Maximum number of posts that a search or a thread shows."""
 
 
 class PlatformTools:
@@ -53,13 +53,13 @@ class PlatformTools:
 
     def registry(self, *, acts: bool) -> ToolRegistry:
         """Return the registry of the tools; with `acts` those that read and act on the feed, too."""
-        looks = (self.read_thread, self.look_at_profile, self.search_posts, self.recall, self.remember)
+        lookups = (self.read_thread, self.look_at_profile, self.search_posts, self.recall, self.remember)
         activities = (self.read_feed, self.like, self.reply, self.reshare, self.post) if acts else ()
-        about_others: tuple[Callable[..., str], ...] = ()
+        relations: tuple[Callable[..., str], ...] = ()
         if acts and self.platform.params.network.dynamics == "live":
-            about_others = (self.follow, self.unfollow, self.mute, self.unmute, self.block, self.unblock, self.report)
+            relations = (self.follow, self.unfollow, self.mute, self.unmute, self.block, self.unblock, self.report)
         return ToolRegistry(
-            (*looks, *activities, *about_others),
+            (*lookups, *activities, *relations),
             timeout_s=None,
             result_cap=self.platform.params.deliberation.result_chars,
         )
@@ -83,7 +83,7 @@ class PlatformTools:
         above = [int(posts.parent[post])] if posts.parent[post] != NO_POST else []
         recent = self._recent()
         below = recent[posts.parent[recent] == post]
-        thread = np.array([*above, post, *below[-MOST_POSTS:].tolist()])
+        thread = np.array([*above, post, *below[-MAX_POSTS:].tolist()])
         return "\n".join(self._described(thread, looked_at=int(posts.author[post])))
 
     def look_at_profile(self, agent: int) -> str:
@@ -103,7 +103,7 @@ class PlatformTools:
         [interests] = platform.topics.words_of(platform.population.interests[[agent]])
         likes = quoted(", ".join(interests), TEXT_SHOWN)
         head = f"{name} (agent {agent}) likes {likes}; {platform.network.n_followers[agent]} followers."
-        return "\n".join([head, *self._described(published[-MOST_POSTS:], looked_at=agent)])
+        return "\n".join([head, *self._described(published[-MAX_POSTS:], looked_at=agent)])
 
     def search_posts(self, words: str) -> str:
         """Search the posts of the last rounds for what is nearest to some words.
@@ -112,14 +112,14 @@ class PlatformTools:
             words: What to look for.
         """
         posts = self.platform.posts
-        ids = self._seen_at_all(self._recent())
+        ids = self._visible(self._recent())
         towards = self.platform.topics.place([words[: 10 * NOTE_CAP]])[0].astype(np.int64)
         nearness = posts.vectors(ids).astype(np.int64) @ towards
         wanted = words.casefold().strip()
         if wanted:
             holds = np.array([wanted in text.casefold() for text in posts.shown(ids)], np.bool_)
             nearness[holds] += np.int64(2) ** 32  # posts with these words come first
-        best = np.lexsort((-ids, -nearness))[:MOST_POSTS]
+        best = np.lexsort((-ids, -nearness))[:MAX_POSTS]
         return "\n".join(post_lines(self.platform, ids[best[nearness[best] > 0]].tolist())) or "Nothing was found."
 
     def recall(self, about: str = "") -> str:
@@ -128,8 +128,8 @@ class PlatformTools:
         Args:
             about: What the notes should be about.
         """
-        lines = [f"Note: {quoted(note, NOTE_CAP)}" for note in recalled(self.platform, self.row, about)]
-        activities = recent_activities(self.platform, self.row, 2 * MOST_POSTS)[::-1]  # the end may be cut off off
+        lines = [f"Note: {quoted(note, NOTE_CAP)}" for note in recall_notes(self.platform, self.row, about)]
+        activities = recent_activities(self.platform, self.row, 2 * MAX_POSTS)[::-1]  # the end may be truncated
         lines += [activity_line(activity) for activity in activities]
         return "\n".join(lines) or "You have done nothing yet."
 
@@ -263,8 +263,8 @@ class PlatformTools:
             posts.first_visible(platform.round, platform.params.feed.window), posts.n_there(platform.round)
         )
 
-    def _seen_at_all(self, ids: Rows) -> Rows:
-        """Return the posts whose author, and whose root's author, the agent does not hide."""
+    def _visible(self, ids: Rows) -> Rows:
+        """Return the posts whose author, and whose root's author, are not hidden from the agent."""
         posts, hides = self.platform.posts, self.platform.relations.hides
         row = np.full(len(ids), self.row)
         return ids[~(hides(row, posts.author[ids]) | hides(row, posts.author[posts.root[ids]]))]
@@ -281,8 +281,8 @@ class PlatformTools:
         shown = ids[~(apart | muted)].tolist()
         lines = dict(zip(shown, post_lines(self.platform, shown), strict=True))
         for post, is_apart in zip(ids[apart | muted].tolist(), apart[apart | muted].tolist(), strict=True):
-            why = "a block stands between you and its author" if is_apart else "you have muted its author"
-            lines[post] = f"post {post} is not shown: {why}"
+            reason = "a block stands between you and its author" if is_apart else "you have muted its author"
+            lines[post] = f"post {post} is not shown: {reason}"
         return [lines[post] for post in ids.tolist()]
 
     def _feed(self) -> list[int]:

@@ -1,4 +1,4 @@
-"""Words of replies, reshares and posts: none, sentences from a table, or texts of an LLM.
+"""Words of replies, reshares and posts: none, sentences from a table, or texts by an LLM.
 
 Words of replies and reshares go to the round's `Events`; those of posts become texts of `posts`.
 """
@@ -49,8 +49,8 @@ SENTENCES: Final[dict[tuple[str, str], tuple[str, ...]]] = {
 }
 """Sentences of `content: template` about a topic, by action and tone."""
 
-_TABLE: Final = [sentence for sentences in SENTENCES.values() for sentence in sentences]
-_EACH: Final = len(_TABLE) // len(SENTENCES)
+_ALL: Final = [sentence for sentences in SENTENCES.values() for sentence in sentences]
+_N_EACH: Final = len(_ALL) // len(SENTENCES)
 _NO_TOPIC: Final = "this"
 _AGREEABLE: Final = BIG_FIVE.index("agreeableness")
 
@@ -83,22 +83,22 @@ def write(platform: Platform) -> None:
     """Add words to the replies and reshares of the round that have none from a script."""
     if platform.params.content == "none":
         return
-    left = platform.events.unwritten(*counted_engagements(platform))
+    unwritten = platform.events.unwritten(*counted_engagements(platform))
     if platform.writer is None:
-        platform.events.template_texts = _from_templates(platform, *left)
+        platform.events.template_texts = _from_templates(platform, *unwritten)
         return
     from prism_mesa.social.content.drafts import draft_texts
 
     with platform.writer.budget.limited_to(platform.round, TEXTS_SHARE, 1.0):  # all choices of the round have been made
-        words = draft_texts(platform, platform.writer, *left)
-    keys = zip(*(column.tolist() for column in left[1:]), strict=True)
+        words = draft_texts(platform, platform.writer, *unwritten)
+    keys = zip(*(column.tolist() for column in unwritten[1:]), strict=True)
     platform.events.texts |= {key: text for key, text in zip(keys, words, strict=True) if text}
 
 
 def own_posts(platform: Platform, authors: Rows, texts: Rows) -> Rows:
     """Return the ids of the texts of agents' own posts.
 
-    They are the LLM's texts about the drawn `texts` of the corpus, or these themselves without an LLM or its answer.
+    They are the LLM's texts about the drawn `texts` of the corpus. Without an LLM, or if it fails, they are `texts`.
     """
     if platform.writer is None or not len(authors):
         return texts
@@ -117,17 +117,17 @@ def _from_templates(platform: Platform, tick: Rows, agent: Rows, post: Rows, act
     """Draw a sentence for each engagement, by agent and tick, about the topic nearest to the post."""
     agreeable = platform.population.traits[agent, _AGREEABLE] >= TRAIT_MEANS[_AGREEABLE]
     kind = (action == ACTIONS.index("reshare")) * 2 + agreeable
-    sentence = kind * _EACH + platform.streams.integers("template", agent, _EACH, round_=platform.round, tick=tick)
+    sentence = kind * _N_EACH + platform.streams.integers("template", agent, _N_EACH, round_=platform.round, tick=tick)
     names = [plain(name, WORDS_CAP) for name in platform.topics.names] + [_NO_TOPIC]
-    code, place = np.unique(sentence * len(names) + _nearest_topics(platform, post), return_inverse=True)
-    texts = [plain(_TABLE[i // len(names)].format(topic=names[i % len(names)]), WORDS_CAP) for i in code.tolist()]
+    codes, inverse = np.unique(sentence * len(names) + _nearest_topics(platform, post), return_inverse=True)
+    texts = [plain(_ALL[i // len(names)].format(topic=names[i % len(names)]), WORDS_CAP) for i in codes.tolist()]
     keys = engagement_keys(agent, post, action)
     order = np.argsort(keys)
-    return TemplateTexts(texts, keys[order], place[order].astype(np.int32))
+    return TemplateTexts(texts, keys[order], inverse[order].astype(np.int32))
 
 
 def _nearest_topics(platform: Platform, post: Rows) -> Rows:
     """Return the index in `Topics.names` of the name nearest to each post, or the number of names for none."""
-    texts, place = np.unique(platform.posts.text_id[post], return_inverse=True)
+    texts, inverse = np.unique(platform.posts.text_id[post], return_inverse=True)
     nearest = platform.topics.nearest_name(platform.posts.text_vectors[texts]).astype(np.int64)
-    return np.where(nearest < 0, len(platform.topics.names), nearest)[place]
+    return np.where(nearest < 0, len(platform.topics.names), nearest)[inverse]

@@ -7,7 +7,7 @@ from typing import Annotated, Final, Literal, Self
 from pydantic import Field, field_validator, model_validator
 
 from prism_mesa.params import LogOdds, Params, Share, UserPath
-from prism_mesa.social.params.feed import MOST_POSTS
+from prism_mesa.social.params.feed import MAX_FEED_SIZE
 from prism_mesa.without_effect import OnlyWith
 
 
@@ -101,7 +101,7 @@ class AgentsParams(Params):
     session: float | None = Field(
         150.0,
         gt=0,
-        le=MOST_POSTS,
+        le=MAX_FEED_SIZE,
         description="mean number of posts that an agent reads in a round before it leaves; null: the whole feed",
     )
     session_sigma: Annotated[float, OnlyWith("agents.session")] = Field(
@@ -129,8 +129,8 @@ class AgentsParams(Params):
         except (TypeError, ValueError, OverflowError):
             numbers = []
         if len(numbers) != 24 or min(numbers) < 0 or not 0 < sum(numbers) < math.inf:
-            what = f"{len(weights)} were given" if weights else f"not {hours!r}"
-            raise ValueError(f"give 24 weights from 0 on, one for each hour, with a finite sum above 0; {what}")
+            fault = f"{len(weights)} were given" if weights else f"not {hours!r}"
+            raise ValueError(f"give 24 weights from 0 on, one for each hour, with a finite sum above 0; {fault}")
         return weights
 
     @model_validator(mode="after")

@@ -1,4 +1,4 @@
-"""Parameters of attributes, which you add to agents and posts, and of opinions, which are attributes that move."""
+"""Parameters of the attributes that you add to agents and posts, and of opinions, which are attributes that move."""
 
 import math
 from collections.abc import Iterator, Mapping
@@ -16,14 +16,14 @@ from prism_mesa.without_effect import OnlyWith
 COMMUNITY: Final = "community"
 """The value of `inherits` for attributes of agents."""
 
-MOST_VALUES = 1000
+MAX_VALUES = 1000
 """The most values of an attribute."""
 
-_MOST: Final = 1e12
-"""All whole numbers up to it are stored exactly."""
+_MAX_NUMBER: Final = 1e12
+"""All whole numbers up to this one are stored exactly."""
 
 type Value = StrictBool | StrictInt | StrictFloat | StrictStr
-type Number = Annotated[float, Field(ge=-_MOST, le=_MOST)]
+type Number = Annotated[float, Field(ge=-_MAX_NUMBER, le=_MAX_NUMBER)]
 
 
 class AttributeParams(Params):
@@ -34,7 +34,7 @@ class AttributeParams(Params):
 
     of: Literal["agent", "post"] = Field(description="what it belongs to; a reshare has the attributes of its root")
     values: tuple[Value, ...] | None = Field(
-        None, min_length=1, max_length=MOST_VALUES, description="its values: truth values, numbers, or texts"
+        None, min_length=1, max_length=MAX_VALUES, description="its values: truth values, numbers, or texts"
     )
     share: tuple[float, ...] | None = Field(
         None, description="relative frequency of each value, in any unit; null: equal"
@@ -68,15 +68,15 @@ class AttributeParams(Params):
     @property
     def text(self) -> str:
         """The values and their source in a phrase."""
-        texts = ", ".join(map(value_text, self.values or ()))
-        values = f"one of {texts}" if self.values else "{:g} to {:g}".format(*self.range or (0.0, 0.0))
+        value_list = ", ".join(map(value_text, self.values or ()))
+        values = f"one of {value_list}" if self.values else "{:g} to {:g}".format(*self.range or (0.0, 0.0))
         noise = f", with noise of {self.noise:g}" if self.noise else ""
-        drawn = f"drawn, normal around {self.mean:g} ({self.sd:g})" if self.sd and self.mean is not None else "drawn"
+        draw = f"drawn, normal around {self.mean:g} ({self.sd:g})" if self.sd and self.mean is not None else "drawn"
         if self.column is not None:
-            return f"{values}; from the column {self.column}, {drawn} where it is blank"
+            return f"{values}; from the column {self.column}, {draw} where it is blank"
         if self.inherits is not None:
             return f"{values}; {'its' if self.of == 'agent' else "its author's"} {self.inherits}{noise}"
-        return f"{values}; {drawn if self.function is None else f'worked out by {self.function}'}"
+        return f"{values}; {draw if self.function is None else f'worked out by {self.function}'}"
 
     @model_validator(mode="after")
     def _is_consistent(self) -> Self:
@@ -106,8 +106,8 @@ class AttributeParams(Params):
             yield "mean, sd: are for range, not for values"
         if len({str if isinstance(v, str) else bool if isinstance(v, bool) else float for v in self.values}) > 1:
             yield "values: give all true and false, all numbers, or all texts"
-        elif not all(-_MOST <= v <= _MOST for v in self.values if not isinstance(v, str)):
-            yield f"values: a number has to lie in {-_MOST:g}..{_MOST:g}"
+        elif not all(-_MAX_NUMBER <= v <= _MAX_NUMBER for v in self.values if not isinstance(v, str)):
+            yield f"values: a number has to lie in {-_MAX_NUMBER:g}..{_MAX_NUMBER:g}"
         if len(set(self.values)) < len(self.values):
             yield "values: two of them are equal"
         if any(isinstance(v, str) and (not v or v != v.strip()) for v in self.values):
@@ -147,8 +147,8 @@ def check_attributes(attributes: Mapping[str, AttributeParams]) -> None:
         source = attributes.get(params.inherits)
         where = f"attributes: {name}.inherits: "
         if source is None or source.of != "agent":
-            have = ", ".join(known for known, other in attributes.items() if other.of == "agent") or "none"
-            raise ValueError(f"{where}{params.inherits!r:.60} is no attribute of agents ({have})")
+            known_names = ", ".join(known for known, other in attributes.items() if other.of == "agent") or "none"
+            raise ValueError(f"{where}{params.inherits!r:.60} is not an attribute of agents ({known_names})")
         if (source.values is None) != (params.values is None) or not {*(source.values or ())} <= {
             *(params.values or ())
         }:
@@ -162,17 +162,16 @@ def check_model_by(reasoner: ReasonerParams, attributes: Mapping[str, AttributeP
     """Check that the keys of `model` are the values of the attribute `model_by`; raise ConfigError if they are not."""
     if reasoner.model_by is None or not isinstance(model := reasoner.model, dict):
         return
-    by = attributes.get(reasoner.model_by)
-    values = list(map(value_text, by.values or ())) if by is not None and by.of == "agent" else []
+    attribute = attributes.get(reasoner.model_by)
+    values = list(map(value_text, attribute.values or ())) if attribute is not None and attribute.of == "agent" else []
     if not values:
-        have = ", ".join(name for name, each in attributes.items() if each.of == "agent" and each.values) or "none"
-        raise ConfigError(
-            f"reasoner.model_by: {reasoner.model_by!r:.60} is no attribute of agents with values (there are: {have})"
-        )
-    if differ := [value for value in (*values, *model) if (value in values) != (value in model)]:
+        names = ", ".join(n for n, params in attributes.items() if params.of == "agent" and params.values) or "none"
+        fault = f"{reasoner.model_by!r:.60} is not an attribute of agents with values ({names})"
+        raise ConfigError(f"reasoner.model_by: {fault}")
+    if differing := [value for value in (*values, *model) if (value in values) != (value in model)]:
         known = shortened(", ".join(values), 200)
         allowed = f"give an LLM for each value of {reasoner.model_by} ({known}), not for {', '.join(model)}"
-        raise ConfigError(f"reasoner.model: {differ[0]!r:.60}: {allowed}")
+        raise ConfigError(f"reasoner.model: {differing[0]!r:.60}: {allowed}")
 
 
 RULES: Final = ("bounded_confidence", "assimilation_repulsion")
@@ -212,7 +211,7 @@ class OpinionsParams(Params):
 
     @property
     def user_rule(self) -> str | None:
-        """The place of your own rule; None where the rule comes with PRISM, or no attribute moves."""
+        """Your own rule as ``module:function``; None if the rule comes with PRISM or no attribute moves."""
         return self.rule if self.of is not None and self.rule not in RULES else None
 
 
@@ -221,5 +220,6 @@ def check_opinions(opinions: OpinionsParams, attributes: Mapping[str, AttributeP
     for key, name, owner in (("of", opinions.of, "agent"), ("by", opinions.by, "post")):
         known = [other for other, params in attributes.items() if params.of == owner and params.range is not None]
         if name is not None and name not in known:
-            have, near = ", ".join(known) or "none", did_you_mean(name, known)
-            raise ValueError(f"opinions: {key}: {name!r:.60} is no attribute of {owner}s with a range ({have}).{near}")
+            names, near = ", ".join(known) or "none", did_you_mean(name, known)
+            fault = f"{name!r:.60} is not an attribute of {owner}s with a range ({names}).{near}"
+            raise ValueError(f"opinions: {key}: {fault}")

@@ -9,7 +9,7 @@ from pydantic import AfterValidator, Field, model_validator
 from prism_mesa.params import LogOdds, Params, Share, known_or_object
 from prism_mesa.without_effect import OnlyWith
 
-MOST_POSTS = 10_000
+MAX_FEED_SIZE = 10_000
 """The largest `feed.size`."""
 
 Weight = Annotated[float, Field(ge=-1e6, le=1e6)]
@@ -60,9 +60,9 @@ X_2026: Final = XAlgoParams(
 )
 """The weights published for X's home timeline in August 2026, on what this platform can observe.
 
-Weights: github.com/xai-org/x-algorithm, home-mixer/params/param.rs, as of 2026-08-12. Left out is what this platform
-does not have (quotes, shares, dwell, photos, videos), and so are the bonus of mutual follows for a reply (15), semantic
-diversity, and the places of new authors. Rates as for `x_algo`.
+Weights: github.com/xai-org/x-algorithm, home-mixer/params/param.rs, as of 2026-08-12. Features that this
+platform does not have (quotes, shares, dwell, photos, videos) are left out, and so are the bonus of mutual follows for
+a reply (15), semantic diversity, and the positions of new authors. The rates are those of `x_algo`.
 """
 
 
@@ -71,10 +71,10 @@ class FeedMode:
     """A ranking that comes with PRISM.
 
     Attributes:
-        order: Its order and where its posts come from, for the ODD protocol.
-        why: What comes first, for `prism why`; `{attribute}` stands for `feed.attribute`.
-        weights: Its weights, if it predicts engagement and they are no keys.
-        attribute: Whether it needs `feed.attribute` (True), can use it (False), or ignores it (None).
+        order: The order and the source of its posts, for the ODD protocol.
+        why: The posts that come first, for `prism why`; `{attribute}` stands for `feed.attribute`.
+        weights: The weights of a mode that predicts engagement, unless they are keys of the configuration.
+        attribute: Whether the mode needs `feed.attribute` (True), can use it (False), or ignores it (None).
     """
 
     order: str
@@ -154,7 +154,7 @@ class FeedParams(Params):
     attribute: Annotated[str | None, OnlyWith("feed.mode", *_WITH_GROUPS)] = Field(
         None, min_length=1, description="attribute of agents that defines the groups for modes bridging and diverse"
     )
-    size: int = Field(300, ge=1, le=MOST_POSTS, description="maximum number of posts in a feed")
+    size: int = Field(300, ge=1, le=MAX_FEED_SIZE, description="maximum number of posts in a feed")
     glances: int = Field(
         10,
         ge=1,
@@ -183,7 +183,7 @@ class FeedParams(Params):
 
     @property
     def ranking(self) -> str:
-        """The mode by its first name."""
+        """The name of the mode; `x_algo` counts as `x_2023`."""
         return "x_2023" if self.mode == "x_algo" else self.mode
 
     @property
@@ -196,12 +196,11 @@ class FeedParams(Params):
 
     @property
     def has_others(self) -> bool:
-        """Whether a feed may have posts of authors that a reader does not follow."""
-        also, slots = self.candidates, self.slots
-        drawn = self.weights.out_of_network if self.weights is not None else 0
-        return any(
-            (also.out_of_network, also.two_hops, also.trending, also.search, slots.trending, slots.search, drawn)
-        )
+        """Whether a feed may show posts of authors that the reader does not follow."""
+        extra, slots = self.candidates, self.slots
+        n_drawn = self.weights.out_of_network if self.weights is not None else 0
+        candidates = extra.out_of_network, extra.two_hops, extra.trending, extra.search
+        return any((*candidates, slots.trending, slots.search, n_drawn))
 
 
 class UtilityParams(Params):

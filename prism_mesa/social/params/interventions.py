@@ -30,8 +30,8 @@ CHANGEABLE: Final = (
 
 _GROUPS: Final = ("feed", "utility", "network.rates", "agents.homophily", "agents.churn")
 _FOR_ALL: Final = ("feed.glances", "feed.attribute")
-OF_SOME: Final = tuple(key for key in CHANGEABLE if key.startswith("feed.") and key not in _FOR_ALL)
-"""Keys that can change for some agents alone."""
+CHANGEABLE_FOR_SOME: Final = tuple(key for key in CHANGEABLE if key.startswith("feed.") and key not in _FOR_ALL)
+"""Keys that can change for only some of the agents."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Act:
     A new act is one more field with this mark. The notes of a run and ODD use its text.
 
     Attributes:
-        text: Returns what a value of the key does, in a phrase.
+        text: Returns a phrase for the effect of a value of the key.
     """
 
     text: Callable[[Any], str]
@@ -52,7 +52,7 @@ def _settings_text(settings: Mapping[str, Any]) -> str:
 
 
 class InterventionParams(Params):
-    """Other values of some keys from a round on."""
+    """Other values of some keys, from a round on."""
 
     at: int = Field(ge=0, description="first round with the new settings")
     until: int | None = Field(None, ge=1, description="first round without them; null: they stay to the end")
@@ -91,10 +91,10 @@ class InterventionParams(Params):
     def _can_change(cls, settings: dict[str, Any]) -> dict[str, Any]:
         for key in settings:
             if key not in CHANGEABLE:
-                single = [name for name in CHANGEABLE if not name.startswith(tuple(f"{group}." for group in _GROUPS))]
-                allowed = ", ".join((*(f"{group}.*" for group in _GROUPS), *single))
-                near = did_you_mean(key, CHANGEABLE) or " Set it in another run, and use prism compare"
-                raise ValueError(f"{key} cannot change in a run ({allowed} can).{near}")
+                keys = [name for name in CHANGEABLE if not name.startswith(tuple(f"{group}." for group in _GROUPS))]
+                allowed = ", ".join((*(f"{group}.*" for group in _GROUPS), *keys))
+                advice = did_you_mean(key, CHANGEABLE) or " Set it in another run, and use prism compare"
+                raise ValueError(f"{key} cannot change in a run ({allowed} can).{advice}")
         return settings
 
     @field_validator("agents")
@@ -112,7 +112,7 @@ class InterventionParams(Params):
         if not any(getattr(self, name) for name in acts_by_key()):
             raise ValueError(f"does nothing: give {' or '.join(acts_by_key())}")
         for key in self.set if self.agents is not None else ():
-            if key not in OF_SOME:
+            if key not in CHANGEABLE_FOR_SOME:
                 raise ValueError(f"{key} cannot change for some agents (feed.* can, except {' and '.join(_FOR_ALL)})")
         return self
 

@@ -100,7 +100,7 @@ class SocialParams(Params):
         """Return a copy with other values of some keys and the same interventions."""
         values = merged(self.model_dump(exclude={"interventions": True}), nested(settings))
         if "reasoner.model" in settings and isinstance(hosts := values["reasoner"]["host"], dict):
-            model = values["reasoner"]["model"]  # drop the hosts of LLMs that are not asked any more
+            model = values["reasoner"]["model"]  # drop the hosts of LLMs that are no longer asked
             names = {*model, *model.values()} if isinstance(model, dict) else {model}
             values["reasoner"]["host"] = {name: host for name, host in hosts.items() if name in names} or None
         return type(self).model_validate(values).model_copy(update={"interventions": self.interventions})
@@ -109,14 +109,14 @@ class SocialParams(Params):
     def _attributes_are_consistent(self) -> Self:
         check_attributes(self.attributes)
         known = {name: params for name, params in self.attributes.items() if params.of == "agent"}
-        zone = self.agents.time_zone
-        for key, by in (("agents.homophily.by", self.agents.homophily.by), ("agents.time_zone", zone)):
+        time_zone = self.agents.time_zone
+        for key, by in (("agents.homophily.by", self.agents.homophily.by), ("agents.time_zone", time_zone)):
             if by is not None and by not in known:
-                have = ", ".join(known) or "none"
-                raise ValueError(f"{key}: {by!r:.60} is no attribute of agents ({have})")
-        for hours in (known[zone].values or known[zone].range or ()) if zone is not None else ():
+                known_names = ", ".join(known) or "none"
+                raise ValueError(f"{key}: {by!r:.60} is not an attribute of agents ({known_names})")
+        for hours in (known[time_zone].values or known[time_zone].range or ()) if time_zone is not None else ():
             if isinstance(hours, str | bool) or abs(hours) > 24:
-                raise ValueError(f"agents.time_zone: {zone}: give hours from UTC, -24 to 24, not {hours!r:.60}")
+                raise ValueError(f"agents.time_zone: {time_zone}: give hours from UTC, -24 to 24, not {hours!r:.60}")
         check_opinions(self.opinions, self.attributes)
         check_model_by(self.reasoner, self.attributes)
         files = {"agent": ("agents.profiles", self.agents.profiles), "post": ("posts.file", self.posts.file)}
@@ -133,57 +133,57 @@ class SocialParams(Params):
 
     @model_validator(mode="after")
     def _interventions_are_consistent(self) -> Self:
-        for place, act in enumerate(self.interventions):
-            where = f"interventions: {place}"
+        for index, act in enumerate(self.interventions):
+            where = f"interventions: {index}"
             if act.at >= self.rounds:
-                raise ValueError(f"{where}: at={act.at} is no round of this run (0 to {self.rounds - 1})")
+                raise ValueError(f"{where}: at={act.at} is not a round of this run (0 to {self.rounds - 1})")
             if act.until is not None and act.until > self.rounds:
                 raise ValueError(f"{where}: until={act.until} is after the last round ({self.rounds - 1})")
-            if place and act.at < self.interventions[place - 1].at:
+            if index and act.at < self.interventions[index - 1].at:
                 raise ValueError(f"{where}: at={act.at} is before the previous intervention: list them in order")
-            changed = self._changed_in(place, act.at)
+            changed = self._changed_in(index, act.at)
             if (changed.utility.sensitivity > 0) != (self.utility.sensitivity > 0):
                 raise ValueError(f"{where}: utility.sensitivity cannot go from or to 0 in a run")
             if act.until is not None and act.until < self.rounds:
-                self._changed_in(place, act.until)
+                self._changed_in(index, act.until)
         return self
 
-    def _changed_in(self, place: int, round_: int) -> Self:
-        """Return the parameters of the agents of an intervention in the round in which it begins or ends.
+    def _changed_in(self, index: int, round_: int) -> Self:
+        """Return the parameters of an intervention's agents in the round in which it begins or ends.
 
         Raises:
-            ValueError: If the settings of that round, for all or for the agents of an intervention, contradict.
+            ValueError: If settings of that round contradict each other, for all agents or for those of an intervention.
         """
-        intervention = self.interventions[place]
-        for_some = [act for act in self.interventions if act.agents is not None and act.holds_in(round_)]
+        intervention = self.interventions[index]
+        targeted = [act for act in self.interventions if act.agents is not None and act.holds_in(round_)]
         try:
             changed = self.at(round_)
-            by_intervention = {id(act): changed.changed_by(act.set) for act in for_some}
+            by_intervention = {id(act): changed.changed_by(act.set) for act in targeted}
         except ValidationError as error:
             fault = error.errors()[0]
-            key, ends = ".".join(map(str, fault["loc"])), f"until={round_}: " if round_ == intervention.until else ""
+            key, prefix = ".".join(map(str, fault["loc"])), f"until={round_}: " if round_ == intervention.until else ""
             text, value = fault["msg"].removeprefix("Value error, "), fault["input"]
             text += "" if isinstance(value, Mapping) else f", not {shown(value)}"
-            raise ValueError(f"interventions: {place}: {ends}{key}: {text}") from None
+            raise ValueError(f"interventions: {index}: {prefix}{key}: {text}") from None
         return by_intervention.get(id(intervention), changed)
 
     @model_validator(mode="after")
     def _seeded_posts_have_a_round(self) -> Self:
-        seeded, needed = self.posts.seeded, self.posts.seeded.round + self.posts.seeded.count
-        if seeded.count and needed > self.rounds:
+        seeded, min_rounds = self.posts.seeded, self.posts.seeded.round + self.posts.seeded.count
+        if seeded.count and min_rounds > self.rounds:
             raise ValueError(
                 f"posts.seeded.count={seeded.count} posts, one a round from posts.seeded.round={seeded.round} on, need "
-                f"rounds={needed} or more, not {self.rounds}"
+                f"rounds={min_rounds} or more, not {self.rounds}"
             )
         return self
 
     @model_validator(mode="after")
     def _time_does_not_run_out(self) -> Self:
         minutes, ticks = self.clock.round_minutes, self.rounds * (self.ticks_per_round + 2)
-        if ticks >= _MOST_TICKS:
+        if ticks >= _MAX_TICKS:
             raise ValueError(
                 f"rounds={self.rounds} of ticks_per_round={self.ticks_per_round} are more ticks than can be told apart "
-                f"({_MOST_TICKS:,})"
+                f"({_MAX_TICKS:,})"
             )
         try:
             Clock(self.clock.start.astimezone(UTC), timedelta(minutes=minutes), self.ticks_per_round).at(ticks)
@@ -195,4 +195,4 @@ class SocialParams(Params):
         return self
 
 
-_MOST_TICKS: Final = 2**31
+_MAX_TICKS: Final = 2**31

@@ -29,14 +29,14 @@ COLUMNS: Final[Mapping[str, Mapping[str, str]]] = {
         **dict.fromkeys(("name", "interests", *AGENT_FIELDS, *ACTIONS, *BIG_FIVE), ""),
     },
 }
-"""Key of a file -> its columns -> other names for them (see `_plain`)."""
+"""Key of a file -> its columns -> other names for them (see `_core_name`)."""
 OTHER_NAMES: Final = {column: others for columns in COLUMNS.values() for column, others in columns.items()}
 NEEDED: Final = ("src", "dst", "text", "agent")
 
 FOLLOWS: Final = (("followee", "follower"), ("followed", "follower"), ("friend", "user"), ("user", "follower"))
-"""Names of columns of edges: the followed agent, and the follower."""
+"""Pairs of columns of edges: the followed agent, and the follower."""
 UNCLEAR: Final = (("source", "target"), ("from", "to"))
-"""Columns that are read as src and dst where network.direction is given."""
+"""Columns that are read as src and dst if network.direction is set."""
 _GRAPHS: Final = {
     ".graphml": "read_graphml({})",
     ".gexf": "read_gexf({})",
@@ -44,46 +44,46 @@ _GRAPHS: Final = {
     ".net": "read_pajek({})",
     ".edgelist": "read_edgelist({}, data=False, create_using=nx.DiGraph)",
 }
-_LONGEST_NAME: Final = 100
-_LONGEST_PATH: Final = 150
+_MAX_NAME: Final = 100
+_MAX_PATH: Final = 150
 
 
-def _plain(name: str) -> str:
+def _core_name(name: str) -> str:
     """Return the core of a column's name: "User_ID", "user name" and "user" are all "user"."""
     return re.sub(r"(?<=.)(?:id|name|user|node)+$", "", re.sub(r"[\W_]+", "", name.casefold()))
 
 
 def meant_for(column: str, names: Sequence[str], cutoff: float) -> str | None:
     """Return the column of a file that is most like `column`, by other names or spelling."""
-    plain = {_plain(name): name for name in reversed(names) if len(name) <= _LONGEST_NAME}  # takes quadratic time
-    same = [name for name in map(_plain, (column, *OTHER_NAMES.get(column, "").split())) if name in plain]
-    near = same or get_close_matches(_plain(column), plain, n=1, cutoff=cutoff)
-    return plain[near[0]] if near else None
+    by_core = {_core_name(name): name for name in reversed(names) if len(name) <= _MAX_NAME}  # time is quadratic
+    exact = [name for name in map(_core_name, (column, *OTHER_NAMES.get(column, "").split())) if name in by_core]
+    matches = exact or get_close_matches(_core_name(column), by_core, n=1, cutoff=cutoff)
+    return by_core[matches[0]] if matches else None
 
 
 def follow_columns(names: Sequence[str], pairs: Sequence[tuple[str, str]] = FOLLOWS + UNCLEAR) -> tuple[str, ...]:
     """Return the first pair of columns that a file has, by its names, or an empty tuple."""
-    plain = {_plain(name): name for name in reversed(names)}
-    return next(((plain[src], plain[dst]) for src, dst in pairs if {src, dst} <= plain.keys()), ())
+    by_core = {_core_name(name): name for name in reversed(names)}
+    return next(((by_core[src], by_core[dst]) for src, dst in pairs if {src, dst} <= by_core.keys()), ())
 
 
 def conversion(file: Path, first_line: str = "") -> str | None:
     """Return Python lines that convert a graph file or a list of edges without a header; None for other files."""
     suffix = Path(file.name.lower().removesuffix(".gz")).suffix
-    place = str(file) if len(str(file)) <= _LONGEST_PATH else file.name  # messages are cut in the middle
-    path, made_file = repr(place), repr(f"{place}.csv")
+    path = str(file) if len(str(file)) <= _MAX_PATH else file.name  # messages are cut in the middle
+    argument, csv_file = repr(path), repr(f"{path}.csv")
     if suffix in _GRAPHS:
         if suffix == ".gml" and b"label" not in file.read_bytes():
-            path += ", label='id'"
-        why, imports = f"PRISM does not read {suffix}", "networkx as nx, pandas as pd"
-        made = f"pd.DataFrame(nx.{_GRAPHS[suffix].format(path)}.edges(), columns=['source', 'target'])"
+            argument += ", label='id'"
+        reason, imports = f"PRISM does not read {suffix}", "networkx as nx, pandas as pd"
+        frame = f"pd.DataFrame(nx.{_GRAPHS[suffix].format(argument)}.edges(), columns=['source', 'target'])"
     elif re.fullmatch(r"[#%].*|[-+.\d\s,;|\"]+", first_line):
         comment = first_line[0] if first_line[0] in "#%" else None
-        separator = next((mark for mark in ",;|" if mark in first_line and not comment), r"\s+")
-        how = f"sep=r'{separator}', comment={comment!r}, header=None, usecols=[0, 1], names=['source', 'target']"
-        why, imports = "it has no header with src and dst", "pandas as pd"
-        made = f"pd.read_csv({path}, {how}, dtype=str)"
+        delimiter = next((mark for mark in ",;|" if mark in first_line and not comment), r"\s+")
+        options = f"sep=r'{delimiter}', comment={comment!r}, header=None, usecols=[0, 1], names=['source', 'target']"
+        reason, imports = "it has no header with src and dst", "pandas as pd"
+        frame = f"pd.read_csv({argument}, {options}, dtype=str)"
     else:
         return None
-    convert = f"`import {imports}` and `{made}.to_csv({made_file}, index=False)`"
-    return f"{why}. Two lines of Python convert it: {convert} (then set network.direction; both: undirected)"
+    code = f"`import {imports}` and `{frame}.to_csv({csv_file}, index=False)`"
+    return f"{reason}. Two lines of Python convert it: {code} (then set network.direction; both: undirected)"

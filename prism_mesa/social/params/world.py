@@ -83,7 +83,7 @@ class FilesParams(Params):
     def _are_columns(cls, names: dict[str, str | None]) -> dict[str, str | None]:
         for name, in_file in names.items():
             if name not in OTHER_NAMES:
-                raise ValueError(f"{name!r:.60} is no column that PRISM reads.{did_you_mean(name, OTHER_NAMES)}")
+                raise ValueError(f"{name!r:.60} is not a column that PRISM reads.{did_you_mean(name, OTHER_NAMES)}")
             if in_file is None and name in NEEDED:
                 raise ValueError(f"{name!r} is needed: give the name of that column in your file")
         return names
@@ -95,7 +95,7 @@ class FilesParams(Params):
             codecs.lookup(name)
             "é".encode(name, "replace").decode(name, "replace")
         except (LookupError, ValueError):
-            raise ValueError("no encoding of text (utf-8, latin-1, cp1252, utf-16, ...)") from None
+            raise ValueError("give an encoding of text (utf-8, latin-1, cp1252, utf-16, ...)") from None
         return name
 
 

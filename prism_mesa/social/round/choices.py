@@ -2,8 +2,8 @@
 
 Agents that wait for an LLM's answer stand still (`PendingAnswers`) while all others go on with their ticks. Agents do
 not interact within a round, so the result is the same as if all had waited. The rule and distilled models answer whole
-columns at once. With `reasoner.llm_share` below 1 a keyed draw selects the choices for the LLM; a larger share adds to
-those of a smaller share.
+columns at once. With `reasoner.llm_share` below 1 a keyed draw selects the choices for the LLM. If you raise the share,
+the LLM keeps these choices and gets more.
 """
 
 from collections import Counter
@@ -43,8 +43,8 @@ PENDING: Final = -2
 
 
 @dataclass(frozen=True)
-class Answered:
-    """Answers to questions of one tick, as columns; `rows` ascend."""
+class TickAnswers:
+    """The answers to the questions of one tick, as columns; `rows` ascend."""
 
     tick: int
     rows: Codes
@@ -76,26 +76,26 @@ def ask(
     rows = agents.rows
     chosen = np.full(len(rows), NO_CHANGE, np.int64)
     draws = choice_draws(platform, rows, triggers, platform.tick if ticks is None else ticks)
-    for i, only in enumerate(option_sets):
-        if len(only) == 1:
-            chosen[options == i] = only[0].code
-    where = np.flatnonzero(np.array([len(choices) > 1 for choices in option_sets])[options])
-    platform.counts["open"] += len(where)
-    if not len(where):
+    for i, choices in enumerate(option_sets):
+        if len(choices) == 1:
+            chosen[options == i] = choices[0].code
+    indices = np.flatnonzero(np.array([len(choices) > 1 for choices in option_sets])[options])
+    platform.counts["open"] += len(indices)
+    if not len(indices):
         return chosen
-    at = np.broadcast_to(platform.tick if ticks is None else ticks, len(rows))
-    waits = goes_to_llm(platform, rows[where], triggers[where], at[where])
-    _answer_in_batch(platform, agents, posts, options, option_sets, draws, where[~waits], chosen)
-    where = where[waits]
-    if not len(where) or not asks_llm(platform.reasoner):
+    question_ticks = np.broadcast_to(platform.tick if ticks is None else ticks, len(rows))
+    is_for_llm = goes_to_llm(platform, rows[indices], triggers[indices], question_ticks[indices])
+    _answer_in_batch(platform, agents, posts, options, option_sets, draws, indices[~is_for_llm], chosen)
+    indices = indices[is_for_llm]
+    if not len(indices) or not asks_llm(platform.reasoner):
         return chosen
-    agents, posts, at = agents.take(where), posts.take(where), at[where]
-    names = [platform.chart.triggers[trigger] for trigger in triggers[where].tolist()]
-    sets = [option_sets[i] for i in options[where].tolist()]
-    asked = questions(agents, posts, names, sets)
-    platform.reasoner.submit(place_questions(platform, at, agents.rows, asked, draws[where]))
-    platform.pending.put(at, agents.rows, triggers[where], posts.posts)
-    chosen[where] = PENDING
+    agents, posts, question_ticks = agents.take(indices), posts.take(indices), question_ticks[indices]
+    trigger_names = [platform.chart.triggers[trigger] for trigger in triggers[indices].tolist()]
+    row_options = [option_sets[i] for i in options[indices].tolist()]
+    new_questions = questions(agents, posts, trigger_names, row_options)
+    platform.reasoner.submit(place_questions(platform, question_ticks, agents.rows, new_questions, draws[indices]))
+    platform.pending.put(question_ticks, agents.rows, triggers[indices], posts.posts)
+    chosen[indices] = PENDING
     return chosen
 
 
@@ -106,24 +106,24 @@ def _answer_in_batch(
     options: Rows,
     option_sets: tuple[tuple[AgentState, ...], ...],
     draws: npt.NDArray[np.float64],
-    where: Rows,
+    indices: Rows,
     chosen: Codes,
 ) -> None:
-    """Write the answers for the agents at the places `where`, who do not ask an LLM, into `chosen`."""
-    answers = platform.reasoner.batch_reasoner
-    if answers is None:
+    """Write the answers to the open choices at `indices`, which do not go to an LLM, into `chosen`."""
+    reasoner = platform.reasoner.batch_reasoner
+    if reasoner is None:
         return
     for i, choices in enumerate(option_sets):
-        asking = where[options[where] == i]
-        if len(asking):
-            askers, about = agents.take(asking), posts.take(asking)
-            columns = _columns(choices, askers, about, draws[asking])
-            if is_distilled(answers):
-                picked = answers.choose(_detailed(columns, askers, about))
+        selected = indices[options[indices] == i]
+        if len(selected):
+            agent_columns, post_columns = agents.take(selected), posts.take(selected)
+            columns = _columns(choices, agent_columns, post_columns, draws[selected])
+            if is_distilled(reasoner):
+                answers = reasoner.choose(_detailed(columns, agent_columns, post_columns))
             else:
-                picked = answers.choose(columns)
-            chosen[asking] = np.array([state.code for state in choices])[picked]
-            platform.sources[answers.source_for(choices)] += len(asking)
+                answers = reasoner.choose(columns)
+            chosen[selected] = np.array([state.code for state in choices])[answers]
+            platform.sources[reasoner.source_for(choices)] += len(selected)
 
 
 def answers_at_once(platform: Platform) -> bool:
@@ -132,7 +132,7 @@ def answers_at_once(platform: Platform) -> bool:
 
 
 def goes_to_llm(platform: Platform, rows: Rows, triggers: Rows, ticks: Rows | int) -> npt.NDArray[np.bool_]:
-    """Return which open choices go to the LLM, by keyed draws."""
+    """Return which open choices go to the LLM; keyed draws decide."""
     share = platform.reasoner.llm_share
     if share in (0, 1):
         return np.full(len(rows), share == 1)
@@ -140,21 +140,21 @@ def goes_to_llm(platform: Platform, rows: Rows, triggers: Rows, ticks: Rows | in
 
 
 def ask_alone(platform: Platform, row: int, question: Question) -> Answer:
-    """Ask for a single agent, and wait for the answer."""
+    """Ask the question of a single agent, and wait for the answer."""
     rows = np.array([row])
     platform.counts["open"] += 1
     codes = np.array([platform.trigger_code(question.trigger)])
     draws = choice_draws(platform, rows, codes, platform.tick)
     batch_reasoner = platform.reasoner.batch_reasoner
-    asks = batch_reasoner is None or goes_to_llm(platform, rows, codes, platform.tick)[0]
-    asked = platform.reasoner if asks or batch_reasoner is None else batch_reasoner
-    [answer] = asked.answer(place_questions(platform, np.array([platform.tick]), rows, [question], draws))
+    is_for_llm = batch_reasoner is None or goes_to_llm(platform, rows, codes, platform.tick)[0]
+    reasoner = platform.reasoner if is_for_llm or batch_reasoner is None else batch_reasoner
+    [answer] = reasoner.answer(place_questions(platform, np.array([platform.tick]), rows, [question], draws))
     _count(platform, [answer])
     return answer
 
 
 def choice_draws(platform: Platform, rows: Rows, triggers: Rows, ticks: Rows | int) -> npt.NDArray[np.float64]:
-    """Return the keyed draws that decide open choices, by the names of triggers."""
+    """Return the keyed draws that decide open choices; the trigger's name is part of the key."""
     return _drawn_by_trigger(platform, "choice", rows, triggers, ticks)
 
 
@@ -166,27 +166,27 @@ def _drawn_by_trigger(
 
 
 def place_questions(
-    platform: Platform, ticks: Rows, rows: Rows, asked: list[Question], draws: npt.NDArray[np.float64]
+    platform: Platform, ticks: Rows, rows: Rows, new_questions: list[Question], draws: npt.NDArray[np.float64]
 ) -> list[PlacedQuestion]:
-    """Return questions with their places in the run."""
+    """Return questions with round, tick, agent, draw, followers and LLM."""
     followers, llms = platform.network.n_followers[rows].tolist(), platform.llms.of(rows, platform.population)
-    places = zip(ticks.tolist(), rows.tolist(), draws.tolist(), followers, llms, strict=True)
-    return [PlacedQuestion(question, platform.round, *place) for question, place in zip(asked, places, strict=True)]
+    columns = new_questions, ticks.tolist(), rows.tolist(), draws.tolist(), followers, llms
+    return [PlacedQuestion(question, platform.round, *row) for question, *row in zip(*columns, strict=True)]
 
 
-def collect_answers(platform: Platform) -> list[Answered]:
+def collect_answers(platform: Platform) -> list[TickAnswers]:
     """Wait for answers if any agent waits, and return them by tick."""
     if not platform.pending or not asks_llm(platform.reasoner):
         return []
     answers = platform.reasoner.collect()
     _count(platform, [answer for _, answer in answers])
-    came = []
+    rows = []
     for question, answer in answers:
         tick, trigger, post = platform.pending.by_row.pop(question.agent)
-        came.append((tick, question.agent, trigger, post, NO_CHANGE if answer.choice is None else answer.choice.code))
-    table = np.array(sorted(came), np.int64).reshape(-1, 5)
+        rows.append((tick, question.agent, trigger, post, NO_CHANGE if answer.choice is None else answer.choice.code))
+    table = np.array(sorted(rows), np.int64).reshape(-1, 5)
     ticks = table[:, 0]
-    return [Answered(tick, *table[ticks == tick, 1:].T) for tick in sorted(set(ticks.tolist()))]
+    return [TickAnswers(tick, *table[ticks == tick, 1:].T) for tick in sorted(set(ticks.tolist()))]
 
 
 def _count(platform: Platform, answers: list[Answer]) -> None:
@@ -225,14 +225,14 @@ def _columns(
 
 
 def _detailed(columns: OpenChoices, agents: AgentColumns, posts: PostColumns) -> DetailedChoices:
-    """Return open choices with all features of a distilled model; 0 without a post at hand."""
-    has_post = np.flatnonzero(posts.posts != NO_POST)
-    with_post = posts.take(has_post)
+    """Return open choices with all features of a distilled model; without a post, features are 0."""
+    rows_with_post = np.flatnonzero(posts.posts != NO_POST)
+    with_post = posts.take(rows_with_post)
 
     def column(name: str) -> Codes:
         values = np.zeros(len(agents.rows), np.int64)
-        if len(has_post):
-            values[has_post] = (
+        if len(rows_with_post):
+            values[rows_with_post] = (
                 with_post.platform.posts.kind[with_post.posts] if name == "kind" else with_post.column(name)
             )
         return values
@@ -241,7 +241,7 @@ def _detailed(columns: OpenChoices, agents: AgentColumns, posts: PostColumns) ->
 
 
 def shortfall(platform: Platform) -> str:
-    """Return one line on fallbacks, or missing texts, above the allowed share, else an empty text."""
+    """Return one line on fallbacks, or missing texts, above the allowed share, else an empty string."""
     allowed, totals, written = allowed_share(platform), platform.totals, platform.written
     fallbacks = totals["fallback"] / max(1, totals["open"])
     limit = f"{FALLBACK_KEY} allows {allowed:.1%}"
@@ -259,14 +259,14 @@ def shortfall(platform: Platform) -> str:
 
 
 def allowed_share(platform: Platform) -> float:
-    """Return the allowed share of fallbacks, by the platform's parameters or else by the reasoner's."""
+    """Return the allowed share of fallbacks from the platform's parameters, or else from the reasoner's."""
     allowed = platform.params.reasoner.max_fallback_share
     is_default = allowed == ReasonerParams.model_fields["max_fallback_share"].default
     return platform.reasoner.params.max_fallback_share if is_default and asks_llm(platform.reasoner) else allowed
 
 
 def _counts_text(reasons: Mapping[str, int]) -> str:
-    return ", ".join(f"{n} {why}" for why, n in reasons.items())
+    return ", ".join(f"{n} {reason}" for reason, n in reasons.items())
 
 
 def unlearned(reasoner: object, chart: Statechart, declared: Attributes) -> tuple[str, ...]:
@@ -277,11 +277,11 @@ def unlearned(reasoner: object, chart: Statechart, declared: Attributes) -> tupl
     """
     if not is_distilled(reasoner):
         return ()
-    asked = [options for options in WalkTables(chart, declared).option_sets if len(options) > 1]
-    new = [options for options in asked if options not in reasoner.model.by_options]
+    open_choices = [options for options in WalkTables(chart, declared).option_sets if len(options) > 1]
+    new = [options for options in open_choices if options not in reasoner.model.by_options]
     choices = "; ".join(" or ".join(options) for options in new)
-    if new and len(new) == len(asked):
+    if new and len(new) == len(open_choices):
         raise ConfigError(
-            f"reasoner.distilled: has learned none of the open choices of this chart ({choices}): distill a run of it"
+            f"reasoner.distilled: has learned none of the open choices of this chart ({choices}): distill a run with it"
         )
     return (f"reasoner.distilled: the rule decides choices that it has not learned: {choices}",) if new else ()

@@ -19,19 +19,19 @@ from prism_mesa.social.state.posts import COUNTED, relevance_of
 
 type Bools = npt.NDArray[np.bool_]
 
-_PLAIN: Final = ("ticks_in_state", "scripted")
-_DERIVED: Final[dict[str, Callable[[Population, Rows], Any]]] = {
+_STORED_FIELDS: Final = ("ticks_in_state", "scripted")
+_DERIVED_FIELDS: Final[dict[str, Callable[[Population, Rows], Any]]] = {
     "n_unread": lambda p, rows: p.n_feed[rows].astype(np.int64) - p.n_read[rows],
     "state": lambda p, rows: Categories(p.state[rows], STATE_NAMES),
     "pending_action": lambda p, rows: Categories(p.pending_action[rows], ACTIONS),
 }
-_BAND: Final = {"low_threshold": -1, "high_threshold": 1}
+_BAND_SIDES: Final = {"low_threshold": -1, "high_threshold": 1}
 FIELDS: Final = frozenset(
-    [f"agent.{name}" for name in (*AGENT_FIELDS, *_PLAIN, *_DERIVED, *_BAND, *BIG_FIVE)]
+    [f"agent.{name}" for name in (*AGENT_FIELDS, *_STORED_FIELDS, *_DERIVED_FIELDS, *_BAND_SIDES, *BIG_FIVE)]
     + [f"post.{field.name}" for field in fields(Post)]
     + ["post.has_media"]
 )
-"""What guard expressions can read of every agent and post."""
+"""Fields that guard expressions can read of every agent and post."""
 
 
 class AgentColumns:
@@ -56,23 +56,23 @@ class AgentColumns:
             return rows
         if name in AGENT_FIELDS:
             return AGENT_FIELDS[name].as_read(getattr(population, name)[rows])
-        if name in _PLAIN:
+        if name in _STORED_FIELDS:
             return getattr(population, name)[rows]
-        if name in _DERIVED:
-            return _DERIVED[name](population, rows)
-        if name in _BAND:
-            return population.engagement_threshold[rows] + _BAND[name] * self.platform.half_band
+        if name in _DERIVED_FIELDS:
+            return _DERIVED_FIELDS[name](population, rows)
+        if name in _BAND_SIDES:
+            return population.engagement_threshold[rows] + _BAND_SIDES[name] * self.platform.half_band
         if name in BIG_FIVE:
             return population.traits[rows, BIG_FIVE.index(name)]
         known = self.platform.attributes.known
         if name in known.agents:
-            place, attribute = known.of_agents(name)
-            return attribute.column(population.attributes[rows, place])
+            index, attribute = known.of_agents(name)
+            return attribute.column(population.attributes[rows, index])
         raise AttributeError(f"agents have no column {name!r}")
 
 
 class PostColumns:
-    """The posts at hand of some agents; each row is a `Post`, or None without a post."""
+    """The current posts of some agents; each row is a `Post`, or None without a post."""
 
     def __init__(self, platform: Platform, readers: Rows, posts: Rows) -> None:
         self.platform = platform
@@ -88,10 +88,10 @@ class PostColumns:
         """Return the post of row `i` as its reader sees it."""
         if self._views is None:  # all views are made at once
             self._views = [None] * len(self.posts)
-            filled = np.flatnonzero(self.posts != NO_POST)
-            views = self.platform.views(self.readers[filled], self.posts[filled]) if len(filled) else ()
-            for place, view in zip(filled.tolist(), views, strict=True):
-                self._views[place] = view
+            with_post = np.flatnonzero(self.posts != NO_POST)
+            views = self.platform.views(self.readers[with_post], self.posts[with_post]) if len(with_post) else ()
+            for index, view in zip(with_post.tolist(), views, strict=True):
+                self._views[index] = view
         return self._views[i]
 
     def column(self, name: str) -> Any:
@@ -113,12 +113,12 @@ class PostColumns:
             return getattr(table, name)[self.posts]
         known = self.platform.attributes.known
         if name in known.posts:
-            place, attribute = known.of_posts(name)
-            return attribute.column(table.attributes[self.posts, place])
+            index, attribute = known.of_posts(name)
+            return attribute.column(table.attributes[self.posts, index])
         raise AttributeError(f"posts have no column {name!r}")
 
     def _matches(self) -> npt.NDArray[np.int16]:
-        """Return similarities, which the population has for current posts."""
+        """Return similarities; the population stores those of current posts."""
         population = self.platform.population
         if (population.current_post[self.readers] == self.posts).all():
             return population.current_match[self.readers]
@@ -126,19 +126,19 @@ class PostColumns:
 
 
 class CandidateColumns(PostColumns):
-    """Candidates of feeds before their readers.
+    """Candidates of feeds, each with its reader.
 
-    Beside the fields of posts there are `age` in rounds, `in_network` (whether the reader follows the author),
+    Besides the fields of posts there are `age` in rounds, `in_network` (whether the reader follows the author),
     `author_followers`, and the attributes of authors with ``author_`` before their names.
     """
 
-    def __init__(self, platform: Platform, readers: Rows, posts: Rows, inside: Bools) -> None:
+    def __init__(self, platform: Platform, readers: Rows, posts: Rows, is_followed: Bools) -> None:
         super().__init__(platform, readers, posts)
-        self._inside = inside
+        self._is_followed = is_followed
 
     def take(self, rows: Rows) -> Self:
         """Return some of the rows."""
-        return type(self)(self.platform, self.readers[rows], self.posts[rows], self._inside[rows])
+        return type(self)(self.platform, self.readers[rows], self.posts[rows], self._is_followed[rows])
 
     def column(self, name: str) -> Any:
         """Return a field; AttributeError if there is none."""
@@ -146,7 +146,7 @@ class CandidateColumns(PostColumns):
         if name == "age":
             return platform.round - platform.posts.round[self.posts].astype(np.int64)
         if name == "in_network":
-            return self._inside
+            return self._is_followed
         if name == "author_followers":
             return platform.network.n_followers[platform.posts.author[self.posts]]
         field = name.removeprefix("author_")
@@ -166,12 +166,12 @@ def make_scorer(platform: Platform, feed: UserFeed | None) -> Scorer | None:
     if feed is None:
         return None
 
-    def score(readers: Int32, posts: Int32, inside: Bools) -> npt.NDArray[np.float64]:
-        scores, filled = np.zeros(len(posts)), np.flatnonzero(posts != NOBODY)
-        if len(filled) < len(posts):
-            readers, posts, inside = readers[filled], posts[filled], inside[filled]
-        candidates = CandidateColumns(platform, readers, posts, inside)
-        scores[filled] = feed.scores(AgentColumns(platform, readers), candidates, len(posts))
+    def score(readers: Int32, posts: Int32, is_followed: Bools) -> npt.NDArray[np.float64]:
+        scores, rows_with_post = np.zeros(len(posts)), np.flatnonzero(posts != NOBODY)
+        if len(rows_with_post) < len(posts):
+            readers, posts, is_followed = readers[rows_with_post], posts[rows_with_post], is_followed[rows_with_post]
+        candidates = CandidateColumns(platform, readers, posts, is_followed)
+        scores[rows_with_post] = feed.scores(AgentColumns(platform, readers), candidates, len(posts))
         return scores
 
     return score

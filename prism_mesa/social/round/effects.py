@@ -20,16 +20,16 @@ from prism_mesa.statechart import AgentState, Expression
 _COLUMNS: Final = (*(f.name for f in fields(Population) if f.name not in ("ids", "names", "numbers")), *AGENT_FIELDS)
 
 
-def read_posts(platform: Platform, row: int, tick: int, most: int) -> Rows:
-    """Let an agent read up to `most` posts of its feed, each an impression, and return them."""
+def read_posts(platform: Platform, row: int, tick: int, max_posts: int) -> Rows:
+    """Let an agent read up to `max_posts` posts of its feed, each an impression, and return them."""
     population = platform.population
     first = int(population.n_read[row])
-    read = population.feed[row, first : min(first + most, int(population.n_feed[row]))].astype(np.int32)
-    population.n_read[row] += len(read)
-    if len(read):
-        where = np.full((2, len(read)), [[tick], [row]], np.int32)
-        platform.events.impressions.append((*where, read))
-    return read
+    posts = population.feed[row, first : min(first + max_posts, int(population.n_feed[row]))].astype(np.int32)
+    population.n_read[row] += len(posts)
+    if len(posts):
+        positions = np.full((2, len(posts)), [[tick], [row]], np.int32)
+        platform.events.impressions.append((*positions, posts))
+    return posts
 
 
 def pass_posts(platform: Platform, row: int) -> bool:
@@ -39,16 +39,16 @@ def pass_posts(platform: Platform, row: int) -> bool:
     passes all of them, its timeout starts again.
     """
     population = platform.population
-    low = float(population.engagement_threshold[row]) - platform.half_band
+    low_threshold = float(population.engagement_threshold[row]) - platform.half_band
     unread = population.feed[row, int(population.n_read[row]) : int(population.n_feed[row])]
-    ahead = unread[: platform.glances].astype(np.int32)
-    readers = np.full(len(ahead), row)
-    meets = platform.utilities(readers, ahead, platform.matches(readers, ahead)) >= low
+    next_posts = unread[: platform.glances].astype(np.int32)
+    readers = np.full(len(next_posts), row)
+    is_stop = platform.utilities(readers, next_posts, platform.matches(readers, next_posts)) >= low_threshold
     if isinstance(claimed := platform.tables.claimed, Expression):
         agent = platform.scripts.agent(row)
-        meets |= np.array([bool(claimed(agent, platform.post(post, row))) for post in ahead.tolist()], np.bool_)
-    stops = bool(meets.any())
-    read_posts(platform, row, platform.tick, int(meets.argmax()) if stops else len(ahead))
+        is_stop |= np.array([bool(claimed(agent, platform.post(post, row))) for post in next_posts.tolist()], np.bool_)
+    stops = bool(is_stop.any())
+    read_posts(platform, row, platform.tick, int(is_stop.argmax()) if stops else len(next_posts))
     if not stops:
         population.ticks_in_state[row] = 0
     return stops
@@ -92,7 +92,7 @@ def apply_effects(
 def note_engagement(
     platform: Platform, row: int, post: int, action: int, words: str = "", *, tick: int | None = None
 ) -> bool:
-    """Note an engagement for the commit, and return whether it is new. The first words for it are kept."""
+    """Note an engagement for the commit, and return whether it is new. The first words for it count."""
     if words:
         platform.events.texts.setdefault((row, post, action), words)
     if has_engaged(platform, row, post, action):
@@ -105,7 +105,7 @@ def note_engagement(
 
 @contextmanager
 def rollback_on_error(platform: Platform, row: int) -> Iterator[None]:
-    """If the block raises, restore the agent's own fields, and drop events noted meanwhile.
+    """If the block raises, restore the agent's own fields, and drop events that it noted.
 
     Changes to other agents, or to objects of your own, stay.
     """
@@ -113,21 +113,21 @@ def rollback_on_error(platform: Platform, row: int) -> Iterator[None]:
     values = [np.array(getattr(population, column)[row]) for column in _COLUMNS]
     name, count, ring = population.names[row], history.count.item(row), history.ring[row].copy()
     limit = history.limit(row)
-    was_beside = row in platform.engagements.beside
-    noted: list[tuple[Any, int]] = [(kept, len(kept)) for kept in vars(events).values() if hasattr(kept, "__len__")]
+    was_noted = row in platform.engagements.beside
+    lengths: list[tuple[Any, int]] = [(part, len(part)) for part in vars(events).values() if hasattr(part, "__len__")]
     try:
         yield
     except BaseException:
         for column, value in zip(_COLUMNS, values, strict=True):
             getattr(population, column)[row] = value
-        if population.names[row] != name:  # setting an equal name would store it
+        if population.names[row] != name:  # setting a name stores it, even if it is equal
             population.names[row] = name
         if history.limit(row) != limit:
             history.limits[row] = limit
         history.count[row], history.ring[row] = count, ring
-        if not was_beside:
+        if not was_noted:
             platform.engagements.beside.discard(row)
-        for kept, n in noted:
-            while len(kept) > n:  # lists and dicts only grow during a round
-                kept.popitem() if isinstance(kept, dict) else kept.pop()
+        for container, n in lengths:
+            while len(container) > n:  # lists and dicts only grow during a round
+                container.popitem() if isinstance(container, dict) else container.pop()
         raise

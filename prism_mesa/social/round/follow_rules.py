@@ -28,20 +28,20 @@ from prism_mesa.social.platform import Platform
 from prism_mesa.social.state.chunks import blocks, in_threads
 from prism_mesa.social.state.network import Int32s
 from prism_mesa.social.state.population import NO_POST, Rows
-from prism_mesa.social.state.relations import Keys, Mask, among, pair_keys, split_keys
+from prism_mesa.social.state.relations import Keys, Mask, are_in, pair_keys, split_keys
 
 FOLLOW, UNFOLLOW, MUTE, BLOCK, REPORT, UNMUTE, UNBLOCK = range(len(FOLLOW_EVENTS))
 ENGAGED, EXPOSURE, FOLLOW_BACK, TRIAD, IGNORED, SCRIPT, TOOL, BLOCKED = range(len(FOLLOW_REASONS))
 
 _BY_RULES: Final = FOLLOW_EVENTS[: REPORT + 1]
-_DRAWN: Final = tuple(1 << event for event in range(len(_BY_RULES)))
-_PART: Final = 1 << 18
+_EVENT_BITS: Final = tuple(1 << event for event in range(len(_BY_RULES)))
+_PART_SIZE: Final = 1 << 18
 """Number of impressions that a thread takes at a time; results do not depend on it."""
 
 
 @dataclass(frozen=True)
 class Decisions:
-    """Decisions of agents about others: columns of one length.
+    """Decisions of agents about other agents: columns of the same length.
 
     Attributes:
         agent: The agent that decides.
@@ -60,9 +60,9 @@ class Decisions:
     def __len__(self) -> int:
         return len(self.agent)
 
-    def where(self, which: Rows | Mask) -> "Decisions":
-        """Return a selection."""
-        return Decisions(*(column[which] for column in vars(self).values()))
+    def select(self, rows: Rows | Mask) -> "Decisions":
+        """Return the decisions of some rows."""
+        return Decisions(*(column[rows] for column in vars(self).values()))
 
     @property
     def pairs(self) -> Keys:
@@ -73,28 +73,28 @@ class Decisions:
 def decisions(agent: Rows, other: Rows, event: int, post: Rows | int, why: Rows | int) -> Decisions:
     """Return decisions of one kind."""
     n = len(agent)
-    same = (np.broadcast_to(np.asarray(value, np.int64), n) for value in (event, post, why))
-    return Decisions(np.asarray(agent, np.int64), np.asarray(other, np.int64), *same)
+    constants = (np.broadcast_to(np.asarray(value, np.int64), n) for value in (event, post, why))
+    return Decisions(np.asarray(agent, np.int64), np.asarray(other, np.int64), *constants)
 
 
 NO_DECISIONS: Final = Decisions(*(np.zeros(0, np.int64),) * 5)
 
 
-def joined(*parts: Decisions) -> Decisions:
+def concatenated(*parts: Decisions) -> Decisions:
     """Return the decisions of all parts."""
     return Decisions(*map(np.concatenate, zip(*(vars(part).values() for part in parts), strict=True)))
 
 
 class Exposures(NamedTuple):
-    """Drawn impressions of a round: reader, post, and a bit for each drawn event."""
+    """Impressions of a round with drawn events: reader, post, and a bit for each drawn event."""
 
     agent: Rows
     post: Rows
     drawn: Rows
 
-    def where(self, which: Mask) -> "Exposures":
-        """Return a selection."""
-        return Exposures(*(column[which] for column in self))
+    def select(self, rows: Mask) -> "Exposures":
+        """Return the impressions of some rows."""
+        return Exposures(*(column[rows] for column in self))
 
 
 def drawn_exposures(platform: Platform, agent: Int32s, post: Int32s) -> Exposures:
@@ -103,28 +103,28 @@ def drawn_exposures(platform: Platform, agent: Int32s, post: Int32s) -> Exposure
     chances = (min(1.0, rates.follow * max(1.0, rates.engaged)), rates.unfollow, rates.mute, rates.block, rates.report)
     bits, post_key, root = np.empty(len(post), np.uint8), posts.key, posts.root[post]
     keys = np.array([platform.streams.key(name, platform.round, 0) for name in _BY_RULES])
-    limits = np.array([ceil(chance * 2.0**53) for chance in chances], np.uint64)
+    limits = np.array([ceil(probability * 2.0**53) for probability in chances], np.uint64)
 
     def draw_part(part: slice) -> None:
         drawn_below(keys, limits, post_key, root[part], agent[part], bits[part])
 
-    in_threads(draw_part, list(blocks(len(post), _PART)), platform.params.threads)
-    which = np.flatnonzero(bits)
-    return Exposures(agent[which].astype(np.int64), post[which].astype(np.int64), bits[which])
+    in_threads(draw_part, list(blocks(len(post), _PART_SIZE)), platform.params.threads)
+    rows = np.flatnonzero(bits)
+    return Exposures(agent[rows].astype(np.int64), post[rows].astype(np.int64), bits[rows])
 
 
 def by_rules(platform: Platform, exposures: Exposures, engaged: tuple[Rows, Rows]) -> Decisions:
     """Return the decisions of this round by rules, before conflicts are settled.
 
-    `engaged` are agents and the posts that they engaged with in this round.
+    `engaged` has agents and the posts that they engaged with in this round.
     """
     root, (agent, post) = platform.posts.root, engaged
     is_exposed = np.zeros(len(platform.population), np.bool_)
     is_exposed[exposures.agent] = True
-    which = is_exposed[agent]
-    keys = np.sort(pair_keys(agent[which], root[post[which]]))
-    has_engaged = among(keys, pair_keys(exposures.agent, root[exposures.post]))
-    return joined(
+    is_relevant = is_exposed[agent]
+    keys = np.sort(pair_keys(agent[is_relevant], root[post[is_relevant]]))
+    has_engaged = are_in(keys, pair_keys(exposures.agent, root[exposures.post]))
+    return concatenated(
         _follows(platform, exposures, has_engaged),
         *_dislikes(platform, exposures, has_engaged),
         _follows_back(platform),
@@ -133,46 +133,46 @@ def by_rules(platform: Platform, exposures: Exposures, engaged: tuple[Rows, Rows
 
 
 def _follows(platform: Platform, exposures: Exposures, has_engaged: Mask) -> Decisions:
-    which = exposures.drawn & _DRAWN[FOLLOW] != 0
-    (agent, post, _), has_engaged = exposures.where(which), has_engaged[which]
+    is_drawn = exposures.drawn & _EVENT_BITS[FOLLOW] != 0
+    (agent, post, _), has_engaged = exposures.select(is_drawn), has_engaged[is_drawn]
     root, rates = platform.posts.root[post], platform.params.network.rates
     other = platform.posts.author[root].astype(np.int64)
-    draw = platform.streams.uniform("follow", agent, round_=platform.round, index=platform.posts.key[root])
-    chance = np.where(has_engaged, min(1.0, rates.follow * rates.engaged), rates.follow)
-    follows = (draw < chance * _liking(platform, agent, other)) & _may_follow(platform, agent, other)
-    return decisions(agent, other, FOLLOW, post, np.where(has_engaged, ENGAGED, EXPOSURE)).where(follows)
+    draws = platform.streams.uniform("follow", agent, round_=platform.round, index=platform.posts.key[root])
+    probability = np.where(has_engaged, min(1.0, rates.follow * rates.engaged), rates.follow)
+    follows = (draws < probability * _homophily_factor(platform, agent, other)) & _can_follow(platform, agent, other)
+    return decisions(agent, other, FOLLOW, post, np.where(has_engaged, ENGAGED, EXPOSURE)).select(follows)
 
 
 def _dislikes(platform: Platform, exposures: Exposures, has_engaged: Mask) -> list[Decisions]:
     """Return the unfollows, mutes, blocks and reports for posts that agents ignored."""
-    which = (exposures.drawn & ~np.uint8(_DRAWN[FOLLOW]) != 0) & ~has_engaged
-    agent, post, drawn = exposures.where(which)
+    is_candidate = (exposures.drawn & ~np.uint8(_EVENT_BITS[FOLLOW]) != 0) & ~has_engaged
+    agent, post, drawn = exposures.select(is_candidate)
     other = platform.posts.author[post].astype(np.int64)
-    low = platform.population.engagement_threshold[agent] - platform.half_band
-    ignored = platform.utilities(agent, post, platform.matches(agent, post)) < low
-    ignored &= _are_there(platform, agent, other) & ~platform.relations.hides(agent, other)
+    low_threshold = platform.population.engagement_threshold[agent] - platform.half_band
+    is_ignored = platform.utilities(agent, post, platform.matches(agent, post)) < low_threshold
+    is_ignored &= _are_present(platform, agent, other) & ~platform.relations.hides(agent, other)
     by_event = []
     for event in (UNFOLLOW, MUTE, BLOCK, REPORT):
-        is_drawn = ignored & (drawn & _DRAWN[event] != 0)
+        is_drawn = is_ignored & (drawn & _EVENT_BITS[event] != 0)
         by_event.append(decisions(agent[is_drawn], other[is_drawn], event, post[is_drawn], IGNORED))
     return [_unfollows(platform, by_event[0]), *by_event[1:]]
 
 
 def _unfollows(platform: Platform, drawn: Decisions) -> Decisions:
-    """Return the drawn unfollows that happen, fewer for mutual follows."""
+    """Return the drawn unfollows that take place, fewer for mutual follows."""
     rates, key = platform.params.network.rates, platform.posts.key[platform.posts.root[drawn.post]]
-    draw = platform.streams.uniform("unfollow", drawn.agent, round_=platform.round, index=key)
+    draws = platform.streams.uniform("unfollow", drawn.agent, round_=platform.round, index=key)
     is_mutual = platform.network.holds(drawn.other, drawn.agent)
-    happens = draw < np.where(is_mutual, rates.unfollow * rates.reciprocal, rates.unfollow)
-    return drawn.where(happens & platform.network.holds(drawn.agent, drawn.other))
+    is_unfollowed = draws < np.where(is_mutual, rates.unfollow * rates.reciprocal, rates.unfollow)
+    return drawn.select(is_unfollowed & platform.network.holds(drawn.agent, drawn.other))
 
 
 def _follows_back(platform: Platform) -> Decisions:
     other, agent = split_keys(platform.relations.new_follows)
     draw = platform.streams.uniform("follow back", agent, round_=platform.round, index=other)
-    follows = draw < platform.params.network.rates.follow_back * _liking(platform, agent, other)
+    follows = draw < platform.params.network.rates.follow_back * _homophily_factor(platform, agent, other)
     agent, other = agent[follows], other[follows]
-    return decisions(agent, other, FOLLOW, NO_POST, FOLLOW_BACK).where(_may_follow(platform, agent, other))
+    return decisions(agent, other, FOLLOW, NO_POST, FOLLOW_BACK).select(_can_follow(platform, agent, other))
 
 
 def _triads(platform: Platform) -> Decisions:
@@ -183,24 +183,24 @@ def _triads(platform: Platform) -> Decisions:
     for step in range(2):
         degree = network.indptr[other + 1] - network.indptr[other]
         agent, other, degree = agent[degree > 0], other[degree > 0], degree[degree > 0]
-        place = streams.integers("triad step", agent, degree, round_=now, index=step)
-        other = network.indices[network.indptr[other] + place].astype(np.int64)
-    follows = streams.uniform("triad", agent, round_=now) < chance[agent] * _liking(platform, agent, other)
-    follows &= _may_follow(platform, agent, other)
-    return decisions(agent, other, FOLLOW, NO_POST, TRIAD).where(follows)
+        index = streams.integers("triad step", agent, degree, round_=now, index=step)
+        other = network.indices[network.indptr[other] + index].astype(np.int64)
+    follows = streams.uniform("triad", agent, round_=now) < chance[agent] * _homophily_factor(platform, agent, other)
+    follows &= _can_follow(platform, agent, other)
+    return decisions(agent, other, FOLLOW, NO_POST, TRIAD).select(follows)
 
 
-def _liking(platform: Platform, agent: Rows, other: Rows) -> npt.NDArray[np.float64] | float:
-    """Return the factor of the chance that each agent follows the other, by how unlike they are."""
-    return platform.odds.homophily.follows(platform.population.attributes, agent, other)
+def _homophily_factor(platform: Platform, agent: Rows, other: Rows) -> npt.NDArray[np.float64] | float:
+    """Return the factor of the probability that each agent follows the other one, by their unlikeness."""
+    return platform.odds.homophily.follow_factor(platform.population.attributes, agent, other)
 
 
-def _may_follow(platform: Platform, agent: Rows, other: Rows) -> Mask:
-    may = _are_there(platform, agent, other) & ~platform.network.holds(agent, other)
-    return may & ~platform.relations.hides(agent, other)
+def _can_follow(platform: Platform, agent: Rows, other: Rows) -> Mask:
+    can_follow = _are_present(platform, agent, other) & ~platform.network.holds(agent, other)
+    return can_follow & ~platform.relations.hides(agent, other)
 
 
-def _are_there(platform: Platform, agent: Rows, other: Rows) -> Mask:
-    """Return whether two different agents are on the platform."""
+def _are_present(platform: Platform, agent: Rows, other: Rows) -> Mask:
+    """Return which pairs are two different agents that are on the platform."""
     present = platform.population.present
     return np.asarray((agent != other) & present[agent] & present[other])

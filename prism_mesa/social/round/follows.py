@@ -19,9 +19,9 @@ from prism_mesa.domain import FOLLOW_EVENTS, FOLLOW_REASONS
 from prism_mesa.errors import AgentError
 from prism_mesa.social.platform import Platform
 from prism_mesa.social.round import follow_rules as rules
-from prism_mesa.social.round.follow_rules import NO_DECISIONS, Decisions, decisions, joined
+from prism_mesa.social.round.follow_rules import NO_DECISIONS, Decisions, concatenated, decisions
 from prism_mesa.social.state.population import NO_POST, WAITS, Rows
-from prism_mesa.social.state.relations import NO_KEYS, Keys, among, distinct, first_of_each, pair_keys, split_keys
+from prism_mesa.social.state.relations import NO_KEYS, Keys, are_in, distinct, is_first, pair_keys, split_keys
 
 _OPPOSITE: Final = {rules.FOLLOW: rules.UNFOLLOW, rules.MUTE: rules.UNMUTE, rules.BLOCK: rules.UNBLOCK}
 _OPPOSITE.update({taken_back: event for event, taken_back in _OPPOSITE.items()})
@@ -46,9 +46,9 @@ def other_row(platform: Platform, row: int, other: int, where: str) -> int:
 
 def absence(platform: Platform, row: int) -> str:
     """Return why an agent is absent, for errors."""
-    people = platform.population
-    waits = not people.present[row] and people.membership[row] == WAITS
-    return "has not joined yet" if waits else "has left"
+    population = platform.population
+    is_waiting = not population.present[row] and population.membership[row] == WAITS
+    return "has not concatenated yet" if is_waiting else "has left"
 
 
 def note_decision(platform: Platform, row: int, other: int, event: int, why: int, post: int = NO_POST) -> bool:
@@ -60,15 +60,15 @@ def note_decision(platform: Platform, row: int, other: int, event: int, why: int
     noted, relations = platform.events.decided, platform.relations
     if event == rules.REPORT:
         root = int(platform.posts.root[post])
-        is_new = (row, root, rules.REPORT) not in noted and not among(relations.reported, _key(row, root))[0]
+        is_new = (row, root, rules.REPORT) not in noted and not are_in(relations.reported, _key(row, root))[0]
         if is_new:
             noted[row, root, rules.REPORT] = (post, why)
         return is_new
     if event in (rules.FOLLOW, rules.UNFOLLOW):
         return _note_following(platform, row, other, event, why)
-    known = relations.muted if event in (rules.MUTE, rules.UNMUTE) else relations.blocked
-    is_so = bool(among(known, _key(row, other))[0])
-    return _note_or_take_back(platform, row, other, event, why, is_so == (event in (rules.MUTE, rules.BLOCK)))
+    pairs = relations.muted if event in (rules.MUTE, rules.UNMUTE) else relations.blocked
+    holds_already = bool(are_in(pairs, _key(row, other))[0])
+    return _note_or_take_back(platform, row, other, event, why, holds_already == (event in (rules.MUTE, rules.BLOCK)))
 
 
 def _note_following(platform: Platform, row: int, other: int, event: int, why: int) -> bool:
@@ -80,12 +80,12 @@ def _note_following(platform: Platform, row: int, other: int, event: int, why: i
     return not apart and _note_or_take_back(platform, row, other, event, why, follows == (event == rules.FOLLOW))
 
 
-def _note_or_take_back(platform: Platform, row: int, other: int, event: int, why: int, is_so: bool) -> bool:
+def _note_or_take_back(platform: Platform, row: int, other: int, event: int, why: int, holds_already: bool) -> bool:
     """Note a decision, or cancel its opposite; return False where nothing changes."""
     noted = platform.events.decided
     if noted.pop((row, other, _OPPOSITE[event]), None) is not None:
         return True
-    if is_so or (row, other, event) in noted:
+    if holds_already or (row, other, event) in noted:
         return False
     noted[row, other, event] = (NO_POST, why)
     return True
@@ -104,48 +104,48 @@ def noted_decisions(platform: Platform) -> Decisions:
     is_report = event == rules.REPORT
     other[is_report] = platform.posts.author[post[is_report]]
     present = platform.population.present
-    return Decisions(agent, other, event, post, why).where(present[agent] & present[other])
+    return Decisions(agent, other, event, post, why).select(present[agent] & present[other])
 
 
 def settle(platform: Platform, noted: Decisions, ruled: Decisions) -> Decisions:
-    """Return the decisions that count, sorted by agent, other, event and post."""
-    settled = joined(noted, _strongest(platform, noted, ruled))
-    blocks = settled.where(settled.event == rules.BLOCK)
+    """Return the decisions that take effect, sorted by agent, other agent, event and post."""
+    settled = concatenated(noted, _strongest(platform, noted, ruled))
+    blocks = settled.select(settled.event == rules.BLOCK)
     if len(blocks):
-        apart = distinct(np.append(blocks.pairs, pair_keys(blocks.other, blocks.agent)))
+        blocked_pairs = distinct(np.append(blocks.pairs, pair_keys(blocks.other, blocks.agent)))
         is_follow = (settled.event == rules.FOLLOW) | (settled.event == rules.UNFOLLOW)
-        settled = settled.where(~(is_follow & among(apart, settled.pairs)))
-        agent, other = split_keys(apart)
+        settled = settled.select(~(is_follow & are_in(blocked_pairs, settled.pairs)))
+        agent, other = split_keys(blocked_pairs)
         ends = platform.network.holds(agent, other)
-        settled = joined(settled, decisions(agent[ends], other[ends], rules.UNFOLLOW, NO_POST, rules.BLOCKED))
-    return settled.where(_in_order(settled.pairs, settled.event << 32 | settled.post + 1))
+        settled = concatenated(settled, decisions(agent[ends], other[ends], rules.UNFOLLOW, NO_POST, rules.BLOCKED))
+    return settled.select(_in_order(settled.pairs, settled.event << 32 | settled.post + 1))
 
 
 def _strongest(platform: Platform, noted: Decisions, ruled: Decisions) -> Decisions:
-    """Return the rules' strongest decision about each pair without a noted one, and new reports."""
+    """Return the rules' strongest decision about each pair without a noted decision, and new reports."""
     if not len(ruled):
         return ruled
     is_report = ruled.event == rules.REPORT
-    decided = np.sort(noted.pairs[noted.event != rules.REPORT])
-    pairs = ruled.where(~is_report & ~among(decided, ruled.pairs))
-    pairs = pairs.where(_in_order(pairs.pairs, (rules.BLOCK - pairs.event) << 40 | pairs.why << 32 | pairs.post + 1))
-    pairs = pairs.where(first_of_each(pairs.pairs))
-    reports = ruled.where(is_report)
-    reports = reports.where(_in_order(_reported(platform, reports), reports.post))
+    noted_pairs = np.sort(noted.pairs[noted.event != rules.REPORT])
+    pairs = ruled.select(~is_report & ~are_in(noted_pairs, ruled.pairs))
+    pairs = pairs.select(_in_order(pairs.pairs, (rules.BLOCK - pairs.event) << 40 | pairs.why << 32 | pairs.post + 1))
+    pairs = pairs.select(is_first(pairs.pairs))
+    reports = ruled.select(is_report)
+    reports = reports.select(_in_order(_reported(platform, reports), reports.post))
     roots = _reported(platform, reports)
-    also = np.sort(_reported(platform, noted.where(noted.event == rules.REPORT)))
-    is_new = first_of_each(roots) & ~among(also, roots) & ~among(platform.relations.reported, roots)
-    return joined(pairs, reports.where(is_new))
+    noted_reports = np.sort(_reported(platform, noted.select(noted.event == rules.REPORT)))
+    is_new = is_first(roots) & ~are_in(noted_reports, roots) & ~are_in(platform.relations.reported, roots)
+    return concatenated(pairs, reports.select(is_new))
 
 
-def _in_order(keys: Keys, then: Rows) -> Rows:
-    """Return the order by `keys`, mostly distinct, and then by `then`."""
+def _in_order(keys: Keys, second_keys: Rows) -> Rows:
+    """Return the order by `keys`, which are mostly distinct, and then by `second_keys`."""
     order = np.argsort(keys)
-    same = np.diff(keys[order]) == 0
-    if same.any():
-        ties = np.flatnonzero(np.append(same, False) | np.append(False, same))
-        tied = order[ties]
-        order[ties] = tied[np.lexsort((then[tied], keys[tied]))]
+    is_tie = np.diff(keys[order]) == 0
+    if is_tie.any():
+        ties = np.flatnonzero(np.append(is_tie, False) | np.append(False, is_tie))
+        tied_rows = order[ties]
+        order[ties] = tied_rows[np.lexsort((second_keys[tied_rows], keys[tied_rows]))]
     return order
 
 
@@ -161,7 +161,7 @@ def apply_decisions(platform: Platform, decided: Decisions, round_: int) -> Keys
     platform.depths.forget(np.append(decided.agent, decided.other))  # a block works in both directions
     relations = platform.relations
     pairs = {event: decided.pairs[decided.event == event] for event in range(len(FOLLOW_EVENTS))}
-    reported = distinct(_reported(platform, decided.where(decided.event == rules.REPORT)))
+    reported = distinct(_reported(platform, decided.select(decided.event == rules.REPORT)))
     relations.counts.update(
         {FOLLOW_EVENTS[event]: n for event, n in enumerate(np.bincount(decided.event).tolist()) if n}
     )
@@ -175,9 +175,9 @@ def apply_decisions(platform: Platform, decided: Decisions, round_: int) -> Keys
 
 
 def hidden_roots(platform: Platform, hidden: Keys, first: int) -> tuple[Rows, Rows]:
-    """Return agents, and roots of posts from `first` on by others hidden from them; feeds show no copy of these.
+    """Return agents and roots that feeds must not show them: posts from `first` on by authors hidden from the agents.
 
-    `hidden` are pairs as numbers (`pair_keys`).
+    `hidden` has pairs as numbers (`pair_keys`).
     """
     agent, other = split_keys(hidden)
     is_hidden = np.zeros(len(platform.population), np.bool_)
@@ -187,10 +187,10 @@ def hidden_roots(platform: Platform, hidden: Keys, first: int) -> tuple[Rows, Ro
     author = platform.posts.author[roots]
     order = np.argsort(author, kind="stable")
     roots, author = roots[order], author[order]
-    begin, end = (np.searchsorted(author, other, side) for side in ("left", "right"))
-    lengths = end - begin
-    which = np.repeat(begin - np.append(0, np.cumsum(lengths)[:-1]), lengths) + np.arange(int(lengths.sum()))
-    return np.repeat(agent, lengths), roots[which]
+    starts, stops = (np.searchsorted(author, other, side) for side in ("left", "right"))
+    lengths = stops - starts
+    indices = np.repeat(starts - np.append(0, np.cumsum(lengths)[:-1]), lengths) + np.arange(int(lengths.sum()))
+    return np.repeat(agent, lengths), roots[indices]
 
 
 def open_follows(platform: Platform) -> None:
@@ -208,16 +208,16 @@ def commit_follows(platform: Platform, ruled: Decisions) -> tuple[Rows, Rows]:
 
     The authors of these roots are hidden from the agents; roots of earlier rounds are by newly hidden authors.
     """
-    new, relations = NO_KEYS, platform.relations
+    newly_hidden, relations = NO_KEYS, platform.relations
     if platform.params.network.dynamics == "live" or platform.events.decided:
         decided = settle(platform, noted_decisions(platform), ruled)
         relations.new_follows = NO_KEYS
-        new = apply_decisions(platform, decided, platform.round)
+        newly_hidden = apply_decisions(platform, decided, platform.round)
     if not len(relations.hidden):
         return NO_KEYS, NO_KEYS
     visible = platform.posts.first_visible(platform.round + 1, platform.params.feed.window)
     written = hidden_roots(platform, relations.hidden, platform.first_of_round)
-    agents, roots = hidden_roots(platform, new, visible)
+    agents, roots = hidden_roots(platform, newly_hidden, visible)
     return np.append(written[0], agents), np.append(written[1], roots)
 
 

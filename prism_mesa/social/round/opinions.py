@@ -1,7 +1,7 @@
-"""Move stances when a round is committed, by the posts that agents read or engaged with.
+"""Move agents' stances when a round is committed, according to the posts that they read or engaged with.
 
-A reader takes its posts in the order of reading, and each post moves its current stance. The stance of a post is an
-attribute of the post, or the stance of its author before the commit. So readers do not depend on each other.
+A reader takes its posts in the order of reading, and each post moves the reader's current stance. The stance of a post
+is an attribute of the post, or the stance of its author before the commit. So readers do not depend on each other.
 """
 
 from typing import Any, Final
@@ -19,10 +19,10 @@ from prism_mesa.social.state.feeds import columns_by_name, readable
 from prism_mesa.social.state.network import Int32s
 from prism_mesa.social.state.opinions import PARTS, Spread, UserRule, measure_spread
 from prism_mesa.social.state.population import Rows
-from prism_mesa.social.state.relations import first_of_each, pair_keys
+from prism_mesa.social.state.relations import is_first, pair_keys
 from prism_mesa.social.world.attributes import Columns
 
-PART: Final = 1 << 18
+PART_SIZE: Final = 1 << 18
 """Approximate number of posts that a thread takes at a time; results do not depend on it."""
 
 
@@ -46,65 +46,65 @@ def moved_stances(platform: Platform, engagements: Engagements) -> Floats | None
         tick, agent, post = platform.events.seen()
     else:
         tick, agent, post, _ = engagements
-        first = np.sort(np.unique(pair_keys(agent, post), return_index=True)[1])
-        tick, agent, post = tick[first], agent[first], post[first]
+        first_engagements = np.sort(np.unique(pair_keys(agent, post), return_index=True)[1])
+        tick, agent, post = tick[first_engagements], agent[first_engagements], post[first_engagements]
     if not are_in_order(agent, tick):
         order = np.argsort(pair_keys(agent, tick), kind="stable")
         agent, post = agent[order], post[order]
-    course = np.full(len(agent) if platform.records("influences") else 0, np.nan)
-    before, attribute = _stances(platform)
-    after, place = before.copy(), -1
+    path = np.full(len(agent) if platform.records("influences") else 0, np.nan)
+    old, attribute = _stances(platform)
+    new, index = old.copy(), -1
     if params.by is not None:
-        place = platform.attributes.known.of_posts(params.by)[0]
-    if platform.opinions.own is None:
-        _move(platform, agent, post, place, attribute, before, after, course)
+        index = platform.attributes.known.of_posts(params.by)[0]
+    if platform.opinions.user_rule is None:
+        _move(platform, agent, post, index, attribute, old, new, path)
     else:
-        _move_by_user_rule(platform.opinions.own, platform, agent, post, place, before, after, course)
-    platform.counts["moved"] = int((after != before).sum())
+        _move_by_user_rule(platform.opinions.user_rule, platform, agent, post, index, old, new, path)
+    platform.counts["moved"] = int((new != old).sum())
     if platform.records("influences"):
-        _record_influences(platform, agent, post, before, course)
-    return after
+        _record_influences(platform, agent, post, old, path)
+    return new
 
 
 def commit_opinions(platform: Platform, stances: Floats | None) -> None:
     """Set the stances after this round, and record their spread."""
     if stances is None:
         return
-    place, _ = platform.attributes.known.of_agents(str(platform.params.opinions.of))
-    platform.population.attributes[:, place] = stances
+    index, _ = platform.attributes.known.of_agents(str(platform.params.opinions.of))
+    platform.population.attributes[:, index] = stances
     counts = {name: platform.counts[name] for name in ("moved", "drawn_on", "pushed_away")}
     platform.totals.update(counts)
     _record(platform, platform.round, _spread(platform), counts)
 
 
 def _stances(platform: Platform) -> tuple[Floats, Attribute]:
-    place, attribute = platform.attributes.known.of_agents(str(platform.params.opinions.of))
-    return np.ascontiguousarray(platform.population.attributes[:, place]), attribute
+    index, attribute = platform.attributes.known.of_agents(str(platform.params.opinions.of))
+    return np.ascontiguousarray(platform.population.attributes[:, index]), attribute
 
 
 def _move(
     platform: Platform,
     agent: Int32s,
     post: Int32s,
-    place: int,
+    index: int,
     attribute: Attribute,
-    before: Floats,
-    after: Floats,
-    course: Floats,
+    old: Floats,
+    new: Floats,
+    path: Floats,
 ) -> None:
-    """Move stances by one of PRISM's rules; `course` gets the reader's stance after each post."""
+    """Move stances by one of PRISM's rules; `path` gets the reader's stance after each post."""
     params, posts = platform.params.opinions, platform.posts
     repels = params.rule == "assimilation_repulsion"
     limit = (params.repulsion if repels else params.confidence) * (attribute.high - attribute.low)
-    columns, rule = (posts.root, posts.author, posts.attributes, place, before), (repels, params.rate, limit)
+    columns, rule = (posts.root, posts.author, posts.attributes, index, old), (repels, params.rate, limit)
     ends = (attribute.low, attribute.high)
 
     def move_part(part: slice) -> tuple[int, int]:
-        drawn_on, pushed_away = move_stances(agent[part], post[part], *columns, *rule, ends, after, course[part])
+        drawn_on, pushed_away = move_stances(agent[part], post[part], *columns, *rule, ends, new, path[part])
         return int(drawn_on), int(pushed_away)
 
     # parts end between agents
-    stops = [int(np.searchsorted(agent, agent[part.stop - 1], "right")) for part in blocks(len(agent), PART)]
+    stops = [int(np.searchsorted(agent, agent[part.stop - 1], "right")) for part in blocks(len(agent), PART_SIZE)]
     parts = [slice(first, stop) for first, stop in zip([0, *stops], stops, strict=False) if first < stop]
     for drawn_on, pushed_away in in_threads(move_part, parts, platform.params.threads):
         platform.counts["drawn_on"] += drawn_on
@@ -116,42 +116,42 @@ def _move_by_user_rule(
     platform: Platform,
     agent: Rows,
     post: Rows,
-    place: int,
-    before: Floats,
-    after: Floats,
-    course: Floats,
+    index: int,
+    old: Floats,
+    new: Floats,
+    path: Floats,
 ) -> None:
-    """Move stances by a rule of your own: by the first post of each agent, then the second, ..."""
+    """Move stances by a rule of your own: by the first post of each agent, then by the second, and so on."""
     posts = platform.posts
-    others = np.flatnonzero(posts.author[posts.root[post]] != agent)
-    agent, post = agent[others], post[others]
+    kept_rows = np.flatnonzero(posts.author[posts.root[post]] != agent)
+    agent, post = agent[kept_rows], post[kept_rows]
     root = posts.root[post]
-    stands = posts.attributes[root, place] if place >= 0 else before[posts.author[root]]
-    begins = np.flatnonzero(first_of_each(agent))
-    nth = np.arange(len(agent)) - np.repeat(begins, np.diff(begins, append=len(agent)))
-    order = np.argsort(nth, kind="stable")
-    for wave in np.split(order, np.cumsum(np.bincount(nth))[:-1]) if len(agent) else ():
-        readers, read = agent[wave], stands[wave]
-        stance = after[readers]
-        after[readers] = _apply_user_rule(platform, rule, readers, post[wave], stance, read)
-        if len(course):
-            course[others[wave]] = after[readers]
-        nearer = abs(stance - read) - abs(after[readers] - read)
-        platform.counts["drawn_on"] += int((nearer > 0).sum())
-        platform.counts["pushed_away"] += int((nearer < 0).sum())
+    post_stances = posts.attributes[root, index] if index >= 0 else old[posts.author[root]]
+    firsts = np.flatnonzero(is_first(agent))
+    nth_post = np.arange(len(agent)) - np.repeat(firsts, np.diff(firsts, append=len(agent)))
+    order = np.argsort(nth_post, kind="stable")
+    for turn in np.split(order, np.cumsum(np.bincount(nth_post))[:-1]) if len(agent) else ():
+        readers, stance_read = agent[turn], post_stances[turn]
+        stance = new[readers]
+        new[readers] = _apply_user_rule(platform, rule, readers, post[turn], stance, stance_read)
+        if len(path):
+            path[kept_rows[turn]] = new[readers]
+        approach = abs(stance - stance_read) - abs(new[readers] - stance_read)
+        platform.counts["drawn_on"] += int((approach > 0).sum())
+        platform.counts["pushed_away"] += int((approach < 0).sum())
 
 
 def _apply_user_rule(
-    platform: Platform, rule: UserRule, agent: Rows, post: Rows, stance: Floats, read: Floats
+    platform: Platform, rule: UserRule, agent: Rows, post: Rows, stance: Floats, stance_read: Floats
 ) -> Floats:
     names, network = readable(platform.attributes.known), platform.network
 
-    def columns(some: npt.NDArray[Any]) -> Columns:
-        readers, seen = agent[some], post[some]
-        inside = network.holds(readers, platform.posts.author[seen])
-        candidates = CandidateColumns(platform, readers, seen, inside)
+    def columns(rows: npt.NDArray[Any]) -> Columns:
+        readers, posts = agent[rows], post[rows]
+        is_followed = network.holds(readers, platform.posts.author[posts])
+        candidates = CandidateColumns(platform, readers, posts, is_followed)
         by_name = columns_by_name(names, AgentColumns(platform, readers), candidates)
-        return Columns(by_name | {"stance": lambda: stance[some], "read": lambda: read[some]})
+        return Columns(by_name | {"stance": lambda: stance[rows], "read": lambda: stance_read[rows]})
 
     return rule(columns, len(agent))
 
@@ -174,19 +174,19 @@ def _record(platform: Platform, round_: int, spread: Spread, counts: dict[str, i
         platform.recorder.write("stances", columns)
 
 
-def _record_influences(platform: Platform, agent: Rows, post: Rows, before: Floats, course: Floats) -> None:
+def _record_influences(platform: Platform, agent: Rows, post: Rows, old: Floats, path: Floats) -> None:
     """Record rows of the table `influences`, of agents whose impressions are recorded.
 
-    `course` has the reader's stance after each post, NaN for its own posts.
+    `path` has the reader's stance after each post, NaN for its own posts.
     """
     mask = platform.recorded["impressions"]
-    read = ~np.isnan(course) if mask is None else ~np.isnan(course) & mask[agent]
-    agent, post, course = agent[read], post[read], course[read]
-    previous = np.roll(course, 1)
-    first = first_of_each(agent)
-    previous[first] = before[agent[first]]
-    moved = previous != course
+    by_others = ~np.isnan(path) if mask is None else ~np.isnan(path) & mask[agent]
+    agent, post, path = agent[by_others], post[by_others], path[by_others]
+    previous = np.roll(path, 1)
+    first = is_first(agent)
+    previous[first] = old[agent[first]]
+    moved = previous != path
     if platform.recorder is not None:
         columns = {"round": np.full(int(moved.sum()), platform.round, np.int32)}
-        columns |= {"agent": agent[moved], "post": post[moved], "before": previous[moved], "after": course[moved]}
+        columns |= {"agent": agent[moved], "post": post[moved], "before": previous[moved], "after": path[moved]}
         platform.recorder.write("influences", columns)

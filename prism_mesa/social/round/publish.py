@@ -27,39 +27,39 @@ from prism_mesa.social.tables import COUNTERS
 from prism_mesa.streams import Streams
 
 N_TEXTS_CONSIDERED: Final = 4
-_MANY: Final = 1 << 15
+_MIN_AGENTS_FOR_THREADS: Final = 1 << 15
 """Number of agents from which on threads share the steps of a commit."""
 _KIND_OF_ACTION: Final[npt.NDArray[np.int64]] = np.array(
     [{"reply": REPLY, "reshare": RESHARE}.get(action, POST) for action in ACTIONS]
 )
 
 
-def publish(platform: Platform, comes: npt.NDArray[np.bool_]) -> None:
+def publish(platform: Platform, is_online: npt.NDArray[np.bool_]) -> None:
     """Add the agents' own posts and the posts scheduled for this round.
 
-    `comes` tells which agents come online, for `agents.posting=online`. Posts get their ids in a keyed order, so that
-    no agent always has the newest post; scheduled posts among them keep their order.
+    `is_online` tells which agents come online, for `agents.posting=online`. Posts get their ids in a keyed order, so
+    that no agent always has the newest post; scheduled posts keep their order.
     """
     population, posts, now = platform.population, platform.posts, platform.round
     platform.first_of_round = len(posts)
-    writes = platform.streams.happens("posts", population.post_rate, round_=now)
+    is_writing = platform.streams.happens("posts", population.post_rate, round_=now)
     if platform.params.agents.posting == "online":
-        writes &= comes
-    writers = np.flatnonzero(writes & population.present)
+        is_writing &= is_online
+    writers = np.flatnonzero(is_writing & population.present)
     n = len(writers)
     author, text = platform.schedule.of_round(now)
-    is_here = population.present[author]
-    platform.totals["unwritten"] += int(np.count_nonzero(~is_here))
-    author = np.concatenate([writers, author[is_here]])
+    is_present = population.present[author]
+    platform.totals["unwritten"] += int(np.count_nonzero(~is_present))
+    author = np.concatenate([writers, author[is_present]])
     drawn = _nearest_texts(platform, writers)
-    key = platform.streams.bits("post", author, round_=now, index=np.concatenate([drawn, text[is_here]]))
-    text = np.concatenate([own_posts(platform, writers, drawn), text[is_here]])  # keys depend on drawn texts only
+    key = platform.streams.bits("post", author, round_=now, index=np.concatenate([drawn, text[is_present]]))
+    text = np.concatenate([own_posts(platform, writers, drawn), text[is_present]])  # keys depend on drawn texts only
     wording = np.pad(posts.new_wordings(text[:n]), (0, len(text) - n))
-    rank = key
+    order_key = key
     if len(author) > n:
-        rank = key.copy()
-        rank[n:] = np.sort(rank[n:])
-    order = order_by_bits(np.zeros(len(rank), np.int32), rank, 1)
+        order_key = key.copy()
+        order_key[n:] = np.sort(order_key[n:])
+    order = order_by_bits(np.zeros(len(order_key), np.int32), order_key, 1)
     author, text, wording = author.take(order), text.take(order), wording.take(order)
     posts.add(author, text, now, POST, NO_PARENT, None, key.take(order), wording=wording)
     platform.counts["posts"] = len(author)
@@ -81,11 +81,11 @@ def _nearest_texts(platform: Platform, authors: Rows) -> Int32:
 def circulating(platform: Platform) -> npt.NDArray[np.int64]:
     """Return the texts of the corpus that circulate in this round.
 
-    A window moves around the texts, in a drawn order, by one text a round.
+    The texts have a drawn order. A window moves along this order by one text a round, and starts again at its end.
     """
     texts = len(platform.posts.corpus.texts)
-    places = platform.round + np.arange(min(platform.params.posts.circulating, texts))
-    return _drawn_order(platform.streams, texts)[places % texts]
+    positions = platform.round + np.arange(min(platform.params.posts.circulating, texts))
+    return _drawn_order(platform.streams, texts)[positions % texts]
 
 
 @lru_cache(maxsize=1)
@@ -99,18 +99,18 @@ def commit(platform: Platform) -> None:
     Replies and reshares become posts that appear in the next round.
     """
     platform.depths.note_read(platform.population, platform.posts, platform.round)
-    threads = platform.params.threads if len(platform.population) >= _MANY else 1
+    threads = platform.params.threads if len(platform.population) >= _MIN_AGENTS_FOR_THREADS else 1
     # counters must not move while posts are added
     fills = platform.posts.make_room(platform.events.n_engaged + len(platform.events.written))
     steps = partial(_count_impressions, platform), partial(commit_engagements, platform)
-    *_, read, engagements = side_by_side([*fills, *steps], threads)
+    *_, read_pairs, engagements = side_by_side([*fills, *steps], threads)
     _, agent, post, action = engagements
-    record_impressions(platform, platform.events.impressions)  # in this thread, to which a recorder may belong
-    record_views(platform, [part.roots for part in read])
-    decided = NO_DECISIONS
+    record_impressions(platform, platform.events.impressions)  # in this thread, because a recorder may be bound to it
+    record_views(platform, [part.roots for part in read_pairs])
+    decisions = NO_DECISIONS
     if platform.params.network.dynamics == "live":
         _, readers, seen = platform.events.seen()
-        decided = by_rules(platform, drawn_exposures(platform, readers, seen), (agent, post))
+        decisions = by_rules(platform, drawn_exposures(platform, readers, seen), (agent, post))
     stances = moved_stances(platform, engagements)
     if platform.groups is not None and platform.feeds.is_bridging(platform.round):
         _, readers, seen = platform.events.seen()
@@ -119,7 +119,7 @@ def commit(platform: Platform) -> None:
     first, now = platform.posts.first_visible, platform.round
     visible = slice(first(now, platform.params.feed.window), first(now + 1, 1))
     count = partial(_count, platform, visible, post, action)
-    side_by_side([count, partial(_spread_and_remember, platform, read, decided, *engagements)], threads)
+    side_by_side([count, partial(_spread_and_remember, platform, read_pairs, decisions, *engagements)], threads)
     commit_opinions(platform, stances)
     keep_notes(platform)
     record_engagements(platform, *engagements)
@@ -141,13 +141,13 @@ def _count(platform: Platform, visible: slice, post: Int32, action: Int32) -> No
         platform.counts[counter] = n
 
 
-def _spread_and_remember(platform: Platform, read: list[Pairs], decided: Decisions, *engagements: Int32) -> None:
+def _spread_and_remember(platform: Platform, read: list[Pairs], decisions: Decisions, *engagements: Int32) -> None:
     """Take the steps of a commit that do not read the counters of engagements."""
     _, agent, post, _ = engagements
     _spread(platform, *engagements)
     _publish_written(platform)
     platform.outcomes.count_posts(platform.posts)
-    _remember(platform, read, (agent, post), *commit_follows(platform, decided))
+    _remember(platform, read, (agent, post), *commit_follows(platform, decisions))
 
 
 def _spread(platform: Platform, tick: Int32, agent: Int32, post: Int32, action: Int32) -> None:
@@ -167,20 +167,20 @@ def _spread(platform: Platform, tick: Int32, agent: Int32, post: Int32, action: 
 def _publish_written(platform: Platform) -> None:
     """Add the posts that agents wrote by scripts and tools to the next round.
 
-    Draws about a post depend on its author and its place among the author's posts alone.
+    Draws about a post depend only on its author and its position among the author's posts.
     """
     if not platform.events.written:
         return
     written = sorted(platform.events.written, key=lambda entry: entry[0])  # stable: keeps each agent's order
     author = np.array([row for row, _ in written])
     text_id = platform.posts.add_texts([text for _, text in written])
-    place = np.arange(len(author)) - np.searchsorted(author, author)
-    key = platform.streams.bits("written", author, round_=platform.round, index=place)
+    index = np.arange(len(author)) - np.searchsorted(author, author)
+    key = platform.streams.bits("written", author, round_=platform.round, index=index)
     platform.posts.add(author, text_id, platform.round + 1, POST, NO_PARENT, None, key, written=platform.round)
 
 
 def _remember(platform: Platform, read: list[Pairs], engaged: tuple[Int32, ...], agents: Rows, roots: Rows) -> None:
-    """Note the roots that agents have read or written, and forget roots that feeds can no longer show.
+    """Store the roots that agents have read or written, and drop roots that feeds can no longer show.
 
     `agents` and `roots` are pairs that feeds must not show. With `feed.repeats` an agent has read only the roots that
     it has engaged with.
@@ -190,14 +190,14 @@ def _remember(platform: Platform, read: list[Pairs], engaged: tuple[Int32, ...],
     agents, roots = np.append(posts.author[written], agents), np.append(written, roots)
     shown = np.zeros(len(posts) // 8 + 1, np.uint8)
     shown[-1] = 255 << (len(posts) & 7) & 255  # posts of later rounds count as shown
-    still = posts.first_visible(platform.round + 1, platform.params.feed.window)
-    mark(posts.root[still:], shown)
+    first_shown = posts.first_visible(platform.round + 1, platform.params.feed.window)
+    mark(posts.root[first_shown:], shown)
     if platform.copies.is_used:
         platform.met.renew(read, NO_PAIRS, shown, threads)
-        mark(np.arange(still, len(posts), dtype=np.int32), shown)
+        mark(np.arange(first_shown, len(posts), dtype=np.int32), shown)
         read = [Pairs(agent, post.copy()) for _, agent, post in platform.events.impressions]
         platform.copies.renew(read, NO_PAIRS, shown, threads)
         read, (agent, post) = [], engaged
         agents, roots = np.append(agents, agent), np.append(roots, posts.root[post])
-    beside = in_order(agents, roots, len(platform.population))
-    platform.exposure.renew(read, beside, shown, threads, joined=not platform.depths.ranked_in(platform.round))
+    extra_pairs = in_order(agents, roots, len(platform.population))
+    platform.exposure.renew(read, extra_pairs, shown, threads, joined=not platform.depths.ranked_in(platform.round))

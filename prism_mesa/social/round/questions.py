@@ -1,4 +1,4 @@
-"""Questions to the LLM about open choices, and the nearness of posts to the interests that they name."""
+"""Questions to the LLM about open choices, and the nearness of posts to the interests that prompts show."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -17,22 +17,22 @@ from prism_mesa.social.state.topics import UNIT
 from prism_mesa.social.world.profiles import personality
 from prism_mesa.statechart import STATES, AgentState
 
-MOST_HISTORY: Final = 5
+MAX_HISTORY: Final = 5
 
 
 def questions(
     agents: AgentColumns, posts: PostColumns, triggers: Sequence[str], options: Sequence[tuple[AgentState, ...]]
 ) -> list[Question]:
-    """Return the question of each of `agents`; all arguments have one length.
+    """Return the question of each of `agents`; all arguments have the same length.
 
     This equals `reasoner.make_question` for each `SocialAgent`, read from columns about twenty times faster. If
-    `reasoner.persona` is `archetype`, the persona is that of the agent's archetype, with the agent's own numbers.
+    `reasoner.persona` is `archetype`, the persona is the archetype's, with the agent's traits, propensities and band.
     """
     platform, rows = agents.platform, agents.rows
     kinds = _kinds(platform, rows)
     states = [STATES[code] for code in platform.population.state[rows].tolist()]
     views: list[Post | None] = list(map(posts.row, range(len(rows))))
-    if kinds is not None:  # archetypes are asked about the original text
+    if kinds is not None:  # questions of archetypes show the original text
         texts, text_id = platform.posts.texts, platform.posts.text_id
         views = [view and replace(view, text=texts[text_id[view.post_id]]) for view in views]
     columns = (
@@ -48,16 +48,16 @@ def questions(
 
 
 def as_archetype(question: Question, agents: AgentColumns) -> Question:
-    """Return the question of a single agent as its archetype asks it, if there are archetypes."""
+    """Return the question of a single agent with the persona of its archetype, if there are archetypes."""
     platform, kinds = agents.platform, _kinds(agents.platform, agents.rows)
     if kinds is None:
         return replace(question, match=_question_match(platform, question))
     [persona] = _personas(agents, kinds)
     numbers = {name: getattr(question.persona, name) for name in ("traits", "propensities", "low", "high")}
     posts, post = platform.posts, question.post
-    if post is not None and 0 <= post.post_id < len(posts):  # one question per text, whatever its wording
-        [shown], text = posts.shown([post.post_id]), posts.texts[posts.text_id[post.post_id]]
-        post = replace(post, text=post.text.replace(shown, text))
+    if post is not None and 0 <= post.post_id < len(posts):  # one question for all wordings of a text
+        [shown_text], original_text = posts.shown([post.post_id]), posts.texts[posts.text_id[post.post_id]]
+        post = replace(post, text=post.text.replace(shown_text, original_text))
     question = replace(question, persona=replace(persona, **numbers), history=(), post=post)
     return replace(question, match=_question_match(platform, question))
 
@@ -90,12 +90,12 @@ def _personas(agents: AgentColumns, kinds: list[int] | None) -> list[Persona]:
 
 
 def personalities(platform: Platform, rows: Rows) -> list[str]:
-    """Return the description of agents in prompts: personality, and the attributes that prompts mention."""
+    """Return the descriptions of agents in prompts: personality, and the attributes that prompts mention."""
     people = platform.population
-    declared = prompt_texts(platform.attributes.known.agents, people.attributes[rows])
+    attribute_texts = prompt_texts(platform.attributes.known.agents, people.attributes[rows])
     return [
         "; ".join(filter(None, (personality(traits), text)))
-        for traits, text in zip(people.traits[rows], declared, strict=True)
+        for traits, text in zip(people.traits[rows], attribute_texts, strict=True)
     ]
 
 
@@ -103,7 +103,7 @@ def _histories(platform: Platform, rows: Rows) -> list[tuple[str, ...]]:
     texts: dict[int, str] = {}
     histories = []
     for row in rows.tolist():
-        moves = platform.history.last_moves(row, MOST_HISTORY)
+        moves = platform.history.last_moves(row, MAX_HISTORY)
         for move in moves:
             if move not in texts:
                 trigger, source, target = unpacked_move(move)
@@ -113,27 +113,27 @@ def _histories(platform: Platform, rows: Rows) -> list[tuple[str, ...]]:
 
 
 def prompt_matches(platform: Platform, rows: Rows, posts: Rows) -> npt.NDArray[np.float64]:
-    """Return the cosine of each agent's post and the nearest of the interests that prompts show; 0 without either.
+    """Return the cosine of each agent's post and the nearest of the interests that prompts show.
 
-    An LLM reads a few names of interests (of the agent, or of its kind), not the numbers behind them. How near a post
-    is to these names says more about its answer than the relevance, which guards read.
+    It is 0 without a post or interests. An LLM reads a few names of interests (of the agent, or of its archetype), not
+    the numbers behind them. So this cosine predicts the LLM's answer better than the relevance, which guards read.
     """
     people, archetypes, names = platform.population, platform.archetypes, platform.topics.names
     if archetypes is None:
         return _cosines(platform, platform.topics.nearest_names(people.interests[rows]), posts)
-    place = {name: i for i, name in enumerate(names)}
+    index = {name: i for i, name in enumerate(names)}
     width = max(map(len, archetypes.interests), default=0)
-    padded = [[place[word] for word in words] + [-1] * (width - len(words)) for words in archetypes.interests]
-    table = np.array(padded, np.int16).reshape(len(archetypes.interests), width)
-    return _cosines(platform, table[archetypes.of(people, rows)], posts)
+    padded = [[index[word] for word in words] + [-1] * (width - len(words)) for words in archetypes.interests]
+    name_codes = np.array(padded, np.int16).reshape(len(archetypes.interests), width)
+    return _cosines(platform, name_codes[archetypes.of(people, rows)], posts)
 
 
 def _question_match(platform: Platform, question: Question) -> float:
     """Return the cosine of a question's post and the nearest of the interests in the question."""
     if question.post is None or not 0 <= question.post.post_id < len(platform.posts):
         return 0.0
-    place = {name: i for i, name in enumerate(platform.topics.names)}
-    names = [place[word] for word in question.persona.interests if word in place]
+    index = {name: i for i, name in enumerate(platform.topics.names)}
+    names = [index[word] for word in question.persona.interests if word in index]
     return float(_cosines(platform, np.array([names], np.int16), np.array([question.post.post_id]))[0])
 
 

@@ -16,7 +16,7 @@ from prism_mesa.kernels.walking.arrays import FIRE, FIRST_SET, NOTHING
 from prism_mesa.kernels.walking.world import Starts
 from prism_mesa.social.behavior import DECIDES, FEED_READY, IDLE, SEES_POST, next_trigger
 from prism_mesa.social.platform import Platform
-from prism_mesa.social.round.choices import NO_CHANGE, PENDING, Answered, answers_at_once, ask, collect_answers
+from prism_mesa.social.round.choices import NO_CHANGE, PENDING, TickAnswers, answers_at_once, ask, collect_answers
 from prism_mesa.social.round.columns import AgentColumns, PostColumns
 from prism_mesa.social.round.effects import rollback_on_error
 from prism_mesa.social.round.walk import Stopped, join_starts, make_starts, select_starts, walk_agents
@@ -107,7 +107,7 @@ def await_answers(platform: Platform, until: int) -> None:
             _resume(platform, answered, until)
 
 
-def _resume(platform: Platform, answered: Answered, until: int) -> None:
+def _resume(platform: Platform, answered: TickAnswers, until: int) -> None:
     """Let agents go where their answers lead, at the tick of their question, and on from there."""
     platform.tick, rows = answered.tick, answered.rows
     choice = _Choice(AgentColumns(platform, rows), PostColumns(platform, rows, answered.posts), answered.triggers)

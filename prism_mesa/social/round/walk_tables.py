@@ -126,7 +126,7 @@ class WalkTables:
         """Note the guards that gave a value in the walk."""
         for program in [program for program in self._guards if gave_value[program]]:
             cell, transition = self._guards.pop(program)
-            cell.gave_values([transition])
+            cell.mark_tried([transition])
 
     def _add(self, cell: Cell) -> None:
         """Add a cell. If a guard has no program, or there are too many guards, its outcome is undecided."""

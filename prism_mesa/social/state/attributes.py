@@ -1,6 +1,6 @@
 """Declared attributes of agents and posts, and their values as numbers.
 
-Numbers and truth values are stored as they are, texts as their index among the declared values.
+Numbers and truth values are stored unchanged, strings as their index in the declared values.
 """
 
 from collections.abc import Mapping, Sequence
@@ -31,17 +31,17 @@ class Attribute:
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """Its values if they are texts, else empty."""
+        """The values if they are strings, else empty."""
         return tuple(value for value in self.values if isinstance(value, str))
 
     @property
     def is_truth(self) -> bool:
-        """Whether it is true or false."""
+        """Whether the values are true and false."""
         return bool(self.values) and isinstance(self.values[0], bool)
 
     @property
     def kind(self) -> ColumnType:
-        """The kind of its column in tables."""
+        """The type of the attribute's column in tables."""
         if self.texts:
             return "category"
         if self.is_truth:
@@ -55,7 +55,7 @@ class Attribute:
 
     @property
     def scale(self) -> float:
-        """1 over the difference of its most unlike values as numbers; of texts and truth values 1."""
+        """1 / (highest - lowest value); 1 for strings and truth values."""
         if self.texts or self.is_truth:
             return 1.0
         length = float(self.kept.max() - self.kept.min()) if self.values else self.high - self.low
@@ -63,16 +63,16 @@ class Attribute:
 
     @property
     def allowed(self) -> str:
-        """Its values, for errors."""
+        """The values, for messages."""
         if not self.values:
             return f"a number in {self.low:g}..{self.high:g}"
         return f"one of {shortened(', '.join(map(_text, self.values)), 200)}"
 
-    def value(self, kept: float) -> Value:
+    def value(self, stored: float) -> Value:
         """Return the value that a number stands for."""
         if self.texts:
-            return self.texts[int(kept)]
-        return bool(kept) if self.is_truth else int(kept) if self.kind == "int" else float(kept)
+            return self.texts[int(stored)]
+        return bool(stored) if self.is_truth else int(stored) if self.kind == "int" else float(stored)
 
     def number(self, value: object) -> float:
         """Return the number that stands for a value; raise ValueError if the attribute does not have the value."""
@@ -85,42 +85,42 @@ class Attribute:
             is_allowed = value in self.values if self.values else self.low <= value <= self.high
             if is_allowed:
                 return float(value)
-        near = did_you_mean(value, self.texts) if isinstance(value, str) else ""
-        raise ValueError(f"{shortened(repr(value))} is not {self.allowed}{near and f'.{near}'}")
+        suggestion = did_you_mean(value, self.texts) if isinstance(value, str) else ""
+        raise ValueError(f"{shortened(repr(value))} is not {self.allowed}{suggestion and f'.{suggestion}'}")
 
     def numbers(self, values: object, n: int) -> Floats:
         """Return the numbers that stand for `n` values.
 
         Raises:
-            ValueError: If the number of values is another one, or the attribute does not have one of them.
+            ValueError: If there are not `n` values, or the attribute does not have one of them.
         """
         try:
             column = np.asarray(values)
         except ValueError:
             column = np.array(None)
         if column.shape != (n,):
-            shape = f"{len(column)} values" if column.ndim == 1 else "no column of values"
+            shape = f"{len(column)} values" if column.ndim == 1 else "not a column of values"
             raise ValueError(f"{shape} for {n} rows")
         if self.texts or column.dtype.kind not in "biuf" or (column.dtype.kind == "b") != self.is_truth:
             return np.array([self.number(value) for value in column.tolist()], np.float64)
         numbers = column.astype(np.float64)
-        for bad in numbers[~self.allows(numbers)]:
-            raise ValueError(f"{bad:g} is not {self.allowed}")
+        for number in numbers[~self.allows(numbers)]:
+            raise ValueError(f"{number:g} is not {self.allowed}")
         return numbers
 
     def allows(self, numbers: Floats) -> npt.NDArray[np.bool_]:
         """Return which numbers are values of the attribute."""
         return np.isin(numbers, self.kept) if self.values else (numbers >= self.low) & (numbers <= self.high)
 
-    def column(self, kept: Floats) -> Any:
+    def column(self, stored: Floats) -> Any:
         """Return stored values as guards read them."""
         if self.texts:
-            return Categories(kept.astype(np.int64), self.texts)
-        return kept.astype({"bool": np.bool_, "int": np.int64}.get(self.kind, np.float64), copy=False)
+            return Categories(stored.astype(np.int64), self.texts)
+        return stored.astype({"bool": np.bool_, "int": np.int64}.get(self.kind, np.float64), copy=False)
 
     @property
     def known(self) -> Values:
-        """Its values, for static checks of guards."""
+        """The values, for static checks of guards."""
         if self.texts or self.is_truth:
             return Values(names=self.texts or (False, True))
         ends = (float(self.kept.min()), float(self.kept.max())) if self.values else (self.low, self.high)
@@ -148,11 +148,11 @@ class Attributes:
             attributes[name] = Attribute(name, params.values or (), *(params.range or (0.0, 0.0)), is_told=params.told)
 
     def of_agents(self, name: str) -> tuple[int, Attribute]:
-        """Return index and meaning of an attribute of agents; KeyError if there is none."""
+        """Return an attribute of agents with its index; KeyError if there is none."""
         return list(self.agents).index(name), self.agents[name]
 
     def of_posts(self, name: str) -> tuple[int, Attribute]:
-        """Return index and meaning of an attribute of posts; KeyError if there is none."""
+        """Return an attribute of posts with its index; KeyError if there is none."""
         return list(self.posts).index(name), self.posts[name]
 
     @property
@@ -161,24 +161,24 @@ class Attributes:
         agents = {f"agent.{name}": attribute.known for name, attribute in self.agents.items()}
         return agents | {f"post.{name}": attribute.known for name, attribute in self.posts.items()}
 
-    def values(self, attributes: Mapping[str, Attribute], kept: Sequence[float]) -> dict[str, Value]:
+    def values(self, attributes: Mapping[str, Attribute], stored: Sequence[float]) -> dict[str, Value]:
         """Return the values of a row by name, of `agents` or `posts`."""
-        return {name: attribute.value(n) for (name, attribute), n in zip(attributes.items(), kept, strict=True)}
+        return {name: attribute.value(n) for (name, attribute), n in zip(attributes.items(), stored, strict=True)}
 
 
 NO_ATTRIBUTES: Final = Attributes({})
 
 
-def prompt_texts(attributes: Mapping[str, Attribute], kept: Floats) -> list[str]:
-    """Return the text about the attributes of each row in prompts; `kept` has shape (n, attributes).
+def prompt_texts(attributes: Mapping[str, Attribute], stored: Floats) -> list[str]:
+    """Return the text about each row's attributes in prompts; `stored` has shape (n, attributes).
 
     >>> prompt_texts({"leaning": Attribute("leaning", low=-1, high=1, is_told=True)}, np.array([[0.25], [-1.0]]))
     ['leaning: 0.25', 'leaning: -1']
     """
-    shown = [(place, attribute) for place, attribute in enumerate(attributes.values()) if attribute.is_told]
-    if not shown:
-        return [""] * len(kept)
-    return ["; ".join(f"{a.name}: {_text(a.value(row[place]))}" for place, a in shown) for row in kept.tolist()]
+    mentioned = [(index, attribute) for index, attribute in enumerate(attributes.values()) if attribute.is_told]
+    if not mentioned:
+        return [""] * len(stored)
+    return ["; ".join(f"{a.name}: {_text(a.value(row[index]))}" for index, a in mentioned) for row in stored.tolist()]
 
 
 def _text(value: Value) -> str:

@@ -13,23 +13,23 @@ import numpy as np
 import numpy.typing as npt
 
 BLOCK: Final = 1 << 14
-"""Rows in a block. No row's value depends on it."""
+"""Rows in a block; results do not depend on it."""
 _MMAP_THRESHOLD: Final = -3
 """The option M_MMAP_THRESHOLD of glibc's malloc.h."""
 
 
 def blocks(n: int, size: int = BLOCK) -> Iterator[slice]:
     """Yield slices that cover rows 0 .. n-1 in turn."""
-    for first in range(0, n, size):
-        yield slice(first, min(first + size, n))
+    for start in range(0, n, size):
+        yield slice(start, min(start + size, n))
 
 
 def fill_in_blocks[T: np.generic](
-    out: npt.NDArray[T], rows: npt.NDArray[np.integer[Any]], made: Callable[[npt.NDArray[np.integer[Any]]], Any]
+    out: npt.NDArray[T], rows: npt.NDArray[np.integer[Any]], compute: Callable[[npt.NDArray[np.integer[Any]]], Any]
 ) -> npt.NDArray[T]:
-    """Fill `out` with ``made(rows)``, called with a block of rows at a time, and return it."""
+    """Fill `out` with ``compute(rows)``, called with a block of rows at a time, and return it."""
     for part in blocks(len(rows)):
-        out[part] = made(rows[part])
+        out[part] = compute(rows[part])
     return out
 
 
@@ -46,27 +46,27 @@ def side_by_side(steps: Sequence[Callable[[], Any]], threads: int) -> list[Any]:
     """
     if threads == 1 or len(steps) < 2:
         return [step() for step in steps]
-    waiting, results = deque(enumerate(steps)), dict[int, Any]()
-    last, n_others = [waiting.pop()], min(threads, len(steps)) - 1
+    steps_left, results = deque(enumerate(steps)), dict[int, Any]()
+    last_step, n_threads = [steps_left.pop()], min(threads, len(steps)) - 1
 
     def work(take: Callable[[], tuple[int, Callable[[], Any]]]) -> None:
         while True:
             try:
-                place, step = take()
+                index, step = take()
             except IndexError:  # all steps are taken
                 return
             try:
-                results[place] = step()
+                results[index] = step()
             except BaseException:
-                waiting.clear()
+                steps_left.clear()
                 raise
 
-    with ThreadPoolExecutor(n_others) as pool:
-        others = [pool.submit(work, waiting.popleft) for _ in range(n_others)]
-        work(lambda: last.pop() if last else waiting.pop())
-        for other in others:
+    with ThreadPoolExecutor(n_threads) as pool:
+        futures = [pool.submit(work, steps_left.popleft) for _ in range(n_threads)]
+        work(lambda: last_step.pop() if last_step else steps_left.pop())
+        for other in futures:
             other.result()
-    return [results[place] for place in range(len(steps))]
+    return [results[index] for index in range(len(steps))]
 
 
 def trim_heap() -> None:
@@ -80,7 +80,7 @@ def trim_heap() -> None:
 
 
 def map_large_blocks() -> None:
-    """Let glibc keep blocks from 64 KiB on apart from its heap, for the whole process.
+    """Let glibc allocate blocks of 64 KiB or more outside its heap, for the whole process.
 
     Otherwise freed memory stays between live blocks when a process copies a platform in each round. Call it early;
     rounds of very many agents take a little longer.
@@ -95,28 +95,28 @@ def _c_function(name: str) -> Any:
     return getattr(ctypes.CDLL(None), name, None) if sys.platform == "linux" else None
 
 
-_ALIGNED: Final = 64
-"""Bytes of a line of the processor's caches: each column begins with one."""
+_CACHE_LINE: Final = 64
+"""Bytes of a line of the processor's caches; each column begins at a new line."""
 
-_LONG: Final = 1 << 20
+_MAX_SHARED_ROWS: Final = 1 << 20
 """Rows above which each column has its own memory."""
 
 
 def zeroed_columns(
-    kinds: Mapping[str, type[np.generic]], n: int, widths: Mapping[str, int]
+    types: Mapping[str, type[np.generic]], n: int, widths: Mapping[str, int]
 ) -> dict[str, npt.NDArray[Any]]:
     """Return columns of `n` zeros by name; those in `widths` have the shape (n, width).
 
-    Short columns share one piece of memory, which is faster to use for the first time, since systems give large pieces
+    Short columns share one piece of memory, which is faster at first use, since systems give large allocations
     large pages. Long columns can be freed one by one.
     """
-    if n > _LONG:
-        return {name: np.zeros((n, widths[name]) if name in widths else n, kind) for name, kind in kinds.items()}
-    entries = {name: n * widths.get(name, 1) * np.dtype(kind).itemsize for name, kind in kinds.items()}
-    lengths = [-(-length // _ALIGNED) * _ALIGNED for length in entries.values()]
-    piece, starts = np.zeros(sum(lengths), np.uint8), accumulate(lengths, initial=0)
+    if n > _MAX_SHARED_ROWS:
+        return {name: np.zeros((n, widths[name]) if name in widths else n, kind) for name, kind in types.items()}
+    entries = {name: n * widths.get(name, 1) * np.dtype(kind).itemsize for name, kind in types.items()}
+    lengths = [-(-length // _CACHE_LINE) * _CACHE_LINE for length in entries.values()]
+    memory, starts = np.zeros(sum(lengths), np.uint8), accumulate(lengths, initial=0)
     columns = {
-        name: piece[start : start + length].view(kinds[name])
+        name: memory[start : start + length].view(types[name])
         for (name, length), start in zip(entries.items(), starts, strict=False)
     }
     return columns | {name: columns[name].reshape(n, width) for name, width in widths.items()}
@@ -124,22 +124,22 @@ def zeroed_columns(
 
 def packed_rows[T: np.generic](table: npt.NDArray[T], lengths: npt.NDArray[np.integer[Any]]) -> npt.NDArray[T]:
     """Return the first ``lengths[i]`` entries of each row i, concatenated."""
-    packed, to = np.empty(int(lengths.sum(dtype=np.int64)), table.dtype), 0
+    packed, stop = np.empty(int(lengths.sum(dtype=np.int64)), table.dtype), 0
     for part in blocks(len(table)):
         entries = table[part][np.arange(table.shape[1]) < lengths[part, np.newaxis]]
-        packed[to : to + len(entries)] = entries
-        to += len(entries)
+        packed[stop : stop + len(entries)] = entries
+        stop += len(entries)
     return packed
 
 
 def unpack_rows[T: np.generic](
     packed: npt.NDArray[T], lengths: npt.NDArray[np.integer[Any]], table: npt.NDArray[T]
 ) -> None:
-    """Write the result of `packed_rows` into the rows of a table, and cut rows that do not fit."""
-    begin, width = 0, table.shape[1]
+    """Write the result of `packed_rows` into the rows of a table, and truncate rows that do not fit."""
+    start, width = 0, table.shape[1]
     for part in blocks(len(table)):
         counts = lengths[part].astype(np.int64)
-        place = np.arange(int(counts.sum())) - np.repeat(np.cumsum(counts) - counts, counts)
-        entries = packed[begin : begin + len(place)]
-        begin += len(entries)
-        table[part][np.arange(width) < counts[:, np.newaxis]] = entries[place < width]
+        column = np.arange(int(counts.sum())) - np.repeat(np.cumsum(counts) - counts, counts)
+        entries = packed[start : start + len(column)]
+        start += len(entries)
+        table[part][np.arange(width) < counts[:, np.newaxis]] = entries[column < width]

@@ -20,9 +20,9 @@ type Int32 = npt.NDArray[np.int32]
 LIKE: Final = ACTIONS.index("like")
 REPLY: Final = ACTIONS.index("reply")
 _NO_KEYS: Final[Keys] = np.zeros(0, np.int64)
-_LONG: Final = 1 << 20
+_MAX_JOINED: Final = 1 << 20
 """Number of keys above which a part is never joined with others."""
-_SHORT: Final = 1 << 13
+_ALWAYS_JOINED: Final = 1 << 13
 """Number of keys up to which parts are always joined."""
 
 
@@ -59,30 +59,30 @@ class Engagements(Restorable):
 
     def holds(self, keys: Keys) -> Mask:
         """Return which of `keys` were added."""
-        self._join(max(len(keys), _SHORT))
+        self._join(max(len(keys), _ALWAYS_JOINED))
         is_known = np.zeros(len(keys), np.bool_)
         for part in self._parts:
             is_known |= part[np.minimum(np.searchsorted(part, keys), len(part) - 1)] == keys
         return is_known
 
-    def _join(self, most: int) -> None:
+    def _join(self, max_length: int) -> None:
         """Join the last parts with earlier parts that are not much longer, so that few parts are searched.
 
-        Parts of more than `most` entries are faster to search than to join, and joining very long parts would take
-        their memory twice.
+        Parts of more than `max_length` entries are faster to search than to join, and joining very long parts would
+        take their memory twice.
         """
         first = max(len(self._parts) - 1, 0)
         size = sum(map(len, self._parts[first:]))
-        while first > 0 and len(self._parts[first - 1]) <= min(2 * size, most, _LONG):
+        while first > 0 and len(self._parts[first - 1]) <= min(2 * size, max_length, _MAX_JOINED):
             first -= 1
             size += len(self._parts[first])
         if len(self._parts) - first > 1:
             self._parts[first:] = [np.sort(np.concatenate(self._parts[first:]), kind="stable")]
 
 
-def engagement_keys(agent: Rows, about: Rows, action: Rows) -> Keys:
+def engagement_keys(agent: Rows, target: Rows, action: Rows) -> Keys:
     """Return a number for each engagement that ascends by agent, root or post, and action."""
-    return agent.astype(np.int64) << 33 | about.astype(np.int64) << 2 | action
+    return agent.astype(np.int64) << 33 | target.astype(np.int64) << 2 | action
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ class TemplateTexts:
 
 @dataclass
 class Events(Restorable):
-    """The events of a round that are not yet committed: lists of tuples of columns.
+    """The events of a round before its commit, mostly as lists of tuples of columns.
 
     Attributes:
         impressions: (tick, agent, post).
@@ -105,8 +105,8 @@ class Events(Restorable):
         written: Posts by scripts or tools: (agent, text).
         moves: Transitions for the records: (tick, agent, packed move, post, was open).
         texts: Words of replies and reshares: (agent, post, action code) -> one line.
-        decided: Decisions of scripts and tools about others: (agent, other, place in `domain.FOLLOW_EVENTS`) -> (post,
-            place in `domain.FOLLOW_REASONS`); a report has the root in the place of the other.
+        decided: Decisions of scripts and tools about others: (agent, other, index in `domain.FOLLOW_EVENTS`) -> (post,
+            index in `domain.FOLLOW_REASONS`); a report has the root in place of the other agent.
         notes: Notes that agents wrote for themselves: (tick, agent, text, importance).
         template_texts: Words of other engagements, as columns.
     """
@@ -130,14 +130,14 @@ class Events(Restorable):
 
     def put_in_order(self, n_agents: int) -> None:
         """Sort impressions by agent, unless agents ascend already, within and between parts."""
-        self.impressions, last = [part for part in self.impressions if len(part[1])], -1
+        self.impressions, last_agent = [part for part in self.impressions if len(part[1])], -1
         for _, agent, _ in self.impressions:
-            if agent[0] <= last or not ascends(agent):
+            if agent[0] <= last_agent or not ascends(agent):
                 tick, agent, post = self.seen()
                 order = order_by_agent(agent, n_agents)
                 self.impressions = [(tick[order], agent[order], post[order])]
                 return
-            last = agent[-1]
+            last_agent = agent[-1]
 
     @property
     def n_engaged(self) -> int:
@@ -148,32 +148,32 @@ class Events(Restorable):
         """Return all engagements: tick, agent, post, action; `social.round.engagements` says which count."""
         if not self.beside:
             return _joined(self.engagements, 4)
-        beside = tuple(np.array(list(self.beside.values()), np.int32).T)
-        return _joined([beside, *self.engagements], 4)
+        single = tuple(np.array(list(self.beside.values()), np.int32).T)
+        return _joined([single, *self.engagements], 4)
 
     def unwritten(self, tick: Rows, agent: Rows, post: Rows, action: Rows) -> tuple[Rows, Rows, Rows, Rows]:
         """Return the replies and reshares without words, in order."""
-        left = action != LIKE
-        left[list(self._written_texts(agent, post, action))] = False
-        return tick[left], agent[left], post[left], action[left]
+        is_unwritten = action != LIKE
+        is_unwritten[list(self._written_texts(agent, post, action))] = False
+        return tick[is_unwritten], agent[is_unwritten], post[is_unwritten], action[is_unwritten]
 
     def words(self, agent: Rows, post: Rows, action: Rows) -> tuple[list[str], Int32]:
-        """Return words, and the index into them for each engagement, -1 for none."""
+        """Return words, and for each engagement an index into them, -1 for none."""
         texts: list[str] = []
-        places = np.full(len(agent), -1, np.int32)
-        shared = self.template_texts
-        if shared is not None and len(shared.keys):
+        indices = np.full(len(agent), -1, np.int32)
+        templates = self.template_texts
+        if templates is not None and len(templates.keys):
             keys = engagement_keys(agent, post, action)
-            at = np.minimum(np.searchsorted(shared.keys, keys), len(shared.keys) - 1)
-            texts += shared.texts
-            np.copyto(places, shared.places[at], where=shared.keys[at] == keys)
+            positions = np.minimum(np.searchsorted(templates.keys, keys), len(templates.keys) - 1)
+            texts += templates.texts
+            np.copyto(indices, templates.places[positions], where=templates.keys[positions] == keys)
         for i, text in self._written_texts(agent, post, action).items():
-            places[i] = len(texts)
+            indices[i] = len(texts)
             texts.append(text)
-        return texts, places
+        return texts, indices
 
     def _written_texts(self, agent: Rows, post: Rows, action: Rows) -> dict[int, str]:
-        """Return the words in `texts` by the index of the engagement."""
+        """Return the words in `texts`, by the index of their engagement."""
         if not self.texts:
             return {}
         rows = np.flatnonzero(np.isin(agent, [row for row, _, _ in self.texts]))
@@ -184,8 +184,8 @@ class Events(Restorable):
 def _joined(parts: list[tuple[Int32, ...]], columns: int) -> tuple[Int32, ...]:
     if len(parts) == 1:
         return parts[0]
-    none = (np.zeros(0, np.int32),) * columns
-    return tuple(np.concatenate(column) for column in zip(none, *parts, strict=True))
+    empty = (np.zeros(0, np.int32),) * columns
+    return tuple(np.concatenate(column) for column in zip(empty, *parts, strict=True))
 
 
 @dataclass(frozen=True)
@@ -200,17 +200,17 @@ class Clock:
     ticks_per_round: int
 
     def number(self, round_: int, tick: int) -> int:
-        """Return round and tick as a number that grows with time."""
+        """Return the number of a tick; numbers ascend with time."""
         return round_ * (self.ticks_per_round + 2) + tick
 
     def round_and_tick(self, number: int) -> tuple[int, int]:
-        """Return the round and tick of such a number."""
+        """Return the round and tick of a number."""
         return divmod(number, self.ticks_per_round + 2)
 
     def at(self, number: int) -> datetime:
-        """Return the time of such a number."""
-        round_, rest = self.round_and_tick(number)  # the product of all ticks and a long round would overflow
-        return self.start + self.round_length * round_ + self.round_length * rest / (self.ticks_per_round + 2)
+        """Return the time of a tick by its number."""
+        round_, tick = self.round_and_tick(number)  # the product of all ticks and a long round would overflow
+        return self.start + self.round_length * round_ + self.round_length * tick / (self.ticks_per_round + 2)
 
     def nearest(self, time: datetime) -> int:
         """Return the number of the tick nearest to a time."""

@@ -1,4 +1,4 @@
-"""Groups of agents by an attribute, and their impressions of and engagements with each root."""
+"""Groups of agents by an attribute, and each group's impressions and engagements by root."""
 
 from dataclasses import dataclass
 from typing import Any, Final
@@ -21,7 +21,7 @@ def n_groups(attribute: Attribute) -> int:
     return len(attribute.values) or 2
 
 
-def assign_groups(attribute: Attribute, kept: npt.NDArray[np.float64]) -> npt.NDArray[np.int16]:
+def assign_groups(attribute: Attribute, stored: npt.NDArray[np.float64]) -> npt.NDArray[np.int16]:
     """Return the group of each agent, from 0.
 
     A range is split at its middle, which belongs to the lower group, as in measures by an attribute.
@@ -30,16 +30,16 @@ def assign_groups(attribute: Attribute, kept: npt.NDArray[np.float64]) -> npt.ND
     array([0, 0, 1], dtype=int16)
     """
     if not attribute.values:
-        return (kept > (attribute.low + attribute.high) / 2).astype(np.int16)
+        return (stored > (attribute.low + attribute.high) / 2).astype(np.int16)
     order = np.argsort(attribute.kept)
-    return order[np.searchsorted(attribute.kept, kept, sorter=order)].astype(np.int16)
+    return order[np.searchsorted(attribute.kept, stored, sorter=order)].astype(np.int16)
 
 
 class GroupCounts(Restorable):
     """Counts of the copies of each root that each group has read, and engaged with.
 
     Attributes:
-        impressions: Shape (posts, groups), at roots; posts since the last count have no row yet.
+        impressions: Shape (posts, groups), counted at roots; posts added since the last count have no row yet.
         engagements: Likes, replies and reshares in the same shape.
     """
 
@@ -59,14 +59,14 @@ class GroupCounts(Restorable):
         self.impressions = self._counted(self.impressions, n_posts, group, *read)
         self.engagements = self._counted(self.engagements, n_posts, group, *engaged)
 
-    def _counted(self, before: Counts, n_posts: int, group: Rows, agents: Rows, roots: Rows) -> Counts:
+    def _counted(self, old: Counts, n_posts: int, group: Rows, agents: Rows, roots: Rows) -> Counts:
         counts = np.zeros((n_posts, self.n), np.int32)
-        counts[: len(before)] = before
+        counts[: len(old)] = old
         if len(roots):
             first = int(roots.min())  # old roots are seldom read
-            counted = np.bincount((roots.astype(np.int64) - first) * self.n + group[agents])
+            counts_of_round = np.bincount((roots.astype(np.int64) - first) * self.n + group[agents])
             cells = counts.reshape(-1)[first * self.n :]
-            cells[: len(counted)] += counted.astype(np.int32)
+            cells[: len(counts_of_round)] += counts_of_round.astype(np.int32)
         return counts
 
     def consensus(self, roots: Rows, weight: float) -> npt.NDArray[np.float64]:
@@ -75,10 +75,10 @@ class GroupCounts(Restorable):
         Each rate is shrunk to the rate over all these roots, with the weight of `weight` impressions. Small et al.
         2021, doi:10.6035/recerca.5516, shrink to 1/2 (group-informed consensus).
         """
-        engaged, seen = self.of_roots(roots)
+        n_engaged, n_seen = self.of_roots(roots)
         engaged_in_all, seen_in_all = (int(part.sum()) for part in self.of_roots(np.unique(roots)))
-        mean = engaged_in_all / seen_in_all if seen_in_all else 0.0
-        return np.asarray(((engaged + weight * mean) / (seen + weight)).prod(axis=1))
+        mean_rate = engaged_in_all / seen_in_all if seen_in_all else 0.0
+        return np.asarray(((n_engaged + weight * mean_rate) / (n_seen + weight)).prod(axis=1))
 
     def of_roots(self, roots: Rows) -> tuple[Counts, Counts]:
         """Return engagements and impressions of roots by group, each of shape (roots, groups)."""

@@ -1,4 +1,4 @@
-"""Agents' ids and names as compact lists of texts."""
+"""Agents' ids and names as compact lists of strings."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, Self, overload
@@ -14,15 +14,15 @@ from prism_mesa.snapshot import Plain, Restorable
 type Rows = npt.NDArray[np.integer[Any]]
 type Objects = npt.NDArray[np.object_]
 
-_BLANKS: Final = ("NA", "N/A", "NaN", "nan", "NULL", "null", "None", "none")
-_ROUNDED: Final = r"^\d(?:[.,]\d+)?[eE]\+\d+$"
+_BLANK_IDS: Final = ("NA", "N/A", "NaN", "nan", "NULL", "null", "None", "none")
+_ROUNDED_BY_EXCEL: Final = r"^\d(?:[.,]\d+)?[eE]\+\d+$"
 
 
 class Labels(Sequence[str]):
     """Ids or names, which read and compare like a list."""
 
     def to_numpy(self) -> Objects:
-        """Return all labels as an array of texts."""
+        """Return all labels as an array of strings."""
         raise NotImplementedError
 
     def to_arrow(self) -> pa.Array:
@@ -59,19 +59,19 @@ class Labels(Sequence[str]):
 
 def _normalised(texts: pa.Array) -> pa.Array:
     """Return ids in lower case, without a leading @; numbers without plus, leading zeros or zero decimals."""
-    plain = pc.replace_substring_regex(texts, r"^(?:@|\+?0*(\d+?)(?:\.0*)?$)", r"\1")
-    return pc.utf8_lower(plain)
+    normalised = pc.replace_substring_regex(texts, r"^(?:@|\+?0*(\d+?)(?:\.0*)?$)", r"\1")
+    return pc.utf8_lower(normalised)
 
 
 class Ids(Labels, Restorable):
-    """The ids of the agents: row numbers, whole numbers from a file, or texts.
+    """The ids of the agents: row numbers, whole numbers from a file, or strings.
 
     >>> ids = Ids(range(1_000_000))
     >>> ids[-1], "77" in ids, "077" in ids, ids.rows_of(["3", "x"]).tolist()
     ('999999', True, False, [3, -1])
 
     Args:
-        ids: A range or an array of int64, as decimal digits, or texts.
+        ids: A range or an array of int64, which become decimal digits, or strings.
     """
 
     changes = ("_added",)
@@ -88,7 +88,7 @@ class Ids(Labels, Restorable):
 
     @property
     def is_range(self) -> bool:
-        """Whether they are row numbers, of a network without a file."""
+        """Whether the ids are row numbers, as in a network without a file."""
         return isinstance(self._base, range)
 
     def __contains__(self, label: object) -> bool:
@@ -113,7 +113,7 @@ class Ids(Labels, Restorable):
         return np.asarray(rows.fill_null(-1), np.int64)
 
     def otherwise(self, labels: Sequence[str]) -> tuple[str, str] | None:
-        """Return the first label that is an id only in another spelling of numbers or capitals, and that id.
+        """Return the first label that is an id only if numbers or capitals are spelt differently, and that id.
 
         >>> Ids(["1", "Ann"]).otherwise(["0001"]), Ids(["1", "Ann"]).otherwise(["1", "bo"])
         (('0001', '1'), None)
@@ -127,19 +127,19 @@ class Ids(Labels, Restorable):
         """Yield notes on ids from a file that may be misspelt or blank."""
         if not isinstance(self._base, pa.Array):
             return
-        plain = _normalised(self._base)
-        again = plain.to_pandas().duplicated().to_numpy()
-        if again.any():
-            other = int(np.flatnonzero(again)[0])
-            pair = f"{self[int(pc.index(plain, plain[other]).as_py())]!r} and {self[other]!r}"
-            yield f"{counted(int(again.sum()), 'id')} spelt almost like another ({pair}): read as different agents"
-        rounded = np.flatnonzero(pc.match_substring_regex(self._base, _ROUNDED).fill_null(False))
+        normalised = _normalised(self._base)
+        repeats = normalised.to_pandas().duplicated().to_numpy()
+        if repeats.any():
+            row = int(np.flatnonzero(repeats)[0])
+            pair = f"{self[int(pc.index(normalised, normalised[row]).as_py())]!r} and {self[row]!r}"
+            yield f"{counted(int(repeats.sum()), 'id')} spelt almost like another ({pair}): read as different agents"
+        rounded = np.flatnonzero(pc.match_substring_regex(self._base, _ROUNDED_BY_EXCEL).fill_null(False))
         if len(rounded):
             yield (
                 f"{counted(len(rounded), 'id')} such as {self[int(rounded[0])]!r} may stand for several agents: "
                 "Excel rounds long numbers; export the column as text"
             )
-        for row in self.rows_of(_BLANKS).tolist():
+        for row in self.rows_of(_BLANK_IDS).tolist():
             if row >= 0:
                 yield f"{self[row]!r} is read as the id of an agent: leave the cell empty if it means none"
 
@@ -155,23 +155,23 @@ class Ids(Labels, Restorable):
         return pa.concat_arrays([base.cast(pa.string()), pa.array(self._added, pa.string())])
 
     def to_numpy(self) -> Objects:
-        """Return all ids as an array of texts."""
+        """Return all ids as an array of strings."""
         return np.asarray(self.to_arrow().to_numpy(zero_copy_only=False), object)
 
 
-def shortened(text: str, most: int = 40) -> str:
-    """Return a text for a message, on one line, cut after `most` characters."""
-    return printable(text if len(text) <= most else f"{text[:most]}...")
+def shortened(text: str, max_length: int = 40) -> str:
+    """Return a text for a message, on one line, truncated after `max_length` characters."""
+    return printable(text if len(text) <= max_length else f"{text[:max_length]}...")
 
 
-def examples(labels: Sequence[str], most: int = 3) -> str:
+def examples(labels: Sequence[str], max_labels: int = 3) -> str:
     """Return the first labels for a message.
 
     >>> examples(["ann", "bo", "cy", "di"])
     "'ann', 'bo', 'cy', ..."
     """
-    more = ", ..." if len(labels) > most else ""
-    return ", ".join(repr(shortened(label)) for label in labels[:most]) + more
+    more = ", ..." if len(labels) > max_labels else ""
+    return ", ".join(repr(shortened(label)) for label in labels[:max_labels]) + more
 
 
 class Names(Labels, Restorable):
@@ -207,12 +207,12 @@ class Names(Labels, Restorable):
             self._set[range(len(self))[row]] = str(name)
 
     def extend(self, more: Self) -> None:
-        """Append the names of others, drawn from the same pool."""
+        """Append the names of other agents, drawn from the same pool."""
         self._set |= {len(self) + row: name for row, name in more._set.items()}
         self._codes = np.concatenate([self._codes, more._codes])
 
     def to_numpy(self) -> Objects:
-        """Return all names as an array of texts."""
+        """Return all names as an array of strings."""
         names = np.array(self._pool, object)[self._codes]
         names[list(self._set)] = list(self._set.values())
         return np.asarray(names, object)

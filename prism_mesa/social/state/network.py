@@ -24,9 +24,9 @@ class FollowNetwork(Restorable):
     Attributes:
         indptr: Shape (n + 1,): agent i follows ``indices[indptr[i]:indptr[i + 1]]``, ascending.
         indices: Followed agents, int32.
-        dropped: Unusable rows of a file: reason and number.
+        dropped: Reasons for unusable rows of a file, with the number of rows.
         notes: Notes on how the file was read.
-        close_indptr, close_indices: The close ties of each agent, a part of its follows, in the same form.
+        close_indptr, close_indices: The close ties of each agent, which are a subset of its follows, in the same form.
     """
 
     changes = ("indptr", "indices", "close_indptr", "close_indices")
@@ -64,7 +64,7 @@ class FollowNetwork(Restorable):
 
     @property
     def n_followees(self) -> Int32s:
-        """Followees of each agent."""
+        """Number of followees of each agent."""
         return np.diff(self.indptr).astype(np.int32)
 
     def followees(self, agent: int) -> Int32s:
@@ -76,7 +76,7 @@ class FollowNetwork(Restorable):
         return self.indices, np.repeat(np.arange(self.n_agents, dtype=np.int32), self.n_followees)
 
     def holds(self, agents: Ints, others: Ints) -> npt.NDArray[np.bool_]:
-        """Return whether each agent follows the other; arrays of one length."""
+        """Return whether each agent follows the other; both arrays have the same length."""
         follows, pairs = np.empty(len(agents), np.bool_), (np.asarray(agents, np.int64), np.asarray(others, np.int64))
         kernels.are_in_rows(self.indptr, self.indices, *pairs, follows)
         return follows
@@ -96,27 +96,27 @@ class FollowNetwork(Restorable):
         starts, entries = np.empty(len(indptr), np.int64), np.empty(len(indices) + len(added), np.int32)
         return starts, entries[: kernels.changed_rows(indptr, indices, added, removed, starts, entries)]
 
-    def among(self, here: npt.NDArray[np.bool_]) -> "FollowNetwork":
-        """Return the network among the agents that are `here`."""
+    def among(self, is_present: npt.NDArray[np.bool_]) -> "FollowNetwork":
+        """Return the network of the agents that are present."""
 
         def rows_among(indptr: Int64s, indices: Int32s) -> tuple[Int64s, Int32s]:
             starts, entries = np.empty(len(indptr), np.int64), np.empty(len(indices), np.int32)
-            return starts, entries[: kernels.rows_among(indptr, indices, here, starts, entries)].copy()
+            return starts, entries[: kernels.rows_among(indptr, indices, is_present, starts, entries)].copy()
 
-        follows, close = (rows_among(*rows) for rows in self._both())
-        return FollowNetwork(*follows, self.dropped, self.notes, *close)
+        follows, close_ties = (rows_among(*rows) for rows in self._both())
+        return FollowNetwork(*follows, self.dropped, self.notes, *close_ties)
 
     def with_comers(
-        self, drawn: "FollowNetwork", here: npt.NDArray[np.bool_], comes: npt.NDArray[np.bool_]
+        self, drawn: "FollowNetwork", is_present: npt.NDArray[np.bool_], joins: npt.NDArray[np.bool_]
     ) -> tuple["FollowNetwork", Int64s]:
         """Return the network with the drawn follows of agents that join, and these follows as numbers (see `changed`).
 
-        `here` marks all agents that are present, and `comes` those of them that join.
+        `is_present` marks all present agents, and `joins` those of them that have just joined.
         """
-        follows, close = (_keys_of_comers(*rows, here, comes) for rows in drawn._both())
-        none = follows[:0]
-        rows = self._changed(self.indptr, self.indices, follows, none)
-        ties = self._changed(self.close_indptr, self.close_indices, close, none) if len(close) else self._both()[1]
+        follows, close = (_keys_of_comers(*rows, is_present, joins) for rows in drawn._both())
+        empty = follows[:0]
+        rows = self._changed(self.indptr, self.indices, follows, empty)
+        ties = self._changed(self.close_indptr, self.close_indices, close, empty) if len(close) else self._both()[1]
         return FollowNetwork(*rows, self.dropped, self.notes, *ties), follows
 
     def _both(self) -> tuple[tuple[Int64s, Int32s], tuple[Int64s, Int32s]]:
@@ -124,24 +124,24 @@ class FollowNetwork(Restorable):
 
     def with_agent(self, follows: Sequence[int], followers: Sequence[int]) -> "FollowNetwork":
         """Return the network with one more agent, which has no close ties."""
-        new = self.n_agents
+        row = self.n_agents
         followees, fans = np.unique(np.array(follows, np.int64)), np.unique(np.array(followers, np.int64))
-        more = np.append(np.bincount(fans, minlength=new), len(followees))
-        indices = np.insert(self.indices, self.indptr[fans + 1], new)  # the highest number, so rows stay ascending
+        n_added = np.append(np.bincount(fans, minlength=row), len(followees))
+        indices = np.insert(self.indices, self.indptr[fans + 1], row)  # the highest number, so rows stay ascending
         indptr = np.append(self.indptr, self.indptr[-1])
-        indptr[1:] += np.cumsum(more)
+        indptr[1:] += np.cumsum(n_added)
         close = np.append(self.close_indptr, self.close_indptr[-1])
         edges = np.append(indices, followees).astype(np.int32)
         return FollowNetwork(indptr, edges, self.dropped, self.notes, close, self.close_indices)
 
 
 def _keys_of_comers(
-    indptr: Int64s, indices: Int32s, here: npt.NDArray[np.bool_], comes: npt.NDArray[np.bool_]
+    indptr: Int64s, indices: Int32s, is_present: npt.NDArray[np.bool_], joins: npt.NDArray[np.bool_]
 ) -> Int64s:
-    none = np.zeros(0, np.int64)
-    keys = np.empty(kernels.keys_of_comers(indptr, indices, here, comes, none), np.int64)
+    no_keys = np.zeros(0, np.int64)
+    keys = np.empty(kernels.keys_of_comers(indptr, indices, is_present, joins, no_keys), np.int64)
     if len(keys):
-        kernels.keys_of_comers(indptr, indices, here, comes, keys)
+        kernels.keys_of_comers(indptr, indices, is_present, joins, keys)
     return keys
 
 
@@ -163,9 +163,9 @@ def from_parts(parts: Sequence[tuple[Ints, Ints]], n: int) -> FollowNetwork:
     indices, cursor = np.empty(int(indptr[-1]), np.int32), indptr[:-1].copy()
     for src, dst in edges:
         kernels.place_rows(src, dst, cursor, indices)
-    n_given, kept = sum(len(src) for src, _ in edges), kernels.tidy_rows(indptr, indices)
-    loops, repeats = n_given - len(indices), len(indices) - kept
-    dropped = tuple((what, count) for what, count in (("self-follows", loops), ("repeated follows", repeats)) if count)
+    n_edges, n_kept = sum(len(src) for src, _ in edges), kernels.tidy_rows(indptr, indices)
+    loops, repeats = n_edges - len(indices), len(indices) - n_kept
+    dropped = tuple((reason, n) for reason, n in (("self-follows", loops), ("repeated follows", repeats)) if n)
     if repeats:
-        indices = indices[:kept].copy()
+        indices = indices[:n_kept].copy()
     return FollowNetwork(indptr, indices, dropped)

@@ -19,32 +19,32 @@ from prism_mesa.streams import Streams
 type Floats = npt.NDArray[np.float64]
 type Rows = npt.NDArray[np.integer[Any]]
 
-_OLDEST: Final = 1 << 16
+_MAX_AGE: Final = 1 << 16
 """Rounds after which a post stops ageing."""
-_SOFTEST: Final = 20
+_MAX_DIFFERENCE: Final = 20
 """Difference in log-odds above which the weaker of two reasons adds nothing."""
 
 
 class Homophily:
     """The unlikeness of agents, and its effects."""
 
-    def __init__(self, params: HomophilyParams | None = None, declared: Attributes = NO_ATTRIBUTES) -> None:
+    def __init__(self, params: HomophilyParams | None = None, known: Attributes = NO_ATTRIBUTES) -> None:
         self.is_on = params is not None and params.by is not None
-        self.place, self.scale, self.engaging, self.following = 0, 0.0, 0.0, 0.0
+        self.index, self.scale, self.engaging, self.following = 0, 0.0, 0.0, 0.0
         if params is not None and params.by is not None:
-            self.place, attribute = declared.of_agents(params.by)
+            self.index, attribute = known.of_agents(params.by)
             self.scale, self.engaging, self.following = attribute.scale, params.engaging, params.following
 
-    def unlike(self, attributes: Floats, agents: Rows, others: Rows) -> Floats:
-        """Return the unlikeness of each pair, 0 to 1; `attributes` has a row for every agent."""
-        column = attributes[:, self.place]
+    def unlikeness(self, attributes: Floats, agents: Rows, others: Rows) -> Floats:
+        """Return the unlikeness of each pair of agents, 0 to 1; `attributes` has a row for every agent."""
+        column = attributes[:, self.index]
         return np.minimum(1.0, np.abs(column[agents] - column[others]) * self.scale)
 
-    def follows(self, attributes: Floats, agents: Rows, others: Rows) -> Floats | float:
-        """Return the factor of the probability that each agent follows the other."""
+    def follow_factor(self, attributes: Floats, agents: Rows, others: Rows) -> Floats | float:
+        """Return the factor of the probability that each agent follows the other one."""
         if not self.following:
             return 1.0
-        factor = np.exp(-self.following * self.unlike(attributes, agents, others))
+        factor = np.exp(-self.following * self.unlikeness(attributes, agents, others))
         return factor.astype(np.float32).astype(np.float64)  # the last digits of exp differ between machines
 
 
@@ -59,7 +59,7 @@ class Odds:
     ) -> None:
         self.params, self.homophily = params, homophily or Homophily()
         self._streams = streams
-        self._aged = _log_odds_lost(params.theta, round_hours)
+        self._loss_by_age = _log_odds_lost(params.theta, round_hours)
         self._mood = params.mood * _logistic_quantiles() if params.sensitivity else np.zeros(1)
 
     def draw_appeal(self, key: npt.NDArray[np.uint64]) -> npt.NDArray[np.float32]:
@@ -70,7 +70,7 @@ class Odds:
         return np.asarray(sigma * self._streams.normal("appeal", key.view(np.int64)) - sigma * sigma / 2, np.float32)
 
     def tastes(self, now: int) -> Tastes:
-        """Return the parameters of utility in round `now`."""
+        """Return the parameters of utility for round `now`."""
         params = self.params
         return Tastes(
             weight=params.weight if params.sensitivity else 1.0,
@@ -79,24 +79,24 @@ class Odds:
             reshared=params.reshared,
             closeness=-inf if params.closeness is None else params.closeness,
             homophily=self.homophily.engaging,
-            attribute=self.homophily.place,
+            attribute=self.homophily.index,
             scale=self.homophily.scale,
             per_source=params.per_source,
             mood_key=self._streams.key("mood"),
             now=now,
         )
 
-    def tables(self, network: FollowNetwork, attributes: Floats, met: Exposure) -> TasteTables:
+    def tables(self, network: FollowNetwork, attributes: Floats, read: Exposure) -> TasteTables:
         """Return the arrays of utility; `attributes` has a row for every agent."""
         ties = (network.indptr, network.indices, network.close_indptr, network.close_indices)
-        of_agents = np.ascontiguousarray(attributes)
-        return TasteTables(self._aged, self._mood, _softened(), *ties, of_agents, *met.lists)
+        agent_values = np.ascontiguousarray(attributes)
+        return TasteTables(self._loss_by_age, self._mood, _softplus_table(), *ties, agent_values, *read.lists)
 
     def explain(
-        self, now: int, reader: int, post: int, posts: Posts, network: FollowNetwork, attributes: Floats, met: Exposure
+        self, now: int, reader: int, post: int, posts: Posts, network: FollowNetwork, attributes: Floats, read: Exposure
     ) -> dict[str, float]:
         """Return the log-odds of a post for a reader besides relevance, by name; empty if utility is relevance."""
-        tastes, tables = self.tastes(now), self.tables(network, attributes, met)
+        tastes, tables = self.tastes(now), self.tables(network, attributes, read)
         if not tastes.sensitivity:
             return {}
         root, author = int(posts.root[post]), int(posts.author[post])
@@ -105,19 +105,19 @@ class Odds:
         close = network.close_indices[network.close_indptr[reader] : network.close_indptr[reader + 1]]
         age = min(max(tastes.now - int(posts.round[root]), 0), len(tables.aged) - 1)
         appeal = float(posts.appeal[root]) * (1.0 if is_followed else tastes.gamma)
-        by_tie = softplus(tastes.closeness - appeal, tables.soft) if author in close and tastes.closeness > -inf else 0
+        bonus = softplus(tastes.closeness - appeal, tables.soft) if author in close and tastes.closeness > -inf else 0
         parts = {
             "its appeal": appeal,
             "passed on": tastes.reshared * is_reshare,
             "its age": -float(tables.aged[age]),
-            "by a close tie": float(by_tie),
+            "by a close tie": float(bonus),
         }
         if self.homophily.is_on:
-            both = np.array([reader]), posts.author[[root]].astype(np.int64)
-            parts["by somebody unlike it"] = -tastes.homophily * float(self.homophily.unlike(attributes, *both)[0])
-        if met.is_used:
-            parts["shown before"] = tastes.per_source * int(met.times(np.array([reader]), np.array([root]))[0])
-        draw = np.uint64(begin_of_moods(post, root, tastes, tables, posts.table))  # ints come back
+            pair = np.array([reader]), posts.author[[root]].astype(np.int64)
+            parts["by somebody unlike it"] = -tastes.homophily * float(self.homophily.unlikeness(attributes, *pair)[0])
+        if read.is_used:
+            parts["shown before"] = tastes.per_source * int(read.times(np.array([reader]), np.array([root]))[0])
+        draw = np.uint64(begin_of_moods(post, root, tastes, tables, posts.table))  # the kernel returns an int
         draw = np.uint64(mixed(draw, np.uint64(reader)))
         parts["its mood"] = float(tables.mood[int(draw >> MOOD_SHIFT)])
         return parts
@@ -126,15 +126,15 @@ class Odds:
 @lru_cache(maxsize=16)
 def _log_odds_lost(theta: float, round_hours: float) -> Floats:
     """Return the log-odds that posts lose in 0, 1, 2, ... rounds."""
-    ages = theta * np.log1p(np.arange(_OLDEST + 1) * round_hours)
+    ages = theta * np.log1p(np.arange(_MAX_AGE + 1) * round_hours)
     return ages.astype(np.float32).astype(np.float64)
 
 
 @cache
-def _softened() -> Floats:
-    """Return the log-odds that the weaker of two reasons adds to the stronger, by their difference."""
-    apart = np.arange(_SOFTEST * SOFT_STEPS + 1) / SOFT_STEPS
-    return np.log1p(np.exp(-apart)).astype(np.float32).astype(np.float64)
+def _softplus_table() -> Floats:
+    """Return the log-odds that the weaker of two reasons adds to the stronger one, by their difference in log-odds."""
+    difference = np.arange(_MAX_DIFFERENCE * SOFT_STEPS + 1) / SOFT_STEPS
+    return np.log1p(np.exp(-difference)).astype(np.float32).astype(np.float64)
 
 
 @cache

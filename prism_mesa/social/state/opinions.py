@@ -16,7 +16,7 @@ from prism_mesa.social.state.attributes import Attribute, Attributes, Floats
 from prism_mesa.social.world.attributes import Columns, OwnFunction
 
 PARTS: Final = 50
-"""Equal parts of the range in which agents are counted."""
+"""Number of equal parts of the range in which agents are counted."""
 KEY: Final = "opinions.rule"
 
 
@@ -40,11 +40,11 @@ class Spread:
         return {"mean": self.mean, "sd": self.sd, "bimodality": self.bimodality}
 
 
-def measure_spread(stances: Floats, counts: npt.NDArray[np.bool_], attribute: Attribute) -> Spread:
-    """Return the spread of the stances with `counts`, which are values of `attribute`."""
-    bins, ends = np.zeros(PARTS, np.int64), (attribute.low, attribute.high)
-    n, mean, second, third, fourth = spread(np.ascontiguousarray(stances), counts, ends, bins)
-    return Spread(mean if n else nan, sqrt(second) if n else nan, bimodality(second, third, fourth), bins)
+def measure_spread(stances: Floats, is_counted: npt.NDArray[np.bool_], attribute: Attribute) -> Spread:
+    """Return the spread of the stances where `is_counted`, which are values of `attribute`."""
+    agents_by_part, ends = np.zeros(PARTS, np.int64), (attribute.low, attribute.high)
+    n, mean, second, third, fourth = spread(np.ascontiguousarray(stances), is_counted, ends, agents_by_part)
+    return Spread(mean if n else nan, sqrt(second) if n else nan, bimodality(second, third, fourth), agents_by_part)
 
 
 def bimodality(second: float, third: float, fourth: float) -> float:
@@ -58,14 +58,14 @@ def bimodality(second: float, third: float, fourth: float) -> float:
 
 
 class UserRule:
-    """A function of your own, named by ``module:function``, that returns readers' stances after they read a post."""
+    """Your own function (``module:function``), which returns readers' stances after they read a post."""
 
-    def __init__(self, where: str, stance: Attribute) -> None:
-        self._where, self._calls = f"{KEY}: {where}", 0
-        self._function = OwnFunction(stance, where, KEY)
+    def __init__(self, name: str, stance: Attribute) -> None:
+        self._where, self._calls = f"{KEY}: {name}", 0
+        self._function = OwnFunction(stance, name, KEY)
 
     def __call__(self, columns: Callable[[Any], Columns], n: int) -> Floats:
-        """Return the stances of `n` readers; `columns` returns the columns of some of the rows.
+        """Return the stances of `n` readers; `columns` returns the columns of the rows that it gets.
 
         Raises:
             ConfigError: If the function raises, or does not return a stance for each row that depends on it alone.
@@ -73,22 +73,22 @@ class UserRule:
         stances = self._function(columns(np.arange(n)), n)
         self._calls += 1
         is_checked = self._calls & (self._calls - 1) == 0  # in calls 1, 2, 4, 8, ...
-        some = np.arange(n)[::-2]
-        if is_checked and not np.array_equal(stances[some], self._function(columns(some), len(some))):
+        rows = np.arange(n)[::-2]
+        if is_checked and not np.array_equal(stances[rows], self._function(columns(rows), len(rows))):
             raise OwnCodeError(f"{self._where}: returned other values for some rows when called without the others")
         return stances
 
 
 class Opinions(Restorable):
-    """The first spread of stances, and the rule of influence if it is yours.
+    """The spread of stances before the first round, and your own rule of influence, if any.
 
     Attributes:
         first: Mean, standard deviation and bimodality before the first round; 0 before the run starts.
-        own: A rule of your own, if any.
+        user_rule: Your own rule of influence, if any.
     """
 
     changes = ("first",)
 
     def __init__(self, params: OpinionsParams, known: Attributes) -> None:
         self.first = np.zeros(3)
-        self.own = None if params.user_rule is None else UserRule(params.user_rule, known.agents[str(params.of)])
+        self.user_rule = None if params.user_rule is None else UserRule(params.user_rule, known.agents[str(params.of)])

@@ -57,7 +57,7 @@ class Outcomes(Restorable):
         return likes, replies
 
     def count_posts(self, posts: Posts) -> None:
-        """Count the posts that were added."""
+        """Count the posts added since the last call."""
         self._posts += int((posts.kind[self._seen :] == POST).sum())
         self._seen = len(posts)
 
@@ -72,13 +72,13 @@ class Outcomes(Restorable):
 
         Without cascades, their sizes and shares are 0.
         """
-        n = self._posts
+        n_cascades = self._posts
         return {
             **{f"total_{name}": totals[name] for name in TOTALS},
-            "cascades": n,
-            "cascade_mean_size": (n + self._joined) / n if n else 0.0,
-            "cascade_max_size": 1 + self._most_reshares if n else 0,
-            "cascade_never_reshared": (n - self._begun) / n if n else 0.0,
+            "cascades": n_cascades,
+            "cascade_mean_size": (n_cascades + self._joined) / n_cascades if n_cascades else 0.0,
+            "cascade_max_size": 1 + self._most_reshares if n_cascades else 0,
+            "cascade_never_reshared": (n_cascades - self._begun) / n_cascades if n_cascades else 0.0,
             "attention_gini": gini_of_counts(self.attention if joined.all() else self.attention[joined]),
         }
 
@@ -122,14 +122,14 @@ def cascades(parent: Ids, root: Ids, kind: Ids) -> pd.DataFrame:
         between all pairs in the tree, 0 for a lone post; Goel, Anderson, Hofman, Watts 2016,
         doi:10.1287/mnsc.2015.2158).
     """
-    joins = kind == RESHARE
+    is_reshare = kind == RESHARE
     size, depth, breadth = (np.empty(len(parent), np.int32) for _ in range(3))
-    parted = np.empty(len(parent), np.float64)
-    above, top = (np.ascontiguousarray(ids, np.int32) for ids in (parent, root))
-    measure_trees(above, top, joins, size, depth, breadth, parted)
-    roots = np.flatnonzero(~joins).astype(np.int32)
+    distance_sums = np.empty(len(parent), np.float64)
+    parents, roots_by_post = (np.ascontiguousarray(ids, np.int32) for ids in (parent, root))
+    measure_trees(parents, roots_by_post, is_reshare, size, depth, breadth, distance_sums)
+    roots = np.flatnonzero(~is_reshare).astype(np.int32)
     size = size[roots]
     pairs = size * (size - 1.0) / 2
-    virality = np.divide(parted[roots], pairs, out=np.zeros(len(roots)), where=pairs > 0)
+    virality = np.divide(distance_sums[roots], pairs, out=np.zeros(len(roots)), where=pairs > 0)
     columns = {"root": roots, "size": size, "depth": depth[roots], "breadth": breadth[roots]}
     return pd.DataFrame(columns | {"structural_virality": virality}, copy=False)

@@ -22,8 +22,8 @@ NO_POST: Final = arrays.NO_POST
 NO_ACTION: Final = arrays.NO_ACTION
 HISTORY_ENTRY: Final = arrays.HISTORY_ENTRY
 
-WHO_THEY_ARE: Final = "interests traits numbers propensities attributes".split()
-"""Columns that are drawn or read when a run starts."""
+IDENTITY_COLUMNS: Final = "interests traits numbers propensities attributes".split()
+"""Columns that are drawn or read from a file when a run starts."""
 
 MEMBER, WAITS, AWAY, GONE = range(4)
 """An agent is on the platform, waits to join, has left and may come back, or has left for good."""
@@ -36,7 +36,7 @@ class Population(Restorable):
     """Columns of n agents.
 
     Attributes:
-        ids: The ids of agents, as text.
+        ids: The ids of agents, as strings.
         names: Their names in prompts.
         interests: Shape (n, n_topics), int8, of length about 127.
         traits: Big Five on 1..5, shape (n, 5).
@@ -86,16 +86,16 @@ class Population(Restorable):
         return column
 
     def checksums(self) -> dict[str, int]:
-        """Return a CRC-32 of each of the columns `WHO_THEY_ARE`."""
-        columns = {name: np.ascontiguousarray(getattr(self, name)) for name in WHO_THEY_ARE}
+        """Return a CRC-32 of each of the columns `IDENTITY_COLUMNS`."""
+        columns = {name: np.ascontiguousarray(getattr(self, name)) for name in IDENTITY_COLUMNS}
         return {name: crc32(column, crc32(str(column.shape).encode())) for name, column in columns.items()}
 
     def snapshot(self) -> dict[str, Plain]:
-        """Return all columns; of feeds only the posts in them."""
+        """Return all columns; a feed only with the posts in it."""
         return super().snapshot() | {"feed": packed_rows(self.feed, self.n_feed)}
 
     def restore(self, kept: Mapping[str, Plain]) -> None:
-        """Restore a snapshot; feeds are cut at `feed.size`, and missing columns stay."""
+        """Restore a snapshot; feeds are truncated to `feed.size`, and columns that the snapshot lacks stay."""
         size = self.feed.shape[1]
         self.restore_each([name for name in self.changes if name in kept], kept)
         self.feed = np.zeros((len(self.n_feed), size), np.int32)
@@ -104,13 +104,13 @@ class Population(Restorable):
 
     @property
     def has_joined(self) -> npt.NDArray[np.bool_]:
-        """Which agents are or were on the platform, that is, do not wait to join."""
+        """Which agents are or were on the platform (all but those that wait to join)."""
         return np.asarray(self.present | (self.membership != WAITS))
 
-    def mark_waiting(self, waits: npt.NDArray[np.bool_]) -> None:
+    def mark_waiting(self, is_waiting: npt.NDArray[np.bool_]) -> None:
         """Let some agents wait to join."""
-        self.present[waits] = False
-        self.membership[waits] = WAITS
+        self.present[is_waiting] = False
+        self.membership[is_waiting] = WAITS
 
     def __repr__(self) -> str:
         return f"<Population: {counted(len(self), 'agent')}>"
@@ -122,21 +122,21 @@ class Population(Restorable):
         counts = np.bincount(self.state[is_counted], minlength=len(STATES))
         return dict(zip(STATES, counts.tolist(), strict=True))
 
-    def append(self, more: "Population") -> None:
+    def append(self, other: "Population") -> None:
         """Append the agents of another population."""
         for column in fields(self):
-            mine, theirs = getattr(self, column.name), getattr(more, column.name)
-            if isinstance(mine, np.ndarray):
-                setattr(self, column.name, np.concatenate([mine, theirs], axis=int(column.name == "numbers")))
+            old, added = getattr(self, column.name), getattr(other, column.name)
+            if isinstance(old, np.ndarray):
+                setattr(self, column.name, np.concatenate([old, added], axis=int(column.name == "numbers")))
             else:
-                mine.extend(theirs)
+                old.extend(added)
 
 
 Population.changes = tuple(column.name for column in fields(Population) if column.name != "feed")
 
 
 class Categories:
-    """A column of codes that compares with texts.
+    """A column of codes that compares with strings.
 
     >>> (Categories(np.array([0, 2]), ("like", "reply", "reshare")) == "reshare").tolist()
     [False, True]
@@ -156,7 +156,7 @@ class Categories:
     __hash__ = None  # type: ignore[assignment]
 
     def texts(self) -> npt.NDArray[np.str_]:
-        """Return the texts."""
+        """Return the column as strings."""
         return np.asarray(np.array([*self._names, ""])[self._codes])
 
 
@@ -183,15 +183,15 @@ class History(Restorable):
         """Return the number of transitions that an agent keeps."""
         return self.limits.get(row, self.depth)
 
-    def set_limit(self, row: int, most: int) -> None:
+    def set_limit(self, row: int, limit: int) -> None:
         """Limit an agent's history; dropped transitions do not come back."""
-        kept = self.ring[row, self.places(row, most)]
-        self.ring[row, : len(kept)], self.count[row], self.limits[row] = kept, len(kept), most
+        entries = self.ring[row, self.positions(row, limit)]
+        self.ring[row, : len(entries)], self.count[row], self.limits[row] = entries, len(entries), limit
 
-    def places(self, row: int, most: int | None = None) -> npt.NDArray[np.int64]:
-        """Return the places of up to `most` last transitions of an agent in its ring, oldest first."""
+    def positions(self, row: int, n: int | None = None) -> npt.NDArray[np.int64]:
+        """Return the positions in its ring of an agent's last transitions (up to `n`), oldest first."""
         count, limit = int(self.count[row]), self.limit(row)
-        return np.arange(max(0, count - min(limit if most is None else most, limit)), count) % max(self.depth, 1)
+        return np.arange(max(0, count - min(limit if n is None else n, limit)), count) % max(self.depth, 1)
 
     def snapshot(self) -> dict[str, Plain]:
         """Return all rings, or only their entries while they are mostly empty."""
@@ -209,13 +209,13 @@ class History(Restorable):
             self.ring = np.zeros((len(self.count), self.depth), HISTORY_ENTRY)
             unpack_rows(ring, np.minimum(self.count, self.depth), self.ring)
 
-    def grow(self, more: int) -> None:
-        """Make room for `more` agents."""
-        self.ring = np.concatenate([self.ring, np.zeros((more, self.depth), HISTORY_ENTRY)])
-        self.count = np.concatenate([self.count, np.zeros(more, np.int64)])
+    def grow(self, n_agents: int) -> None:
+        """Make room for `n_agents` agents."""
+        self.ring = np.concatenate([self.ring, np.zeros((n_agents, self.depth), HISTORY_ENTRY)])
+        self.count = np.concatenate([self.count, np.zeros(n_agents, np.int64)])
 
     def record(self, rows: Rows, moves: npt.NDArray[np.uint16], clock: npt.NDArray[np.int32], posts: Rows) -> None:
-        """Append one entry to each of `rows` (each once)."""
+        """Append one entry to the history of each of `rows`, which are distinct."""
         if not self.depth:
             return
         entries = np.empty(len(rows), HISTORY_ENTRY)
@@ -224,15 +224,15 @@ class History(Restorable):
         self.ring.reshape(-1)[rows * self.depth + count % self.depth] = entries  # one index is faster than two
         self.count[rows] = count + 1
 
-    def last_moves(self, row: int, most: int) -> list[int]:
-        """Return up to `most` last packed moves of an agent, oldest first."""
-        moves: list[int] = self.ring["move"][row, self.places(row, most)].tolist()
+    def last_moves(self, row: int, max_moves: int) -> list[int]:
+        """Return up to `max_moves` last packed moves of an agent, oldest first."""
+        moves: list[int] = self.ring["move"][row, self.positions(row, max_moves)].tolist()
         return moves
 
     def entries(self, row: int) -> list[tuple[int, int, int]]:
         """Return (move, clock, post) of an agent's transitions, oldest first."""
-        kept: list[tuple[int, int, int]] = self.ring[row, self.places(row)].tolist()
-        return kept
+        entries: list[tuple[int, int, int]] = self.ring[row, self.positions(row)].tolist()
+        return entries
 
 
 def packed_move(trigger: int, source: int, target: int) -> int:

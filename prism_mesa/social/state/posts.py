@@ -26,7 +26,7 @@ REPLY: Final = arrays.REPLY
 RESHARE: Final = arrays.RESHARE
 NO_PARENT: Final = -1
 WORDS_CAP: Final = 280
-"""Characters after which a reply, a comment, or a post by an LLM is cut."""
+"""Maximum characters of a reply, a comment, or a post by an LLM; longer ones are truncated."""
 
 _COLUMNS: Final[dict[str, type[np.generic]]] = {
     "author": np.int32,
@@ -47,9 +47,9 @@ _COLUMNS: Final[dict[str, type[np.generic]]] = {
     "appeal": np.float32,
     "attributes": np.float64,
 }
-_VIEWED: Final = ("kind", "parent", "text_id", "wording", "words")
+_VIEW_COLUMNS: Final = ("kind", "parent", "text_id", "wording", "words")
 COUNTED: Final = ("likes", "replies", "reshares", "impressions", "velocity")
-_HOW: Final = {REPLY: "in reply to", RESHARE: "resharing"}
+_VERBS: Final = {REPLY: "in reply to", RESHARE: "resharing"}
 
 
 def relevance_of(match: npt.NDArray[np.integer[Any]] | int) -> Any:
@@ -68,8 +68,8 @@ def matches(a: npt.NDArray[np.int8], b: npt.NDArray[np.int8]) -> npt.NDArray[np.
 class Posts(Restorable):
     """All posts so far; the id is the row, and ids grow with time.
 
-    Column `text_id` is the text that readers see and that has the topics. Column `wording` is the number of the wording
-    in which readers see its text of the corpus, 0 for the original (`shown`). Column `words` is the text that the
+    Column `text_id` is the text that readers see; its topics are those of the post. Column `wording` is the number of
+    the wording in which readers see that text, 0 for the original (`shown`). Column `words` is the text that the
     author of a reply or reshare adds, or `NO_TEXT`. Both point into `texts`. A post is written in round `written`, and
     appears in `round`.
 
@@ -155,9 +155,9 @@ class Posts(Restorable):
         ids = np.arange(first, self.n)
         self._columns_for(self.n, first)
         rows = slice(first, self.n)
-        own_root = ids if root is None else np.where(np.asarray(root) < 0, ids, root)
+        roots = ids if root is None else np.where(np.asarray(root) < 0, ids, root)
         names = ("author", "text_id", "wording", "words", "round", "kind", "parent", "root", "key", "written")
-        values = author, text_id, wording, words, round_, kind, parent, own_root, key
+        values = author, text_id, wording, words, round_, kind, parent, roots, key
         for name, column in zip(names, (*values, round_ if written is None else written), strict=True):
             self._columns[name][rows] = column
         if self.draw_appeal is not None:
@@ -166,29 +166,29 @@ class Posts(Restorable):
             self._columns["attributes"][rows] = self.draw_attributes(ids)
         return ids
 
-    def make_room(self, more: int) -> list[Callable[[], None]]:
-        """Make room for `more` posts, so that columns do not move while these are added.
+    def make_room(self, n_added: int) -> list[Callable[[], None]]:
+        """Make room for `n_added` posts, so that columns do not move while these are added.
 
         Returns:
             Steps that write to this memory for the first time, which is slow. Threads may share them.
         """
-        self._columns_for(self.n + more, self.n)
-        rows = slice(self.n, self.n + more)
+        self._columns_for(self.n + n_added, self.n)
+        rows = slice(self.n, self.n + n_added)
         parts = (part for column in self._columns.values() for part in np.array_split(column[rows], 4))
         return [partial(part.fill, 0) for part in parts]
 
     def _zeroed(self, n: int) -> dict[str, npt.NDArray[Any]]:
         return zeroed_columns(_COLUMNS, n, {"attributes": self._columns["attributes"].shape[1]})
 
-    def _columns_for(self, n: int, used: int) -> None:
+    def _columns_for(self, n: int, n_used: int) -> None:
         """Grow columns that are too short for `n` posts, fourfold."""
         size = len(self._columns["author"])
         while size < n:
             size *= 4
         if size > len(self._columns["author"]):
-            before, self._columns = self._columns, self._zeroed(size)
+            old, self._columns = self._columns, self._zeroed(size)
             for name in _COLUMNS:
-                self._columns[name][:used] = before.pop(name)[:used]  # one column at a time
+                self._columns[name][:n_used] = old.pop(name)[:n_used]  # one column at a time
 
     @property
     def texts(self) -> list[str]:
@@ -211,9 +211,9 @@ class Posts(Restorable):
         """Return for each new post the number of earlier posts of its text; 0 for texts of your file or of the run."""
         wordings = np.zeros(len(texts), np.int32)
         order = np.argsort(texts, kind="stable")[: np.count_nonzero(texts < len(self._wordings))]
-        again = texts[order]
-        wordings[order] = self._wordings[again] + np.arange(len(again)) - np.searchsorted(again, again)
-        self._wordings += np.bincount(again, minlength=len(self._wordings)).astype(np.int32)
+        ids = texts[order]
+        wordings[order] = self._wordings[ids] + np.arange(len(ids)) - np.searchsorted(ids, ids)
+        self._wordings += np.bincount(ids, minlength=len(self._wordings)).astype(np.int32)
         return wordings
 
     def text(self, text_id: int, wording: int) -> str:
@@ -236,30 +236,30 @@ class Posts(Restorable):
         return origin
 
     def added_texts(self, ids: Ids) -> Ids:
-        """Return the texts that posts add: of a reply its words, or else its parent's text; of a reshare its root's."""
+        """Return the texts that posts add: a reply's words or its parent's text; for a reshare, its root's text."""
         root = self.root[ids]
         words = self.words[root]
         return np.asarray(np.where(words == NO_TEXT, self.text_id[root], words))
 
-    def worded(self, parent: Ids, kind: Ids, phrases: Sequence[str], place: Ids) -> tuple[Ids, Ids]:
+    def worded(self, parent: Ids, kind: Ids, phrases: Sequence[str], phrase_ids: Ids) -> tuple[Ids, Ids]:
         """Return the columns `text_id` and `words` of replies and reshares to be added.
 
         Readers see the words, ``phrases[place]``, and in brackets the text that the parent adds, without nesting. If
-        `place` is `NO_TEXT`, they see that text of a reply, and the root of a reshare.
+        `phrase_ids` is `NO_TEXT`, they see that text of a reply, and the root of a reshare.
         """
         text_id = shown_texts(
             np.asarray(parent, np.int32), np.asarray(kind, np.int64), RESHARE, self.root, self.text_id, self.words
         )
         words = np.full(len(parent), NO_TEXT, np.int32)
-        some = np.flatnonzero(place != NO_TEXT) if phrases else ()
-        if len(some):
-            core = self.added_texts(parent)
-            parts, which = np.unique(np.stack([place[some], core[some], kind[some]]), axis=1, return_inverse=True)
-            texts, about = [phrases[i] for i in parts[0].tolist()], parts[1].tolist()
-            heads = [_HOW[code] for code in parts[2].tolist()]
-            seen = [f"{text} ({how}: {self.texts[c]})" for text, how, c in zip(texts, heads, about, strict=True)]
-            words[some] = self.add_texts(texts, about)[which]
-            text_id[some] = self.add_texts(seen, about, with_media=True)[which]
+        rows = np.flatnonzero(phrase_ids != NO_TEXT) if phrases else ()
+        if len(rows):
+            cores = self.added_texts(parent)
+            parts, which = np.unique(np.stack([phrase_ids[rows], cores[rows], kind[rows]]), axis=1, return_inverse=True)
+            texts, quoted = [phrases[i] for i in parts[0].tolist()], parts[1].tolist()
+            verbs = [_VERBS[code] for code in parts[2].tolist()]
+            seen = [f"{text} ({verb}: {self.texts[c]})" for text, verb, c in zip(texts, verbs, quoted, strict=True)]
+            words[rows] = self.add_texts(texts, quoted)[which]
+            text_id[rows] = self.add_texts(seen, quoted, with_media=True)[which]
         return text_id, words
 
     def has_media(self, ids: Ids) -> npt.NDArray[np.bool_]:
@@ -305,17 +305,17 @@ class Posts(Restorable):
     ) -> list[Post]:
         """Return posts as readers see them; all arguments have the same length."""
         columns = {"post_id": ids.tolist(), "author_name": author_names, "relevance": relevances, "utility": utilities}
-        columns |= {name: self._columns[name][ids].tolist() for name in ("author", "round", "root", *_VIEWED)}
+        columns |= {name: self._columns[name][ids].tolist() for name in ("author", "round", "root", *_VIEW_COLUMNS)}
         columns |= {name: self._columns[name][self.root[ids]].tolist() for name in COUNTED}
         return [self._view(dict(zip(columns, row, strict=True))) for row in zip(*columns.values(), strict=True)]
 
     def _view(self, fields: dict[str, Any]) -> Post:
-        kind, parent, text_id, wording, words = map(fields.pop, _VIEWED)
+        kind, parent, text_id, wording, words = map(fields.pop, _VIEW_COLUMNS)
         text, (media_type, media_description) = self.text(text_id, wording), self.media(text_id)
         view: Post = object.__new__(Post)
         vars(view).update(  # the constructor of a frozen class takes several times as long
             fields,
-            text=f"({_HOW[REPLY]}: {text})" if kind == REPLY and words == NO_TEXT else text,
+            text=f"({_VERBS[REPLY]}: {text})" if kind == REPLY and words == NO_TEXT else text,
             kind=POST_KINDS[kind],
             parent=None if parent == NO_PARENT else parent,
             media_type=media_type,

@@ -23,36 +23,36 @@ def pair_keys(agent: Rows, other: Rows) -> Keys:
 
 
 def split_keys(keys: Keys) -> tuple[Keys, Keys]:
-    """Return the agents and the others of `pair_keys`."""
+    """Return the two columns that make up `pair_keys`."""
     return keys >> 32, keys & _LOWER
 
 
-def among(keys: Keys, wanted: Rows) -> Mask:
+def are_in(keys: Keys, wanted: Rows) -> Mask:
     """Return which of the `wanted` numbers are in the ascending `keys`."""
     if not len(keys):
         return np.zeros(len(wanted), np.bool_)
     return np.asarray(keys[np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)] == wanted)
 
 
-def first_of_each(keys: Rows) -> Mask:
+def is_first(keys: Rows) -> Mask:
     """Return which ascending numbers differ from the previous one."""
-    first = np.ones(len(keys), np.bool_)
-    np.not_equal(keys[1:], keys[:-1], out=first[1:])
-    return first
+    mask = np.ones(len(keys), np.bool_)
+    np.not_equal(keys[1:], keys[:-1], out=mask[1:])
+    return mask
 
 
 def distinct[T: np.generic](keys: npt.NDArray[T]) -> npt.NDArray[T]:
     """Return the distinct numbers, ascending; ten times as fast as NumPy's `unique`."""
     ascending = np.sort(keys)
-    return ascending[first_of_each(ascending)]
+    return ascending[is_first(ascending)]
 
 
 class Relations(Restorable):
     """Mutes, blocks and reports: pairs as numbers (`pair_keys`), ascending.
 
     Attributes:
-        muted: Agent and other: the other is hidden from the agent.
-        blocked: Agent and other: each is hidden from the other, and neither follows the other.
+        muted: Agent and other agent: the other is hidden from the agent.
+        blocked: Agent and other agent: each is hidden from the other, and neither follows the other.
         reported: Agent and root.
         new_follows: Follower and followed: the follows that begin with this round.
         counts: Rows of the table `follows` so far, by event.
@@ -73,14 +73,14 @@ class Relations(Restorable):
 
     def note(self, *, muted: Keys, blocked: Keys, reported: Keys) -> Keys:
         """Add distinct new pairs, and return the pairs that are newly hidden."""
-        before = self.hidden
-        self.muted, self.blocked = _joined(self.muted, muted), _joined(self.blocked, blocked)
-        self.reported = _joined(self.reported, reported)
-        new = _hidden_by(muted, blocked)
-        new = new[~among(before, new)]
-        if len(new):
-            self._hidden, self._rows = _joined(before, new), None
-        return new
+        old_hidden = self.hidden
+        self.muted, self.blocked = _merged(self.muted, muted), _merged(self.blocked, blocked)
+        self.reported = _merged(self.reported, reported)
+        newly_hidden = _hidden_by(muted, blocked)
+        newly_hidden = newly_hidden[~are_in(old_hidden, newly_hidden)]
+        if len(newly_hidden):
+            self._hidden, self._rows = _merged(old_hidden, newly_hidden), None
+        return newly_hidden
 
     def forget(self, *, muted: Keys, blocked: Keys) -> None:
         """Remove the distinct pairs of ended mutes and blocks."""
@@ -99,19 +99,19 @@ class Relations(Restorable):
         """Return `hidden` as compressed sparse rows of `n` agents; both arrays are empty without pairs."""
         if self._rows is None or len(self._rows[0]) not in (0, n + 1):
             agent, other = split_keys(self.hidden)
-            start = np.zeros(n + 1 if len(agent) else 0, np.int64)
-            begins = np.flatnonzero(first_of_each(agent))
-            start[agent[begins] + 1] = np.diff(begins, append=len(agent))
-            self._rows = np.cumsum(start, out=start), other.astype(np.int32)
+            starts = np.zeros(n + 1 if len(agent) else 0, np.int64)
+            firsts = np.flatnonzero(is_first(agent))
+            starts[agent[firsts] + 1] = np.diff(firsts, append=len(agent))
+            self._rows = np.cumsum(starts, out=starts), other.astype(np.int32)
         return self._rows
 
     def hides(self, agent: Rows, other: Rows) -> Mask:
         """Return whether the other is hidden from each agent."""
-        return among(self.hidden, pair_keys(agent, other))
+        return are_in(self.hidden, pair_keys(agent, other))
 
     def are_apart(self, agent: Rows, other: Rows) -> Mask:
         """Return whether one agent of each pair has blocked the other."""
-        return among(self.blocked, pair_keys(agent, other)) | among(self.blocked, pair_keys(other, agent))
+        return are_in(self.blocked, pair_keys(agent, other)) | are_in(self.blocked, pair_keys(other, agent))
 
 
 def _hidden_by(muted: Keys, blocked: Keys) -> Keys:
@@ -119,9 +119,9 @@ def _hidden_by(muted: Keys, blocked: Keys) -> Keys:
     return distinct(np.concatenate([muted, blocked, pair_keys(other, agent)]))
 
 
-def _joined(keys: Keys, more: Keys) -> Keys:
-    return np.insert(keys, np.searchsorted(keys, more), more) if len(more) else keys
+def _merged(keys: Keys, added: Keys) -> Keys:
+    return np.insert(keys, np.searchsorted(keys, added), added) if len(added) else keys
 
 
-def _without(keys: Keys, fewer: Keys) -> Keys:
-    return keys[~among(fewer, keys)]
+def _without(keys: Keys, removed: Keys) -> Keys:
+    return keys[~are_in(removed, keys)]

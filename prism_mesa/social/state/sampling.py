@@ -1,4 +1,4 @@
-"""The agents in the records: all, or a fixed drawn share."""
+"""The recorded agents: all, or a drawn share that stays fixed."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -12,11 +12,11 @@ from prism_mesa.streams import Streams
 
 type Mask = npt.NDArray[np.bool_]
 
-ALL_UP_TO: Final = 100_000
+MAX_AGENTS_FOR_ALL: Final = 100_000
 """Number of agents up to which all are recorded by default."""
 
-ABOUT: Final = 10_000
-"""Approximate number of recorded agents by default, if there are more than `ALL_UP_TO`."""
+SAMPLE_SIZE: Final = 10_000
+"""Approximate number of recorded agents by default, if there are more than `MAX_AGENTS_FOR_ALL`."""
 
 SAMPLED: Final = ("transitions", "impressions", "engagements")
 """The tables with a row for each event of an agent."""
@@ -25,8 +25,8 @@ SAMPLED: Final = ("transitions", "impressions", "engagements")
 class Recorded(Restorable):
     """The agents in each table of `SAMPLED`, and the number of engagements of each agent.
 
-    An agent draws one number, and is recorded in the tables whose share is above it. So the agents of a smaller share
-    are among those of a larger share, in all tables and rounds of a run of `n` agents at the start.
+    An agent draws one number, and is recorded in the tables whose share is above that number. So a larger share
+    includes the agents of a smaller share, in all tables and rounds. `n` is the number of agents at the start.
 
     Attributes:
         shares: Share of recorded agents by table, 0..1.
@@ -36,8 +36,8 @@ class Recorded(Restorable):
     changes = ("n_engaged",)
 
     def __init__(self, params: RecordsParams, n: int, streams: Streams) -> None:
-        few = min(1.0, ABOUT / n) if n > ALL_UP_TO else 1.0
-        self.shares = {"transitions": few, "impressions": few, "engagements": 1.0}
+        default_share = min(1.0, SAMPLE_SIZE / n) if n > MAX_AGENTS_FOR_ALL else 1.0
+        self.shares = {"transitions": default_share, "impressions": default_share, "engagements": 1.0}
         self.shares |= {table: share for table in SAMPLED if (share := getattr(params, table)) is not None}
         self._streams = streams
         self._begin(n)
@@ -53,14 +53,14 @@ class Recorded(Restorable):
 
     def grow(self, n: int) -> None:
         """Make room for `n` agents in total."""
-        new = np.arange(len(self.n_engaged), n)
-        self.n_engaged = np.concatenate([self.n_engaged, np.zeros(len(new), np.int32)])
+        new_rows = np.arange(len(self.n_engaged), n)
+        self.n_engaged = np.concatenate([self.n_engaged, np.zeros(len(new_rows), np.int32)])
         if all(mask is None for mask in self._masks.values()):
             return
-        chance = self._streams.uniform("recorded", new)
+        draws = self._streams.uniform("recorded", new_rows)
         for table, mask in self._masks.items():
             if mask is not None:
-                self._masks[table] = np.concatenate([mask, chance < self.shares[table]])
+                self._masks[table] = np.concatenate([mask, draws < self.shares[table]])
 
     def restore(self, kept: Mapping[str, Plain]) -> None:
         """Restore a snapshot; the recorded agents are drawn once more."""

@@ -18,14 +18,14 @@ from prism_mesa.social.world.corpus import Corpus
 type Ids = npt.NDArray[np.integer[Any]]
 
 NO_TEXT: Final = -1
-_STEPS: Final = (397, 443, 509, 569, 613, 673, 733, 787, 853, 907, 971, 1039)  # primes, so that steps reach all places
+_STEPS: Final = (397, 443, 509, 569, 613, 673, 733, 787, 853, 907, 971, 1039)  # primes, so that steps reach all texts
 
 
 class Texts(Restorable):
     """All texts of a run. The id is the index, and no text moves.
 
     Attributes:
-        texts: All of them, those of the corpus first.
+        texts: All texts, with those of the corpus first.
         with_media: Whether each text shows media, shape (texts,).
     """
 
@@ -46,9 +46,9 @@ class Texts(Restorable):
         """Restore a snapshot over the same corpus; raise DataError if it is another corpus."""
         if kept["corpus"] != self._checksum():
             raise DataError("the texts differ from the run's: has posts.file, or the embedder, changed since?")
-        new, self._about, self._shows = kept["texts"], restored(kept["about"]), restored(kept["shows"])
-        self.texts = [*self.corpus.texts, *new]
-        self._ids = {key: self._n + i for i, key in enumerate(zip(new, self._about, self._shows, strict=True))}
+        new_texts, self._about, self._shows = kept["texts"], restored(kept["about"]), restored(kept["shows"])
+        self.texts = [*self.corpus.texts, *new_texts]
+        self._ids = {key: self._n + i for i, key in enumerate(zip(new_texts, self._about, self._shows, strict=True))}
         self.with_media = np.concatenate([self.with_media[: self._n], self._have_media(self._n)])
         self._store_vectors(self._n, kept["vectors"])
 
@@ -59,23 +59,23 @@ class Texts(Restorable):
     def add(self, texts: Sequence[str], about: Sequence[int] | None = None, *, with_media: bool = False) -> Ids:
         """Store texts written during the run and return their ids.
 
-        `about` is the text that each text is about, `NO_TEXT` for none. The new text gets its topic labels, and its
-        media if `with_media`. Equal texts with equal labels and media are stored once.
+        `about` is the text that each text is about, `NO_TEXT` for none. The new text gets the labels of that text,
+        and its media if `with_media`. Equal texts with equal labels and media are stored once.
         """
         about = [NO_TEXT] * len(texts) if about is None else about
         labels = [self._origin(i) if self._has_labels else NO_TEXT for i in about]
-        shows = [i if with_media and i < self._n else NO_TEXT for i in about]
-        keys = list(zip(texts, labels, shows, strict=True))
-        new = [key for key in dict.fromkeys(keys) if key not in self._ids]
-        if new:
-            first = len(self.texts)
-            self._ids.update((key, first + i) for i, key in enumerate(new))
-            self.texts += [text for text, _, _ in new]
-            self._about += [origin for _, origin, _ in new]
-            self._shows += [shown for _, _, shown in new]
-            self.with_media = np.concatenate([self.with_media, self._have_media(first)])
-            shared = (self._about[-len(new) :],) if self._has_labels else ()
-            self._store_vectors(first, self.topics.place(self.texts[first:], *shared))
+        media_texts = [i if with_media and i < self._n else NO_TEXT for i in about]
+        keys = list(zip(texts, labels, media_texts, strict=True))
+        new_keys = [key for key in dict.fromkeys(keys) if key not in self._ids]
+        if new_keys:
+            first_id = len(self.texts)
+            self._ids.update((key, first_id + i) for i, key in enumerate(new_keys))
+            self.texts += [text for text, _, _ in new_keys]
+            self._about += [origin for _, origin, _ in new_keys]
+            self._shows += [shown for _, _, shown in new_keys]
+            self.with_media = np.concatenate([self.with_media, self._have_media(first_id)])
+            label_texts = (self._about[-len(new_keys) :],) if self._has_labels else ()
+            self._store_vectors(first_id, self.topics.place(self.texts[first_id:], *label_texts))
         return np.array([self._ids[key] for key in keys], np.int64)
 
     def text(self, text_id: int, wording: int) -> str:
@@ -88,10 +88,10 @@ class Texts(Restorable):
 
     def media(self, text_id: int) -> tuple[str, str]:
         """Return type and description of a text's media; empty without media."""
-        shows = text_id if text_id < self._n else self._shows[text_id - self._n]
-        if not 0 <= shows < len(self.corpus.media_types):
+        media_text = text_id if text_id < self._n else self._shows[text_id - self._n]
+        if not 0 <= media_text < len(self.corpus.media_types):
             return "", ""
-        return self.corpus.media_types[shows], self.corpus.media_descriptions[shows]
+        return self.corpus.media_types[media_text], self.corpus.media_descriptions[media_text]
 
     @property
     def vectors(self) -> npt.NDArray[np.int8]:
@@ -104,16 +104,16 @@ class Texts(Restorable):
         return np.array([bool(self.media(i)[0]) for i in range(first, len(self.texts))], np.bool_)
 
     def _origin(self, text_id: int) -> int:
-        """Return the text of the corpus that a text is about, directly or indirectly; `NO_TEXT` for none."""
+        """Return the text of the corpus that a text is about, directly or indirectly, or `NO_TEXT`."""
         return text_id if text_id < self._n else self._about[text_id - self._n]
 
     def _store_vectors(self, first: int, vectors: npt.NDArray[np.int8]) -> None:
-        """Write the vectors of the texts from `first` on; full arrays double."""
+        """Write the vectors of the texts from `first` on; a full array doubles its size."""
         needed = first + len(vectors)
         if needed > len(self._vectors):
-            before = self._vectors
-            self._vectors = np.zeros((max(needed, 2 * len(before)), before.shape[1]), np.int8)
-            self._vectors[:first] = before[:first]
+            old = self._vectors
+            self._vectors = np.zeros((max(needed, 2 * len(old)), old.shape[1]), np.int8)
+            self._vectors[:first] = old[:first]
         self._vectors[first:needed] = vectors
 
 
@@ -122,14 +122,14 @@ def reworded(subject: str, topic: str, number: int) -> str:
     """Return a text about a subject, different for each number until all pairs are used."""
     openings, remarks = wordings()
     n = len(openings) * len(remarks[topic])
-    begin = crc32(subject.encode())
-    place = (begin + number * _STEPS[begin // n % len(_STEPS)]) % n
-    words = f"{openings[place % len(openings)].format(subject)} {remarks[topic][place // len(openings)]}".rstrip()
-    return words[0].upper() + words[1:]
+    start = crc32(subject.encode())
+    position = (start + number * _STEPS[start // n % len(_STEPS)]) % n
+    text = f"{openings[position % len(openings)].format(subject)} {remarks[topic][position // len(openings)]}".rstrip()
+    return text[0].upper() + text[1:]
 
 
 @cache
 def wordings() -> tuple[list[str], dict[str, list[str]]]:
-    """Return openings with a place for a subject, and remarks by topic."""
+    """Return openings with a placeholder for a subject, and remarks by topic."""
     parts = json.loads((resources.files("prism_mesa.social.world") / "wordings.json").read_bytes())
     return parts["openings"], parts["remarks"]

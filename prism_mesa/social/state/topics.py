@@ -44,7 +44,7 @@ class Topics:
 
     Attributes:
         vectors: Shape (n texts, n_topics), int8, of length about `UNIT` (or 0 for a text without words).
-        names: Names of directions: the labels, or the commonest words along each dimension.
+        names: Names of directions: the labels, or the most common words along each dimension.
         name_vectors: These directions, shape (n names, n_topics), int8.
         place: Returns the vectors of texts written during a run. An optional second argument is the text of the corpus
             whose labels each text shares, -1 for none.
@@ -55,19 +55,19 @@ class Topics:
     name_vectors: npt.NDArray[np.int8]
     place: Callable[..., npt.NDArray[np.int8]]
 
-    def words_of(self, interests: npt.NDArray[np.int8], most: int = 3) -> list[tuple[str, ...]]:
+    def words_of(self, interests: npt.NDArray[np.int8], max_names: int = 3) -> list[tuple[str, ...]]:
         """Return the nearest names for each row of `interests`, nearest first; ties in order of names."""
-        nearest = self.nearest_names(interests, most).tolist()
+        nearest = self.nearest_names(interests, max_names).tolist()
         return [tuple(self.names[i] for i in row if i >= 0) for row in nearest]
 
-    def nearest_names(self, interests: npt.NDArray[np.int8], most: int = 3) -> npt.NDArray[np.int16]:
-        """Return `words_of` as indices of `names`, shape (n, `most` or the number of names); -1 for none."""
-        most, axes = min(most, len(self.names)), self.name_vectors.astype(np.float32).T
-        nearest = np.full((len(interests), most), -1, np.int16)
-        for first in range(0, len(interests), _ROWS):
-            nearness = interests[first : first + _ROWS].astype(np.float32) @ axes  # exact: far below 2**24
+    def nearest_names(self, interests: npt.NDArray[np.int8], max_names: int = 3) -> npt.NDArray[np.int16]:
+        """Return `words_of` as indices into `names`, -1 for none; shape (n, min(`max_names`, number of names))."""
+        max_names, axes = min(max_names, len(self.names)), self.name_vectors.astype(np.float32).T
+        nearest = np.full((len(interests), max_names), -1, np.int16)
+        for start in range(0, len(interests), _BLOCK_ROWS):
+            nearness = interests[start : start + _BLOCK_ROWS].astype(np.float32) @ axes  # exact: far below 2**24
             rows = np.arange(len(nearness))
-            for column in nearest[first : first + _ROWS].T:
+            for column in nearest[start : start + _BLOCK_ROWS].T:
                 best = nearness.argmax(axis=1)
                 np.copyto(column, best, where=nearness[rows, best] > 0, casting="same_kind")
                 nearness[rows, best] = -np.inf
@@ -75,11 +75,11 @@ class Topics:
 
     def nearest_name(self, vectors: npt.NDArray[np.int8]) -> npt.NDArray[np.int16]:
         """Return the index of the nearest of `names` for each row, -1 for none."""
-        none = np.full(len(vectors), -1, np.int16)
-        return self.nearest_names(vectors, 1)[:, 0] if self.names else none
+        no_names = np.full(len(vectors), -1, np.int16)
+        return self.nearest_names(vectors, 1)[:, 0] if self.names else no_names
 
 
-_ROWS = 1 << 16
+_BLOCK_ROWS = 1 << 16
 """Rows that are compared with all names at a time."""
 
 
@@ -92,12 +92,12 @@ def build_topics(corpus: Corpus, params: PostsParams) -> Topics:
     Raises:
         ConfigError: If there are more labels than topics, or the embedder is not installed.
     """
-    if params.embedder == "hashing" and len(corpus.texts) <= _FEW_TEXTS:
+    if params.embedder == "hashing" and len(corpus.texts) <= _MAX_CACHED_TEXTS:
         return _known_topics(tuple(corpus.texts), tuple(corpus.labels), params.n_topics, params.label_weight)
     return _build_topics(corpus, params)
 
 
-_FEW_TEXTS = 10_000
+_MAX_CACHED_TEXTS = 10_000
 """Number of texts up to which topics are cached for later runs in the process."""
 
 
@@ -114,14 +114,14 @@ def _build_topics(corpus: Corpus, params: PostsParams) -> Topics:
     labels = sorted({label for labels in corpus.labels for label in labels})
     if len(labels) > k:
         raise ConfigError(f"posts.n_topics: {k} is fewer than the {len(labels)} topic labels in posts.file")
-    own_words = 1 - params.label_weight if labels else 1.0
-    by_label = np.zeros((0, k))
+    word_weight = 1 - params.label_weight if labels else 1.0
+    label_vectors = np.zeros((0, k))
     if labels:
-        by_label = params.label_weight * _label_axes(corpus, labels, k)
-        raw = by_label + own_words * raw
+        label_vectors = params.label_weight * _label_axes(corpus, labels, k)
+        raw = label_vectors + word_weight * raw
     centre = raw.mean(axis=0)
     vectors = quantised(raw - centre)
-    place = _Places(embed, own_words, by_label, centre)
+    place = _Places(embed, word_weight, label_vectors, centre)
     if labels:
         means = [vectors[[label in text_labels for text_labels in corpus.labels]].mean(axis=0) for label in labels]
         return Topics(vectors, labels, quantised(np.array(means)), place)
@@ -134,21 +134,21 @@ class _Places:
     """Places texts among the topics of a corpus (`Topics.place`).
 
     Attributes:
-        own_words: Weight of a text's own words against shared labels.
-        by_label: Weighted axes of labels, shape (texts of the corpus, n_topics); no rows without labels.
+        word_weight: Weight of a text's words against shared labels.
+        label_vectors: Weighted axes of labels, shape (texts of the corpus, n_topics); no rows without labels.
         centre: The mean of the corpus.
     """
 
     embed: Embedder
-    own_words: float
-    by_label: npt.NDArray[np.float64]
+    word_weight: float
+    label_vectors: npt.NDArray[np.float64]
     centre: npt.NDArray[np.float64]
 
     def __call__(self, texts: Sequence[str], about: Sequence[int] = ()) -> npt.NDArray[np.int8]:
-        placed = self.own_words * _unit(self.embed(texts))
-        if len(self.by_label) and len(about):
+        placed = self.word_weight * _unit(self.embed(texts))
+        if len(self.label_vectors) and len(about):
             shared = np.asarray(about)
-            placed += np.where(shared[:, None] < 0, 0.0, self.by_label[shared])
+            placed += np.where(shared[:, None] < 0, 0.0, self.label_vectors[shared])
         return quantised(placed - self.centre)
 
 
@@ -164,14 +164,14 @@ def _unit(vectors: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
 
 def _label_axes(corpus: Corpus, labels: list[str], k: int) -> npt.NDArray[np.float64]:
     axes = np.zeros((len(corpus.texts), k))
-    place = {label: i for i, label in enumerate(labels)}
+    index = {label: i for i, label in enumerate(labels)}
     for row, text_labels in enumerate(corpus.labels):
-        axes[row, [place[label] for label in text_labels]] = 1.0
+        axes[row, [index[label] for label in text_labels]] = 1.0
     return _unit(axes)
 
 
 def _word_axes(texts: Sequence[str], embed: Embedder, k: int) -> tuple[list[str], npt.NDArray[np.int8]]:
-    """Return names of the 2 k directions along the axes: the commonest words that point there."""
+    """Return names of the 2 k directions along the axes: the most common words in each direction."""
     counts = Counter(word for text in texts for word in set(words_of(text)) if word not in STOP_WORDS and len(word) > 2)
     common = [word for word, _ in sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:2000]]
     vectors = _unit(embed(common))
@@ -221,17 +221,17 @@ def _wordllama(texts: Sequence[str], k: int) -> Embedder:
     """Return an embedder to the `k` principal axes of `texts` among WordLlama's 256 dimensions."""
     if k > _WORDLLAMA_DIMENSIONS:
         raise ConfigError(f"posts.n_topics: {k} is more than the {_WORDLLAMA_DIMENSIONS} dimensions of wordllama")
-    known = cached_vectors("wordllama", texts, _wordllama_vectors)
-    mean = known.mean(axis=0)
-    _, axes = np.linalg.eigh(np.cov(known.T))
+    corpus_vectors = cached_vectors("wordllama", texts, _wordllama_vectors)
+    mean = corpus_vectors.mean(axis=0)
+    _, axes = np.linalg.eigh(np.cov(corpus_vectors.T))
     axes = axes[:, ::-1][:, :k]
     axes = axes * np.sign(axes[np.abs(axes).argmax(axis=0), np.arange(axes.shape[1])])
-    return _Axes(texts, known, mean, axes)
+    return _Axes(texts, corpus_vectors, mean, axes)
 
 
 @dataclass(frozen=True)
 class _Axes:
-    """WordLlama's vectors on axes; `known` are those of the texts of a corpus."""
+    """WordLlama's vectors on axes; `known` has the vectors of a corpus's texts."""
 
     texts: Sequence[str]
     known: npt.NDArray[np.float64]
@@ -271,8 +271,8 @@ def cached_vectors(name: str, texts: Sequence[str], embed: Embedder) -> npt.NDAr
         return np.asarray(np.load(file, allow_pickle=False), np.float64)
     vectors = embed(texts)
     folder.mkdir(parents=True, exist_ok=True)
-    part = file.with_name(f".{file.name}")
-    with part.open("wb") as handle:
+    partial_file = file.with_name(f".{file.name}")
+    with partial_file.open("wb") as handle:
         np.save(handle, vectors, allow_pickle=False)
-    part.replace(file)
+    partial_file.replace(file)
     return vectors

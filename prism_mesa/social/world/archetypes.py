@@ -22,10 +22,10 @@ type Floats = npt.NDArray[np.float64]
 TRAIT_WEIGHT: Final = 0.1
 """Weight of one standard deviation of a trait; interests, of length 1, count more."""
 _LLM_WEIGHT: Final = 1024.0
-MOST_SAMPLED: Final = 100_000
+MAX_SAMPLED: Final = 100_000
 ITERATIONS: Final = 20
-_INTERESTS_NAMED: Final = 3
-_CACHED: Final = 1 << 11
+_INTERESTS_SHOWN: Final = 3
+_BLOCK_ROWS: Final = 1 << 11
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Archetypes:
     Attributes:
         centres: Shape (k, features); with several LLMs, k centres for the agents of each.
         interests: The topics of each archetype's interests, nearest first.
-        personality: The mean Big Five of each archetype as text.
+        personality: The mean Big Five of each archetype in words.
         llms: The LLM of each agent if there are several.
     """
 
@@ -55,14 +55,14 @@ class Archetypes:
 def make_archetypes(people: Population, llms: AgentLLMs, k: int, topics: Topics) -> Archetypes:
     """Return at most `k` archetypes, for each LLM if there are several.
 
-    They are computed from up to `MOST_SAMPLED` evenly spaced agents.
+    They are computed from up to `MAX_SAMPLED` evenly spaced agents.
     """
-    rows = np.arange(0, len(people), -(-len(people) // MOST_SAMPLED))
+    rows = np.arange(0, len(people), -(-len(people) // MAX_SAMPLED))
     codes, features = llms.codes(rows, people), _features(people, rows, llms)
     centres = np.concatenate([_clustered(features[codes == code], k) for code in np.unique(codes)])
     n_topics = people.interests.shape[1]
     means = centres[:, n_topics : n_topics + len(TRAIT_MEANS)] / TRAIT_WEIGHT * TRAIT_SDS + TRAIT_MEANS
-    words = topics.words_of(quantised(centres[:, :n_topics]), _INTERESTS_NAMED)
+    words = topics.words_of(quantised(centres[:, :n_topics]), _INTERESTS_SHOWN)
     return Archetypes(centres, words, [personality(row) for row in means], llms)
 
 
@@ -81,19 +81,19 @@ def _clustered(features: Floats, k: int) -> Floats:
 
 
 def _features(people: Population, rows: Rows, llms: AgentLLMs) -> Floats:
-    """Return interests, traits, and a column of the highest weight for each LLM."""
-    standard = (people.traits[rows].astype(np.float64) - TRAIT_MEANS) / TRAIT_SDS
+    """Return interests, traits, and a heavily weighted column for each LLM."""
+    z_scores = (people.traits[rows].astype(np.float64) - TRAIT_MEANS) / TRAIT_SDS
     llm = _LLM_WEIGHT * np.eye(len(llms.names))[llms.codes(rows, people)] if llms.names else np.empty((len(rows), 0))
-    return np.concatenate([people.interests[rows] / float(UNIT), TRAIT_WEIGHT * standard, llm], axis=1)
+    return np.concatenate([people.interests[rows] / float(UNIT), TRAIT_WEIGHT * z_scores, llm], axis=1)
 
 
 def _spread_out(features: Floats, k: int) -> Floats:
     """Return up to k rows: the nearest to the mean, then always the farthest from those chosen (Gonzalez 1985)."""
     chosen = [int(_distances(features, features.mean(axis=0)).argmin())]
-    distance = _distances(features, features[chosen[0]])
-    while len(chosen) < k and distance.max() > 0:
-        chosen.append(int(distance.argmax()))
-        distance = np.minimum(distance, _distances(features, features[chosen[-1]]))
+    distances = _distances(features, features[chosen[0]])
+    while len(chosen) < k and distances.max() > 0:
+        chosen.append(int(distances.argmax()))
+        distances = np.minimum(distances, _distances(features, features[chosen[-1]]))
     return features[chosen]
 
 
@@ -104,6 +104,6 @@ def _distances(features: Floats, centre: Floats) -> Floats:
 def _nearest(features: Floats, centres: Floats) -> npt.NDArray[np.int64]:
     """Return the nearest centre of each row, ties to the first; blocks stay in the processor's cache."""
     nearest = np.zeros(len(features), np.int64)
-    for part in blocks(len(features), _CACHED):
+    for part in blocks(len(features), _BLOCK_ROWS):
         nearest[part] = np.argmin([_distances(features[part], centre) for centre in centres], axis=0)
     return nearest

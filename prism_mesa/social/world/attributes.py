@@ -24,17 +24,17 @@ type Makers = dict[str, Callable[[], Any]]
 
 
 class Columns(Mapping[str, npt.NDArray[Any]]):
-    """Read-only columns by name, each made when it is first read."""
+    """Read-only columns by name; each is computed when it is first read."""
 
     def __init__(self, makers: Mapping[str, Callable[[], Any]]) -> None:
-        self._makers, self._made = dict(makers), dict[str, npt.NDArray[Any]]()
+        self._makers, self._columns = dict(makers), dict[str, npt.NDArray[Any]]()
 
     def __getitem__(self, name: str) -> npt.NDArray[Any]:
-        if name not in self._made:
+        if name not in self._columns:
             column = np.asarray(self._makers[name]()).view()  # the base array stays writable
             column.flags.writeable = False
-            self._made[name] = column
-        return self._made[name]
+            self._columns[name] = column
+        return self._columns[name]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._makers)
@@ -45,7 +45,7 @@ class Columns(Mapping[str, npt.NDArray[Any]]):
     @property
     def read(self) -> tuple[str, ...]:
         """Names of the columns that were read."""
-        return tuple(self._made)
+        return tuple(self._columns)
 
     def add(self, name: str, maker: Callable[[], Any]) -> None:
         """Add a column."""
@@ -63,7 +63,7 @@ class OwnFunction:
             raise ConfigError(f"{self._where}: is not a function")
 
     def __call__(self, columns: Columns, n: int) -> Floats:
-        """Return the stored values of `n` rows; the function is not called for 0 rows.
+        """Return the stored values of `n` rows, without calling the function for 0 rows.
 
         Raises:
             OwnCodeError: If it raises, or does not return a value of the attribute for each row.
@@ -97,43 +97,43 @@ class AttributeSource:
     Args:
         declared: The declarations, by name.
         streams: The random streams.
-        of_texts: The values in posts.file for each text of the corpus, by attribute; NaN for blank cells.
+        text_values: The values in posts.file for each text of the corpus, by attribute; NaN for blank cells.
         bounds: The first row of each community of agents, and the end of the last community.
     """
 
     declared: Mapping[str, AttributeParams]
     streams: Streams
-    of_texts: Mapping[str, Floats] = field(default_factory=dict)
+    text_values: Mapping[str, Floats] = field(default_factory=dict)
     bounds: Rows = field(default_factory=lambda: np.zeros(1, np.int64))
     known: Attributes = field(init=False)
     _functions: dict[str, OwnFunction] = field(init=False)
 
     def __post_init__(self) -> None:
         self.known = Attributes(self.declared)
-        both = self.known.agents | self.known.posts
+        by_name = self.known.agents | self.known.posts
         self._functions = {
-            name: OwnFunction(both[name], params.function, f"attributes.{name}.function")
+            name: OwnFunction(by_name[name], params.function, f"attributes.{name}.function")
             for name, params in self.declared.items()
             if params.function is not None
         }
 
     def of_agents(
-        self, rows: Rows, people: Population, network: FollowNetwork, from_file: Mapping[str, Floats] | None = None
+        self, rows: Rows, people: Population, network: FollowNetwork, file_data: Mapping[str, Floats] | None = None
     ) -> Floats:
         """Return the attributes of agents, shape (n, attributes).
 
         `rows` are their rows in the network, which key the draws; `people` has their other columns, in the order of
-        `rows`. `from_file` has the values in agents.profiles, by attribute, NaN for blank cells.
+        `rows`. `file_data` has the values in agents.profiles, by attribute, NaN for blank cells.
         """
         columns, keys = Columns(_agent_columns(rows, people, network)), rows.astype(np.int64)
         table = np.zeros((len(rows), len(self.known.agents)))
-        for place, (name, attribute) in enumerate(self.known.agents.items()):
+        for index, (name, attribute) in enumerate(self.known.agents.items()):
             values = self._first_values(name, attribute, columns, keys, f"attribute {name}")
             if self.declared[name].inherits is not None:
                 values = self._inherited_from_community(name, attribute, keys, values)
-            if from_file and name in from_file:
-                values = np.where(np.isnan(from_file[name]), values, from_file[name])
-            table[:, place] = values
+            if file_data and name in file_data:
+                values = np.where(np.isnan(file_data[name]), values, file_data[name])
+            table[:, index] = values
             columns.add(name, partial(shown_values, attribute, values))
         return table
 
@@ -148,28 +148,28 @@ class AttributeSource:
         ids = ids[is_root]
         keys, author = posts.key[ids].view(np.int64), posts.author[ids]
         columns = Columns(_post_columns(posts, ids, known, people))
-        for place, (name, attribute) in enumerate(known.posts.items()):
+        for index, (name, attribute) in enumerate(known.posts.items()):
             values = self._first_values(name, attribute, columns, keys, f"post attribute {name}")
             inherits = self.declared[name].inherits
             if inherits is not None:
-                source_place, source = known.of_agents(inherits)
-                values = self._inherited(name, attribute, source, people.attributes[author, source_place], values, keys)
-            if name in self.of_texts:
-                values = _with_file_values(self.of_texts[name], posts, ids, values)
-            table[is_root, place] = values
+                source_index, source = known.of_agents(inherits)
+                values = self._inherited(name, attribute, source, people.attributes[author, source_index], values, keys)
+            if name in self.text_values:
+                values = _with_file_values(self.text_values[name], posts, ids, values)
+            table[is_root, index] = values
             columns.add(name, partial(shown_values, attribute, values))
         return table
 
     def give_to(self, posts: Posts, people: Population) -> None:
-        """Let posts draw their attributes here when they are added."""
+        """Make posts draw their attributes from this source when they are added."""
         if self.known.posts:
             posts.declare(len(self.known.posts), partial(self.of_posts, posts, people=people))
 
-    def shown(self, views: list[Post], kept: Floats) -> list[Post]:
-        """Set the attributes of views of posts and return them; `kept` has a row of values for each."""
+    def shown(self, views: list[Post], stored: Floats) -> list[Post]:
+        """Set the attributes of views of posts and return them; `stored` has a row of values for each."""
         if self.known.posts:
-            texts = prompt_texts(self.known.posts, kept)
-            for view, row, text in zip(views, kept.tolist(), texts, strict=True):
+            texts = prompt_texts(self.known.posts, stored)
+            for view, row, text in zip(views, stored.tolist(), texts, strict=True):
                 vars(view).update(self.known.values(self.known.posts, row), about=text)  # the class is frozen
         return views
 
@@ -197,8 +197,8 @@ class AttributeSource:
         community = np.searchsorted(self.bounds, rows, side="right") - 1
         middle = (community + 0.5) / max(n_communities, 1)
         if attribute.values:
-            places = np.minimum(self._value_places(name, attribute, middle), len(attribute.values) - 1)
-            values = attribute.kept[places]
+            indices = np.minimum(self._value_places(name, attribute, middle), len(attribute.values) - 1)
+            values = attribute.kept[indices]
             is_drawn = self.streams.uniform(f"noise of {name}", rows) < noise
         else:
             values = attribute.low + middle * (attribute.high - attribute.low)
@@ -207,10 +207,10 @@ class AttributeSource:
             is_drawn = np.zeros(len(rows), np.bool_)
         return np.where(is_drawn | (community >= n_communities), drawn, values)
 
-    def _value_places(self, name: str, attribute: Attribute, u: Floats) -> npt.NDArray[np.int64]:
+    def _value_places(self, name: str, attribute: Attribute, quantiles: Floats) -> npt.NDArray[np.int64]:
         """Return the index of the value at each quantile."""
         share = np.array(self.declared[name].share or [1.0] * len(attribute.values))
-        return np.searchsorted(np.cumsum(share / share.sum())[:-1], u, side="right")
+        return np.searchsorted(np.cumsum(share / share.sum())[:-1], quantiles, side="right")
 
     def _inherited(
         self,
@@ -243,39 +243,39 @@ def blank_notes(values: Mapping[str, Floats], key: str, rows: str) -> list[str]:
     return [f"attributes.{name}: {key}: drawn for {counted(n, rows)} without a value" for name, n in blank.items() if n]
 
 
-def shown_values(attribute: Attribute, kept: Floats) -> npt.NDArray[Any]:
-    """Return stored values as users read them: texts, truth values, or numbers."""
+def shown_values(attribute: Attribute, stored: Floats) -> npt.NDArray[Any]:
+    """Return stored values as users read them: strings, truth values, or numbers."""
     if attribute.texts:
-        return np.array(attribute.texts)[kept.astype(np.int64)]
-    return kept.astype(np.bool_) if attribute.is_truth else kept
+        return np.array(attribute.texts)[stored.astype(np.int64)]
+    return stored.astype(np.bool_) if attribute.is_truth else stored
 
 
 def _clipped(attribute: Attribute, values: Floats) -> Floats:
-    """Return numbers clipped to the range, as float32 shares of it: last digits of log and cos differ by machine."""
+    """Return numbers clipped to the range, as float32 shares of it; digits of log and cos differ between machines."""
     length = attribute.high - attribute.low
     shares = ((values - attribute.low) / length).astype(np.float32).astype(np.float64)
     return np.clip(attribute.low + shares * length, attribute.low, attribute.high)
 
 
-def _with_file_values(of_texts: Floats, posts: Posts, ids: Rows, values: Floats) -> Floats:
-    """Return values of posts; those of posts from the file are the file's values."""
-    text, n = posts.text_id[ids], len(of_texts)
-    is_of_file = (text < n) & (posts.root[ids] == ids) & (posts.parent[ids] < 0)
-    from_file = np.where(is_of_file, of_texts[np.minimum(text, n - 1)], np.nan)
-    return np.where(np.isnan(from_file), values, from_file)
+def _with_file_values(text_values: Floats, posts: Posts, ids: Rows, values: Floats) -> Floats:
+    """Return values of posts; posts from the file have the file's values."""
+    text_id, n = posts.text_id[ids], len(text_values)
+    is_from_file = (text_id < n) & (posts.root[ids] == ids) & (posts.parent[ids] < 0)
+    file_values = np.where(is_from_file, text_values[np.minimum(text_id, n - 1)], np.nan)
+    return np.where(np.isnan(file_values), values, file_values)
 
 
-def _agent_columns(rows: Rows, people: Population, network: FollowNetwork) -> Makers:
-    makers: Makers = {"agent": lambda: rows, "id": lambda: [people.ids[i] for i in range(len(people))]}
+def _agent_columns(rows: Rows, population: Population, network: FollowNetwork) -> Makers:
+    makers: Makers = {"agent": lambda: rows, "id": lambda: [population.ids[i] for i in range(len(population))]}
     for name, declared in AGENT_FIELDS.items():
-        makers[name] = partial(lambda name, declared: declared.as_read(getattr(people, name)), name, declared)
-    for names, table in ((BIG_FIVE, people.traits), (ACTIONS, people.propensities)):
-        makers |= {name: partial(table.__getitem__, (slice(None), place)) for place, name in enumerate(names)}
+        makers[name] = partial(lambda name, declared: declared.as_read(getattr(population, name)), name, declared)
+    for names, table in ((BIG_FIVE, population.traits), (ACTIONS, population.propensities)):
+        makers |= {name: partial(table.__getitem__, (slice(None), index)) for index, name in enumerate(names)}
     followers = {"followers": lambda: network.n_followers[rows], "followees": lambda: network.n_followees[rows]}
     return makers | followers
 
 
-def _post_columns(posts: Posts, ids: Rows, known: Attributes, people: Population) -> Makers:
+def _post_columns(posts: Posts, ids: Rows, known: Attributes, population: Population) -> Makers:
     author = posts.author[ids]
     makers: Makers = {
         "post": lambda: ids,
@@ -284,8 +284,8 @@ def _post_columns(posts: Posts, ids: Rows, known: Attributes, people: Population
         "kind": lambda: np.array(POST_KINDS)[posts.kind[ids]],
         "text": lambda: posts.shown(ids),
     }
-    for place, (name, attribute) in enumerate(known.agents.items()):
+    for index, (name, attribute) in enumerate(known.agents.items()):
         makers[f"author.{name}"] = partial(
-            lambda place, attribute: shown_values(attribute, people.attributes[author, place]), place, attribute
+            lambda index, attribute: shown_values(attribute, population.attributes[author, index]), index, attribute
         )
     return makers

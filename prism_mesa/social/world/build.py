@@ -20,7 +20,7 @@ from prism_mesa.social.state.attributes import Attributes
 from prism_mesa.social.state.chunks import blocks
 from prism_mesa.social.state.ids import Ids, examples
 from prism_mesa.social.state.network import FollowNetwork
-from prism_mesa.social.state.population import WHO_THEY_ARE, Population, Rows
+from prism_mesa.social.state.population import IDENTITY_COLUMNS, Population, Rows
 from prism_mesa.social.state.topics import Topics, build_topics, quantised
 from prism_mesa.social.world.attributes import AttributeSource, blank_notes, file_columns
 from prism_mesa.social.world.corpus import Corpus, counted_lines, load_corpus, with_media_share
@@ -31,14 +31,14 @@ from prism_mesa.social.world.rates import popularity_scores
 from prism_mesa.social.world.seeded import Seeded, seeded_posts
 from prism_mesa.streams import Streams
 
-_FEW_TIES = 0.5
+_MIN_SHARE_OF_TIES = 0.5
 """Share of the requested close ties below which a note reports the shortfall."""
 
 
-KEPT: Final = tuple(name for name in WHO_THEY_ARE if name != "attributes")
+KEPT: Final = tuple(name for name in IDENTITY_COLUMNS if name != "attributes")
 """Columns of a population that are kept; attributes, perhaps of a user's function, are computed again."""
 
-DEAR: Final = 16_000_000
+MIN_FOLLOWS_TO_KEEP: Final = 16_000_000
 """Follows from which on a world is kept; drawing them takes about two CPU seconds."""
 
 
@@ -106,32 +106,32 @@ def make_world(params: SocialParams, streams: Streams, kept: KeptWorld | None = 
     """
     network, ids = make_network(params, streams) if kept is None else (kept.network, Ids(range(params.agents.n)))
     known, declared = Attributes(params.attributes), params.attributes
-    loaded = load_corpus(params.posts.file, params.files, file_columns(declared, known.posts), params.posts.dates)
-    corpus = with_media_share(loaded, params.posts.media_share, streams)
+    file_corpus = load_corpus(params.posts.file, params.files, file_columns(declared, known.posts), params.posts.dates)
+    corpus = with_media_share(file_corpus, params.posts.media_share, streams)
     topics = build_topics(corpus, params.posts)
     schedule, unmatched = _schedule(corpus, network, ids, params)
-    agents, n_without, of_agents = np.arange(network.n_agents), 0, streams.of(params.agents.seed)
+    agents, n_without_topics, agent_streams = np.arange(network.n_agents), 0, streams.of(params.agents.seed)
     if kept is None:
-        interests = draw_interests(agents, topics, of_agents)
+        interests = draw_interests(agents, topics, agent_streams)
         if len(schedule.author):
-            interests, n_without = _observed_interests(interests, schedule, topics, network)
-        popularity = popularity_scores(network, params.agents, of_agents)
-        population = draw_profiles(agents, ids, interests, params, of_agents, popularity)
+            interests, n_without_topics = _observed_interests(interests, schedule, topics, network)
+        popularity = popularity_scores(network, params.agents, agent_streams)
+        population = draw_profiles(agents, ids, interests, params, agent_streams, popularity)
     else:
-        population = make_population(agents, ids, kept.columns, params, of_agents)
+        population = make_population(agents, ids, kept.columns, params, agent_streams)
     profiled = Profiled()
     if params.agents.profiles is not None:
         columns = file_columns(declared, known.agents)
         profiled = read_profiles(params.agents.profiles, population, topics, params.files, columns)
-    is_blocks = params.network.kind == "stochastic_block"
-    bounds = block_bounds(params.network.blocks, network.n_agents) if is_blocks else np.zeros(1, np.int64)
-    source = AttributeSource(declared, of_agents, corpus.attributes, bounds)
+    has_blocks = params.network.kind == "stochastic_block"
+    bounds = block_bounds(params.network.blocks, network.n_agents) if has_blocks else np.zeros(1, np.int64)
+    source = AttributeSource(declared, agent_streams, corpus.attributes, bounds)
     population.attributes = source.of_agents(agents, population, network, profiled.attributes)
     if params.agents.churn.waiting:
         population.mark_waiting(streams.happens("waits", np.full(len(agents), params.agents.churn.waiting)))
     seeded = seeded_posts(params, network, population, topics, streams)
     misfits = tuple(_misfits(params, network, ids, corpus, unmatched))
-    unknown = "neither they nor the agents they follow post about a known topic: their interests are drawn"
+    explanation = "neither they nor the agents they follow post about a known topic: their interests are drawn"
     notes = (
         *(*network.notes, *corpus.notes, *profiled.notes),
         *blank_notes(profiled.attributes, "agents.profiles", "agent"),
@@ -140,7 +140,7 @@ def make_world(params: SocialParams, streams: Streams, kept: KeptWorld | None = 
         *seeded.notes(),
         *_unmet_settings(params, network),
         *misfits,
-        *([f"{counted(n_without, 'agent')}: {unknown}"] if n_without else []),
+        *([f"{counted(n_without_topics, 'agent')}: {explanation}"] if n_without_topics else []),
     )
     schedule = schedule.with_seeded(seeded)
     return StartingWorld(
@@ -154,16 +154,16 @@ def _misfits(
     """Yield notes on input that was left out, or may have been misread."""
     authors = Ids(pa.array(dict.fromkeys(corpus.authors or ()), pa.string()))
     for key, key_ids in ((EDGES, ids), (POSTS, authors)):
-        yield from (f"{key}: {doubt}" for doubt in key_ids.doubts())
-    yield from (f"network.edges: {line} left out" for line in counted_lines(network.dropped))
-    yield from (f"posts.file: {line} left out" for line in counted_lines((*corpus.dropped, *unmatched)))
+        yield from (f"{key}: {note}" for note in key_ids.doubts())
+    yield from (f"network.edges: {phrase} left out" for phrase in counted_lines(network.dropped))
+    yield from (f"posts.file: {phrase} left out" for phrase in counted_lines((*corpus.dropped, *unmatched)))
     explicit, others = explicit_values(params), params.agents.n - 1
     if "network.mean_degree" in explicit and params.network.edges is None and params.network.mean_degree > others:
         yield f"network.mean_degree: {params.network.mean_degree:g} is more than the {others} other agents"
     paths = {EDGES: params.network.edges, POSTS: params.posts.file, PROFILES: params.agents.profiles}
     for key in (key for key, path in paths.items() if path is None and any(paths.values())):
-        if idle := [column for column in params.files.columns if column in COLUMNS[key]]:
-            yield f"files.columns: {', '.join(idle)}: no effect: {key} is not set"
+        if unused := [column for column in params.files.columns if column in COLUMNS[key]]:
+            yield f"files.columns: {', '.join(unused)}: no effect: {key} is not set"
     circulating, n_texts = params.posts.circulating, len(corpus.texts)
     if "posts.circulating" in explicit and circulating > n_texts:
         yield f"posts.circulating: {circulating:,} is more than the {n_texts:,} texts of the corpus"
@@ -187,8 +187,8 @@ def make_network(params: SocialParams, streams: Streams) -> tuple[FollowNetwork,
         network, ids = load_network(params.network.edges, params.network.direction, params.files)
     else:
         degree = min(params.network.mean_degree, params.agents.n - 1)
-        possible = params.network.model_copy(update={"mean_degree": degree})
-        network = generate_network(possible, params.agents.n, streams.of(params.network.seed))
+        network_params = params.network.model_copy(update={"mean_degree": degree})
+        network = generate_network(network_params, params.agents.n, streams.of(params.network.seed))
         ids = Ids(range(network.n_agents))
     if params.utility.sensitivity:  # else close ties have no effect
         network = with_close_ties(network, params.network.close_ties, streams.of(params.network.seed))
@@ -197,52 +197,52 @@ def make_network(params: SocialParams, streams: Streams) -> tuple[FollowNetwork,
 
 def _unmet_settings(params: SocialParams, network: FollowNetwork) -> Iterator[str]:
     """Yield notes on settings that the drawn network does not meet."""
-    wanted = params.network
+    requested = params.network
     followees, close = network.n_edges / network.n_agents, len(network.close_indices) / network.n_agents
-    if wanted.edges is None and abs(followees / wanted.mean_degree - 1) > 0.05:
-        yield f"network.mean_degree: the drawn network has {followees:.3g}, not {wanted.mean_degree:g}"
+    if requested.edges is None and abs(followees / requested.mean_degree - 1) > 0.05:
+        yield f"network.mean_degree: the drawn network has {followees:.3g}, not {requested.mean_degree:g}"
     # with a file the default is a maximum
-    is_explicit = wanted.edges is None or "close_ties" in explicit_values(wanted)
+    is_explicit = requested.edges is None or "close_ties" in explicit_values(requested)
     has_effect = params.utility.sensitivity and params.utility.closeness is not None
-    if is_explicit and has_effect and close < _FEW_TIES * wanted.close_ties:
-        few = "too few agents follow each other"
-        yield f"network.close_ties: the network has {close:.3g} per agent, not {wanted.close_ties}: {few}"
+    if is_explicit and has_effect and close < _MIN_SHARE_OF_TIES * requested.close_ties:
+        reason = "too few agents follow each other"
+        yield f"network.close_ties: the network has {close:.3g} per agent, not {requested.close_ties}: {reason}"
 
 
 def _schedule(
     corpus: Corpus, network: FollowNetwork, ids: Ids, params: SocialParams
 ) -> tuple[Schedule, tuple[tuple[str, int], ...]]:
     """Return the schedule of the corpus, and the number of posts that do not fit, by reason."""
-    none = np.zeros(0, np.int64)
+    empty = np.zeros(0, np.int64)
     if corpus.authors is None:
-        return Schedule(none, none, none), ()
+        return Schedule(empty, empty, empty), ()
     by_rank = params.posts.authors == "rank"
     rows = _by_rank(corpus.authors, network) if by_rank else ids.rows_of(corpus.authors)
-    matched = rows >= 0
-    if not matched.any():
+    is_agent = rows >= 0
+    if not is_agent.any():
         raise DataError(f"posts.file: {params.posts.file}: {_no_match(list(dict.fromkeys(corpus.authors)), ids)}")
-    text_id = np.flatnonzero(matched)
+    text_id = np.flatnonzero(is_agent)
     if corpus.rounds is None:
         rounds = np.arange(len(text_id)) * params.rounds // len(text_id)
     else:
         rounds = corpus.rounds[text_id]
-    late = int((rounds >= params.rounds).sum())
-    alike = None if by_rank else ids.otherwise(list(dict.fromkeys(np.array(corpus.authors)[~matched].tolist())))
-    why = f" ({alike[0]!r} is not {alike[1]!r})" if alike else ""
-    strangers = int((~matched).sum())
-    unmatched = ((f"posts whose author is not an agent{why}", strangers), ("posts after the last round", late))
+    n_late = int((rounds >= params.rounds).sum())
+    similar = None if by_rank else ids.otherwise(list(dict.fromkeys(np.array(corpus.authors)[~is_agent].tolist())))
+    hint = f" ({similar[0]!r} is not {similar[1]!r})" if similar else ""
+    n_unknown = int((~is_agent).sum())
+    unmatched = ((f"posts whose author is not an agent{hint}", n_unknown), ("posts after the last round", n_late))
     return Schedule(rows[text_id], text_id, rounds), unmatched
 
 
 def _no_match(authors: list[str], ids: Ids) -> str:
     """Return why no author is an agent, and what to do about it."""
-    alike = ids.otherwise(authors)
-    why = ": without network.edges ids are row numbers" if ids.is_range else ""
-    if alike:
-        why = f": ids are compared as text, and {alike[0]!r} is not {alike[1]!r}: write them alike in both files"
+    similar = ids.otherwise(authors)
+    hint = ": without network.edges ids are row numbers" if ids.is_range else ""
+    if similar:
+        hint = f": ids are compared as text, and {similar[0]!r} is not {similar[1]!r}: write them alike in both files"
     return (
         f"none of its {len(authors)} authors is an agent of the network; set posts.authors=rank to match them by "
-        f"activity and followers. Authors are {examples(authors)}; ids of the network are {examples(ids)}{why}"
+        f"activity and followers. Authors are {examples(authors)}; ids of the network are {examples(ids)}{hint}"
     )
 
 
@@ -251,10 +251,10 @@ def _by_rank(authors: list[str], network: FollowNetwork) -> npt.NDArray[np.int64
     _, first, inverse, counts = np.unique(np.array(authors), return_index=True, return_inverse=True, return_counts=True)
     by_posts = np.lexsort((first, -counts))
     by_followers = np.argsort(-network.n_followers, kind="stable")
-    row = np.full(len(first), -1)
+    rows = np.full(len(first), -1)
     n = min(len(first), network.n_agents)
-    row[by_posts[:n]] = by_followers[:n]
-    return row[inverse]
+    rows[by_posts[:n]] = by_followers[:n]
+    return rows[inverse]
 
 
 def _observed_interests(
@@ -262,29 +262,29 @@ def _observed_interests(
 ) -> tuple[npt.NDArray[np.int8], int]:
     """Return the mean topics of posts by each agent and its followees, and the number of agents without any."""
     n, k = drawn.shape
-    authors, place = np.unique(schedule.author, return_inverse=True)
+    authors, index = np.unique(schedule.author, return_inverse=True)
     sums = np.empty((len(authors), k + 1), np.int64)  # the last column counts posts
     for column in range(k):
-        sums[:, column] = np.bincount(place, topics.vectors[schedule.text_id, column], len(authors))
-    sums[:, k] = np.bincount(place, minlength=len(authors))
-    place_of = np.full(n, -1, np.int32)
-    place_of[authors] = np.arange(len(authors))
-    observed, without = drawn.copy(), 0
+        sums[:, column] = np.bincount(index, topics.vectors[schedule.text_id, column], len(authors))
+    sums[:, k] = np.bincount(index, minlength=len(authors))
+    author_index = np.full(n, -1, np.int32)
+    author_index[authors] = np.arange(len(authors))
+    observed, n_without = drawn.copy(), 0
     for part in blocks(n):
-        author = place_of[part]
+        author = author_index[part]
         total = np.where(author[:, None] >= 0, sums[author], 0)
-        add_up(part.start, network.indptr, network.indices, place_of, sums, total)
+        add_up(part.start, network.indptr, network.indices, author_index, sums, total)
         means = quantised(total[:, :-1] / np.maximum(total[:, -1:], 1))
         has_topics = np.abs(means).max(axis=1) > 0
         observed[part][has_topics] = means[has_topics]
-        without += int((~has_topics).sum())
-    return observed, without
+        n_without += int((~has_topics).sum())
+    return observed, n_without
 
 
 def world_to_keep(params: SocialParams, network: FollowNetwork, people: Population) -> dict[str, Plain] | None:
     """Return a world at its start as plain data; None if it is quick to draw, or partly read from files."""
     is_read = (params.network.edges, params.agents.profiles, params.posts.file) != (None, None, None)
-    if is_read or network.n_edges < DEAR or network.dropped or network.notes:
+    if is_read or network.n_edges < MIN_FOLLOWS_TO_KEEP or network.dropped or network.notes:
         return None
     return {"network": network.snapshot(), "agents": {name: getattr(people, name) for name in KEPT}}
 

@@ -21,25 +21,25 @@ type Floats = npt.NDArray[np.float64]
 _EXACT: Final = 2.0**53
 """Floats below it hold whole numbers exactly."""
 _TRUTHS: Final = {"true": 1.0, "false": 0.0, "1": 1.0, "0": 0.0, "1.0": 1.0, "0.0": 0.0, "yes": 1.0, "no": 0.0}
-_NO_NUMBER: Final = frozenset({"na", "n/a", "#n/a", "nan", "null", "none"})
-"""Texts that other programs write for a missing number."""
+_MISSING_NUMBERS: Final = frozenset({"na", "n/a", "#n/a", "nan", "null", "none"})
+"""Strings that other programs write for a missing number."""
 Order = Literal["day_first", "month_first"]
 _DATE: Final = re.compile(
     r"((?:[^\W\d]+[.,]*\s+)?(?:\d{1,2}[:.]\d\d(?::\d\d)?(?:\s*[ap]m)?[,\s-]+)?)"
     r"(\d{1,2})(\s*[./-]\s*|\s)(\d{1,2})\3(\d{4}|\d{2})(?![\w./:-])",
     re.IGNORECASE,
 )
-"""A date of three numbers with the year last, perhaps behind a weekday or an hour."""
+"""A date of three numbers with the year last, perhaps after a weekday or an hour."""
 _YEAR_LAST: Final = re.compile(r"\d{3,4}(?:19|20)\d\d")
 _ZONE: Final = re.compile(r"(?:\dZ|[+-]\d\d:?\d\d|\b(?:GMT|UTC))$|[+-]\d{4} \d{4}$")
 _CURRENT_TIME: Final = frozenset({"now", "today"})
-"""Texts that pandas reads as the current time."""
+"""Strings that pandas reads as the current time."""
 
 
 def parse_ids(columns: dict[str, pa.ChunkedArray]) -> list[pa.ChunkedArray]:
-    """Return columns of ids, all as int64 or all as texts; blank cells become nulls.
+    """Return columns of ids, all as int64 or all as strings; blank cells become nulls.
 
-    Whole numbers are ids by their decimal digits, also if they are floats, as pandas makes them beside blank cells.
+    Whole numbers become ids of decimal digits, even if they are floats, which pandas makes of columns with blank cells.
 
     Raises:
         ValueError: If a column holds lists or other nested values, or floats too large to be exact.
@@ -58,21 +58,21 @@ def parse_ids(columns: dict[str, pa.ChunkedArray]) -> list[pa.ChunkedArray]:
 
 
 def parse_labels(column: pa.ChunkedArray, name: str) -> list[str | None]:
-    """Return the ids of a column as stripped texts, None for blanks."""
+    """Return the ids of a column as stripped strings, None for blank cells."""
     [ids] = parse_ids({name: column})
     labels = (None if id_ is None else str(id_).strip() for id_ in ids.to_pylist())
     return [label or None for label in labels]
 
 
 def distinct_ids(texts: pa.Array) -> "pd.Series[Any]":
-    """Return distinct texts as ids, in order: as stripped whole numbers if all are written so."""
+    """Return distinct strings as ids, in order: stripped, and as whole numbers if all are written like them."""
     trimmed = pc.utf8_trim_whitespace(texts)
     numbers = whole_numbers(trimmed)
     return pd.Series(trimmed.to_pylist(), dtype=object) if numbers is None else numbers.to_pandas()
 
 
 def _digits(column: pa.ChunkedArray, name: str, *, whole: bool) -> pa.ChunkedArray:
-    """Return ids as int64 if they are whole numbers, else as texts."""
+    """Return ids as int64 if they are whole numbers, else as strings."""
     kind = column.type
     if pa.types.is_floating(kind):
         if not whole:
@@ -93,22 +93,22 @@ def _is_text(kind: pa.DataType) -> bool:
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
-def _plain(column: pa.ChunkedArray, name: str, what: str) -> pa.ChunkedArray:
-    """Return a column with codes decoded unless they stand for texts, and bytes as texts."""
+def _plain(column: pa.ChunkedArray, name: str, content: str) -> pa.ChunkedArray:
+    """Return a column with codes decoded unless they stand for strings, and with bytes as strings."""
     kind = column.type
     if pa.types.is_nested(kind):
-        raise ValueError(f"column {name!r} holds {kind}, not {what}")
+        raise ValueError(f"column {name!r} holds {kind}, not {content}")
     try:
         if pa.types.is_dictionary(kind) and not _is_text(kind):
             column = column.cast(kind.value_type)
         binary = pa.types.is_binary(column.type) or pa.types.is_large_binary(column.type)
         return column.cast(pa.string()) if binary or pa.types.is_null(column.type) else column
     except pa.ArrowException:
-        raise ValueError(f"column {name!r} holds {kind}, not {what}") from None
+        raise ValueError(f"column {name!r} holds {kind}, not {content}") from None
 
 
 def parse_texts(column: pa.ChunkedArray, name: str) -> list[str]:
-    """Return cells as stripped texts, empty for blank cells; raise ValueError if they hold nested values."""
+    """Return cells as stripped strings, empty for blank cells; raise ValueError if they hold nested values."""
     plain = _plain(column, name, "texts")
     return ["" if text is None or text != text else str(text).strip() for text in plain.to_pylist()]
 
@@ -127,7 +127,7 @@ def parse_numbers(column: pa.ChunkedArray, name: str) -> tuple[Floats, npt.NDArr
             raise ValueError(f"column {name!r} holds {plain.type}, not numbers") from None
         return numbers, ~np.isnan(numbers)
     texts = parse_texts(column, name)
-    is_filled = np.array([text != "" and text.lower() not in _NO_NUMBER for text in texts], np.bool_)
+    is_filled = np.array([text != "" and text.lower() not in _MISSING_NUMBERS for text in texts], np.bool_)
     return np.array([_number(text) for text in texts], np.float64), is_filled
 
 
@@ -143,8 +143,8 @@ def parse_times(
 ) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]:
     """Return times as sortable numbers, and which cells hold a time.
 
-    Texts are dates and times of any format, in UTC without a zone, or all numbers (seconds since 1970, years, ...).
-    All dates such as 01/02/2017 are read in the same order, which is added to `notes`.
+    Cells are dates and times of any format, or all are numbers (seconds since 1970, years, ...). Times without a zone
+    are in UTC. All dates such as 01/02/2017 are read in the same order, which is added to `notes`.
 
     Raises:
         ValueError: If the cells hold no times, or if `order` is None and not exactly one order fits all dates.
@@ -155,38 +155,38 @@ def parse_times(
         return np.asarray(plain.cast(width).fill_null(0).to_numpy(), np.int64), np.asarray(plain.is_valid().to_numpy())
     numbers, is_filled = parse_numbers(plain, name)
     texts = parse_texts(plain, name)
-    written = [texts[row] for row in np.flatnonzero(is_filled)]
+    filled = [texts[row] for row in np.flatnonzero(is_filled)]
     if np.isfinite(numbers[is_filled]).all():
-        if written and all(map(_YEAR_LAST.fullmatch, written)):
-            raise ValueError(f"column {name!r}: {written[0]!r} does not sort by date: write 2017-12-31")
+        if filled and all(map(_YEAR_LAST.fullmatch, filled)):
+            raise ValueError(f"column {name!r}: {filled[0]!r} does not sort by date: write 2017-12-31")
         return np.nan_to_num(numbers), is_filled
-    zoned = [bool(_ZONE.search(text)) for text in written]
-    if any(zoned) and not all(zoned):
-        notes.append(f"{name}: {counted(zoned.count(False), 'time')} without a time zone read as UTC")
-    times = _parsed(_year_first(texts, name, order, notes))
+    has_zone = [bool(_ZONE.search(text)) for text in filled]
+    if any(has_zone) and not all(has_zone):
+        notes.append(f"{name}: {counted(has_zone.count(False), 'time')} without a time zone read as UTC")
+    times = _parse_stamps(_year_first(texts, name, order, notes))
     is_time = ~np.isnat(times)
     return np.where(is_time, times.view(np.int64), 0), is_time
 
 
 def _year_first(texts: list[str], name: str, order: Order | None, notes: list[str]) -> list[str]:
-    """Return texts with dates such as 01/02/2017 rewritten year first, all read in the same order."""
-    dates = [_DATE.match(text) for text in texts]
+    """Return texts with dates such as 01/02/2017 rewritten with the year first, all read in the same order."""
+    matches = [_DATE.match(text) for text in texts]
     day, month = (
-        [match and _iso(match[day_group], match[month_group], match[5]) for match in dates]
+        [match and _iso(match[day_group], match[month_group], match[5]) for match in matches]
         for day_group, month_group in ((2, 4), (4, 2))
     )
-    apart = [row for row in range(len(texts)) if day[row] != month[row]]
-    read: dict[Order, list[str | None]] = {"day_first": day, "month_first": month}
-    fitting = [key for key, parsed in read.items() if all(parsed[row] for row in apart)]
-    if order is None and apart and len(fitting) != 1:
-        shown = apart[:1] if fitting else [next(row for row in apart if not parsed[row]) for parsed in (month, day)]
-        examples = "; ".join(f"{texts[i]!r} (line {i + 2}): day-first {day[i]}, month-first {month[i]}" for i in shown)
-        what = "can be read in two orders" if fitting else "fits neither order in all rows"
-        raise ValueError(f"column {name!r} {what}: {examples}: set posts.dates=day_first or month_first")
+    ambiguous = [row for row in range(len(texts)) if day[row] != month[row]]
+    by_order: dict[Order, list[str | None]] = {"day_first": day, "month_first": month}
+    fitting = [key for key, parsed in by_order.items() if all(parsed[row] for row in ambiguous)]
+    if order is None and ambiguous and len(fitting) != 1:
+        rows = ambiguous[:1] if fitting else [next(i for i in ambiguous if not parsed[i]) for parsed in (month, day)]
+        examples = "; ".join(f"{texts[i]!r} (line {i + 2}): day-first {day[i]}, month-first {month[i]}" for i in rows)
+        fault = "can be read in two orders" if fitting else "fits neither order in all rows"
+        raise ValueError(f"column {name!r} {fault}: {examples}: set posts.dates=day_first or month_first")
     order = order or fitting[0]
-    for row in [row for row in apart if read[order][row]][:1]:
-        notes.append(f"{name} is read {order.replace('_', '-')}: {texts[row]!r} is {read[order][row]}")
-    for row, (match, parsed) in enumerate(zip(dates, read[order], strict=True)):
+    for row in [row for row in ambiguous if by_order[order][row]][:1]:
+        notes.append(f"{name} is read {order.replace('_', '-')}: {texts[row]!r} is {by_order[order][row]}")
+    for row, (match, parsed) in enumerate(zip(matches, by_order[order], strict=True)):
         if match:
             texts[row] = f"{match[1]}{parsed}{texts[row][match.end() :]}" if parsed else ""
     return texts
@@ -201,29 +201,29 @@ def _iso(day: str, month: str, year: str) -> str | None:
         return None
 
 
-def _parsed(texts: Sequence[str]) -> npt.NDArray[np.datetime64]:
-    """Return times in UTC, NaT for other texts; times that do not fit the first format are parsed one by one."""
+def _parse_stamps(texts: Sequence[str]) -> npt.NDArray[np.datetime64]:
+    """Return times in UTC, NaT for other strings; times that do not fit the first format are parsed one by one."""
     values = pd.Series([None if text.lower() in _CURRENT_TIME else text for text in texts], dtype=object)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # pandas warns where no format fits all
+        warnings.simplefilter("ignore", UserWarning)  # pandas warns if no format fits all
         times = _stamps(values)
         rest = np.flatnonzero(np.isnat(times) & values.notna().to_numpy())
         times[rest] = _stamps(values[rest], format="mixed")
     return times
 
 
-def _stamps(values: "pd.Series[Any]", **how: str) -> npt.NDArray[np.datetime64]:
-    """Return times, NaT for other texts; halves are retried, because pandas rejects all if it cannot store one."""
+def _stamps(values: "pd.Series[Any]", **options: str) -> npt.NDArray[np.datetime64]:
+    """Return times, NaT for other strings; retry in halves, because pandas rejects all if it cannot store one."""
     if not len(values):
         return np.zeros(0, "datetime64[us]")
     try:
-        times = pd.to_datetime(values, errors="coerce", utc=True, **how)
+        times = pd.to_datetime(values, errors="coerce", utc=True, **options)
         return np.array(times.dt.tz_localize(None), "datetime64[us]")
     except (ValueError, ArithmeticError, NotImplementedError, TypeError):
         if len(values) == 1:
             return np.array(["NaT"], "datetime64[us]")
         half = len(values) // 2
-        return np.concatenate([_stamps(values[:half], **how), _stamps(values[half:], **how)])
+        return np.concatenate([_stamps(values[:half], **options), _stamps(values[half:], **options)])
 
 
 def read_values(cells: pa.ChunkedArray, column: str, attribute: Attribute, where: str) -> Floats:
@@ -234,7 +234,7 @@ def read_values(cells: pa.ChunkedArray, column: str, attribute: Attribute, where
     """
     if attribute.texts or attribute.is_truth:
         texts = parse_texts(cells, column)
-        codes = {text: float(place) for place, text in enumerate(attribute.texts)} or _TRUTHS
+        codes = {text: float(index) for index, text in enumerate(attribute.texts)} or _TRUTHS
         values = np.array([codes.get(t if attribute.texts else t.lower(), np.nan) for t in texts], np.float64)
         is_bad = np.isnan(values) & np.array([text != "" for text in texts], np.bool_)
     else:

@@ -30,7 +30,7 @@ class Corpus:
         rounds: The file's rounds; None if scheduled posts are spread evenly.
         labels: Topic labels of each text; empty tuples where the file has none.
         attributes: The file's values of attributes of posts, by name (`cells.read_values`).
-        dropped: Unusable rows: reason and number.
+        dropped: Reasons for unusable rows, with the number of rows.
         notes: Notes on how the file was read.
         subjects: The subject of each text, for other wordings; empty for a file of yours.
     """
@@ -57,21 +57,21 @@ def load_corpus(
 
     Columns: `text`; optional `author`, `round` (whole number from 0), `created_at` (a time; rows are sorted by it),
     `topic` (labels, separated by ;), `media_type`, `media_description`, and those of `attributes`: name -> (column,
-    attribute). A row that repeats another is left out, unless authors post in the order of rows. `dates` is
-    posts.dates.
+    attribute). A row that repeats another is left out, unless authors post in the order of rows. `dates` has
+    the value of posts.dates.
 
     Raises:
-        DataError: If the file is missing, has no column `text` or no usable row, or the order of its dates is open.
+        DataError: If the file is missing, has no column `text` or no usable row, or ambiguous dates.
     """
     if path is None:
         return _default_corpus()
-    declared = attributes or {}
-    needs = ("text", *dict.fromkeys(column for column, _ in declared.values() if column not in ("text", *_COLUMNS)))
-    table = read_table(path, _KEY, needs=needs, may=_COLUMNS, files=files)
+    extra = attributes or {}
+    needs = ("text", *dict.fromkeys(column for column, _ in extra.values() if column not in ("text", *_COLUMNS)))
+    table = read_table(path, _KEY, needs=needs, optional=_COLUMNS, files=files)
     with naming_file(path, _KEY):
         date_notes: list[str] = []
         cells = _cells(table, dates, date_notes)
-        for name, (column, attribute) in declared.items():
+        for name, (column, attribute) in extra.items():
             cells[f"{_ATTRIBUTE}{name}"] = read_values(table[column], column, attribute, f"{_KEY}: {path}")
     usable, dropped = _usable(cells)
     if not usable.any():
@@ -79,19 +79,19 @@ def load_corpus(
         raise DataError(f"{_KEY}: {path}: none of the {len(table)} rows can be used ({reasons})")
     if dates and not date_notes:
         date_notes = ["posts.dates: no effect: no date depends on it"]
-    cells, repeats, notes = _in_order(cells[usable])
-    dropped["repeated posts"] = repeats
+    cells, n_repeats, notes = _in_order(cells[usable])
+    dropped["repeated posts"] = n_repeats
     columns = {name: cells[name].tolist() for name in cells}
-    blank = [""] * len(cells)
+    blanks = [""] * len(cells)
     return Corpus(
         texts=columns["text"],
         authors=columns.get("author"),
         rounds=cells["round"].to_numpy(np.int64) if "round" in cells else None,
-        labels=[tuple(filter(None, map(str.strip, value.split(";")))) for value in columns.get("topic", blank)],
-        media_types=columns.get("media_type", blank),
-        media_descriptions=columns.get("media_description", blank),
-        attributes={name: cells[f"{_ATTRIBUTE}{name}"].to_numpy() for name in declared},
-        dropped=tuple((what, count) for what, count in dropped.items() if count),
+        labels=[tuple(filter(None, map(str.strip, value.split(";")))) for value in columns.get("topic", blanks)],
+        media_types=columns.get("media_type", blanks),
+        media_descriptions=columns.get("media_description", blanks),
+        attributes={name: cells[f"{_ATTRIBUTE}{name}"].to_numpy() for name in extra},
+        dropped=tuple((reason, count) for reason, count in dropped.items() if count),
         notes=(*table.notes, *(f"{_KEY}: {note}" for note in date_notes), *notes, *_remarks(cells)),
     )
 
@@ -99,8 +99,8 @@ def load_corpus(
 @cache
 def _default_corpus() -> Corpus:
     """Return the corpus shipped with PRISM."""
-    with resources.as_file(resources.files("prism_mesa.social.world") / "corpus.csv") as inside:
-        return replace(load_corpus(str(inside)), subjects=pd.read_csv(inside)["subject"].tolist(), notes=())
+    with resources.as_file(resources.files("prism_mesa.social.world") / "corpus.csv") as file:
+        return replace(load_corpus(str(file)), subjects=pd.read_csv(file)["subject"].tolist(), notes=())
 
 
 def with_media_share(corpus: Corpus, share: float | None, streams: Streams) -> Corpus:
@@ -111,11 +111,11 @@ def with_media_share(corpus: Corpus, share: float | None, streams: Streams) -> C
     if share is None:
         return corpus
     n = len(corpus.texts)
-    drawn = np.argsort(streams.bits("media", np.arange(n)), kind="stable")[: round(share * n)]
-    chosen = set(drawn.tolist())
+    drawn_rows = np.argsort(streams.bits("media", np.arange(n)), kind="stable")[: round(share * n)]
+    chosen = set(drawn_rows.tolist())
     media = enumerate(zip(corpus.media_types, corpus.media_descriptions, strict=True))
-    shown = [(type_ or IMAGE, text) if place in chosen else ("", "") for place, (type_, text) in media]
-    return replace(corpus, media_types=[type_ for type_, _ in shown], media_descriptions=[text for _, text in shown])
+    pairs = [(type_ or IMAGE, text) if index in chosen else ("", "") for index, (type_, text) in media]
+    return replace(corpus, media_types=[type_ for type_, _ in pairs], media_descriptions=[text for _, text in pairs])
 
 
 IMAGE: Final = "image"
@@ -141,7 +141,7 @@ def _remarks(cells: pd.DataFrame) -> Iterator[str]:
 
 
 def _cells(table: Table, dates: Order | None, notes: list[str]) -> pd.DataFrame:
-    """Return the cells of a table: `round` and `time` as numbers, all others as texts."""
+    """Return the cells of a table: `round` and `time` as numbers, all others as strings."""
     cells: dict[str, object] = {name: _objects(parse_texts(table[name], name)) for name in _TEXTS if name in table}
     if "author" in table:
         cells["author"] = _objects(parse_labels(table["author"], "author"))
@@ -160,38 +160,38 @@ def _objects(values: Sequence[str | None]) -> npt.NDArray[np.object_]:
 
 
 def _usable(cells: pd.DataFrame) -> tuple[npt.NDArray[np.bool_], dict[str, int]]:
-    """Return which rows are usable, and the number of others by the first reason that applies."""
-    fine = {"rows without text": cells["text"] != ""}
+    """Return which rows are usable, and the number of unusable rows by the first reason that applies."""
+    conditions = {"rows without text": cells["text"] != ""}
     if "is_time" in cells:
-        fine["rows whose created_at is not a time"] = cells["is_time"]
+        conditions["rows whose created_at is not a time"] = cells["is_time"]
     if "round" in cells:
         whole = cells["round"].between(0, 2**31 - 1) & (cells["round"] == cells["round"].round())
-        fine["rows whose round is not a whole number from 0"] = whole
+        conditions["rows whose round is not a whole number from 0"] = whole
     if "author" in cells:
-        fine["rows without author"] = cells["author"].notna()
+        conditions["rows without author"] = cells["author"].notna()
     usable, dropped = np.ones(len(cells), np.bool_), {}
-    for why, column in fine.items():
-        dropped[why] = int((usable & ~column.to_numpy(bool)).sum())
-        usable &= column.to_numpy(bool)
+    for reason, condition in conditions.items():
+        dropped[reason] = int((usable & ~condition.to_numpy(bool)).sum())
+        usable &= condition.to_numpy(bool)
     return usable, dropped
 
 
 def _in_order(cells: pd.DataFrame) -> tuple[pd.DataFrame, int, tuple[str, ...]]:
-    """Return rows in order of time, the number of repeated rows left out, and notes.
+    """Return rows in order of time, the number of repeated rows that were left out, and notes.
 
     Where authors post in the order of rows, a repeated row is a later post.
     """
     times = [cells[name] for name in ("time", "round") if name in cells]
     if times:
         cells = cells.iloc[np.lexsort(times)]
-    again = cells.duplicated().to_numpy()
-    if not again.any():
+    repeats = cells.duplicated().to_numpy()
+    if not repeats.any():
         return cells, 0, ()
     if "author" in cells and not times:
-        return cells, 0, (f"{_KEY}: {again.sum()} rows repeat another; without round or created_at all are posted",)
-    return cells[~again], int(again.sum()), ()
+        return cells, 0, (f"{_KEY}: {repeats.sum()} rows repeat another; without round or created_at all are posted",)
+    return cells[~repeats], int(repeats.sum()), ()
 
 
 def counted_lines(dropped: Iterable[tuple[str, int]]) -> list[str]:
-    """Return lines such as "1 row without text" for counts by a text in the plural ("rows without text")."""
-    return [f"{n} {what if n > 1 else re.sub(r's\b', '', what, count=1)}" for what, n in dropped if n]
+    """Return phrases such as "1 row without text" from counts and phrases in the plural ("rows without text")."""
+    return [f"{n} {reason if n > 1 else re.sub(r's\b', '', reason, count=1)}" for reason, n in dropped if n]

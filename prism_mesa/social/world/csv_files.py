@@ -17,8 +17,8 @@ import pyarrow.csv
 from prism_mesa.social.params import FilesParams
 from prism_mesa.social.world.unpacking import opened
 
-MOST_COLUMNS: Final = 10_000
-_LONGEST_HEADER: Final = 1_000_000
+MAX_COLUMNS: Final = 10_000
+_MAX_HEADER: Final = 1_000_000
 _STREAM_BLOCK: Final = 1 << 22
 DELIMITERS: Final = {",": "','", ";": "';'", "\t": "tabs", "|": "'|'", " ": "spaces"}
 """Delimiters, and their names in messages."""
@@ -43,21 +43,21 @@ def read_header(file: Path, needs: Sequence[str], files: FilesParams) -> Header:
     """Return the header of a CSV, split by the delimiter that yields the needed columns, or else the most columns.
 
     Raises:
-        ValueError: If the file is empty or its first line is not a header, or as `opened`.
+        ValueError: If the file is empty or its first line is not a header; see also `opened`.
     """
     with opened(file, files) as stream:
-        head = stream.read(_LONGEST_HEADER + 1).lstrip(b"\r\n")
+        head = stream.read(_MAX_HEADER + 1).lstrip(b"\r\n")
     line = head.replace(b"\r", b"\n").partition(b"\n")[0]
-    if len(line) > _LONGEST_HEADER - 1:
-        raise ValueError(f"its first line is longer than {_LONGEST_HEADER:,} bytes")
+    if len(line) > _MAX_HEADER - 1:
+        raise ValueError(f"its first line is longer than {_MAX_HEADER:,} bytes")
     if not line.strip():
         raise ValueError("the file is empty")
     headers = [_split(line.decode(), delimiter) for delimiter in DELIMITERS]
     headers = [header for header in headers if len(header.names) > 1 and header.delimiter != " "] or headers
-    fitting = [header for header in headers if set(needs) <= set(header.names)]
-    header = fitting[0] if fitting else max(headers, key=lambda header: len(header.names))
-    if len(header.names) > MOST_COLUMNS:
-        raise ValueError(f"its first line names {len(header.names):,} columns; at most {MOST_COLUMNS:,} are allowed")
+    with_needed = [header for header in headers if set(needs) <= set(header.names)]
+    header = with_needed[0] if with_needed else max(headers, key=lambda header: len(header.names))
+    if len(header.names) > MAX_COLUMNS:
+        raise ValueError(f"its first line names {len(header.names):,} columns; at most {MAX_COLUMNS:,} are allowed")
     return header
 
 
@@ -74,7 +74,7 @@ def check_quotes(file: Path, header: Header, files: FilesParams) -> None:
     """Check that no quotation mark in a text is escaped by a backslash, as Spark does by default.
 
     Raises:
-        ValueError: With the line of the first one.
+        ValueError: If there is one; the message has the line of the first.
     """
     with opened(file, files) as stream:
         if not any(b'\\"' in line for line in stream):
@@ -82,23 +82,23 @@ def check_quotes(file: Path, header: Header, files: FilesParams) -> None:
     with io.TextIOWrapper(opened(file, files), "utf-8", newline="") as lines:
         rows = csv.reader(lines, delimiter=header.delimiter, strict=True)
         try:
-            fit = all(
+            rows_fit = all(
                 len(row) <= len(header.names) + 1
                 and not any(cell.endswith("\\") and '"' in rest for cell, rest in pairwise(row))
                 for row in rows
             )
         except csv.Error as error:
-            fit = "field limit" in str(error)  # a text too long for this reader
-    if not fit:
+            rows_fit = "field limit" in str(error)  # a text too long for this reader
+    if not rows_fit:
         spark = "(in Spark: .option('escape', '\"'))"
         raise ValueError(f"line {rows.line_num}: a quotation mark is escaped by a backslash: double it instead {spark}")
 
 
 def read_csv(file: Path, header: Header, columns: Sequence[str], files: FilesParams) -> pa.Table:
-    """Return columns of a CSV as texts, empty cells as nulls.
+    """Return columns of a CSV as strings, with empty cells as nulls.
 
     Raises:
-        ValueError: If rows do not fit the header, or as `opened`.
+        ValueError: If rows do not fit the header; see also `opened`.
     """
     check_quotes(file, header, files)
     with warnings.catch_warnings(), opened(file, files) as stream:
@@ -119,10 +119,10 @@ def read_csv(file: Path, header: Header, columns: Sequence[str], files: FilesPar
 
 
 def read_csv_ids(file: Path, header: Header, columns: Sequence[str], files: FilesParams) -> pa.Table:
-    """Return columns of ids as int64 if all are whole numbers, else as texts; blank cells are nulls.
+    """Return columns of ids as int64 if all are whole numbers, else as strings; blank cells are nulls.
 
     Raises:
-        ValueError: As `read_csv`.
+        ValueError: See `read_csv`.
     """
     if len(header.names) > len(columns):
         check_quotes(file, header, files)
@@ -130,7 +130,7 @@ def read_csv_ids(file: Path, header: Header, columns: Sequence[str], files: File
         table = _streamed(file, header, columns, files, numbers=numbers)
         if table is not None:
             return table
-    table = read_csv(file, header, columns, files)  # accepts rows that are shorter, or end in a comma
+    table = read_csv(file, header, columns, files)  # it accepts rows that are too short or end in a comma
     return pa.table({name: _trimmed(table[name].combine_chunks()) for name in columns})
 
 
@@ -170,19 +170,19 @@ def _whole_lines(stream: BinaryIO) -> Iterator[bytes]:
     Raises:
         ValueError: If a line is longer than a block, or a block may end within a quoted text.
     """
-    rest = b""
+    remainder = b""
     while block := stream.read(_STREAM_BLOCK):
         end = max(block.rfind(b"\n"), block.rfind(b"\r")) + 1
-        lines, rest = rest + block[:end], block[end:]
+        lines, remainder = remainder + block[:end], block[end:]
         if not end or lines.count(b'"') % 2:
             raise ValueError
         yield lines
-    if rest:
-        yield rest
+    if remainder:
+        yield remainder
 
 
 def whole_numbers(texts: pa.Array) -> pa.Array | None:
-    """Return texts as int64, or None unless all are whole numbers without leading zeros, plus or blanks.
+    """Return strings as int64; None unless all are whole numbers without leading zeros, plus signs or blanks.
 
     >>> whole_numbers(pa.array(["7", None, "-12"])).to_pylist(), whole_numbers(pa.array(["7", "007"]))
     ([7, None, -12], None)
@@ -195,9 +195,9 @@ def whole_numbers(texts: pa.Array) -> pa.Array | None:
 
 
 def _trimmed(texts: pa.Array) -> pa.DictionaryArray:
-    """Return stripped texts as codes; blank texts are nulls."""
-    coded = texts.dictionary_encode()
-    values = pc.utf8_trim_whitespace(coded.dictionary.cast(pa.string()))
-    blank = pc.index_in(coded.indices, value_set=pc.indices_nonzero(pc.equal(values, "")).cast(coded.indices.type))
-    indices = pc.if_else(pc.is_null(blank), coded.indices, pa.scalar(None, coded.indices.type))
+    """Return stripped strings as codes; blank strings are nulls."""
+    encoded = texts.dictionary_encode()
+    values = pc.utf8_trim_whitespace(encoded.dictionary.cast(pa.string()))
+    blanks = pc.index_in(encoded.indices, value_set=pc.indices_nonzero(pc.equal(values, "")).cast(encoded.indices.type))
+    indices = pc.if_else(pc.is_null(blanks), encoded.indices, pa.scalar(None, encoded.indices.type))
     return pa.DictionaryArray.from_arrays(indices, values)

@@ -15,12 +15,12 @@ from prism_mesa.social.state.network import FollowNetwork, Int32s, from_parts
 from prism_mesa.social.world.cells import distinct_ids, parse_ids
 from prism_mesa.social.world.readers import DEFAULT, Table, naming_file, read_ids, read_table
 
-_SLOTS = 1 << 12
-"""Size of the first hash table of ids, which grows."""
-_KEYS = 1 << 17
+_FIRST_SLOTS = 1 << 12
+"""Initial size of the hash table of ids."""
+_BLOCK_KEYS = 1 << 17
 """Ids that are looked up at a time."""
-_SOME_SIZE = 100
-"""Follows from which on a note reports that there is no mutual pair."""
+_MIN_FOLLOWS_FOR_NOTE = 100
+"""Number of follows from which on a note says that no pair is mutual."""
 
 
 def load_network(
@@ -28,19 +28,19 @@ def load_network(
 ) -> tuple[FollowNetwork, Ids]:
     """Read an edge list and return the network and the ids of its rows.
 
-    Ids are sorted, as numbers if all are whole numbers, else as texts.
+    Ids are sorted as numbers if all are whole numbers, else as strings.
 
     Raises:
         DataError: If the file is missing, lacks a column, has no usable row, or does not say who follows whom.
     """
-    read = read_ids(path, EDGES, ("src", "dst"), files)
-    direction, by_name = _direction(read, direction, path, files)
+    table_read = read_ids(path, EDGES, ("src", "dst"), files)
+    direction, direction_notes = _direction(table_read, direction, path, files)
     with naming_file(path, EDGES):
-        table = pa.table(parse_ids({name: read[name] for name in ("src", "dst")}), names=["src", "dst"])
-    rows, table = len(read), table.drop_null()
-    blank, notes = rows - table.num_rows, (*read.notes, *by_name)
-    del read
-    if blank == rows:
+        table = pa.table(parse_ids({name: table_read[name] for name in ("src", "dst")}), names=["src", "dst"])
+    rows, table = len(table_read), table.drop_null()
+    n_blank, notes = rows - table.num_rows, (*table_read.notes, *direction_notes)
+    del table_read
+    if n_blank == rows:
         raise DataError(f"{EDGES}: {path}: no row has both src and dst")
     src, dst, ids = _by_number(table["src"], table["dst"]) or _by_hash(table["src"], table["dst"])
     del table
@@ -48,53 +48,53 @@ def load_network(
     network = from_parts(parts, len(ids))
     if not network.n_edges:
         raise DataError(f"{EDGES}: {path}: in every row an agent follows itself")
-    dropped = tuple((what, count // len(parts)) for what, count in network.dropped)
-    dropped += (("rows without src or dst", blank),) if blank else ()
+    dropped = tuple((reason, count // len(parts)) for reason, count in network.dropped)
+    dropped += (("rows without src or dst", n_blank),) if n_blank else ()
     src, dst = network.edges()
-    is_mutual = (network.holds(src[part], dst[part]).any() for part in blocks(len(src), _KEYS))
-    if network.n_edges >= _SOME_SIZE and not any(is_mutual):
+    is_mutual = (network.holds(src[part], dst[part]).any() for part in blocks(len(src), _BLOCK_KEYS))
+    if network.n_edges >= _MIN_FOLLOWS_FOR_NOTE and not any(is_mutual):
         notes += (f"{EDGES}: no two agents follow each other: if the graph is undirected, set network.direction=both",)
     return FollowNetwork(network.indptr, network.indices, dropped, notes), ids
 
 
-def _direction(read: Table, direction: Direction | None, path: str, files: FilesParams) -> tuple[Direction, list[str]]:
-    """Return the direction of rows, and notes; the key must not contradict the names of columns."""
-    where, mapped = f"{EDGES}: {path}", not {"src", "dst"}.isdisjoint(files.columns)
-    src, dst = pair = read.names["src"], read.names["dst"]
-    followed, follower = named = follow_columns(pair, FOLLOWS) or pair
-    meant: Direction = "dst_follows_src" if named == pair else "src_follows_dst"
-    undirected = direction != "both" and _is_undirected(read, path, files)
-    if direction is None and not mapped and follow_columns(pair, UNCLEAR):
-        ways = f"src_follows_dst ({src} follows {dst}), dst_follows_src ({dst} follows {src}) or both (undirected)"
-        ways = "both (every row says Undirected in column Type)" if undirected else ways
+def _direction(table: Table, direction: Direction | None, path: str, files: FilesParams) -> tuple[Direction, list[str]]:
+    """Return the direction of rows, and notes; raise DataError if the key contradicts the names of columns."""
+    where, is_mapped = f"{EDGES}: {path}", not {"src", "dst"}.isdisjoint(files.columns)
+    src, dst = pair = table.names["src"], table.names["dst"]
+    followed, follower = follow_pair = follow_columns(pair, FOLLOWS) or pair
+    direction_by_names: Direction = "dst_follows_src" if follow_pair == pair else "src_follows_dst"
+    is_undirected = direction != "both" and _is_undirected(table, path, files)
+    if direction is None and not is_mapped and follow_columns(pair, UNCLEAR):
+        choices = f"src_follows_dst ({src} follows {dst}), dst_follows_src ({dst} follows {src}) or both (undirected)"
+        choices = "both (every row says Undirected in column Type)" if is_undirected else choices
         raise DataError(
-            f"{where}: columns {src!r} and {dst!r} do not say who follows whom: set network.direction={ways}"
+            f"{where}: columns {src!r} and {dst!r} do not say who follows whom: set network.direction={choices}"
         )
-    direction = direction or ("dst_follows_src" if mapped else meant)
-    if follow_columns(pair, FOLLOWS) and direction not in (meant, "both"):
-        way = f"set network.direction={meant}" if mapped else "leave network.direction out"
-        raise DataError(f"{where}: {follower} follows {followed}, as the columns say: {way}")
-    by_name = direction != "both" and follow_columns(pair, FOLLOWS)
-    notes = [f"{follower} follows {followed}, as the columns say"] if by_name else []
-    notes += ["every row says Undirected in column Type: if it is so, set network.direction=both"] * undirected
+    direction = direction or ("dst_follows_src" if is_mapped else direction_by_names)
+    if follow_columns(pair, FOLLOWS) and direction not in (direction_by_names, "both"):
+        advice = f"set network.direction={direction_by_names}" if is_mapped else "leave network.direction out"
+        raise DataError(f"{where}: {follower} follows {followed}, as the columns say: {advice}")
+    is_named = direction != "both" and follow_columns(pair, FOLLOWS)
+    notes = [f"{follower} follows {followed}, as the columns say"] if is_named else []
+    notes += ["every row says Undirected in column Type: if that is right, set network.direction=both"] * is_undirected
     return direction, [f"{EDGES}: {note}" for note in notes]
 
 
-def _is_undirected(read: Table, path: str, files: FilesParams) -> bool:
+def _is_undirected(table: Table, path: str, files: FilesParams) -> bool:
     """Return whether all rows are undirected, as Gephi writes it."""
-    names = [name for name in read.unread if name.casefold() == "type"]
+    names = [name for name in table.unread if name.casefold() == "type"]
     kinds = read_table(path, EDGES, names, files=files)[names[0]].unique().to_pylist() if len(names) == 1 else []
     return {str(kind).strip().casefold() for kind in kinds} == {"undirected"}
 
 
 def _by_number(src: pa.ChunkedArray, dst: pa.ChunkedArray) -> tuple[Int32s, Int32s, Ids] | None:
-    """Return the rows of both columns and the ids of rows; None unless all are whole numbers."""
+    """Return the agents' rows for both columns, and the ids of rows; None unless all ids are whole numbers."""
     if not (pa.types.is_signed_integer(src.type) and pa.types.is_signed_integer(dst.type)):
         return None
-    slots, count = np.zeros((_SLOTS, 2), np.int64), 0
+    slots, count = np.zeros((_FIRST_SLOTS, 2), np.int64), 0
     codes = [np.empty(len(column), np.int32) for column in (src, dst)]
     for column, column_codes in zip((src, dst), codes, strict=True):
-        for part in blocks(len(column), _KEYS):
+        for part in blocks(len(column), _BLOCK_KEYS):
             keys = column.slice(part.start, part.stop - part.start).to_numpy().astype(np.int64)
             slots, count = number_keys(keys, slots, count, column_codes[part])
     used = slots[slots[:, 1] > 0]
@@ -105,19 +105,19 @@ def _by_number(src: pa.ChunkedArray, dst: pa.ChunkedArray) -> tuple[Int32s, Int3
 
 
 def _by_hash(src: pa.ChunkedArray, dst: pa.ChunkedArray) -> tuple[Int32s, Int32s, Ids]:
-    """Return the rows of both text columns and the ids of rows."""
+    """Return the agents' rows for both text columns, and the ids of rows."""
     (src_codes, src_ids), (dst_codes, dst_ids) = _coded(src), _coded(dst)
-    places, ids = pd.factorize(distinct_ids(pa.concat_arrays([src_ids, dst_ids])), sort=True)
-    rows, numbers = places.astype(np.int32), np.asarray(ids)
-    kept = numbers if numbers.dtype == np.int64 else pa.array(list(ids), pa.string())
-    return rows[: len(src_ids)][src_codes], rows[len(src_ids) :][dst_codes], Ids(kept)
+    id_rows, ids = pd.factorize(distinct_ids(pa.concat_arrays([src_ids, dst_ids])), sort=True)
+    rows, id_array = id_rows.astype(np.int32), np.asarray(ids)
+    id_values = id_array if id_array.dtype == np.int64 else pa.array(list(ids), pa.string())
+    return rows[: len(src_ids)][src_codes], rows[len(src_ids) :][dst_codes], Ids(id_values)
 
 
 def _coded(column: pa.ChunkedArray) -> tuple[Int32s, pa.Array]:
-    """Return the index of each text among the distinct texts, and these."""
-    coded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
-    coded = coded.unify_dictionaries().combine_chunks()
-    codes = coded.indices.to_numpy()
-    used = np.bincount(codes, minlength=len(coded.dictionary)) > 0  # dropped rows may leave some unused
-    place = (np.cumsum(used) - 1).astype(np.int32)
-    return place[codes], coded.dictionary.filter(pa.array(used)).cast(pa.string())
+    """Return the index of each text among the distinct texts, and the distinct texts."""
+    encoded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
+    encoded = encoded.unify_dictionaries().combine_chunks()
+    codes = encoded.indices.to_numpy()
+    used = np.bincount(codes, minlength=len(encoded.dictionary)) > 0  # dropped rows may leave some codes unused
+    index = (np.cumsum(used) - 1).astype(np.int32)
+    return index[codes], encoded.dictionary.filter(pa.array(used)).cast(pa.string())

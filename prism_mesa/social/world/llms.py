@@ -19,8 +19,8 @@ class AgentLLMs:
 
     Attributes:
         names: Names of the LLMs, sorted; empty if one LLM serves all agents, or no LLM is asked.
-        shares: Their shares, of any sum; ignored with `by_value`.
-        by_value: Index into `names` by the stored value of the attribute at `place`.
+        shares: Their shares of agents, of any sum; ignored with `by_value`.
+        by_value: Index into `names` by the stored value of the attribute with index `place`.
     """
 
     streams: Streams
@@ -37,19 +37,19 @@ class AgentLLMs:
         return np.searchsorted(ends, self.streams.uniform("llm", rows), side="right").astype(np.int64)
 
     def of(self, rows: Rows, people: Population) -> list[str]:
-        """Return the name of each agent's LLM; empty texts if there are no names."""
+        """Return the name of each agent's LLM; empty strings if there are no names."""
         return [self.names[code] for code in self.codes(rows, people).tolist()] if self.names else [""] * len(rows)
 
 
-def assign_llms(asked: AnyReasoner, params: ReasonerParams, source: AttributeSource, streams: Streams) -> AgentLLMs:
-    """Return the LLMs of agents, by `params` or by the parameters of a reasoner made in Python."""
-    if not asks_llm(asked) or not (names := asked.llms):
+def assign_llms(reasoner: AnyReasoner, params: ReasonerParams, source: AttributeSource, streams: Streams) -> AgentLLMs:
+    """Return the LLMs of agents, from `params` or from the parameters of a reasoner made in Python."""
+    if not asks_llm(reasoner) or not (names := reasoner.llms):
         return AgentLLMs(streams)
-    params = asked.params if asked.kind == "python" else params
+    params = reasoner.params if reasoner.kind == "python" else params
     model = params.model if isinstance(params.model, dict) else {params.single_llm: 1.0}
     if params.model_by is None:
         return AgentLLMs(streams, names, tuple(float(model.get(name, 0)) for name in names))
     check_model_by(params, source.declared)
-    place, attribute = source.known.of_agents(params.model_by)
+    index, attribute = source.known.of_agents(params.model_by)
     by_value = {kept: names.index(str(model[value_text(attribute.value(kept))])) for kept in attribute.kept.tolist()}
-    return AgentLLMs(streams, names, by_value=by_value, place=place)
+    return AgentLLMs(streams, names, by_value=by_value, place=index)

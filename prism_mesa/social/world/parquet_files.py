@@ -1,4 +1,4 @@
-"""Columns of Parquet files, whose sizes are checked before anything is unpacked."""
+"""Read columns of Parquet files, after a check of their unpacked size."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -8,10 +8,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from prism_mesa.social.world.csv_files import MOST_COLUMNS
+from prism_mesa.social.world.csv_files import MAX_COLUMNS
 from prism_mesa.social.world.unpacking import too_large
 
-_LONGEST_FOOTER: Final = 64_000_000
+_MAX_FOOTER: Final = 64_000_000
 
 
 def parquet_columns(file: Path) -> tuple[list[str], list[str]]:
@@ -31,27 +31,27 @@ def _schema(file: Path) -> pa.Schema:
         end = source.read()
     if end[4:] != b"PAR1":
         raise ValueError("it is not a complete Parquet file: its end is missing")
-    if int.from_bytes(end[:4], "little") > _LONGEST_FOOTER:
-        raise ValueError(f"its footer is longer than {_LONGEST_FOOTER:,} bytes: save fewer columns")
-    described = pq.read_metadata(file)
-    if described.num_columns > MOST_COLUMNS:
-        raise ValueError(f"it has {described.num_columns:,} columns; at most {MOST_COLUMNS:,} are allowed")
-    return described.schema.to_arrow_schema()
+    if int.from_bytes(end[:4], "little") > _MAX_FOOTER:
+        raise ValueError(f"its footer is longer than {_MAX_FOOTER:,} bytes: save fewer columns")
+    metadata = pq.read_metadata(file)
+    if metadata.num_columns > MAX_COLUMNS:
+        raise ValueError(f"it has {metadata.num_columns:,} columns; at most {MAX_COLUMNS:,} are allowed")
+    return metadata.schema.to_arrow_schema()
 
 
-def read_parquet(file: Path, columns: Sequence[str], most: int, what: str) -> pa.Table:
-    """Return columns with their types, after a check that texts are UTF-8; errors say `what` they should hold.
+def read_parquet(file: Path, columns: Sequence[str], max_bytes: int, content: str) -> pa.Table:
+    """Return columns with their types, after a check that texts are UTF-8; errors name the expected `content`.
 
     Raises:
-        ValueError: If a column holds nested values, or the columns unpack to more than `most` bytes.
+        ValueError: If a column holds nested values, or the columns unpack to more than `max_bytes`.
         OSError, pa.ArrowException: If the file is damaged.
     """
     schema = _schema(file)
     for name in columns:
         if pa.types.is_nested(schema.field(name).type):
-            raise ValueError(f"column {name!r} holds {schema.field(name).type}, not {what}")
-    if unpacked_size(file, columns, most) > most:
-        raise too_large(most)
+            raise ValueError(f"column {name!r} holds {schema.field(name).type}, not {content}")
+    if unpacked_size(file, columns, max_bytes) > max_bytes:
+        raise too_large(max_bytes)
     texts = [name for name in columns if _is_text(schema.field(name).type)]
     with pq.ParquetFile(file, memory_map=True, pre_buffer=False, read_dictionary=texts) as source:
         table = source.read(list(columns))
@@ -59,8 +59,8 @@ def read_parquet(file: Path, columns: Sequence[str], most: int, what: str) -> pa
     return table
 
 
-def unpacked_size(file: Path, columns: Sequence[str] | None, most: int) -> int:
-    """Return the bytes that columns (None: all) take in memory, or a number above `most`.
+def unpacked_size(file: Path, columns: Sequence[str] | None, max_bytes: int) -> int:
+    """Return the bytes that columns (None: all) take in memory, or a number above `max_bytes`.
 
     Texts are read as codes, so that the check itself takes little memory.
 
@@ -71,11 +71,11 @@ def unpacked_size(file: Path, columns: Sequence[str] | None, most: int) -> int:
     texts = [name for name, kind in kinds.items() if _is_text(kind)]
     with pq.ParquetFile(file, read_dictionary=texts) as source:
         size = _declared_size(source.metadata, kinds)
-        if size > most or not texts or source.metadata.num_rows * size <= most:
+        if size > max_bytes or not texts or source.metadata.num_rows * size <= max_bytes:
             return size
         for batch in source.iter_batches(columns=texts):
             size += sum(map(_size, batch.columns))
-            if size > most:
+            if size > max_bytes:
                 break
     return size
 
@@ -86,7 +86,7 @@ def _is_text(kind: pa.DataType) -> bool:
 
 
 def _declared_size(metadata: pq.FileMetaData, kinds: dict[str, pa.DataType]) -> int:
-    """Return a lower bound of the bytes in memory, by the file's figures and by the widths of types."""
+    """Return a lower bound of the bytes in memory, from the file's metadata and the widths of types."""
     pages = sum(
         column.total_uncompressed_size
         for group in map(metadata.row_group, range(metadata.num_row_groups))
@@ -99,7 +99,7 @@ def _declared_size(metadata: pq.FileMetaData, kinds: dict[str, pa.DataType]) -> 
 
 
 def _size(column: pa.Array) -> int:
-    """Return the bytes of texts, with repetitions."""
+    """Return the bytes of a column's texts, with repetitions."""
     if not pa.types.is_dictionary(column.type):
         return int(column.nbytes)
     lengths = pc.binary_length(column.dictionary).cast(pa.int64())

@@ -24,7 +24,7 @@ from prism_mesa.social.world.readers import DEFAULT, naming_file, read_table
 from prism_mesa.statechart import AgentState
 from prism_mesa.streams import Streams
 
-# Of the same persons as domain.TRAIT_MEANS.
+# measured on the same people as domain.TRAIT_MEANS
 TRAIT_CORRELATIONS: Final = (
     (1.0, 0.32, 0.37, -0.44, 0.45),
     (0.32, 1.0, 0.38, -0.44, 0.26),
@@ -39,18 +39,18 @@ _ADJECTIVES: Final = (
     ("easily worried", "calm"),
     ("curious", "down-to-earth"),
 )
-_FIRST: Final = (
+_FIRST_NAMES: Final = (
     "Ada Amir Ana Ben Bo Carla Chidi Dana Dmitri Elif Emil Fatima Finn Gita Hana Hugo Ines Ivan Jana Jon Kai Keiko "
     "Lars Leila Lucia Malik Mei Mina Nadia Noor Omar Pia Priya Rafa Rosa Sami Sven Tariq Uma Vera Wen Yara Yusuf Zoe"
 ).split()
-_LAST: Final = (
+_LAST_NAMES: Final = (
     "Abe Adler Bauer Bello Castro Chen Costa Cruz Dahl Diaz Eze Farah Fischer Gupta Haas Hill Ito Jensen Kaya Khan "
     "Kim Klein Kovac Lam Lopez Mbeki Meyer Moreau Nagy Nair Novak Okafor Olsen Park Petrov Quinn Rao Rossi Sato Silva "
     "Singh Sosa Tanaka Torres Vogel Wagner Weber Yilmaz Zhang"
 ).split()
-_NAMES: Final = tuple(f"{first} {last}" for first in _FIRST for last in _LAST)
+_NAMES: Final = tuple(f"{first} {last}" for first in _FIRST_NAMES for last in _LAST_NAMES)
 
-_NUMBERS: Final[dict[str, tuple[float, float]]] = {
+_RANGES: Final[dict[str, tuple[float, float]]] = {
     **{name: (field.low, field.high) for name, field in AGENT_FIELDS.items()},
     **dict.fromkeys(ACTIONS, (0.0, 1.0)),
     **dict.fromkeys(BIG_FIVE, (1.0, 5.0)),
@@ -70,7 +70,7 @@ def draw_profiles(
     Draws are rounded to float32, since the last digits of exp and log differ between machines. `popularity` holds the
     scores of all agents of the network, by row (`rates.popularity_scores`).
     """
-    of_agents, n = params.agents, len(agents)
+    agent_params, n = params.agents, len(agents)
 
     def table(width: int, draw: Callable[[Rows], Any]) -> Any:
         return fill_in_blocks(np.empty((n, width), np.float32), agents, draw)
@@ -79,27 +79,27 @@ def draw_profiles(
         "interests": interests,
         "traits": table(len(BIG_FIVE), lambda rows: draw_traits(rows, streams)),
         "numbers": np.empty((len(AGENT_FIELDS), n)),
-        "propensities": table(len(ACTIONS), lambda rows: _propensities(rows, of_agents, streams)),
+        "propensities": table(len(ACTIONS), lambda rows: _propensities(rows, agent_params, streams)),
     }
     draws: dict[str, Callable[[Rows], Any]] = {
-        "engagement_threshold": lambda rows: _thresholds(rows, of_agents, streams),
+        "engagement_threshold": lambda rows: _thresholds(rows, agent_params, streams),
         "timeout_threshold": lambda rows: params.statechart.default_timeout_ticks,
-        "activity": activity_draws(of_agents, streams, popularity),
-        "post_rate": post_rate_draws(of_agents, streams, popularity),
+        "activity": activity_draws(agent_params, streams, popularity),
+        "post_rate": post_rate_draws(agent_params, streams, popularity),
     }
-    for name, place in PLACES.items():
-        fill_in_blocks(columns["numbers"][place], agents, draws[name])
+    for name, index in PLACES.items():
+        fill_in_blocks(columns["numbers"][index], agents, draws[name])
     return make_population(agents, ids, columns, params, streams)
 
 
 def make_population(
     agents: Rows, ids: Sequence[str], columns: dict[str, Any], params: SocialParams, streams: Streams
 ) -> Population:
-    """Return the population of `agents` with these columns (`WHO_THEY_ARE`), all idle."""
+    """Return the population of `agents` with these columns (`IDENTITY_COLUMNS`), all idle."""
 
     def name_codes(rows: Rows) -> Rows:
-        first = streams.integers("first name", rows, len(_FIRST))
-        return first * len(_LAST) + streams.integers("last name", rows, len(_LAST))
+        first = streams.integers("first name", rows, len(_FIRST_NAMES))
+        return first * len(_LAST_NAMES) + streams.integers("last name", rows, len(_LAST_NAMES))
 
     n, feed_size = len(agents), params.feed.size
     codes = fill_in_blocks(np.empty(n, np.uint16), agents, name_codes)
@@ -116,7 +116,7 @@ def make_population(
         pending_action=np.full(n, NO_ACTION, np.uint8),
         current_post=np.full(n, NO_POST, np.int32),
         current_match=np.zeros(n, np.int16),
-        feed=np.zeros((n, feed_size), np.int32),  # the system allocates memory where it is filled
+        feed=np.zeros((n, feed_size), np.int32),  # the system allocates memory when it is filled
         n_feed=np.zeros(n, np.uint16),
         n_read=np.zeros(n, np.uint16),
     )
@@ -126,12 +126,12 @@ def draw_traits(agents: Rows, streams: Streams) -> npt.NDArray[np.float32]:
     """Return Big Five scores, shape (n, 5), clipped to 1..5, with the measured means and correlations."""
     lower = np.linalg.cholesky(np.array(TRAIT_CORRELATIONS))
     normal = np.stack([streams.normal("traits", agents, index=k) for k in range(5)], axis=1)
-    mixed = (normal[:, None, :] * lower).sum(axis=2)  # with a matrix product rows would depend on n
+    mixed = (normal[:, None, :] * lower).sum(axis=2)  # with a matrix product, rows would depend on n
     return np.clip(TRAIT_MEANS + mixed * TRAIT_SDS, 1, 5).astype(np.float32)
 
 
 def personality(traits: npt.NDArray[np.floating[Any]]) -> str:
-    """Return the traits that deviate from the mean by half a standard deviation or more, as text.
+    """Return words for the traits that deviate from the mean by half a standard deviation or more.
 
     >>> personality(np.array([4.5, 3.86, 3.64, 1.0, 3.91]))
     'outgoing and calm'
@@ -147,25 +147,25 @@ def draw_interests(agents: Rows, topics: Topics, streams: Streams) -> npt.NDArra
     """Return interests: the mean topics of three corpus texts drawn for each agent."""
     weights, k = np.array([1.0, 0.6, 0.3])[:, None], topics.vectors.shape[1]
 
-    def drawn(rows: Rows) -> npt.NDArray[np.int8]:
-        places = np.tile([0, 1, 2], len(rows))
-        texts = streams.integers("interests", np.repeat(rows, 3), len(topics.vectors), index=places)
-        chosen = topics.vectors[texts].astype(np.float64).reshape(len(rows), 3, -1)
-        return quantised((chosen * weights).sum(axis=1))
+    def draw(rows: Rows) -> npt.NDArray[np.int8]:
+        indices = np.tile([0, 1, 2], len(rows))
+        texts = streams.integers("interests", np.repeat(rows, 3), len(topics.vectors), index=indices)
+        vectors = topics.vectors[texts].astype(np.float64).reshape(len(rows), 3, -1)
+        return quantised((vectors * weights).sum(axis=1))
 
-    return fill_in_blocks(np.empty((len(agents), k), np.int8), agents, drawn)
+    return fill_in_blocks(np.empty((len(agents), k), np.int8), agents, draw)
 
 
 def _thresholds(agents: Rows, params: AgentsParams, streams: Streams) -> npt.NDArray[np.float32]:
-    drawn = params.threshold_mean + params.threshold_sd * streams.normal("threshold", agents)
-    return np.clip(drawn, 0, 1).astype(np.float32)
+    thresholds = params.threshold_mean + params.threshold_sd * streams.normal("threshold", agents)
+    return np.clip(thresholds, 0, 1).astype(np.float32)
 
 
 def _propensities(agents: Rows, params: AgentsParams, streams: Streams) -> npt.NDArray[np.float32]:
     means = np.array([params.like, params.reply, params.reshare])
     noise = np.stack([streams.normal("propensity", agents, index=k) for k in range(3)], axis=1)
-    drawn = means * np.exp(params.propensity_sigma * noise)
-    return np.asarray(drawn / drawn.sum(axis=1, keepdims=True), np.float32)
+    shares = means * np.exp(params.propensity_sigma * noise)
+    return np.asarray(shares / shares.sum(axis=1, keepdims=True), np.float32)
 
 
 @dataclass(frozen=True)
@@ -174,7 +174,7 @@ class Profiled:
 
     Attributes:
         columns: The columns with a value for every agent.
-        attributes: Attributes of all agents, by name; NaN for blank cells.
+        attributes: The values of attributes for all agents, by name; NaN for blank cells.
         notes: Notes on how the file was read.
     """
 
@@ -190,7 +190,7 @@ def read_profiles(
     files: FilesParams = DEFAULT,
     attributes: Mapping[str, tuple[str, Attribute]] | None = None,
 ) -> Profiled:
-    """Overwrite drawn profiles with those of a file; a blank cell keeps the drawn value.
+    """Overwrite drawn profiles with the values of a file; for a blank cell, the drawn value stays.
 
     Columns: `agent` (the id in the network), and any of name, interests (names of topics, separated by ;), the fields
     of `AGENT_FIELDS`, like, reply, reshare, the Big Five, and those of `attributes`: name -> (column, attribute).
@@ -198,24 +198,24 @@ def read_profiles(
     Raises:
         DataError: If an agent is unknown or repeated, a column is unknown, or a value out of range.
     """
-    where, declared, known = f"{PROFILES}: {path}", attributes or {}, tuple(COLUMNS[PROFILES])
-    needs = ("agent", *dict.fromkeys(column for column, _ in declared.values() if column not in known))
-    table = read_table(path, PROFILES, needs, known[1:], files, others=False)
+    where, extra, known = f"{PROFILES}: {path}", attributes or {}, tuple(COLUMNS[PROFILES])
+    needs = ("agent", *dict.fromkeys(column for column, _ in extra.values() if column not in known))
+    table = read_table(path, PROFILES, needs, known[1:], files, allows_others=False)
     with naming_file(path, PROFILES):
         rows = _find_rows(parse_labels(table["agent"], "agent"), where, population)
         numbers = {
             column: _numbers(table[column], column, where, low, high)
-            for column, (low, high) in _NUMBERS.items()
+            for column, (low, high) in _RANGES.items()
             if column in table
         }
-        names, words = (parse_texts(table[c], c) if c in table else [] for c in ("name", "interests"))
-        values = {name: read_values(table[c], c, attribute, where) for name, (c, attribute) in declared.items()}
+        names, interest_texts = (parse_texts(table[c], c) if c in table else [] for c in ("name", "interests"))
+        values = {name: read_values(table[c], c, attribute, where) for name, (c, attribute) in extra.items()}
     for column, cells in numbers.items():
         _write(column, cells, rows, population)
     for row, name in zip(rows.tolist(), names, strict=False):
         if name:
             population.names[row] = name
-    for row, text in zip(rows.tolist(), words, strict=False):
+    for row, text in zip(rows.tolist(), interest_texts, strict=False):
         if text:
             population.interests[row] = _interests(text, topics, f"{where}: agent {population.ids[row]}")
     shares = population.propensities.sum(axis=1, keepdims=True)
@@ -223,34 +223,34 @@ def read_profiles(
         agent = population.ids[int(np.flatnonzero(shares <= 0)[0])]
         raise DataError(f"{where}: agent {agent!r}: like, reply and reshare are all 0: one must be above 0")
     population.propensities /= shares
-    complete = {column for column, cells in numbers.items() if not np.isnan(cells).any()}
-    of_all = {name: np.full(len(population), np.nan) for name in values}
-    for name, of_rows in values.items():
-        of_all[name][rows] = of_rows
-    return Profiled(frozenset(complete if len(table) == len(population) else ()), of_all, table.notes)
+    complete_columns = {column for column, cells in numbers.items() if not np.isnan(cells).any()}
+    all_values = {name: np.full(len(population), np.nan) for name in values}
+    for name, row_values in values.items():
+        all_values[name][rows] = row_values
+    return Profiled(frozenset(complete_columns if len(table) == len(population) else ()), all_values, table.notes)
 
 
 def _find_rows(agents: Sequence[str | None], where: str, population: Population) -> npt.NDArray[np.int64]:
-    named = [agent for agent in agents if agent is not None]
-    if len(named) < len(agents):
+    filled = [agent for agent in agents if agent is not None]
+    if len(filled) < len(agents):
         raise DataError(f"{where}: line {list(agents).index(None) + 2}: the cell 'agent' is blank")
-    rows = population.ids.rows_of(named)
+    rows = population.ids.rows_of(filled)
     if (rows < 0).any():
-        agent = shortened(named[int(np.flatnonzero(rows < 0)[0])])
+        agent = shortened(filled[int(np.flatnonzero(rows < 0)[0])])
         known = f"{len(population)} agents, with ids as texts: {examples(population.ids)}"
         raise DataError(f"{where}: agent {agent!r} is not in the network ({known})")
     _, first, inverse = np.unique(rows, return_index=True, return_inverse=True)
     if len(first) < len(rows):
-        twice = rows[np.flatnonzero(first[inverse] < np.arange(len(rows)))[0]]
-        raise DataError(f"{where}: agent {population.ids[twice]!r} is named twice")
+        repeated = rows[np.flatnonzero(first[inverse] < np.arange(len(rows)))[0]]
+        raise DataError(f"{where}: agent {population.ids[repeated]!r} is named twice")
     return rows
 
 
 def _numbers(cells: pa.ChunkedArray, column: str, where: str, low: float, high: float) -> npt.NDArray[np.float64]:
     numbers, is_filled = parse_numbers(cells, column)
-    whole = column in AGENT_FIELDS and AGENT_FIELDS[column].whole
-    is_bad = is_filled & ~((numbers >= low) & (numbers <= high) & (not whole or numbers == np.round(numbers)))
-    refuse_cells(is_bad, cells, f"{where}: {column}", f"a {'whole ' * whole}number in {low:g} .. {high:g}")
+    is_whole = column in AGENT_FIELDS and AGENT_FIELDS[column].whole
+    is_bad = is_filled & ~((numbers >= low) & (numbers <= high) & (not is_whole or numbers == np.round(numbers)))
+    refuse_cells(is_bad, cells, f"{where}: {column}", f"a {'whole ' * is_whole}number in {low:g} .. {high:g}")
     return numbers
 
 
@@ -269,8 +269,8 @@ def _interests(words: str, topics: Topics, where: str) -> npt.NDArray[np.int8]:
     total = np.zeros(topics.name_vectors.shape[1])
     for word in filter(None, map(str.strip, words.split(";"))):
         if word not in topics.names:
-            near = did_you_mean(word, topics.names)
+            suggestion = did_you_mean(word, topics.names)
             known = shortened(", ".join(topics.names), 200)
-            raise DataError(f"{where}: there is no topic {shortened(word)!r} (topics: {known}).{near}")
+            raise DataError(f"{where}: there is no topic {shortened(word)!r} (topics: {known}).{suggestion}")
         total += topics.name_vectors[topics.names.index(word)]
     return quantised(total)

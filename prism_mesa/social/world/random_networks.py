@@ -17,11 +17,11 @@ from prism_mesa.streams import Streams
 type Rows = npt.NDArray[np.integer[Any]]
 type Floats = npt.NDArray[np.floating[Any]]
 
-ATTEMPTS: Final = 8
+MEAN_DRAWS: Final = 8
 """Mean draws per follow after which an agent's remaining follows are drawn without replacement."""
 
-_LEAST_LEFT: Final = 0.01
-"""Least share of an agent's popularity that is left for follows that are not returned."""
+_MIN_SHARE_LEFT: Final = 0.01
+"""Minimum share of an agent's popularity that is left for follows that are not mutual."""
 
 
 def generate_network(params: NetworkParams, n: int, streams: Streams) -> FollowNetwork:
@@ -55,15 +55,15 @@ def _blocks(params: NetworkParams, n: int, streams: Streams) -> FollowNetwork:
     """Directed stochastic block model: `within` of an agent's follows stay inside its block."""
     if params.blocks > n:
         raise ConfigError(f"network.blocks: {params.blocks} is more than the {n} agents")
-    small, longer = divmod(n, params.blocks)
-    large = small + bool(longer)
+    size, n_larger = divmod(n, params.blocks)
+    max_size = size + bool(n_larger)
     share = params.within if params.blocks > 1 else 1.0
-    p_in = params.mean_degree * share / max(1, small - 1)
-    p_out = params.mean_degree * (1.0 - share) / max(1, n - large)
+    p_in = params.mean_degree * share / max(1, size - 1)
+    p_out = params.mean_degree * (1.0 - share) / max(1, n - max_size)
     if p_in > 1.0 or p_out > 1.0:
         raise ConfigError(
-            f"network.within: {share:g} of {params.mean_degree:g} follows do not fit: a block of {small} agents has "
-            f"{small - 1} others inside and {n - large} outside; change within, blocks or mean_degree"
+            f"network.within: {share:g} of {params.mean_degree:g} follows do not fit: a block of {size} agents has "
+            f"{size - 1} others inside and {n - max_size} outside; change within, blocks or mean_degree"
         )
     return _toss(block_bounds(params.blocks, n), p_in, p_out, streams)
 
@@ -73,16 +73,16 @@ def block_bounds(blocks: int, n: int) -> npt.NDArray[np.int64]:
 
     Blocks are equal; if `n` is not divisible, the first blocks have one agent more.
     """
-    small, longer = divmod(n, blocks)
-    return np.arange(blocks + 1) * small + np.minimum(np.arange(blocks + 1), longer)
+    size, n_larger = divmod(n, blocks)
+    return np.arange(blocks + 1) * size + np.minimum(np.arange(blocks + 1), n_larger)
 
 
 def _toss(bounds: npt.NDArray[np.int64], inside: float, outside: float, streams: Streams) -> FollowNetwork:
     """Draw each follow with one of two probabilities, for follows inside and outside of a block."""
     n, key = int(bounds[-1]), streams.key("follow")
-    log_in, log_out = (log1p(-chance) if chance < 1.0 else -inf for chance in (inside, outside))
-    indptr, none = np.zeros(n + 1, np.int64), np.zeros(0, np.int32)
-    toss_rows(0, n, key, bounds, log_in, log_out, indptr, none)
+    log_in, log_out = (log1p(-probability) if probability < 1.0 else -inf for probability in (inside, outside))
+    indptr, no_indices = np.zeros(n + 1, np.int64), np.zeros(0, np.int32)
+    toss_rows(0, n, key, bounds, log_in, log_out, indptr, no_indices)
     np.cumsum(indptr, out=indptr)
     indices = np.empty(int(indptr[-1]), np.int32)
     toss_rows(0, n, key, bounds, log_in, log_out, indptr, indices)
@@ -96,8 +96,8 @@ def _watts_strogatz(params: NetworkParams, n: int, streams: Streams) -> FollowNe
         return _toss(np.array([0, n]), 1.0, 0.0, streams)
     agents = np.arange(n, dtype=np.int32)
     others = np.empty((n, half), np.int32)
-    for place in range(half):
-        others[:, place] = (agents + place + 1) % n
+    for index in range(half):
+        others[:, index] = (agents + index + 1) % n
     rewire(streams.key("rewired to"), streams.key("rewire"), params.rewire, others)
     first, second = np.repeat(agents, half), others.reshape(-1)
     return from_parts([(first, second), (second, first)], n)
@@ -109,39 +109,39 @@ def _barabasi_albert(params: NetworkParams, n: int, streams: Streams) -> FollowN
     old = np.empty(m * (n - m), np.int32)
     attach(streams.key("attach"), n, m, old)
     new = np.append(np.arange(1, m + 1, dtype=np.int32), np.repeat(np.arange(m + 1, n, dtype=np.int32), m))
-    back = np.empty(len(old), np.bool_)
+    is_followed_back = np.empty(len(old), np.bool_)
     for part in blocks(len(old)):
-        back[part] = streams.uniform("follow back", new[part], index=old[part]) < params.reciprocity
-    return from_parts([(old, new), (new[back], old[back])], n)
+        is_followed_back[part] = streams.uniform("follow back", new[part], index=old[part]) < params.reciprocity
+    return from_parts([(old, new), (new[is_followed_back], old[is_followed_back])], n)
 
 
 def _configuration(params: NetworkParams, n: int, streams: Streams) -> FollowNetwork:
     """Directed configuration model: popularity is lognormal, and follows are drawn in proportion to it.
 
     Each agent has a Poisson number of followees, or a lognormal number from 1 on. Mutual follows are drawn first, which
-    changes no number of followees, and hardly the numbers of followers. Repeated follows are drawn again, in the end
-    without replacement. Lognormal numbers are rounded to float32, since last digits of exp differ between machines.
+    does not change the numbers of followees, and hardly changes those of followers. Repeated follows are drawn again,
+    at last without replacement. Lognormal numbers are rounded to float32, since digits of exp differ between machines.
     """
     agents, sigma = np.arange(n), params.follower_sigma
     popularity = fill_in_blocks(
         np.empty(n, np.float32), agents, lambda rows: np.exp(sigma * streams.normal("popularity", rows))
     ).astype(np.float64)
-    wanted = fill_in_blocks(np.empty(n, np.int32), agents, _followee_draws(params, n, streams))
-    wanted = np.minimum(wanted, n - 1)
-    share_of_follow = np.cumsum(popularity)[-1] / max(1, int(wanted.sum()))  # the popularity behind each follower
-    mutual = _draw_mutual(params.mutual, popularity / share_of_follow, wanted, streams)
-    left = np.maximum(popularity - mutual.n_followers * share_of_follow, _LEAST_LEFT * popularity)
-    lengths = np.maximum(wanted, mutual.n_followees)
-    network, n_drawn = _draw_followees(left, lengths, mutual, streams.key("follow"))
+    n_followees = fill_in_blocks(np.empty(n, np.int32), agents, _followee_draws(params, n, streams))
+    n_followees = np.minimum(n_followees, n - 1)
+    share_of_follow = np.cumsum(popularity)[-1] / max(1, int(n_followees.sum()))  # popularity per follower
+    mutual = _draw_mutual(params.mutual, popularity / share_of_follow, n_followees, streams)
+    popularity_left = np.maximum(popularity - mutual.n_followers * share_of_follow, _MIN_SHARE_LEFT * popularity)
+    lengths = np.maximum(n_followees, mutual.n_followees)
+    network, n_drawn = _draw_followees(popularity_left, lengths, mutual, streams.key("follow"))
     for row in np.flatnonzero(n_drawn < lengths).tolist():
-        _fill_row(row, network.followees(row), int(n_drawn[row]), left, streams)
+        _fill_row(row, network.followees(row), int(n_drawn[row]), popularity_left, streams)
     return network
 
 
 def _draw_mutual(
     share: float, followers: npt.NDArray[np.float64], followees: Int32s, streams: Streams
 ) -> FollowNetwork:
-    """Draw mutual follows: a share of the most that expected followers and followees allow.
+    """Draw mutual follows: a share of the maximum that expected followers and followees allow.
 
     An agent draws half of its partners, in proportion to their wanted numbers of partners.
     """
@@ -169,7 +169,7 @@ def _draw_followees(
     cumulative = np.cumsum(weights)
     cumulative /= cumulative[-1]
     guide = np.searchsorted(cumulative, np.arange(n) / n, side="right").astype(np.int32)
-    draw_rows(0, n, key, cumulative, guide, ATTEMPTS, fixed.indptr, fixed.indices, indptr, indices, n_drawn)
+    draw_rows(0, n, key, cumulative, guide, MEAN_DRAWS, fixed.indptr, fixed.indices, indptr, indices, n_drawn)
     return FollowNetwork(indptr, indices), n_drawn
 
 
@@ -203,29 +203,29 @@ def _fill_row(row: int, follows: Int32s, n_drawn: int, weights: Floats, streams:
     Efraimidis and Spirakis 2006, doi:10.1016/j.ipl.2005.11.003.
     """
     u = streams.uniform("follow at last", row, index=np.arange(len(weights)))
-    rank = -np.log1p(-u) / weights
-    rank[follows[:n_drawn]] = np.inf
-    rank[row] = np.inf
+    draws = -np.log1p(-u) / weights
+    draws[follows[:n_drawn]] = np.inf
+    draws[row] = np.inf
     missing = len(follows) - n_drawn
-    follows[n_drawn:] = np.argpartition(rank, missing - 1)[:missing]
+    follows[n_drawn:] = np.argpartition(draws, missing - 1)[:missing]
     follows.sort()
 
 
-def with_close_ties(network: FollowNetwork, most: int, streams: Streams) -> FollowNetwork:
-    """Return the network with up to `most` close ties of each agent, which are mutual follows.
+def with_close_ties(network: FollowNetwork, max_ties: int, streams: Streams) -> FollowNetwork:
+    """Return the network with up to `max_ties` close ties of each agent, which are mutual follows.
 
     Pairs with the fewest followers in sum come first, ties in a keyed order. A pair becomes a close tie if both agents
-    have less than `most` so far.
+    have fewer than `max_ties` so far.
     """
-    if not most:
+    if not max_ties:
         return network
     first, second = (np.empty(network.n_edges // 2, np.int32) for _ in range(2))
     n_pairs = mutual_pairs(network.indptr, network.indices, first, second)
     first, second = first[:n_pairs].copy(), second[:n_pairs].copy()
     followers = network.n_followers.astype(np.uint64)
-    chance = streams.bits("mutual tie", first, index=second) >> np.uint64(28)  # below 2**36; sums are below 2**28
-    order = np.argsort((followers[first] + followers[second]) << np.uint64(36) | chance)
-    chosen = choose_pairs(order, first, second, most, network.n_agents)
-    first, second = first[chosen], second[chosen]
+    tie_draws = streams.bits("mutual tie", first, index=second) >> np.uint64(28)  # below 2**36; sums are below 2**28
+    order = np.argsort((followers[first] + followers[second]) << np.uint64(36) | tie_draws)
+    pairs = choose_pairs(order, first, second, max_ties, network.n_agents)
+    first, second = first[pairs], second[pairs]
     close = from_parts([(first, second), (second, first)], network.n_agents)
     return FollowNetwork(network.indptr, network.indices, network.dropped, network.notes, close.indptr, close.indices)

@@ -35,14 +35,14 @@ def popularity_scores(network: FollowNetwork, params: AgentsParams, streams: Str
 
 
 def popularity_of_last(network: FollowNetwork, params: AgentsParams, streams: Streams) -> Floats | None:
-    """Return `popularity_scores` of the last agent alone; the scores of the others are nan."""
+    """Return the `popularity_scores` of the last agent only; all other scores are nan."""
     if not params.popularity:
         return None
     n, followers = network.n_agents, network.n_followers
-    alike = np.flatnonzero(followers[:-1] == followers[-1])
-    draws = streams.bits("popularity rank", np.append(alike, n - 1))
-    before = int((followers < followers[-1]).sum()) + int((draws[:-1] <= draws[-1]).sum())
-    score = _NORMAL.inv_cdf((before + 0.5) / n) if before < (n + 1) // 2 else -_NORMAL.inv_cdf((n - before - 0.5) / n)
+    equal_rows = np.flatnonzero(followers[:-1] == followers[-1])
+    draws = streams.bits("popularity rank", np.append(equal_rows, n - 1))
+    rank = int((followers < followers[-1]).sum()) + int((draws[:-1] <= draws[-1]).sum())
+    score = _NORMAL.inv_cdf((rank + 0.5) / n) if rank < (n + 1) // 2 else -_NORMAL.inv_cdf((n - rank - 0.5) / n)
     return np.append(np.full(n - 1, np.nan), score)
 
 
@@ -55,35 +55,35 @@ def activity_draws(params: AgentsParams, streams: Streams, popularity: Floats | 
 def post_rate_draws(params: AgentsParams, streams: Streams, popularity: Floats | None) -> Callable[[Rows], Rates]:
     """Return a function that draws the probability of posting of the agents in some rows.
 
-    Without `post_sigma` it uses the draw of activity. With `posting` online, activity weights the mean.
+    Without `post_sigma` it uses the draw of activity. With `posting` online, the mean is weighted by activity.
     """
     purpose = "activity" if params.post_sigma is None else "posting"
     sigma = params.activity_sigma if params.post_sigma is None else params.post_sigma
     scale = capped_scale(params.post_rate, sigma)
     if params.posting == "online":
-        shared = 1.0 if params.post_sigma is None else params.popularity**2
-        scale = weighted_scale(params.post_rate, sigma, params.activity, params.activity_sigma, shared)
+        correlation = 1.0 if params.post_sigma is None else params.popularity**2
+        scale = weighted_scale(params.post_rate, sigma, params.activity, params.activity_sigma, correlation)
     return lambda rows: _capped(_scores(purpose, rows, params, streams, popularity), sigma, scale)
 
 
 def _scores(purpose: str, rows: Rows, params: AgentsParams, streams: Streams, popularity: Floats | None) -> Floats:
     """Return standard normal draws that are correlated with popularity."""
-    drawn = streams.normal(purpose, rows)
+    draws = streams.normal(purpose, rows)
     if popularity is None:
-        return drawn
-    return params.popularity * popularity[rows] + sqrt(1 - params.popularity**2) * drawn
+        return draws
+    return params.popularity * popularity[rows] + sqrt(1 - params.popularity**2) * draws
 
 
 def _capped(scores: Floats, sigma: float, scale: float) -> Rates:
-    drawn = np.exp(sigma * scores - sigma * sigma / 2)
-    return np.minimum(drawn * scale, 1).astype(np.float32)
+    draws = np.exp(sigma * scores - sigma * sigma / 2)
+    return np.minimum(draws * scale, 1).astype(np.float32)
 
 
 @cache
 def capped_scale(mean: float, sigma: float) -> float:
     """Return the factor c with which min(1, c X) has the given mean, for lognormal X of mean 1.
 
-    >>> round(capped_scale(0.5, 0.01), 6)  # no cap is felt
+    >>> round(capped_scale(0.5, 0.01), 6)  # the cap has no effect
     0.5
     """
     if sigma == 0 or mean == 0:
@@ -98,29 +98,29 @@ def capped_scale(mean: float, sigma: float) -> float:
 
 
 @cache
-def weighted_scale(mean: float, sigma: float, activity: float, activity_sigma: float, shared: float) -> float:
+def weighted_scale(mean: float, sigma: float, activity: float, activity_sigma: float, correlation: float) -> float:
     """Return the factor c with which min(1, c X) has the given mean, weighted by activity, for lognormal X of mean 1.
 
-    The activity is lognormal, with sigma `activity_sigma`, and capped at 1, with mean `activity`. `shared` is the
+    The activity is lognormal, with sigma `activity_sigma`, and capped at 1, with mean `activity`. `correlation` is the
     correlation of the logarithms of X and activity before the caps.
 
     >>> weighted_scale(0.2, 1.7, 0.5, 1.0, 0.5) < weighted_scale(0.2, 1.7, 0.5, 1.0, 0.0) == capped_scale(0.2, 1.7)
     True
     """
-    if 0 in (sigma, mean, activity, shared):
+    if 0 in (sigma, mean, activity, correlation):
         return capped_scale(mean, sigma)
     scores = np.arange(-8, 8 + activity_sigma, 1 / 32)
     weights = np.exp(-scores * scores / 2) * np.minimum(
         np.exp(activity_sigma * scores - activity_sigma**2 / 2) * capped_scale(activity, activity_sigma), 1
     )
     weights /= weights.sum()
-    rest = sigma * sqrt(1 - shared**2)
-    middles = (sigma * shared * scores - sigma * sigma / 2).tolist()
+    rest = sigma * sqrt(1 - correlation**2)
+    middles = (sigma * correlation * scores - sigma * sigma / 2).tolist()
     low, high = -140.0, 140.0  # of log c
     for _ in range(60):
         log_c = (low + high) / 2
-        reached = sum(w * _capped_mean(log_c + m, rest) for w, m in zip(weights.tolist(), middles, strict=True))
-        low, high = (log_c, high) if reached < mean else (low, log_c)
+        result = sum(w * _capped_mean(log_c + m, rest) for w, m in zip(weights.tolist(), middles, strict=True))
+        low, high = (log_c, high) if result < mean else (low, log_c)
     return exp(high)
 
 

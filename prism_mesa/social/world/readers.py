@@ -1,4 +1,4 @@
-"""Read users' tables; a fault is one DataError that names the key, the file and a remedy."""
+"""Read users' tables; each fault is a DataError that names the key, the file and a remedy."""
 
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -18,7 +18,7 @@ from prism_mesa.social.params.user_files import EDGES, FOLLOWS, conversion, foll
 from prism_mesa.social.world.csv_files import DELIMITERS, Header, read_csv, read_csv_ids, read_header
 from prism_mesa.social.world.unpacking import check_size, may_be_utf8
 
-_READABLE: Final = (".csv", ".tsv", ".txt", ".gz", ".parquet", ".pq")
+_FILE_ENDINGS: Final = (".csv", ".tsv", ".txt", ".gz", ".parquet", ".pq")
 _PARQUET: Final = (".parquet", ".pq")
 _NAMES_SHOWN: Final = 20
 _CHARACTERS_SHOWN: Final = 300
@@ -27,12 +27,12 @@ DEFAULT: Final = FilesParams()
 
 @dataclass(frozen=True)
 class Table:
-    """Columns of a file, all of one length, at least 1.
+    """Columns of a file, with one or more rows.
 
     Attributes:
-        columns: The wanted columns that the file has. Those of a CSV are texts, except ids; empty cells are nulls.
+        columns: The requested columns that the file has. Cells of a CSV are strings, except ids; empty cells are nulls.
         notes: Notes on how the file was read.
-        names: Their names in the file.
+        names: The name of each of these columns in the file.
         unread: The names of all other columns in the file.
     """
 
@@ -53,52 +53,52 @@ class Table:
 
 @dataclass(frozen=True)
 class _ColumnsNeeded:
-    """The columns that a table needs and may have, whether others are allowed, and `what` they hold, for errors."""
+    """The needed and optional columns of a table, whether it may have others, and their `content` for messages."""
 
     key: str
     files: FilesParams
     needs: tuple[str, ...]
-    may: tuple[str, ...] = ()
-    others: bool = True
-    what: str = "single values"
+    optional: tuple[str, ...] = ()
+    allows_others: bool = True
+    content: str = "single values"
 
     @property
-    def named(self) -> dict[str, str]:
-        """The name of each column in the file, without columns that the user excludes."""
-        names = {column: self.files.columns.get(column, column) for column in (*self.needs, *self.may)}
+    def names_in_file(self) -> dict[str, str]:
+        """The name of each column in the file, except for columns that the user excludes."""
+        names = {column: self.files.columns.get(column, column) for column in (*self.needs, *self.optional)}
         return {column: name for column, name in names.items() if name is not None}
 
-    def among(self, names: Sequence[str], separated: str = "") -> dict[str, str]:
-        """Return the names in the file of the columns to read; errors name the delimiter, `separated`."""
-        named, have = self.named, f"it is separated by {separated} and has" if separated else "it has"
-        if self.key == EDGES and not {*named.values()} <= {*names}:
+    def columns_in(self, names: Sequence[str], delimiter: str = "") -> dict[str, str]:
+        """Return the columns to read, with their `names` in the file; errors mention the `delimiter`."""
+        mapping, intro = self.names_in_file, f"it is separated by {delimiter} and has" if delimiter else "it has"
+        if self.key == EDGES and not {*mapping.values()} <= {*names}:
             pair = sorted(follow_columns(names, FOLLOWS), key=names.index) or follow_columns(names)  # src is the first
-            named = dict(zip(self.needs, pair, strict=False)) or named
-        others = [name for name in names if name not in named.values()][:1000]
-        for column in (*self.needs, *self.may):
-            name, is_needed = named.get(column), column in self.needs or bool(self.files.columns.get(column))
-            idle = column == "created_at" and (named.get("round") in names or named.get("author") not in names)
-            if name in names or (not is_needed and (name is None or idle or not self.others)):
+            mapping = dict(zip(self.needs, pair, strict=False)) or mapping
+        others = [name for name in names if name not in mapping.values()][:1000]
+        for column in (*self.needs, *self.optional):
+            name, is_needed = mapping.get(column), column in self.needs or bool(self.files.columns.get(column))
+            is_unused = column == "created_at" and (mapping.get("round") in names or mapping.get("author") not in names)
+            if name in names or (not is_needed and (name is None or is_unused or not self.allows_others)):
                 continue
-            near = meant_for(column, others, 0.6 if is_needed else 0.75)
-            if near or is_needed:
-                hint = f"Did you mean {near!r}? " if near else ""
-                hint += f"Rename it, or set files.columns={{{column}: {near or 'NAME'}}}"
+            suggestion = meant_for(column, others, 0.6 if is_needed else 0.75)
+            if suggestion or is_needed:
+                hint = f"Did you mean {suggestion!r}? " if suggestion else ""
+                hint += f"Rename it, or set files.columns={{{column}: {suggestion or 'NAME'}}}"
                 hint += "" if is_needed else f", or {{{column}: null}} to ignore it"
-                raise _UnfitError(f"no column {name!r} ({have}: {_listed(names)}). {hint}")
-        unread = [column for column, name in self.files.columns.items() if name is None]
-        for name in [] if self.others else [name for name in others if name not in unread]:
-            near = did_you_mean(name, named.values())
-            raise _UnfitError(
-                f"unknown column {shortened(name, _CHARACTERS_SHOWN)!r} (allowed: {', '.join(named.values())}).{near}"
+                raise _UnusableFileError(f"no column {name!r} ({intro}: {_join_names(names)}). {hint}")
+        excluded = [column for column, name in self.files.columns.items() if name is None]
+        for name in [] if self.allows_others else [name for name in others if name not in excluded]:
+            near = did_you_mean(name, mapping.values())
+            raise _UnusableFileError(
+                f"unknown column {shortened(name, _CHARACTERS_SHOWN)!r} (allowed: {', '.join(mapping.values())}).{near}"
             )
-        for name in named.values():
+        for name in mapping.values():
             if names.count(name) > 1:
-                raise _UnfitError(f"{names.count(name)} columns are called {name!r}: keep one of them")
-        return {column: name for column, name in named.items() if name in names}
+                raise _UnusableFileError(f"{names.count(name)} columns are called {name!r}: keep one of them")
+        return {column: name for column, name in mapping.items() if name in names}
 
 
-class _UnfitError(ValueError):
+class _UnusableFileError(ValueError):
     """Raised for a readable file without the needed data."""
 
 
@@ -106,10 +106,10 @@ def read_table(
     path: str | Path,
     key: str,
     needs: Sequence[str],
-    may: Sequence[str] = (),
+    optional: Sequence[str] = (),
     files: FilesParams = DEFAULT,
     *,
-    others: bool = True,
+    allows_others: bool = True,
 ) -> Table:
     """Return columns of a CSV (also .gz) or Parquet file.
 
@@ -117,19 +117,19 @@ def read_table(
         path: The file, relative to the working directory.
         key: The configuration key that names it, for messages.
         needs: Required columns.
-        may: Optional columns.
+        optional: Optional columns.
         files: How to read it.
-        others: Whether other columns are allowed, which are not read.
+        allows_others: Whether the file may have other columns, which are not read.
 
     Raises:
         DataError: If it is missing, unreadable, too large, empty or of another kind, or has the wrong columns.
     """
-    return _read(path, _ColumnsNeeded(key, files, tuple(needs), tuple(may), others), read_csv)
+    return _read(path, _ColumnsNeeded(key, files, tuple(needs), tuple(optional), allows_others), read_csv)
 
 
 def read_ids(path: str | Path, key: str, columns: Sequence[str], files: FilesParams = DEFAULT) -> Table:
-    """Return columns of ids like `read_table`; those of a CSV are int64 if all are whole numbers."""
-    return _read(path, _ColumnsNeeded(key, files, tuple(columns), what="ids"), read_csv_ids)
+    """Return columns of ids like `read_table`; ids of a CSV are int64 if all are whole numbers."""
+    return _read(path, _ColumnsNeeded(key, files, tuple(columns), content="ids"), read_csv_ids)
 
 
 def _read(
@@ -137,31 +137,31 @@ def _read(
 ) -> Table:
     key, files = wanted.key, wanted.files
     with naming_file(path, key):
-        file, notes, needs = _readable(path, key), [], [*wanted.named.values()][: len(wanted.needs)]
+        file, notes, needs = _existing_file(path, key), [], [*wanted.names_in_file.values()][: len(wanted.needs)]
         if file.suffix.lower() in _PARQUET:
             from prism_mesa.social.world.parquet_files import parquet_columns, read_parquet
 
             names, index = parquet_columns(file)
-            names = [name for name in names if name not in index or name in wanted.named.values()]
-            read = wanted.among(names)
-            table = read_parquet(file, [*dict.fromkeys(read.values())], files.max_bytes, wanted.what)
+            names = [name for name in names if name not in index or name in wanted.names_in_file.values()]
+            read = wanted.columns_in(names)
+            table = read_parquet(file, [*dict.fromkeys(read.values())], files.max_bytes, wanted.content)
         else:
             check_size(file, files.max_bytes)
             header = read_header(file, needs, files)
-            names, by_comma, delimiter = list(header.names), header.delimiter == ",", DELIMITERS[header.delimiter]
+            names, is_comma, delimiter = list(header.names), header.delimiter == ",", DELIMITERS[header.delimiter]
             line = header.delimiter.join(names)
-            if key == EDGES and not {*needs} <= {*names} and (how := conversion(file, line)):
-                raise _UnfitError(how)
-            read = wanted.among(names, "" if by_comma else delimiter)
-            notes = [] if by_comma else [f"{key}: read as separated by {delimiter}"]
+            if key == EDGES and not {*needs} <= {*names} and (advice := conversion(file, line)):
+                raise _UnusableFileError(advice)
+            read = wanted.columns_in(names, "" if is_comma else delimiter)
+            notes = [] if is_comma else [f"{key}: read as separated by {delimiter}"]
             if may_be_utf8(file, files):
                 notes.append(f"{key}: read as {files.encoding} (files.encoding), but it is valid UTF-8")
             table, headers = _without_headers(csv_reader(file, header, [*dict.fromkeys(read.values())], files))
-            notes += [f"{key}: {counted(headers, 'line')} equal to its header left out"] if headers else []
+            notes += [f"{key}: repeated header left out ({counted(headers, 'line')})"] if headers else []
         if not table.num_rows:
-            raise _UnfitError("no rows below the header")
+            raise _UnusableFileError("no rows below the header")
     unread = [name or "an unnamed column" for name in names if name not in read.values()]
-    notes += [f"{key}: unused columns: {_listed(unread)}"] if unread else []
+    notes += [f"{key}: unused columns: {_join_names(unread)}"] if unread else []
     return Table(pa.table({column: table[name] for column, name in read.items()}), tuple(notes), read, tuple(unread))
 
 
@@ -169,22 +169,22 @@ def _without_headers(table: pa.Table) -> tuple[pa.Table, int]:
     """Return a table without repeated header rows, as in concatenated files, and their number."""
     if any(pa.types.is_integer(column.type) for column in table.columns):
         return table, 0
-    written = ("{}", "\ufeff{}", '\ufeff"{}"')  # each file may start with a byte order mark
-    cells = [[pc.equal(table[name], how.format(name)) for how in written] for name in table.column_names]
-    same = reduce(pc.and_, [reduce(pc.or_, column) for column in cells])
-    n = pc.sum(same).as_py()
-    return (table.filter(pc.invert(same.fill_null(False))), n) if n else (table, 0)
+    spellings = ("{}", "\ufeff{}", '\ufeff"{}"')  # joined files may each start with a byte order mark
+    cells = [[pc.equal(table[name], spelling.format(name)) for spelling in spellings] for name in table.column_names]
+    is_header = reduce(pc.and_, [reduce(pc.or_, column) for column in cells])
+    n = pc.sum(is_header).as_py()
+    return (table.filter(pc.invert(is_header.fill_null(False))), n) if n else (table, 0)
 
 
 @contextmanager
 def naming_file(path: str | Path, key: str) -> Iterator[None]:
-    """Turn errors of reading a file into one line that names it; raise DataError in place of the error."""
+    """Raise DataError, with one line that names the file, in place of errors of reading it."""
     where = f"{key}: {shortened(str(path), _CHARACTERS_SHOWN)}"
     try:
         yield
     except DataError:
         raise
-    except _UnfitError as error:
+    except _UnusableFileError as error:
         raise DataError(f"{where}: {error}") from None
     except MemoryError:
         raise DataError(f"{where}: cannot be read: it does not fit into memory: use a part of it") from None
@@ -202,19 +202,19 @@ def naming_file(path: str | Path, key: str) -> Iterator[None]:
         raise DataError(f"{where}: cannot be read: {first_line}") from None
 
 
-def _listed(names: Sequence[str]) -> str:
+def _join_names(names: Sequence[str]) -> str:
     more = f", and {len(names) - _NAMES_SHOWN:,} more" if len(names) > _NAMES_SHOWN else ""
     return shortened(", ".join(names[:_NAMES_SHOWN]), _CHARACTERS_SHOWN) + more
 
 
-def _readable(path: str | Path, key: str) -> Path:
-    """Return the path if it is a file of a kind that PRISM reads."""
+def _existing_file(path: str | Path, key: str) -> Path:
+    """Return the path of a file; raise an error if it does not exist or PRISM does not read its kind."""
     file = Path(path)
     if not file.is_file():
-        what = "is a folder, not a file" if file.is_dir() else "no such file"
-        raise _UnfitError(f"{what} (looked in {Path.cwd()})")
-    if key == EDGES and (how := conversion(file)):
-        raise _UnfitError(how)
-    if not file.name.lower().endswith(_READABLE):
-        raise _UnfitError(f"not a kind of file PRISM reads ({', '.join(_READABLE)})")
+        fault = "is a folder, not a file" if file.is_dir() else "no such file"
+        raise _UnusableFileError(f"{fault} (looked in {Path.cwd()})")
+    if key == EDGES and (advice := conversion(file)):
+        raise _UnusableFileError(advice)
+    if not file.name.lower().endswith(_FILE_ENDINGS):
+        raise _UnusableFileError(f"not a kind of file PRISM reads ({', '.join(_FILE_ENDINGS)})")
     return file

@@ -17,8 +17,8 @@ from prism_mesa.social.state.topics import Topics
 from prism_mesa.social.world.random_networks import block_bounds
 from prism_mesa.streams import Streams
 
-TENTH: Final = 10
-FIFTH: Final = 5
+SIZE_PARTS: Final = 10
+POSITION_PARTS: Final = 5
 _AUTHORS_NAMED: Final = 5
 
 
@@ -45,10 +45,10 @@ class Seeded:
         roots = np.flatnonzero(posts.kind == POST)
         facts = []
         for author, text, round_, followers, across in zip(*self._columns(), strict=True):
-            among = roots[slice(*np.searchsorted(posts.round[roots], [round_, round_ + 1]))]
-            matching = among[(posts.author[among] == author) & (posts.text_id[among] == text)]
+            candidates = roots[slice(*np.searchsorted(posts.round[roots], [round_, round_ + 1]))]
+            matching = candidates[(posts.author[candidates] == author) & (posts.text_id[candidates] == text)]
             if len(matching):  # a removed author does not post
-                row = int(matching[-1])  # the agent's own posts come before
+                row = int(matching[-1])  # unscheduled posts by the agent come first
                 fact = {"post": row, "round": round_, "author": author, "followers": followers}
                 facts.append({**fact, "share_across": across})
         return facts
@@ -76,31 +76,31 @@ def seeded_posts(
     """Return the posts that `posts.seeded` places."""
     seeded, n = params.posts.seeded, network.n_agents
     if not seeded.count:
-        none = np.zeros(0, np.int64)
-        return Seeded(none, none, none, none, np.zeros(0))
-    main = topics.nearest_name(population.interests)
-    community, n_communities = find_communities(params.network, n, topics.names, main)
+        empty = np.zeros(0, np.int64)
+        return Seeded(empty, empty, empty, empty, np.zeros(0))
+    main_interest = topics.nearest_name(population.interests)
+    community, n_communities = find_communities(params.network, n, topics.names, main_interest)
     across = share_across(community, *network.edges(), n)
     followers = network.n_followers.astype(np.int64)
-    fit = _fitting(seeded, followers, across if n_communities > 1 else None, streams)
-    fit = fit[population.present[fit]] if population.present[fit].any() else fit  # waiting agents do not post
-    places = np.arange(seeded.count)
-    author = fit[places % len(fit)]
-    text_id = streams.integers("seeded text", places, len(topics.vectors))
-    return Seeded(author, text_id, seeded.round + places, followers[author], across[author])
+    rows = _authors(seeded, followers, across if n_communities > 1 else None, streams)
+    rows = rows[population.present[rows]] if population.present[rows].any() else rows  # waiting agents do not post
+    indices = np.arange(seeded.count)
+    author = rows[indices % len(rows)]
+    text_id = streams.integers("seeded text", indices, len(topics.vectors))
+    return Seeded(author, text_id, seeded.round + indices, followers[author], across[author])
 
 
-def _fitting(seeded: SeededParams, followers: Rows, across: npt.NDArray[np.float64] | None, streams: Streams) -> Rows:
-    """Return the agents of the wanted size and position, at least one, in a drawn order, which also breaks ties.
+def _authors(seeded: SeededParams, followers: Rows, across: npt.NDArray[np.float64] | None, streams: Streams) -> Rows:
+    """Return one or more agents of the requested size and position, in a drawn order, which also breaks ties.
 
     `across` is None with a single community; then every agent fits any position.
     """
-    drawn = np.argsort(streams.bits("seeded author", np.arange(len(followers))))
+    rows = np.argsort(streams.bits("seeded author", np.arange(len(followers))))
     if seeded.size != "any":
-        drawn = _extreme(drawn, followers, TENTH, highest=seeded.size == "large")
+        rows = _extreme(rows, followers, SIZE_PARTS, highest=seeded.size == "large")
     if seeded.position != "any" and across is not None:
-        drawn = _extreme(drawn, across, FIFTH, highest=seeded.position == "bridge")
-    return drawn.astype(np.int64)
+        rows = _extreme(rows, across, POSITION_PARTS, highest=seeded.position == "bridge")
+    return rows.astype(np.int64)
 
 
 def _extreme(rows: npt.NDArray[Any], values: npt.NDArray[Any], part: int, *, highest: bool) -> npt.NDArray[Any]:
@@ -110,35 +110,35 @@ def _extreme(rows: npt.NDArray[Any], values: npt.NDArray[Any], part: int, *, hig
     return rows[np.sort(ascending[-n:] if highest else ascending[:n])]
 
 
-NONE: Final = -1
-"""The community of an agent whose interests have no name, or that was added later."""
+NO_COMMUNITY: Final = -1
+"""The community of an agent whose interests have no name, or which was added later."""
 
 
 def find_communities(
     network: NetworkParams, n: int, names: Sequence[str], main_interest: Rows
 ) -> tuple[npt.NDArray[np.int64], int]:
-    """Return the community of each agent, `NONE` or from 0, and the number of communities.
+    """Return the community of each agent, `NO_COMMUNITY` or from 0, and the number of communities.
 
-    Communities are the blocks of a stochastic block model of `n` agents, in other networks agents with the same main
-    interest: `main_interest` has the index in `names` (which may repeat) of each agent, -1 for none.
+    Communities are the blocks of a stochastic block model of `n` agents. In other networks they are agents with the
+    same main interest: `main_interest` has each agent's index in `names` (which may repeat), -1 for none.
     """
     if network.kind == "stochastic_block":
         block = np.searchsorted(block_bounds(network.blocks, n), np.arange(len(main_interest)), side="right") - 1
-        return np.where(block < network.blocks, block, NONE), network.blocks
+        return np.where(block < network.blocks, block, NO_COMMUNITY), network.blocks
     codes, _ = pd.factorize(np.array([*names, ""], dtype=object), sort=True)
-    blank = codes[-1]
-    named = np.where(codes == blank, NONE, codes)[np.asarray(main_interest, np.int64)]
-    distinct, place = np.unique(named, return_inverse=True)
-    without = int(len(distinct) > 0 and distinct[0] == NONE)
-    return place.astype(np.int64) - without, len(distinct) - without
+    blank_code = codes[-1]
+    by_interest = np.where(codes == blank_code, NO_COMMUNITY, codes)[np.asarray(main_interest, np.int64)]
+    distinct, index = np.unique(by_interest, return_inverse=True)
+    n_blank = int(len(distinct) > 0 and distinct[0] == NO_COMMUNITY)
+    return index.astype(np.int64) - n_blank, len(distinct) - n_blank
 
 
 def share_across(community: Rows, followed: Rows, follower: Rows, n: int) -> npt.NDArray[np.float64]:
     """Return the share of each agent's followers from other communities; 0 without followers, shape (n,).
 
-    Follows have a `followed` and a `follower`; those from or to agents without a community do not count.
+    Each follow has a `followed` and a `follower`; follows from or to agents without a community do not count.
     """
-    known = (community[followed] != NONE) & (community[follower] != NONE)
-    across = known & (community[followed] != community[follower])
-    counted, crossing = (np.bincount(followed[which], minlength=n) for which in (known, across))
-    return np.asarray(crossing / np.maximum(counted, 1))
+    is_known = (community[followed] != NO_COMMUNITY) & (community[follower] != NO_COMMUNITY)
+    is_across = is_known & (community[followed] != community[follower])
+    n_known, n_across = (np.bincount(followed[mask], minlength=n) for mask in (is_known, is_across))
+    return np.asarray(n_across / np.maximum(n_known, 1))

@@ -12,9 +12,9 @@ from prism_mesa.social.params import FilesParams
 
 BLOCK: Final = 1 << 20
 """Bytes that are unpacked at a time."""
-_GZIP_AT_MOST: Final = 1100
-"""A byte of gzip unpacks to at most 1,032 bytes (deflate's longest match in its shortest code)."""
-_EXCEL: Final = re.compile(rb'\A"?sep=."?[\r\n]+', re.IGNORECASE)
+_MAX_GZIP_RATIO: Final = 1100
+"""Above the 1,032 bytes to which a byte of gzip can unpack (deflate's longest match in its shortest code)."""
+_EXCEL_LINE: Final = re.compile(rb'\A"?sep=."?[\r\n]+', re.IGNORECASE)
 _GZIP: Final = b"\x1f\x8b"
 _FIRST_BYTES: Final = (
     (_GZIP, "it is packed with gzip: let its name end in .csv.gz"),
@@ -35,25 +35,25 @@ def opened(file: Path, files: FilesParams) -> BinaryIO:
     return io.BufferedReader(_Utf8(file, files.encoding), BLOCK)
 
 
-def check_size(file: Path, most: int) -> None:
-    """Check that a file unpacks to at most `most` bytes; a gzip file that might not is unpacked once.
+def check_size(file: Path, max_bytes: int) -> None:
+    """Check that a file unpacks to at most `max_bytes`; a gzip file that might be larger is unpacked once.
 
     Raises:
         ValueError: If it unpacks to more.
     """
     size = os.path.getsize(file)
     if file.suffix.lower() != ".gz":
-        if size > most:
-            raise too_large(most)
+        if size > max_bytes:
+            raise too_large(max_bytes)
         return
-    if size * _GZIP_AT_MOST <= most:
+    if size * _MAX_GZIP_RATIO <= max_bytes:
         return
     unpacked = 0
     with gzip.open(file) as source:
         while block := source.read(BLOCK):
             unpacked += len(block)
-            if unpacked > most:
-                raise too_large(most)
+            if unpacked > max_bytes:
+                raise too_large(max_bytes)
 
 
 def may_be_utf8(file: Path, files: FilesParams) -> bool:
@@ -76,19 +76,19 @@ def _unpacked(file: Path) -> BinaryIO:
     return cast(BinaryIO, gzip.open(file)) if file.suffix.lower() == ".gz" else file.open("rb")
 
 
-def too_large(most: int) -> ValueError:
-    """Return the error for a file that unpacks to more than `most` bytes."""
-    return ValueError(f"it unpacks to more than files.max_bytes={most}: use a part of it, or raise that key")
+def too_large(max_bytes: int) -> ValueError:
+    """Return the error for a file that unpacks to more than `max_bytes`."""
+    return ValueError(f"it unpacks to more than files.max_bytes={max_bytes}: use a part of it, or raise that key")
 
 
 class _Utf8(io.RawIOBase):
-    """The unpacked bytes of a text file as UTF-8, without a byte order mark and Excel's first line."""
+    """The unpacked bytes of a text file as UTF-8, without a byte order mark or Excel's first line."""
 
     def __init__(self, file: Path, encoding: str) -> None:
         self._source = _unpacked(file)
         self._encoding = codecs.lookup(encoding).name
         self._decoder = codecs.getincrementaldecoder(encoding)()
-        self._file, self._read, self._waiting = file, 0, b""
+        self._file, self._n_read, self._decoded = file, 0, b""
 
     def readable(self) -> bool:
         """Return True."""
@@ -101,19 +101,19 @@ class _Utf8(io.RawIOBase):
 
     def readinto(self, buffer: "bytearray | memoryview") -> int:  # type: ignore[override]
         """Fill a buffer and return how many bytes were read; 0 at the end."""
-        while not self._waiting:
-            first, block = self._read == 0, self._source.read(BLOCK)
+        while not self._decoded:
+            is_first, block = self._n_read == 0, self._source.read(BLOCK)
             text = self._checked(block)
-            self._waiting = _EXCEL.sub(b"", text) if first else text
+            self._decoded = _EXCEL_LINE.sub(b"", text) if is_first else text
             if not block:
                 break
-        n = min(len(buffer), len(self._waiting))
-        buffer[:n], self._waiting = self._waiting[:n], self._waiting[n:]
+        n = min(len(buffer), len(self._decoded))
+        buffer[:n], self._decoded = self._decoded[:n], self._decoded[n:]
         return n
 
     def _checked(self, block: bytes) -> bytes:
         """Return a block as UTF-8; an empty block ends the file."""
-        first, self._read = self._read == 0, self._read + len(block)
+        is_first, self._n_read = self._n_read == 0, self._n_read + len(block)
         if self._encoding == "utf-8" and block.isascii() and not self._decoder.getstate()[0]:
             return block
         try:
@@ -122,19 +122,19 @@ class _Utf8(io.RawIOBase):
             raise ValueError(self._invalid_utf8(error)) from None
         if self._encoding != "utf-8":
             return text.encode()
-        return block.removeprefix(codecs.BOM_UTF8) if first else block
+        return block.removeprefix(codecs.BOM_UTF8) if is_first else block
 
     def _invalid_utf8(self, error: UnicodeDecodeError) -> str:
-        """Return a message with the invalid byte, its place, and advice."""
-        place = self._read - len(error.object) + error.start
+        """Return a message with the invalid byte, its position, and advice."""
+        position = self._n_read - len(error.object) + error.start
         with _unpacked(self._file) as source:
-            begin = source.read(4)
-            line = begin[:place].count(b"\n") + 1
-            for at in range(4, place, BLOCK):
-                line += source.read(min(BLOCK, place - at)).count(b"\n")
-        byte = f"{error.encoding!r} codec can't decode byte 0x{error.object[error.start]:02x} in position {place}"
-        try_this = "give the encoding that it is in" if self._encoding != "utf-8" else "give files.encoding=latin-1"
-        known = [hint for mark, hint in _FIRST_BYTES if begin.startswith(mark)]
-        if self._file.suffix.lower() == ".gz" and begin.startswith(_GZIP):
-            known = ["it is packed with gzip twice: unpack it once"]
-        return f"{byte} (line {line}): it is not in {self._encoding}: {known[0] if known else try_this}"
+            first_bytes = source.read(4)
+            line = first_bytes[:position].count(b"\n") + 1
+            for start in range(4, position, BLOCK):
+                line += source.read(min(BLOCK, position - start)).count(b"\n")
+        fault = f"{error.encoding!r} codec can't decode byte 0x{error.object[error.start]:02x} in position {position}"
+        advice = "give the encoding that it is in" if self._encoding != "utf-8" else "give files.encoding=latin-1"
+        hints = [hint for mark, hint in _FIRST_BYTES if first_bytes.startswith(mark)]
+        if self._file.suffix.lower() == ".gz" and first_bytes.startswith(_GZIP):
+            hints = ["it is packed with gzip twice: unpack it once"]
+        return f"{fault} (line {line}): it is not in {self._encoding}: {hints[0] if hints else advice}"

@@ -7,7 +7,7 @@ from minds import Mind, busy, published, whim
 from worlds import differing
 from writing_worlds import NO_CHOICE, lively
 
-from prism_mesa.social.content.drafts import AT_A_TIME
+from prism_mesa.social.content.drafts import N_SIDE_BY_SIDE
 from prism_mesa.social.model import SocialModel
 from prism_mesa.social.state.posts import POST
 
@@ -124,5 +124,5 @@ def test_a_limit_is_spent_on_the_most_followed_first():
     wrote = {author for kind, _, author, words in published(model) if kind == POST and words.startswith("post: ")}
     others = {author for kind, round_, author, _ in published(model) if kind == POST and round_ == 0} - wrote
     followers = model.network.n_followers
-    assert len(wrote) == AT_A_TIME < len(others)
+    assert len(wrote) == N_SIDE_BY_SIDE < len(others)
     assert min(followers[list(wrote)]) >= max(followers[list(others)])

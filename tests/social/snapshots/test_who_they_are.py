@@ -5,7 +5,7 @@ import pytest
 
 from prism_mesa.errors import DataError
 from prism_mesa.social.model import SocialModel
-from prism_mesa.social.state.population import WHO_THEY_ARE
+from prism_mesa.social.state.population import IDENTITY_COLUMNS
 
 SMALL = {"agents_n": 20, "network_mean_degree": 4.0, "reasoner_kind": "rule", "rounds": 4}
 
@@ -14,9 +14,9 @@ def test_what_the_parameters_give_is_left_out_and_stays() -> None:
     model = SocialModel(**SMALL)
     model.step()
     kept, other = model.snapshot(), SocialModel(**SMALL)
-    assert not set(WHO_THEY_ARE) & kept["platform"]["population"].keys()
+    assert not set(IDENTITY_COLUMNS) & kept["platform"]["population"].keys()
     other.restore(kept)
-    for name in WHO_THEY_ARE:
+    for name in IDENTITY_COLUMNS:
         assert np.array_equal(getattr(other.population, name), getattr(model.population, name))
 
 
@@ -41,4 +41,4 @@ def test_of_who_they_are_only_what_was_changed_is_kept() -> None:
     model = SocialModel(**SMALL)
     model.population.activity[3] = 0.125
     model.step()
-    assert set(WHO_THEY_ARE) & model.snapshot()["platform"]["population"].keys() == {"numbers"}
+    assert set(IDENTITY_COLUMNS) & model.snapshot()["platform"]["population"].keys() == {"numbers"}

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from prism_mesa.social.state.network import FollowNetwork, from_edges
-from prism_mesa.social.state.relations import Relations, among, pair_keys, split_keys
+from prism_mesa.social.state.relations import Relations, are_in, pair_keys, split_keys
 
 N = 9
 pairs = st.sets(st.tuples(st.integers(0, N - 1), st.integers(0, N - 1)).filter(lambda pair: pair[0] != pair[1]))
@@ -57,5 +57,5 @@ def test_who_sees_nothing_of_whom_is_as_sets_would_have_it(steps):
         start, others = relations.hidden_rows(N)
         if hidden:
             assert rows(start, others) == [sorted(b for a, b in hidden if a == i) for i in range(N)]
-        assert among(relations.blocked, keys(blocked)).all()
+        assert are_in(relations.blocked, keys(blocked)).all()
     assert len(Relations().hidden_rows(N)[0]) == 0

@@ -90,5 +90,5 @@ def test_a_file_that_is_utf_8_and_read_in_another_encoding_is_said(tmp_path, nam
 
 @pytest.mark.parametrize("name", ["utf-9", "base64"])
 def test_an_encoding_that_is_none_of_text_is_a_config_error(name):
-    with pytest.raises(ConfigError, match=r"files\.encoding: .*no encoding of text \(utf-8, latin-1"):
+    with pytest.raises(ConfigError, match=r"files\.encoding: .*give an encoding of text \(utf-8, latin-1"):
         small(files_encoding=name)

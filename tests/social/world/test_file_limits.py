@@ -119,7 +119,11 @@ def test_a_damaged_file_is_read_or_refused_in_one_line(tmp_path_factory, sources
         content[place : place + data.draw(st.integers(0, 4))] = new
     file = Path(written(folder / f"d{suffix}", ""))
     file.write_bytes(content[: data.draw(st.integers(0, len(content)))] if data.draw(st.booleans()) else content)
-    for read in (load_corpus, load_network, lambda path: read_table(path, "k", ("text",), ("author",), others=False)):
+    for read in (
+        load_corpus,
+        load_network,
+        lambda path: read_table(path, "k", ("text",), ("author",), allows_others=False),
+    ):
         said = fault_of(read, str(file))
         assert "\n" not in said
         assert len(said) <= 600

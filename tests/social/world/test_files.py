@@ -190,10 +190,10 @@ def test_headers_of_files_put_end_to_end_are_left_out_and_noted(tmp_path, ids):
     edges = written(tmp_path / "e.csv", f"src,dst,weight\n{ids},1\nsrc,dst,weight\n{ids},1\nsrc,dst,weight\n")
     network, found = load_network(edges)
     assert len(found) == 3
-    assert "network.edges: 2 lines equal to its header left out" in network.notes
+    assert "network.edges: repeated header left out (2 lines)" in network.notes
     corpus = load_corpus(written(tmp_path / "p.csv", "text,author\nsrc,a\ntext,author\ntext,b\n"))
     assert corpus.texts == ["src", "text"]
-    assert "posts.file: 1 line equal to its header left out" in corpus.notes
+    assert "posts.file: repeated header left out (1 line)" in corpus.notes
     signed = load_corpus(written(tmp_path / "s.csv", '\ufefftext,author\nsrc,a\n\ufeff"text",author\ntext,b\n'))
     assert signed.texts == ["src", "text"]
     profiles = written(tmp_path / "a.csv", "agent,activity\n1,0.25\nagent,activity\n2,0.75\n")

@@ -72,7 +72,7 @@ def test_values_that_are_no_texts_are_keys_as_yaml_writes_them(values, model, wa
     [
         ({"model_by": "side", "model": {"left": "a"}}, "'right'.*side .left, right., not for left"),
         ({"model_by": "side", "model": {"left": "a", "right": "b", "up": "a"}}, "'up'.*for left, right, up"),
-        ({"model_by": "town", "model": {"left": "a"}}, "model_by: .town. is no attribute"),
+        ({"model_by": "town", "model": {"left": "a"}}, "model_by: .town. is not an attribute"),
         ({"model_by": "side"}, "model_by"),
         ({"model_by": "side", "model": {"left": 0.5, "right": 0.5}}, "left: give the name"),
         ({"model": {"a": "b"}}, "a: give a share"),

@@ -127,7 +127,7 @@ def test_interests_are_named_nearest_first_and_nothing_that_points_away():
     found = topics(["a", "b", "c"], [("art",), ("music",), ("sport",)], n_topics=3, label_weight=1.0)
     interests = quantised(1.2 * found.name_vectors[[1]] + found.name_vectors[[0]])
     assert found.words_of(interests) == [("music", "art")]
-    assert found.words_of(interests, most=1) == [("music",)]
+    assert found.words_of(interests, max_names=1) == [("music",)]
     assert found.words_of(np.zeros((1, 3), np.int8)) == [()]
 
 

@@ -330,9 +330,9 @@ def rank_feeds(
     if not outbox.n or not len(agents):
         return
     readers = np.ascontiguousarray(agents, np.int32)
-    if most is None:
-        most = np.full(len(readers), population.feed.shape[1], np.int32)
     if depths is not None and not shown.is_used and goes_by_depth(params, outbox, network):
+        if most is None:
+            most = np.full(len(readers), population.feed.shape[1], np.int32)
         known, recent = seen.long_and_recent
         audience = Audience(network.indptr, network.indices, *known, *hidden, *shown.lists)
         depths.rank(readers, most, audience, recent, outbox, population, posts, params.window, now, block, threads)
@@ -355,7 +355,8 @@ def rank_feeds(
             place_in_slots(block_readers, *beside.first(params.slots), params.slots.every, *inputs, *feeds)
 
     in_threads(rank_block, range(0, len(readers), block), threads)
-    population.n_feed[readers] = np.minimum(population.n_feed[readers], most)
+    if most is not None:
+        population.n_feed[readers] = np.minimum(population.n_feed[readers], most)
 
 
 def goes_by_depth(params: FeedParams, outbox: Outbox, network: FollowNetwork) -> bool:

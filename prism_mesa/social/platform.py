@@ -77,7 +77,9 @@ class Platform(Restorable):
         feeds: The feed of each agent.
         posts: All posts so far, as columns.
         history: The last transitions of each agent.
-        exposure: The roots that each agent has read. With `feed.repeats`, the roots that it has engaged with.
+        exposure: The roots that each agent has read, but for those that `depths` tell (`roots_read`). With
+            `feed.repeats`, the roots that it has engaged with.
+        depths: How far each agent has read into each round, where chronological feeds need it.
         copies: With `feed.repeats`, the posts that each agent has read.
         met: With `feed.repeats`, the roots of these posts, once for each time.
         engagements: Likes and reshares so far.
@@ -105,8 +107,19 @@ class Platform(Restorable):
     """
 
     changes = (
-        *("population", "posts", "history", "exposure", "copies", "met", "engagements", "group_counts", "relations"),
-        *("opinions", "liked", "notebook", "outcomes", "recorded", "round", "tick", "first_of_round", "events"),
+        *("population", "posts", "history", "exposure", "depths", "copies", "met", "engagements", "group_counts"),
+        *(
+            "relations",
+            "opinions",
+            "liked",
+            "notebook",
+            "outcomes",
+            "recorded",
+            "round",
+            "tick",
+            "first_of_round",
+            "events",
+        ),
         *("pending", "leaving", "counts", "totals", "sources", "written", "tick_counts", "agent_ticks"),
         *("row_by_row_guards", "notes"),
     )
@@ -125,7 +138,7 @@ class Platform(Restorable):
         n, self.round = len(world.population), -1
         self.params, self.configured, self.streams = params, params, streams
         self.reasoner, self.writer, self.recorder = reasoner, writer, recorder
-        self.walk_buffers, self.depths = WalkBufferPool(), Depths()  # memory that no snapshot holds
+        self.walk_buffers, self.depths = WalkBufferPool(), Depths()
         self.attributes, self.population, self.topics = world.attributes, world.population, world.topics
         self.set_chart(chart)
         here = world.population.has_joined
@@ -338,6 +351,11 @@ class Platform(Restorable):
         """Return the log-odds that a post has for a reader beside its relevance, by what they come from."""
         state = self.posts, self.network, self.population.attributes, self.met
         return self.odds.explain(max(self.round, 0), reader, post, *state)
+
+    def roots_read(self, row: int) -> npt.NDArray[np.int32]:
+        """Return the roots that an agent has read or written, as far as feeds can still show them, ascending."""
+        passed = self.depths.listed(np.array([row]), self.network, self.posts, max(self.round, 0))
+        return np.union1d(self.exposure.of(row), passed.roots)
 
     @property
     def tastes(self) -> tuple[Tastes, TasteTables]:

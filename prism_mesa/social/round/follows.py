@@ -166,8 +166,10 @@ def _reported(platform: Platform, reports: Decisions) -> Keys:
     return pair_keys(reports.agent, platform.posts.root[reports.post])
 
 
-def apply_decisions(platform: Platform, decided: Decisions, round_: int) -> Keys:
-    """Apply and record decisions, and return the pairs that see nothing of each other from now on.
+def apply_decisions(platform: Platform, decided: Decisions, round_: int) -> tuple[Rows, Rows]:
+    """Apply and record decisions; return agents, and roots that count as read from now on.
+
+    These are by others that are hidden now, and what depths tell no more of agents whose follows or mutes change.
 
     Args:
         platform: The platform.
@@ -176,8 +178,9 @@ def apply_decisions(platform: Platform, decided: Decisions, round_: int) -> Keys
     """
     _record(platform, decided, round_)
     if not len(decided):
-        return NO_KEYS
-    platform.depths.forget(np.append(decided.agent, decided.other))  # a block works in both directions
+        return NO_KEYS, NO_KEYS
+    both = np.append(decided.agent, decided.other)  # a block works in both directions
+    passed = platform.depths.forget(both, platform.network, platform.posts, platform.round)
     relations = platform.relations
     pairs = {event: decided.pairs[decided.event == event] for event in range(len(FOLLOW_EVENTS))}
     reported = distinct(_reported(platform, decided.where(decided.event == REPORT)))
@@ -190,7 +193,10 @@ def apply_decisions(platform: Platform, decided: Decisions, round_: int) -> Keys
         platform.network = platform.network.changed(pairs[FOLLOW], pairs[UNFOLLOW])
     if platform.params.network.dynamics == "live":
         relations.new_follows = distinct(np.append(relations.new_follows, pairs[FOLLOW]))
-    return hidden
+    agents, roots = hidden_roots(
+        platform, hidden, platform.posts.first_visible(round_ + 1, platform.params.feed.window)
+    )
+    return np.append(passed.agents, agents), np.append(passed.roots, roots)
 
 
 def hidden_roots(platform: Platform, hidden: Keys, first: int) -> tuple[Rows, Rows]:
@@ -215,12 +221,8 @@ def hidden_roots(platform: Platform, hidden: Keys, first: int) -> tuple[Rows, Ro
 def open_follows(platform: Platform) -> None:
     """Apply what was decided since the last commit to the round that opens."""
     if platform.events.decided:
-        hidden = apply_decisions(
-            platform, settle(platform, noted_decisions(platform), NO_DECISIONS), platform.round - 1
-        )
-        if len(hidden):
-            first = platform.posts.first_visible(platform.round, platform.params.feed.window)
-            platform.exposure.add(*hidden_roots(platform, hidden, first))
+        decided = settle(platform, noted_decisions(platform), NO_DECISIONS)
+        platform.exposure.add(*apply_decisions(platform, decided, platform.round - 1))
 
 
 def commit_follows(platform: Platform, ruled: Decisions) -> tuple[Rows, Rows]:
@@ -228,16 +230,14 @@ def commit_follows(platform: Platform, ruled: Decisions) -> tuple[Rows, Rows]:
 
     These roots are by others that are hidden from the agents, written in this round, or earlier by newly hidden ones.
     """
-    new, relations = NO_KEYS, platform.relations
+    agents, roots, relations = NO_KEYS, NO_KEYS, platform.relations
     if platform.params.network.dynamics == "live" or platform.events.decided:
         decided = settle(platform, noted_decisions(platform), ruled)
         relations.new_follows = NO_KEYS
-        new = apply_decisions(platform, decided, platform.round)
+        agents, roots = apply_decisions(platform, decided, platform.round)
     if not len(relations.hidden):
-        return NO_KEYS, NO_KEYS
-    visible = platform.posts.first_visible(platform.round + 1, platform.params.feed.window)
+        return agents, roots
     written = hidden_roots(platform, relations.hidden, platform.first_of_round)
-    agents, roots = hidden_roots(platform, new, visible)
     return np.append(written[0], agents), np.append(written[1], roots)
 
 

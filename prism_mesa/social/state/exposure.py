@@ -78,6 +78,8 @@ class Exposure(Restorable):
 
     def add(self, agents: Rows, roots: Rows) -> None:
         """Add pairs of an agent and a root, in any order; repetitions do not matter."""
+        if not len(agents):
+            return
         n = len(self)  # this may replace `roots`
         last = max(int(some.max(initial=0)) for some in (roots, self.roots[:n]))
         pairs = in_order(agents, roots, len(self.start) - 1)

@@ -120,17 +120,16 @@ def test_of_a_round_of_very_many_posts_no_unread_one_is_left_out():
     places = np.zeros(1, np.uint64), np.zeros(1, np.int32), np.zeros(4, np.int32), np.zeros(1, np.uint64)
     outbox = Outbox(0, n, *places, root[:0], root)
     feed, n_feed, n_read = np.zeros((2, 10), np.int32), np.zeros(2, np.uint16), np.full(2, 7, np.uint16)
+    passed = kernels.Passed(depth, rounds, 1, root[:0], author, np.zeros(n, np.int32))
     reader, most, read = np.array([1], np.int32), np.full(1, 10, np.int32), []
     for _ in range(3):
         known = np.sort(np.array(read, np.int32))
         audience = audience._replace(seen_start=np.array([0, 0, len(read)]), seen_roots=known)
         room = ranking.make_scratch(1 << 13, n, 0, 0)
-        kernels.rank_by_depth(
-            reader, 0, most, 0, depth, rounds, audience, Lists(*nothing), outbox, author, room, feed, n_feed
-        )
+        kernels.rank_by_depth(reader, 0, most, 0, passed, audience, Lists(*nothing), outbox, room, feed, n_feed)
         assert feed[1].tolist() == [*range(n - 1 - len(read), n - 11 - len(read), -1)]
         read += feed[1, :7].tolist()
-        kernels.deepen(reader, most, 0, np.zeros(n, np.int32), rounds, feed, n_feed, n_read, depth)
+        kernels.deepen(reader, most, 0, passed, feed, n_feed, n_read)
         assert 0 < depth[1, 0] < kernels.NOTHING_PASSED
 
 

@@ -16,7 +16,7 @@ from prism_mesa.kernels.feeds.gathering import without_hidden
 from prism_mesa.kernels.feeds.outbox import Audience, Outbox, place_of_root, writer_index
 from prism_mesa.kernels.feeds.ranking import is_noted, note, note_known
 from prism_mesa.kernels.feeds.scoring import RankScratch
-from prism_mesa.kernels.lanes import count_bits, highest_bit, prefetch
+from prism_mesa.kernels.lanes import count_bits, highest_bit, lowest_bit, prefetch
 from prism_mesa.kernels.ordering import is_among
 
 type Int32 = npt.NDArray[np.int32]
@@ -287,28 +287,34 @@ def unpassed(agents: Int32, posts: Int32, roots: Int32, is_deep: Any, n_read: UI
 @kernel
 def list_passed(agents: Int32, roots: Int32, passed: Passed, indptr: Int64, indices: Int32) -> tuple[Int32, Int32]:
     """Return, for each agent in turn, which of `roots` it has passed, ascending; all are of the last rounds."""
-    n_agents = len(indptr) - 1
-    wrote, start, own = np.zeros(n_agents // 64 + 1, np.uint64), np.zeros(n_agents + 2, np.int32), np.empty_like(roots)
+    n_agents, rounds = len(indptr) - 1, passed.rounds
+    wrote, start = np.zeros(n_agents // 64 + 1, np.uint64), np.zeros(n_agents + 2, np.int32)
+    own, row, local = np.empty_like(roots), np.empty_like(roots), np.empty_like(roots)
     for root in roots:
         note(passed.author[root], wrote)
         start[passed.author[root] + 2] += 1
     for i in range(n_agents):
         start[i + 2] += start[i + 1]
-    for root in roots:
-        own[start[passed.author[root] + 1]] = root
-        start[passed.author[root] + 1] += 1
+    for i in range(len(roots)):
+        k = start[passed.author[roots[i]] + 1]
+        own[k], row[k] = i, passed.round[roots[i]] % len(rounds.n)
+        local[k] = (roots[i] - rounds.first[row[k]]) // _unit(rounds.n[row[k]])
+        start[passed.author[roots[i]] + 1] += 1
+    has_passed = np.zeros(len(roots) // 64 + 1, np.uint64)
     who, what, n = np.empty(1 << 10, np.int32), np.empty(1 << 10, np.int32), 0
     for agent in agents:
-        begin = n
         for edge in range(indptr[agent], indptr[agent + 1]):
-            author = indices[edge]
-            if not is_noted(author, wrote):
-                continue
-            if n + start[author + 1] - start[author] > len(who):
-                more = np.empty(len(who) + start[author + 1], np.int32)
-                who, what = np.append(who, more), np.append(what, more)
-            for k in range(start[author], start[author + 1]):
-                who[n], what[n] = agent, own[k]
-                n += np.int64(_is_behind(agent, own[k], passed))
-        what[begin:n].sort()
+            author = np.uint64(indices[np.uint64(edge)])
+            if is_noted(author, wrote):
+                for k in range(start[author], start[author + np.uint64(1)]):
+                    if local[k] >= passed.depth[agent, row[k]]:
+                        note(own[k], has_passed)
+        for word in range(len(has_passed)):
+            bits, has_passed[word] = has_passed[word], 0
+            if n + 64 > len(who):
+                who, what = np.append(who, who), np.append(what, what)
+            while bits:
+                who[n], what[n] = agent, roots[word * 64 + lowest_bit(bits)]
+                bits &= bits - np.uint64(1)
+                n += 1
     return who[:n], what[:n]

@@ -79,7 +79,7 @@ _MOST_PAIRS: Final = 1 << 20
 _LONGEST_WINDOW: Final = 256
 """Rounds of the longest window for which depths are kept: they take 2 bytes for each agent and round."""
 _SPARE: Final = 16
-"""Rounds after which depths of rounds that are no longer visible become lists; so many more are kept."""
+"""Rounds in which what agents passed in a round that is no longer visible becomes lists; so many more are kept."""
 _SEARCHED: Final = 3
 """An agent searches for one of so many topics nearest to its interests."""
 _NONE: Final = np.zeros(0)
@@ -259,20 +259,19 @@ class Depths(Restorable):
         return [part for part in parts if len(part.agents)]
 
     def leave(self, network: FollowNetwork, posts: Posts, shown: npt.NDArray[np.uint8]) -> Pairs:
-        """Keep roots that leave the window, if `shown` has their bits; every `_SPARE` rounds return who passed them."""
+        """Keep roots that leave the window, if `shown` has their bits; return those that some agents have passed.
+
+        Each round has other agents, all of them in `_SPARE` rounds: after these a root is listed wherever it belongs.
+        """
         if not len(self.depth):
             return NO_PAIRS
         window, now = self.depth.shape[1] - _SPARE, self.opened
         left = np.arange(posts.first_visible(now, window), posts.first_visible(now + 1, window), dtype=np.int32)
         old = np.append(self.old, left[posts.root[left] == left])
-        self.old = old[shown[old >> 3] >> (old & 7) & 1 == 1]
-        if now % _SPARE:
-            return NO_PAIRS
-        listed, self.old = (
-            self._list(np.arange(len(self.depth), dtype=np.int32), self.old, network, posts),
-            self.old[:0],
-        )
-        return listed
+        old = old[shown[old >> 3] >> (old & 7) & 1 == 1]
+        agents = np.arange(now % _SPARE, len(self.depth), _SPARE, dtype=np.int32)
+        self.old = old[posts.round[old] > now - window - _SPARE + 2]
+        return self._list(agents, old, network, posts)
 
     def listed(self, agents: Ids, network: FollowNetwork, posts: Posts, now: int) -> Pairs:
         """Return the agents and all roots that they have passed as round `now` opens, ascending."""

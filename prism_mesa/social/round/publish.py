@@ -203,9 +203,12 @@ def _remember(platform: Platform, read: list[Pairs], engaged: tuple[Int32, ...],
         platform.copies.renew(read, NO_PAIRS, shown, threads)
         read, (agent, post) = [], engaged
         agents, roots = np.append(agents, agent), np.append(roots, posts.root[post])
-    by_depth, is_ranked = platform.depths, platform.depths.ranked_in(platform.round)
+    by_depth, joined = platform.depths, not platform.depths.ranked_in(platform.round)
+    read = by_depth.unpassed(read, platform.events.impressions, platform.population.n_read)
     passed = by_depth.leave(platform.network, posts, shown)
-    beside = in_order(np.append(agents, passed.agents), np.append(roots, passed.roots), len(platform.population))
-    if is_ranked:
-        read = by_depth.unpassed(read, platform.events.impressions, platform.population.n_read)
-    platform.exposure.renew(read, beside, shown, threads, joined=not is_ranked)
+    beside = in_order(agents, roots, len(platform.population))
+    if len(passed.agents):
+        beside = Pairs(np.append(beside.agents, passed.agents), np.append(beside.roots, passed.roots))
+        order = np.argsort(beside.agents, kind="stable")  # merges the two
+        beside = Pairs(beside.agents[order], beside.roots[order])
+    platform.exposure.renew(read, beside, shown, threads, joined=joined)

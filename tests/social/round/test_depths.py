@@ -41,12 +41,13 @@ def feeds(model):
     return [people.feed[row, :n].tolist() for row, n in enumerate(people.n_feed)]
 
 
-def lived(few, happens, params, *, rounds=6, branches=None, shorter=8):
-    """Return a world after some rounds, and all feeds of each; from round `branches` on it is a copy."""
+def lived(few, happens, params, *, rounds=6, branches=None, resumes=None, shorter=8, spare=16):
+    """Return a world after some rounds, and all feeds of each; a copy goes on from `branches`, a new one `resumes`."""
     shown = []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(start, "check_chart", lambda *given: ())  # it takes most of the time
         patch.setattr(ranking, "FEW", few)
+        patch.setattr(ranking, "_SPARE", spare)
         patch.setattr(exposure, "_SHORTER", shorter)
         model = small(**params)
         for round_ in range(rounds):
@@ -56,6 +57,10 @@ def lived(few, happens, params, *, rounds=6, branches=None, shorter=8):
             if branches == round_:
                 branch = copy.deepcopy(model)
                 branch.recorder, model = model.recorder, branch
+            if resumes == round_:
+                recorder, (model, kept) = model.recorder, (small(**params), model.snapshot())
+                model.restore(kept)
+                model.recorder = recorder
             model.step()
             shown.append(feeds(model))
     return model, shown
@@ -76,6 +81,7 @@ def test_worlds_are_the_same_whether_readers_go_on_or_look_at_all(params, happen
         params |= {"agents_churn_waiting": 0.5, "agents_churn_join": 0.4, "agents_churn_leave": 0.1}
     whole, shown = lived(NEVER, happens, params)
     way = {"branches": data.draw(st.sampled_from([None, 2, 4])), "shorter": data.draw(st.sampled_from([8, 0]))}
+    way |= {"spare": data.draw(st.integers(1, 3)), "resumes": None if happens else data.draw(st.integers(2, 5))}
     other, also = lived(ALWAYS, happens, params, **way)
     assert also == shown
     assert [name for name in differing(whole, other) if name != "feed"] == []  # what stands behind the last post

@@ -167,14 +167,16 @@ class Depths(Restorable):
 
     Attributes:
         depth: Shape (agents, rounds): round r is column ``r % rounds``; see `Passed`. Without agents until it is used.
+        window: Rounds that are visible.
         opened: The last round with a column.
         old: Roots that are no longer visible themselves, but by copies ever since, until they are listed.
     """
 
-    changes = ("depth", "opened", "old")
+    changes = ("depth", "window", "opened", "old")
 
     def __init__(self) -> None:
-        self.depth, self.opened, self.old = np.zeros((0, 0), np.uint16), -1, np.zeros(0, np.int32)
+        self.depth, self.old = np.zeros((0, 0), np.uint16), np.zeros(0, np.int32)
+        self.window, self.opened = 0, -1
         self._rounds, self._filled = room_for_rounds(0, 0, 0), -1
         self._ranked: list[tuple[Int32, Int32]] = []
 
@@ -194,13 +196,13 @@ class Depths(Restorable):
             if round_ > self._filled:
                 add_round(posts.author[first:last], first, round_ % rows, self._rounds)
         self._filled = self.opened
-        return Passed(self.depth, self._rounds, rows - _SPARE, self.old, posts.author, posts.round)
+        return Passed(self.depth, self._rounds, self.window, self.old, posts.author, posts.round)
 
     def open(self, n_agents: int, now: int, window: int = 0) -> None:
         """Let a round become visible, in which agents have passed nothing; without a `window`, if depths are used."""
         n, rows = self.depth.shape
         if not n:
-            rows, self.opened = window + _SPARE, now - 1
+            rows, self.window, self.opened = window + _SPARE, window, now - 1
         if n < n_agents:
             newcomers = np.full((n_agents - n, rows), NOTHING_PASSED, np.uint16)
             self.depth = np.concatenate([self.depth.reshape(n, rows), newcomers])
@@ -265,12 +267,14 @@ class Depths(Restorable):
         """
         if not len(self.depth):
             return NO_PAIRS
-        window, now = self.depth.shape[1] - _SPARE, self.opened
-        left = np.arange(posts.first_visible(now, window), posts.first_visible(now + 1, window), dtype=np.int32)
+        now, (n_agents, rows) = self.opened, self.depth.shape
+        first, behind = (posts.first_visible(round_, self.window) for round_ in (now, now + 1))
+        left = np.arange(first, behind, dtype=np.int32)
         old = np.append(self.old, left[posts.root[left] == left])
         old = old[shown[old >> 3] >> (old & 7) & 1 == 1]
-        agents = np.arange(now % _SPARE, len(self.depth), _SPARE, dtype=np.int32)
-        self.old = old[posts.round[old] > now - window - _SPARE + 2]
+        spare = rows - self.window
+        agents = np.arange(now % spare, n_agents, spare, dtype=np.int32)
+        self.old = old[posts.round[old] > now - rows + 2]
         return self._list(agents, old, network, posts)
 
     def listed(self, agents: Ids, network: FollowNetwork, posts: Posts, now: int) -> Pairs:
@@ -279,8 +283,8 @@ class Depths(Restorable):
         agents = agents[(self.depth[agents] != NOTHING_PASSED).any(axis=1)]
         if not len(agents):
             return NO_PAIRS
-        window = self.depth.shape[1] - _SPARE
-        visible = np.arange(posts.first_visible(now, window), posts.first_visible(self.opened + 1, 1), dtype=np.int32)
+        first, behind = posts.first_visible(now, self.window), posts.first_visible(self.opened + 1, 1)
+        visible = np.arange(first, behind, dtype=np.int32)
         roots = np.append(self.old, visible[posts.root[visible] == visible])
         return self._list(agents, roots, network, posts)
 

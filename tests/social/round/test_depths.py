@@ -17,6 +17,7 @@ from prism_mesa.kernels.feeds.outbox import Audience, Outbox
 from prism_mesa.social import start
 from prism_mesa.social.params import CandidateParams, FeedParams, SlotParams
 from prism_mesa.social.round import feeds as ranking
+from prism_mesa.social.round.effects import read_posts
 from prism_mesa.social.round.feeds import Depths
 from prism_mesa.social.state import exposure
 from prism_mesa.social.state.relations import NO_KEYS, Relations, pair_keys
@@ -184,3 +185,19 @@ def test_looking_at_what_was_read_changes_no_list():
     assert [column.tolist() for lists in seen.long_and_recent for column in lists] == before
     assert len(seen) == 50
     assert seen.of(0).tolist() == list(range(60, 110))
+
+
+def test_what_agents_read_between_rounds_is_known_to_both():
+    def read_more(few):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(ranking, "FEW", few)
+            model = small(agents_activity=1.0, agents_post_rate=0.9, feed_size=4, feed_window=4, ticks_per_round=3)
+            for round_ in range(6):
+                for row in range(0, 30, 1 + round_ % 3):
+                    read_posts(model.platform, row, 0, 2)
+                model.step()
+        return model
+
+    whole, other = read_more(NEVER), read_more(ALWAYS)
+    assert len(other.platform.depths.depth) == 30
+    assert [name for name in differing(whole, other) if name != "feed"] == []

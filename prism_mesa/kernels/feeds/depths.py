@@ -141,7 +141,7 @@ def rank_by_depth(
         if audience.indptr[reader + 1] - audience.indptr[reader] > len(scratch.author):
             break
         if n + 1 < len(readers):
-            _fetch(readers[n + 1], audience)
+            _fetch(readers[n + 1], most[n + 1], passed, audience, recent, feed)
         n_feed[reader] = _read_on(reader, most[n], now, passed, audience, recent, outbox, scratch, feed)
         scratch.met[:words] = 0
         n += 1
@@ -149,11 +149,18 @@ def rank_by_depth(
 
 
 @part_of_kernels
-def _fetch(reader: Any, audience: Audience) -> None:
+def _fetch(reader: Any, most: Any, passed: Passed, audience: Audience, recent: Lists, feed: Int32) -> None:
     """Prefetch what the next reader needs first."""
-    for k in range(audience.indptr[reader], min(audience.indptr[reader + 1], audience.indptr[reader] + 256), 16):
+    for k in range(audience.indptr[reader], min(audience.indptr[reader + 1], audience.indptr[reader] + 1024), 16):
         prefetch(audience.indices, k)
-    prefetch(audience.seen_roots, audience.seen_start[reader + 1] - 1)
+    for k in range(0, passed.depth.shape[1], 32):
+        prefetch(passed.depth, np.int64(reader) * passed.depth.shape[1] + k)
+    for k in range(0, min(most, 256), 16):
+        prefetch(feed, np.int64(reader) * feed.shape[1] + k)
+    for lists in (Lists(audience.seen_start, audience.seen_roots), recent):
+        end = lists.start[reader + 1]
+        for k in range(max(end - 256, lists.start[reader]), end, 16):
+            prefetch(lists.roots, k)
 
 
 @step_of_kernels

@@ -307,15 +307,21 @@ def list_passed(agents: Int32, roots: Int32, passed: Passed, indptr: Int64, indi
         own[k], row[k] = i, passed.round[roots[i]] % len(rounds.n)
         local[k] = (roots[i] - rounds.first[row[k]]) // _unit(rounds.n[row[k]])
         start[passed.author[roots[i]] + 1] += 1
-    has_passed = np.zeros(len(roots) // 64 + 1, np.uint64)
+    has_passed, most = np.zeros(len(roots) // 64 + 1, np.uint64), np.max(indptr[1:] - indptr[:-1])
+    authors = np.empty(most + 1, np.int32)  # the last is overwritten
     who, what, n = np.empty(1 << 10, np.int32), np.empty(1 << 10, np.int32), 0
     for agent in agents:
-        for edge in range(indptr[agent], indptr[agent + 1]):
-            author = np.uint64(indices[np.uint64(edge)])
-            if is_noted(author, wrote):
-                for k in range(start[author], start[author + np.uint64(1)]):
-                    if local[k] >= passed.depth[agent, row[k]]:
-                        note(own[k], has_passed)
+        if passed.depth[agent].min() == NOTHING_PASSED:
+            continue
+        n_authors = 0
+        for edge in range(indptr[agent], indptr[agent + 1]):  # without branches that are hard to predict
+            authors[np.uint64(n_authors)] = indices[np.uint64(edge)]
+            n_authors += is_noted(indices[np.uint64(edge)], wrote)
+        for author in authors[:n_authors]:
+            for k in range(start[author], start[author + 1]):
+                at, place = np.uint64(k), np.uint64(own[np.uint64(k)])
+                bit = np.uint64(local[at] >= np.int64(passed.depth[agent, np.uint64(row[at])]))
+                has_passed[place >> np.uint64(6)] |= bit << (place & np.uint64(63))
         for word in range(len(has_passed)):
             bits, has_passed[word] = has_passed[word], 0
             if n + 64 > len(who):

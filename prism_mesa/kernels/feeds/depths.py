@@ -278,7 +278,7 @@ def unpassed(agents: Int32, posts: Int32, roots: Int32, is_deep: Any, n_read: UI
 
     An agent with `is_deep` has a feed by depth, of which it has read `n_read` posts; others are told by no depth.
     """
-    who, what, n, begin = np.empty_like(agents), np.empty_like(roots), 0, 0
+    who, what, n, begin = np.empty_like(agents), np.empty_like(roots), np.int64(0), 0
     while begin < len(agents):
         agent, end = agents[begin], begin
         while end < len(agents) and agents[end] == agent:
@@ -313,7 +313,7 @@ def list_passed(agents: Int32, roots: Int32, passed: Passed, indptr: Int64, indi
     for agent in agents:
         if passed.depth[agent].min() == NOTHING_PASSED:
             continue
-        n_authors = 0
+        n_authors = np.int64(0)
         for edge in range(indptr[agent], indptr[agent + 1]):  # without branches that are hard to predict
             authors[np.uint64(n_authors)] = indices[np.uint64(edge)]
             n_authors += is_noted(indices[np.uint64(edge)], wrote)

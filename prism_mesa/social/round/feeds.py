@@ -248,7 +248,7 @@ class Depths(Restorable):
             deepen(readers, most, now, self._passed(posts), population.feed, population.n_feed, population.n_read)
 
     def unpassed(
-        self, read: Sequence[Pairs], seen: Sequence[tuple[Ids, ...]], n_read: npt.NDArray[np.uint16]
+        self, read: Sequence[Pairs], seen: Sequence[tuple[Int32, ...]], n_read: npt.NDArray[np.uint16]
     ) -> list[Pairs]:
         """Return those of the roots read in this round that depths do not tell; `seen` has the impressions."""
         if not self._ranked or self._rounds.n.max() >= NOTHING_PASSED:  # depths of large rounds are not exact
@@ -279,14 +279,14 @@ class Depths(Restorable):
 
     def listed(self, agents: Ids, network: FollowNetwork, posts: Posts, now: int) -> Pairs:
         """Return the agents and all roots that they have passed as round `now` opens, ascending."""
-        agents = np.unique(agents[agents < len(self.depth)]).astype(np.int32)
-        agents = agents[(self.depth[agents] != NOTHING_PASSED).any(axis=1)]
-        if not len(agents):
+        rows = np.unique(agents[agents < len(self.depth)]).astype(np.int32)
+        rows = rows[(self.depth[rows] != NOTHING_PASSED).any(axis=1)]
+        if not len(rows):
             return NO_PAIRS
         first, behind = posts.first_visible(now, self.window), posts.first_visible(self.opened + 1, 1)
         visible = np.arange(first, behind, dtype=np.int32)
         roots = np.append(self.old, visible[posts.root[visible] == visible])
-        return self._list(agents, roots, network, posts)
+        return self._list(rows, roots, network, posts)
 
     def forget(self, agents: Ids, network: FollowNetwork, posts: Posts, now: int) -> Pairs:
         """Let agents start from nothing; return them and the roots that they have passed, which lists are to hold."""

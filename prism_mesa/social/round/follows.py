@@ -230,15 +230,16 @@ def commit_follows(platform: Platform, ruled: Decisions) -> tuple[Rows, Rows]:
 
     These roots are by others that are hidden from the agents, written in this round, or earlier by newly hidden ones.
     """
-    agents, roots, relations = NO_KEYS, NO_KEYS, platform.relations
+    passed: tuple[Rows, Rows] = NO_KEYS, NO_KEYS
+    relations = platform.relations
     if platform.params.network.dynamics == "live" or platform.events.decided:
         decided = settle(platform, noted_decisions(platform), ruled)
         relations.new_follows = NO_KEYS
-        agents, roots = apply_decisions(platform, decided, platform.round)
+        passed = apply_decisions(platform, decided, platform.round)
     if not len(relations.hidden):
-        return agents, roots
+        return passed
     written = hidden_roots(platform, relations.hidden, platform.first_of_round)
-    return np.append(written[0], agents), np.append(written[1], roots)
+    return np.append(written[0], passed[0]), np.append(written[1], passed[1])
 
 
 def _record(platform: Platform, decided: Decisions, round_: int) -> None:

@@ -47,8 +47,6 @@ def fetch_posts(starts: Starts, first: Any, last: Any, until: Any, world: World)
     """Prefetch the data of the posts that a group of agents may read."""
     people, text_id = world.people, world.posts.text_id
     for j in range(first, last):
-        if starts.at[j] == until:
-            continue
         row = np.int64(np.uint32(starts.rows[j]))
         ahead = people.n_read[row] + (until - starts.at[j] + 1) // 2
         for place in range(people.n_read[row], min(people.n_feed[row], ahead)):

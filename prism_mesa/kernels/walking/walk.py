@@ -63,12 +63,10 @@ def _walk_one(starts: Starts, i: Any, until: Any, keeps: Any, world: World, out:
         np.int64(people.current_post[row]),
     )
     loaded = np.int64(NO_POST)  # the post loaded into registers
-    is_conditional = outcome == FIRE and chart.fixed[trigger, state] < NOTHING  # by guards or a choice
-    if until > start or is_conditional:
-        load_agent(row, register, world)
+    load_agent(row, register, world)
     while True:
         is_new_tick = tick > start
-        if is_new_tick or is_conditional:
+        if is_new_tick or outcome == FIRE:
             load_moment(row, state, waited, register, world)
         if is_new_tick:
             outcome, was_open, decided = np.int64(FIRE), np.int64(0), np.int64(ITS_OWN)

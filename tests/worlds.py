@@ -126,7 +126,8 @@ def named(chart, name="chart_of_a_test"):
 
 def facts(model):
     """Return all that a model knows after its rounds, as plain Python values."""
-    population = model.population
+    population, posts = model.population, model.posts
+    can_be_shown = {*posts.root[posts.first_visible(model.round + 1, model.params.feed.window) :].tolist()}
     columns = {field.name: getattr(population, field.name) for field in fields(population)}
     errors = Counter()
     for text, n in model.chart.guard_errors.items():
@@ -143,7 +144,7 @@ def facts(model):
         "answers": sum(model.sources.values()),
         "guard errors": dict(errors),
         "records": (model.recorder.tables, model.recorded.n_engaged.tolist()),
-        "seen": [sorted(set(model.exposure.of(row).tolist())) for row in range(len(population))],
+        "seen": [sorted({*model.platform.roots_read(row).tolist()} & can_be_shown) for row in range(len(population))],
         "relations": (model.relations.hidden.tolist(), dict(model.relations.counts)),
         "network": (model.network.indptr.tolist(), model.network.indices.tolist()),
     }

@@ -107,7 +107,9 @@ class Platform(Restorable):
         archetypes: Clusters of agents, if the LLM answers for clusters.
         odds: The parts of utility that are log-odds.
         feeds, posts, history: The settings of feeds, all posts so far, and the last transitions of agents.
-        exposure: The roots that each agent has read. With `feed.repeats`, the roots that it has engaged with.
+        exposure: The roots that each agent has read, except those that `depths` cover (see `roots_read`). With
+            `feed.repeats`, the roots that it has engaged with.
+        depths: How far each agent has read into each round, where chronological feeds need it.
         copies: With `feed.repeats`, the posts that each agent has read.
         met: With `feed.repeats`, the roots of these posts, once for each time.
         engagements, relations: Likes and reshares, and mutes, blocks and reports so far.
@@ -132,8 +134,19 @@ class Platform(Restorable):
     """
 
     changes = (
-        *("population", "posts", "history", "exposure", "copies", "met", "engagements", "group_counts", "relations"),
-        *("opinions", "liked", "notebook", "outcomes", "recorded", "round", "tick", "first_of_round", "events"),
+        *("population", "posts", "history", "exposure", "depths", "copies", "met", "engagements", "group_counts"),
+        *(
+            "relations",
+            "opinions",
+            "liked",
+            "notebook",
+            "outcomes",
+            "recorded",
+            "round",
+            "tick",
+            "first_of_round",
+            "events",
+        ),
         *("pending", "leaving", "counts", "totals", "sources", "written", "tick_counts", "agent_ticks"),
         *("row_by_row_guards", "notes"),
     )
@@ -152,7 +165,7 @@ class Platform(Restorable):
         n, self.round = len(world.population), -1
         self.params, self.configured, self.streams = params, params, streams
         self.reasoner, self.writer, self.recorder = reasoner, writer, recorder
-        self.walk_buffers, self.depths = WalkBufferPool(), Depths()  # memory that no snapshot holds
+        self.walk_buffers, self.depths = WalkBufferPool(), Depths()
         self.attributes, self.population, self.topics = world.attributes, world.population, world.topics
         self.set_chart(chart)
         has_joined = world.population.has_joined
@@ -365,6 +378,11 @@ class Platform(Restorable):
         """Return the log-odds that a post has for a reader besides its relevance, by their source."""
         state = self.posts, self.network, self.population.attributes, self.met
         return self.odds.explain(max(self.round, 0), reader, post, *state)
+
+    def roots_read(self, row: int) -> npt.NDArray[np.int32]:
+        """Return the roots that an agent has read or written, as far as feeds can still show them, ascending."""
+        passed = self.depths.listed(np.array([row]), self.network, self.posts, max(self.round, 0))
+        return np.union1d(self.exposure.of(row), passed.roots)
 
     @property
     def tastes(self) -> tuple[Tastes, TasteTables]:

@@ -102,7 +102,7 @@ class RankedFeed:
     def _can_show(self, post: Ints) -> npt.NDArray[np.bool_]:
         platform, posts = self.model.platform, self.model.posts
         root = posts.root[post]
-        is_new = ~np.isin(root, platform.exposure.of(self.row)) & (posts.author[root] != self.row)
+        is_new = ~np.isin(root, platform.roots_read(self.row)) & (posts.author[root] != self.row)
         is_new &= ~np.isin(post, platform.copies.of(self.row))
         hidden = platform.relations.hides(np.full(len(post), self.row), posts.author[post])
         return np.asarray((post >= 0) & is_new & ~hidden)
@@ -203,7 +203,7 @@ class RankedFeed:
         for other in (author, writer):
             if model.relations.hides(np.array([self.row]), np.array([other]))[0]:
                 return f"the agent sees no posts by {named(model, other)}, because of a mute or a block"
-        if root in model.platform.exposure.of(self.row):
+        if root in model.platform.roots_read(self.row):
             verb = "engaged with" if self.params.repeats else "read"
             return f"the agent had {verb} it, or another copy of it, before"
         if post in model.platform.copies.of(self.row):

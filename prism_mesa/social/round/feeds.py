@@ -5,7 +5,7 @@ go to the newer post, so the result does not depend on the order of agents or ed
 """
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import accumulate, pairwise
 from typing import Any, Final, NamedTuple, Self
@@ -13,8 +13,17 @@ from typing import Any, Final, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
-from prism_mesa.kernels.commit.seen import Lists
-from prism_mesa.kernels.feeds.depths import NOTHING_PASSED, add_round, deepen, rank_by_depth, room_for_rounds
+from prism_mesa.kernels.commit.seen import Lists, Pairs
+from prism_mesa.kernels.feeds.depths import (
+    NOTHING_PASSED,
+    Passed,
+    add_round,
+    deepen,
+    list_passed,
+    rank_by_depth,
+    room_for_rounds,
+    unpassed,
+)
 from prism_mesa.kernels.feeds.gathering import NOBODY, count_candidates, list_candidates
 from prism_mesa.kernels.feeds.outbox import Audience, Outbox, count_copies, fill_outbox, note_writers, number_writers
 from prism_mesa.kernels.feeds.ranking import rank
@@ -33,9 +42,10 @@ from prism_mesa.kernels.feeds.scoring import (
 from prism_mesa.kernels.feeds.slots import place_in_slots
 from prism_mesa.kernels.lanes import LANES
 from prism_mesa.kernels.ordering import FEW
+from prism_mesa.snapshot import Restorable
 from prism_mesa.social.params import CandidateParams, FeedParams, SlotParams, XAlgoParams
 from prism_mesa.social.state.chunks import in_threads, side_by_side
-from prism_mesa.social.state.exposure import NOTHING_SHOWN, Exposure
+from prism_mesa.social.state.exposure import NO_PAIRS, NOTHING_SHOWN, Exposure
 from prism_mesa.social.state.groups import NO_GROUPS, Groups
 from prism_mesa.social.state.network import FollowNetwork
 from prism_mesa.social.state.population import Population
@@ -68,6 +78,8 @@ _MOST_PAIRS: Final = 1 << 20
 """Candidates that your own feed scores at a time, unless one reader has more: bounds the memory."""
 _LONGEST_WINDOW: Final = 256
 """Rounds of the longest window for which depths are kept: they take 2 bytes for each agent and round."""
+_SPARE: Final = 16
+"""Rounds in which what agents passed in a round that is no longer visible becomes lists; so many more are kept."""
 _SEARCHED: Final = 3
 """An agent searches for one of so many topics nearest to its interests."""
 _NONE: Final = np.zeros(0)
@@ -147,31 +159,56 @@ def with_scratch(work: Callable[[RankScratch], bool], outbox: Outbox, n_writers:
     _free.append(scratch)
 
 
-class Depths:
-    """How far agents have read into each visible round, so that chronological feeds begin where readers stopped.
+class Depths(Restorable):
+    """How far agents have read into each of the last rounds, so that chronological feeds begin where readers stopped.
 
-    Depths only save time. Snapshots and copies do without them: where nothing is noted, a feed looks at all that is
-    visible. An agent whose follows, mutes or blocks change starts from nothing.
+    An agent knows a root if it follows its author and has passed it, or if `Exposure` lists it: there is what it wrote,
+    what it read by a copy or in other feeds, and what it passed before its follows, mutes or blocks changed.
+
+    Attributes:
+        depth: Shape (agents, rounds): round r is column ``r % rounds``; see `Passed`. Without agents until it is used.
+        window: Rounds that are visible.
+        opened: The last round with a column.
+        old: Roots that are no longer visible themselves, but by copies ever since, until they are listed.
     """
 
+    changes = ("depth", "window", "opened", "old")
+
     def __init__(self) -> None:
-        self._begin(0, 0)
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        return type(self)()
-
-    def _begin(self, n_agents: int, window: int) -> None:
-        self._depth = np.full((n_agents, window), NOTHING_PASSED, np.uint16)
-        self._rounds, self._opened = room_for_rounds(window, n_agents, 0), -1
+        self.depth, self.old = np.zeros((0, 0), np.uint16), np.zeros(0, np.int32)
+        self.window, self.opened = 0, -1
+        self._rounds, self._filled = room_for_rounds(0, 0, 0), -1
         self._ranked: list[tuple[Int32, Int32]] = []
 
     def ranked_in(self, round_: int) -> bool:
         """Return whether the feeds of a round were ranked by depth."""
-        return self._opened == round_
+        return self.opened == round_ and bool(self._ranked)
 
-    def forget(self, agents: Ids) -> None:
-        """Let these agents start from nothing."""
-        self._depth[agents[agents < len(self._depth)]] = NOTHING_PASSED
+    def _passed(self, posts: Posts) -> Passed:
+        """Return what kernels read, with the posts of all opened rounds."""
+        n_agents, rows = self.depth.shape
+        rounds = range(max(self.opened - rows + 1, 0), self.opened + 1)
+        ends = np.searchsorted(posts.round, np.arange(rounds.start, rounds.stop + 1, dtype=np.int32)).tolist()
+        largest = max(last - first for first, last in pairwise(ends))
+        if largest > self._rounds.item.shape[1] or self._rounds.has_posts.shape != (rows, n_agents // 64 + 1):
+            self._rounds, self._filled = room_for_rounds(rows, n_agents, 2 * largest), -1
+        for round_, (first, last) in zip(rounds, pairwise(ends), strict=True):
+            if round_ > self._filled:
+                add_round(posts.author[first:last], first, round_ % rows, self._rounds)
+        self._filled = self.opened
+        return Passed(self.depth, self._rounds, self.window, self.old, posts.author, posts.round)
+
+    def open(self, n_agents: int, now: int, window: int = 0) -> None:
+        """Let a round become visible, in which agents have passed nothing; without a `window`, if depths are used."""
+        n, rows = self.depth.shape
+        if not n:
+            rows, self.window, self.opened = window + _SPARE, window, now - 1
+        if n < n_agents:
+            newcomers = np.full((n_agents - n, rows), NOTHING_PASSED, np.uint16)
+            self.depth = np.concatenate([self.depth.reshape(n, rows), newcomers])
+        if self.opened < now:
+            self.depth[:, now % rows] = NOTHING_PASSED
+            self.opened, self._ranked = now, []
 
     def rank(
         self,
@@ -182,15 +219,13 @@ class Depths:
         outbox: Outbox,
         population: Population,
         posts: Posts,
-        window: int,
         now: int,
         block: int,
         threads: int,
     ) -> None:
         """Write chronological feeds of up to `most` posts for each reader."""
-        self._open(posts, len(population), window, now)
         self._ranked.append((readers, most))
-        shared = now, self._depth, self._rounds, audience, recent, outbox, posts.author
+        shared = now, self._passed(posts), audience, recent, outbox
 
         def rank_block(first: int) -> None:
             part, n_ranked = slice(first, first + block), 0
@@ -205,31 +240,62 @@ class Depths:
 
         in_threads(rank_block, range(0, len(readers), block), threads)
 
-    def _open(self, posts: Posts, n_agents: int, window: int, now: int) -> None:
-        """Add the rounds that have become visible."""
-        if self._depth.shape != (n_agents, window):
-            self._begin(n_agents, window)
-        if self.ranked_in(now):
-            return
-        visible = range(max(now - window + 1, 0), now + 1)
-        ends = np.searchsorted(posts.round, np.arange(visible.start, now + 2, dtype=np.int32)).tolist()
-        new = [round_ for round_ in visible if round_ > self._opened]
-        for round_ in new:
-            self._depth[:, round_ % window] = NOTHING_PASSED
-        largest = max(last - first for first, last in pairwise(ends))
-        if largest > self._rounds.item.shape[1]:
-            self._rounds, new = room_for_rounds(window, n_agents, 2 * largest), [*visible]
-        for round_ in new:
-            first, last = ends[round_ - visible.start :][:2]
-            add_round(posts.author[first:last], first, round_ % window, self._rounds)
-        self._opened, self._ranked = now, []
-
     def note_read(self, population: Population, posts: Posts, now: int) -> None:
         """Note how far the readers of this round's ranked feeds have read."""
-        feeds = population.feed, population.n_feed, population.n_read
+        if len(self.depth):
+            self.open(len(population), now)
         for readers, most in self._ranked:
-            deepen(readers, most, now, posts.round, self._rounds, *feeds, self._depth)
-        self._ranked = []
+            deepen(readers, most, now, self._passed(posts), population.feed, population.n_feed, population.n_read)
+
+    def unpassed(
+        self, read: Sequence[Pairs], seen: Sequence[tuple[Int32, ...]], n_read: npt.NDArray[np.uint16]
+    ) -> list[Pairs]:
+        """Return those of the roots read in this round that depths do not tell; `seen` has the impressions."""
+        if not self._ranked or self._rounds.n.max() >= NOTHING_PASSED:  # depths of large rounds are not exact
+            return list(read)
+        is_deep = np.zeros(len(n_read), np.bool_)
+        for readers, _ in self._ranked:
+            is_deep[readers] = True
+        columns = zip(read, seen, strict=True)
+        parts = [Pairs(*unpassed(part.agents, post, part.roots, is_deep, n_read)) for part, (*_, post) in columns]
+        return [part for part in parts if len(part.agents)]
+
+    def leave(self, network: FollowNetwork, posts: Posts, shown: npt.NDArray[np.uint8]) -> Pairs:
+        """Keep roots that leave the window, if `shown` has their bits; return those that some agents have passed.
+
+        Each round has other agents, all of them in `_SPARE` rounds: after these a root is listed wherever it belongs.
+        """
+        if not len(self.depth):
+            return NO_PAIRS
+        now, (n_agents, rows) = self.opened, self.depth.shape
+        first, behind = (posts.first_visible(round_, self.window) for round_ in (now, now + 1))
+        left = np.arange(first, behind, dtype=np.int32)
+        old = np.append(self.old, left[posts.root[left] == left])
+        old = old[shown[old >> 3] >> (old & 7) & 1 == 1]
+        spare = rows - self.window
+        agents = np.arange(now % spare, n_agents, spare, dtype=np.int32)
+        self.old = old[posts.round[old] > now - rows + 2]
+        return self._list(agents, old, network, posts)
+
+    def listed(self, agents: Ids, network: FollowNetwork, posts: Posts, now: int) -> Pairs:
+        """Return the agents and all roots that they have passed as round `now` opens, ascending."""
+        rows = np.unique(agents[agents < len(self.depth)]).astype(np.int32)
+        rows = rows[(self.depth[rows] != NOTHING_PASSED).any(axis=1)]
+        if not len(rows):
+            return NO_PAIRS
+        first, behind = posts.first_visible(now, self.window), posts.first_visible(self.opened + 1, 1)
+        visible = np.arange(first, behind, dtype=np.int32)
+        roots = np.append(self.old, visible[posts.root[visible] == visible])
+        return self._list(rows, roots, network, posts)
+
+    def forget(self, agents: Ids, network: FollowNetwork, posts: Posts, now: int) -> Pairs:
+        """Let agents start from nothing; return them and the roots that they have passed, which lists are to hold."""
+        listed = self.listed(agents, network, posts, now)
+        self.depth[agents[agents < len(self.depth)]] = NOTHING_PASSED
+        return listed
+
+    def _list(self, agents: Int32, roots: Int32, network: FollowNetwork, posts: Posts) -> Pairs:
+        return Pairs(*list_passed(agents, roots, self._passed(posts), network.indptr, network.indices))
 
 
 class Discovered(NamedTuple):
@@ -322,7 +388,7 @@ def rank_feeds(
     `feed.window` rounds that are not the agent's own, whose root the agent has neither read (see `seen`) nor written,
     and whose author is not `hidden` from it (`Relations.hidden_rows`). It shows each root once, by its best-ranked
     copy. Where roots can be shown again, `seen` holds those that cannot, and `shown` the copies that each agent has
-    read. `depths` only saves time.
+    read. What `depths` know need not be in `seen`.
     """
     population.n_read[agents] = 0
     population.n_feed[agents] = 0
@@ -330,13 +396,16 @@ def rank_feeds(
     if not outbox.n or not len(agents):
         return
     readers = np.ascontiguousarray(agents, np.int32)
-    if most is None:
-        most = np.full(len(readers), population.feed.shape[1], np.int32)
     if depths is not None and not shown.is_used and goes_by_depth(params, outbox, network):
+        if most is None:
+            most = np.full(len(readers), population.feed.shape[1], np.int32)
+        depths.open(len(population), now, params.window)
         known, recent = seen.long_and_recent
         audience = Audience(network.indptr, network.indices, *known, *hidden, *shown.lists)
-        depths.rank(readers, most, audience, recent, outbox, population, posts, params.window, now, block, threads)
+        depths.rank(readers, most, audience, recent, outbox, population, posts, now, block, threads)
         return
+    if depths is not None:
+        seen.add(*depths.forget(readers, network, posts, now))
     outbox = _sorted_outbox(outbox, posts, threads)
     beside = discovered(readers, outbox, population, posts, params, streams, now)
     audience = Audience(network.indptr, network.indices, *seen.lists, *hidden, *shown.lists)
@@ -355,7 +424,8 @@ def rank_feeds(
             place_in_slots(block_readers, *beside.first(params.slots), params.slots.every, *inputs, *feeds)
 
     in_threads(rank_block, range(0, len(readers), block), threads)
-    population.n_feed[readers] = np.minimum(population.n_feed[readers], most)
+    if most is not None:
+        population.n_feed[readers] = np.minimum(population.n_feed[readers], most)
 
 
 def goes_by_depth(params: FeedParams, outbox: Outbox, network: FollowNetwork) -> bool:

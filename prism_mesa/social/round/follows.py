@@ -48,7 +48,7 @@ def absence(platform: Platform, row: int) -> str:
     """Return why an agent is absent, for errors."""
     population = platform.population
     is_waiting = not population.present[row] and population.membership[row] == WAITS
-    return "has not concatenated yet" if is_waiting else "has left"
+    return "has not joined yet" if is_waiting else "has left"
 
 
 def note_decision(platform: Platform, row: int, other: int, event: int, why: int, post: int = NO_POST) -> bool:
@@ -153,12 +153,18 @@ def _reported(platform: Platform, reports: Decisions) -> Keys:
     return pair_keys(reports.agent, platform.posts.root[reports.post])
 
 
-def apply_decisions(platform: Platform, decided: Decisions, round_: int) -> Keys:
-    """Apply and record the decisions of round `round_` (-1: before the first), and return newly hidden pairs."""
+def apply_decisions(platform: Platform, decided: Decisions, round_: int) -> tuple[Rows, Rows]:
+    """Apply and record the decisions of round `round_` (-1: before the first).
+
+    Returns:
+        Agents, and the roots that lists must hold for them from now on: roots by authors that are hidden now, and roots
+        that depths no longer cover because an agent's follows or mutes change.
+    """
     _record(platform, decided, round_)
     if not len(decided):
-        return NO_KEYS
-    platform.depths.forget(np.append(decided.agent, decided.other))  # a block works in both directions
+        return NO_KEYS, NO_KEYS
+    both = np.append(decided.agent, decided.other)  # a block works in both directions
+    passed = platform.depths.forget(both, platform.network, platform.posts, platform.round)
     relations = platform.relations
     pairs = {event: decided.pairs[decided.event == event] for event in range(len(FOLLOW_EVENTS))}
     reported = distinct(_reported(platform, decided.select(decided.event == rules.REPORT)))
@@ -171,7 +177,10 @@ def apply_decisions(platform: Platform, decided: Decisions, round_: int) -> Keys
         platform.network = platform.network.changed(pairs[rules.FOLLOW], pairs[rules.UNFOLLOW])
     if platform.params.network.dynamics == "live":
         relations.new_follows = distinct(np.append(relations.new_follows, pairs[rules.FOLLOW]))
-    return hidden
+    agents, roots = hidden_roots(
+        platform, hidden, platform.posts.first_visible(round_ + 1, platform.params.feed.window)
+    )
+    return np.append(passed.agents, agents), np.append(passed.roots, roots)
 
 
 def hidden_roots(platform: Platform, hidden: Keys, first: int) -> tuple[Rows, Rows]:
@@ -197,10 +206,7 @@ def open_follows(platform: Platform) -> None:
     """Apply the decisions since the last commit to the round that opens."""
     if platform.events.decided:
         decided = settle(platform, noted_decisions(platform), NO_DECISIONS)
-        hidden = apply_decisions(platform, decided, platform.round - 1)
-        if len(hidden):
-            first = platform.posts.first_visible(platform.round, platform.params.feed.window)
-            platform.exposure.add(*hidden_roots(platform, hidden, first))
+        platform.exposure.add(*apply_decisions(platform, decided, platform.round - 1))
 
 
 def commit_follows(platform: Platform, ruled: Decisions) -> tuple[Rows, Rows]:
@@ -208,17 +214,16 @@ def commit_follows(platform: Platform, ruled: Decisions) -> tuple[Rows, Rows]:
 
     The authors of these roots are hidden from the agents; roots of earlier rounds are by newly hidden authors.
     """
-    newly_hidden, relations = NO_KEYS, platform.relations
+    passed: tuple[Rows, Rows] = NO_KEYS, NO_KEYS
+    relations = platform.relations
     if platform.params.network.dynamics == "live" or platform.events.decided:
         decided = settle(platform, noted_decisions(platform), ruled)
         relations.new_follows = NO_KEYS
-        newly_hidden = apply_decisions(platform, decided, platform.round)
+        passed = apply_decisions(platform, decided, platform.round)
     if not len(relations.hidden):
-        return NO_KEYS, NO_KEYS
-    visible = platform.posts.first_visible(platform.round + 1, platform.params.feed.window)
+        return passed
     written = hidden_roots(platform, relations.hidden, platform.first_of_round)
-    agents, roots = hidden_roots(platform, newly_hidden, visible)
-    return np.append(written[0], agents), np.append(written[1], roots)
+    return np.append(written[0], passed[0]), np.append(written[1], passed[1])
 
 
 def _record(platform: Platform, decided: Decisions, round_: int) -> None:

@@ -172,15 +172,15 @@ def _opens(clock: ClockParams, round_: int) -> float:
     return (first + round_ * (clock.round_minutes / 60)) % 24
 
 
-def session_lengths(platform: Platform, readers: Rows) -> npt.NDArray[np.int32]:
-    """Return the number of posts after which each reader ends this round's session.
+def session_lengths(platform: Platform, readers: Rows) -> npt.NDArray[np.int32] | None:
+    """Return the number of posts after which each reader ends this round's session; None if only its feed limits it.
 
     It is 1 plus the whole part of a lognormal number of mean `agents.session`, rounded to float32, since the last
     digits of exp differ between machines.
     """
     params, size = platform.params.agents, platform.population.feed.shape[1]
     if params.session is None:
-        return np.full(len(readers), size, np.int32)
+        return None
     sigma = params.session_sigma
     drawn = platform.streams.normal("session", readers, round_=platform.round)
     length = params.session * np.exp(sigma * drawn - sigma * sigma / 2)

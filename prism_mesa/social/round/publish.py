@@ -199,5 +199,12 @@ def _remember(platform: Platform, read: list[Pairs], engaged: tuple[Int32, ...],
         platform.copies.renew(read, NO_PAIRS, shown, threads)
         read, (agent, post) = [], engaged
         agents, roots = np.append(agents, agent), np.append(roots, posts.root[post])
+    depths, joined = platform.depths, not platform.depths.ranked_in(platform.round)
+    read = depths.unpassed(read, platform.events.impressions, platform.population.n_read)
+    passed = depths.leave(platform.network, posts, shown)
     extra_pairs = in_order(agents, roots, len(platform.population))
-    platform.exposure.renew(read, extra_pairs, shown, threads, joined=not platform.depths.ranked_in(platform.round))
+    if len(passed.agents):
+        extra_pairs = Pairs(np.append(extra_pairs.agents, passed.agents), np.append(extra_pairs.roots, passed.roots))
+        order = np.argsort(extra_pairs.agents, kind="stable")  # merges the two
+        extra_pairs = Pairs(extra_pairs.agents[order], extra_pairs.roots[order])
+    platform.exposure.renew(read, extra_pairs, shown, threads, joined=joined)

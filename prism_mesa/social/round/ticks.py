@@ -67,15 +67,13 @@ def run_ticks(platform: Platform, online: Rows) -> None:
 
 def _open_round(platform: Platform, online: Rows) -> Starts:
     """Return all agents that walk in a round, and count the others, which are idle in all its ticks."""
-    population, code = platform.population, platform.trigger_code(FEED_READY)
-    walks = population.present & (population.state != IDLE.code)
-    finds_feed = np.zeros(len(walks), np.bool_)
-    finds_feed[online] = code >= 0
-    walks[online] = True
-    rows = np.flatnonzero(walks)
-    finds_feed = finds_feed[rows]
-    platform.tick_counts[:, IDLE.code] += np.count_nonzero(population.present) - len(rows)
-    return make_starts(rows, 0, np.where(finds_feed, code, NOTHING), np.where(finds_feed, FIRE, NOTHING))
+    population = platform.population
+    awake = np.flatnonzero(population.present & (population.state != IDLE.code))
+    starts = make_starts(online, 0, platform.trigger_code(FEED_READY), FIRE)
+    if len(awake):
+        starts = join_starts([starts, make_starts(awake, 0)])
+    platform.tick_counts[:, IDLE.code] += np.count_nonzero(population.present) - len(starts.rows)
+    return starts
 
 
 def _moved_by_columns(platform: Platform) -> Mask:

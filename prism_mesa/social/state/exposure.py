@@ -15,7 +15,7 @@ from prism_mesa.social.state.chunks import in_threads
 type Rows = npt.NDArray[np.integer[Any]]
 type Bits = npt.NDArray[np.uint8]
 
-_SHORTER: Final = 8
+_SHORTER: Final = 4
 """The recent lists are at least so many times shorter than the long ones."""
 NO_PAIRS: Final = Pairs(np.zeros(0, np.int32), np.zeros(0, np.int32))
 
@@ -24,7 +24,7 @@ class Exposure(Restorable):
     """The roots that each agent has read or written, as far as feeds can still show them.
 
     Long lists need not be written anew in each round: new roots can go to recent lists, which join the long ones when
-    they are an eighth of them (`renew`). `of` reads both, and `lists` joins them.
+    they are a quarter of them (`renew`). `of` reads both, and `lists` joins them.
 
     Attributes:
         start: Shape (n + 1,): the long list of agent i is ``roots[start[i]:start[i + 1]]``, ascending.
@@ -78,6 +78,8 @@ class Exposure(Restorable):
 
     def add(self, agents: Rows, roots: Rows) -> None:
         """Add pairs of an agent and a root, in any order; repetitions do not matter."""
+        if not len(agents):
+            return
         n = len(self)  # this may replace `roots`
         last = max(int(some.max(initial=0)) for some in (roots, self.roots[:n]))
         pairs = in_order(agents, roots, len(self.start) - 1)

@@ -81,7 +81,7 @@ def test_an_act_is_in_every_table_as_any_other(action, monkeypatch):
     assert [(one["tick"], one["post"], one["root"]) for one in engaged] == [(3, post, root)]
     assert [ACTIONS.index(action)] == [ACTIONS.index(str(one["action"])) for one in engaged]
     assert Counter(one["post"] for one in read) == Counter(feed)
-    assert {int(model.posts.root[i]) for i in feed} <= set(model.exposure.of(row).tolist())
+    assert {int(model.posts.root[i]) for i in feed} <= set(model.platform.roots_read(row).tolist())
     of_root = Counter(str(one["action"]) for one in rows_of(model, "engagements", round=1) if one["root"] == root)
     for name, of in (("like", "likes"), ("reply", "replies"), ("reshare", "reshares")):
         assert getattr(model.posts, of)[root] - counts[of][root] == of_root[name]

@@ -17,6 +17,7 @@ from prism_mesa.kernels.feeds.outbox import Audience, Outbox
 from prism_mesa.social import start
 from prism_mesa.social.params import CandidateParams, FeedParams, SlotParams
 from prism_mesa.social.round import feeds as ranking
+from prism_mesa.social.round.effects import read_posts
 from prism_mesa.social.round.feeds import Depths
 from prism_mesa.social.state import exposure
 from prism_mesa.social.state.relations import NO_KEYS, Relations, pair_keys
@@ -41,12 +42,13 @@ def feeds(model):
     return [people.feed[row, :n].tolist() for row, n in enumerate(people.n_feed)]
 
 
-def lived(few, happens, params, *, rounds=6, branches=None, shorter=8):
-    """Return a world after some rounds, and all feeds of each; from round `branches` on it is a copy."""
+def lived(few, happens, params, *, rounds=6, branches=None, resumes=None, shorter=8, spare=16):
+    """Return a world after some rounds, and all feeds of each; a copy goes on from `branches`, a new one `resumes`."""
     shown = []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(start, "check_chart", lambda *given: ())  # it takes most of the time
         patch.setattr(ranking, "FEW", few)
+        patch.setattr(ranking, "_SPARE", spare)
         patch.setattr(exposure, "_SHORTER", shorter)
         model = small(**params)
         for round_ in range(rounds):
@@ -56,6 +58,10 @@ def lived(few, happens, params, *, rounds=6, branches=None, shorter=8):
             if branches == round_:
                 branch = copy.deepcopy(model)
                 branch.recorder, model = model.recorder, branch
+            if resumes == round_:
+                recorder, (model, kept) = model.recorder, (small(**params), model.snapshot())
+                model.restore(kept)
+                model.recorder = recorder
             model.step()
             shown.append(feeds(model))
     return model, shown
@@ -76,6 +82,7 @@ def test_worlds_are_the_same_whether_readers_go_on_or_look_at_all(params, happen
         params |= {"agents_churn_waiting": 0.5, "agents_churn_join": 0.4, "agents_churn_leave": 0.1}
     whole, shown = lived(NEVER, happens, params)
     way = {"branches": data.draw(st.sampled_from([None, 2, 4])), "shorter": data.draw(st.sampled_from([8, 0]))}
+    way |= {"spare": data.draw(st.integers(1, 3)), "resumes": None if happens else data.draw(st.integers(2, 5))}
     other, also = lived(ALWAYS, happens, params, **way)
     assert also == shown
     assert [name for name in differing(whole, other) if name != "feed"] == []  # what stands behind the last post
@@ -120,17 +127,16 @@ def test_of_a_round_of_very_many_posts_no_unread_one_is_left_out():
     places = np.zeros(1, np.uint64), np.zeros(1, np.int32), np.zeros(4, np.int32), np.zeros(1, np.uint64)
     outbox = Outbox(0, n, *places, root[:0], root)
     feed, n_feed, n_read = np.zeros((2, 10), np.int32), np.zeros(2, np.uint16), np.full(2, 7, np.uint16)
+    passed = kernels.Passed(depth, rounds, 1, root[:0], author, np.zeros(n, np.int32))
     reader, most, read = np.array([1], np.int32), np.full(1, 10, np.int32), []
     for _ in range(3):
         known = np.sort(np.array(read, np.int32))
         audience = audience._replace(seen_start=np.array([0, 0, len(read)]), seen_roots=known)
         room = ranking.make_scratch(1 << 13, n, 0, 0)
-        kernels.rank_by_depth(
-            reader, 0, most, 0, depth, rounds, audience, Lists(*nothing), outbox, author, room, feed, n_feed
-        )
+        kernels.rank_by_depth(reader, 0, most, 0, passed, audience, Lists(*nothing), outbox, room, feed, n_feed)
         assert feed[1].tolist() == [*range(n - 1 - len(read), n - 11 - len(read), -1)]
         read += feed[1, :7].tolist()
-        kernels.deepen(reader, most, 0, np.zeros(n, np.int32), rounds, feed, n_feed, n_read, depth)
+        kernels.deepen(reader, most, 0, passed, feed, n_feed, n_read)
         assert 0 < depth[1, 0] < kernels.NOTHING_PASSED
 
 
@@ -179,3 +185,19 @@ def test_looking_at_what_was_read_changes_no_list():
     assert [column.tolist() for lists in seen.long_and_recent for column in lists] == before
     assert len(seen) == 50
     assert seen.of(0).tolist() == list(range(60, 110))
+
+
+def test_what_agents_read_between_rounds_is_known_to_both():
+    def read_more(few):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(ranking, "FEW", few)
+            model = small(agents_activity=1.0, agents_post_rate=0.9, feed_size=4, feed_window=4, ticks_per_round=3)
+            for round_ in range(6):
+                for row in range(0, 30, 1 + round_ % 3):
+                    read_posts(model.platform, row, 0, 2)
+                model.step()
+        return model
+
+    whole, other = read_more(NEVER), read_more(ALWAYS)
+    assert len(other.platform.depths.depth) == 30
+    assert [name for name in differing(whole, other) if name != "feed"] == []

@@ -62,6 +62,12 @@ def of_function(function, of="agent", **what):
     return DECLARED | {name: {"of": of, "function": f"{__name__}:{function}", **(what or {"range": [-1, 1]})}}
 
 
+def test_their_columns_say_which_key_declares_them():
+    known = SocialModel(world()).platform.attributes.known
+    for name, attribute in (*known.agents.items(), *known.posts.items()):
+        assert f"attributes.{name}" in attribute.in_table("agents").meaning
+
+
 def test_they_are_drawn_as_declared_and_each_by_itself():
     model = SocialModel(world(agents__n=4000, rounds=1))
     values = {name: [] for name in ("leaning", "party", "age", "cohort")}

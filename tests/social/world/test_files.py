@@ -220,3 +220,10 @@ def test_a_backslash_that_escapes_nothing_is_part_of_a_text(tmp_path):
         '{"x": "a\\\\"b\\\\""}',
         'C:\\new \\"x\\"',
     ]
+
+
+def test_a_header_broken_over_two_lines_is_refused(tmp_path):
+    file = tmp_path / "edges.csv"
+    file.write_text('src,"dst\nx",w\n0,1,3\n')
+    with pytest.raises(DataError, match="names 2 columns, its rows have 3"):
+        small(network_edges=str(file))

@@ -1,6 +1,5 @@
 """Runs turns: a conversation with an agent, many agents at once, or a single thought about a text."""
 
-import asyncio
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Literal, cast
@@ -130,22 +129,32 @@ class Deliberation(Closing):
             OracleError: `not-recorded`, if a replayed ledger lacks a prompt.
         """
         check_text("chat_stream", user_input)
-        return self._run(user_input, "chat_stream")
+        return self._stream(user_input)
 
     async def respond(self, text: str) -> tuple[Any, list[Event]]:
-        """Return the response to a text (None without one) and the events; errors as in `chat_stream`.
-
-        The turn runs in a thread, which continues if you cancel the call.
-        """
+        """Return the response to a text (None without one) and the events; errors as in `chat_stream`."""
         check_text("respond", text)
-        events = await asyncio.to_thread(list, self._run(text, "respond"))
+        turn, events = self._begin("respond", text), list[Event]()
+        try:
+            item = next(turn)
+            while self._turn is turn:
+                if isinstance(item, LLMRequest):
+                    try:
+                        answer = await self.llm.fetch(item)
+                    except LLMFailureException as failure:
+                        answer = failure
+                    item = resume(turn, answer)
+                else:
+                    events.append(item)
+                    item = next(turn)
+        except StopIteration as end:
+            self.response = end.value
+        finally:
+            self._end(turn)
         return self.response, events
 
-    def _run(self, text: str, caller: str) -> Generator[Event]:
-        if self._turn is not None:
-            raise AgentError(f"{caller}: another turn is in progress: read it to its end, or close it")
-        self._turn = turn = steps(text, self.conversation, self.context)
-        self.response = None
+    def _stream(self, text: str) -> Generator[Event]:
+        turn = self._begin("chat_stream", text)
         try:
             item = next(turn)
             while self._turn is turn:
@@ -157,9 +166,19 @@ class Deliberation(Closing):
         except StopIteration as end:
             self.response = end.value
         finally:
-            turn.close()
-            if self._turn is turn:
-                self._turn = None
+            self._end(turn)
+
+    def _begin(self, caller: str, text: str) -> Steps:
+        if self._turn is not None:
+            raise AgentError(f"{caller}: another turn is in progress: read it to its end, or close it")
+        self._turn = turn = steps(text, self.conversation, self.context)
+        self.response = None
+        return turn
+
+    def _end(self, turn: Steps) -> None:
+        turn.close()
+        if self._turn is turn:
+            self._turn = None
 
     def close(self) -> None:
         """End the turn in progress, and the background thread of an LLM client made here."""

@@ -117,7 +117,7 @@ def error_text(error: BaseException) -> str:
 def truncate(text: str, cap: int) -> str:
     """Truncate `text` to `cap` characters, including a note on the cut, and replace lone surrogates.
 
-    >>> capped("x" * 100, 30)
+    >>> truncate("x" * 100, 30)
     'xxxxxxxx… [92 characters cut]'
     """
     if len(text) > cap:
@@ -129,7 +129,7 @@ def truncate(text: str, cap: int) -> str:
 def replace_surrogates(value: Any) -> Any:
     r"""Replace lone surrogates in a JSON value with question marks, because files cannot store them.
 
-    >>> mended("Hi \ud800!")
+    >>> replace_surrogates("Hi \ud800!")
     'Hi ?!'
     """
     if isinstance(value, str):

@@ -7,8 +7,18 @@ from prism_mesa.reasoner import AnyReasoner
 from prism_mesa.round_model import Read, RoundModel
 from prism_mesa.social.params import SocialParams
 from prism_mesa.social.platform import Platform
-from prism_mesa.social.state.population import Population
+from prism_mesa.social.state.events import Clock, Events
+from prism_mesa.social.state.exposure import Exposure
+from prism_mesa.social.state.feeds import Feeds
+from prism_mesa.social.state.network import FollowNetwork
+from prism_mesa.social.state.odds import Odds
+from prism_mesa.social.state.opinions import Opinions
+from prism_mesa.social.state.outcomes import Outcomes
+from prism_mesa.social.state.population import History, Population
 from prism_mesa.social.state.posts import Posts
+from prism_mesa.social.state.relations import Relations
+from prism_mesa.social.state.sampling import Recorded
+from prism_mesa.streams import Streams
 
 _FIELDS: Final = (
     "params configured streams tables reasoner writer population network first_network drawn_network first_agents "
@@ -33,6 +43,18 @@ class PlatformModel(RoundModel):
     posts: Posts
     reasoner: AnyReasoner
     round: int
+    network: FollowNetwork
+    relations: Relations
+    odds: Odds
+    opinions: Opinions
+    feeds: Feeds
+    exposure: Exposure
+    history: History
+    events: Events
+    outcomes: Outcomes
+    recorded: Recorded
+    time_of_day: Clock
+    streams: Streams
     _platform: Platform
 
     @property

@@ -77,7 +77,7 @@ def test_ctrl_c_says_that_the_same_command_continues(prism, jobs, written, monke
     written()
     code, _, err = prism("calibrate", "mine.yaml")
     assert code == 130
-    assert err.endswith("results/mine: interrupted: what is done is kept; the same command continues\n")
+    assert err.endswith("results/mine: interrupted: finished runs are kept; the same command continues\n")
 
 
 def test_without_optuna_an_error_says_how_to_get_it_before_anything_is_made(prism, written, monkeypatch, tmp_path):

@@ -29,7 +29,7 @@ def tables(folder: Path) -> dict[str, bytes]:
 @pytest.fixture
 def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path]:
     """Return a whole run, and one that was stopped after two rounds and has kept its world."""
-    monkeypatch.setattr(build, "DEAR", 1)
+    monkeypatch.setattr(build, "MIN_FOLLOWS_TO_KEEP", 1)
 
     def look(done: int) -> None:
         if done == 3:

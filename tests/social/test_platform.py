@@ -104,7 +104,7 @@ class Own:
 
 
 def test_a_recorder_is_called_in_the_thread_that_runs_the_round(monkeypatch):
-    monkeypatch.setattr(publish, "_MANY", 1)
+    monkeypatch.setattr(publish, "_MIN_AGENTS_FOR_THREADS", 1)
     platform = started(threads=2, network={"dynamics": "live", "mean_degree": 8})
     platform.recorder = Own()
     for _ in range(6):

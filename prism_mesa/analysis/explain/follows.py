@@ -59,7 +59,7 @@ def _chance(model: SocialModel, agent: int, other: int, event: str, reason_key: 
     if reason_key == "engaged":
         chance = min(1.0, chance * rates.engaged)
     if event == "follow":
-        liking = model.odds.homophily.follows(model.population.attributes, np.array([agent]), np.array([other]))
+        liking = model.odds.homophily.follow_factor(model.population.attributes, np.array([agent]), np.array([other]))
         chance *= float(np.max(liking))
     if event == "unfollow" and model.network.holds(np.array([other]), np.array([agent]))[0]:
         chance *= rates.reciprocal

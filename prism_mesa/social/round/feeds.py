@@ -213,7 +213,7 @@ class Depths(Restorable):
     def rank(
         self,
         readers: Int32,
-        most: Int32,
+        most: Int32 | None,
         audience: Audience,
         recent: Lists,
         outbox: Outbox,
@@ -224,6 +224,8 @@ class Depths(Restorable):
         threads: int,
     ) -> None:
         """Write chronological feeds of up to `most` posts for each reader."""
+        if most is None:
+            most = np.full(len(readers), population.feed.shape[1], np.int32)
         self._ranked.append((readers, most))
         shared = now, self._passed(posts), audience, recent, outbox
 
@@ -390,15 +392,12 @@ def rank_feeds(
     copy. Where roots can be shown again, `seen` holds those that cannot, and `shown` the copies that each agent has
     read. What `depths` know need not be in `seen`.
     """
-    population.n_read[agents] = 0
-    population.n_feed[agents] = 0
+    population.n_read[agents] = population.n_feed[agents] = 0
     outbox = _unsorted_outbox(posts, params, len(population), now)
     if not outbox.n or not len(agents):
         return
     readers = np.ascontiguousarray(agents, np.int32)
     if depths is not None and not shown.is_used and goes_by_depth(params, outbox, network):
-        if most is None:
-            most = np.full(len(readers), population.feed.shape[1], np.int32)
         depths.open(len(population), now, params.window)
         known, recent = seen.long_and_recent
         audience = Audience(network.indptr, network.indices, *known, *hidden, *shown.lists)

@@ -180,7 +180,7 @@ def _moves(model: SocialModel) -> pd.DataFrame:
     history = model.history
     is_stored = np.arange(history.depth) < history.count[:, None]
     for row in history.limits:
-        is_stored[row] = np.isin(np.arange(history.depth), history.places(row))
+        is_stored[row] = np.isin(np.arange(history.depth), history.positions(row))
     agent, index = np.nonzero(is_stored)
     names = {"trigger": model.chart.triggers, "from_state": STATE_NAMES, "to_state": STATE_NAMES}
     codes = zip(names.items(), unpacked_codes(history.ring["move"][agent, index]), strict=True)

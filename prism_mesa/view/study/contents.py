@@ -123,7 +123,7 @@ def comparison_words(row: Mapping[str, Any]) -> Words:
 def sides_text(*values: Any) -> str:
     """Return the sides of a comparison as text, with the last parts of their keys.
 
-    >>> sides("posts.media_share=0.1, feed.mode=x_algo", 0.5)
+    >>> sides_text("posts.media_share=0.1, feed.mode=x_algo", 0.5)
     'media_share=0.1, mode=x_algo \u2212 0.5'
     """
     names = (re.sub(r"(?:\w+\.)+(?=\w+=)", "", side) if isinstance(side, str) else level(side) for side in values)

@@ -255,6 +255,6 @@ def test_the_tables_say_how_stances_are_spread():
 def test_no_part_of_a_thread_divides_what_an_agent_has_read(monkeypatch):
     world = {"agents_activity": 0.9, "attributes": LEANING, **opinions(rate=0.3)}
     whole = ran(small(**world), 4)
-    monkeypatch.setattr(moving, "PART", 3)
+    monkeypatch.setattr(moving, "PART_SIZE", 3)
     assert differing(ran(small(**world, threads=2), 4), whole) == []
     assert whole.totals["impressions"] > 60

@@ -92,13 +92,13 @@ MADE_AGAIN = {
     "Population": {"feed"},  # what stands behind the end of a feed
     "_Hashing": {"_known"},  # places of words
     "Texts": {"_vectors"},  # with room for more
-    "AnswerStore": {"_forgot"},  # where a ledger has them, it is asked
+    "AnswerStore": {"_is_partial"},  # where a ledger has them, it is asked
     "FunctionClient": {"function"},  # the LLM itself
-    "Budget": {"_since", "clock"},  # of the clock on the wall
+    "Budget": {"_last_clock_s", "clock"},  # of the clock on the wall
     "FollowNetwork": {"n_followers", "checksum"},  # worked out when first asked for; memory
     "WalkBufferPool": {"_buffers", "_made_for"},  # memory
-    "Reasoner": {"_background", "_making", "_dispatcher"},  # threads
-    "LLMClient": {"_background", "_making", "_dispatcher"},
+    "Reasoner": {"_background", "_lock", "_dispatcher"},  # threads
+    "LLMClient": {"_background", "_lock", "_dispatcher"},
     "Memory": {"_rows", "_written"},
 }
 """Attributes by class that hold nothing of a run, or nothing that is not worked out once more."""

@@ -58,7 +58,7 @@ class LLMGateway[Q, A, P: LLMParams](Closing, Restorable):
     Args:
         questions: The kind of question.
         store: Recorded answers; by default an empty store without a ledger.
-        slots: Maximum concurrent questions; `attempts` is the number of attempts at a question that may fail temporarily.
+        slots: Maximum concurrent questions; `attempts` is the number of attempts at a question that can be repeated.
         kind: The LLM's kind, as in the parameters; `python` for a client made in Python.
         note: Why this LLM replaces the preferred one; empty if it does not.
         budget: The limits, which a reasoner and a client may share; by default those of `params`.
@@ -118,7 +118,7 @@ class LLMGateway[Q, A, P: LLMParams](Closing, Restorable):
     async def answer_all(self, questions: Sequence[Q]) -> list[A]:
         """Return the answers in the order of `questions`, and record them.
 
-        Limits are used up by priority, then tick, then agent, regardless of the order of the answers. Raises OracleError
+        Limits apply by priority, then tick, then agent, regardless of the order of the answers. Raises OracleError
         (`not-recorded`) if a replayed ledger lacks a question.
         """
         return await asyncio.wrap_future(self._loop().start(self._answer_all(questions)))

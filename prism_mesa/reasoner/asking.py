@@ -70,9 +70,7 @@ def distilled_reasoner(params: ReasonerParams, persona: str | None) -> Distilled
     model, text = read_distilled(params.distilled or "")
     if persona not in (None, model.persona):
         fault = f"{persona}, but {params.distilled} was fitted to persona={model.persona}"
-        raise ConfigError(
-            f"reasoner.persona: {fault}; set that persona, or distill a run with reasoner.persona={persona}"
-        )
+        raise ConfigError(f"reasoner.persona: {fault}; set that one, or distill a run with reasoner.persona={persona}")
     return DistilledReasoner(model, RuleReasoner(params.rule), text)
 
 

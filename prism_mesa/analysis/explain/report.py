@@ -153,8 +153,8 @@ def moment_lines(explanation: Explanation, tick: int) -> Iterator[str]:
         yield f"Round {shown.round}: it {arrival} ({draw}), {shown.n_feed} posts in its feed."
     for passed_tick, passed in shown.passed:
         if passed_tick == tick:
-            threshold = f"{explanation.agent.low_threshold:.3f}"
-            yield f"  tick {tick}: it scrolls past {counted(len(passed), 'post')} of its feed, worth less than {threshold} to it"
+            worth = f"worth less than {explanation.agent.low_threshold:.3f} to it"
+            yield f"  tick {tick}: it scrolls past {counted(len(passed), 'post')} of its feed, {worth}"
     for move in shown.moves:
         if move.tick == tick:
             yield from _move(explanation, move)
@@ -327,7 +327,7 @@ def _odds(terms: dict[str, float]) -> str:
 # -- the brief ---------------------------------------------------------------------------------------
 
 MAX_LINES: Final = 5
-_PAST_PHRASES: Final = {**_PAST_VERBS, "reply": "replied to"}
+_PAST: Final = {**_PAST_VERBS, "reply": "replied to"}
 _DECIDERS: Final = {"rule": "the rule", "distilled": "the distilled model"}
 _BETTER: Final = "post.utility > agent.high_threshold"
 _WORSE: Final = "post.utility < agent.low_threshold"
@@ -359,9 +359,7 @@ def _brief_run(agent: TracedAgent, rounds: list[AgentRound]) -> str:
     counts = Counter(action for r in rounds for action in (*r.engaged, *(a.action for a in r.tool_activities)))
     counts["post"] += sum(len(r.posted) for r in rounds)
     times = {action: "once" if n == 1 else f"{n:,} times" for action, n in counts.items() if n}
-    actions = ", ".join(
-        f"{done.split()[0]} {times[action]}" for action, done in _PAST_PHRASES.items() if action in times
-    )
+    actions = ", ".join(f"{done.split()[0]} {times[action]}" for action, done in _PAST.items() if action in times)
     online = sum(r.came_online for r in rounds)
     n_present = f"{counted(len(rounds), 'round')} in which it was a member" if agent.model.params.has_churn else ""
     online_text = f"came online in {online:,} of the {n_present or f'first {counted(len(rounds), "round")}'}"
@@ -388,10 +386,7 @@ def _actions(agent: TracedAgent, shown: AgentRound) -> Iterator[tuple[int, str]]
     """Yield the agent's action with each post, and a rank by which engagements come first."""
     for activity in shown.tool_activities:
         post = agent.model.post(activity.post, agent.row)
-        yield (
-            0,
-            f"It {_PAST_PHRASES[activity.action]}{f' {_short_post(agent, post)}' if post else ''} by a tool that it called.",
-        )
+        yield 0, f"It {_PAST[activity.action]}{f' {_short_post(agent, post)}' if post else ''} with a tool."
     draft: Move | None = None
     for move in shown.moves:
         if move.post is None or move.target is None:
@@ -399,8 +394,8 @@ def _actions(agent: TracedAgent, shown: AgentRound) -> Iterator[tuple[int, str]]
         verb = move.target.value.removeprefix("engaging_")
         if move.target is AgentState.COMPOSING:
             draft = move
-        elif verb in _PAST_PHRASES and move.target is not move.state:
-            yield 0, f"It {_PAST_PHRASES[verb]} {_short_post(agent, move.post)}, because {_why(agent, draft or move)}."
+        elif verb in _PAST and move.target is not move.state:
+            yield 0, f"It {_PAST[verb]} {_short_post(agent, move.post)}, because {_why(agent, draft or move)}."
             draft = None
         elif move.state is AgentState.EVALUATING:
             rank = 2 if move.answer is None else 1

@@ -54,7 +54,7 @@ class RunFolder:
         self.path = path
         self._tables = tables
         self._open: dict[str, tuple[int, WaitingRows]] = {}
-        """Number of written parts and waiting rows by table, set together so that an interrupt cannot change only one."""
+        """Number of written parts and waiting rows by table; one value, so an interrupt cannot change only one."""
         self._rounds = 0
         self.cpu_s = 0.0
         self.lock: RunLock | None = None

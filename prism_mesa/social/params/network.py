@@ -27,7 +27,7 @@ class NetworkRatesParams(Params):
     )
     triad: Share = Field(
         0.001,
-        description="probability of following a random followee of a random followee, in each round in which it reads (assumed)",
+        description="probability of following a random followee of a random followee, per round with reading (assumed)",
     )
     unfollow: Share = Field(
         4e-5,

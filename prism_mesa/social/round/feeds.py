@@ -1,7 +1,7 @@
 """Rank feeds: which posts an agent is shown in a round, and in what order.
 
-`kernels.feeds.ranking` ranks for all readers, as `tests/plain_feed.py` does for one. Scores are compared as float32, and ties
-go to the newer post, so the result does not depend on the order of agents or edges.
+`kernels.feeds.ranking` ranks for all readers, as `tests/plain_feed.py` does for one. It rounds scores to float32, and
+ties go to the newer post, so the result does not depend on the order of agents or edges.
 """
 
 from collections import deque
@@ -319,7 +319,7 @@ class Discovered(NamedTuple):
 def discovered(
     readers: Int32, outbox: Outbox, population: Population, posts: Posts, params: FeedParams, streams: Streams, now: int
 ) -> Discovered:
-    """Return what some readers find outside their follows in a round, as many posts as feeds have candidates or slots for."""
+    """Return what some readers find outside their follows, as many posts as feeds have candidates or slots for."""
     n_trending, n_found = (
         max(getattr(params.candidates, key), getattr(params.slots, key)) for key in ("trending", "search")
     )

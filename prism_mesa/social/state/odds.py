@@ -114,9 +114,8 @@ class Odds:
         }
         if self.homophily.is_on:
             pair = np.array([reader]), posts.author[[root]].astype(np.int64)
-            parts["by a dissimilar author"] = -tastes.homophily * float(
-                self.homophily.dissimilarity(attributes, *pair)[0]
-            )
+            distance = float(self.homophily.dissimilarity(attributes, *pair)[0])
+            parts["by a dissimilar author"] = -tastes.homophily * distance
         if read.is_used:
             parts["shown before"] = tastes.per_source * int(read.times(np.array([reader]), np.array([root]))[0])
         draw = np.uint64(begin_of_moods(post, root, tastes, tables, posts.table))  # the kernel returns an int

@@ -331,7 +331,7 @@ class CalibrationFolder(StudyFolder):
 
 
 def open_calibration_folder(plan: CalibrationPlan, out: str | Path) -> CalibrationFolder:
-    """Return the folder of a calibration, ``out/<name>``, existing or new; raise DataError if it holds another calibration."""
+    """Return the folder of a calibration, ``out/<name>``, existing or new; raise DataError if it has another one."""
     folder, identity = CalibrationFolder(Path(out) / plan.name), _identity(plan)
     manifest = folder.existing_manifest(MANIFEST, "calibration")
     changed_keys = [name for name in identity if manifest is not None and manifest.get(name) != identity[name]]

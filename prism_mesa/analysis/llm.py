@@ -151,10 +151,8 @@ def config_to_ask(
     resources = llm_resources(played_config(config, overrides, use=use).reasoner) if asks else []
     dropped = {"host": None, **{resource.key.partition(".")[2]: None for resource in resources}}
     safe = as_config(Config, merged(values, {"reasoner": dropped}), run.folder)
-    overridden_reasoner = played_config(safe, overrides, use=use).reasoner
-    untrusted = [
-        resource for resource in resources if getattr(overridden_reasoner, resource.key.partition(".")[2]) is None
-    ]
+    reasoner = played_config(safe, overrides, use=use).reasoner
+    untrusted = [resource for resource in resources if getattr(reasoner, resource.key.partition(".")[2]) is None]
     alternatives = " and ".join(f"{resource.key}=..." for resource in untrusted)
     require_trust(run.folder, run.whose, untrusted, trust=trust, instead=f"give {alternatives} yourself")
     return safe

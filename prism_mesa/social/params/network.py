@@ -27,11 +27,11 @@ class NetworkRatesParams(Params):
     )
     triad: Share = Field(
         0.001,
-        description="probability of following a random followee of a random followee, per round with reading (assumed)",
+        description="probability of following a random followee of a random followee, per round it reads in (assumed)",
     )
     unfollow: Share = Field(
         4e-5,
-        description="probability of unfollowing, per followee's post below the band that it reads and ignores (29 % of "
+        description="probability of unfollowing, per followee's read and ignored post below the band (29 % of "
         "agents unfollow within 51 days in the default world, 43 % of active users in Kwak et al. 2011, "
         "doi:10.1145/1978942.1979104)",
     )
@@ -39,16 +39,13 @@ class NetworkRatesParams(Params):
         0.5, description="factor on unfollow for mutual follows, which last longer (Kwak et al. 2011; value assumed)"
     )
     mute: Share = Field(
-        5e-6,
-        description="probability of muting the author, per post below the band that it reads and ignores (assumed)",
+        5e-6, description="probability of muting the author, per read and ignored post below the band (assumed)"
     )
     block: Share = Field(
-        2e-6,
-        description="probability of blocking the author, per post below the band that it reads and ignores (assumed)",
+        2e-6, description="probability of blocking the author, per read and ignored post below the band (assumed)"
     )
     report: Share = Field(
-        1e-5,
-        description="probability of reporting a post below the band that it reads and ignores (assumed); only counted",
+        1e-5, description="probability of reporting a read and ignored post below the band (assumed); only counted"
     )
 
 

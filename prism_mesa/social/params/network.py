@@ -26,8 +26,7 @@ class NetworkRatesParams(Params):
         0.1, description="probability of following back, in the round after a new follow (assumed)"
     )
     triad: Share = Field(
-        0.001,
-        description="probability of following a random followee of a random followee, per round it reads in (assumed)",
+        0.001, description="probability of following a random followee of a followee, per round of reading (assumed)"
     )
     unfollow: Share = Field(
         4e-5,

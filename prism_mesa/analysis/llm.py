@@ -16,7 +16,7 @@ from prism_mesa.runs.run_files import run_around
 from prism_mesa.runs.trust import require_trust
 
 _LIMITS: Final = ("max_calls", "max_tokens", "max_seconds")
-_WITHOUT_RUN: Final[dict[str, Any]] = {
+_NOT_APPLICABLE: Final[dict[str, Any]] = {
     "llm_share": 1.0,
     "distilled": None,
     "ledger": "live",
@@ -25,14 +25,14 @@ _WITHOUT_RUN: Final[dict[str, Any]] = {
 }
 """Values for the reasoner's keys that do not apply to interviews and surveys: limits, ledger and distilled model."""
 
-type Asking = Literal["interview", "survey"]
+type Use = Literal["interview", "survey"]
 
-_NO_EFFECT: Final[dict[Asking, frozenset[str]]] = {
+_NO_EFFECT: Final[dict[Use, frozenset[str]]] = {
     "interview": frozenset(("notes", "notes_told")),
     "survey": frozenset(DeliberationParams.model_fields) - {"temperature", "max_answer_tokens"},
 }
 """Parameters of `deliberation` without effect."""
-_NOUNS: Final[dict[Asking, str]] = {"interview": "an interview", "survey": "a survey"}
+_NOUNS: Final[dict[Use, str]] = {"interview": "an interview", "survey": "a survey"}
 
 _REPLACED_KEYS: Final = {f"reasoner.{name}": f"deliberation.{name}" for name in ("temperature", "max_answer_tokens")}
 
@@ -48,7 +48,7 @@ def as_overrides(overrides: Sequence[str] | Mapping[str, Any]) -> list[str]:
     return [overrides] if isinstance(overrides, str) else list(overrides)
 
 
-def played_config(config: Config, overrides: Sequence[str] = (), *, use: Asking = "interview") -> Config:
+def played_config(config: Config, overrides: Sequence[str] = (), *, use: Use = "interview") -> Config:
     """Return a run's configuration for interviews or surveys, with overrides on top.
 
     The limits and the ledger of the run do not apply, and a rule or a distilled model becomes `auto`.
@@ -68,16 +68,16 @@ def played_config(config: Config, overrides: Sequence[str] = (), *, use: Asking 
                 f"override: {key}: has no effect in {_NOUNS[use]} (keys of deliberation with an effect: {allowed})"
             )
     kind = config.reasoner.kind
-    reasoner = {"kind": "auto" if kind in ("rule", "distilled") else kind, **_WITHOUT_RUN}
+    reasoner = {"kind": "auto" if kind in ("rule", "distilled") else kind, **_NOT_APPLICABLE}
     values = merged(config.model_dump(mode="json"), {"reasoner": reasoner})
-    played = overridden(Config, values, overrides)
-    ledger = played.reasoner.ledger_path
-    if ledger is not None and played.reasoner.ledger != "replay" and (run := run_around(ledger)):
+    result = overridden(Config, values, overrides)
+    ledger = result.reasoner.ledger_path
+    if ledger is not None and result.reasoner.ledger != "replay" and (run := run_around(ledger)):
         raise ConfigError(
             f"reasoner.ledger_path: {ledger}: lies in the folder of a run, {run}: set "
             "reasoner.ledger=replay, or copy the ledger"
         )
-    return played
+    return result
 
 
 def llm_for(
@@ -92,16 +92,16 @@ def llm_for(
         ConfigError: If there is no LLM.
         DataError: If a ledger cannot be opened.
     """
-    played = played_config(config, overrides)
-    if played.reasoner.kind in ("rule", "distilled"):
+    llm_config = played_config(config, overrides)
+    if llm_config.reasoner.kind in ("rule", "distilled"):
         raise ConfigError(
-            f"reasoner.kind: {played.reasoner.kind} cannot answer questions: name an LLM ({KINDS_THAT_ASK})"
+            f"reasoner.kind: {llm_config.reasoner.kind} cannot answer questions: name an LLM ({KINDS_THAT_ASK})"
         )
-    llms = played.reasoner.by_llm()
+    llms = llm_config.reasoner.by_llm()
     if not llms.keys() & {"", llm}:
         raise ConfigError(f"reasoner.model: only one LLM can answer, not {', '.join(llms)}: set reasoner.model=NAME")
     reasoner = llms.get(llm) or llms[""]
-    decoding = {name: getattr(played.deliberation, name) for name in ("temperature", "max_answer_tokens")}
+    decoding = {name: getattr(llm_config.deliberation, name) for name in ("temperature", "max_answer_tokens")}
     try:
         params = reasoner if decides and reasoner.decides else reasoner.as_llm(**decoding)
         client, note = make_llm_client(params, continues=continues)
@@ -119,7 +119,7 @@ def config_to_ask(
     run: RecordedRun,
     overrides: Sequence[str] = (),
     *,
-    use: Asking = "interview",
+    use: Use = "interview",
     asks: bool = True,
     trust: bool = False,
 ) -> Config:
@@ -148,11 +148,11 @@ def config_to_ask(
     config = as_config(Config, values, run.folder)
     if trust or run.whose == "own":
         return config
-    places = llm_resources(played_config(config, overrides, use=use).reasoner) if asks else []
-    dropped = {"host": None, **{place.key.partition(".")[2]: None for place in places}}
+    resources = llm_resources(played_config(config, overrides, use=use).reasoner) if asks else []
+    dropped = {"host": None, **{resource.key.partition(".")[2]: None for resource in resources}}
     safe = as_config(Config, merged(values, {"reasoner": dropped}), run.folder)
-    overridden_reasoner = played_config(safe, overrides, use=use).reasoner
-    untrusted = [place for place in places if getattr(overridden_reasoner, place.key.partition(".")[2]) is None]
-    alternatives = " and ".join(f"{place.key}=..." for place in untrusted)
+    reasoner = played_config(safe, overrides, use=use).reasoner
+    untrusted = [resource for resource in resources if getattr(reasoner, resource.key.partition(".")[2]) is None]
+    alternatives = " and ".join(f"{resource.key}=..." for resource in untrusted)
     require_trust(run.folder, run.whose, untrusted, trust=trust, instead=f"give {alternatives} yourself")
     return safe

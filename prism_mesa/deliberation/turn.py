@@ -68,7 +68,7 @@ def _make_room(conversation: Conversation, context: TurnContext) -> Steps:
 
 
 def _failure_text(failure: LLMFailureException) -> str:
-    """Describe a failure by its reason alone, which replays also know."""
+    """Describe a failure by its reason only, since replays know nothing else."""
     return f"the LLM gave the {failure.component} no usable answer ({failure.reason})"
 
 
@@ -173,7 +173,7 @@ class _Turn:
                 continue
             identity = self.context.tools.identity(name, parameters)
             if identity in self._called:
-                yield AgentErrorEvent(reason="repeated-call", text=f"{name}: was called like that before in this turn")
+                yield AgentErrorEvent(reason="repeated-call", text=f"{name}: was already called like that in this turn")
                 continue
             self._called.add(identity)
             has_new = True

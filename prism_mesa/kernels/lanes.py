@@ -38,8 +38,8 @@ def among(typing: Any, values: Any, at: Any, wanted: Any, first: Any, last: Any)
         result = _tools.alloca_once_value(builder, zero)  # as wide as entries: bits would be packed at each step
         with _tools.for_range_slice(builder, start, end, ir.Constant(_I64, 1)) as (i, _):
             value = _broadcast(builder, _entry(context, builder, signature.args[2], wanted_array, i))
-            is_one = builder.sext(builder.icmp_signed("==", entries, value), entries.type)
-            builder.store(builder.or_(builder.load(result), is_one), result)
+            equal = builder.sext(builder.icmp_signed("==", entries, value), entries.type)
+            builder.store(builder.or_(builder.load(result), equal), result)
         return _bits(builder, builder.icmp_signed("!=", builder.load(result), zero))
 
     return types.int64(values, types.int64, wanted, types.int64, types.int64), generate
@@ -66,12 +66,12 @@ def count_greater(typing: Any, keys: Any, at: Any, n: Any, counts: Any) -> Any:
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         lanes, begin, end, out = arguments
-        own_keys = _lanes(context, builder, signature.args[0], lanes, begin)
+        lane_keys = _lanes(context, builder, signature.args[0], lanes, begin)
         zero = ir.Constant(ir.VectorType(_I64, LANES), None)
         result = _tools.alloca_once_value(builder, zero)
         with _tools.for_range(builder, end, intp=_I64) as loop:
             value = _broadcast(builder, _entry(context, builder, signature.args[0], lanes, loop.index))
-            above = builder.zext(builder.icmp_unsigned(">", value, own_keys), zero.type)
+            above = builder.zext(builder.icmp_unsigned(">", value, lane_keys), zero.type)
             builder.store(builder.add(builder.load(result), above), result)
         place = builder.bitcast(_address(context, builder, signature.args[3], out, begin), zero.type.as_pointer())
         builder.store(builder.load(result), place).align = 8

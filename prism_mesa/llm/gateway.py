@@ -1,8 +1,8 @@
-"""The gateway: looks up questions, asks an LLM, stores its answers, replays them, and counts.
+"""The gateway: looks up questions, asks an LLM, stores its answers, replays and counts them.
 
 `Questions.prepare` writes a question's prompt. If the `AnswerStore` has no answer for it, the `Dispatcher` asks the
 LLM, once for all equal questions. The answer is stored, `Questions.conclude` makes the caller's answer, and the ledger
-records who asked. `answer` and `answer_all` return answers in order; `collect` returns submitted ones on arrival.
+records who asked. `answer` and `answer_all` return answers in order, `collect` in the order of arrival.
 """
 
 import asyncio
@@ -33,7 +33,7 @@ class Questions[Q, A](Protocol):
         ...
 
     def conclude(self, pending: PendingQuestion[Q, A], source: Source) -> tuple[A, Source]:
-        """Return the caller's answer and its source; if there is a `reason`, a replacement and its source."""
+        """Return the caller's answer and its source; after a failure (`reason`), a replacement and its source."""
         ...
 
     def summarise(self, pending: PendingQuestion[Q, A], value: Any) -> tuple[str, str]:
@@ -58,7 +58,7 @@ class LLMGateway[Q, A, P: LLMParams](Closing, Restorable):
     Args:
         questions: The kind of question.
         store: Recorded answers; by default an empty store without a ledger.
-        slots: Maximum concurrent questions; `attempts` is the number of attempts at a question whose failure may pass.
+        slots: Maximum concurrent questions; `attempts` is the number of attempts at a question that can be repeated.
         kind: The LLM's kind, as in the parameters; `python` for a client made in Python.
         note: Why this LLM replaces the preferred one; empty if it does not.
         budget: The limits, which a reasoner and a client may share; by default those of `params`.
@@ -118,7 +118,7 @@ class LLMGateway[Q, A, P: LLMParams](Closing, Restorable):
     async def answer_all(self, questions: Sequence[Q]) -> list[A]:
         """Return the answers in the order of `questions`, and record them.
 
-        Limits are spent by priority, then tick, then agent, regardless of the order of the answers. Raises OracleError
+        Limits apply by priority, then tick, then agent, regardless of the order of the answers. Raises OracleError
         (`not-recorded`) if a replayed ledger lacks a question.
         """
         return await asyncio.wrap_future(self._loop().start(self._answer_all(questions)))
@@ -130,7 +130,7 @@ class LLMGateway[Q, A, P: LLMParams](Closing, Restorable):
     def collect(self) -> list[tuple[Q, A]]:
         """Return new answers to submitted questions; [] when no question is in progress.
 
-        The method waits until there are answers and the LLM's slots need more questions, so few calls suffice.
+        It waits until there are answers and the LLM has free slots for more questions, so callers need few calls.
         """
         return self._loop().run(self._collect())
 

@@ -1,4 +1,4 @@
-"""Makes distilled reasoners, and reasoners and writers that ask or replay an LLM."""
+"""Makes distilled reasoners, and reasoners and writers that ask an LLM or replay its answers."""
 
 from functools import partial
 from typing import Any
@@ -24,7 +24,7 @@ type AnyReasoner = Reasoner | RuleReasoner | DistilledReasoner
 
 
 def asking_reasoner(params: ReasonerParams) -> AnyReasoner:
-    """Return a reasoner that asks an LLM, or replays one; errors as in `make_reasoner`."""
+    """Return a reasoner that asks an LLM or replays its answers; errors as in `make_reasoner`."""
     store = answer_store(params)
     try:
         return _ask_or_replay(params, store)
@@ -45,7 +45,7 @@ def make_writer(
     """
     if not isinstance(reasoner, Reasoner):
         if params.kind != "auto":
-            fault = f"content: llm needs an LLM, but reasoner.kind={params.kind} asks none"
+            fault = f"content: llm needs an LLM, but reasoner.kind={params.kind} does not ask one"
             raise ConfigError(f"{fault}; set reasoner.kind ({KINDS_THAT_ASK}), or content: template")
         return None, f"content: there is no LLM, so texts come from templates ({reasoner.note})"
     clients: dict[str, ChatClient] = {}
@@ -70,7 +70,7 @@ def distilled_reasoner(params: ReasonerParams, persona: str | None) -> Distilled
     model, text = read_distilled(params.distilled or "")
     if persona not in (None, model.persona):
         fault = f"{persona}, but {params.distilled} was fitted to persona={model.persona}"
-        raise ConfigError(f"reasoner.persona: {fault}; set that, or distill a run with reasoner.persona={persona}")
+        raise ConfigError(f"reasoner.persona: {fault}; set that one, or distill a run with reasoner.persona={persona}")
     return DistilledReasoner(model, RuleReasoner(params.rule), text)
 
 

@@ -116,7 +116,7 @@ class RunRecords:
             rounds = count_rows(self.run_dir, "rounds") if has_table(self.run_dir, "rounds") else 0
         self.rounds = rounds
         if rounds == 0:
-            why = f"no round of it was completed (status {self.run.state})"
+            why = f"no round was completed (status {self.run.state})"
             raise DataError(f"{run_dir}: {why}{self.run.way_on}")
 
     @property
@@ -196,7 +196,7 @@ class RunRecords:
         if not 0 <= row < self.n_agents:
             raise DataError(f"{self.run_dir}: no agent {row} there (rows: 0 .. {self.n_agents - 1})")
         if not -1 <= at < self.rounds:
-            raise DataError(f"{self.run_dir}: no round {at} there (rounds: 0 .. {self.rounds - 1}; -1: before the run)")
+            raise DataError(f"{self.run_dir}: has no round {at} (rounds: 0 .. {self.rounds - 1}; -1: before the run)")
         notes = self._notes[(self._notes["agent"] == row) & (self._notes["round"] <= at)]
         return AgentSnapshot(
             run_dir=self.run_dir,

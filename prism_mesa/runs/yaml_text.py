@@ -129,7 +129,7 @@ def _short(value: object) -> str:
 def parsed(text: str, loader: type[Loader] = Loader) -> Any:
     """Return the value of a YAML text; raises `yaml.YAMLError` if the text is not valid."""
     if len(text) > MAX_BYTES:
-        raise yaml.YAMLError(f"{len(text):,} characters; there can be {MAX_BYTES:,}")
+        raise yaml.YAMLError(f"{len(text):,} characters; at most {MAX_BYTES:,} are allowed")
     try:
         return yaml.load(text, loader)  # noqa: S506 - a SafeLoader
     except yaml.YAMLError:
@@ -148,7 +148,7 @@ def read_yaml(
     loader: type[Loader] = Loader,
     *,
     what: str = "config file",
-    hint: str = ", or name no file to take the defaults",
+    hint: str = ", or name no file to use the defaults",
 ) -> dict[str, Any]:
     """Return the keys and values of a YAML file of at most `MAX_BYTES` bytes.
 
@@ -159,7 +159,7 @@ def read_yaml(
         hint: Advice for an empty file, for errors.
 
     Raises:
-        ConfigError: If the file is missing, or has other content.
+        ConfigError: If the file is missing, or does not hold keys and values.
     """
     try:
         values = parsed(_read_text(file, what), loader)

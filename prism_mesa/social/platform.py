@@ -56,7 +56,7 @@ class RoundRecorder(Protocol):
     """Takes a platform's records.
 
     If it has a method ``wants(table) -> bool``, a platform skips those of `rounds`, `ticks`, `transitions`,
-    `impressions`, `engagements`, `follows` and `churn` that it does not want.
+    `impressions`, `engagements`, `follows` and `churn` for which it is False.
     """
 
     def write(self, table: str, columns: Mapping[str, npt.NDArray[Any] | pd.Categorical]) -> None:
@@ -96,13 +96,13 @@ class Platform(Restorable):
         params: The parameters of this round; `configured` are those of the run.
         streams: Keyed random draws.
         chart: The chart of all agents; `tables` are made from it.
-        reasoner, writer, recorder: The reasoner of open choices, and the LLM that writes and the recorder, if any.
+        reasoner, writer, recorder: The reasoner of open choices; the LLM that writes texts; the recorder (or None).
         scripts: The agents as objects; `population` has them as columns.
         network: The current follows; `first_network` has those of the start, and `drawn_network` also those of agents
             that wait to join.
         first_agents: Checksums of the agents' columns at the start.
         attributes, topics: The declared attributes, and the topics of texts.
-        schedule: The posts that a file brings or that you place (`seeded`), and their rounds.
+        schedule: The posts from a file or placed by you (`seeded`), and their rounds.
         llms: The LLM of each agent if there are several.
         archetypes: Clusters of agents, if the LLM answers for clusters.
         odds: The parts of utility that are log-odds.
@@ -111,7 +111,7 @@ class Platform(Restorable):
             `feed.repeats`, the roots that it has engaged with.
         depths: How far each agent has read into each round, where chronological feeds need it.
         copies: With `feed.repeats`, the posts that each agent has read.
-        met: With `feed.repeats`, the roots of these posts, once for each time.
+        met: With `feed.repeats`, the roots of these posts, as often as they were read.
         engagements, relations: Likes and reshares, and mutes, blocks and reports so far.
         group_counts: Impressions and engagements by groups of agents, for bridging feeds.
         opinions: Stances before the first round, and your rule of influence.
@@ -124,9 +124,9 @@ class Platform(Restorable):
         events: Events that are not committed yet.
         pending: Agents that wait for an LLM's answer.
         leaving: Rows of agents removed since the last round opened, in order.
-        counts: Numbers of this round; `totals` are those of the run.
+        counts: Counts in this round by name; `totals` are those of the run.
         sources: Open choices by the source of the answer.
-        written: Texts by how the LLM wrote them.
+        written: Texts for the LLM to write, by outcome (`written`, `budget`, `failed`).
         tick_counts: Agents in each state at the end of each tick of this round, shape (ticks, states).
         agent_ticks: Their sums over the run, shape (states,).
         row_by_row_guards: Guards that were evaluated agent by agent.
@@ -208,7 +208,7 @@ class Platform(Restorable):
         return branch
 
     def snapshot(self) -> dict[str, Plain]:
-        """Return what the rounds so far have changed, and what LLMs have spent; call it between two rounds."""
+        """Return what the rounds so far have changed, and the usage of LLMs; call it between two rounds."""
         state, unchanged = super().snapshot(), self._unchanged()
         state["population"] = {key: column for key, column in state["population"].items() if key not in unchanged}
         return state | {
@@ -217,7 +217,7 @@ class Platform(Restorable):
             "network": self.network.snapshot() if self.network is not self.first_network else None,
             "chart": self.chart.snapshot(),
             "sizes": self._sizes(),
-            "asked": [take_snapshot(part) for part in self._askers()],
+            "asked": [take_snapshot(part) for part in self._llm_users()],
         }
 
     def _sizes(self) -> list[int]:
@@ -236,7 +236,7 @@ class Platform(Restorable):
         """Restore a snapshot into a platform of the same parameters, before its first round.
 
         Raises:
-            DataError: If the snapshot is of another platform.
+            DataError: If the snapshot belongs to another platform.
         """
         if kept["first_network"] != self.drawn_network.checksum:
             raise DataError("the network differs from the run's: has network.edges changed since?")
@@ -254,10 +254,10 @@ class Platform(Restorable):
             self.network.restore(kept["network"])
         self._apply_settings()
         self.chart.restore(kept["chart"])
-        for part, state in zip(self._askers(), kept["asked"], strict=True):
+        for part, state in zip(self._llm_users(), kept["asked"], strict=True):
             restore_object(part, state)
 
-    def _askers(self) -> tuple[AnyReasoner | Writer, ...]:
+    def _llm_users(self) -> tuple[AnyReasoner | Writer, ...]:
         """Return the reasoner and the writer; None for those without state."""
         from prism_mesa.reasoner import DistilledReasoner  # slow to import
 

@@ -55,7 +55,7 @@ def assert_parts(ranked, one, further, posts):
     elif mode == "bridging":
         counts, root = ranked.model.platform.group_counts, posts.root[[post]]
         engaged, seen = counts.of_roots(root)
-        told = [made.inputs[f"engaged of group {group}"][one] for group in (1, 2)]
+        told = [made.inputs[f"engaged in group {group}"][one] for group in (1, 2)]
         assert told == [f"{a} of {b}" for a, b in zip(engaged[0], seen[0], strict=True)]
     elif mode == "diverse":
         assert made.score[one] == made.terms["relevance"][1][one]
@@ -214,6 +214,6 @@ def test_a_report_about_a_post_tells_of_all_rounds_and_of_no_post_that_is_not_th
     assert f"  round 1: in its feed, {table[post]}" in text
     assert "Round " not in text
     assert all(f"  round {round_}: " in text for round_ in (1, 2, 3))
-    with pytest.raises(DataError, match=r"no post 100000 there by round 3 \(posts: 0 \.\. \d+\)"):
+    with pytest.raises(DataError, match=r"has no post 100000 by round 3 \(posts: 0 \.\. \d+\)"):
         why(finished, 3, post=100_000)
     assert issubclass(DataError, BadInputError)

@@ -33,7 +33,7 @@ def test_an_engagement_is_told_with_its_reason(result, is_open):
     liked = row_of_engagement(result, is_open=is_open)
     lines = why(result, int(liked["agent"]), int(liked["round"])).brief
     like = next(line for line in lines if line.startswith("It liked") and f"post {liked['post']} by " in line)
-    assert ("left it open, and the rule decided so" in like) == is_open
+    assert ("left it open, and the rule chose this" in like) == is_open
     assert ("above which it always engages" in like) == (not is_open)
 
 
@@ -80,7 +80,7 @@ def test_rounds_before_an_agent_joined_are_not_counted(tmp_path):
     joined = churned.table("churn").query("event == 'join'").iloc[0]
     [first, *_] = why(churned, int(joined["agent"])).brief
     assert f" of the {5 - joined['round']} round" in first
-    assert "in which it was there" in first
+    assert "in which it was a member" in first
 
 
 def test_of_a_post_the_rounds_come_first_in_which_it_was_in_the_feed(result):

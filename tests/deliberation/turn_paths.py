@@ -4,7 +4,7 @@ from turn_events import call, error, finished, no_answer, says, started, thinks,
 
 SPENT = error("budget", "the limit of this turn is used up")
 NO_LOOK = error("budget", "look: the limit of this turn is used up")
-AGAIN = error("repeated-call", "look: was called like that before in this turn")
+AGAIN = error("repeated-call", "look: was already called like that in this turn")
 TOO_MANY = error("too-many-calls", "look: one call too many in this iteration")
 LOOK = call("look", bed=1)
 OTHER = call("look", bed=2)

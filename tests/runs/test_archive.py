@@ -204,7 +204,7 @@ def test_a_folder_without_a_usable_run_is_one_line(run_dir, tmp_path):
     for change, message in (
         ({"system": "economy"}, "is a run of nations"),
         ({"system": "interview"}, "of nations, but 'interview'"),
-        ({"summary": {"rounds": 0}}, "no round of it was completed"),
+        ({"summary": {"rounds": 0}}, "no round was completed"),
     ):
         (copy / "manifest.json").write_text(json.dumps(manifest | change))
         with pytest.raises(DataError, match=message):

@@ -167,7 +167,7 @@ def test_runs_of_other_lengths_are_compared_as_far_as_both_go(runs, tmp_path):
     found = compare(runs["chronological", 1], longer)
     assert found.rounds["round"].max() == 2
     assert (found.first_divergence, len(found.measures)) == (None, 0)
-    assert "runs have 3 to 5 rounds: only the first 3 and no measures are compared" in found.notes
+    assert "runs have 3 to 5 rounds: only the first 3 are compared, and no measures" in found.notes
 
 
 def test_a_run_that_was_broken_off_is_compared_as_far_as_it_came(base):

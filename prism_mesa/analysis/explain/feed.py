@@ -28,12 +28,12 @@ class FeedReasons:
     """A reader's feed in a round as text.
 
     Attributes:
-        how: The ranking criterion.
+        criterion: The ranking criterion.
         posts: The place, source and score of each post by id; `in_full` adds the terms of the score.
         traced_text: The same for the traced post, or why it was not shown.
     """
 
-    how: str
+    criterion: str
     posts: dict[int, str] = field(default_factory=dict)
     in_full: dict[int, str] = field(default_factory=dict)
     traced_text: str = ""
@@ -43,10 +43,10 @@ def explain_feed(model: SocialModel, row: int, traced_post: int | None = None) -
     """Explain an agent's feed at the first tick of a round, and why `traced_post` is in it or not."""
     ranked = RankedFeed(model, row)
     shown = model.population.feed[row, : model.population.n_feed[row]].tolist()
-    reasons = FeedReasons(ranked.params.ranking + (f": {ranked.scored.how}" if ranked.scored is not None else ""))
+    reasons = FeedReasons(ranked.params.ranking + (f": {ranked.scored.criterion}" if ranked.scored is not None else ""))
     for place, post in enumerate(shown, start=1):
         for texts, in_full in ((reasons.posts, False), (reasons.in_full, True)):
-            texts[post] = f"place {place} of {len(shown)}, {ranked.words(post, in_full=in_full)}"
+            texts[post] = f"place {place} of {len(shown)}, {ranked.describe(post, in_full=in_full)}"
     if traced_post is not None:
         text = reasons.in_full.get(traced_post)
         reasons.traced_text = ranked.why_not(traced_post, len(shown)) if text is None else f"in its feed, {text}"
@@ -73,7 +73,7 @@ class RankedFeed:
     def __init__(self, model: SocialModel, row: int) -> None:
         self.model, self.row, platform = model, row, model.platform
         rows = np.array([row])
-        [(_, self.params, own_feed)] = platform.feeds.assign(rows, AgentColumns(platform, rows))
+        [(_, self.params, user_feed)] = platform.feeds.assign(rows, AgentColumns(platform, rows))
         n_agents, now = len(platform.population), platform.round
         self.outbox = make_outbox(platform.posts, self.params, n_agents, now)
         world = self.outbox, platform.population, platform.posts, self.params, platform.streams, now
@@ -84,7 +84,7 @@ class RankedFeed:
         self._n_inside = int(is_followed.sum())
         self.numbers = np.flatnonzero(self._can_show(post))
         visible = post[self.numbers], is_followed[self.numbers]
-        self.candidates = Candidates(platform, row, self.params, own_feed, self.outbox, self.scoring, *visible)
+        self.candidates = Candidates(platform, row, self.params, user_feed, self.outbox, self.scoring, *visible)
         self.scored: ScoredCandidates | None = explain_scores(self.candidates) if len(visible[0]) else None
         self.order, self.further = self._order()
 
@@ -140,14 +140,14 @@ class RankedFeed:
         posts: list[int] = self.candidates.post[self.order].tolist()
         return posts
 
-    def words(self, post: int, *, in_full: bool = True) -> str:
+    def describe(self, post: int, *, in_full: bool = True) -> str:
         """Return the source of a candidate, and its score."""
         places = np.flatnonzero(self.candidates.post == post).tolist()
         text = f"{self._source(places[0]) if places else self._author(post)}{self._in_slot(post)}"
         if not places or self.scored is None or post not in self.posts:  # a slot may hold it beside the ranking
             return text
         place = self.posts.index(post)
-        return f"{text}: {self.scored.words(int(self.order[place]), self.further[place], in_full=in_full)}"
+        return f"{text}: {self.scored.describe(int(self.order[place]), self.further[place], in_full=in_full)}"
 
     def _in_slot(self, post: int) -> str:
         """Describe the slot that may hold a post."""
@@ -218,5 +218,5 @@ class RankedFeed:
             return f"post {other_copy}, another copy, was shown instead"
         return (
             f"it was ranked at place {ranked.index(post) + 1} of {len(ranked)}, and the agent was shown {n_shown}; "
-            f"{self.words(post)}"
+            f"{self.describe(post)}"
         )

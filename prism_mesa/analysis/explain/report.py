@@ -31,7 +31,7 @@ from prism_mesa.statechart import TIMEOUT, AgentState
 _PAST_VERBS = {"like": "liked", "reply": "replied", "reshare": "reshared", "post": "posted"}
 _VERBS = {"like": "likes", "reply": "replies to", "reshare": "reshares"}
 _QUOTED = {"post": "post {} by", "reply": "post {} by", "reshare": "reshared in post {} by"}
-_WORDED = {**_QUOTED, "reply": "said in reply, post {} by", "reshare": "said of a reshared post, post {} by"}
+_WORDED = {**_QUOTED, "reply": "said in reply, post {} by", "reshare": "comment on a reshared post, post {} by"}
 _EVENTS = {"thought": "it thought", "tool": "it called", "text": "it wrote", "error": "that failed"}
 _WIDTH, _RAW_CAP = 106, 2000
 _MAX_PASSED = 20  # posts that are named when the agent scrolls past more in a tick
@@ -81,7 +81,7 @@ def _agent(explanation: Explanation) -> Iterator[str]:
     band_text = f"It ignores posts below {low} and engages above {high}; between them the choice is open."
     if not goes_by_band(agent.model.chart):
         band_text = f"Its band is {low} to {high}; the chart of this run decides how it uses the band."
-    yield f"{_COMPARED[agent.model.params.utility.sensitivity > 0]} {band_text}"
+    yield f"{_VALUE_TEXTS[agent.model.params.utility.sensitivity > 0]} {band_text}"
     for verb, rounds in _engagements(explanation.rounds).items():
         yield f"  {verb} in round {', '.join(f'{r} ({n} times)' if n > 1 else str(r) for r, n in rounds.items())}"
     yield from turn_lines(agent.model, agent.churn_events, len(explanation.rounds))
@@ -100,7 +100,7 @@ def _engagements(rounds: list[AgentRound]) -> dict[str, Counter[int]]:
 
 def _posted(shown: AgentRound) -> Iterator[str]:
     for text in shown.posted:
-        yield f'Round {shown.round}: at its start it posted "{plain(text, WORDS_CAP)}", by its posting rate.'
+        yield f'Round {shown.round}: at its start it posted "{plain(text, WORDS_CAP)}" (drawn by its posting rate).'
 
 
 def round_lines(explanation: Explanation, shown: AgentRound) -> Iterator[str]:
@@ -110,7 +110,7 @@ def round_lines(explanation: Explanation, shown: AgentRound) -> Iterator[str]:
     clock = "" if agent.model.params.agents.time_zone is None else f" ({minutes // 60}:{minutes % 60:02} by its clock)"
     hour = "" if shown.online_chance == agent.activity else f", {shown.online_chance:.3f} at this hour{clock}"
     arrival = (
-        f"its draw was {shown.online_draw:.3f}, its activity {agent.activity:.3f}{hour}: it comes if the draw is lower"
+        f"its draw was {shown.online_draw:.3f}, its activity {agent.activity:.3f}{hour}: online if the draw is lower"
     )
     yield from _posted(shown)
     if not shown.came_online:
@@ -119,7 +119,7 @@ def round_lines(explanation: Explanation, shown: AgentRound) -> Iterator[str]:
         return
     yield f"Round {shown.round}: it came online ({arrival}) and had {counted(shown.n_feed, 'post')} in its feed."
     if shown.n_feed and shown.reasons is not None:
-        yield f"  Its feed is {shown.reasons.how}."
+        yield f"  Its feed is {shown.reasons.criterion}."
     moves = list(shown.moves)
     for tick, passed in shown.passed:
         while moves and moves[0].tick < tick:
@@ -148,13 +148,13 @@ def moment_lines(explanation: Explanation, tick: int) -> Iterator[str]:
     if tick == 0 or not shown.came_online:
         arrival = "came online" if shown.came_online else "did not come online"
         draw = (
-            f"its draw was {shown.online_draw:.3f}, its chance {shown.online_chance:.3f}: it comes if the draw is lower"
+            f"its draw was {shown.online_draw:.3f}, its chance {shown.online_chance:.3f}: online if the draw is lower"
         )
         yield f"Round {shown.round}: it {arrival} ({draw}), {shown.n_feed} posts in its feed."
     for passed_tick, passed in shown.passed:
         if passed_tick == tick:
-            threshold = f"{explanation.agent.low_threshold:.3f}"
-            yield f"  tick {tick}: it scrolls past {len(passed)} of its feed, worth less than {threshold} to it"
+            worth = f"worth less than {explanation.agent.low_threshold:.3f} to it"
+            yield f"  tick {tick}: it scrolls past {counted(len(passed), 'post')} of its feed, {worth}"
     for move in shown.moves:
         if move.tick == tick:
             yield from _move(explanation, move)
@@ -172,7 +172,7 @@ def _thoughts(agent: TracedAgent, thoughts: list[Thought]) -> Iterator[str]:
             text = reasoning_text(ReasoningResult.model_validate_json(text))
         yield f"    {_EVENTS[thought.event]}: {plain(text, _RAW_CAP)}"
         if thought.activity is not None:
-            yield f"      By this tool it {_activity(agent, thought.activity)}."
+            yield f"      With this tool it {_activity(agent, thought.activity)}."
 
 
 def _activity(agent: TracedAgent, activity: ToolActivity) -> str:
@@ -203,7 +203,7 @@ def _move(explanation: Explanation, move: Move) -> Iterator[str]:
         yield from _open_choice(explanation, move, move.answer, move.question)
     if move.action is not None:
         shares = ", ".join(f"{action} {share:.2f}" for action, share in explanation.agent.propensities.items())
-        drawn = f"stacked from 0 to 1, its draw of {move.action_draw:.3f} falls on {move.action}"
+        drawn = f"with these stacked from 0 to 1, its draw of {move.action_draw:.3f} falls on {move.action}"
         yield f"      Its action is drawn from its habits ({shares}): {drawn}."
 
 
@@ -229,7 +229,7 @@ def _post(agent: TracedAgent, post: Post) -> str:
     return f"{text_shown(agent.model, post, 70)} ({source}, relevance {post.relevance:.3f}{utility})"
 
 
-_COMPARED = {
+_VALUE_TEXTS = {
     False: "Relevance is the similarity of a post's topics and its interests, 0 to 1.",
     True: "Utility is the value of a post to it: relevance (the similarity of topics and interests, 0 to 1), plus "
     "weighted log-odds of engaging from appeal, age, closeness, mood and the distance to its author.",
@@ -250,20 +250,20 @@ def _open_choice(explanation: Explanation, move: Move, answer: Answer, question:
         yield from _answered_in_batch(reasoner, answer, question)
     elif answer.source in STAND_INS:
         no_answer = f"{llm or 'The LLM'} gave no answer ({answer.reason})"
-        why = f"No limit was left to ask {llm or 'the LLM'}" if answer.source == "budget" else no_answer
+        why = f"No budget was left to ask {llm or 'the LLM'}" if answer.source == "budget" else no_answer
         yield f"      {why}; the fallback '{reasoner.params.fallback}' stood in: {chosen}."
         return
     else:
         yield f"      Decided by {llm or explanation.decided_by}."
         if move.stored_answer is not None:
             if move.post is not None and question.post is not None and move.post.text != question.post.text:
-                yield "      The LLM is asked about the text in the corpus, which the post words differently."
+                yield "      The LLM is asked about the text in the corpus; the post has other words."
             yield from _asked(explanation, reasoner, question, move.stored_answer)
         if 1.0 in chances:
             yield f"      It chose {chosen}."
             return
     shares = ", ".join(f"{name} {chance:.1%}" for name, chance in zip(names, chances, strict=True))
-    drawn = f"stacked from 0 to 1, its draw of {move.draw:.3f} falls on {chosen}"
+    drawn = f"with these stacked from 0 to 1, its draw of {move.draw:.3f} falls on {chosen}"
     yield f"      So the chances are {shares}; {drawn}."
 
 
@@ -283,10 +283,10 @@ def _asked(
     if question.persona.archetype >= 0:
         archetype, likes = question.persona.archetype, ", ".join(question.persona.interests)
         known = reasoner.params.archetypes * max(1, len(reasoner.llms))
-        yield f"      The agent is asked about as archetype {archetype} of {known}: {likes}."
+        yield f"      The question describes the agent as archetype {archetype} of {known}: {likes}."
         yield from _shared(explanation, stored_answer.key)
     is_scored = stored_answer.raw.startswith('{"pmi"')
-    yield "      How well does what follows go with the first line?" if is_scored else "      It was told:"
+    yield "      How well does the rest go with the first line?" if is_scored else "      It was told:"
     for line in stored_answer.prompt.splitlines():
         yield from (f"        | {part}" for part in textwrap.wrap(line, _WIDTH) or [""])
     if is_scored:
@@ -327,7 +327,7 @@ def _odds(terms: dict[str, float]) -> str:
 # -- the brief ---------------------------------------------------------------------------------------
 
 MAX_LINES: Final = 5
-DID: Final = {**_PAST_VERBS, "reply": "replied to"}
+_PAST: Final = {**_PAST_VERBS, "reply": "replied to"}
 _DECIDERS: Final = {"rule": "the rule", "distilled": "the distilled model"}
 _BETTER: Final = "post.utility > agent.high_threshold"
 _WORSE: Final = "post.utility < agent.low_threshold"
@@ -359,9 +359,9 @@ def _brief_run(agent: TracedAgent, rounds: list[AgentRound]) -> str:
     counts = Counter(action for r in rounds for action in (*r.engaged, *(a.action for a in r.tool_activities)))
     counts["post"] += sum(len(r.posted) for r in rounds)
     times = {action: "once" if n == 1 else f"{n:,} times" for action, n in counts.items() if n}
-    actions = ", ".join(f"{done.split()[0]} {times[action]}" for action, done in DID.items() if action in times)
+    actions = ", ".join(f"{done.split()[0]} {times[action]}" for action, done in _PAST.items() if action in times)
     online = sum(r.came_online for r in rounds)
-    n_present = f"{counted(len(rounds), 'round')} in which it was there" if agent.model.params.has_churn else ""
+    n_present = f"{counted(len(rounds), 'round')} in which it was a member" if agent.model.params.has_churn else ""
     online_text = f"came online in {online:,} of the {n_present or f'first {counted(len(rounds), "round")}'}"
     return f"{named(agent.model, agent.row)} {online_text} and {actions or 'neither posted nor engaged with any post'}."
 
@@ -379,14 +379,14 @@ def _brief_round(agent: TracedAgent, shown: AgentRound) -> Iterator[str]:
     feed += f", each worth less than {agent.low_threshold:.3f} to it{begins}" if n_passed else ""
     feed += ", and did not get to the rest" if shown.n_feed > n_read + n_passed else ""
     yield f"In round {shown.round} it came online. {feed if shown.n_feed else 'Its feed was empty'}.{posted}"
-    yield from (line for _, line in sorted(_actions(agent, shown), key=lambda deed: deed[0]))
+    yield from (line for _, line in sorted(_actions(agent, shown), key=lambda action: action[0]))
 
 
 def _actions(agent: TracedAgent, shown: AgentRound) -> Iterator[tuple[int, str]]:
     """Yield the agent's action with each post, and a rank by which engagements come first."""
     for activity in shown.tool_activities:
         post = agent.model.post(activity.post, agent.row)
-        yield 0, f"It {DID[activity.action]}{f' {_short_post(agent, post)}' if post else ''} by a tool that it called."
+        yield 0, f"It {_PAST[activity.action]}{f' {_short_post(agent, post)}' if post else ''} with a tool."
     draft: Move | None = None
     for move in shown.moves:
         if move.post is None or move.target is None:
@@ -394,14 +394,14 @@ def _actions(agent: TracedAgent, shown: AgentRound) -> Iterator[tuple[int, str]]
         verb = move.target.value.removeprefix("engaging_")
         if move.target is AgentState.COMPOSING:
             draft = move
-        elif verb in DID and move.target is not move.state:
-            yield 0, f"It {DID[verb]} {_short_post(agent, move.post)}, because {_why(agent, draft or move)}."
+        elif verb in _PAST and move.target is not move.state:
+            yield 0, f"It {_PAST[verb]} {_short_post(agent, move.post)}, because {_why(agent, draft or move)}."
             draft = None
         elif move.state is AgentState.EVALUATING:
             rank = 2 if move.answer is None else 1
             yield rank, f"It read {_short_post(agent, move.post)} and went on, because {_why(agent, move)}."
         elif move.state is AgentState.COMPOSING:
-            yield 1, f"It was about to engage with {_short_post(agent, move.post)}, but gave up on '{move.trigger}'."
+            yield 1, f"It was about to engage with {_short_post(agent, move.post)}, but stopped on '{move.trigger}'."
             draft = None
     if draft and draft.post:
         yield 1, f"It was about to engage with {_short_post(agent, draft.post)} when the round ended."
@@ -415,18 +415,18 @@ def _why(agent: TracedAgent, move: Move) -> str:
             return "the chart left it open, the LLM did not answer, and the fallback decided"
         source = _DECIDERS.get(move.answer.source, agent.llm or "the LLM")
         reason = f', and gave this reason: "{move.reason}"' if move.reason else ""
-        return f"{value}, the chart left it open, and {source} decided so{reason}"
+        return f"{value}, the chart left it open, and {source} chose this{reason}"
     true_guards = {transition.guard_label: values for transition, result, values in move.candidates if result == "true"}
     is_default = goes_by_band(agent.model.chart)
     if _BETTER in true_guards:
-        bound = f"the {agent.high_threshold:.3f} above which it always engages"
+        bound = f"{agent.high_threshold:.3f}, above which it always engages"
         return f"{value}, more than {bound if is_default else f'{agent.high_threshold:.3f}, where its band ends'}"
     if _WORSE in true_guards or move.trigger == IGNORES:
-        bound = f"the {agent.low_threshold:.3f} below which it always ignores a post"
+        bound = f"{agent.low_threshold:.3f}, below which it always ignores a post"
         return f"{value}, less than {bound if is_default else f'{agent.low_threshold:.3f}, where its band begins'}"
     for guard, values in true_guards.items():
         return f"{guard} was true{values_read(values)}"
-    return f"the chart says so on '{move.trigger}'"
+    return f"the chart does this on '{move.trigger}'"
 
 
 def _short_post(agent: TracedAgent, post: Post) -> str:

@@ -33,7 +33,7 @@ class Candidates:
     platform: Platform
     reader: int
     params: FeedParams
-    own_feed: UserFeed | None
+    user_feed: UserFeed | None
     outbox: Outbox
     scoring: Scoring
     post: Rows
@@ -50,7 +50,7 @@ class ScoredCandidates:
     """The scores of candidates and their terms, in columns of equal length.
 
     Attributes:
-        how: The ranking criterion as text.
+        criterion: The ranking criterion as text.
         score: The kernel's score without factors for further posts of one author; higher is better.
         terms: A weight and a column by name; their weighted sum, times all `factors`, is the score.
         factors: Factors of at most 1 by name; a negative sum is divided by them.
@@ -58,27 +58,27 @@ class ScoredCandidates:
         is_shown: Whether to show the score itself.
     """
 
-    how: str
+    criterion: str
     score: Floats
     terms: Mapping[str, tuple[float, Floats]] = field(default_factory=dict)
     factors: Mapping[str, Floats] = field(default_factory=dict)
     inputs: Mapping[str, npt.NDArray[Any]] = field(default_factory=dict)
     is_shown: bool = True
 
-    def words(self, place: int, further: FurtherFactors, *, in_full: bool) -> str:
+    def describe(self, index: int, further: FurtherFactors, *, in_full: bool) -> str:
         """Describe a candidate's score, lowered by the factors in `further`; `in_full` adds its terms."""
-        score = self.score[place]
+        score = self.score[index]
         for factor, _ in further:
             score = lowered(score, factor)
         parts = [f"score {float(score):.4g}"] if self.is_shown else []
         if in_full or not self.is_shown:
-            terms = [(weight, f"x {name} {_short(column[place])}") for name, (weight, column) in self.terms.items()]
+            terms = [(weight, f"x {name} {_short(column[index])}") for name, (weight, column) in self.terms.items()]
             added = "".join(f" {'-' if weight < 0 else '+'} {abs(weight):g} {term}" for weight, term in terms if weight)
-            times = [f" x {column[place]:g} ({name})" for name, column in self.factors.items() if column[place] != 1.0]
+            times = [f" x {column[index]:g} ({name})" for name, column in self.factors.items() if column[index] != 1.0]
             times += [f" x {factor:.4g} ({why})" for factor, why in further if factor != 1.0]
             formula = (f" = ({added.removeprefix(' + ')})" if added else "") + "".join(times)
             parts = [f"{part}{formula}" for part in parts]
-            parts += [f"{name} = {_short(column[place])}" for name, column in list(self.inputs.items())[:_MAX_FIELDS]]
+            parts += [f"{name} = {_short(column[index])}" for name, column in list(self.inputs.items())[:_MAX_FIELDS]]
             parts += ["..."] if len(self.inputs) > _MAX_FIELDS else []
         return ", ".join(parts)
 
@@ -95,31 +95,31 @@ def _short(value: Any) -> str:
 
 def explain_scores(feed: Candidates) -> ScoredCandidates | None:
     """Return the scores of candidates in the mode of the reader's feed; None for a mode without an explanation."""
-    if feed.own_feed is not None:
-        return _own_feed(feed, feed.own_feed)
+    if feed.user_feed is not None:
+        return _user_feed(feed, feed.user_feed)
     explain = _MODES.get(feed.params.ranking)
     return None if explain is None else explain(feed)
 
 
-def _why(feed: Candidates) -> str:
+def _criterion(feed: Candidates) -> str:
     return FEED_MODES[feed.params.mode].why.format(attribute=feed.params.attribute)
 
 
 def _chronological(feed: Candidates) -> ScoredCandidates:
     age = feed.platform.round - feed.platform.posts.round[feed.post].astype(np.int64)
-    return ScoredCandidates(_why(feed), np.zeros(len(age)), inputs={"age": age}, is_shown=False)
+    return ScoredCandidates(_criterion(feed), np.zeros(len(age)), inputs={"age": age}, is_shown=False)
 
 
 def _random(feed: Candidates) -> ScoredCandidates:
     keys, now = feed.platform.posts.key[feed.post], feed.platform.round
     draw = feed.platform.streams.uniform("feed order", feed.readers, round_=now, index=keys)
-    return ScoredCandidates(_why(feed), draw, inputs={"draw": draw}, is_shown=False)
+    return ScoredCandidates(_criterion(feed), draw, inputs={"draw": draw}, is_shown=False)
 
 
 def _preference(feed: Candidates) -> ScoredCandidates:
     match = feed.platform.matches(feed.readers, feed.post)
     inputs = {"relevance": relevance_of(match)}
-    return ScoredCandidates(_why(feed), match.astype(np.float64), inputs=inputs, is_shown=False)
+    return ScoredCandidates(_criterion(feed), match.astype(np.float64), inputs=inputs, is_shown=False)
 
 
 def _predicted(feed: Candidates) -> ScoredCandidates:
@@ -146,7 +146,7 @@ def _predicted(feed: Candidates) -> ScoredCandidates:
         "negative feedback": (weights.weight_negative, 2.0 * (1.0 - relevance) * weights.rate_negative),
         "report": (weights.weight_report, 2.0 * (1.0 - relevance) * weights.rate_report),
     }
-    return ScoredCandidates(_why(feed), score, terms, factors, {"relevance": relevance})
+    return ScoredCandidates(_criterion(feed), score, terms, factors, {"relevance": relevance})
 
 
 def _bridging(feed: Candidates) -> ScoredCandidates:
@@ -156,25 +156,25 @@ def _bridging(feed: Candidates) -> ScoredCandidates:
     engaged, seen = groups.counts.of_roots(feed.platform.posts.root[feed.post])
     inputs = {}
     for group in range(groups.counts.n):
-        inputs[f"engaged of group {group + 1}"] = np.array(
+        inputs[f"engaged in group {group + 1}"] = np.array(
             [f"{a} of {b}" for a, b in zip(engaged[:, group].tolist(), seen[:, group].tolist(), strict=True)]
         )
-    return ScoredCandidates(_why(feed), score, inputs=inputs)
+    return ScoredCandidates(_criterion(feed), score, inputs=inputs)
 
 
 def _diverse(feed: Candidates) -> ScoredCandidates:
     relevance = relevance_of(feed.platform.matches(feed.readers, feed.post))
-    return ScoredCandidates(_why(feed), np.asarray(relevance), {"relevance": (1.0, np.asarray(relevance))})
+    return ScoredCandidates(_criterion(feed), np.asarray(relevance), {"relevance": (1.0, np.asarray(relevance))})
 
 
-def _own_feed(feed: Candidates, own_feed: UserFeed) -> ScoredCandidates:
+def _user_feed(feed: Candidates, user_feed: UserFeed) -> ScoredCandidates:
     agents, posts = (
         AgentColumns(feed.platform, feed.readers),
         CandidateColumns(feed.platform, feed.readers, feed.post, feed.is_followed),
     )
-    score = own_feed.scores(agents, posts, len(feed.post))
+    score = user_feed.scores(agents, posts, len(feed.post))
     return ScoredCandidates(
-        f"by the score of {feed.params.mode}, the highest first", score, inputs={**own_feed.read(agents, posts)}
+        f"by the score of {feed.params.mode}, the highest first", score, inputs={**user_feed.read(agents, posts)}
     )
 
 

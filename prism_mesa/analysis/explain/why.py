@@ -51,7 +51,7 @@ def why(
     recorded = read_run(run_dir)
     last = _last_round(recorded, config)
     if round_ is not None and not 0 <= round_ <= last:
-        raise DataError(f"{run_dir}: no round {round_} there (rounds: 0 .. {last})")
+        raise DataError(f"{run_dir}: has no round {round_} (rounds: 0 .. {last})")
     with closing(SocialModel(config)) as model:
         population = model.population
         traced = TracedAgent(model, find_row(agent, population.ids, population.names, run_dir), post)
@@ -62,7 +62,7 @@ def why(
                 on_round(round_index + 1)
         n_posts = model.posts.n_there(model.round)
         if post is not None and not 0 <= post < n_posts:
-            raise DataError(f"{run_dir}: no post {post} there by round {model.round} (posts: 0 .. {n_posts - 1})")
+            raise DataError(f"{run_dir}: has no post {post} by round {model.round} (posts: 0 .. {n_posts - 1})")
     rounds = traced.rounds
     shown = next((r for r in rounds if r.round == round_), None) if round_ is not None else _most_eventful(rounds)
     stored = [move.stored_answer for move in (shown.moves if shown is not None else ())]
@@ -88,7 +88,7 @@ def _last_round(run: RecordedRun, config: Config) -> int:
         with Ledger(run.folder / LEDGER, read_only=True) as ledger:
             rounds = max((row.round for row in ledger.asked()), default=0)
     if rounds == 0:
-        raise DataError(f"{run.folder}: no round of it was completed (status {run.state}){run.way_on}")
+        raise DataError(f"{run.folder}: no round was completed (status {run.state}){run.way_on}")
     return min(rounds or config.rounds, config.rounds) - 1
 
 

@@ -28,13 +28,13 @@ FIRST_SET: Final = -10
 """Outcomes from here downwards are open choices: option set s is ``FIRST_SET - s``."""
 
 GUARDED: Final = -4
-"""Instead of an outcome: guards decide."""
+"""Stands for an outcome: guards decide."""
 
-ITS_OWN: Final = -2
-"""Instead of the post that was decided about: the post at hand."""
+POST_AT_HAND: Final = -2
+"""Stands for the post that was decided about: it is the agent's current post."""
 
 FIRE: Final = -3
-"""Instead of a target: the agent fires its trigger first."""
+"""Stands for a target: the agent first fires its trigger."""
 
 STATE_BITS: Final = 3
 """Bits of a state in a packed move: ``trigger << 6 | source << 3 | target``."""
@@ -61,7 +61,7 @@ class People(NamedTuple):
 
 
 class PostTable(NamedTuple):
-    """Columns of the posts, and of the texts their topic vectors, shape (n texts, n_topics), and which show media."""
+    """Columns of the posts, and topic vectors of the texts, shape (n texts, n_topics), and which texts show media."""
 
     text_id: Int32
     root: Int32
@@ -90,7 +90,7 @@ class ChartTables(NamedTuple):
         rule_start: Rules of state s are ``rule_start[s]`` .. ``rule_start[s + 1] - 1``.
         rule_program: Conditions of rules, or `NOTHING` if always true.
         rule_trigger: Triggers of rules, or `NOTHING` if the chart lacks it.
-        claims: Program that marks posts below the band that agents meet all the same; `NOTHING` if none.
+        claims: Program that marks posts below the band at which agents still stop; `NOTHING` if none.
         cell: Shape (triggers, states): the cell, or `NOTHING`.
         arm_start: Guards of cell c are ``arm_start[c]`` .. ``arm_start[c + 1] - 1``.
         arm_program: Programs of the guards.

@@ -13,10 +13,10 @@ from prism_mesa.kernels.utility import utility_ahead
 from prism_mesa.kernels.walking.arrays import (
     FIRST_SET,
     GUARDED,
-    ITS_OWN,
     NO_ACTION,
     NO_POST,
     NOTHING,
+    POST_AT_HAND,
     STATE_BITS,
     UNDECIDED,
 )
@@ -324,7 +324,7 @@ def transition(
     move = np.int64(trigger) << 2 * STATE_BITS | state << STATE_BITS | target
     about = post if ahead == NO_POST else ahead
     if world.setting.depth > 0:
-        note_history(tick, row, move, about if decided == ITS_OWN else decided, world)
+        note_history(tick, row, move, about if decided == POST_AT_HAND else decided, world)
     if ahead >= 0:
         read_next(tick, row, ahead, world, out)
     if keeps:

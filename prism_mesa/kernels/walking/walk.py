@@ -15,9 +15,9 @@ from prism_mesa.kernels.compiling import early_part_of_kernels, lean_kernel
 from prism_mesa.kernels.walking.arrays import (
     FIRE,
     FIRST_SET,
-    ITS_OWN,
     NO_POST,
     NOTHING,
+    POST_AT_HAND,
     UNDECIDED,
 )
 from prism_mesa.kernels.walking.reading import at_hand_of, fetch_posts, load_agent, load_moment
@@ -69,7 +69,7 @@ def _walk_one(starts: Starts, i: Any, until: Any, keeps: Any, world: World, out:
         if is_new_tick or outcome == FIRE:
             load_moment(row, state, waited, register, world)
         if is_new_tick:
-            outcome, was_open, decided = np.int64(FIRE), np.int64(0), np.int64(ITS_OWN)
+            outcome, was_open, decided = np.int64(FIRE), np.int64(0), np.int64(POST_AT_HAND)
             trigger, loaded = meets(row, state, waited, post, loaded, register, world)
             if scrolls_past and trigger == chart.sees_trigger:
                 loaded = scroll_past(tick, row, post, register, world, out)

@@ -72,7 +72,7 @@ class Starts(NamedTuple):
         triggers: The trigger that it meets first, or `NOTHING`.
         targets: Where that leads (an answer to an open choice), `FIRE` if the chart decides, or `NOTHING`.
         opens: Whether it was an open choice.
-        about: The post that was decided about, or `ITS_OWN`: an action may have read the next post since.
+        about: The post that was decided about, or `POST_AT_HAND`: an action may have read the next post since.
     """
 
     rows: Int32

@@ -22,7 +22,7 @@ _MAX_ERROR_CHARS: Final = 2000
 
 type Server = Literal["", "openai", "ollama", "vllm", "llama.cpp"]
 _SERVERS: Final[dict[str, Server]] = {"library": "ollama", "vllm": "vllm", "llamacpp": "llama.cpp"}
-"""Programs that serve LLMs, by the owner in their lists of LLMs."""
+"""Programs that serve LLMs, by the owner that their lists of LLMs name."""
 
 logger = logging.getLogger("prism_mesa.llm")
 
@@ -30,10 +30,10 @@ logger = logging.getLogger("prism_mesa.llm")
 class OpenAIChatClient(ServerClient):
     """Asks one LLM on one server. The protocol does not reveal the LLM's build, so `digest` is empty.
 
-    `prism_mesa.llm.clients.server` lists the reasons of errors.
+    `prism_mesa.llm.clients.server` lists the reasons for errors.
 
     Attributes:
-        server: The server's program, if its address or, after `check`, its list of LLMs reveals it; else empty.
+        server: The server's program, if known from its address or, after `check`, its list of LLMs; else empty.
     """
 
     key = "OPENAI_API_KEY"

@@ -25,7 +25,7 @@ from prism_mesa.tables import TableSchema
 
 PART_ROWS = 1_000_000
 PART_ROUNDS = 50
-_DENSE: Final = ("post", "root")
+_SPREAD: Final = ("post", "root")
 """Columns that do not compress well after encoding, because their numbers are far apart."""
 
 
@@ -48,13 +48,13 @@ class RunFolder:
     def __init__(self, out: Path, name: str, tables: Mapping[str, TableSchema], *, dated: bool = True) -> None:
         path, earlier = (new_folder(out, name), None) if dated else replace_folder(out, name)
         self._begin(path, tables)
-        self.notes += [f"an earlier attempt at this run lies in {earlier.name}"] if earlier else []
+        self.notes += [f"an earlier attempt at this run is in {earlier.name}"] if earlier else []
 
     def _begin(self, path: Path, tables: Mapping[str, TableSchema]) -> None:
         self.path = path
         self._tables = tables
         self._open: dict[str, tuple[int, WaitingRows]] = {}
-        """Number of written parts and waiting rows by table; one value, so that an interrupt leaves both or none."""
+        """Number of written parts and waiting rows by table; one value, so an interrupt cannot change only one."""
         self._rounds = 0
         self.cpu_s = 0.0
         self.lock: RunLock | None = None
@@ -233,7 +233,7 @@ def _write_file(table: pa.Table, file: Path) -> None:
     """Write a table in one piece, with statistics of round, tick and agent for queries."""
     encoded = [f.name for f in table.schema if pa.types.is_dictionary(f.type) or f.name == "interests"]
     integers = [f.name for f in table.schema if pa.types.is_integer(f.type)]
-    dense = () if "to_state" in table.column_names else _DENSE
+    dense = () if "to_state" in table.column_names else _SPREAD
     part = file.with_name(f".{file.name}")
     pq.write_table(
         table.combine_chunks(),  # the file does not depend on how the rows were added

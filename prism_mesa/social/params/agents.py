@@ -32,7 +32,7 @@ DEFAULT_HOURS: Final = (
 class HomophilyParams(Params):
     """How much less agents engage with and follow agents that differ from them.
 
-    Unlikeness is the difference of two numbers as a share of the range; of texts and truth values it is 0 or 1.
+    Unlikeness is the difference of two numbers as a share of the range; for texts and truth values it is 0 or 1.
     """
 
     by: str | None = Field(None, description="attribute that defines how similar two agents are; null: no homophily")
@@ -73,8 +73,8 @@ class AgentsParams(Params):
     )
     posting: Literal["always", "online"] = Field(
         "online",
-        description="when agents post: in any round, or only when online; post_rate then is per round online, with a "
-        "mean weighted by activity",
+        description="when agents post: in any round, or only when online; post_rate is then a rate per round "
+        "online, and its mean is weighted by activity",
     )
     persistence: float = Field(
         0.1,
@@ -120,7 +120,7 @@ class AgentsParams(Params):
 
     @field_validator("hours", mode="before")
     @classmethod
-    def _hours_are_of_a_day(cls, hours: object) -> object:
+    def _check_hours(cls, hours: object) -> object:
         if hours is None:
             return None
         weights = list(hours) if isinstance(hours, Iterable) and not isinstance(hours, str | bytes | dict) else []
@@ -130,7 +130,7 @@ class AgentsParams(Params):
             numbers = []
         if len(numbers) != 24 or min(numbers) < 0 or not 0 < sum(numbers) < math.inf:
             fault = f"{len(weights)} were given" if weights else f"not {hours!r}"
-            raise ValueError(f"give 24 weights from 0 on, one for each hour, with a finite sum above 0; {fault}")
+            raise ValueError(f"give 24 weights of at least 0, one for each hour, with a finite sum above 0; {fault}")
         return weights
 
     @model_validator(mode="after")

@@ -13,11 +13,11 @@ from prism_mesa.social.params.feed import FeedParams, UtilityParams
 from prism_mesa.social.params.network import NetworkRatesParams
 from prism_mesa.statechart import parse_expression
 
-_ARRAYS_DEPEND: Final = {"size", "window", "velocity_window", "repeats"}
+_ARRAY_SIZE_KEYS: Final = {"size", "window", "velocity_window", "repeats"}
 """Keys of feeds that determine array shapes."""
 
 CHANGEABLE: Final = (
-    *(f"feed.{key}" for key, _ in leaves(FeedParams) if key not in _ARRAYS_DEPEND),
+    *(f"feed.{key}" for key, _ in leaves(FeedParams) if key not in _ARRAY_SIZE_KEYS),
     *(f"utility.{key}" for key, _ in leaves(UtilityParams)),
     *(f"network.rates.{key}" for key, _ in leaves(NetworkRatesParams)),
     *(f"opinions.{key}" for key in ("when", "rate", "confidence", "repulsion")),
@@ -38,7 +38,7 @@ CHANGEABLE_FOR_SOME: Final = tuple(key for key in CHANGEABLE if key.startswith("
 class Act:
     """Marks a key of `InterventionParams` as something that an intervention does.
 
-    A new act is one more field with this mark. The notes of a run and ODD use its text.
+    To add an act, add a field with this mark. The notes of a run and ODD use its text.
 
     Attributes:
         text: Returns a phrase for the effect of a value of the key.
@@ -52,7 +52,7 @@ def _settings_text(settings: Mapping[str, Any]) -> str:
 
 
 class InterventionParams(Params):
-    """Other values of some keys, from a round on."""
+    """New values of some keys, from a given round on."""
 
     at: int = Field(ge=0, description="first round with the new settings")
     until: int | None = Field(None, ge=1, description="first round without them; null: they stay to the end")
@@ -99,7 +99,7 @@ class InterventionParams(Params):
 
     @field_validator("agents")
     @classmethod
-    def _reads_agents_alone(cls, text: str | None) -> str | None:
+    def _reads_only_agents(cls, text: str | None) -> str | None:
         for name in parse_expression(text).fields if text is not None else ():
             if not name.startswith("agent."):
                 raise ValueError(f"{name}: only fields of agents are allowed here")

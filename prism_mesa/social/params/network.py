@@ -26,11 +26,11 @@ class NetworkRatesParams(Params):
         0.1, description="probability of following back, in the round after a new follow (assumed)"
     )
     triad: Share = Field(
-        0.001, description="probability of following a random followee of a random followee, per round read (assumed)"
+        0.001, description="probability of following a random followee of a followee, per round of reading (assumed)"
     )
     unfollow: Share = Field(
         4e-5,
-        description="probability of unfollowing, per followee's post below the band read without engaging (29 % of "
+        description="probability of unfollowing, per followee's read and ignored post below the band (29 % of "
         "agents unfollow within 51 days in the default world, 43 % of active users in Kwak et al. 2011, "
         "doi:10.1145/1978942.1979104)",
     )
@@ -38,13 +38,13 @@ class NetworkRatesParams(Params):
         0.5, description="factor on unfollow for mutual follows, which last longer (Kwak et al. 2011; value assumed)"
     )
     mute: Share = Field(
-        5e-6, description="probability of muting the author, per post below the band read without engaging (assumed)"
+        5e-6, description="probability of muting the author, per read and ignored post below the band (assumed)"
     )
     block: Share = Field(
-        2e-6, description="probability of blocking the author, per post below the band read without engaging (assumed)"
+        2e-6, description="probability of blocking the author, per read and ignored post below the band (assumed)"
     )
     report: Share = Field(
-        1e-5, description="probability of reporting a post below the band read without engaging (assumed); only counted"
+        1e-5, description="probability of reporting a read and ignored post below the band (assumed); only counted"
     )
 
 
@@ -79,8 +79,8 @@ class NetworkParams(Params):
     )
     mutual: Annotated[Share, _CONFIGURATION] = Field(
         0.5,
-        description="configuration: mutual follows as a share of the possible number (resulting reciprocity: .46; .29 "
-        "with .86 in the calibrated world)",
+        description="configuration: mutual follows as a share of the possible number (.5 gives a reciprocity "
+        "of .46; .86 gives .29 in the calibrated world)",
     )
     close_ties: Annotated[int, OnlyWith("utility.sensitivity")] = Field(
         5, ge=0, le=100, description="maximum close ties per agent: mutual follows, those with fewest followers first"

@@ -92,7 +92,7 @@ def apply_effects(
 def note_engagement(
     platform: Platform, row: int, post: int, action: int, words: str = "", *, tick: int | None = None
 ) -> bool:
-    """Note an engagement for the commit, and return whether it is new. The first words for it count."""
+    """Note an engagement for the commit, and return whether it is new. Only the first words for it are kept."""
     if words:
         platform.events.texts.setdefault((row, post, action), words)
     if has_engaged(platform, row, post, action):
@@ -120,7 +120,7 @@ def rollback_on_error(platform: Platform, row: int) -> Iterator[None]:
     except BaseException:
         for column, value in zip(_COLUMNS, values, strict=True):
             getattr(population, column)[row] = value
-        if population.names[row] != name:  # setting a name stores it, even if it is equal
+        if population.names[row] != name:  # setting a name stores it, even the same name
             population.names[row] = name
         if history.limit(row) != limit:
             history.limits[row] = limit

@@ -1,7 +1,7 @@
 """Rank feeds: which posts an agent is shown in a round, and in what order.
 
-`kernels.feeds.ranking` ranks for all readers, as `tests/plain_feed.py` does for one. A score counts as float32 and ties
-go to the newer post, so the result does not depend on the order of agents or edges.
+`kernels.feeds.ranking` ranks for all readers, as `tests/plain_feed.py` does for one. It rounds scores to float32, and
+ties go to the newer post, so the result does not depend on the order of agents or edges.
 """
 
 from collections import deque
@@ -73,32 +73,32 @@ _MODES: Final = {
     "diverse": DIVERSE,
 }
 PRIOR_IMPRESSIONS: Final = 20.0
-"""Impressions that the mean of all posts counts for in a bridging feed (assumed, as in `XAlgoParams`)."""
+"""Impressions with the mean rate of all posts, added to each post in a bridging feed (assumed, as in `XAlgoParams`)."""
 _MOST_PAIRS: Final = 1 << 20
 """Candidates that your own feed scores at a time, unless one reader has more: bounds the memory."""
 _LONGEST_WINDOW: Final = 256
 """Rounds of the longest window for which depths are kept: they take 2 bytes for each agent and round."""
 _SPARE: Final = 16
-"""Rounds in which what agents passed in a round that is no longer visible becomes lists; so many more are kept."""
+"""Rounds that are kept after they left the window, while the roots that agents passed in them move into lists."""
 _SEARCHED: Final = 3
-"""An agent searches for one of so many topics nearest to its interests."""
+"""Number of topics nearest to an agent's interests, of which it searches for one."""
 _NONE: Final = np.zeros(0)
 NOBODY_HIDDEN: Final = (np.zeros(0, np.int64), np.zeros(0, np.int32))
 _free: Final[deque[RankScratch]] = deque()
 
 
-class Listed(NamedTuple):
+class CandidateList(NamedTuple):
     """The candidates of some readers, in the order in which they are scored.
 
     Attributes:
         reader: The reader of each candidate.
         post: Its id, or `NOBODY` where a draw gave none.
-        inside: Whether the reader follows its author.
+        is_followed: Whether the reader follows its author.
     """
 
     reader: Int32
     post: Int32
-    inside: npt.NDArray[np.bool_]
+    is_followed: npt.NDArray[np.bool_]
 
 
 class RankInputs(NamedTuple):
@@ -109,7 +109,7 @@ class RankInputs(NamedTuple):
     scoring: Scoring
 
     def count(self, readers: Int32) -> int:
-        """Return how many candidates some readers have, known ones included."""
+        """Return how many candidates some readers have, including roots that they know."""
         n = -1
 
         def count(scratch: RankScratch) -> bool:
@@ -120,10 +120,10 @@ class RankInputs(NamedTuple):
         self._with_scratch(count)
         return n
 
-    def listed(self, readers: Int32) -> Listed:
+    def listed(self, readers: Int32) -> CandidateList:
         """Return all candidates of some readers."""
         n = self.count(readers)
-        listed = Listed(np.empty(n, np.int32), np.empty(n, np.int32), np.empty(n, np.bool_))
+        listed = CandidateList(np.empty(n, np.int32), np.empty(n, np.int32), np.empty(n, np.bool_))
         self._with_scratch(lambda scratch: list_candidates(readers, *self, scratch, *listed) == n)
         return listed
 
@@ -145,7 +145,7 @@ class RankInputs(NamedTuple):
 
 
 def with_scratch(work: Callable[[RankScratch], bool], outbox: Outbox, n_writers: int = 0, n_groups: int = 0) -> None:
-    """Call `work` with scratch memory, with twice as much while it returns False; threads keep it between rounds."""
+    """Call `work` with scratch memory, doubled while it returns False; threads keep the memory between rounds."""
     try:
         scratch = _free.pop()
     except IndexError:
@@ -162,14 +162,14 @@ def with_scratch(work: Callable[[RankScratch], bool], outbox: Outbox, n_writers:
 class Depths(Restorable):
     """How far agents have read into each of the last rounds, so that chronological feeds begin where readers stopped.
 
-    An agent knows a root if it follows its author and has passed it, or if `Exposure` lists it: there is what it wrote,
-    what it read by a copy or in other feeds, and what it passed before its follows, mutes or blocks changed.
+    An agent knows a root that it has passed and whose author it follows, or that `Exposure` lists: roots that it wrote,
+    read by a copy or in other feeds, or passed before its follows, mutes or blocks changed.
 
     Attributes:
-        depth: Shape (agents, rounds): round r is column ``r % rounds``; see `Passed`. Without agents until it is used.
+        depth: Shape (agents, rounds): round r is column ``r % rounds``; see `Passed`. It has no rows until it is used.
         window: Rounds that are visible.
         opened: The last round with a column.
-        old: Roots that are no longer visible themselves, but by copies ever since, until they are listed.
+        old: Roots that have left the window but have visible copies, until they are in lists.
     """
 
     changes = ("depth", "window", "opened", "old")
@@ -185,7 +185,7 @@ class Depths(Restorable):
         return self.opened == round_ and bool(self._ranked)
 
     def _passed(self, posts: Posts) -> Passed:
-        """Return what kernels read, with the posts of all opened rounds."""
+        """Return the input of kernels, with the posts of all opened rounds."""
         n_agents, rows = self.depth.shape
         rounds = range(max(self.opened - rows + 1, 0), self.opened + 1)
         ends = np.searchsorted(posts.round, np.arange(rounds.start, rounds.stop + 1, dtype=np.int32)).tolist()
@@ -199,7 +199,7 @@ class Depths(Restorable):
         return Passed(self.depth, self._rounds, self.window, self.old, posts.author, posts.round)
 
     def open(self, n_agents: int, now: int, window: int = 0) -> None:
-        """Let a round become visible, in which agents have passed nothing; without a `window`, if depths are used."""
+        """Add a round in which agents have passed nothing yet. The first call needs the `window`."""
         n, rows = self.depth.shape
         if not n:
             rows, self.window, self.opened = window + _SPARE, window, now - 1
@@ -252,7 +252,7 @@ class Depths(Restorable):
     def unpassed(
         self, read: Sequence[Pairs], seen: Sequence[tuple[Int32, ...]], n_read: npt.NDArray[np.uint16]
     ) -> list[Pairs]:
-        """Return those of the roots read in this round that depths do not tell; `seen` has the impressions."""
+        """Return those of the roots read in this round that depths do not cover; `seen` has the impressions."""
         if not self._ranked or self._rounds.n.max() >= NOTHING_PASSED:  # depths of large rounds are not exact
             return list(read)
         is_deep = np.zeros(len(n_read), np.bool_)
@@ -263,9 +263,9 @@ class Depths(Restorable):
         return [part for part in parts if len(part.agents)]
 
     def leave(self, network: FollowNetwork, posts: Posts, shown: npt.NDArray[np.uint8]) -> Pairs:
-        """Keep roots that leave the window, if `shown` has their bits; return those that some agents have passed.
+        """Keep roots that leave the window if their bits in `shown` are set; return those that some agents have passed.
 
-        Each round has other agents, all of them in `_SPARE` rounds: after these a root is listed wherever it belongs.
+        Each round handles a part of the agents. After `_SPARE` rounds, all agents that passed a root have it in lists.
         """
         if not len(self.depth):
             return NO_PAIRS
@@ -291,7 +291,7 @@ class Depths(Restorable):
         return self._list(rows, roots, network, posts)
 
     def forget(self, agents: Ids, network: FollowNetwork, posts: Posts, now: int) -> Pairs:
-        """Let agents start from nothing; return them and the roots that they have passed, which lists are to hold."""
+        """Let agents start from nothing; return them and the roots that they have passed, for the lists."""
         listed = self.listed(agents, network, posts, now)
         self.depth[agents[agents < len(self.depth)]] = NOTHING_PASSED
         return listed
@@ -301,11 +301,11 @@ class Depths(Restorable):
 
 
 class Discovered(NamedTuple):
-    """What agents come upon beside those whom they follow: local numbers of roots (`Outbox`), best first.
+    """Posts that agents find outside their follows, as local numbers of roots (`Outbox`), best first.
 
     Attributes:
         trending: Those with the highest velocity; ties go to the newer one.
-        found: Shape (topics, posts): those nearest to each topic, with `NOBODY` behind them.
+        found: Shape (topics, posts): those nearest to each topic, then `NOBODY`.
         query: The topic that each agent searches for; -1 for none.
     """
 
@@ -314,14 +314,14 @@ class Discovered(NamedTuple):
     query: npt.NDArray[np.int16]
 
     def first(self, params: CandidateParams | SlotParams) -> Self:
-        """Return as many of each kind as candidates, or slots, hold."""
+        """Return as many of each kind as feeds have candidates, or slots, for."""
         return self._replace(trending=self.trending[: params.trending], found=self.found[:, : params.search].copy())
 
 
 def discovered(
     readers: Int32, outbox: Outbox, population: Population, posts: Posts, params: FeedParams, streams: Streams, now: int
 ) -> Discovered:
-    """Return what some readers come upon in a round, as many posts as feeds have candidates or slots for."""
+    """Return what some readers find outside their follows, as many posts as feeds have candidates or slots for."""
     n_trending, n_found = (
         max(getattr(params.candidates, key), getattr(params.slots, key)) for key in ("trending", "search")
     )
@@ -377,7 +377,7 @@ def rank_feeds(
     *,
     threads: int = 1,
     block: int = BLOCK,
-    own: Scorer | None = None,
+    scorer: Scorer | None = None,
     hidden: tuple[npt.NDArray[np.int64], Int32] = NOBODY_HIDDEN,
     shown: Exposure = NOTHING_SHOWN,
     groups: Groups | None = None,
@@ -389,8 +389,8 @@ def rank_feeds(
     A feed holds up to `feed.size` posts, or `most` (one number per agent), best first. It shows posts of the last
     `feed.window` rounds that are not the agent's own, whose root the agent has neither read (see `seen`) nor written,
     and whose author is not `hidden` from it (`Relations.hidden_rows`). It shows each root once, by its best-ranked
-    copy. Where roots can be shown again, `seen` holds those that cannot, and `shown` the copies that each agent has
-    read. What `depths` know need not be in `seen`.
+    copy. Where roots can be shown again, `seen` holds those that cannot be, and `shown` the copies that each agent has
+    read. Roots that `depths` cover need not be in `seen`.
     """
     population.n_read[agents] = population.n_feed[agents] = 0
     outbox = _unsorted_outbox(posts, params, len(population), now)
@@ -406,21 +406,21 @@ def rank_feeds(
     if depths is not None:
         seen.add(*depths.forget(readers, network, posts, now))
     outbox = _sorted_outbox(outbox, posts, threads)
-    beside = discovered(readers, outbox, population, posts, params, streams, now)
+    found = discovered(readers, outbox, population, posts, params, streams, now)
     audience = Audience(network.indptr, network.indices, *seen.lists, *hidden, *shown.lists)
-    inputs = RankInputs(audience, outbox, make_scoring(outbox, population, posts, params, streams, now, beside, groups))
+    inputs = RankInputs(audience, outbox, make_scoring(outbox, population, posts, params, streams, now, found, groups))
     feeds = population.feed, population.n_feed
 
     def rank_block(first: int) -> None:
         block_readers = readers[first : first + block]
-        if own is None:
+        if scorer is None:
             inputs.rank(block_readers, *feeds)
         else:
             for part in _split(block_readers, inputs):
-                scoring = inputs.scoring._replace(given=own(*inputs.listed(part)))
+                scoring = inputs.scoring._replace(given=scorer(*inputs.listed(part)))
                 inputs._replace(scoring=scoring).rank(part, *feeds)
         if params.slots.trending or params.slots.search:
-            place_in_slots(block_readers, *beside.first(params.slots), params.slots.every, *inputs, *feeds)
+            place_in_slots(block_readers, *found.first(params.slots), params.slots.every, *inputs, *feeds)
 
     in_threads(rank_block, range(0, len(readers), block), threads)
     if most is not None:
@@ -485,7 +485,7 @@ def make_scoring(
     params: FeedParams,
     streams: Streams,
     now: int,
-    beside: Discovered,
+    discoveries: Discovered,
     groups: Groups | None,
 ) -> Scoring:
     """Return the inputs for scoring the visible posts of a round."""
@@ -494,7 +494,7 @@ def make_scoring(
     good, bad = predicted(outbox.root, posts, weights) if is_x else (_NONE, 0.0)
     if params.mode == "bridging":
         good = groups.counts.consensus(outbox.root, PRIOR_IMPRESSIONS)
-    trending, found, query = beside.first(candidates)
+    trending, found, query = discoveries.first(candidates)
     return Scoring(
         mode=_MODES.get(params.ranking, GIVEN),
         key=streams.key("feed order", now, 0),

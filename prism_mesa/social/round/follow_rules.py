@@ -1,7 +1,7 @@
-"""Rules by which agents follow, unfollow, mute, block and report in a network that moves.
+"""Rules by which agents follow, unfollow, mute, block and report in a network that changes.
 
-Each impression draws by these rules, keyed by round, reader and root. A reader meets a root once a round, so k posts of
-one author succeed with 1 - (1 - p)**k.
+These rules draw for each impression, keyed by round, reader and root. A reader meets a root once a round, so with k
+posts of one author, at least one draw succeeds with probability 1 - (1 - p)**k.
 
 - follow: the root's author, if the reader does not follow it: `network.rates.follow`, times `network.rates.engaged` if
   the reader engaged with the post in this round.
@@ -9,7 +9,7 @@ one author succeed with 1 - (1 - p)**k.
   reader did not engage with it. `network.rates.reciprocal` lowers the chance of unfollowing a mutual follow. report:
   the post, under the same conditions.
 - follow back: an agent draws once for each new follower (`network.rates.follow_back`).
-- triads: an agent that read something draws a followee, and a followee of that one (`network.rates.triad`).
+- triads: an agent that read something draws a followee, and a followee of that followee (`network.rates.triad`).
 
 `agents.homophily` lowers the chance of following an unlike agent. Absent and hidden agents are left out. Most draws
 fail, so `kernels.network.drawn_below` draws before all other checks.
@@ -33,8 +33,8 @@ from prism_mesa.social.state.relations import Keys, Mask, are_in, pair_keys, spl
 FOLLOW, UNFOLLOW, MUTE, BLOCK, REPORT, UNMUTE, UNBLOCK = range(len(FOLLOW_EVENTS))
 ENGAGED, EXPOSURE, FOLLOW_BACK, TRIAD, IGNORED, SCRIPT, TOOL, BLOCKED = range(len(FOLLOW_REASONS))
 
-_BY_RULES: Final = FOLLOW_EVENTS[: REPORT + 1]
-_EVENT_BITS: Final = tuple(1 << event for event in range(len(_BY_RULES)))
+_RULE_EVENTS: Final = FOLLOW_EVENTS[: REPORT + 1]
+_EVENT_BITS: Final = tuple(1 << event for event in range(len(_RULE_EVENTS)))
 _PART_SIZE: Final = 1 << 18
 """Number of impressions that a thread takes at a time; results do not depend on it."""
 
@@ -102,7 +102,7 @@ def drawn_exposures(platform: Platform, agent: Int32s, post: Int32s) -> Exposure
     rates, posts = platform.params.network.rates, platform.posts
     chances = (min(1.0, rates.follow * max(1.0, rates.engaged)), rates.unfollow, rates.mute, rates.block, rates.report)
     bits, post_key, root = np.empty(len(post), np.uint8), posts.key, posts.root[post]
-    keys = np.array([platform.streams.key(name, platform.round, 0) for name in _BY_RULES])
+    keys = np.array([platform.streams.key(name, platform.round, 0) for name in _RULE_EVENTS])
     limits = np.array([ceil(probability * 2.0**53) for probability in chances], np.uint64)
 
     def draw_part(part: slice) -> None:
@@ -113,7 +113,7 @@ def drawn_exposures(platform: Platform, agent: Int32s, post: Int32s) -> Exposure
     return Exposures(agent[rows].astype(np.int64), post[rows].astype(np.int64), bits[rows])
 
 
-def by_rules(platform: Platform, exposures: Exposures, engaged: tuple[Rows, Rows]) -> Decisions:
+def draw_decisions(platform: Platform, exposures: Exposures, engaged: tuple[Rows, Rows]) -> Decisions:
     """Return the decisions of this round by rules, before conflicts are settled.
 
     `engaged` has agents and the posts that they engaged with in this round.
@@ -191,7 +191,7 @@ def _triads(platform: Platform) -> Decisions:
 
 
 def _homophily_factor(platform: Platform, agent: Rows, other: Rows) -> npt.NDArray[np.float64] | float:
-    """Return the factor of the probability that each agent follows the other one, by their unlikeness."""
+    """Return the factor of the probability that each agent follows the other; lower for dissimilar agents."""
     return platform.odds.homophily.follow_factor(platform.population.attributes, agent, other)
 
 

@@ -15,7 +15,7 @@ from prism_mesa.social.content.writer import own_posts
 from prism_mesa.social.platform import Platform
 from prism_mesa.social.round.collect import record_engagements, record_impressions, record_views
 from prism_mesa.social.round.engagements import commit_engagements
-from prism_mesa.social.round.follow_rules import NO_DECISIONS, Decisions, by_rules, drawn_exposures
+from prism_mesa.social.round.follow_rules import NO_DECISIONS, Decisions, draw_decisions, drawn_exposures
 from prism_mesa.social.round.follows import commit_follows
 from prism_mesa.social.round.opinions import commit_opinions, moved_stances
 from prism_mesa.social.state.chunks import blocks, in_threads, side_by_side
@@ -110,7 +110,7 @@ def commit(platform: Platform) -> None:
     decisions = NO_DECISIONS
     if platform.params.network.dynamics == "live":
         _, readers, seen = platform.events.seen()
-        decisions = by_rules(platform, drawn_exposures(platform, readers, seen), (agent, post))
+        decisions = draw_decisions(platform, drawn_exposures(platform, readers, seen), (agent, post))
     stances = moved_stances(platform, engagements)
     if platform.groups is not None and platform.feeds.is_bridging(platform.round):
         _, readers, seen = platform.events.seen()

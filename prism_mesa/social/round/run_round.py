@@ -90,7 +90,7 @@ def _rank(platform: Platform, comes: npt.NDArray[np.bool_]) -> Rows:
             platform.streams,
             platform.round,
             threads=platform.params.threads if feed is None or feed.is_expression else 1,  # it may not be thread-safe
-            own=make_scorer(platform, feed),
+            scorer=make_scorer(platform, feed),
             hidden=hidden,
             shown=platform.copies,
             groups=groups,

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from prism_mesa.kernels.utility import PREVIEW, fill_previews
-from prism_mesa.kernels.walking.arrays import ITS_OWN, NOTHING, HistoryRing, People, RoundConstants
+from prism_mesa.kernels.walking.arrays import NOTHING, POST_AT_HAND, HistoryRing, People, RoundConstants
 from prism_mesa.kernels.walking.walk import walk
 from prism_mesa.kernels.walking.world import Ahead, Starts, World
 from prism_mesa.reasoner import RuleReasoner
@@ -34,7 +34,7 @@ def make_starts(
     triggers: Rows | int = NOTHING,
     targets: Rows | int = NOTHING,
     opens: npt.NDArray[np.generic] | int = 0,
-    about: Rows | int = ITS_OWN,
+    about: Rows | int = POST_AT_HAND,
 ) -> Starts:
     """Return agents about to walk (see `Starts`); a number stands for all of them."""
     columns = np.empty((5, len(rows)), np.int32)

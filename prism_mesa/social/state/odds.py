@@ -26,17 +26,17 @@ _MAX_DIFFERENCE: Final = 20
 
 
 class Homophily:
-    """The unlikeness of agents, and its effects."""
+    """How much agents differ, and the effects."""
 
-    def __init__(self, params: HomophilyParams | None = None, known: Attributes = NO_ATTRIBUTES) -> None:
+    def __init__(self, params: HomophilyParams | None = None, declared: Attributes = NO_ATTRIBUTES) -> None:
         self.is_on = params is not None and params.by is not None
         self.index, self.scale, self.engaging, self.following = 0, 0.0, 0.0, 0.0
         if params is not None and params.by is not None:
-            self.index, attribute = known.of_agents(params.by)
+            self.index, attribute = declared.of_agents(params.by)
             self.scale, self.engaging, self.following = attribute.scale, params.engaging, params.following
 
-    def unlikeness(self, attributes: Floats, agents: Rows, others: Rows) -> Floats:
-        """Return the unlikeness of each pair of agents, 0 to 1; `attributes` has a row for every agent."""
+    def difference(self, attributes: Floats, agents: Rows, others: Rows) -> Floats:
+        """Return the difference of each pair of agents, 0 to 1; `attributes` has a row for every agent."""
         column = attributes[:, self.index]
         return np.minimum(1.0, np.abs(column[agents] - column[others]) * self.scale)
 
@@ -44,7 +44,7 @@ class Homophily:
         """Return the factor of the probability that each agent follows the other one."""
         if not self.following:
             return 1.0
-        factor = np.exp(-self.following * self.unlikeness(attributes, agents, others))
+        factor = np.exp(-self.following * self.difference(attributes, agents, others))
         return factor.astype(np.float32).astype(np.float64)  # the last digits of exp differ between machines
 
 
@@ -95,7 +95,7 @@ class Odds:
     def explain(
         self, now: int, reader: int, post: int, posts: Posts, network: FollowNetwork, attributes: Floats, read: Exposure
     ) -> dict[str, float]:
-        """Return the log-odds of a post for a reader besides relevance, by name; empty if utility is relevance."""
+        """Return the named log-odds of a post for a reader, without relevance; empty if utility is relevance."""
         tastes, tables = self.tastes(now), self.tables(network, attributes, read)
         if not tastes.sensitivity:
             return {}
@@ -114,7 +114,7 @@ class Odds:
         }
         if self.homophily.is_on:
             pair = np.array([reader]), posts.author[[root]].astype(np.int64)
-            parts["by somebody unlike it"] = -tastes.homophily * float(self.homophily.unlikeness(attributes, *pair)[0])
+            parts["by an unlike author"] = -tastes.homophily * float(self.homophily.difference(attributes, *pair)[0])
         if read.is_used:
             parts["shown before"] = tastes.per_source * int(read.times(np.array([reader]), np.array([root]))[0])
         draw = np.uint64(begin_of_moods(post, root, tastes, tables, posts.table))  # the kernel returns an int

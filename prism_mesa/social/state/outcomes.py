@@ -46,7 +46,7 @@ class Outcomes(Restorable):
         self._posts = self._joined = self._begun = self._most_reshares = 0
 
     def count_engagements(self, posts: Posts, post: Int32, action: Int32) -> tuple[int, int]:
-        """Count a round's engagements at their roots and the growth of cascades, and return likes and replies."""
+        """Count a round's engagements for their roots, and the growth of cascades; return likes and replies."""
         counters = Counters(posts.likes, posts.replies, posts.reshares, posts.kind)
         roots, likes, replies, joined, begun, self._most_reshares = count_engagements(
             post, action, posts.root, counters, POST, self._most_reshares
@@ -68,7 +68,7 @@ class Outcomes(Restorable):
         add_attention(posts.root[window], posts.impressions, self._known, posts.author, self.attention)
 
     def row(self, totals: "dict[str, int]", joined: npt.NDArray[np.bool_]) -> dict[str, float]:
-        """Return `OUTCOME_FIELDS` from the totals so far, and attention among agents that have joined.
+        """Return `OUTCOME_FIELDS`: totals so far, and the inequality of attention among agents that have joined.
 
         Without cascades, their sizes and shares are 0.
         """

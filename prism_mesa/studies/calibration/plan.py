@@ -52,7 +52,7 @@ class Target(Params):
 
     target: float = Field(description="target value of the measure, as a mean over seeds")
     tolerance: float = Field(
-        gt=0, description="the distance from the target that counts as one unit; up to one unit is inside"
+        gt=0, description="the distance from the target that counts as inside; the unit of distances"
     )
     data: str = Field(min_length=1, max_length=200, description="name of its dataset")
 
@@ -80,7 +80,7 @@ class CalibrationParams(Params):
     runs: int | None = Field(
         None, ge=1, le=10_000_000, description="total number of runs; null: as many as minutes allow"
     )
-    minutes: float | None = Field(None, gt=0, description="wall minutes after which no batch starts")
+    minutes: float | None = Field(None, gt=0, description="minutes of real time after which no batch starts")
     batch: int = Field(4, ge=1, le=1000, description="trials proposed together, given all earlier ones")
     first: int | None = Field(
         None, ge=2, le=100_000, description="evenly spread trials at the start; null: 6 per parameter"
@@ -175,7 +175,7 @@ _QUESTION: Final = "Which values of some parameters meet some targets?"
 
 @dataclass(frozen=True)
 class CalibrationPlan:
-    """A checked calibration; `notes` has keys without effect, and limits of the design."""
+    """A checked calibration; `notes` names keys without effect, and limits of the design."""
 
     params: CalibrationParams
     name: str
@@ -206,7 +206,7 @@ class CalibrationPlan:
         return {axis.key: axis.value(float(position)) for axis, position in zip(self.axes, point, strict=True)}
 
     def place(self, values: Values) -> Floats:
-        """Return the point of values, shape (axes,), each 0 to 1."""
+        """Return the point that has these values, shape (axes,), each 0 to 1."""
         return np.array([axis.place(values[axis.key]) for axis in self.axes])
 
     def study(
@@ -285,8 +285,8 @@ class Trial:
     """Parameter values to try.
 
     Attributes:
-        how: How they were chosen: `spread` evenly; `likely` by Optuna's TPE; `probe` where the surrogate is low but no
-            trial is; `guess` where the surrogate is lowest.
+        how: How they were chosen: `spread` evenly; `likely` by Optuna's TPE; `probe` where the surrogate is low but has
+            no low trial; `guess` where the surrogate is lowest.
     """
 
     number: int
@@ -320,7 +320,7 @@ class CalibrationFolder(StudyFolder):
             trials = None
         keys = {axis.key for axis in plan.axes}
         if trials is None or any(trial.values.keys() != keys for trial in trials):
-            raise DataError(f"{file}: is damaged or of another calibration: remove it to start again")
+            raise DataError(f"{file}: is damaged, or belongs to another calibration: remove it to start again")
         return trials
 
     def write_trials(self, trials: Sequence[Trial]) -> None:
@@ -331,7 +331,7 @@ class CalibrationFolder(StudyFolder):
 
 
 def open_calibration_folder(plan: CalibrationPlan, out: str | Path) -> CalibrationFolder:
-    """Return the folder of a calibration, ``out/<name>``, existing or new; raise DataError for another folder."""
+    """Return the folder of a calibration, ``out/<name>``, existing or new; raise DataError if it has another one."""
     folder, identity = CalibrationFolder(Path(out) / plan.name), _identity(plan)
     manifest = folder.existing_manifest(MANIFEST, "calibration")
     changed_keys = [name for name in identity if manifest is not None and manifest.get(name) != identity[name]]

@@ -18,7 +18,7 @@ type Runs = RunResult | str | os.PathLike[str] | Sequence[RunResult | str | os.P
 MAX_PAIRS: Final = 10_000
 _RUN_KEYS: Final = ("seed", "name", "threads", "checkpoint_every")  # keys that may differ within a side
 _EARLY_TABLES: Final = {"posts": "written", "decisions": "round"}
-"""Tables (of a platform, of nations) with rows of an unfinished round, and their column of the round."""
+"""Tables (of a platform, of nations) with rows of an unfinished round, and the name of their round column."""
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,7 @@ def _runs_in(folder: Path) -> list[Path]:
 
 
 def _read_side(items: Runs, notes: list[str]) -> list[ComparedRun]:
-    """Return the runs of a side, without runs that have no round if other runs have rounds."""
+    """Return the runs of a side; if some have rounds, leave out those without."""
     runs = [_open_run(folder) for folder in run_folders(items)]
     complete = [run for run in runs if run.rounds]
     if complete and len(complete) < len(runs):
@@ -199,7 +199,7 @@ def _notes_on_length(runs: Sequence[ComparedRun], rounds: int) -> list[str]:
     longest = max(run.rounds for run in runs)
     if longest != rounds:
         unit = f"{_unit(runs[0])}s"
-        notes.append(f"runs have {rounds} to {longest} {unit}: only the first {rounds} and no measures are compared")
+        notes.append(f"runs have {rounds} to {longest} {unit}: only the first {rounds} are compared, and no measures")
     return notes
 
 

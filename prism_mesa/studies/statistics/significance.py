@@ -51,7 +51,7 @@ def t_test(samples: tuple[Floats, ...], scale: Floats | float = 0.0) -> tuple[Fl
     """Return p and the 95 % interval by Student's test of each column's mean against 0, or Welch's of two samples.
 
     Samples have shape (rows, columns), without gaps; fewer than two rows give NaN. An interval excludes 0 exactly where
-    p is below .05. If no value varies, p is 1 for no difference, and otherwise `constant_p`. Then the interval has no
+    p is below .05. If no value varies, p is 1 for no difference, else `constant_p`; in both cases the interval has no
     width, or is NaN if `constant_p` is not significant. `scale` is used as in `cells.constant`.
     """
     p, low, high = np.full((3, samples[0].shape[1]), np.nan)
@@ -92,19 +92,19 @@ def mann_whitney(left: Floats, right: Floats) -> tuple[Floats, Floats, Floats]:
     r is 2 U / (n m) - 1 (Kerby 2014, doi:10.2466/11.IT.3.1): 1 if all runs on the left lie above all on the right. p is
     exact for few runs without ties, else from the normal distribution, corrected for ties.
     """
-    sizes = len(left) * len(right)
+    n_pairs = len(left) * len(right)
     u, p = np.full((2, left.shape[1]), np.nan)
-    if not sizes:
+    if not n_pairs:
         return u, p, u.copy()
     pooled = np.sort(np.concatenate([left, right]), axis=0)
     has_ties, is_constant = (pooled[1:] == pooled[:-1]).any(axis=0), pooled[0] == pooled[-1]
     is_exact = ~has_ties & (max(len(left), len(right)) <= _MAX_EXACT_RUNS)
-    u[is_constant], p[is_constant] = sizes / 2, 1.0
+    u[is_constant], p[is_constant] = n_pairs / 2, 1.0
     for columns, method in ((is_exact, "exact"), (~is_constant & ~is_exact, "asymptotic")):
         if columns.any():
             test = stats.mannwhitneyu(left[:, columns], right[:, columns], axis=0, method=method)
             u[columns], p[columns] = test.statistic, test.pvalue
-    return u, p, 2 * u / sizes - 1
+    return u, p, 2 * u / n_pairs - 1
 
 
 @dataclass(frozen=True)

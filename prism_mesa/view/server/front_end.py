@@ -24,7 +24,7 @@ from prism_mesa.errors import PrismError
 
 FETCH: Final = "prism app --fetch"
 _TIMEOUT_S: Final = 120
-"""Seconds that npm, or a server for one file, may take."""
+"""Seconds that npm may take, or a server for one file."""
 
 
 class FrontEndError(PrismError):
@@ -85,7 +85,7 @@ def sha512_digest(content: bytes) -> str:
 def fetch_front_end(folder: Path, packages: Sequence[Package] = PACKAGES) -> list[str]:
     """Fetch missing or damaged files of packages into a folder, and return their names.
 
-    Files come from npm's registry if npm is installed, else from the server that Solara is set to. Files with another
+    Files come from npm's registry if npm is installed, else from the server in Solara's settings. Files with another
     digest are discarded.
 
     Raises:
@@ -119,7 +119,7 @@ def _unpack(npm: str, package: Package, files: Iterable[str]) -> Iterator[tuple[
             raise FrontEndError(f"{package.name}: npm could not fetch it: {reason[:300]}")
         content = archives[0].read_bytes()
     if sha512_digest(content) != package.integrity:
-        raise FrontEndError(f"{package.name}: the package that npm fetched is not the one that PRISM was made with")
+        raise FrontEndError(f"{package.name}: the package that npm fetched is not the one that PRISM was tested with")
     # unpack once: reading single files would unpack the archive from its start each time
     with tarfile.open(fileobj=io.BytesIO(gzip.decompress(content))) as archive:
         for file in files:
@@ -139,7 +139,7 @@ def _download(package: Package, files: Iterable[str]) -> Iterator[tuple[str, byt
             try:
                 yield file, client.get(f"{address}/{package.name}/{file}").raise_for_status().content
             except httpx.HTTPError as error:
-                reason = f"{address} does not serve {file}: {error} (npm, if installed, is used)"
+                reason = f"{address} does not serve {file}: {error} (if npm is installed, PRISM uses it)"
                 raise FrontEndError(f"{package.name}: {reason}") from None
 
 
@@ -151,7 +151,7 @@ def _write_files(contents: Iterable[tuple[str, bytes]], package: Package, folder
     """
     for file, content in contents:
         if sha512_digest(content) != package.files[file]:
-            raise FrontEndError(f"{package.name}: {file} is not the file that PRISM was made with: it was discarded")
+            raise FrontEndError(f"{package.name}: {file} is not the file that PRISM was tested with: it was discarded")
         path = folder / package.name / file
         path.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as part:

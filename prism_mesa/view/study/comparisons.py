@@ -71,14 +71,14 @@ def _part(
 
 def _differences(result: StudyResult) -> b.Section | None:
     frame, paired = result.analysis.differences, result.table.paired
-    size, sign = effect_size(result)
+    size, label = effect_size(result)
     families = set(frame.loc[frame["n"] > 0, "family"])
     family: Column = ("family", lambda row, _: str(row["family"]))
     columns: list[Column] = [
         ("compared", lambda row, _: comparison_words(row)),
         ("difference", lambda row, decimals: number(row["difference"], decimals)),
         ("95 % interval", lambda row, decimals: interval(row["low"], row["high"], decimals)),
-        (sign, lambda row, _: number(row[size], 2)),
+        (label, lambda row, _: number(row[size], 2)),
         _P_HOLM,
         *([family] if len(families) > 1 or MARGINS in families else []),
         *_COUNTS,
@@ -90,7 +90,7 @@ def _differences(result: StudyResult) -> b.Section | None:
         f"Mean differences, left minus right, {'paired by seed' if paired else 'of independent runs'}, with Student's "
         f"95 % intervals. {note}{_correction(result, families)}"
     )
-    caption += " With a margin, p is that of Equivalence below." if MARGINS in families else ""
+    caption += " Rows with a margin have the p of Equivalence below." if MARGINS in families else ""
     return _part("differences", "Differences", result, frame, columns, caption)
 
 
@@ -100,7 +100,7 @@ def _correction(result: StudyResult, families: set[str]) -> str:
     expected = sum(pd.notna(verdict.p_holm) for verdict in result.analysis.expectations) if families != {OTHERS} else 0
     others = int(table.loc[table["family"] == OTHERS, "p"].count())
     tests = [counted(n, noun) for n, noun in ((expected, "expectation"), (others, "other difference")) if n]
-    return f" p is after Holm's correction over {', and separately over '.join(tests)}." if tests else ""
+    return f" p has Holm's correction over {', and separately over '.join(tests)}." if tests else ""
 
 
 def effect_size(result: StudyResult) -> tuple[str, str]:
@@ -123,7 +123,7 @@ def _groups(result: StudyResult) -> b.Section | None:
     n_tests = counted(int(result.analysis.groups["p"].count()), "such test")
     caption = (
         "Kruskal-Wallis: whether any level differs from the others. The test ignores pairs, so with paired seeds it "
-        f"misses differences. p is after Holm's correction over {n_tests}."
+        f"misses differences. p has Holm's correction over {n_tests}."
     )
     return _part("groups", "Groups", result, frame, columns, caption)
 
@@ -139,7 +139,7 @@ def _equivalence(result: StudyResult) -> b.Section | None:
     ]
     caption = (
         "Two one-sided tests (TOST): sides are equivalent if both ends of the margin are excluded, after Holm's "
-        "correction over all expectations. Before the correction: if the 90 % interval lies within the margin."
+        "correction over all expectations. Without correction, they are if the 90 % interval lies within the margin."
     )
     return _part("equivalence", "Equivalence", result, result.analysis.equivalence, columns, caption)
 
@@ -158,7 +158,7 @@ def _effects(result: StudyResult) -> b.Section | None:
     n_tests = counted(int(result.analysis.effects["p"].count()), "effect")
     caption = (
         "Main effects and interactions (analysis of variance over all runs). Factors with two levels are under "
-        f"Differences. p is after Holm's correction over {n_tests}."
+        f"Differences. p has Holm's correction over {n_tests}."
     )
     return _part("effects", "Effects", result, frame, columns, caption)
 

@@ -1,4 +1,4 @@
-"""Conditions, measures, comparisons and counts of runs, as the report of a study names them."""
+"""Names of conditions, measures, comparisons and counts of runs in the report of a study."""
 
 import re
 import sys

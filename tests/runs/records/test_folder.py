@@ -172,7 +172,7 @@ def test_a_folder_without_a_date_has_its_name_and_moves_aside_what_was_there(tmp
         folder = RunFolder(tmp_path, "abc[1]", schemas(**TABLES), dated=False)
         (folder.path / "attempt").write_text(f"{attempt}")
         paths.append((folder.path.name, folder.notes))
-    told = "an earlier attempt at this run lies in abc[1].broken-"
+    told = "an earlier attempt at this run is in abc[1].broken-"
     assert paths == [("abc[1]", []), ("abc[1]", [f"{told}1"]), ("abc[1]", [f"{told}2"])]
     kept = {file.parent.name: file.read_text() for file in tmp_path.glob("*/attempt")}
     assert kept == {"abc[1]": "2", "abc[1].broken-1": "0", "abc[1].broken-2": "1"}

@@ -37,7 +37,7 @@ def test_without_content_replies_and_reshares_have_no_words_and_no_text_is_added
 
 
 def test_an_llm_can_only_write_where_one_is_named():
-    with pytest.raises(ConfigError, match=r"content: llm needs an LLM, but reasoner\.kind=rule asks none"):
+    with pytest.raises(ConfigError, match=r"content: llm needs an LLM, but reasoner\.kind=rule does not ask one"):
         small(content="llm")
 
 

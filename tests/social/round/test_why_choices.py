@@ -82,5 +82,5 @@ def test_why_names_fallbacks_leftovers_and_the_rule(tmp_path, caplog):
     for folder in (result.run_dir, by_rule.run_dir):
         agents = result.table("transitions").query("open and round == 0")["agent"].unique()[:6]
         texts.append("\n".join(line for agent in agents for line in report_lines(why(folder, str(agent), 0))))
-    assert "No limit was left to ask the LLM; the fallback 'first' stood in: composing." in texts[0]
+    assert "No budget was left to ask the LLM; the fallback 'first' stood in: composing." in texts[0]
     assert "Decided by the rule: no LLM was asked in this run." in texts[1]

@@ -163,7 +163,7 @@ def test_a_folder_of_something_else_is_left_alone_and_trials_that_are_none_are_s
     file = tmp_path / "mine" / "trials.json"
     for text in ('{"trials": 3}', json.dumps({"trials": [{"how": "spread", "values": {"agents.n": 3}}]})):
         file.write_text(text)
-        with pytest.raises(DataError, match="is damaged or of another calibration"):
+        with pytest.raises(DataError, match="is damaged, or belongs to another calibration"):
             fitted(runs=8)
     file.write_text("[")
     with pytest.raises(DataError, match="cannot be read"):

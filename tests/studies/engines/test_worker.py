@@ -84,7 +84,7 @@ def test_an_attempt_that_was_broken_off_is_moved_aside_and_noted(tmp_path):
         (tmp_path / "good-5" / "remains").write_text(f"{attempt}")
         outcome = carry_out(good_job(5, tmp_path, keep="tables"))
         assert (tmp_path / f"good-5.broken-{attempt}" / "remains").read_text() == f"{attempt}"
-        assert outcome.facts["notes"] == [f"an earlier attempt at this run lies in good-5.broken-{attempt}"]
+        assert outcome.facts["notes"] == [f"an earlier attempt at this run is in good-5.broken-{attempt}"]
         assert read_manifest(tmp_path / "good-5")["status"] == "done"
         (tmp_path / "good-5").rename(tmp_path / f"done-{attempt}")
 

@@ -91,7 +91,7 @@ def test_without_npm_its_files_come_from_where_solara_is_set_to(tmp_path, pinned
         assert len(fetch_front_end(tmp_path, of)) == 2
         assert find_faults(tmp_path, of) == {}
     else:
-        with pytest.raises(FrontEndError, match=r"a.js is not the file that PRISM was made with"):
+        with pytest.raises(FrontEndError, match=r"a.js is not the file that PRISM was tested with"):
             fetch_front_end(tmp_path, of)
 
 

@@ -137,7 +137,7 @@ def test_candidates_are_listed_whatever_room_is_free_when_they_have_been_counted
 
     monkeypatch.setattr(ranking, "_CANDIDATES", 1)
     monkeypatch.setattr(ranking, "_free", deque())
-    feeds = crowd.ranked(own=newest_first)
+    feeds = crowd.ranked(scorer=newest_first)
     count = ranking.RankInputs.count
 
     def counted_elsewhere(self, readers):
@@ -146,4 +146,4 @@ def test_candidates_are_listed_whatever_room_is_free_when_they_have_been_counted
         return found
 
     monkeypatch.setattr(ranking.RankInputs, "count", counted_elsewhere)
-    assert crowd.ranked(own=newest_first) == feeds
+    assert crowd.ranked(scorer=newest_first) == feeds

@@ -2,8 +2,8 @@
 
 Numba's own cache does not notice when a function in another file changes, so the name of the cache folder contains a
 digest of all kernels and Numba's version: an edit starts a new folder. The location of the kernels does not matter;
-equal kernels in another environment or clone are not compiled again. A kernel is compiled by one process at a time:
-another one that needs it waits, and reads it.
+equal kernels in another environment or clone are not compiled again. One process at a time compiles a kernel. Others
+that need the kernel wait, and then read it from disk.
 """
 
 import importlib
@@ -12,6 +12,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from contextlib import suppress
+from functools import cache
 from hashlib import blake2b
 from pathlib import Path
 from typing import IO, Annotated, Any, Final, TypeAliasType, cast, get_args, get_origin, get_type_hints
@@ -138,9 +139,12 @@ class _LockedCache(FunctionCache):
         _show(*_SHOWN[:-1])
 
 
+@cache
 def compile_ahead() -> None:
-    """Compile the `LARGEST` kernels in other processes, if there are cores for them, while this one does the rest."""
+    """Compile the `LARGEST` kernels in processes of their own if none is kept; the first call in a process counts."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
+    if not FOLDER and sys.stderr.isatty():
+        print("compiling for about a minute, in each process, because no folder can keep it ...", file=sys.stderr)
     if FOLDER and not n_kept():
         for name in LARGEST[: cores - 1]:
             command = [sys.executable, "-P", "-c", f"import {__name__} as c; c.compile_kernel({name!r})"]

@@ -1,8 +1,8 @@
 """Chronological feeds of readers with many candidates, which resume where each reader stopped.
 
-It reads one round after the other, from the newest, until its feed is full. In each round it has passed all posts from
-some post on, its depth there. So it looks at few posts that it knows, and at none that are too old for its feed. What
-it has passed needs no list: lists hold the roots of which it read a copy.
+A feed takes one round after the other, from the newest, until it is full. In each round, a reader has passed all posts
+from its depth on. So a feed looks at few posts that the reader knows, and at none that are too old. Roots that a reader
+has passed need no list; lists hold the roots that it read by a copy.
 """
 
 from typing import Any, Final, NamedTuple
@@ -47,14 +47,14 @@ class Rounds(NamedTuple):
 
 
 class Passed(NamedTuple):
-    """What tells which roots agents have passed.
+    """The arrays that say which roots agents have passed.
 
     Attributes:
         depth: Shape (agents, rows of `rounds`): in each round, an agent has passed the posts of those it follows from
             this local number on (in steps of `_unit`).
         rounds: The posts of these rounds.
         window: Rounds that are visible.
-        old: Roots of earlier rounds whose passing counts still, ascending.
+        old: Roots of earlier rounds that agents can have passed and lists may lack, ascending.
         author, round: Author and round of all posts.
     """
 
@@ -274,9 +274,10 @@ def deepen(readers: Int32, most: Int32, now: int, passed: Passed, feed: Int32, n
 
 @kernel
 def unpassed(agents: Int32, posts: Int32, roots: Int32, is_deep: Any, n_read: UInt16) -> tuple[Int32, Int32]:
-    """Return the agents and roots of impressions, by agent, that depths do not tell: those by copies.
+    """Return the agents and roots of those impressions that depths do not cover; `agents` are in groups.
 
-    An agent with `is_deep` has a feed by depth, of which it has read `n_read` posts; others are told by no depth.
+    `is_deep` marks agents whose feed was ranked by depth, and `n_read` is how many of its posts they have read. Depths
+    cover such a feed, except roots that were read by a copy.
     """
     who, what, n, begin = np.empty_like(agents), np.empty_like(roots), np.int64(0), 0
     while begin < len(agents):
@@ -293,7 +294,7 @@ def unpassed(agents: Int32, posts: Int32, roots: Int32, is_deep: Any, n_read: UI
 
 @kernel
 def list_passed(agents: Int32, roots: Int32, passed: Passed, indptr: Int64, indices: Int32) -> tuple[Int32, Int32]:
-    """Return, for each agent in turn, which of `roots` it has passed, ascending; all are of the last rounds."""
+    """Return pairs of agents and those of `roots`, from the last rounds, that they have passed, ascending by agent."""
     n_agents, rounds = len(indptr) - 1, passed.rounds
     wrote, start = np.zeros(n_agents // 64 + 1, np.uint64), np.zeros(n_agents + 2, np.int32)
     own, row, local = np.empty_like(roots), np.empty_like(roots), np.empty_like(roots)

@@ -66,7 +66,7 @@ def _best(loop: Callable[..., None], times: int, *arrays: Floats) -> float:
 def touched_bytes(model: SocialModel) -> dict[str, int]:
     """Return the bytes that the model's last round had to touch at least, by what they are; see `COUNTED`."""
     people, posts, seen, now, n = model.population, model.posts, model.exposure, model.round, len(model.population)
-    online = model.streams.happens("online", people.activity, round_=now)
+    online = model.streams.draw_events("online", people.activity, round_=now)
     readers = int(online.sum())
     edges = int(np.diff(model.network.indptr)[online].sum())
     first, end = posts.first_visible(now, model.params.feed.window), int(np.searchsorted(posts.round, now + 1))

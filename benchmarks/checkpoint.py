@@ -18,7 +18,7 @@ import numpy as np
 from measuring import Target, at_most, cpu_s, print_targets, say
 
 from prism_mesa.errors import PrismWarning
-from prism_mesa.runs.checkpoints.file import WORLD, files, read_checkpoint
+from prism_mesa.runs.checkpoints.file import WORLD, checkpoint_files, read_checkpoint
 from prism_mesa.runs.checkpoints.keeping import Checkpoints
 from prism_mesa.runs.config import load_config
 from prism_mesa.runs.resume import ResumeOptions, resume
@@ -97,11 +97,11 @@ def measured(agents: int, rounds: int, out: Path) -> Costs:
     def timed(self: Checkpoints, done: int, state: Any, *, last: bool) -> None:
         ends[done] = time.process_time()
         use_memory(room // 4)
-        cpu, wall, before = time.process_time(), time.perf_counter(), len(files(self._run.path))
+        cpu, wall, before = time.process_time(), time.perf_counter(), len(checkpoint_files(self._run.path))
         made(self, done, state, last=last)
         if done % 2 == 0:
             took.append((time.process_time() - cpu, time.perf_counter() - wall))
-        assert len(files(self._run.path)) >= min(before, 2)
+        assert len(checkpoint_files(self._run.path)) >= min(before, 2)
         ends[-done] = time.process_time()
 
     def stop(done: int) -> None:
@@ -115,7 +115,7 @@ def measured(agents: int, rounds: int, out: Path) -> Costs:
     next_round = rounds - rounds % 2 - 1  # after the last checkpoint
     costs.write_s, costs.wall_s = (sorted(column)[len(took) // 2] for column in zip(*took, strict=True))
     stopped = out.parent / "stopped"
-    newest = files(stopped)[0]
+    newest = checkpoint_files(stopped)[0]
     costs.size = newest.stat().st_size
     world = newest.with_name(WORLD)
     use_memory(room)

@@ -47,7 +47,7 @@ def main() -> None:
         make_decision_model(path)
         for form, orders in forms:
             client = EmbeddedChatClient(str(path), max_tokens=16 if form == "probabilities" else 64)
-            client.load(decides=form == "decision")
+            client.load(needs_decisions=form == "decision")
             with Reasoner(client, answer=form, decision_orders=orders, attempts=1, timeout_s=600) as reasoner:
                 reasoner.answer(asks[:1])
                 before, cpu = reasoner.usage.copy(), process_time()

@@ -34,7 +34,7 @@ from prism_mesa.deliberation import (
     ToolRegistry,
     TurnContext,
     run_turns,
-    steps,
+    start_turn,
 )
 from prism_mesa.llm import FunctionClient, Ledger, LLMClient, RunPosition
 
@@ -107,7 +107,7 @@ def one_talk(turns: int, ledger: Ledger, timeout_s: float | None = None) -> None
     """Talk with an agent for some turns."""
     with recorded(ledger, "talk") as client:
         for place in range(turns):
-            context = TurnContext(tools=tools(timeout_s), who="You are Ada Kaya.", limits=Limits(iterations=1))
+            context = TurnContext(tools=tools(timeout_s), description="You are Ada Kaya.", limits=Limits(iterations=1))
             agent = Deliberation(client, context)
             check(list(agent.chat_stream(f"Is the library open on Saturday {place}?")))
 
@@ -117,11 +117,14 @@ def side_by_side(turns: int, ledger: Ledger) -> None:
     events: list[list[Event]] = [[] for _ in range(turns)]
     with recorded(ledger, "run_turns") as client:
         begun = [
-            steps(
+            start_turn(
                 f"Is the library open on Saturday {agent}?",
                 Conversation(),
                 TurnContext(
-                    tools=tools(), who="You are Ada Kaya.", limits=Limits(iterations=1), place=RunPosition(1, agent)
+                    tools=tools(),
+                    description="You are Ada Kaya.",
+                    limits=Limits(iterations=1),
+                    position=RunPosition(1, agent),
                 ),
             )
             for agent in range(turns)
@@ -147,7 +150,7 @@ def measured(what: str, turns: int, work: Callable[[int, Ledger], None], target:
 
 def nothing_grows(turns: int) -> None:
     """Print how long prompts, a conversation and a notebook are after few and after many turns of one talk."""
-    longest, notebook, sizes = 0, Notebook(most=NOTES), {}
+    longest, notebook, sizes = 0, Notebook(max_notes=NOTES), {}
 
     def noting(prompt: str) -> str:
         nonlocal longest
@@ -155,7 +158,7 @@ def nothing_grows(turns: int) -> None:
         return llm(prompt)
 
     def recall(text: str) -> list[str]:
-        return [note.text for note in notebook.recalled(1, None, hour=place, most=3)]
+        return [note.text for note in notebook.recall(1, None, hour=place, max_notes=3)]
 
     context = TurnContext(tools=tools(), recall=recall, limits=Limits(iterations=2))
     with Deliberation(noting, context) as agent:

@@ -72,7 +72,7 @@ for _state in STATES[1:]:
 TIMEOUTS: Final = {RESTING: 2}
 DONE: Final = {COMPOSING: "compose_done", LIKE: "action_done", REPLY: "action_done", RESHARE: "action_done"}
 ENGAGING: Final = frozenset({LIKE, REPLY, RESHARE})
-RELEASES_POST: Final = frozenset({IDLE, SCROLLING, RESTING})
+STATES_WITHOUT_POST: Final = frozenset({IDLE, SCROLLING, RESTING})
 
 
 @dataclass(slots=True, eq=False)
@@ -178,7 +178,7 @@ class Person(mesa.Agent):
             self.pending = "like" if draw < self.like else "reply" if draw < self.like + self.reply else "reshare"
         elif target in ENGAGING and post is not None and self.pending is not None:
             model.engagements.append((self, post, self.pending))
-        elif target in RELEASES_POST:
+        elif target in STATES_WITHOUT_POST:
             self.post = None
             self.pending = None
 

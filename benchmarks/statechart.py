@@ -209,7 +209,7 @@ class Many:
             state = STATES[self.codes[i]]
             agent = Agent(state, max_history_depth=0)
             alone = self.chart.fire(agent, self.chart.triggers[self.triggers[i]], self.posts.row(i), now=NOW)
-            many = None if fired.taken[i] < 0 else fired.transitions[fired.taken[i]].target
+            many = None if fired.transition_indices[i] < 0 else fired.transitions[fired.transition_indices[i]].target
             assert alone is many, (i, alone, many)
 
 

@@ -1,4 +1,4 @@
-"""Names and records that several packages share."""
+"""Names and classes that several packages share."""
 
 from dataclasses import dataclass
 from math import isnan, nan
@@ -13,14 +13,14 @@ type ActionName = Literal["like", "reply", "reshare"]
 ACTIONS: tuple[ActionName, ...] = ("like", "reply", "reshare")
 POST_KINDS: tuple[PostKind, ...] = ("post", "reply", "reshare")
 FOLLOW_EVENTS: tuple[FollowEvent, ...] = ("follow", "unfollow", "mute", "block", "report", "unmute", "unblock")
-"""Decisions of one agent about another. If several rules apply, the strongest counts: block, mute, unfollow, follow.
+"""Decisions of one agent about another. If several rules apply, the strongest wins: block, mute, unfollow, follow.
 Only scripts and tools unmute and unblock."""
 FOLLOW_REASONS: tuple[str, ...] = tuple("engaged exposure follow_back triad ignored script tool block".split())
-"""Reasons for follow events: the first rule that applied, a script or tool, or a block that ended a follow."""
+"""Reasons for follow events: the first rule that applied, a script, a tool, or a block that ended a follow."""
 CHURN_EVENTS: tuple[str, ...] = ("join", "leave", "back", "removed")
-"""Events of churn; a script or an action removes agents for good."""
+"""Events of churn. Agents that a script or an action removes do not come back."""
 NOTHING_HAPPENED = "nothing happened"
-"""Start of the note of a run in which no agent saw a post."""
+"""Start of the note about a run in which no agent saw a post."""
 BIG_FIVE: tuple[str, ...] = ("extraversion", "agreeableness", "conscientiousness", "neuroticism", "openness")
 
 # 252 US Twitter users, on a scale of 1..5, in the order of BIG_FIVE: Oldemburgo de Mello, Cheung, Inzlicht 2024,
@@ -34,18 +34,18 @@ class Post:
     """A post as an agent sees it at the start of a round.
 
     Attributes:
-        post_id: Its row in the table of posts.
+        post_id: The post's row in the table of posts.
         author: The author's row in the table of agents, or -1.
         relevance: Similarity of the post's topics and the reader's interests, 0..1.
-        utility: Its value to the reader, in units of relevance; by default its relevance.
-        round: The round in which it appeared.
-        parent: The post that a reply answers, or a reshare passes on.
-        root: The first post of its cascade; for all but reshares the post itself.
-        likes: Likes of the root; replies and reshares are counted likewise.
+        utility: The post's value to the reader, in units of relevance; by default the relevance.
+        round: The round in which the post appeared.
+        parent: The post that a reply answers, or that a reshare passes on.
+        root: The first post of the cascade; the post itself unless it is a reshare.
+        likes: Likes of the root; `replies` and `reshares` also count for the root.
         velocity: Engagements with the root in the last `feed.velocity_window` rounds.
         media_type: image, video, link, ..., or an empty string.
-        about: A description of its attributes for prompts.
-        words: The words that the author added to a reply or reshare, which `text` contains too.
+        about: A description of the post's attributes for prompts.
+        words: The words that the author added to a reply or reshare; `text` contains them.
     """
 
     post_id: int = -1
@@ -74,7 +74,7 @@ class Post:
 
     @property
     def has_media(self) -> bool:
-        """Whether it has media."""
+        """Whether the post has media."""
         return bool(self.media_type)
 
     def __repr__(self) -> str:
@@ -88,11 +88,11 @@ class Post:
         author = f"by {self.author_name or 'agent'} ({self.author})" if self.author >= 0 else ""
         original = "" if self.parent is None else f" of {self.parent}"
         media = f"{self.media_type}: {self.media_description}" if self.media_description else self.media_type
-        engaged = f"{self.likes:,} likes, {self.replies:,} replies, {self.reshares:,} reshares"
+        engagements = f"{self.likes:,} likes, {self.replies:,} replies, {self.reshares:,} reshares"
         utility = "" if self.utility == self.relevance else f", worth {self.utility:.2f}"
         facts = {
             "to its reader": f"relevance {self.relevance:.2f}{utility}",
-            "engagement": f"{engaged} from {self.impressions:,} impressions; {self.velocity:,} recently",
+            "engagement": f"{engagements} from {self.impressions:,} impressions; {self.velocity:,} recently",
             "media": media,
             "about": self.about,
         }
@@ -102,4 +102,4 @@ class Post:
 
 
 _MAX_REPR_TEXT: Final = 60
-"""Longest text in a post's `repr`, in characters."""
+"""Maximum length of the text in a post's `repr`, in characters."""

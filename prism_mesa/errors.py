@@ -19,39 +19,40 @@ _ADDRESS_KEY: Final = re.compile(
     r"([?&;][\w.-]*(?:key|token|secret|passw(?:or)?d|pwd|auth|signature)[\w.-]*=)[^\s&#;'\"]+", re.IGNORECASE
 )
 
-LONGEST: Final = 600
-"""Longest message, in characters."""
+MAX_MESSAGE_LENGTH: Final = 600
+"""Maximum length of a message, in characters."""
 
 _GAP: Final = " [...] "
 _LONGEST_NAME: Final = 200
 
 
-def shortened(text: str, max_length: int = LONGEST) -> str:
-    """Return `text` with at most `max_length` characters; the middle of a longer one is left out.
+def shorten(text: str, max_length: int = MAX_MESSAGE_LENGTH) -> str:
+    """Return `text` with at most `max_length` characters. Longer text loses its middle.
 
-    >>> shortened("a" * 20 + "z" * 20, 15)
+    >>> shorten("a" * 20 + "z" * 20, 15)
     'aaaaa [...] zzz'
     """
-    room = max_length - len(_GAP)
-    end = room * 2 // 5
-    return text if len(text) <= max_length else f"{text[: room - end]}{_GAP}{text[len(text) - end :]}"
+    n_kept = max_length - len(_GAP)
+    n_end = n_kept * 2 // 5
+    return text if len(text) <= max_length else f"{text[: n_kept - n_end]}{_GAP}{text[len(text) - n_end :]}"
 
 
 class PrismError(Exception):
-    """Base of PRISM's errors.
+    """Base class of PRISM's errors.
 
-    A message is one line of at most `LONGEST` characters, `printable`, and without passwords (`redact_credentials`).
+    A message is one `printable` line of at most `MAX_MESSAGE_LENGTH` characters, without passwords and keys
+    (`redact_credentials`).
     """
 
     exit_code: ClassVar[int] = 1
 
     def __init__(self, *args: object) -> None:
-        texts = (printable(shortened(redact_credentials(arg))) if isinstance(arg, str) else arg for arg in args)
+        texts = (printable(shorten(redact_credentials(arg))) if isinstance(arg, str) else arg for arg in args)
         super().__init__(*texts)
 
 
 class BadInputError(PrismError, ValueError):
-    """The input cannot be used; nothing has run."""
+    """The input cannot be used, so nothing has run."""
 
     exit_code: ClassVar[int] = 2
 
@@ -61,11 +62,11 @@ class ConfigError(BadInputError):
 
 
 class MissingLLMError(ConfigError):
-    """The LLM of a configuration is missing: no server, no such model on it, no file, or no extra."""
+    """The configured LLM is missing: there is no server, no such model on the server, no file, or no extra."""
 
 
 class OwnCodeError(ConfigError):
-    """A user's function, named in a configuration, raised an error or returned an unusable value."""
+    """A user's function in a configuration raised an error or returned an unusable value."""
 
 
 class DataError(BadInputError):
@@ -73,11 +74,11 @@ class DataError(BadInputError):
 
 
 class ChartError(BadInputError):
-    """A statechart, or a call of its methods, is inconsistent."""
+    """A statechart is inconsistent, or one of its methods was called with wrong arguments."""
 
 
 class AgentError(BadInputError):
-    """A value of an agent's field is outside its range."""
+    """The value of an agent's field is out of range."""
 
 
 class NotRestorableError(BadInputError):
@@ -93,9 +94,9 @@ class OracleError(PrismError):
 
     Attributes:
         reason: One word for the ledger.
-        calls: Requests sent to a server.
-        retry_after_s: Seconds to wait, according to the server; 0 if unknown.
-        tokens: Tokens of the prompt and of the answer.
+        calls: Number of requests to a server.
+        retry_after_s: Seconds to wait before the next request, according to the server; 0 if unknown.
+        tokens: Number of tokens of the prompt, and of the answer.
     """
 
     def __init__(
@@ -120,7 +121,7 @@ class LLMFailureException(PrismError):  # noqa: N818 - the contract's name
     Attributes:
         reason: One word: `timeout`, `refused`, `http-404`, `unparsable`, ...
         attempts: The number of attempts.
-        component: The part that asked: `agent`, `policy`, ...
+        component: The part of PRISM that asked: `agent`, `policy`, ...
     """
 
     def __init__(self, reason: str, attempts: int, component: str, message: str = "") -> None:
@@ -132,38 +133,38 @@ class LLMFailureException(PrismError):  # noqa: N818 - the contract's name
 
 
 class RunError(PrismError):
-    """A run failed after it had started."""
+    """A run failed after its start."""
 
 
 class PrismWarning(UserWarning):
-    """Input has no effect or was changed, or something failed without ending a run."""
+    """Input has no effect or was changed, or a failure did not end the run."""
 
     def __init__(self, *args: object) -> None:
-        super().__init__(*(shortened(arg) if isinstance(arg, str) else arg for arg in args))
+        super().__init__(*(shorten(arg) if isinstance(arg, str) else arg for arg in args))
 
 
 class NotedWarning(PrismWarning):
-    """A warning whose text is also in the run's summary, where the commands show it."""
+    """A warning whose text is also in the run's summary. Commands do not print the warning."""
 
 
-def counted(n: int, noun: str) -> str:
-    """Return a number with its noun.
+def format_count(n: int, noun: str) -> str:
+    """Return a number and a noun, in the plural unless the number is 1.
 
-    >>> counted(1, "round"), counted(2000, "agent"), counted(2, "reply")
+    >>> format_count(1, "round"), format_count(2000, "agent"), format_count(2, "reply")
     ('1 round', '2,000 agents', '2 replies')
     """
     return f"{n:,} {noun if n == 1 else re.sub(r'(?<![aeou])y$', 'ie', noun) + 's'}"
 
 
-def in_command(path: object) -> str:
-    """Return a path for a command, in quotes if a shell needs them.
+def quote_path(path: object) -> str:
+    """Return a path as an argument of a shell command, in quotes if necessary.
 
-    >>> in_command("results/a-1"), in_command("my results/a-1")
+    >>> quote_path("results/a-1"), quote_path("my results/a-1")
     ('results/a-1', '"my results/a-1"')
     """
     text = str(path)
-    bare = shlex.quote(text)
-    return bare if bare == text or any(char in text for char in '"$`\\!') else f'"{text}"'
+    quoted = shlex.quote(text)
+    return quoted if quoted == text or any(char in text for char in '"$`\\!') else f'"{text}"'
 
 
 def printable(text: str) -> str:
@@ -172,7 +173,7 @@ def printable(text: str) -> str:
 
 
 def format_error(error: BaseException) -> str:
-    r"""Return an error with its notes in one line; errors that are not PRISM's begin with their type.
+    r"""Return an error and its notes on one line. Errors that are not PRISM's begin with their type.
 
     >>> error = ValueError("no\nmore")
     >>> error.add_note("agent 3 in round 2")
@@ -181,11 +182,11 @@ def format_error(error: BaseException) -> str:
     """
     text = str(error) if isinstance(error, PrismError) else f"{type(error).__name__}: {error}"
     notes = "; ".join(map(str, getattr(error, "__notes__", ())))
-    return printable(f"{shortened(text, LONGEST // 2)} ({notes})" if notes else text)
+    return printable(f"{shorten(text, MAX_MESSAGE_LENGTH // 2)} ({notes})" if notes else text)
 
 
 def one_line[T](render: Callable[[T], str]) -> Callable[[T], str]:
-    """Decorate a `__repr__` so that it returns one line, and Python's own for incomplete objects."""
+    """Decorate a `__repr__` so that it returns one line, and Python's default for incomplete objects."""
 
     @wraps(render)
     def represent(self: T) -> str:
@@ -207,7 +208,7 @@ def redact_credentials(text: str) -> str:
 
 
 def did_you_mean(name: str, allowed: Iterable[str]) -> str:
-    """Return `` Did you mean 'x'?`` for the name in `allowed` that is most similar to `name`, or an empty string.
+    """Return `` Did you mean 'x'?`` for the most similar name in `allowed`, or an empty string.
 
     >>> did_you_mean("scroling", ["scrolling", "idle"])
     " Did you mean 'scrolling'?"

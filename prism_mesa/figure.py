@@ -6,9 +6,9 @@ from matplotlib.figure import Figure
 
 
 class NotebookFigure(Figure):
-    """A figure that notebooks display, whether or not pyplot was imported.
+    """A figure that notebooks display even if pyplot has not been imported.
 
-    IPython learns to show matplotlib's own figures only when pyplot is imported.
+    IPython displays other figures of matplotlib only after an import of pyplot.
     """
 
     def _repr_png_(self) -> bytes:

@@ -1,4 +1,4 @@
-"""HTML cards for notebooks; all text is escaped, and readable on light and dark pages."""
+"""HTML cards for notebooks. All text is escaped, and readable on light and dark pages."""
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import wraps
@@ -6,7 +6,7 @@ from typing import Final
 
 from markupsafe import Markup, escape
 
-from prism_mesa.errors import printable, redact_credentials, shortened
+from prism_mesa.errors import printable, redact_credentials, shorten
 
 _STYLE: Final = """
 .prism-card { max-width: 46rem; border-left: .2rem solid var(--prism-accent, #0072b2); padding: .1rem 0 .1rem .8rem; }
@@ -26,12 +26,12 @@ _STYLE: Final = """
 .prism-card .bar i { height: .9em; border-width: 1px 0; }
 .prism-card summary { cursor: pointer; }
 """
-_MAX_LETTERS: Final = 280
-"""Longest text in a card, in characters."""
+_MAX_TEXT_LENGTH: Final = 280
+"""Maximum length of a text in a card, in characters."""
 
 
 def html_or_repr[T](render: Callable[[T], str]) -> Callable[[T], str | None]:
-    """Decorate a ``_repr_html_``: on an error it returns None, so that the notebook shows the `repr`."""
+    """Decorate a ``_repr_html_`` so that it returns None after an error; notebooks then show the `repr`."""
 
     @wraps(render)
     def represent(self: T) -> str | None:
@@ -44,37 +44,37 @@ def html_or_repr[T](render: Callable[[T], str]) -> Callable[[T], str | None]:
 
 
 def _escaped(value: object) -> Markup:
-    """Return markup as it is, and any other value escaped, shortened and on one line."""
+    """Return markup unchanged, and other values as escaped and shortened text on one line."""
     if isinstance(value, Markup):
         return value
-    return escape(shortened(printable(redact_credentials(str(value))), _MAX_LETTERS))
+    return escape(shorten(printable(redact_credentials(str(value))), _MAX_TEXT_LENGTH))
 
 
 def _join(parts: Iterable[object], template: str = "{}") -> Markup:
-    return Markup("").join(Markup(template).format(_escaped(part)) for part in parts)  # noqa: S704 - it is ours
+    return Markup("").join(Markup(template).format(_escaped(part)) for part in parts)  # noqa: S704 - our own template
 
 
 def card_html(kind: str, title: object, *parts: object, remark: object = "") -> Markup:
-    """Return a card: a kind of object, its name, a quiet remark, and its non-empty parts below each other."""
+    """Return a card: a heading with the kind and the title of an object and a remark, and the non-empty parts."""
     head = Markup('<p><span class="quiet">{}</span> <b>{}</b> <span class="quiet">{}</span></p>').format(
         *map(_escaped, (kind, title, remark))
     )
     body = _join(filter(None, parts))
-    return Markup('<div class="prism-card"><style>{}</style>{}{}</div>').format(Markup(_STYLE), head, body)  # noqa: S704 - it is ours
+    return Markup('<div class="prism-card"><style>{}</style>{}{}</div>').format(Markup(_STYLE), head, body)  # noqa: S704 - our own template
 
 
 def quote_html(text: str) -> Markup:
-    """Return a quotation."""
+    """Return text as a quotation."""
     return Markup("<blockquote>{}</blockquote>").format(_escaped(text))
 
 
 def note_html(text: object) -> Markup:
-    """Return a quiet line."""
+    """Return a line of text in a paler colour."""
     return Markup('<p class="quiet">{}</p>').format(_escaped(text))
 
 
 def facts_html(facts: Iterable[tuple[str, object]]) -> Markup:
-    """Return a table with a line for each (name, value), without those whose value is None or empty."""
+    """Return a table with a row for each (name, value) unless the value is None or empty."""
     row = Markup('<tr><th scope="row">{}</th><td>{}</td></tr>')
     rows = [row.format(_escaped(name), _escaped(value)) for name, value in facts if value not in (None, "")]
     return Markup("<table><tbody>{}</tbody></table>").format(Markup("").join(rows)) if rows else Markup("")
@@ -89,12 +89,12 @@ def table_html(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Mark
 
 
 def chip_html(color: str, text: object) -> Markup:
-    """Return a coloured dot with a text after it."""
+    """Return a coloured dot followed by text."""
     return Markup('<span class="chip"><i style="background: {}"></i>{}</span>').format(color, _escaped(text))
 
 
 def bar_html(shares: Sequence[tuple[str, str, float]]) -> Markup:
-    """Return a bar of (name, colour, share); pointing at a share shows its name."""
+    """Return a stacked bar of (name, colour, share). The name of a share appears under the mouse pointer."""
     part = Markup('<i style="width: {:.2f}%; background: {}" title="{}"></i>')
     label = ", ".join(f"{name} {share:.1%}" for name, _, share in shares)
     parts = [part.format(100 * share, color, f"{name} {share:.1%}") for name, color, share in shares if share > 0]
@@ -102,5 +102,5 @@ def bar_html(shares: Sequence[tuple[str, str, float]]) -> Markup:
 
 
 def fold_html(title: str, content: object) -> Markup:
-    """Return content that unfolds when the title is clicked."""
+    """Return content that appears when the user clicks on the title."""
     return Markup("<details><summary>{}</summary>{}</details>").format(_escaped(title), _escaped(content))

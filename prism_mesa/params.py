@@ -1,4 +1,4 @@
-"""The base of all parameter models, and validation with errors that name the key."""
+"""The base class of parameter models, and validation with errors that name the key."""
 
 import operator
 import os
@@ -20,13 +20,13 @@ from pydantic import (
 )
 from pydantic.functional_validators import AfterValidator
 
-from prism_mesa.errors import ConfigError, DataError, did_you_mean, printable, shortened
-from prism_mesa.streams import fresh_seed
+from prism_mesa.errors import ConfigError, DataError, did_you_mean, printable, shorten
+from prism_mesa.streams import draw_seed
 
 UserPath = Annotated[str, AfterValidator(os.path.expanduser)]
-"""A user's path; ``~`` is the home folder."""
+"""A path from the user, in which ``~`` is the home folder."""
 
-Seed = Annotated[int, BeforeValidator(lambda value: fresh_seed() if value is None else value)]
+Seed = Annotated[int, BeforeValidator(lambda value: draw_seed() if value is None else value)]
 """A seed; None draws one."""
 
 Share = Annotated[float, Field(ge=0, le=1)]
@@ -35,14 +35,14 @@ Share = Annotated[float, Field(ge=0, le=1)]
 LogOdds = Annotated[float, Field(ge=-20, le=20)]
 
 ONE_VALUE: Final = ("reasoner.model", "reasoner.host")
-"""Keys whose value may be a mapping, which replaces earlier values instead of being merged."""
+"""Keys whose value may be a mapping. It replaces an earlier mapping; the two are not merged."""
 
 FROM_PARAMS: Final = object()
-"""Default of a model's `rng`, which takes the seed from the parameters."""
+"""Default of a model's `rng`, with which the seed comes from the parameters."""
 
 
-def known_or_object(name: str, names: Iterable[str]) -> str:
-    """Return a name that is known or has the form ``module:object``; raises ValueError if it is neither."""
+def check_name_or_object(name: str, names: Iterable[str]) -> str:
+    """Return a name that is in `names` or has the form ``module:object``. Raises ValueError for other names."""
     module, _, target = name.partition(":")
     if name not in names and not (module and target):
         allowed, hint = ", ".join(map(repr, names)), did_you_mean(name, names)
@@ -57,12 +57,12 @@ class _ShortRepr(reprlib.Repr):
         super().__init__()
         self.maxstring = self.maxother = 60
 
-    def repr_instance(self, thing: object, level: int) -> str:
+    def repr_instance(self, value: object, level: int) -> str:
         """Return an object's `repr` on one line."""
-        return " ".join(super().repr_instance(thing, level).split())
+        return " ".join(super().repr_instance(value, level).split())
 
     def repr_int(self, number: int, level: int) -> str:
-        """Return a whole number, or its length if it is too long for Python to print."""
+        """Return a whole number, or the number of its digits if it is too long to print."""
         if number.bit_length() < _MAX_PRINTED_BITS:
             return super().repr_int(number, level)
         return f"a number of about {round(number.bit_length() * 0.30103)} digits"
@@ -73,21 +73,21 @@ _LONGEST_KEY: Final = 60
 _short_repr = _ShortRepr()
 
 
-def shown(value: object) -> str:
+def short_repr(value: object) -> str:
     """Return a short representation of a value, on one line."""
     return printable(_short_repr.repr(value))
 
 
 class Params(BaseModel):
-    """Frozen parameters; unknown keys are errors at every level."""
+    """Frozen parameters. Unknown keys are errors at every level."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True, allow_inf_nan=False)
 
     _overruled: dict[str, Any] = PrivateAttr(default_factory=dict)
-    """Explicit values of keys that another key of the group overrides."""
+    """Explicit values of the keys that another key in the group overrides."""
 
     def __repr__(self) -> str:
-        """Return the values that differ from the defaults, by dotted key."""
+        """Return a string of dotted keys with the values that differ from the defaults."""
         values = (f"{key}={_short_repr.repr(value)}" for key, value in explicit_values(self).items())
         return f"{type(self).__name__}({', '.join(values)})"
 
@@ -101,36 +101,36 @@ class Params(BaseModel):
         return value
 
 
-def validated[P: Params](kind: type[P], values: Mapping[str, Any], where: str) -> P:
-    """Return `values` as `kind`.
+def validate_params[P: Params](kind: type[P], values: Mapping[str, Any], label: str) -> P:
+    """Return `values` as an instance of `kind`.
 
     Raises:
-        ConfigError: For the first fault, with its place and key, the value, and what is allowed.
+        ConfigError: For the first fault, with `label`, the key, the value, and the allowed values.
     """
     try:
         return kind.model_validate(values)
     except ValidationError as error:
-        # unknown keys first: a missing key is often the same key, spelled correctly
+        # report unknown keys before missing keys, which they may misspell
         fault = min(error.errors(), key=lambda fault: fault["type"] != "extra_forbidden")
         path = ".".join(part for part in map(str, fault["loc"]) if part != "constrained-str")
-        others = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
-        location = f"{where}: {_key_text(path)}" if path else where
-        raise ConfigError(f"{location}: {_fault_text(kind, path, fault)}{others}") from None
+        more_faults = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
+        location = f"{label}: {_key_text(path)}" if path else label
+        raise ConfigError(f"{location}: {_fault_text(kind, path, fault)}{more_faults}") from None
 
 
 def _key_text(name: object) -> str:
     """Return a shortened key on one line."""
-    return printable(shortened(str(name), _LONGEST_KEY))
+    return printable(shorten(str(name), _LONGEST_KEY))
 
 
 def _fault_text(kind: type[Params], path: str, fault: Mapping[str, Any]) -> str:
-    """Describe the fault of the value at `path`, and what is allowed."""
+    """Describe the fault of the value at `path`, and the allowed values."""
     value = _short_repr.repr(fault["input"])
     match fault["type"]:
         case "extra_forbidden" | "invalid_key":
             *groups, last = path.split(".")
             siblings = list(_group_at(kind, groups).model_fields)
-            keys = [key for key, _ in leaves(kind)]
+            keys = [key for key, _ in list_leaves(kind)]
             dotted = {key.replace(".", "_"): key for key in keys}.get(path.replace(".", "_"))  # agents_n: agents.n
             hint = f" Did you mean {dotted!r}?" if dotted else did_you_mean(last, siblings)
             hint = hint or _other_group(path, keys, 1.0) or did_you_mean(path, keys) or _other_group(path, keys)
@@ -149,7 +149,7 @@ def _fault_text(kind: type[Params], path: str, fault: Mapping[str, Any]) -> str:
 
 
 def _other_group(path: str, keys: Sequence[str], cutoff: float = 0.6) -> str:
-    """Return a hint at similar keys of other groups, if any."""
+    """Return a hint with similar keys in other groups, if any."""
     names = {key.rpartition(".")[2] for key in keys}
     similar = get_close_matches(path.rpartition(".")[2][:_LONGEST_KEY], sorted(names), n=1, cutoff=cutoff)
     hints = [repr(key) for key in keys if key.rpartition(".")[2] in similar and key != path]
@@ -157,18 +157,18 @@ def _other_group(path: str, keys: Sequence[str], cutoff: float = 0.6) -> str:
 
 
 @cache
-def leaves(kind: type[Params], prefix: str = "") -> tuple[tuple[str, Any], ...]:
+def list_leaves(kind: type[Params], prefix: str = "") -> tuple[tuple[str, Any], ...]:
     """Return the dotted key and the default of every parameter that is not a group."""
     pairs: list[tuple[str, Any]] = []
     for name, default in _defaults(kind).items():
         group = _group(kind.model_fields[name].annotation)
-        pairs += leaves(group, f"{prefix}{name}.") if group is not None else [(f"{prefix}{name}", default)]
+        pairs += list_leaves(group, f"{prefix}{name}.") if group is not None else [(f"{prefix}{name}", default)]
     return tuple(pairs)
 
 
 @cache
 def _defaults(kind: type[Params]) -> dict[str, Any]:
-    """Return the default of each parameter of a group."""
+    """Return the default of each parameter in a group."""
     return {name: field.get_default(call_default_factory=True) for name, field in kind.model_fields.items()}
 
 
@@ -182,7 +182,7 @@ def leaf_values(params: Params, prefix: str = "") -> dict[str, Any]:
 
 
 def explicit_values(params: Params, prefix: str = "") -> dict[str, Any]:
-    """Return explicit values by dotted key: those that differ from the default, or that another key overrides."""
+    """Return the values that differ from their defaults, or that another key overrides, by dotted key."""
     values: dict[str, Any] = {}
     for name, default in _defaults(type(params)).items():
         value = getattr(params, name)
@@ -195,17 +195,18 @@ def explicit_values(params: Params, prefix: str = "") -> dict[str, Any]:
     return values
 
 
-def nested(flat: Mapping[str, Any]) -> dict[str, Any]:
+def nest_keys(flat: Mapping[str, Any]) -> dict[str, Any]:
     """Return dotted keys as nested dictionaries.
 
-    >>> nested({"agents.n": 10, "seed": 1})
+    >>> nest_keys({"agents.n": 10, "seed": 1})
     {'agents': {'n': 10}, 'seed': 1}
     """
     tree: dict[str, Any] = {}
     for key, value in flat.items():
-        if whole := next((name for name in ONE_VALUE if str(key).startswith(f"{name}.")), ""):
+        if mapping_key := next((name for name in ONE_VALUE if str(key).startswith(f"{name}.")), ""):
             raise ConfigError(
-                f"{_key_text(key)}: {whole} is one value: give the whole mapping, {whole}={{NAME: VALUE, ...}}"
+                f"{_key_text(key)}: {mapping_key} is one value: "
+                f"give the whole mapping, {mapping_key}={{NAME: VALUE, ...}}"
             )
         *groups, last = key.split(".") if isinstance(key, str) else [key]
         branch = tree
@@ -216,7 +217,7 @@ def nested(flat: Mapping[str, Any]) -> dict[str, Any]:
         previous = branch.get(last)
         if isinstance(previous, dict) and key not in ONE_VALUE:
             if isinstance(value, Mapping):
-                value = merged(previous, value, f"{key}.")
+                value = merge_values(previous, value, f"{key}.")
             elif previous:
                 names = ", ".join(map(_key_text, previous))
                 raise ConfigError(f"{_key_text(key)}: is a group of keys ({names} given before), not a single value")
@@ -224,13 +225,13 @@ def nested(flat: Mapping[str, Any]) -> dict[str, Any]:
     return tree
 
 
-def merged(base: Mapping[str, Any], top: Mapping[str, Any], where: str = "") -> dict[str, Any]:
-    """Return `base` updated by `top`, group by group; `where` is the prefix of their dotted keys."""
+def merge_values(base: Mapping[str, Any], update: Mapping[str, Any], label: str = "") -> dict[str, Any]:
+    """Return `base` with the values in `update`, group by group. `label` is a prefix of the dotted keys."""
     result = dict(base)
-    for key, value in top.items():
-        base_value, name = result.get(key), f"{where}{key}"
+    for key, value in update.items():
+        base_value, name = result.get(key), f"{label}{key}"
         if isinstance(base_value, Mapping) and isinstance(value, Mapping) and name not in ONE_VALUE:
-            value = merged(base_value, value, f"{name}.")
+            value = merge_values(base_value, value, f"{name}.")
         result[key] = value
     return result
 
@@ -247,23 +248,23 @@ def _group_at(kind: type[Params], path: Sequence[str]) -> type[Params]:
 
 
 def _item(annotation: Any) -> type[Params] | None:
-    """Return the group of a list's items, if any."""
+    """Return the class of the groups in a list, if any."""
     groups = (_group(part) or _item(part) for part in get_args(annotation))
     return next((group for group in groups if group is not None), None)
 
 
 def model_params[P: Params](
-    kind: type[P], config: P | Mapping[str, Any] | None, scenario: Any, rng: Any, values: Mapping[str, Any], where: str
+    kind: type[P], config: P | Mapping[str, Any] | None, scenario: Any, rng: Any, values: Mapping[str, Any], label: str
 ) -> P:
-    """Return the parameters of a Mesa model: `config`, overridden by a scenario, keywords, and Mesa's seed.
+    """Return the parameters of a Mesa model: `config`, overridden by a scenario, by keywords, and by Mesa's seed.
 
     Args:
-        kind: Their class.
+        kind: The class of the parameters.
         config: Parameters, or nested values; None for the defaults.
-        scenario: A Mesa scenario, whose attributes are parameters, or None.
+        scenario: A Mesa scenario whose attributes are parameters, or None.
         rng: The seed, or `FROM_PARAMS`; None draws a fresh seed, as in Mesa.
         values: Parameters by name, with _ instead of dots.
-        where: The model's name, for errors.
+        label: The model's name for errors.
 
     Raises:
         ConfigError: If a name is unknown or a value is not allowed.
@@ -274,28 +275,28 @@ def model_params[P: Params](
     seed = getattr(scenario, "rng", None) if rng is FROM_PARAMS else rng
     if config is not None and not isinstance(config, kind | Mapping):
         allowed = f"nested values or {kind.__name__}, such as load_config(path) returns"
-        raise ConfigError(f"{where}: config: give {allowed}, not {shown(config)}")
-    base = config if isinstance(config, Params) else validated(kind, nested(config), where) if config else None
-    paths = {key.replace(".", "_"): key for key, _ in leaves(kind)}
+        raise ConfigError(f"{label}: config: give {allowed}, not {short_repr(config)}")
+    base = config if isinstance(config, Params) else validate_params(kind, nest_keys(config), label) if config else None
+    paths = {key.replace(".", "_"): key for key, _ in list_leaves(kind)}
     flat = {}
     for name, value in named_values.items():
         path = paths.get(name.replace(".", "_"))
         if path is None:
-            raise ConfigError(f"{where}: no parameter {name!r}.{did_you_mean(name, paths)}")
+            raise ConfigError(f"{label}: no parameter {name!r}.{did_you_mean(name, paths)}")
         flat[path] = value
     if seed is not None or rng is None:
-        flat["seed"] = None if seed is None else _seed(seed, where)
+        flat["seed"] = None if seed is None else _seed(seed, label)
     if base is None:
-        return validated(kind, nested(flat), where)
+        return validate_params(kind, nest_keys(flat), label)
     if not flat:
         return base
-    params = validated(type(base), merged(base.model_dump(exclude_unset=True), nested(flat)), where)
+    params = validate_params(type(base), merge_values(base.model_dump(exclude_unset=True), nest_keys(flat)), label)
     _carry_overruled(base, params, flat)
     return params
 
 
 def _carry_overruled(old_params: Params, new_params: Params, changes: Mapping[str, Any], prefix: str = "") -> None:
-    """Keep the explicit values of unchanged overruled keys."""
+    """Copy the explicit values of overruled keys to new parameters, unless these keys change."""
     for name in type(old_params).model_fields:
         old_value, new_value = getattr(old_params, name), getattr(new_params, name)
         if name in old_params._overruled and f"{prefix}{name}" not in changes:
@@ -304,8 +305,8 @@ def _carry_overruled(old_params: Params, new_params: Params, changes: Mapping[st
             _carry_overruled(old_value, new_value, changes, f"{prefix}{name}.")
 
 
-def _seed(rng: Any, where: str) -> int:
-    """Return Mesa's rng as a seed: an integer, a string of digits, or a draw from a NumPy generator."""
+def _seed(rng: Any, label: str) -> int:
+    """Return the seed in Mesa's `rng`: an integer, a string of digits, or a draw from a NumPy generator."""
     if hasattr(rng, "integers"):
         return int(rng.integers(2**31))
     try:
@@ -313,20 +314,20 @@ def _seed(rng: Any, where: str) -> int:
     except (TypeError, ValueError, OverflowError):
         seed = None
     if seed is None or (isinstance(rng, float) and seed != rng):
-        raise ConfigError(f"{where}: rng: {_short_repr.repr(rng)} is not a whole number")
+        raise ConfigError(f"{label}: rng: {_short_repr.repr(rng)} is not a whole number")
     return seed
 
 
-def require_whole_number(value: object, where: str, minimum: int | None = None) -> int:
-    """Return a Python or NumPy integer as an int; raises DataError for other values, and below `minimum`."""
+def require_whole_number(value: object, label: str, minimum: int | None = None) -> int:
+    """Return a Python or NumPy integer as an int. Raises DataError for other values or numbers below `minimum`."""
     try:
         number = None if isinstance(value, bool) else operator.index(value)  # type: ignore[arg-type]
     except TypeError:
         number = None
     if number is None:
-        raise DataError(f"{where}: must be a whole number, not {shown(value)}")
+        raise DataError(f"{label}: must be a whole number, not {short_repr(value)}")
     if minimum is not None and number < minimum:
-        raise DataError(f"{where}: must be at least {minimum}, not {shown(number)}")
+        raise DataError(f"{label}: must be at least {minimum}, not {short_repr(number)}")
     return number
 
 
@@ -334,13 +335,13 @@ def require_overrides(overrides: object) -> None:
     """Raise ConfigError unless overrides are values by dotted key, or ``key=value`` strings."""
     names = [overrides] if isinstance(overrides, str) else overrides
     if not isinstance(names, Mapping | Sequence) or not all(isinstance(name, str) for name in names):
-        raise ConfigError(f"overrides: give values by dotted key, or key=value strings, not {shown(overrides)}")
+        raise ConfigError(f"overrides: give values by dotted key, or key=value strings, not {short_repr(overrides)}")
 
 
-def whole_number(text: str) -> int | None:
+def parse_whole_number(text: str) -> int | None:
     """Return a string of at most 18 digits as an integer; None for other strings.
 
-    >>> whole_number("12"), whole_number("-1"), whole_number("9" * 5000)
+    >>> parse_whole_number("12"), parse_whole_number("-1"), parse_whole_number("9" * 5000)
     (12, None, None)
     """
     return int(text) if text.isdecimal() and len(text) <= _MAX_DIGITS else None

@@ -1,4 +1,4 @@
-"""The base of PRISM's Mesa models, which collect data once per round and stop when `running` is False."""
+"""The base class of PRISM's Mesa models, which collect data in each round and stop when `running` is False."""
 
 from collections.abc import Mapping
 from operator import attrgetter
@@ -8,14 +8,14 @@ import mesa
 from mesa import DataCollector
 
 from prism_mesa.errors import ConfigError
-from prism_mesa.params import shown
+from prism_mesa.params import short_repr
 
 type Reporters = Mapping[str, Any] | None
-"""Reporters by name, as `mesa.DataCollector` takes them."""
+"""Reporters by name, in the format of `mesa.DataCollector`."""
 
 
-class Read[T]:
-    """A read-only attribute that a model takes from one of its parts, such as its platform."""
+class PartAttribute[T]:
+    """A read-only attribute of a model whose value is an attribute of a part of the model, such as its platform."""
 
     part = ""
 
@@ -31,13 +31,13 @@ class Read[T]:
 
 
 class RoundCollector(DataCollector):
-    """A DataCollector that collects once per round instead of once per step."""
+    """A DataCollector that collects in each round instead of in each step."""
 
     def collect(self, model: mesa.Model[Any, Any]) -> None:
         """Do nothing, because each round calls `collect_round`."""
 
     def collect_round(self, model: mesa.Model[Any, Any]) -> None:
-        """Add the row of a round."""
+        """Add a row for the round."""
         super().collect(model)
 
 
@@ -45,7 +45,7 @@ class RoundModel(mesa.Model):
     """A Mesa model whose step runs rounds.
 
     Attributes:
-        datacollector: PRISM's collector, or your own, which collects at the end of each step unless the step did.
+        datacollector: PRISM's collector, or your own. Your own collects at the end of a step unless it already has.
         prism_datacollector: PRISM's collector.
     """
 
@@ -53,7 +53,7 @@ class RoundModel(mesa.Model):
     running: bool
     prism_datacollector: RoundCollector
     _default_schedule: Any
-    """Mesa's schedule of the steps."""
+    """Mesa's schedule of steps."""
 
     @property
     def seed(self) -> int:
@@ -71,29 +71,29 @@ class RoundModel(mesa.Model):
 
     @property
     def user_datacollector(self) -> Any:
-        """The user's collector in place of PRISM's; None if there is none."""
+        """The collector that the user has set in place of PRISM's, or None."""
         return None if self.datacollector is self.prism_datacollector else self.datacollector
 
-    def _start_collecting(self, collector: RoundCollector, **added: Reporters) -> None:
-        """Add a user's reporters to PRISM's collector, which becomes `datacollector` unless a subclass has set one."""
-        for kind, reporters in added.items():
-            label, collected = f"{type(self).__name__}: {kind}", getattr(collector, kind)
+    def _start_collecting(self, collector: RoundCollector, **reporters_by_kind: Reporters) -> None:
+        """Add reporters to PRISM's collector, and set it as `datacollector` unless a subclass has set another one."""
+        for kind, reporters in reporters_by_kind.items():
+            label, existing = f"{type(self).__name__}: {kind}", getattr(collector, kind)
             if reporters is not None and not isinstance(reporters, Mapping):
                 example = "{name: reporter}, which mesa.batch_run takes in a list"
-                raise ConfigError(f"{label}: give reporters by name, {example}, not {shown(reporters)}")
+                raise ConfigError(f"{label}: give reporters by name, {example}, not {short_repr(reporters)}")
             for name, reporter in (reporters or {}).items():
-                if name in collected:
+                if name in existing:
                     raise ConfigError(f"{label}: {name!r} is already collected; choose another name")
                 if kind == "model_reporters":
                     collector._new_model_reporter(name, reporter)
-                else:  # Mesa's closure for a name does not pickle
+                else:  # attrgetter can be pickled, Mesa's closure cannot
                     collector._new_agent_reporter(name, attrgetter(reporter) if isinstance(reporter, str) else reporter)
         self.prism_datacollector = collector
         if not hasattr(self, "datacollector"):
             self.datacollector = collector
 
     def _do_step(self) -> None:
-        """Do a step; if it fails, schedule it again, which Mesa does not."""
+        """Do a step. If it fails, schedule it again, unlike Mesa."""
         rounds_before = self.rounds_done
         try:
             super()._do_step()
@@ -107,21 +107,22 @@ class RoundModel(mesa.Model):
                 self.warn(f"{type(self).__name__}.step has run no round: call super().step() in it")
 
     def _collect_once(self) -> None:
-        """Let a user's DataCollector collect, unless it has already collected in this step."""
-        theirs, now = self.user_datacollector, self.time
-        if isinstance(theirs, DataCollector) and not any(
-            now in rows for rows in (theirs._collection_steps[-1:], theirs._agent_records, theirs._agenttype_records)
+        """Let the user's DataCollector collect, unless it has already collected in this step."""
+        collector, now = self.user_datacollector, self.time
+        if isinstance(collector, DataCollector) and not any(
+            now in rows
+            for rows in (collector._collection_steps[-1:], collector._agent_records, collector._agenttype_records)
         ):
-            theirs.collect(self)
+            collector.collect(self)
 
     def _set_clock(self, steps: int) -> None:
-        """Set the clock to a number of steps."""
+        """Set the clock to the time after a number of steps."""
         self.steps, self.time = steps, float(steps)
         self._default_schedule.pause()
         self._default_schedule.resume()
 
     def _advance_time(self, until: float) -> None:
-        """Advance to a time step by step; `running = False` before the last round ends the run."""
+        """Advance to a time, step by step. If `running` becomes False before the last round, stop."""
         was_running, is_stopped = self.running, False
         while not is_stopped:
             super()._advance_time(min(until, self.time + 1))

@@ -1,6 +1,6 @@
 """Snapshots of a run's state as plain data: arrays and JSON values, never code.
 
-A class lists in `changes` the attributes that a run changes; the other attributes follow from the configuration.
+A class lists in `changes` the attributes that a run changes. The configuration determines the other attributes.
 """
 
 from collections import Counter, deque
@@ -23,25 +23,25 @@ _ARRAYS: Final[dict[type | None, tuple[str, type[np.generic]]]] = {
 _NO_ARRAY: Final = ("", np.generic)
 _KINDS: Final = [name for name, _ in _ARRAYS.values()]
 _MAX_LIST_LENGTH: Final = 255
-"""Longest list of numbers that stays a list. In a file, shorter arrays take as much space as lists."""
+"""Maximum length of a list of numbers that stays a list. In a file, shorter arrays would not save space."""
 _CONTAINERS: Final[dict[str, Any]] = {"tuple": tuple, "set": set, "deque": deque, "dict": dict, "Counter": Counter}
 
 
 class OwnedArray(np.ndarray[Any, np.dtype[Any]]):
-    """A contiguous array without another owner, so that `restored` need not copy it."""
+    """A contiguous array without another owner, so that `from_plain` need not copy it."""
 
 
 class Restorable:
-    """An object whose state can be saved as plain data, and restored in a newly made object.
+    """An object whose state can be saved as plain data and restored in a new object.
 
-    A snapshot shares arrays with the object, so it is valid until the object changes. Restored arrays are copies.
+    A snapshot shares arrays with the object, so it is valid only until the object changes. Restored arrays are copies.
     """
 
     changes: ClassVar[tuple[str, ...]] = ()
 
     def snapshot(self) -> dict[str, Plain]:
-        """Return the state that a run changes."""
-        return {name: plain(getattr(self, name)) for name in self.changes}
+        """Return the attributes in `changes` as plain data."""
+        return {name: to_plain(getattr(self, name)) for name in self.changes}
 
     def restore(self, data: Mapping[str, Plain]) -> None:
         """Restore a snapshot."""
@@ -54,15 +54,16 @@ class Restorable:
             if isinstance(value, Restorable):
                 value.restore(data[name])
             else:
-                object.__setattr__(self, name, restored(data[name]))
+                object.__setattr__(self, name, from_plain(data[name]))
 
 
-def plain(value: Any) -> Plain:
-    """Return a value as plain data. Containers without a JSON form become dicts that name their type.
+def to_plain(value: Any) -> Plain:
+    """Return a value as plain data.
 
-    Long lists of whole numbers or floats become arrays.
+    Containers that JSON does not have become dicts with the name of their type. Long lists of whole numbers, or of
+    floats, become arrays.
 
-    >>> plain({1: (2, None)})
+    >>> to_plain({1: (2, None)})
     {'is': 'dict', 'of': [[1, {'is': 'tuple', 'of': [2, None]}]]}
 
     Raises:
@@ -82,7 +83,7 @@ def plain(value: Any) -> Plain:
     if type(value) is not _CONTAINERS.get(kind):
         raise NotRestorableError(f"{kind} cannot be saved in a snapshot: {value!r:.80}")
     if isinstance(value, dict):
-        return {_TYPE_KEY: kind, "of": [[plain(key), plain(item)] for key, item in value.items()]}
+        return {_TYPE_KEY: kind, "of": [[to_plain(key), to_plain(item)] for key, item in value.items()]}
     items = sorted(value) if isinstance(value, set) else value
     result = {_TYPE_KEY: kind, "of": _plain_list(list(items))}
     return result | {"most": value.maxlen} if isinstance(value, deque) else result
@@ -97,13 +98,13 @@ def _plain_list(values: list[Any]) -> Plain:
             return {_TYPE_KEY: name, "of": np.array(values, dtype)}
     if kind is str:
         return values
-    return [plain(item) for item in values]
+    return [to_plain(item) for item in values]
 
 
-def restored(value: Plain) -> Any:
-    """Return the original value of plain data; arrays are copied, except an `OwnedArray`."""
+def from_plain(value: Plain) -> Any:
+    """Return the original value of plain data. Arrays are copied, except an `OwnedArray`."""
     if isinstance(value, list):
-        return [restored(item) for item in value]
+        return [from_plain(item) for item in value]
     if isinstance(value, np.ndarray):
         return value.view(np.ndarray) if isinstance(value, OwnedArray) else np.array(value, order="C")
     if not isinstance(value, dict):
@@ -112,27 +113,27 @@ def restored(value: Plain) -> Any:
     if kind in _KINDS:
         return items.tolist()
     if kind in ("dict", "Counter"):
-        return _CONTAINERS[kind](dict(restored(items)))
-    return deque(restored(items), value["most"]) if kind == "deque" else _CONTAINERS[kind](restored(items))
+        return _CONTAINERS[kind](dict(from_plain(items)))
+    return deque(from_plain(items), value["most"]) if kind == "deque" else _CONTAINERS[kind](from_plain(items))
 
 
-def take_snapshot(thing: object) -> Plain:
-    """Return an object's snapshot, or None for None; raises NotRestorableError unless the snapshot is plain data."""
-    if thing is None or isinstance(thing, Restorable):
-        return None if thing is None else thing.snapshot()
-    if not (callable(getattr(thing, "snapshot", None)) and callable(getattr(thing, "restore", None))):
+def take_snapshot(component: object) -> Plain:
+    """Return an object's snapshot, or None for None. Raises NotRestorableError if the snapshot is not plain data."""
+    if component is None or isinstance(component, Restorable):
+        return None if component is None else component.snapshot()
+    if not (callable(getattr(component, "snapshot", None)) and callable(getattr(component, "restore", None))):
         raise NotRestorableError(
-            f"{type(thing).__name__}: its state is unknown: add snapshot(), which returns plain data (numbers, text, "
-            "lists, dicts, arrays), and restore(data)"
+            f"{type(component).__name__}: its state is unknown: add snapshot(), which returns plain data (numbers, "
+            "text, lists, dicts, arrays), and restore(data)"
         )
-    return plain(thing.snapshot())  # type: ignore[attr-defined]
+    return to_plain(component.snapshot())  # type: ignore[attr-defined]
 
 
-def restore_object(thing: object, data: Plain) -> None:
-    """Restore an object from its snapshot; raises DataError if only the object or only the snapshot is None."""
-    if (thing is None) != (data is None):
-        raise DataError(f"{type(thing).__name__}: does not match the object in the snapshot")
-    if isinstance(thing, Restorable):
-        thing.restore(data)
-    elif thing is not None:
-        thing.restore(restored(data))  # type: ignore[attr-defined]
+def restore_object(component: object, data: Plain) -> None:
+    """Restore an object from its snapshot. Raises DataError if only the object or only the snapshot is None."""
+    if (component is None) != (data is None):
+        raise DataError(f"{type(component).__name__}: does not match the object in the snapshot")
+    if isinstance(component, Restorable):
+        component.restore(data)
+    elif component is not None:
+        component.restore(from_plain(data))  # type: ignore[attr-defined]

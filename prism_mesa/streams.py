@@ -1,6 +1,7 @@
 """Keyed randomness: every draw is a hash of (seed, purpose, round, tick, agent, index).
 
-No draw depends on another, so a new agent or purpose changes no other draw. PRISM has no other random numbers.
+Draws are independent of each other, so a new agent or purpose changes no other draw. PRISM uses no other random
+numbers.
 """
 
 from dataclasses import dataclass
@@ -10,7 +11,7 @@ from hashlib import blake2b
 import numpy as np
 import numpy.typing as npt
 
-from prism_mesa.kernels.draws import bits_of, happens, last_renewals, mixed, units
+from prism_mesa.kernels.draws import happens, last_redraws, mix, units, write_bits
 
 type Floats = npt.NDArray[np.float64]
 type Ints = npt.NDArray[np.int64]
@@ -22,15 +23,15 @@ def digest64(*parts: str) -> int:
     return int.from_bytes(blake2b("\x1f".join(parts).encode(), digest_size=8).digest(), "little")
 
 
-def fresh_seed() -> int:
-    """Return a random seed from the operating system, which the caller must record."""
+def draw_seed() -> int:
+    """Return a random seed from the operating system. The caller must record it."""
     return int(np.random.SeedSequence().generate_state(1)[0])
 
 
-def generator(*parts: str) -> np.random.Generator:
-    """Return a generator for a library; equal strings give equal generators.
+def make_generator(*parts: str) -> np.random.Generator:
+    """Return NumPy's generator with a seed from strings; equal strings give equal generators.
 
-    >>> bool(generator("a").random() == generator("a").random() != generator("b").random())
+    >>> bool(make_generator("a").random() == make_generator("a").random() != make_generator("b").random())
     True
     """
     return np.random.Generator(np.random.Philox(key=digest64(*parts)))
@@ -43,7 +44,7 @@ def _purpose_key(seed: int, purpose: str) -> np.uint64:
 
 @dataclass(frozen=True)
 class Streams:
-    """The draws of one seed.
+    """The random draws of one seed.
 
     >>> draws = Streams(7)
     >>> bool(draws.uniform("online", [3, 4], round_=2)[1] == draws.uniform("online", 4, round_=2)[0])
@@ -52,7 +53,7 @@ class Streams:
 
     seed: int
 
-    def of(self, seed: int | None) -> "Streams":
+    def with_seed(self, seed: int | None) -> "Streams":
         """Return the streams of another seed, or these streams for None."""
         return self if seed is None else Streams(seed)
 
@@ -64,47 +65,50 @@ class Streams:
             np.array(part, np.int64, ndmin=1, copy=None) for part in (round_, tick, index, agent)
         )
         out = np.empty(np.broadcast(rounds, ticks, indices, agents).shape, np.uint64)
-        bits_of(self.key(purpose), rounds, ticks, indices, agents, out)
+        write_bits(self.key(purpose), rounds, ticks, indices, agents, out)
         return out
 
     def key(self, purpose: str, *parts: int) -> np.uint64:
-        """Return the key of a purpose's draws; kernels mix in what `parts` lacks of round, tick, index, agent."""
+        """Return the key of a purpose and the first of round, tick, index, agent. Kernels mix in the remaining ones."""
         key = _purpose_key(self.seed, purpose)
         for part in parts:
-            key = np.uint64(mixed(key, np.uint64(part % 2**64)))
+            key = np.uint64(mix(key, np.uint64(part % 2**64)))
         return key
 
     def uniform(
         self, purpose: str, agent: Key | list[int], *, round_: Key = 0, tick: Key = 0, index: Key = 0
     ) -> Floats:
-        """Return numbers in [0, 1), multiples of 2**-53."""
+        """Return numbers in [0, 1), which are multiples of 2**-53."""
         return units(self.bits(purpose, agent, round_=round_, tick=tick, index=index))
 
-    def happens(self, purpose: str, probability: Floats, *, round_: int = 0) -> npt.NDArray[np.bool_]:
-        """Return whether the draws of agents 0, 1, 2, ... lie below their probabilities."""
+    def draw_events(self, purpose: str, probability: Floats, *, round_: int = 0) -> npt.NDArray[np.bool_]:
+        """Return whether an event happens to agents 0, 1, 2, ..., given its probability for each agent."""
         return happens(self.key(purpose, round_, 0, 0), probability)
 
-    def last_redraw_round(self, purpose: str, agent: Key | list[int], *, round_: int, lasting: float) -> Ints:
-        """Return the round in which each agent last drew; a draw lasts another round with the probability `lasting`.
+    def last_redraw_round(self, purpose: str, agent: Key | list[int], *, round_: int, persistence: float) -> Ints:
+        """Return the round of each agent's last redraw.
 
-        Draws of `purpose` decide whether it lasts. Every agent draws in round 0.
+        Every agent draws in round 0. In each later round it keeps its draw with the probability `persistence`, which a
+        draw of `purpose` decides.
         """
         agents = np.atleast_1d(np.asarray(agent)).astype(np.int64, copy=False)
-        return last_renewals(self.key(purpose), round_, lasting, agents) if lasting else np.full(len(agents), round_)
+        if not persistence:
+            return np.full(len(agents), round_)
+        return last_redraws(self.key(purpose), round_, persistence, agents)
 
     def integers(
         self,
         purpose: str,
         agent: Key | list[int],
-        below: Key,
+        n_values: Key,
         *,
         round_: Key = 0,
         tick: Key = 0,
         index: Key = 0,
     ) -> Ints:
-        """Return integers in 0 .. `below` - 1. `below` is at most 2**31, which keeps the bias under 2**-22."""
+        """Return integers from 0 to `n_values` - 1. `n_values` is at most 2**31, so that the bias is below 2**-22."""
         uniform = self.uniform(purpose, agent, round_=round_, tick=tick, index=index)
-        return (uniform * below).astype(np.int64)
+        return (uniform * n_values).astype(np.int64)
 
     def normal(self, purpose: str, agent: Key | list[int], *, round_: Key = 0, index: Key = 0) -> Floats:
         """Return standard normal numbers (Box and Muller 1958, doi:10.1214/aoms/1177706645)."""

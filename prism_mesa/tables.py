@@ -5,7 +5,7 @@ from functools import cached_property
 from typing import Literal
 
 type ColumnType = Literal["int", "float32", "float64", "bool", "text", "category"]
-"""int: 32 bits, or 64 if a number needs them; category: strings as codes."""
+"""int has 32 bits, or 64 bits if necessary; category stores strings as codes."""
 
 
 @dataclass(frozen=True)
@@ -14,8 +14,8 @@ class Column:
 
     Attributes:
         meaning: A description in lower case, without a full stop.
-        unit: The unit of numbers that are neither counts nor rows.
-        one_of: The allowed strings; empty allows any string.
+        unit: The unit of numbers, unless they are counts or rows.
+        one_of: The allowed strings; empty if all strings are allowed.
         blank: Whether a cell may be empty.
         finite: Whether numbers must be finite.
         optional: Whether the column exists only with the mechanism that `meaning` names.
@@ -33,7 +33,7 @@ class Column:
 
 @dataclass(frozen=True)
 class TableSchema:
-    """The schema by which a table is written, checked and documented.
+    """The schema of a table, used for writing, checks and documentation.
 
     Attributes:
         name: The name of the table, and of its file without the suffix.
@@ -56,6 +56,6 @@ class TableSchema:
         return {column.name: column.type for column in self.columns}
 
 
-def by_name(*tables: TableSchema) -> dict[str, TableSchema]:
-    """Return tables by name, in order."""
+def index_tables(*tables: TableSchema) -> dict[str, TableSchema]:
+    """Return schemas by the names of their tables, in order."""
     return {table.name: table for table in tables}

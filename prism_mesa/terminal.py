@@ -1,4 +1,4 @@
-"""Print to the terminal, without control characters."""
+"""Functions that print to the terminal without control characters."""
 
 import json
 import sys
@@ -6,17 +6,17 @@ from typing import Any, Final, TextIO
 
 from prism_mesa.errors import printable
 
-_DIM: Final = ("\x1b[2m", "\x1b[0m")
+_DIM_CODES: Final = ("\x1b[2m", "\x1b[0m")
 
 
-class Dimmed(str):
+class DimmedText(str):
     """Text that `show` prints dimmed."""
 
 
 def show(text: object = "", *, file: TextIO | None = None, end: str = "\n") -> None:
-    """Print text without control characters, by default to standard output; line breaks are kept."""
+    """Print text without control characters except line breaks, by default to standard output."""
     lines = [printable(line) for line in str(text).split("\n")]
-    prefix, suffix = _DIM if isinstance(text, Dimmed) else ("", "")
+    prefix, suffix = _DIM_CODES if isinstance(text, DimmedText) else ("", "")
     print(f"{prefix}{'\n'.join(lines)}{suffix}", file=file or sys.stdout, end=end, flush=True)
 
 
@@ -26,5 +26,5 @@ def show_line(text: object, *, file: TextIO | None = None) -> None:
 
 
 def show_json(value: Any) -> None:
-    """Print a value as JSON on one line of standard output, in printable ASCII."""
+    """Print a value to standard output as JSON, on one line and in printable ASCII."""
     show(json.dumps(value).replace("\x7f", "\\u007f"))

@@ -1,4 +1,4 @@
-"""Notes on keys that have no effect under a condition."""
+"""Notes on configuration keys that have no effect under some conditions."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,19 +11,19 @@ from pydantic import BaseModel
 class OnlyWith:
     """Marks a parameter that has an effect only with certain values of another key.
 
-    It annotates a field: ``rewire: Annotated[float, OnlyWith("network.kind", "watts_strogatz")]``. On a group it
-    applies to all keys of the group, except those in `keys`.
+    The mark annotates a field: ``rewire: Annotated[float, OnlyWith("network.kind", "watts_strogatz")]``. The mark of a
+    group applies to all keys of the group, except those in `keys`.
 
     Args:
-        keys: Dotted keys, separated by white space; at least one of them must have a fitting value.
-        values: The fitting values; by default all except null, false and 0.
+        keys: Dotted keys, separated by white space. At least one of these keys must have one of the values.
+        values: Values with which the parameter has an effect; by default all except null, false and 0.
     """
 
     def __init__(self, keys: str, *values: object) -> None:
         self.keys, self.values = keys.split(), values
 
     def fault(self, values: Mapping[str, Any]) -> str:
-        """Return why the parameter has no effect with these values of all keys, or an empty string."""
+        """Return why the parameter has no effect with these values, or an empty string."""
         if any(values[key] in self.values if self.values else values[key] for key in self.keys):
             return ""
         if not self.values:
@@ -33,17 +33,17 @@ class OnlyWith:
 
 
 @cache
-def conditions(kind: type[BaseModel], prefix: str = "") -> dict[str, tuple[OnlyWith, ...]]:
-    """Return the marks of each dotted key; marks of groups come first."""
+def collect_marks(kind: type[BaseModel], prefix: str = "") -> dict[str, tuple[OnlyWith, ...]]:
+    """Return the marks of each dotted key, with the marks of its groups first."""
     marks_by_key: dict[str, tuple[OnlyWith, ...]] = {}
     for name, field in kind.model_fields.items():
         key, group = f"{prefix}{name}", field.annotation
         marks = [mark for mark in field.metadata if isinstance(mark, OnlyWith)]
-        below: dict[str, tuple[OnlyWith, ...]] = {key: ()}
+        inner_marks: dict[str, tuple[OnlyWith, ...]] = {key: ()}
         if isinstance(group, type) and issubclass(group, BaseModel):
-            below = conditions(group, f"{key}.")
-        for leaf, inner in below.items():
-            marks_by_key[leaf] = (*(mark for mark in marks if leaf not in mark.keys), *inner)
+            inner_marks = collect_marks(group, f"{key}.")
+        for leaf, leaf_marks in inner_marks.items():
+            marks_by_key[leaf] = (*(mark for mark in marks if leaf not in mark.keys), *leaf_marks)
     return marks_by_key
 
 
@@ -53,13 +53,13 @@ class WithoutEffect[K]:
 
     Attributes:
         keys: Dotted keys, separated by white space; ``feed.x_algo.*`` is a whole group.
-        when: A condition on facts of the model under which they have no effect.
-        why: The reason, and what to do; fields of the facts in braces are filled in.
+        when: The condition, a function of facts about the model.
+        why: The reason and a remedy; a template with fields of the facts in braces.
     """
 
     keys: str
-    when: Callable[[K], bool]
-    why: str
+    condition: Callable[[K], bool]
+    reason: str
 
     def covers(self, key: str) -> bool:
         """Return whether a key is one of `keys`."""
@@ -75,11 +75,13 @@ class WithoutEffect[K]:
 
 
 def without_effect[K](table: Sequence[WithoutEffect[K]], facts: K, keys: Sequence[str]) -> tuple[str, ...]:
-    """Return a note for each group of keys without effect, with the reason of the first entry that applies."""
+    """Return notes on keys without effect. A key is in the note of the first entry that applies to it."""
     groups: dict[int, list[str]] = {}
-    active = [(index, entry) for index, entry in enumerate(table) if entry.when(facts)]
+    active = [(index, entry) for index, entry in enumerate(table) if entry.condition(facts)]
     for key in keys:
         index = next((index for index, entry in active if entry.covers(key)), None)
         if index is not None:
             groups.setdefault(index, []).append(key)
-    return tuple(f"{', '.join(names)}: no effect: {table[index].why.format(facts)}" for index, names in groups.items())
+    return tuple(
+        f"{', '.join(names)}: no effect: {table[index].reason.format(facts)}" for index, names in groups.items()
+    )

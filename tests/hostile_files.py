@@ -30,7 +30,7 @@ from prism_mesa.api.calibrations import Calibration
 from prism_mesa.api.runs import open_run
 from prism_mesa.api.studies import Study
 from prism_mesa.llm import Ledger
-from prism_mesa.params import nested
+from prism_mesa.params import nest_keys
 from prism_mesa.reasoner.distilled import read_distilled
 from prism_mesa.runs import run_files
 from prism_mesa.runs.config import Config, EconomyConfig, load, load_config, make_config, parse_override
@@ -139,7 +139,7 @@ def _damaged_yaml(raw: bytes, draws: random.Random) -> bytes:
 def _read_overrides(file: Path) -> object:
     """Read each line as the argument ``key=value`` of a command."""
     lines = file.read_bytes().decode("utf-8", "surrogateescape").split("\n")
-    return make_config(nested(dict(parse_override(line) for line in lines if line)), "override")
+    return make_config(nest_keys(dict(parse_override(line) for line in lines if line)), "override")
 
 
 def _read_study(file: Path) -> object:

@@ -8,8 +8,8 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from prism_mesa.kernels.draws import mixed, unit
-from prism_mesa.social.state.posts import REPLY, matches, relevance_of
+from prism_mesa.kernels.draws import mix, uniform
+from prism_mesa.social.state.posts import REPLY, similarities, to_relevance
 
 
 def plain_feed(
@@ -53,7 +53,7 @@ def plain_feed(
         lowered = _divided(best, scored, [int(posts.author[i]) for i in best])
         best = _best_first(lowered)
         if groups is not None:
-            of = [int(groups.of[posts.author[_root(posts, i)]]) for i in best]
+            of = [int(groups.agent_groups[posts.author[_root(posts, i)]]) for i in best]
             best = _best_first(_divided(best, lowered, of))
     beside = _trending(visible, posts)[: params.slots.trending] if params.slots.trending else []
     if params.slots.search:
@@ -175,8 +175,8 @@ def _of_two_hops(draw, reader, visible, posts, network, streams, now):
 
 
 def _place(draw, reader, step, n, streams, now):
-    key = np.uint64(mixed(np.uint64(mixed(streams.key("two hops", now, 0), np.uint64(draw))), np.uint64(reader)))
-    return int(unit(np.uint64(mixed(key, np.uint64(step)))) * n)
+    key = np.uint64(mix(np.uint64(mix(streams.key("two hops", now, 0), np.uint64(draw))), np.uint64(reader)))
+    return int(uniform(np.uint64(mix(key, np.uint64(step)))) * n)
 
 
 def _scores(reader, candidates, inside, population, posts, params, streams, now):
@@ -186,10 +186,10 @@ def _scores(reader, candidates, inside, population, posts, params, streams, now)
     if params.mode == "chronological":
         return [0.0] * len(candidates)
     ids = np.array(candidates, np.int64)
-    match = matches(population.interests[np.full(len(ids), reader)], posts.vectors(ids))
+    match = similarities(population.interests[np.full(len(ids), reader)], posts.vectors(ids))
     if params.mode == "preference":
         return match.astype(float).tolist()
-    relevances = relevance_of(match).tolist()
+    relevances = to_relevance(match).tolist()
     if params.mode == "diverse":
         return relevances
     return [_predicted(i, r, i in inside, posts, params.weights) for i, r in zip(candidates, relevances, strict=True)]

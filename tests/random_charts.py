@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from prism_mesa.domain import ACTIONS as ACTION_NAMES
 from prism_mesa.domain import POST_KINDS
-from prism_mesa.social.behavior import FEED_READY, FIRED, ROUND_ENDS, TRIGGER_RULES, build_chart, viral_chart
+from prism_mesa.social.behavior import FEED_READY, FIRED_TRIGGERS, ROUND_ENDS, TRIGGER_RULES, build_chart, viral_chart
 from prism_mesa.social.fields import REGISTERS
 from prism_mesa.statechart import NEEDS_ORACLE, TIMEOUT, AgentState, F, Statechart, Transition
 
@@ -159,7 +159,7 @@ _MET = [(rule.trigger, rule.state) for rule in TRIGGER_RULES] * 3
 _MET += [(trigger, state) for trigger in (TIMEOUT, ROUND_ENDS) for state in AgentState]
 _MET += [(FEED_READY, AgentState.IDLE)] * 3
 states = st.sampled_from(list(AgentState))
-places = st.sampled_from(_MET) | st.tuples(st.sampled_from(sorted(FIRED)), states)
+places = st.sampled_from(_MET) | st.tuples(st.sampled_from(sorted(FIRED_TRIGGERS)), states)
 
 
 @st.composite
@@ -223,7 +223,7 @@ def charts(draw):
     is_wild = draw(st.booleans())
     guards = WILD if is_wild else TAME
     actions = st.sampled_from([None] * 20 + list(ACTIONS)) if is_wild else st.none()
-    dropped = draw(st.sampled_from([None] * 40 + sorted(FIRED - {FEED_READY})))
+    dropped = draw(st.sampled_from([None] * 40 + sorted(FIRED_TRIGGERS - {FEED_READY})))
     kept = [
         draw(_changed(transition, guards, actions))
         for transition in base.transitions

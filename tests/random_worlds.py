@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from prism_mesa.domain import ACTIONS as ACTION_NAMES
 from prism_mesa.domain import FOLLOW_EVENTS
 from prism_mesa.reasoner import DistilledReasoner, Reasoner
-from prism_mesa.reasoner.distilled import DistilledModel, Linear, OptionModel
+from prism_mesa.reasoner.distilled import DistilledModel, LinearScore, OptionModel
 from prism_mesa.reasoner.features import DECLARATION, LINEAR_NAMES, NAMES
 from prism_mesa.social.agent import SocialAgent
 from prism_mesa.statechart import AgentState
@@ -128,12 +128,12 @@ def _weighs(prompt):
 
 def _distilled(chart):
     """Return a model that has an opinion about all that a chart can leave open, and minds what the post is like."""
-    declared = [cell.declared for by_state in chart.cells.values() for cell in by_state.values()]
+    declared = [cell.targets for by_state in chart.cells.values() for cell in by_state.values()]
     sets = {(AgentState.COMPOSING, AgentState.SCROLLING)}
     sets |= {some for own in declared for n in range(2, len(own) + 1) for some in combinations(own, n)}
     weights = [((i * 7) % 5 - 2) / 2 for i in range(len(LINEAR_NAMES))]
     choices = [
-        OptionModel(options=list(some), scores=[Linear(intercept=0.2, weights=weights)] * (len(some) - 1), rows=1)
+        OptionModel(options=list(some), scores=[LinearScore(intercept=0.2, weights=weights)] * (len(some) - 1), rows=1)
         for some in sorted(sets)
     ]
     facts = {"features": list(NAMES), "declaration": DECLARATION, "persona": "individual", "archetypes": 1}
@@ -192,7 +192,7 @@ class Fan(SocialAgent):
 def engage_somehow(agent, seed):
     """Let an agent engage with a post of its feed, the one at hand or any that has appeared; return what, if it did."""
     model = agent.model
-    there = model.posts.n_there(max(model.round, 0))
+    there = model.posts.n_visible(max(model.round, 0))
     older = [model.post(seed * 37 % there, agent.row)] if there else []
     known = [post for post in (agent.current_post, *agent.feed[:1], *older) if post is not None]
     if not known:
@@ -217,7 +217,7 @@ def decide_somehow(agent, seed):
     other, name = (agent.row + 1 + seed * 7 % (n - 1)) % n, ("follow", "unfollow", "mute", "block", "report")[seed % 5]
     about = agent.feed[0] if name == "report" and agent.feed else other
     gone = [row for row in (agent.row, getattr(about, "author", about)) if model.agent(row).has_left]
-    apart = name == "follow" and model.relations.are_apart(np.array([agent.row]), np.array([other]))[0]
+    apart = name == "follow" and model.relations.are_blocked(np.array([agent.row]), np.array([other]))[0]
     blocks = (agent.row, other, FOLLOW_EVENTS.index("block")) in model.events.decided
     if gone or apart or (blocks and name == "follow") or (about is other and name == "report"):
         return None

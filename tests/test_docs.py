@@ -14,7 +14,7 @@ from write_tables import PART, PARTS, written
 
 import prism_mesa
 from prism_mesa.economy.tables import ECONOMY_TABLES
-from prism_mesa.params import leaves
+from prism_mesa.params import list_leaves
 from prism_mesa.runs.config import Config, EconomyConfig
 from prism_mesa.social.tables import SOCIAL_TABLES
 from prism_mesa.studies.measures.catalogue import MEASURES
@@ -69,7 +69,7 @@ def test_names_are_read_from_prompts_files_scripts_and_notebooks(tmp_path):
 @pytest.mark.parametrize(
     ("page", "names"),
     [
-        ("configuration", [key for kind in (Config, EconomyConfig) for key, _ in leaves(kind)]),
+        ("configuration", [key for kind in (Config, EconomyConfig) for key, _ in list_leaves(kind)]),
         ("tables", [column.name for t in (SOCIAL_TABLES | ECONOMY_TABLES).values() for column in t.columns]),
         ("measures", list(MEASURES)),
     ],

@@ -52,12 +52,12 @@ def test_it_has_imported_already_in_the_environment_of_the_session():
     assert done.stderr.startswith("NUMBA_CACHE_DIR is not what it was when the session began: ")
 
 
-WAITS = "import os, time; print(os.getpid(), flush=True); time.sleep(60)"
+WAITING = "import os, time; print(os.getpid(), flush=True); time.sleep(60)"
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_a_signal_ends_it(number):
-    with subprocess.Popen([*PYTHON, "-c", WAITS], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+    with subprocess.Popen([*PYTHON, "-c", WAITING], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
         child = int(process.stdout.readline())
         process.send_signal(number)
         assert process.wait(30) == -number

@@ -100,7 +100,7 @@ def test_annotations_of_the_largest_kernels_give_the_types_of_their_arguments():
 
 
 def test_kept_kernels_are_counted(tmp_path):
-    assert compiling.n_kept(str(tmp_path)) == compiling.n_kept("") == 0
+    assert compiling.count_compiled(str(tmp_path)) == compiling.count_compiled("") == 0
     for name in ("one.nbc", "one.nbi", "two.nbc"):
         (tmp_path / name).touch()
-    assert compiling.n_kept(str(tmp_path)) == 2
+    assert compiling.count_compiled(str(tmp_path)) == 2

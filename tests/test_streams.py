@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from prism_mesa.kernels.draws import mixed
+from prism_mesa.kernels.draws import mix
 from prism_mesa.streams import Streams, digest64
 
 agents = np.arange(20_000)
@@ -16,7 +16,7 @@ agents = np.arange(20_000)
 
 def test_the_mixing_function_is_splitmix64():
     """The first outputs of splitmix64 for the seeds 0 and 1234567, as published with the algorithm."""
-    assert [mixed(np.uint64(0), np.uint64(seed)) for seed in (0, 1234567)] == [0xE220A8397B1DCDAF, 6457827717110365317]
+    assert [mix(np.uint64(0), np.uint64(seed)) for seed in (0, 1234567)] == [0xE220A8397B1DCDAF, 6457827717110365317]
 
 
 @settings(max_examples=30, deadline=None)
@@ -74,14 +74,14 @@ def test_normal_numbers_have_mean_0_variance_1_and_normal_tails():
 @pytest.mark.slow
 def test_a_draw_that_lasts_is_of_the_round_before_with_that_probability():
     draws, agents = Streams(3), np.arange(20_000)
-    since = [draws.last_redraw_round("lasts", agents, round_=round_, lasting=0.7) for round_ in range(6)]
+    since = [draws.last_redraw_round("lasts", agents, round_=round_, persistence=0.7) for round_ in range(6)]
     assert since[0].tolist() == [0] * 20_000
     for round_ in range(1, 6):
         kept = since[round_] == since[round_ - 1]
         assert (since[round_][~kept] == round_).all()
         assert kept.mean() == pytest.approx(0.7, abs=0.015)
-    assert draws.last_redraw_round("lasts", 7, round_=5, lasting=0.7).tolist() == [since[5][7]]
-    assert draws.last_redraw_round("lasts", [7, 8], round_=5, lasting=0.0).tolist() == [5, 5]
+    assert draws.last_redraw_round("lasts", 7, round_=5, persistence=0.7).tolist() == [since[5][7]]
+    assert draws.last_redraw_round("lasts", [7, 8], round_=5, persistence=0.0).tolist() == [5, 5]
 
 
 def test_draws_and_digests_are_the_same_in_another_process():

@@ -9,12 +9,12 @@ from types import ModuleType
 import numpy as np
 
 from prism_mesa import load_config
-from prism_mesa.params import explicit_values, leaves
+from prism_mesa.params import explicit_values, list_leaves
 from prism_mesa.social.behavior import social_chart
 from prism_mesa.social.model import SocialModel
 from prism_mesa.social.params import SocialParams
 from prism_mesa.statechart import AgentState, Statechart
-from prism_mesa.studies.params import flat
+from prism_mesa.studies.params import flatten
 
 PLAIN_FILE = Path(__file__).parents[1] / "configs" / "plain.yaml"
 PLAIN = explicit_values(load_config(PLAIN_FILE))
@@ -24,7 +24,7 @@ del PLAIN["name"]
 
 def plain(changes=None):
     """Return the plain world by dotted key, with changes (dotted or nested), without what then has no effect."""
-    given = dict(flat(changes or {}))
+    given = dict(flatten(changes or {}))
     idle = set()
     if given.get("network.edges"):
         idle.add("network.mean_degree")
@@ -53,7 +53,7 @@ def plain_group(name):
 
 def plain_keywords(**given):
     """Return the plain world by the names of a model's keywords, with what is given: keywords of any kind."""
-    names = {key.replace(".", "_"): key for key, _ in leaves(SocialParams)}
+    names = {key.replace(".", "_"): key for key, _ in list_leaves(SocialParams)}
     own = {names[name]: value for name, value in given.items() if name in names and value.__class__ is not dict}
     return {key.replace(".", "_"): value for key, value in plain(own).items()} | given
 

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from prism_mesa.runs.config import Config
-from prism_mesa.social.behavior import chosen_chart
+from prism_mesa.social.behavior import configure_chart
 from prism_mesa.view.study.blocks import Fold, Section
 from prism_mesa.view.study.markdown import sections_as_markdown
 from prism_mesa.view.study.odd.sections import odd_sections
@@ -14,7 +14,7 @@ PICTURE = {"statechart": "pictures/social-chart.png"}
 def sections() -> str:
     """Return the elements of the protocol from the second on, without the table of parameters."""
     config = Config()
-    chart = chosen_chart(config.statechart, asks_action=config.reasoner.asks_action)
+    chart = configure_chart(config.statechart, asks_action=config.reasoner.asks_action)
     *others, submodels = odd_sections(config, chart)
     return sections_as_markdown((*others, _short(submodels)), PICTURE)
 

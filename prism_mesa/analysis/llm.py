@@ -8,11 +8,11 @@ from prism_mesa.deliberation.params import DeliberationParams
 from prism_mesa.errors import ConfigError
 from prism_mesa.llm import LLMClient, make_llm_client
 from prism_mesa.llm.kinds import KINDS_THAT_ASK
-from prism_mesa.params import merged
-from prism_mesa.runs.config import Config, overridden
+from prism_mesa.params import merge_values
+from prism_mesa.runs.config import Config, with_overrides
 from prism_mesa.runs.manifest import RecordedRun
 from prism_mesa.runs.recorded import as_config, llm_resources, manifest_values
-from prism_mesa.runs.run_files import run_around
+from prism_mesa.runs.run_files import enclosing_run
 from prism_mesa.runs.trust import require_trust
 
 _LIMITS: Final = ("max_calls", "max_tokens", "max_seconds")
@@ -23,7 +23,7 @@ _NOT_APPLICABLE: Final[dict[str, Any]] = {
     "ledger_path": None,
     **{f"{limit}{per}": None for limit in _LIMITS for per in ("", "_per_round")},
 }
-"""Values for the reasoner's keys that do not apply to interviews and surveys: limits, ledger and distilled model."""
+"""Neutral values for the keys of `reasoner` that do not apply to interviews and surveys."""
 
 type Use = Literal["interview", "survey"]
 
@@ -32,13 +32,13 @@ _NO_EFFECT: Final[dict[Use, frozenset[str]]] = {
     "survey": frozenset(DeliberationParams.model_fields) - {"temperature", "max_answer_tokens"},
 }
 """Parameters of `deliberation` without effect."""
-_NOUNS: Final[dict[Use, str]] = {"interview": "an interview", "survey": "a survey"}
+_USE_NAMES: Final[dict[Use, str]] = {"interview": "an interview", "survey": "a survey"}
 
 _REPLACED_KEYS: Final = {f"reasoner.{name}": f"deliberation.{name}" for name in ("temperature", "max_answer_tokens")}
 
 
 def as_overrides(overrides: Sequence[str] | Mapping[str, Any]) -> list[str]:
-    """Return overrides, which may also be values by dotted key, as strings ``key=value``.
+    """Return overrides as strings ``key=value``; they may also be given as values by dotted key.
 
     >>> as_overrides({"reasoner.kind": "embedded", "deliberation.iterations": 2})
     ['reasoner.kind="embedded"', 'deliberation.iterations=2']
@@ -48,12 +48,12 @@ def as_overrides(overrides: Sequence[str] | Mapping[str, Any]) -> list[str]:
     return [overrides] if isinstance(overrides, str) else list(overrides)
 
 
-def played_config(config: Config, overrides: Sequence[str] = (), *, use: Use = "interview") -> Config:
+def make_llm_config(config: Config, overrides: Sequence[str] = (), *, use: Use = "interview") -> Config:
     """Return a run's configuration for interviews or surveys, with overrides on top.
 
     The limits and the ledger of the run do not apply, and a rule or a distilled model becomes `auto`.
 
-    Raises ConfigError if an override is not allowed or has no effect, or a ledger in a run's folder would be written.
+    Raises ConfigError if an override is not allowed or has no effect, or if a ledger in a run's folder would change.
     """
     for text in overrides:
         key = text.partition("=")[0].strip()
@@ -65,14 +65,14 @@ def played_config(config: Config, overrides: Sequence[str] = (), *, use: Use = "
         if group == "deliberation" and name in _NO_EFFECT[use]:
             allowed = ", ".join(key for key in DeliberationParams.model_fields if key not in _NO_EFFECT[use])
             raise ConfigError(
-                f"override: {key}: has no effect in {_NOUNS[use]} (keys of deliberation with an effect: {allowed})"
+                f"override: {key}: has no effect in {_USE_NAMES[use]} (keys of deliberation with an effect: {allowed})"
             )
     kind = config.reasoner.kind
     reasoner = {"kind": "auto" if kind in ("rule", "distilled") else kind, **_NOT_APPLICABLE}
-    values = merged(config.model_dump(mode="json"), {"reasoner": reasoner})
-    result = overridden(Config, values, overrides)
+    values = merge_values(config.model_dump(mode="json"), {"reasoner": reasoner})
+    result = with_overrides(Config, values, overrides)
     ledger = result.reasoner.ledger_path
-    if ledger is not None and result.reasoner.ledger != "replay" and (run := run_around(ledger)):
+    if ledger is not None and result.reasoner.ledger != "replay" and (run := enclosing_run(ledger)):
         raise ConfigError(
             f"reasoner.ledger_path: {ledger}: lies in the folder of a run, {run}: set "
             "reasoner.ledger=replay, or copy the ledger"
@@ -80,19 +80,19 @@ def played_config(config: Config, overrides: Sequence[str] = (), *, use: Use = "
     return result
 
 
-def llm_for(
-    config: Config, overrides: Sequence[str] = (), *, llm: str = "", continues: bool = False, decides: bool = False
+def make_llm(
+    config: Config, overrides: Sequence[str] = (), *, llm: str = "", continues: bool = False, decision: bool = False
 ) -> LLMClient:
-    """Return the LLM that plays agents of a run, configured by `played_config`; `llm` names one of several.
+    """Return the LLM that plays agents of a run, configured by `make_llm_config`; `llm` names one of several.
 
-    With `continues`, SmolLM2 continues prompts that have examples (see `llm.EmbeddedChatClient`). With `decides`, the
-    LLM is a decision model if the run's LLM is one (`reasoner.answer`).
+    With `continues`, SmolLM2 continues prompts that have examples (see `llm.EmbeddedChatClient`). With `decision`, the
+    run's decision model is used if it has one (`reasoner.answer`).
 
     Raises:
         ConfigError: If there is no LLM.
         DataError: If a ledger cannot be opened.
     """
-    llm_config = played_config(config, overrides)
+    llm_config = make_llm_config(config, overrides)
     if llm_config.reasoner.kind in ("rule", "distilled"):
         raise ConfigError(
             f"reasoner.kind: {llm_config.reasoner.kind} cannot answer questions: name an LLM ({KINDS_THAT_ASK})"
@@ -103,7 +103,7 @@ def llm_for(
     reasoner = llms.get(llm) or llms[""]
     decoding = {name: getattr(llm_config.deliberation, name) for name in ("temperature", "max_answer_tokens")}
     try:
-        params = reasoner if decides and reasoner.decides else reasoner.as_llm(**decoding)
+        params = reasoner if decision and reasoner.needs_decisions else reasoner.as_llm(**decoding)
         client, note = make_llm_client(params, continues=continues)
     except ConfigError as error:
         raise ConfigError(str(error).replace(", or set reasoner.kind=rule", "")) from error
@@ -115,21 +115,21 @@ def llm_for(
     return client
 
 
-def config_to_ask(
+def read_llm_config(
     run: RecordedRun,
     overrides: Sequence[str] = (),
     *,
     use: Use = "interview",
-    asks: bool = True,
+    uses_configured_llm: bool = True,
     trust: bool = False,
 ) -> Config:
     """Return the seed, `reasoner` and `deliberation` of a run, without untrusted servers and model files.
 
     Args:
         run: The run.
-        overrides: ``reasoner.*`` and ``deliberation.*`` to apply later (see `played_config`).
+        overrides: ``reasoner.*`` and ``deliberation.*`` to apply later (see `make_llm_config`).
         use: Interview or survey.
-        asks: Whether the configured LLM is asked, and not one from Python.
+        uses_configured_llm: Whether the configured LLM is asked; False for an LLM from Python.
         trust: Whether to use the server and the model file that a run from elsewhere names.
 
     Raises:
@@ -144,15 +144,15 @@ def config_to_ask(
         changes |= {"model": dict.fromkeys(recorded_reasoner.llms, 1.0), "model_by": None}
     if recorded_reasoner.kind == "distilled":
         changes["kind"] = "auto"
-    values = merged(values, {"reasoner": changes})
+    values = merge_values(values, {"reasoner": changes})
     config = as_config(Config, values, run.folder)
-    if trust or run.whose == "own":
+    if trust or run.origin == "own":
         return config
-    resources = llm_resources(played_config(config, overrides, use=use).reasoner) if asks else []
+    resources = llm_resources(make_llm_config(config, overrides, use=use).reasoner) if uses_configured_llm else []
     dropped = {"host": None, **{resource.key.partition(".")[2]: None for resource in resources}}
-    safe = as_config(Config, merged(values, {"reasoner": dropped}), run.folder)
-    reasoner = played_config(safe, overrides, use=use).reasoner
+    safe = as_config(Config, merge_values(values, {"reasoner": dropped}), run.folder)
+    reasoner = make_llm_config(safe, overrides, use=use).reasoner
     untrusted = [resource for resource in resources if getattr(reasoner, resource.key.partition(".")[2]) is None]
     alternatives = " and ".join(f"{resource.key}=..." for resource in untrusted)
-    require_trust(run.folder, run.whose, untrusted, trust=trust, instead=f"give {alternatives} yourself")
+    require_trust(run.folder, run.origin, untrusted, trust=trust, instead=f"give {alternatives} yourself")
     return safe

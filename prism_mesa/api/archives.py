@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from prism_mesa.studies.supplement.checking import Checked
-    from prism_mesa.studies.supplement.packed import Packed
+    from prism_mesa.studies.supplement.checking import ArchiveCheck
+    from prism_mesa.studies.supplement.packed import PackedArchive
 
 
 def archive(
@@ -16,22 +16,22 @@ def archive(
     data: bool = True,
     license: str | None = None,
     author: str | None = None,
-) -> "Packed":
+) -> "PackedArchive":
     """Write the archive of a run or a study: one zip, with the same bytes for the same content.
 
-    It has configurations, tables or measures, ledgers, versions, the ODD protocol, checksums and a Process Run Crate,
-    but no keys and no paths of this machine.
+    It contains configurations, tables or measures, ledgers, versions, the ODD protocol, checksums and a Process Run
+    Crate, but no keys and no paths of this machine.
 
     Args:
         folder: The folder of a run or a study, or a `RunResult`; it is only read.
         out: The file; by default next to the folder, with its name and ``.zip``.
         data: Whether to pack the input files of runs (a network, posts, profiles).
-        license: The license of the content: its address or SPDX name.
+        license: The license of the content, by SPDX name or address.
         author: The author's name.
 
     Raises:
-        DataError: If there is no run or study, it has not ended, it has a secret that cannot be removed, or `out` is
-            something else.
+        DataError: If there is no run or study, it has not ended, it contains a secret that cannot be removed, or `out`
+            exists and is not an archive.
         RunError: If the file cannot be written.
     """
     from prism_mesa.studies.supplement.packed import pack
@@ -47,7 +47,7 @@ def archive(
     )
 
 
-def check_archive(path: str | Path, *, unpack_to: str | Path | None = None) -> "Checked":
+def check_archive(path: str | Path, *, unpack_to: str | Path | None = None) -> "ArchiveCheck":
     """Return whether an archive is complete, and which files are missing or changed.
 
     Args:
@@ -55,8 +55,8 @@ def check_archive(path: str | Path, *, unpack_to: str | Path | None = None) -> "
         unpack_to: A missing or empty folder to unpack a complete archive into.
 
     Raises:
-        DataError: If it is not an archive, is damaged, writes outside its folder, or unpacks to too much; or if
-            the folder is not empty.
+        DataError: If the file is not an archive, is damaged, would write outside its folder, or is too large when
+            unpacked, or if the folder is not empty.
         RunError: If the folder cannot be written.
     """
     from prism_mesa.studies.supplement.checking import check

@@ -17,7 +17,7 @@ OLD_DAYS: Final = 7
 """Days without use after which a cache can be removed."""
 _KERNEL_FOLDER: Final = re.compile(r"kernels-[0-9a-f]{16}")
 _TEMPORARY_FOLDER: Final = re.compile(r"prism-(?:ledger|page|replay|interview)-\w{8}\.temporary")
-"""Folders of temporary files that a killed process left behind."""
+"""Folders of temporary files that remain after a process was killed."""
 _VECTOR_FILE: Final = re.compile(r"\.?[\w-]+-[0-9a-f]{32}\.npy")
 
 
@@ -26,11 +26,11 @@ class Cache:
     """A cached file or folder of PRISM on this machine.
 
     Attributes:
-        what: `kernels`, `older kernels`, `embeddings`, `front end` or `left behind`.
+        what: Its kind: `kernels`, `older kernels`, `embeddings`, `front end` or `left behind`.
         path: Its path.
-        size_bytes: The size of all its files.
+        size_bytes: The total size of its files.
         unused_days: Days since it was last read or written.
-        removable: Whether it is old and PRISM can recreate it.
+        removable: Whether it can be removed: it is old, and PRISM can recreate it.
     """
 
     what: str
@@ -41,7 +41,7 @@ class Cache:
 
 
 def front_end_cache() -> Path:
-    """Return the folder in which Solara looks for front ends, without importing Solara, which takes a second."""
+    """Return the folder in which Solara looks for front ends, without importing Solara (which takes a second)."""
     return Path(os.environ.get("SOLARA_ASSETS_PROXY_CACHE_DIR") or Path(sys.prefix, "share", "solara", "cdn"))
 
 
@@ -55,7 +55,7 @@ def cache_folders() -> list[Path]:
 
 
 def find_caches(kernels: str) -> list[Cache]:
-    """Return the caches; `kernels` is the folder of this version's kernels, if there is one."""
+    """Return all caches; `kernels` is the folder of this version's kernels, or empty."""
     caches = []
     for folder in cache_folders():
         for path in _user_entries(folder):
@@ -74,7 +74,7 @@ def find_caches(kernels: str) -> list[Cache]:
 
 
 def remove(cache: Cache) -> int:
-    """Remove an old cache, and return the freed bytes; 0 if it is in use, or cannot be removed."""
+    """Remove an old cache, and return the number of freed bytes; 0 if it is in use or cannot be removed."""
     current = _describe(cache.what, cache.path)
     if not (cache.removable and current.removable) or cache.path.is_symlink():
         return 0
@@ -99,18 +99,18 @@ def _user_entries(folder: Path) -> Iterator[Path]:
 
 
 def _describe(what: str, path: Path, *, in_use: bool = False) -> Cache:
-    size, last_use = _size_and_use(path)
+    size, last_use = _size_and_last_use(path)
     unused = max(0.0, time.time() - last_use) / 86_400
     return Cache(what, path, size, unused, removable=not in_use and unused > OLD_DAYS)
 
 
-def _size_and_use(path: Path) -> tuple[int, float]:
+def _size_and_last_use(path: Path) -> tuple[int, float]:
     """Return the size of a file or folder in bytes, and the time of its last use."""
     try:
         info = path.lstat()
         if stat.S_ISREG(info.st_mode):
             return info.st_size, max(info.st_mtime, info.st_atime)
-        parts = list(map(_size_and_use, path.iterdir())) if stat.S_ISDIR(info.st_mode) else []
+        parts = list(map(_size_and_last_use, path.iterdir())) if stat.S_ISDIR(info.st_mode) else []
     except OSError:  # deleted meanwhile or unreadable, so it counts as in use
         return 0, time.time()
-    return sum(size for size, _ in parts), max([info.st_mtime, *(used for _, used in parts)])
+    return sum(size for size, _ in parts), max([info.st_mtime, *(last_use for _, last_use in parts)])

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from prism_mesa.api.studies import file_and_values, study_name
-from prism_mesa.errors import counted, one_line
+from prism_mesa.errors import format_count, one_line
 from prism_mesa.studies.calibration.calibrate import calibrate, resolve_budget
 from prism_mesa.studies.calibration.plan import (
     CalibrationFolder,
@@ -24,16 +24,16 @@ class Calibration:
     """Parameters to fit to targets by simulation; ``prism calibrate`` in Python.
 
     Args:
-        calibration: A calibration file, or its values; None if they are given by name.
+        calibration: A calibration file, or its values; None if the values are given by name.
         out: Parent folder of the calibration's folder, ``out/<name>``. Existing runs are not repeated.
-        values: Values of a calibration file by name (``parameters=..., fit=...``); on top of `calibration`.
+        values: Values of a calibration file by name (``parameters=..., fit=...``); they override `calibration`.
 
     Attributes:
         plan: The checked calibration.
 
     Raises:
         BadInputError: If a key, value or measure is wrong, no model can be made at the ends of the ranges, the same
-            data are fitted and held out, or another calibration is in its folder.
+            data are fitted and held out, or the folder holds another calibration.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class Calibration:
     @one_line
     def __repr__(self) -> str:
         axes, params = self.plan.axes, self.plan.params
-        counts = f"{counted(len(axes), 'parameter')}, {counted(len(params.fit), 'target')}"
+        counts = f"{format_count(len(axes), 'parameter')}, {format_count(len(params.fit), 'target')}"
         return f"<Calibration {self.plan.name}: {counts}, {len(params.holdout)} held out, {self.calibration_dir}>"
 
     def run(
@@ -70,10 +70,10 @@ class Calibration:
         report: bool = True,
         on_run: Callable[[Progress], object] = lambda progress: None,
     ) -> CalibrationResult:
-        """Run until the budget is spent, and return the result.
+        """Run trials until the budget is spent, and return the result.
 
         Args:
-            workers: Number of parallel runs; None: one for each free core. The trials do not depend on it.
+            workers: Number of parallel runs; None: one for each free core. Results do not depend on the number.
             runs: Total runs of all trials, earlier calls included; None (with `minutes` None): as in the file.
             minutes: Minutes of wall time after which no batch of trials starts.
             report: Whether to write report.html and report.md.

@@ -5,7 +5,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from prism_mesa.errors import counted, one_line
+from prism_mesa.errors import format_count, one_line
 from prism_mesa.studies.comparison.comparison import RunComparison, as_json, compare_runs
 from prism_mesa.studies.comparison.pairs import Runs
 
@@ -19,7 +19,7 @@ class Comparison(RunComparison):
     """The result of comparing runs; see `RunComparison` for its tables."""
 
     def draw(self) -> "Figure":
-        """Return a figure of both sides round by round, and of their differences, 17 cm wide."""
+        """Return a figure, 17 cm wide, of both sides and their differences in each round."""
         from prism_mesa.view.comparison.report import comparison_figure
 
         return comparison_figure(self)
@@ -31,7 +31,7 @@ class Comparison(RunComparison):
             out: Parent of that folder, ``out/compare-<base>-<other>``; made if missing.
 
         Raises:
-            DataError: If that folder lies in a run, or holds something else.
+            DataError: If that folder lies in a run, or holds anything but a comparison.
         """
         from prism_mesa.view.comparison.report import write_comparison
 
@@ -50,10 +50,10 @@ class Comparison(RunComparison):
     def __repr__(self) -> str:
         first = self.first_divergence
         outcome = "equal in every table" if self.equal else "no diverging table found"
-        outcome = outcome if first is None else f"diverged in {first.where}"
+        outcome = outcome if first is None else f"diverged in {first.location}"
         return (
-            f"<Comparison of {' and '.join(self.names)}: {counted(len(self.pairs.base), 'pair')}, {outcome}, "
-            f"{self.n_differ} of {counted(len(self.measures), 'measure')} differ>"
+            f"<Comparison of {' and '.join(self.names)}: {format_count(len(self.pairs.base), 'pair')}, {outcome}, "
+            f"{self.n_differ} of {format_count(len(self.measures), 'measure')} differ>"
         )
 
 
@@ -69,9 +69,9 @@ def compare(
 
     Args:
         run: One side: a result, the folder of a run or of runs, or several of these.
-        other: The other side. Runs are paired by seed, except two single runs.
-        measures: Names from the catalogue (``prism study measures``), or ``module:function`` for your own; None: all
-            of the catalogue.
+        other: The other side. Runs are paired by seed, unless each side is a single run.
+        measures: Names from the catalogue (``prism study measures``), or ``module:function`` for your own; None: the
+            whole catalogue.
         why: Whether to repeat both runs up to where they diverge, to explain why.
         trust: As for `replay`.
 
@@ -80,8 +80,8 @@ def compare(
         figure and the report.
 
     Raises:
-        BadInputError: If there is no such run or measure, or if you compare a platform with nations, a run with
-            itself, or a run without rounds.
+        BadInputError: If there is no such run or measure, a run has no rounds, or you compare a platform with nations
+            or a run with itself.
     """
     names = [measures] if isinstance(measures, str) else measures
     result = compare_runs(run, other, measures=names, why=why, trust=trust)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final, Literal
 
 from prism_mesa.api.caches import Cache, find_caches, front_end_cache
-from prism_mesa.extras import extra_requirements, how_to_install
+from prism_mesa.extras import extra_requirements, install_hint
 from prism_mesa.llm.kinds import KINDS
 from prism_mesa.runs.process.machine import installed_version, memory_bytes
 
@@ -24,10 +24,10 @@ class Finding:
     """The result of a check.
 
     Attributes:
-        what: The checked part.
+        what: The part that was checked.
         standing: `ok`, `missing` if PRISM runs without it, or `broken` if PRISM needs it.
         told: A description.
-        todo: How to fix it, if something is wrong.
+        todo: How to fix a part that is missing or broken; else empty.
     """
 
     what: str
@@ -74,7 +74,7 @@ def _packages() -> Finding:
 
 
 def _kernels() -> tuple[Finding, str]:
-    """Check whether kernels can be compiled and how many already are; also return their folder."""
+    """Check whether kernels can be compiled, and count the compiled ones; also return their folder."""
     try:
         from prism_mesa.kernels import compiling
     except Exception as error:  # numba does not support this NumPy, or LLVM is missing
@@ -84,7 +84,7 @@ def _kernels() -> tuple[Finding, str]:
     if not folder:
         todo = "set XDG_CACHE_HOME to a folder that can be written to"
         return Finding("kernels", "missing", "cannot be kept: each process compiles them, for about a minute", todo), ""
-    n = compiling.n_kept(folder)
+    n = compiling.count_compiled(folder)
     count = f"{n} compiled, kept in {folder}" if n else "not compiled yet: the first run takes a minute longer"
     return Finding("kernels", "ok", count), folder
 
@@ -95,7 +95,7 @@ def _extras() -> Iterator[Finding]:
         missing = [name for name in needed if installed_version(name) is None]
         if missing:
             purpose = f"not installed ({_PURPOSES.get(extra, extra)})"
-            yield Finding(f"extra {extra}", "missing", purpose, how_to_install(extra, *missing))
+            yield Finding(f"extra {extra}", "missing", purpose, install_hint(extra, *missing))
         else:
             yield Finding(f"extra {extra}", "ok", ", ".join(f"{name} {installed_version(name)}" for name in needed))
 

@@ -12,7 +12,7 @@ from prism_mesa.markup import html_or_repr
 from prism_mesa.runs.lifecycle import RunBrokenError, RunInterruptedError
 from prism_mesa.runs.lifecycle import RunResult as PlainResult
 from prism_mesa.runs.manifest import read_run
-from prism_mesa.runs.process.stopping import ended_by_signals
+from prism_mesa.runs.process.stopping import handle_signals
 from prism_mesa.runs.recorded import is_economy
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ _NATIONS_FIGURES = ("indicators", "policies", "responses")
 
 
 class _Figure:
-    """A figure of `view.plots` as a method of a result, with the arguments of the function."""
+    """A descriptor that makes a function of `view.plots` a method of a result, with the same arguments."""
 
     def __init__(self, function: str) -> None:
         self._function = function
@@ -62,7 +62,7 @@ class RunPlots(Plots):
     def __dir__(self) -> list[str]:
         is_nations = False
         with suppress(DataError):
-            is_nations = read_run(self._source.run_dir).manifest.of_nations
+            is_nations = read_run(self._source.run_dir).manifest.is_economy
         return [name for name in super().__dir__() if (name in _NATIONS_FIGURES) is is_nations or name[0] == "_"]
 
     chart = _Figure("chart_figure")
@@ -103,33 +103,34 @@ def with_figures(result: PlainResult) -> RunResult:
     return RunResult(**{field.name: getattr(result, field.name) for field in fields(result)})
 
 
-@ended_by_signals()
+@handle_signals()
 def run_and_draw(run: Callable[[], PlainResult], *, pictures: bool) -> RunResult:
-    """Run, then draw the pictures of the run; if the run ended early, draw those that are possible."""
+    """Run, then draw the pictures of the run; if the run ended early, draw as many as possible."""
     try:
         result = with_figures(run())
     except (RunBrokenError, RunInterruptedError) as stop:
         if stop.result is not None:
             stop.result = with_figures(stop.result)
-            with suppress(PrismError, OSError, KeyboardInterrupt):  # report how the run ended
-                stop.result = _with_pictures(stop.result, _draw(stop.result.run_dir, partly=True) if pictures else [])
+            with suppress(PrismError, OSError, KeyboardInterrupt):  # the error of the run matters more
+                paths = _draw(stop.result.run_dir, skip_missing=True) if pictures else []
+                stop.result = _with_pictures(stop.result, paths)
         raise
     try:
-        return _with_pictures(result, _draw(result.run_dir, partly=False) if pictures else [])
+        return _with_pictures(result, _draw(result.run_dir, skip_missing=False) if pictures else [])
     except KeyboardInterrupt as stop:
         message = f"{result.run_dir}: interrupted while its pictures were drawn (the run itself is kept there)"
         raise RunInterruptedError(message, result) from stop
 
 
-def _draw(run_dir: Path, *, partly: bool) -> list[Path]:
-    """Draw the pictures of a run into its folder; `partly` skips pictures that cannot be drawn."""
+def _draw(run_dir: Path, *, skip_missing: bool) -> list[Path]:
+    """Draw the pictures of a run into its folder; `skip_missing` skips pictures that cannot be drawn."""
     if is_economy(run_dir):
         from prism_mesa.view.plots.economy import draw_economy
 
-        return draw_economy(run_dir, partly=partly)
+        return draw_economy(run_dir, skip_missing=skip_missing)
     from prism_mesa.view.plots.drawing import draw_run
 
-    return draw_run(run_dir, partly=partly)
+    return draw_run(run_dir, skip_missing=skip_missing)
 
 
 def _with_pictures(result: RunResult, paths: list[Path]) -> RunResult:

@@ -11,10 +11,10 @@ import pandas as pd
 
 from prism_mesa.analysis.explain.economy import why_nation
 from prism_mesa.analysis.explain.report import Report, brief_lines, report_lines
-from prism_mesa.analysis.explain.why import why as explained
+from prism_mesa.analysis.explain.why import why as explain_agent
 from prism_mesa.api.results import RunResult, run_and_draw
 from prism_mesa.errors import BadInputError, ConfigError, DataError
-from prism_mesa.params import shown, whole_number
+from prism_mesa.params import parse_whole_number, short_repr
 from prism_mesa.reasoner import AnyReasoner, DistilledReasoner, Reasoner, RuleReasoner
 from prism_mesa.runs.branch import Overrides
 from prism_mesa.runs.branch import branch as branch_run
@@ -55,7 +55,7 @@ def run(
         reasoner: Your own reasoner (``Reasoner(function)``); with `content: llm` it also writes.
         prepare: Called with the model before its first round, to add your own agents. A run with a `chart`, `reasoner`
             or `prepare` from Python cannot be repeated from the command line.
-        on_round: Called with the number of rounds done, after each round.
+        on_round: Called after each round, with the number of completed rounds.
         pictures: Whether states.png, cascades.png, engagement.png and, for a live network, network.png are drawn.
 
     Returns:
@@ -64,13 +64,13 @@ def run(
 
     Raises:
         BadInputError: If input is bad; no folder is made.
-        RunError: If the run cannot continue; its folder keeps the records. KeyboardInterrupt keeps them too, with the
-            status `interrupted`. Both have the attribute `result`.
+        RunError: If the run cannot continue. KeyboardInterrupt ends a run with the status `interrupted`. After either
+            error, the folder keeps the records, and the attribute `result` has the partial result.
     """
     if reasoner is not None and not isinstance(reasoner, Reasoner | RuleReasoner | DistilledReasoner):
         raise ConfigError(
             "reasoner: give a Reasoner over a client or a function (Reasoner(function)), a RuleReasoner, or a "
-            f"DistilledReasoner, not {shown(reasoner)}"
+            f"DistilledReasoner, not {short_repr(reasoner)}"
         )
     objects: dict[str, Any] = {"chart": chart, "reasoner": reasoner, "prepare": prepare}
     return run_and_draw(partial(run_platform, config, out=out, **objects, on_round=on_round), pictures=pictures)
@@ -90,30 +90,29 @@ def run_economy(
         config: An `EconomyConfig`, nested values for one, a YAML file, or None for the default run.
         out: Parent folder of the run's folder; made if missing.
         llm: The LLM to ask, as for `EconomyModel`; None: the LLM that the configuration names.
-        on_round: Called with the number of completed quarters, before the first, which may take a minute, and after
-            each.
+        on_round: Called after each quarter, with the number of completed quarters, and with 0 before the first quarter,
+            which may take a minute.
         pictures: Whether indicators.png, policies.png and responses.png are drawn.
 
     Raises:
         BadInputError: If input is bad; no folder is made.
-        RunError: If an LLM gave no usable answer, or the run cannot continue; as for `run`.
+        RunError: If an LLM gave no usable answer, or the run cannot continue, as for `run`.
     """
     return run_and_draw(partial(run_nations, config, out=out, llm=llm, on_round=on_round), pictures=pictures)
 
 
 def open_run(path: str | os.PathLike[str]) -> RunResult:
-    """Return a run of a platform or of nations from its folder, whatever its status.
+    """Return a run of a platform or of nations from its folder; the run may have any status.
 
     Args:
         path: The run's folder, ``results/<run-id>``.
 
     Returns:
-        The run. Its status is `done`, `failed`, `interrupted`, `running`, or `died` if its process is gone. While it
-        runs, or if it died, the summary is empty, the tables have the rounds written so far, and `state` gives the
-        round.
+        The run. Its status is `done`, `failed`, `interrupted`, `running`, or `died` if its process is gone. If it is
+        running or died, the summary is empty, the tables have the rounds written so far, and `state` gives the round.
 
     Raises:
-        DataError: If there is no run, the folder is damaged, or holds something else (a survey, an interview, a study).
+        DataError: If there is no run, or the folder is damaged or holds a survey, an interview or a study.
     """
     folder = run_folder(path)
     recorded = read_run(folder)
@@ -124,7 +123,7 @@ def open_run(path: str | os.PathLike[str]) -> RunResult:
     summary, pictures = read_manifest(folder).get("summary", {}), tuple(sorted(folder.glob("*.png")))
     if summary:  # the folder may have moved
         summary |= {"run_dir": str(folder), "pictures": [str(path) for path in pictures]}
-    return RunResult(folder, state.status, summary, pictures, str(state) if state.unfinished else "")
+    return RunResult(folder, state.status, summary, pictures, str(state) if state.is_unfinished else "")
 
 
 def resume(
@@ -142,20 +141,20 @@ def resume(
 ) -> RunResult:
     """Continue a run that was stopped or crashed, in its folder, like ``prism resume``.
 
-    It continues from the last checkpoint. Without a checkpoint, as for all runs of nations, it starts again with the
-    answers in its ledger. Its tables equal those of an uninterrupted run. A run that has ended stays unchanged.
+    The run continues from its last checkpoint. Without a checkpoint, as for all runs of nations, it starts again with
+    the answers in its ledger. Its tables equal those of an uninterrupted run. A run that has ended stays unchanged.
 
     Args:
         run: A result, or the run's folder.
         overrides: ``key=value`` for the connection to the LLM: `reasoner.host`, `.timeout_s`, `.max_concurrency`.
-        chart: The chart that `run` received, if any; likewise `reasoner` and `prepare`. Agents and reasoners with more
-            state than numbers and strings need ``snapshot()``, which returns plain data, and ``restore(data)``.
+        chart: The chart that was passed to `run`, if any; likewise `reasoner` and `prepare`. Agents and reasoners whose
+            state is more than numbers and strings need ``snapshot()``, which returns plain data, and ``restore(data)``.
         reasoner: See `chart`.
         prepare: See `chart`.
-        llm: The LLM that `run_economy` received.
-        on_round: Called with the number of rounds or quarters done, after each.
+        llm: The LLM that was passed to `run_economy`, if any.
+        on_round: Called after each round or quarter, with the number completed.
         pictures: As for `run`.
-        trust: Whether to resume a run from elsewhere, with its checkpoints, modules, servers and files.
+        trust: Whether to resume a run that someone else made, using its checkpoints, modules, servers and files.
         from_start: Whether to start again despite a checkpoint.
 
     Returns:
@@ -165,8 +164,8 @@ def resume(
         PrismWarning: If a file is damaged, package versions have changed, or an argument has no effect.
 
     Raises:
-        BadInputError: If the run cannot be resumed, or another process writes to it; nothing has changed.
-        RunError: As for `run`; likewise KeyboardInterrupt.
+        BadInputError: If the run cannot be resumed, or another process writes to it; nothing is changed.
+        RunError: As for `run`, as is KeyboardInterrupt.
     """
     recorded = read_run(run_folder(run))
     if recorded.is_finished(from_start=from_start):
@@ -191,24 +190,24 @@ def branch(
 ) -> RunResult:
     """Run a counterfactual of a run, as ``prism branch`` does: the same up to round `at`, then under other settings.
 
-    Both use the same random numbers and answers, so only the new settings make a difference, which `compare` shows.
+    Both use the same random numbers and answers, so all differences come from the new settings; `compare` shows them.
 
     Args:
         run: A result, or the run's folder, which is only read.
         at: The first round with the new settings, from 0.
-        overrides: Changes, as values by dotted key or ``key=value`` strings; docs/resuming.md lists the keys that can
-            change. Without changes, the branch has the tables of the run.
-        out: Parent folder of the branch; None: that of the run.
+        overrides: Changes, as values by dotted key or ``key=value`` strings; docs/interventions.md lists the keys
+            that can change. Without changes, the branch has the tables of the run.
+        out: Parent folder of the branch; None: the parent folder of the run.
         chart: As for `resume`; likewise `reasoner` and `prepare`.
         reasoner: See `chart`.
         prepare: See `chart`.
-        on_round: Called with the number of rounds done, after each.
+        on_round: Called after each round, with the number of completed rounds.
         pictures: As for `run`.
         trust: As for `resume`.
 
     Raises:
         BadInputError: If there is no such run or round, or a key cannot change; no folder is made.
-        RunError: As for `run`, like KeyboardInterrupt.
+        RunError: As for `run`, as is KeyboardInterrupt.
     """
     objects: dict[str, Any] = {"chart": chart, "reasoner": reasoner, "prepare": prepare}
     run_branch = partial(branch_run, run, at, overrides, out=out, **objects, on_round=on_round, trust=trust)
@@ -229,9 +228,9 @@ def why(
     Args:
         run: A result, or the run's folder, which is only read.
         agent: Row, id or name of an agent or nation.
-        at: The round, from 0, or the quarter (``"2011Q2"``); None: the most eventful one.
+        at: The round, from 0, or the quarter (``"2011Q2"``); None: the one with the most events.
         post: The id of a post; the report says why it was or was not in the agent's feeds, in each round up to `at`.
-        on_round: Called with the number of rounds repeated, after each; runs of nations are not repeated.
+        on_round: Called after each repeated round, with the number repeated; runs of nations are not repeated.
         trust: As for `replay`.
 
     Returns:
@@ -247,10 +246,10 @@ def why(
             raise BadInputError(f"{run_dir}: is a run of nations, which has no posts")
         brief = tuple(why_nation(run_dir, str(agent), round_text, brief=True))
         return Report(brief, (*brief, "", *why_nation(run_dir, str(agent), round_text)))
-    round_ = None if round_text is None else whole_number(round_text)
+    round_ = None if round_text is None else parse_whole_number(round_text)
     if round_text is not None and round_ is None:
         raise BadInputError(f"ROUND: {round_text!r} is not a round: give a whole number from 0")
-    explanation = explained(run_dir, str(agent), round_, post=post, on_round=on_round, trust=trust)
+    explanation = explain_agent(run_dir, str(agent), round_, post=post, on_round=on_round, trust=trust)
     brief = tuple(brief_lines(explanation))
     return Report(brief, (*brief, "", *report_lines(explanation)), explanation)
 
@@ -262,26 +261,26 @@ def measure(
 
     Args:
         run: A result, or the run's folder, which is only read.
-        names: Names of the catalogue (``prism study measures``), or ``module:function`` for your own function of a
-            `studies.measures.catalogue.FinishedRun`. None: the whole catalogue.
+        names: Names from the catalogue (``prism study measures``), or ``module:function`` for your own function of a
+            `studies.measures.catalogue.FinishedRun`; None: the whole catalogue.
         trust: As for `replay`, because measures of follows rebuild the network from the configuration.
 
     Raises:
         BadInputError: If there is no such run or measure, or the run has not ended.
         RunError: If a measure raises, or returns no number.
     """
-    chosen = [names] if isinstance(names, str) else list(MEASURES if names is None else names)
-    return pd.Series(compute_measures(finished_run(run, trust=trust), chosen), dtype=float, name=run_folder(run).name)
+    selected = [names] if isinstance(names, str) else list(MEASURES if names is None else names)
+    return pd.Series(compute_measures(finished_run(run, trust=trust), selected), dtype=float, name=run_folder(run).name)
 
 
 def list_runs(out: str | os.PathLike[str] = "results") -> pd.DataFrame:
     """Return the runs, studies, calibrations and validations in a folder, newest first, like ``prism runs``.
 
     Args:
-        out: The folder that contains them, or the folder of a study that kept the tables of its runs.
+        out: The folder that contains them, or the folder of a study that keeps tables.
 
     Returns:
-        A row for each, with the columns of `studies.listing.ListedFolder`: `run_dir`, `kind`, `config`, `seed`,
+        A row for each entry, with the columns of `studies.listing.ListedFolder`: `run_dir`, `kind`, `config`, `seed`,
         `status` (`done`, `failed`, `interrupted`, `running`, `died`, `damaged`; for many runs also `incomplete`),
         `state` (with the round), `round`, `rounds`, `started`, `age_s` (seconds), `size_bytes`, `error`.
 
@@ -290,5 +289,5 @@ def list_runs(out: str | os.PathLike[str] = "results") -> pd.DataFrame:
     """
     columns = [field.name for field in fields(ListedFolder)]
     table = pd.DataFrame([asdict(entry) for entry in list_folders(out)], columns=columns)
-    whole = dict.fromkeys(("seed", "round", "rounds"), "Int64")
-    return table.astype({**whole, "size_bytes": "int64", "age_s": "float64"})
+    integer_types = dict.fromkeys(("seed", "round", "rounds"), "Int64")
+    return table.astype({**integer_types, "size_bytes": "int64", "age_s": "float64"})

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from prism_mesa.api.results import StudyPlots
-from prism_mesa.errors import ConfigError, DataError, counted, one_line
-from prism_mesa.params import Params, shown, whole_number
+from prism_mesa.errors import ConfigError, DataError, format_count, one_line
+from prism_mesa.params import Params, parse_whole_number, short_repr
 from prism_mesa.runs.config import Config
 from prism_mesa.studies.calibration.plan import MANIFEST as CALIBRATION
 from prism_mesa.studies.design.models import conditions_to_check
@@ -44,16 +44,16 @@ class Study:
     """A question, the conditions to compare, and the measures; ``prism study`` in Python.
 
     Args:
-        study: A study file, or its values; None if they are given by name.
+        study: A study file, or its values; None if the values are given by name.
         out: Parent folder of the study's folder, ``out/<name>``. Existing runs are not repeated.
-        values: Values of a study file by name (``question=..., arms=..., seeds=20``); on top of `study`.
+        values: Values of a study file by name (``question=..., arms=..., seeds=20``); they override `study`.
 
     Attributes:
         design: The checked study: its conditions, and every run.
 
     Raises:
-        BadInputError: If a key, value, measure or expectation is wrong, or another study is in its folder. `plan` and
-            `run` raise it if no model can be made, before anything runs.
+        BadInputError: If a key, value, measure or expectation is wrong, or the folder holds another study. `plan` and
+            `run` also raise it, before anything runs, if no model can be made.
     """
 
     def __init__(
@@ -79,8 +79,8 @@ class Study:
     @one_line
     def __repr__(self) -> str:
         design = self.design
-        runs = f"{counted(len(design.conditions), 'condition')} x {counted(len(design.seeds), 'seed')}"
-        return f"<Study {design.name}: {shown(design.params.question)}, {runs}, {self.study_dir}>"
+        runs = f"{format_count(len(design.conditions), 'condition')} x {format_count(len(design.seeds), 'seed')}"
+        return f"<Study {design.name}: {short_repr(design.params.question)}, {runs}, {self.study_dir}>"
 
     def plan(
         self,
@@ -108,13 +108,13 @@ class Study:
         figures: "FigureKind" = "png",
         on_run: Callable[[Progress], object] = lambda progress: None,
     ) -> StudyOutcome:
-        """Run the missing runs, and return the result of all runs.
+        """Run all runs that are not yet done, and return the result of the study.
 
         Args:
             workers: Number of parallel runs; None: one for each free core.
             engine: `local`: processes of this machine; `dask` (extra `dask`); `slurm`: jobs through Dask.
             scheduler: Address of a Dask scheduler; None lets Dask start its own here.
-            shard: ``"K/N"``: only the K-th of N parts, K from 1, as in a job array; each writes its own journal.
+            shard: ``"K/N"`` runs the K-th of N parts, K from 1, as in a job array; each part writes its own journal.
             attempts: The number of attempts for a run that fails.
             retry: Whether to repeat runs that failed in an earlier call.
             report: Whether to write report.html and report.md.
@@ -159,18 +159,18 @@ class Study:
 
 
 def file_and_values(kind: str, source: object, read: Callable[[Path], Params]) -> tuple[Path | None, dict[str, Any]]:
-    """Return the file of a study or calibration, or None, and the values."""
+    """Return the file of a study or calibration (None if there is no file), and the values."""
     if source is None or isinstance(source, Mapping):
         return None, dict(source or {})
     if not isinstance(source, str | os.PathLike):
-        raise ConfigError(f"{kind}: give a {kind.lower()} file, or its values, not {shown(source)}")
+        raise ConfigError(f"{kind}: give a {kind.lower()} file, or its values, not {short_repr(source)}")
     file = Path(source)
     add_import_path(file)
     return file, read(file).model_dump(exclude_unset=True)
 
 
 def add_import_path(file: Path) -> None:
-    """Allow imports of modules next to a study file, but not from a study's folder, which may be from elsewhere."""
+    """Allow imports of modules next to a study file, unless it lies in a study's folder (possibly from elsewhere)."""
     if not any((file.parent / name).exists() for name in (MANIFEST, CALIBRATION)):
         folder = str(file.parent.absolute())
         if folder not in sys.path:
@@ -178,11 +178,11 @@ def add_import_path(file: Path) -> None:
 
 
 def configs_by_condition(file: Path) -> dict[str, Config]:
-    """Return the configuration of each arm of a study file, and of each level of its factors, by label."""
+    """Return the configuration for each arm of a study file and each level of its factors, by label."""
     add_import_path(file)
     design = design_study(read_study(file), study_name(file), str(file))
-    first = design.seeds[0]
-    return {condition_text(c, design): design.config(design.planned_run(c, first)) for c in conditions_to_check(design)}
+    seed = design.seeds[0]
+    return {condition_text(c, design): design.config(design.planned_run(c, seed)) for c in conditions_to_check(design)}
 
 
 def study_name(file: Path) -> str:
@@ -198,8 +198,8 @@ def open_engine(kind: EngineKind, workers: int | None, scheduler: str | None = N
 
 
 def _shard(text: str | None) -> Shard:
-    """Return the shard that a string ``K/N`` names."""
-    k, n = (whole_number(part) for part in text.partition("/")[::2]) if text is not None else (1, 1)
+    """Return the shard that a string ``K/N`` describes."""
+    k, n = (parse_whole_number(part) for part in text.partition("/")[::2]) if text is not None else (1, 1)
     if k is None or n is None or not 1 <= k <= n:
         raise ConfigError(f"shard: {text!r}: must be K/N with K from 1 to N, such as 3/8")
     return Shard(k, n)

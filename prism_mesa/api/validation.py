@@ -8,7 +8,7 @@ from typing import Any
 
 from prism_mesa.api.studies import open_engine
 from prism_mesa.errors import ConfigError
-from prism_mesa.params import shown
+from prism_mesa.params import short_repr
 from prism_mesa.runs.config import Config, read_config
 from prism_mesa.runs.yaml_text import read_yaml
 from prism_mesa.studies.driver import Progress
@@ -38,31 +38,31 @@ def validate(
         config: A `Config`, its values, or the path of a YAML file.
         data: Folder of the real data; None: the values shipped with PRISM.
         seeds: The number of seeds, starting from the configuration's seed.
-        variants: Names of null models and ablations to run beside it; `nulls` or `all` for several.
-        fitted: Calibration file whose `fit` names the fitted measures; None: those of PRISM's own configuration.
+        variants: Names of null models and ablations to run as well; `nulls` or `all` for several.
+        fitted: Calibration file whose `fit` names the fitted measures; None: those fitted in PRISM's own calibration.
         workers: Number of parallel runs; None: one for each free core.
         out: Parent folder of the results; repeating a call continues unfinished runs.
-        name: Beginning of the folder's name; None: the name of the file, or of the configuration.
+        name: Start of the folder's name; None: the name of the file or the configuration.
         report: Whether to write report.md and figures.
         on_run: Called with the progress at the start and after each run.
-        on_match: Called before the runs, while variants are matched, with the numbers of thresholds tried and allowed.
+        on_match: Called before the runs, while thresholds of variants are matched, with the numbers tried and allowed.
 
     Returns:
-        The tables, and whether the run meets all required targets that apply (`passed`).
+        The tables, and whether all required targets that apply are met (`passed`).
 
     Raises:
         BadInputError: If a key, value, variant or data folder is wrong.
         RunError: If a run failed; finished runs are kept.
     """
     if isinstance(seeds, bool) or not isinstance(seeds, int) or not 1 <= seeds <= 10_000:
-        raise ConfigError(f"seeds: give a whole number from 1 to 10,000, not {shown(seeds)}")
-    chosen = select_variants(variants)
+        raise ConfigError(f"seeds: give a whole number from 1 to 10,000, not {short_repr(seeds)}")
+    variant_names = select_variants(variants)
     measures = None if fitted is None else _fitted_measures(Path(fitted))
-    checked = read_config(Config, config)
-    stem = Path(config).stem if isinstance(config, str | os.PathLike) else checked.name
+    checked_config = read_config(Config, config)
+    stem = Path(config).stem if isinstance(config, str | os.PathLike) else checked_config.name
     run_all = partial(validation.validate, engine=open_engine("local", workers), on_run=on_run, on_match=on_match)
     real = load_real_values(data)
-    result = run_all(checked, name or stem, real, seeds=seeds, variants=chosen, fitted=measures, out=out)
+    result = run_all(checked_config, name or stem, real, seeds=seeds, variants=variant_names, fitted=measures, out=out)
     if report:
         from prism_mesa.view.validation.report import write_report
 
@@ -72,7 +72,7 @@ def validate(
 
 def _fitted_measures(file: Path) -> set[str]:
     """Return the measures that a calibration file names under `fit`; raises ConfigError if there are none."""
-    fit = read_yaml(file, what="calibration file", hint="").get("fit")
+    fit = read_yaml(file, kind="calibration file", hint="").get("fit")
     if not isinstance(fit, Mapping) or not fit:
         raise ConfigError(f"{file}: fit: names no measures: it must be a calibration file (prism calibrate)")
     return {str(measure) for measure in fit}

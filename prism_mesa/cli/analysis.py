@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from prism_mesa.cli.arguments import MAX_AGENTS, MAX_ROUNDS, AsJson, OutOption, Run, Trust, each_once
+from prism_mesa.cli.arguments import MAX_AGENTS, MAX_ROUNDS, AsJson, OutOption, Run, Trust, check_unique
 from prism_mesa.cli.console import (
     InterruptedByUserError,
-    as_typed,
+    print_status,
     progress_bar,
     run_failure,
-    say,
     show_warnings,
     summary_on_interrupt,
+    with_prism_command,
 )
-from prism_mesa.errors import PrismError, in_command
+from prism_mesa.errors import PrismError, quote_path
 from prism_mesa.terminal import show, show_json, show_line
 from prism_mesa.view.summaries import survey_lines
 
@@ -61,19 +61,19 @@ def why(
     the answer.
     """
     from prism_mesa.api.runs import why as explain
-    from prism_mesa.params import whole_number
+    from prism_mesa.params import parse_whole_number
     from prism_mesa.runs.manifest import read_run
 
-    round_, run = None if at is None else whole_number(at), read_run(run_dir)
-    rounds = run.manifest.planned if round_ is None else round_ + 1
+    round_, run = None if at is None else parse_whole_number(at), read_run(run_dir)
+    rounds = run.manifest.planned_rounds if round_ is None else round_ + 1
     with progress_bar(rounds or 0, "rounds") as on_round:
         report = explain(run_dir, agent, at, post=post, on_round=on_round, trust=trust)
     for line in report.lines if everything else report.brief:
         show_line(line)
     if not everything:
         show_line("For everything that the agent saw and weighed, add --all to the command.")
-    if run.state.unfinished:
-        say(f"prism: {run_dir}: {run.state}{run.way_on}")
+    if run.state.is_unfinished:
+        print_status(f"prism: {run_dir}: {run.state}{run.advice}")
 
 
 def survey(
@@ -96,10 +96,10 @@ def survey(
     """
     from prism_mesa.analysis.survey.survey import survey as run_survey
 
-    show_result = partial(_show_survey, as_json=as_json)
-    with summary_on_interrupt(show_result), progress_bar(0, "answers", then="tables") as on_answers:
+    texts, show_result = check_unique(overrides), partial(_show_survey, as_json=as_json)
+    with summary_on_interrupt(show_result), progress_bar(0, "answers", end_text="tables") as on_answers:
         result = run_survey(
-            run_dir, questions, each_once(overrides), agents=agents, at=at, out=out, on_answers=on_answers, trust=trust
+            run_dir, questions, texts, agents=agents, at=at, out=out, on_answers=on_answers, trust=trust
         )
     show_result(result)
     if result.status != "done":
@@ -110,8 +110,8 @@ def _show_survey(result: "SurveyResult", *, as_json: bool) -> None:
     """Draw the pictures of a survey, and print its summary."""
     from prism_mesa.view.plots.answers import draw_survey
 
-    asks = {question["id"]: question["ask"] for question in result.summary["questions"]}
-    pictures = draw_survey(result.folder, result.table, asks)
+    question_texts = {question["id"]: question["ask"] for question in result.summary["questions"]}
+    pictures = draw_survey(result.folder, result.table, question_texts)
     if as_json:
         show_json(result.summary | {"pictures": [str(path) for path in pictures]})
         return
@@ -145,22 +145,22 @@ def distill(
     from prism_mesa.view.plots.answers import draw_distilled
 
     check_installed()
-    with progress_bar(sum(map(completed_rounds, run_dirs)), "rounds repeated") as show_done:
+    with progress_bar(sum(map(completed_rounds, run_dirs)), "rounds repeated") as update_bar:
         counter = count(1)
-        result = distill_runs(run_dirs, kind=kind, out=out, on_round=lambda: show_done(next(counter)), trust=trust)
+        result = distill_runs(run_dirs, kind=kind, out=out, on_round=lambda: update_bar(next(counter)), trust=trust)
     table = None
     if drift:
-        with progress_bar(drift_rounds(run_dirs[0], seeds), "rounds run") as show_done:
+        with progress_bar(drift_rounds(run_dirs[0], seeds), "rounds run") as update_bar:
             counter, folder = count(1), result.folder / "drift"
-            swept = measure_drift(
-                run_dirs[0], result.file, folder, n_seeds=seeds, on_round=lambda: show_done(next(counter)), trust=trust
+            sweep_result = measure_drift(
+                run_dirs[0], result.file, folder, n_seeds=seeds, on_round=lambda: update_bar(next(counter)), trust=trust
             )
-            table = swept.table
+            table = sweep_result.table
     pictures = draw_distilled(result.folder, result.model.report, table)
     if as_json:
         paths = {"folder": str(result.folder), "file": str(result.file), "pictures": list(map(str, pictures))}
-        drifts = {} if table is None else {"drift": json.loads(table.to_json(orient="records"))}
-        show_json(paths | {"provenance": result.model.provenance, "report": result.model.report} | drifts)
+        drift_rows = {} if table is None else {"drift": json.loads(table.to_json(orient="records"))}
+        show_json(paths | {"provenance": result.model.provenance, "report": result.model.report} | drift_rows)
         return
     for choice in result.model.report["choices"]:
         _print_choice(choice)
@@ -172,7 +172,7 @@ def distill(
 
 
 def _print_choice(choice: dict[str, Any]) -> None:
-    """Print the scores of models of one choice."""
+    """Print the scores of the models of a choice."""
     counts = f"{choice['personas']} personas, {choice['posts']} posts, {choice['answers']:,} answers of the LLM"
     show_line(f"{' or '.join(choice['options'])}: {choice['rows']:,} decisions ({counts})")
     columns = {"log_loss": "log loss", "auc": "AUC", "js": "JS (bits)", "calibration_error": "off by"}
@@ -185,9 +185,9 @@ def _print_choice(choice: dict[str, Any]) -> None:
 
 def _print_drift(table: Any) -> None:
     """Print outcomes by the LLM's share, as means over seeds."""
-    wide = table.pivot_table(index="outcome", columns="share", values="value", sort=False)
-    show_line("LLM share".ljust(24) + "".join(f"{share:>11.0%}" for share in wide.columns))
-    for outcome, values in wide.iterrows():
+    table_by_share = table.pivot_table(index="outcome", columns="share", values="value", sort=False)
+    show_line("LLM share".ljust(24) + "".join(f"{share:>11.0%}" for share in table_by_share.columns))
+    for outcome, values in table_by_share.iterrows():
         show_line(f"{outcome:<24}" + "".join(f"{value:>11,.4g}" for value in values))
 
 
@@ -229,7 +229,7 @@ def interview(
     for question in ask or ():
         check_text("--ask", question)
     limit_overrides = [] if iterations is None else [f"deliberation.iterations={iterations}"]
-    overrides = each_once([*(arguments or ()), *limit_overrides])
+    overrides = check_unique([*(arguments or ()), *limit_overrides])
     with (
         show_warnings(),
         Interview(run_dir, agent, at=at, overrides=overrides, free=free, out=out, trust=trust) as talk,
@@ -243,20 +243,20 @@ def interview(
 
 
 def _introduce(talk: "Interview") -> None:
-    """Print the agent, the moment, and the LLM that plays it."""
+    """Print the agent, the round, and the LLM that plays the agent."""
     from prism_mesa.analysis.interview.transcript import CONSTRAINED
 
     limits = f"; {CONSTRAINED}" if talk.constrained else ""
-    moment = "before the run" if talk.snapshot.at < 0 else f"after round {talk.snapshot.at}"
-    say(f"{talk.snapshot.name}, {moment}, played by {talk.llm.label}{limits}")
+    moment = "before the run" if talk.snapshot.last_round < 0 else f"after round {talk.snapshot.last_round}"
+    print_status(f"{talk.snapshot.name}, {moment}, played by {talk.llm.label}{limits}")
     if talk.llm.note:
-        say(f"prism: {talk.llm.note}")
+        print_status(f"prism: {talk.llm.note}")
 
 
 def _talk_and_keep(
     talk: "Interview", questions: list[str] | None, interrupts: "Interrupts", *, thoughts: bool, quiet: bool
 ) -> Path | None:
-    """Hold the interview, and return the folder in which it is saved; None if nothing was asked."""
+    """Conduct the interview, and return the folder in which it is saved; None if nothing was asked."""
     try:
         _talk_with(talk, questions, interrupts, thoughts=thoughts, quiet=quiet)
     except KeyboardInterrupt:
@@ -275,32 +275,33 @@ def _show_interview(talk: "Interview", folder: Path | None, *, as_json: bool) ->
         answers = [exchange.as_json() for exchange in talk.transcript]
         show_json({**talk.facts(), "answers": answers, "folder": str(folder) if folder else None})
     elif folder:
-        say(f"kept: {folder / 'transcript.md'}")
-        say(as_typed(f"for its reasons: prism why {in_command(talk.snapshot.run_dir)} {talk.snapshot.row} ROUND"))
+        print_status(f"kept: {folder / 'transcript.md'}")
+        command = f"prism why {quote_path(talk.snapshot.run_dir)} {talk.snapshot.row} ROUND"
+        print_status(with_prism_command(f"for its reasons: {command}"))
 
 
 def _talk_with(
     talk: "Interview", questions: list[str] | None, interrupts: "Interrupts", *, thoughts: bool, quiet: bool
 ) -> None:
-    """Ask questions from arguments, from the terminal, or from standard input; `quiet` prints nothing on stdout."""
+    """Ask questions from arguments, the terminal or standard input; `quiet` prints nothing on stdout."""
     from prism_mesa.view.interview_terminal import Session, piped_lines, typed_lines
 
-    typed = questions is None and sys.stdin.isatty()
+    is_interactive = questions is None and sys.stdin.isatty()
     stream = sys.stderr if quiet else sys.stdout
 
     def print_line(line: str) -> None:
-        if typed or not quiet:
+        if is_interactive or not quiet:
             show(line, file=stream)
 
     dim = stream.isatty() and "NO_COLOR" not in os.environ
-    session = Session(talk, print_line, thoughts=thoughts, dim=dim, echo=not typed)
+    session = Session(talk, print_line, thoughts=thoughts, dim=dim, echo=not is_interactive)
     if questions is not None:
-        session.take(interrupts.between(questions))
-    elif typed:
-        say("ask a question (/help: commands, /quit: end)")
-        session.take(interrupts.between(typed_lines(prompt_to_stdout=not quiet)))
+        session.handle_lines(interrupts.until_pressed(questions))
+    elif is_interactive:
+        print_status("ask a question (/help: commands, /quit: end)")
+        session.handle_lines(interrupts.until_pressed(typed_lines(prompt_to_stdout=not quiet)))
     else:
-        session.take(interrupts.between(piped_lines()))
+        session.handle_lines(interrupts.until_pressed(piped_lines()))
 
 
 ledger = typer.Typer(help="Read a ledger of questions to an LLM and its answers.")

@@ -24,7 +24,7 @@ from prism_mesa.cli import (
     validation,
 )
 from prism_mesa.cli.arguments import GroupedCommands
-from prism_mesa.cli.console import InterruptedByUserError, keep_streams_open, say, warning_line
+from prism_mesa.cli.console import InterruptedByUserError, keep_streams_open, print_status, warning_line
 from prism_mesa.errors import BadInputError, NotedWarning, PrismError, format_error
 from prism_mesa.terminal import show_line
 
@@ -50,23 +50,23 @@ def _main(
     """Handle the options that precede a command."""
 
 
-# in the order of --help
-_SIMULATE, _LOOK, _ASK, _SHARE = "Simulate", "Look at runs", "Answer questions with many runs", "Set up and share"
+# in the order in which --help lists them
+_SIMULATE, _INSPECT, _ASK, _SHARE = "Simulate", "Look at runs", "Answer questions with many runs", "Set up and share"
 for panel, commands in (
     (_SIMULATE, (runs.run, runs.economy, runs.resume, runs.branch, runs.chart)),
-    (_LOOK, (listing.runs, analysis.why, analysis.interview, analysis.survey, runs.replay)),
+    (_INSPECT, (listing.runs, analysis.why, analysis.interview, analysis.survey, runs.replay)),
     (_ASK, (studies.sweep, validation.validate, calibration.calibrate, analysis.distill)),
     (_SHARE, (new.new, doctor.doctor, archive.archive)),
 ):
     for command in commands:
         app.command(rich_help_panel=panel)(command)
 app.command(name="app", rich_help_panel=_SIMULATE)(page.browser_page)
-# --with comes between the runs
-app.command(rich_help_panel=_LOOK, context_settings={"ignore_unknown_options": True})(comparison.compare)
-app.add_typer(analysis.ledger, name="ledger", rich_help_panel=_LOOK)
+# for --with, which is between the runs
+app.command(rich_help_panel=_INSPECT, context_settings={"ignore_unknown_options": True})(comparison.compare)
+app.add_typer(analysis.ledger, name="ledger", rich_help_panel=_INSPECT)
 app.add_typer(studies.study, name="study", rich_help_panel=_ASK)
 
-# typer brings its own copy of click, whose names are private: this is its click.UsageError
+# typer has its own copy of click with private names; this is its click.UsageError
 _UsageError: Any = typer.BadParameter.__base__
 
 
@@ -78,7 +78,7 @@ def _command() -> Any:
 
 def main() -> None:
     """Run the command line, and exit."""
-    # imports make a million permanent objects; collecting garbage among them takes most of a second
+    # imports create a million permanent objects, and searching them for garbage takes most of a second
     gc.set_threshold(20_000, 20)
     code = run_command()
     gc.freeze()  # the last garbage collection would take a third of a second
@@ -111,7 +111,7 @@ def run_command() -> int:
             raise
         message = format_error(error)  # a user's guard or action; the note names the line
     if message:
-        say(f"prism: {message}")
+        print_status(f"prism: {message}")
     return code
 
 

@@ -1,4 +1,4 @@
-"""The command that packs a run or study, and checks archives."""
+"""The command that packs a run or study, or checks an archive."""
 
 from pathlib import Path
 from typing import Annotated
@@ -6,9 +6,9 @@ from typing import Annotated
 import typer
 
 from prism_mesa.cli.arguments import AsJson
-from prism_mesa.cli.console import as_typed
+from prism_mesa.cli.console import with_prism_command
 from prism_mesa.cli.listing import format_size
-from prism_mesa.errors import BadInputError, RunError, counted, in_command
+from prism_mesa.errors import BadInputError, RunError, format_count, quote_path
 from prism_mesa.terminal import show_json, show_line
 
 
@@ -48,30 +48,30 @@ def archive(
     if as_json:
         show_json(vars(packed) | {"file": str(packed.file)})
         return
-    show_line(f"packed: {packed.file} ({counted(packed.files, 'file')}, {format_size(packed.size_bytes)})")
+    show_line(f"packed: {packed.file} ({format_count(packed.files, 'file')}, {format_size(packed.size_bytes)})")
     for line in packed.left_out:
         show_line(f"left out: {line}")
-    show_line(as_typed(f"check it with: prism archive --check {in_command(packed.file)}"))
+    show_line(with_prism_command(f"check it with: prism archive --check {quote_path(packed.file)}"))
 
 
 def _check(path: Path, unpack: Path | None, *, as_json: bool) -> None:
     """Check an archive and print the result; raises RunError if something is missing or changed."""
     from prism_mesa.api.archives import check_archive
 
-    checked = check_archive(path, unpack_to=unpack)
+    result = check_archive(path, unpack_to=unpack)
     if as_json:
-        unpacked = {"unpacked": None if unpack is None or checked.faults else str(unpack)}
-        show_json(vars(checked) | {"path": str(path), "whole": not checked.faults} | unpacked)
+        unpacked = {"unpacked": None if unpack is None or result.faults else str(unpack)}
+        show_json(vars(result) | {"path": str(path), "whole": not result.faults} | unpacked)
     else:
-        for line in checked.faults:
+        for line in result.faults:
             show_line(line)
-        for line in checked.left_out:
+        for line in result.left_out:
             show_line(f"left out when packed: {line}")
-    if checked.faults:
+    if result.faults:
         note = "" if unpack is None else "; nothing was unpacked"
-        raise RunError(f"{path}: is not whole: {counted(len(checked.faults), 'fault')}{note}")
+        raise RunError(f"{path}: is not whole: {format_count(len(result.faults), 'fault')}{note}")
     if not as_json:
-        size = format_size(checked.size_bytes)
-        show_line(f"whole: {checked.kind} {checked.name}, {counted(checked.files, 'file')}, {size} unpacked")
+        size = format_size(result.size_bytes)
+        show_line(f"whole: {result.kind} {result.name}, {format_count(result.files, 'file')}, {size} unpacked")
         if unpack is not None:
             show_line(f"unpacked: {unpack}")

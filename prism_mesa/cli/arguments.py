@@ -1,4 +1,4 @@
-"""Shared by commands: types of arguments, configurations from arguments, and grouped help."""
+"""Types of arguments, configurations from arguments, and grouped help, for all commands."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 from typer.core import TyperGroup
 
-from prism_mesa.errors import BadInputError, shortened
+from prism_mesa.errors import BadInputError, shorten
 
 if TYPE_CHECKING:
     from prism_mesa.runs.config import Config
@@ -20,11 +20,11 @@ CONFIG_DEFAULTS: Final[dict[str, Any]] = {"reasoner": {"kind": "auto"}}
 
 MAX_AGENTS, MAX_ROUNDS = 50_000_000, 10_000_000  # as for agents.n and rounds
 
-Configured = Annotated[
+ConfigArguments = Annotated[
     list[str] | None,
     typer.Argument(metavar="CONFIG|KEY=VALUE", help="an optional YAML file, then keys to override: agents.n=100"),
 ]
-ConfiguredNations = Annotated[
+NationsArguments = Annotated[
     list[str] | None,
     typer.Argument(metavar="CONFIG|KEY=VALUE", help="an optional YAML file, then keys: economy.policy=taylor"),
 ]
@@ -40,8 +40,8 @@ AsJson = Annotated[bool, typer.Option("--json", help="print one JSON object on s
 Run = Annotated[Path, typer.Argument(metavar="RUN", help="folder of a run: results/<run-id>")]
 
 
-def configured(arguments: list[str] | None) -> "Config":
-    """Return the configuration of a command's arguments."""
+def config_from_arguments(arguments: list[str] | None) -> "Config":
+    """Return the configuration that a command's arguments describe."""
     from prism_mesa.runs.config import load_config
 
     file, overrides = file_and_overrides(arguments, DEFAULT_FILE)
@@ -49,20 +49,20 @@ def configured(arguments: list[str] | None) -> "Config":
 
 
 def file_and_overrides(arguments: list[str] | None, default: Path) -> tuple[str | Path | None, list[str]]:
-    """Return the file that comes first in arguments, or else the default file if it exists, and the overrides."""
+    """Return the file in the first argument, else the default file if it exists, else None; and the overrides."""
     texts = arguments or []
     if texts and ("=" not in texts[0] or is_file(texts[0])):
-        return texts[0], each_once(texts[1:])
-    return (default if default.is_file() else None), each_once(texts)
+        return texts[0], check_unique(texts[1:])
+    return (default if default.is_file() else None), check_unique(texts)
 
 
-def each_once(overrides: Sequence[str] | None) -> list[str]:
-    """Return ``key=value`` strings; raises BadInputError if a key is repeated."""
+def check_unique(overrides: Sequence[str] | None) -> list[str]:
+    """Return ``key=value`` strings unchanged; raises BadInputError if a key is repeated."""
     texts = list(overrides or ())
     keys = [text.partition("=")[0].strip() for text in texts]
     for key in filter(None, keys):
         if keys.count(key) > 1:
-            duplicates = ", ".join(shortened(text, 80) for text, other in zip(texts, keys, strict=True) if other == key)
+            duplicates = ", ".join(shorten(text, 80) for text, other in zip(texts, keys, strict=True) if other == key)
             raise BadInputError(f"override: {key!r} is given more than once ({duplicates}): give it once")
     return texts
 
@@ -90,5 +90,5 @@ class GroupedCommands(TyperGroup):
             titles.setdefault(title, []).append((command.name or "", command.get_short_help_str(_NO_LIMIT)))
         widest = max((len(command.name or "") for command in visible), default=0)
         for title, rows in titles.items():
-            with formatter.section(title):  # one width for all sections
+            with formatter.section(title):  # aligns all sections
                 formatter.write_dl([(name.ljust(widest), text) for name, text in rows])

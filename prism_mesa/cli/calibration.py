@@ -7,7 +7,7 @@ import typer
 
 from prism_mesa.cli.arguments import AsJson, OutOption
 from prism_mesa.cli.console import print_lines
-from prism_mesa.cli.studies import Workers, finite, runs_bar
+from prism_mesa.cli.studies import Workers, replace_nonfinite, runs_bar
 from prism_mesa.terminal import show_json
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def calibrate(
     with runs_bar(1, "runs", "fitted world and report") as on_run:
         result = calibration.run(workers=workers, runs=runs, minutes=minutes, report=report, on_run=on_run)
     if as_json:
-        show_json(finite(_as_json(result)))
+        show_json(replace_nonfinite(_as_json(result)))
     else:
         from prism_mesa.view.calibration import calibration_lines
 

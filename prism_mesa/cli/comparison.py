@@ -59,7 +59,7 @@ def compare(
 
 
 def split_sides(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Return the two sides: the arguments before and after ``--with``, two runs, or runs grouped by configuration."""
+    """Return the two sides: arguments before and after ``--with``, else two runs, or runs grouped by configuration."""
     for argument in arguments:
         if argument.startswith("-") and argument != WITH:
             raise BadInputError(f"no such option: {argument}.{did_you_mean(argument, _OPTIONS)}")

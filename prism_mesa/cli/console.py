@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from prism_mesa.errors import PrismError, PrismWarning, RunError, in_command, printable, redact_credentials, shortened
+from prism_mesa.errors import PrismError, PrismWarning, RunError, printable, quote_path, redact_credentials, shorten
 from prism_mesa.terminal import show, show_json, show_line
 
 if TYPE_CHECKING:
@@ -32,30 +32,30 @@ class InterruptedByUserError(PrismError):
 def warning_line(
     message: Warning | str, category: type[Warning], filename: str, lineno: int, line: str | None = None
 ) -> str:
-    """Return a warning as one line for stderr, without its place in the program."""
+    """Return a warning as one line for stderr, without its file and line."""
     text = f"{message}" if issubclass(category, PrismWarning) else f"{category.__name__}: {message}"
     return f"prism: {printable(redact_credentials(text))}\n"
 
 
 class _Output(io.FileIO):
-    """Standard output or error that drops text after its reader is gone, and progress on a full disk."""
+    """Standard output or error; drops text if its reader has gone, and drops progress if the disk is full."""
 
-    is_lost = False
+    has_failed = False
 
     def write(self, data: Any, /) -> int:
         """Write bytes, and return their number."""
         try:
             return super().write(data)
         except OSError as error:
-            if self.fileno() == 1 and not self.is_lost and not isinstance(error, ConnectionError):
-                self.is_lost = True  # Python writes it again at exit
+            if self.fileno() == 1 and not self.has_failed and not isinstance(error, ConnectionError):
+                self.has_failed = True  # Python tries again at exit
                 raise
             return memoryview(data).nbytes
 
 
 def keep_streams_open() -> None:
-    """Let a command finish even if its output is closed, or is a pipe without a reader."""
-    while (descriptor := os.open(os.devnull, os.O_RDWR)) <= 2:  # otherwise the next opened file would take the number
+    """Let a command finish even if its output is closed or a pipe without a reader."""
+    while (descriptor := os.open(os.devnull, os.O_RDWR)) <= 2:  # otherwise the next file to be opened gets this number
         pass
     os.close(descriptor)
     sys.stdin = sys.stdin or open(0, closefd=False)  # noqa: SIM115
@@ -67,13 +67,13 @@ def keep_streams_open() -> None:
             setattr(sys, name, io.TextIOWrapper(buffer, encoding, errors, line_buffering=True))
 
 
-def say(text: str) -> None:
+def print_status(text: str) -> None:
     """Print text on one line of stderr."""
-    show_line(shortened(redact_credentials(text)), file=sys.stderr)
+    show_line(shorten(redact_credentials(text)), file=sys.stderr)
 
 
 class FirstWarnings(logging.Handler):
-    """Shows the first log record of each kind; the summary and the ledger count them all."""
+    """Shows the first log record of each kind; the summary and the ledger count all records."""
 
     def __init__(self, console: "Console") -> None:
         super().__init__(logging.WARNING)
@@ -81,17 +81,17 @@ class FirstWarnings(logging.Handler):
         self._shown: set[str] = set()
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Show a record if none of its kind was shown."""
+        """Show a record if it is the first of its kind."""
         if record.msg not in self._shown:
             self._shown.add(record.msg)
-            text = printable(shortened(redact_credentials(record.getMessage())))
+            text = printable(shorten(redact_credentials(record.getMessage())))
             line = f"prism: {text} (more of this kind are counted, not shown)"
             self._console.print(line, markup=False, highlight=False, soft_wrap=True)
 
 
 @contextmanager
 def show_warnings(console: "Console | None" = None) -> Iterator[None]:
-    """Show the first warning of each kind while the block runs, on stderr or a console."""
+    """Show the first warning of each kind on stderr or a console while the block runs."""
     from rich.console import Console
 
     handler = FirstWarnings(console or Console(stderr=True))
@@ -103,8 +103,8 @@ def show_warnings(console: "Console | None" = None) -> Iterator[None]:
 
 
 @contextmanager
-def progress_bar(total: int, unit: str, then: str = "") -> Iterator[Any]:
-    """Show a progress bar on stderr, then the text `then`; yields a function that takes the counts done and planned."""
+def progress_bar(total: int, unit: str, end_text: str = "") -> Iterator[Any]:
+    """Show a progress bar on stderr, with `end_text` at the end; yields a function of the counts done and planned."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -112,15 +112,15 @@ def progress_bar(total: int, unit: str, then: str = "") -> Iterator[Any]:
     progress = Progress(*columns, console=Console(stderr=True))
     task = progress.add_task(unit, total=total)
 
-    def show_done(done: int, planned: int = total) -> None:
+    def update_bar(done: int, planned: int = total) -> None:
         progress.start()  # started late, so that a failure before the first round shows no bar
         progress.update(task, completed=done, total=planned)
         if progress.finished:
-            progress.update(task, description=then or unit)
+            progress.update(task, description=end_text or unit)
 
     try:
         with show_warnings(progress.console):
-            yield show_done
+            yield update_bar
     except KeyboardInterrupt as stop:
         raise InterruptedByUserError(str(stop) or "interrupted") from stop
     finally:
@@ -131,7 +131,7 @@ def progress_bar(total: int, unit: str, then: str = "") -> Iterator[Any]:
 
 @contextmanager
 def summary_on_interrupt(show_result: Callable[[Any], None]) -> Iterator[None]:
-    """Show the result of a run or survey if Ctrl-C ends it in the block."""
+    """Show the partial result of a run or survey if Ctrl-C ends it in the block."""
     try:
         yield
     except InterruptedByUserError as stop:
@@ -142,29 +142,29 @@ def summary_on_interrupt(show_result: Callable[[Any], None]) -> Iterator[None]:
 
 
 def show_run(result: "RunResult", *, lines: "Lines", as_json: bool) -> None:
-    """Print a run's summary with the clocks of the whole command; the run's clocks become `run_cpu_s`, `run_wall_s`."""
-    from prism_mesa.runs.process.machine import whole_process
+    """Print a run's summary with the clocks of the whole command; those of the run become `run_cpu_s`, `run_wall_s`."""
+    from prism_mesa.runs.process.machine import process_clocks
 
     run_clocks = {f"run_{clock}": result.summary[clock] for clock in ("cpu_s", "wall_s")}
-    summary = {**result.summary, **run_clocks, **whole_process()}
+    summary = {**result.summary, **run_clocks, **process_clocks()}
     if as_json:
         show_json(summary)
     else:
-        print_lines((name, as_typed(text) if name == "next" else text) for name, text in lines(summary))
+        print_lines((name, with_prism_command(text) if name == "next" else text) for name, text in lines(summary))
 
 
-def as_typed(commands: str) -> str:
-    """Return text in which commands are written as the user must type them in this folder."""
+def with_prism_command(commands: str) -> str:
+    """Return text in which each ``prism`` is replaced by the command that starts it in this folder."""
     return re.sub(r"(^|[:;] )prism ", lambda match: f"{match[1]}{prism_command(Path.cwd())} ", commands)
 
 
 def prism_command(folder: Path) -> str:
-    """Return the command that starts `prism` in a folder: with uv if uv started it, and with the project if needed."""
+    """Return the command that starts `prism` in a folder: through uv if uv started this process."""
     project = Path(sys.prefix).parent
     if "UV_RUN_RECURSION_DEPTH" not in os.environ or not (project / "pyproject.toml").is_file():
         return "prism"
     is_inside = folder.resolve().is_relative_to(project.resolve())
-    return "uv run prism" if is_inside else f"uv run --project {in_command(project)} prism"
+    return "uv run prism" if is_inside else f"uv run --project {quote_path(project)} prism"
 
 
 def run_failure(summary: dict[str, Any], kind: str = "run") -> PrismError:
@@ -173,7 +173,7 @@ def run_failure(summary: dict[str, Any], kind: str = "run") -> PrismError:
 
 
 def print_lines(lines: Iterable[tuple[str, str]], indent: int = 12) -> None:
-    """Print (name, text) in two columns, the second `indent` from the left; wrapped in a terminal only."""
+    """Print (name, text) in two columns, the second at column `indent`; lines are wrapped only in a terminal."""
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else sys.maxsize
     wrapper = textwrap.TextWrapper(width, break_long_words=False, break_on_hyphens=False)
     wrapper.subsequent_indent = " " * indent

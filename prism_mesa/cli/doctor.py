@@ -70,5 +70,5 @@ def _show(installation: "Installation", removed: "list[Cache]", *, clean: bool) 
         show_line(f"{'kept: ' + kind:<{_WIDTH + 4}}{_total_size(group):>9}  {location}")
     old = [cache for cache in remaining if cache.removable]
     if old and not clean:
-        freed = f"{_total_size(old)} unused for {OLD_DAYS} days"
-        show_line(f"{'':<{_WIDTH}}-> prism doctor --clean frees {freed}")
+        size_text = f"{_total_size(old)} unused for {OLD_DAYS} days"
+        show_line(f"{'':<{_WIDTH}}-> prism doctor --clean frees {size_text}")

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from prism_mesa.cli.console import as_typed
-from prism_mesa.errors import in_command, printable, shortened
+from prism_mesa.cli.console import with_prism_command
+from prism_mesa.errors import printable, quote_path, shorten
 from prism_mesa.terminal import show_json, show_line
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _TITLES: Final = ("run", "what", "config", "seed", "status", "age", "size")
 _LONGEST_NAME: Final = 60
 _LONGEST_STATE: Final = 100
-_AGES: Final = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
+_AGE_UNITS: Final = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
 
 
 def runs(
@@ -43,16 +43,17 @@ def runs(
     for row in rows:
         show_line("  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip())
     kinds = ("platform", "nations")
-    stopped = next((run for run in entries if run.status in ("died", "interrupted") and run.kind in kinds), None)
-    if stopped is not None:
-        show_line(as_typed(f"to continue a run that died or stopped: prism resume {in_command(stopped.run_dir)}"))
+    stopped_run = next((run for run in entries if run.status in ("died", "interrupted") and run.kind in kinds), None)
+    if stopped_run is not None:
+        command = f"prism resume {quote_path(stopped_run.run_dir)}"
+        show_line(with_prism_command(f"to continue a run that died or stopped: {command}"))
 
 
 def _row(run: "ListedFolder") -> Sequence[str]:
     reason = f": {run.error}" if run.status in ("damaged", "failed") and run.error else ""
-    name = printable(shortened(Path(run.run_dir).name, _LONGEST_NAME))
+    name = printable(shorten(Path(run.run_dir).name, _LONGEST_NAME))
     seed = "" if run.seed is None else str(run.seed)
-    state = shortened(f"{run.state}{reason}", _LONGEST_STATE)
+    state = shorten(f"{run.state}{reason}", _LONGEST_STATE)
     return name, run.kind, run.config, seed, state, format_age(run.age_s), format_size(run.size_bytes)
 
 
@@ -62,7 +63,7 @@ def format_age(seconds: float) -> str:
     >>> format_age(0.2), format_age(3599), format_age(200_000)
     ('0 s', '59 min', '2 d')
     """
-    unit, name = next(((unit, name) for unit, name in _AGES if seconds >= unit), _AGES[-1])
+    unit, name = next(((unit, name) for unit, name in _AGE_UNITS if seconds >= unit), _AGE_UNITS[-1])
     return f"{int(seconds // unit):,} {name}"
 
 

@@ -8,7 +8,7 @@ import typer
 
 from prism_mesa.cli.arguments import AsJson
 from prism_mesa.cli.console import prism_command
-from prism_mesa.errors import BadInputError, in_command, shortened
+from prism_mesa.errors import BadInputError, quote_path, shorten
 from prism_mesa.terminal import show_json, show_line
 
 FILES: Final = {
@@ -18,7 +18,7 @@ FILES: Final = {
     "study.yaml": "a question with two arms",
     "first.ipynb": "a notebook that runs the world and plots it",
 }
-"""The files of `prism_mesa.cli.new_project`, with descriptions."""
+"""The files of a new project (`prism_mesa.cli.new_project`), with descriptions."""
 
 _WIDTH: Final = 1 + max(map(len, FILES))
 
@@ -42,7 +42,7 @@ def new(
             stream.write(templates.joinpath(file).read_text(encoding="utf-8"))
     prism = prism_command(folder)
     target = f"./{folder}" if str(folder).startswith("-") else folder
-    change_folder = [] if folder.resolve() == Path.cwd() else [f"cd {in_command(target)}"]
+    change_folder = [] if folder.resolve() == Path.cwd() else [f"cd {quote_path(target)}"]
     commands = [*change_folder, f"{prism} run config.yaml", f"{prism} study run study.yaml --seeds 2"]
     if as_json:
         show_json({"dir": str(folder), "files": list(FILES), "next": commands})
@@ -56,7 +56,7 @@ def new(
 
 
 def _make_folder(folder: Path) -> None:
-    """Make a folder and its parents; raises BadInputError if it holds more than a .git, or cannot be made."""
+    """Make a folder and its parents; raises BadInputError if that fails, or the folder holds more than a .git."""
     if not str(folder).isprintable():
         raise BadInputError(f"DIR: {str(folder)!r}: holds a character that cannot be shown; choose another name")
     try:
@@ -65,5 +65,5 @@ def _make_folder(folder: Path) -> None:
     except OSError as error:
         raise BadInputError(f"DIR: {folder}: cannot make that folder: {error.strerror}") from None
     if names:
-        sample = shortened(", ".join(names), 60)
+        sample = shorten(", ".join(names), 60)
         raise BadInputError(f"DIR: {folder}: is not empty ({sample}): name an empty or a new folder")

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from prism_mesa.cli.arguments import CONFIG_DEFAULTS, DEFAULT_FILE, each_once, is_file
-from prism_mesa.cli.console import say
-from prism_mesa.errors import BadInputError, PrismError, format_error, in_command
+from prism_mesa.cli.arguments import CONFIG_DEFAULTS, DEFAULT_FILE, check_unique, is_file
+from prism_mesa.cli.console import print_status
+from prism_mesa.errors import BadInputError, PrismError, format_error, quote_path
 from prism_mesa.terminal import show_line
 
 if TYPE_CHECKING:
@@ -42,26 +42,26 @@ def browser_page(
     from prism_mesa.view.server.front_end import fetch_front_end, find_faults, front_end_folder
 
     if fetch:
-        fetched = fetch_front_end(front_end_folder())
-        counts = f"fetched {len(fetched)} files" if fetched else "nothing to fetch"
+        fetched_files = fetch_front_end(front_end_folder())
+        counts = f"fetched {len(fetched_files)} files" if fetched_files else "nothing to fetch"
         show_line(f"the page's front end is complete ({counts}, all checked) in {front_end_folder()}")
         return
     from prism_mesa.view.server.opened import open_page, opening_fault
     from prism_mesa.view.server.serving import serve
 
-    opened = parse_arguments(arguments or [])
-    fault = opening_fault(opened)
+    content = parse_arguments(arguments or [])
+    fault = opening_fault(content)
     if fault:
-        if not opened.paths:  # cannot be fixed while the page is open
+        if not content.paths:  # without a file, it cannot be fixed while the page is open
             raise BadInputError(fault)
-        say(f"prism: {fault} (also shown on the page: fix it, and reload)")
-    open_page(opened)
+        print_status(f"prism: {fault} (also shown on the page: fix it, and reload)")
+    open_page(content)
     if find_faults(front_end_folder()):
-        say("fetching the page's front end, once ...")
+        print_status("fetching the page's front end, once ...")
         try:
             fetch_front_end(front_end_folder())
         except PrismError as error:
-            say(f"prism: {format_error(error)}; the page shows this too")
+            print_status(f"prism: {format_error(error)}; the page shows this too")
 
     def show_address(url: str) -> None:
         show_line(f"the page is at {url} (end with Ctrl-C)", file=sys.stderr)
@@ -70,11 +70,11 @@ def browser_page(
 
 
 def parse_arguments(arguments: list[str]) -> "PageContent":
-    """Return the files, folders and overrides of arguments; raises BadInputError if they cannot be shown together."""
+    """Return the content of the page that arguments describe; raises BadInputError if it cannot be shown together."""
     from prism_mesa.view.server.opened import MAX_RUNS, PageContent
 
     names = [word for word in arguments if "=" not in word or is_file(word) or os.path.isdir(word)]
-    overrides = tuple(each_once([word for word in arguments if word not in names]))
+    overrides = tuple(check_unique([word for word in arguments if word not in names]))
     paths = tuple(map(Path, names))
     configs = [path for path in paths if os.path.isfile(path) or (path.suffix in _YAML and not os.path.isdir(path))]
     if not configs and paths:
@@ -84,7 +84,7 @@ def parse_arguments(arguments: list[str]) -> "PageContent":
             raise BadInputError(f"{len(paths)} runs: the page shows one, or {MAX_RUNS} side by side")
         return PageContent("runs", paths)
     if len(paths) > 1:
-        others = " ".join(map(in_command, paths[1:]))
-        raise BadInputError(f"{others}: with the config {in_command(configs[0])}, the page shows nothing else")
+        others = " ".join(map(quote_path, paths[1:]))
+        raise BadInputError(f"{others}: with the config {quote_path(configs[0])}, the page shows nothing else")
     default = (DEFAULT_FILE,) if overrides and not paths and DEFAULT_FILE.is_file() else ()
     return PageContent("model", paths or default, overrides, CONFIG_DEFAULTS)

@@ -11,16 +11,16 @@ import typer
 from prism_mesa.cli.arguments import (
     DEFAULT_FILE,
     AsJson,
-    Configured,
-    ConfiguredNations,
+    ConfigArguments,
+    NationsArguments,
     OutOption,
     Run,
     Trust,
-    configured,
-    each_once,
+    check_unique,
+    config_from_arguments,
     file_and_overrides,
 )
-from prism_mesa.cli.console import progress_bar, run_failure, say, show_run, summary_on_interrupt
+from prism_mesa.cli.console import print_status, progress_bar, run_failure, show_run, summary_on_interrupt
 from prism_mesa.errors import BadInputError, PrismError
 from prism_mesa.terminal import show, show_json, show_line
 from prism_mesa.view.summaries import economy_lines, run_lines
@@ -34,23 +34,23 @@ if TYPE_CHECKING:
 ECONOMY_FILE = Path("configs/economy.yaml")
 """The configuration file that `prism economy` uses by default, if it exists."""
 
-_SLOW_N_AGENTS = 100_000  # agents; a larger world takes seconds to make
-_MAX_LABEL = 60  # longest label of arms in a picture's name, in characters
+_SLOW_N_AGENTS = 100_000  # a world with more agents takes seconds to make
+_MAX_LABEL = 60  # maximum length of a label in a picture's file name, in characters
 
 
-def run(arguments: Configured = None, out: OutOption = Path("results"), as_json: AsJson = False) -> None:
+def run(arguments: ConfigArguments = None, out: OutOption = Path("results"), as_json: AsJson = False) -> None:
     """Simulate a platform: one run, with its tables and pictures.
 
     Results are kept in OUT/<run-id>.
     """
     from prism_mesa.api.runs import run as run_config
 
-    config = configured(arguments)
-    say_building(config)
+    config = config_from_arguments(arguments)
+    announce_building(config)
     show_result = partial(show_run, lines=run_lines, as_json=as_json)
     with (
         summary_on_interrupt(show_result),
-        progress_bar(config.rounds, "rounds", then="tables and pictures") as on_round,
+        progress_bar(config.rounds, "rounds", end_text="tables and pictures") as on_round,
     ):
         result = run_config(config, out=out, on_round=on_round)
     show_result(result)
@@ -58,13 +58,13 @@ def run(arguments: Configured = None, out: OutOption = Path("results"), as_json:
         raise run_failure(result.summary)
 
 
-def say_building(config: "Config") -> None:
-    """Announce that a large world is being built, which takes a while."""
+def announce_building(config: "Config") -> None:
+    """Announce that a large world is being built, because that takes a while."""
     if config.network.edges is None and config.agents.n >= _SLOW_N_AGENTS:
-        say(f"building {config.agents.n:,} agents ...")
+        print_status(f"building {config.agents.n:,} agents ...")
 
 
-def economy(arguments: ConfiguredNations = None, out: OutOption = Path("results"), as_json: AsJson = False) -> None:
+def economy(arguments: NationsArguments = None, out: OutOption = Path("results"), as_json: AsJson = False) -> None:
     """Simulate nations whose policy an LLM proposes in words.
 
     A macroeconomic model computes the effects. Tables and pictures go to OUT/<run-id>.
@@ -77,7 +77,7 @@ def economy(arguments: ConfiguredNations = None, out: OutOption = Path("results"
     show_result = partial(show_run, lines=economy_lines, as_json=as_json)
     with (
         summary_on_interrupt(show_result),
-        progress_bar(config.rounds, "quarters", then="tables and pictures") as on_round,
+        progress_bar(config.rounds, "quarters", end_text="tables and pictures") as on_round,
     ):
         result = run_economy(config, out=out, on_round=on_round)
     show_result(result)
@@ -103,10 +103,9 @@ def resume(
     from prism_mesa.runs.manifest import read_run
 
     if (recorded := read_run(run_dir)).is_finished(from_start=from_start):
-        say(f"{run_dir}: has already ended (status {recorded.state}), so nothing is computed. Its summary:")
-    _continue(
-        run_dir, partial(resume_run, run_dir, each_once(overrides), trust=trust, from_start=from_start), as_json=as_json
-    )
+        print_status(f"{run_dir}: has already ended (status {recorded.state}), so nothing is computed. Its summary:")
+    run_function = partial(resume_run, run_dir, check_unique(overrides), trust=trust, from_start=from_start)
+    _continue(run_dir, run_function, as_json=as_json)
 
 
 def branch(
@@ -127,18 +126,20 @@ def branch(
     """
     from prism_mesa.api.runs import branch as branch_run
 
-    _continue(run_dir, partial(branch_run, run_dir, at, each_once(overrides), out=out, trust=trust), as_json=as_json)
+    run_function = partial(branch_run, run_dir, at, check_unique(overrides), out=out, trust=trust)
+    _continue(run_dir, run_function, as_json=as_json)
 
 
-def _continue(run_dir: Path, run_it: Callable[..., "RunResult"], *, as_json: bool) -> None:
+def _continue(run_dir: Path, run_function: Callable[..., "RunResult"], *, as_json: bool) -> None:
     """Continue a run with a progress bar, and show the result."""
     from prism_mesa.runs.recorded import is_economy, recorded_rounds
 
     is_nations = is_economy(run_dir)
     show_result = partial(show_run, lines=economy_lines if is_nations else run_lines, as_json=as_json)
-    bar = progress_bar(recorded_rounds(run_dir), "quarters" if is_nations else "rounds", then="tables and pictures")
+    unit = "quarters" if is_nations else "rounds"
+    bar = progress_bar(recorded_rounds(run_dir), unit, end_text="tables and pictures")
     with summary_on_interrupt(show_result), bar as on_round:
-        result = run_it(on_round=on_round)
+        result = run_function(on_round=on_round)
     show_result(result)
     if result.status != "done":
         raise run_failure(result.summary)
@@ -179,14 +180,14 @@ def replay(
         raise PrismError("; ".join([fault, *result.notes]))
 
 
-def chart(arguments: Configured = None, out: OutOption = Path("results"), as_json: AsJson = False) -> None:
+def chart(arguments: ConfigArguments = None, out: OutOption = Path("results"), as_json: AsJson = False) -> None:
     """Check a statechart without running it, and draw it.
 
     For a study file, it shows the chart of each arm. The pictures are OUT/<name>-chart.png and .mmd (Mermaid).
     """
     faults, charts = [], []
     for n, (label, config) in enumerate(_configs_with_charts(arguments).items(), 1):
-        statechart, findings = _checked_chart(config)
+        statechart, findings = _check_chart(config)
         title = f"{label}: chart {statechart.name}" if label else f"chart {statechart.name}"
         picture, text = _draw_chart(statechart, out, label if len(label) <= _MAX_LABEL else f"{label[:_MAX_LABEL]}-{n}")
         faults += [f"{title}: {finding.where}: {finding.message}" for finding in findings if finding.level == "error"]
@@ -207,13 +208,13 @@ def chart(arguments: Configured = None, out: OutOption = Path("results"), as_jso
 
 
 def _configs_with_charts(arguments: list[str] | None) -> "dict[str, Config]":
-    """Return configurations by label: one without a label, or one for each chart of a study's arms."""
+    """Return configurations by label: one for each chart of a study's arms, or a single one without a label."""
     from prism_mesa.api.studies import configs_by_condition
     from prism_mesa.runs.yaml_text import read_yaml
 
     file, overrides = file_and_overrides(arguments, DEFAULT_FILE)
     if file is None or not {"question", "arms"} & read_yaml(Path(file)).keys():
-        return {"": configured(arguments)}
+        return {"": config_from_arguments(arguments)}
     if overrides:
         raise BadInputError(f"{file}: holds a study: edit its arms instead of giving keys ({overrides[0]})")
     labels: dict[str, tuple[list[str], Config]] = {}
@@ -223,15 +224,16 @@ def _configs_with_charts(arguments: list[str] | None) -> "dict[str, Config]":
     return {"; ".join(names): config for names, config in labels.values()}
 
 
-def _checked_chart(config: "Config") -> "tuple[Statechart, list[Finding]]":
-    from prism_mesa.social.behavior import chosen_chart
-    from prism_mesa.social.chart_checks import READABLE, findings_on
+def _check_chart(config: "Config") -> "tuple[Statechart, list[Finding]]":
+    from prism_mesa.social.behavior import configure_chart
+    from prism_mesa.social.chart_checks import GUARD_FIELDS, find_chart_problems
     from prism_mesa.social.round.walk_tables import WalkTables
     from prism_mesa.social.state.attributes import Attributes
 
     attributes = Attributes(config.attributes)
-    statechart = chosen_chart(config.statechart, asks_action=config.reasoner.asks_action)
-    return statechart, findings_on(statechart, WalkTables(statechart, attributes), READABLE | attributes.fields)
+    statechart = configure_chart(config.statechart, asks_action=config.reasoner.asks_action)
+    tables = WalkTables(statechart, attributes)
+    return statechart, find_chart_problems(statechart, tables, GUARD_FIELDS | attributes.fields)
 
 
 def _draw_chart(chart: "Statechart", out: Path, label: str) -> tuple[Path, Path]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from prism_mesa.cli.arguments import DEFAULT_FILE, AsJson, Configured, OutOption, each_once, file_and_overrides
+from prism_mesa.cli.arguments import DEFAULT_FILE, AsJson, ConfigArguments, OutOption, check_unique, file_and_overrides
 from prism_mesa.cli.console import print_lines, progress_bar
 from prism_mesa.errors import BadInputError, RunError
 from prism_mesa.terminal import show_json, show_line
@@ -55,12 +55,12 @@ def plan(
     from prism_mesa.api.studies import Study
     from prism_mesa.view.study.summary import plan_lines
 
-    planned = Study(file, out=out)
-    with runs_bar(planned.design.n_runs, "pilot runs") as on_run:
-        costs = planned.plan(workers=workers, engine=engine, scheduler=scheduler, on_run=on_run)
+    study_to_plan = Study(file, out=out)
+    with runs_bar(study_to_plan.design.n_runs, "pilot runs") as on_run:
+        costs = study_to_plan.plan(workers=workers, engine=engine, scheduler=scheduler, on_run=on_run)
     if as_json:
         widths = costs.widths.to_dict("records")
-        show_json(finite({**vars(costs), "study_dir": str(planned.study_dir), "widths": widths}))
+        show_json(replace_nonfinite({**vars(costs), "study_dir": str(study_to_plan.study_dir), "widths": widths}))
     else:
         print_lines(plan_lines(costs))
 
@@ -110,13 +110,13 @@ def status(file: StudyFile, out: OutOption = Path("results"), as_json: AsJson = 
     from prism_mesa.api.studies import Study
     from prism_mesa.view.study.summary import status_lines
 
-    opened = Study(file, out=out)
-    counts = opened.status()
+    current_study = Study(file, out=out)
+    counts = current_study.status()
     if as_json:
-        facts = {"study_dir": str(opened.study_dir), "status": counts.status}
+        facts = {"study_dir": str(current_study.study_dir), "status": counts.status}
         show_json({**facts, **vars(counts), "notes": counts.notes})
     else:
-        print_lines(status_lines(opened.design.name, counts))
+        print_lines(status_lines(current_study.design.name, counts))
 
 
 @study.command()
@@ -147,16 +147,16 @@ def measures(as_json: AsJson = False) -> None:
             for subject, group in subjects.items()
             for measure in group
         }
-        show_json(finite(table))
+        show_json(replace_nonfinite(table))
         return
-    widest = max(len(measure.name) for group in subjects.values() for measure in group)
+    width = max(len(measure.name) for group in subjects.values() for measure in group)
     for subject, group in subjects.items():
         show_line(f"{subject}:")
-        print_lines(((f"  {measure.name}", measure.meaning) for measure in group), widest + 4)
+        print_lines(((f"  {measure.name}", measure.meaning) for measure in group), width + 4)
 
 
 def sweep(
-    arguments: Configured = None,
+    arguments: ConfigArguments = None,
     vary: Annotated[
         list[str] | None,
         typer.Option(
@@ -188,19 +188,19 @@ def sweep(
 
     file, overrides = file_and_overrides(arguments, DEFAULT_FILE)
     load_config(file, overrides)  # raises the same errors as prism run
-    varied = dict(_parse_vary(text) for text in each_once(vary))
-    if not varied and not (design or "").endswith(".csv"):
+    axes = dict(_parse_vary(text) for text in check_unique(vary))
+    if not axes and not (design or "").endswith(".csv"):
         raise BadInputError("sweep: nothing varies: give --vary KEY=A,B,... or --design FILE.csv")
     values: dict[str, Any] = {
-        "question": f"How do results depend on {', '.join(varied) or design}?",
+        "question": f"How do results depend on {', '.join(axes) or design}?",
         "base": str(file) if file is not None else {},
         "set": dict(map(parse_override, overrides)),
-        "vary": varied,
-        "design": _design(design),
+        "vary": axes,
+        "design": _parse_design(design),
         "seeds": seeds,
         "keep": keep,
         **({"measures": measure} if measure else {}),
-        "name": name or re.sub(r"[^\w.-]+", "-", "-".join(["sweep", *(varied or [Path(design or "").stem])]))[:60],
+        "name": name or re.sub(r"[^\w.-]+", "-", "-".join(["sweep", *(axes or [Path(design or "").stem])]))[:60],
     }
     _run(Study(values, out=out), {"workers": workers}, as_json=as_json)
 
@@ -214,26 +214,26 @@ def _parse_vary(text: str) -> tuple[str, list[Any]]:
     return key.strip(), [parse_value(value) for value in values.split(",")]
 
 
-def _design(text: str | None) -> str | dict[str, int] | None:
+def _parse_design(text: str | None) -> str | dict[str, int] | None:
     kind, colon, n = (text or "").partition(":")
     return {kind: int(n)} if colon and n.isdecimal() and len(n) < 10 else text
 
 
-def _run(opened: "Study", options: Mapping[str, Any], *, as_json: bool) -> None:
-    with runs_bar(opened.design.n_runs, "runs", then="tables and report") as on_run:
-        result = opened.run(**options, on_run=on_run)
+def _run(current_study: "Study", options: Mapping[str, Any], *, as_json: bool) -> None:
+    with runs_bar(current_study.design.n_runs, "runs", end_text="tables and report") as on_run:
+        result = current_study.run(**options, on_run=on_run)
     _show(result, as_json=as_json)
 
 
 @contextmanager
-def runs_bar(planned: int, unit: str, then: str = "") -> Iterator[Any]:
-    """Show a progress bar of many runs; yields a function that takes the progress at the start and after each run."""
-    with progress_bar(planned, unit, then) as show_done:
-        yield lambda progress: show_done(progress.done + progress.failed + progress.skipped, progress.planned)
+def runs_bar(total: int, unit: str, end_text: str = "") -> Iterator[Any]:
+    """Show a progress bar of many runs; yields a function of the progress, for the start and after each run."""
+    with progress_bar(total, unit, end_text) as update_bar:
+        yield lambda progress: update_bar(progress.done + progress.failed + progress.skipped, progress.planned)
 
 
 def _show(result: "StudyResult", *, as_json: bool, has_run: bool = True) -> None:
-    """Print the result of a study; raises RunError if the call ran it and a run failed."""
+    """Print the result of a study; raises RunError if this command ran it (`has_run`) and a run failed."""
     from prism_mesa.view.study.contents import run_counts
     from prism_mesa.view.study.summary import study_lines
 
@@ -253,7 +253,7 @@ def _show(result: "StudyResult", *, as_json: bool, has_run: bool = True) -> None
             "report": [str(file) for file in files if file.is_file()],
             "notes": list(result.notes),
         }
-        show_json(finite(facts))
+        show_json(replace_nonfinite(facts))
     else:
         print_lines(study_lines(result))
     if has_run and runs["failed"]:
@@ -263,12 +263,12 @@ def _show(result: "StudyResult", *, as_json: bool, has_run: bool = True) -> None
         )
 
 
-def finite(value: Any) -> Any:
-    """Return a value for JSON: null for NaN and infinity."""
+def replace_nonfinite(value: Any) -> Any:
+    """Return a value for JSON, with null in place of NaN and infinity."""
     if isinstance(value, Mapping):
-        return {key: finite(item) for key, item in value.items()}
+        return {key: replace_nonfinite(item) for key, item in value.items()}
     if isinstance(value, Sequence) and not isinstance(value, str):
-        return [finite(item) for item in value]
+        return [replace_nonfinite(item) for item in value]
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value.item() if hasattr(value, "item") else value

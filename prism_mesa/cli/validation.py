@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from prism_mesa.cli.arguments import Configured, OutOption, file_and_overrides
+from prism_mesa.cli.arguments import ConfigArguments, OutOption, file_and_overrides
 from prism_mesa.cli.console import progress_bar
 from prism_mesa.cli.studies import Workers, runs_bar
 from prism_mesa.errors import RunError
@@ -27,7 +27,7 @@ AsList = Annotated[bool, typer.Option("--json", help="print the table as one JSO
 
 
 def validate(
-    arguments: Configured = None,
+    arguments: ConfigArguments = None,
     data: Annotated[
         Path | None,
         typer.Option(metavar="DIR", help="folder of the real data; by default the values shipped with PRISM"),
@@ -52,11 +52,11 @@ def validate(
     from prism_mesa.runs.config import load_config
     from prism_mesa.studies.validation.validation import as_json as row_as_json
     from prism_mesa.studies.validation.variants import select_variants
-    from prism_mesa.view.validation.report import joint, validation_lines
+    from prism_mesa.view.validation.report import joint_verdict, validation_lines
 
     file, overrides = file_and_overrides(arguments, CALIBRATED_FILE)
     config, arms = load_config(file, overrides), 1 + len(select_variants(variant or ()))
-    with matching_bar() as on_match, runs_bar(seeds * arms, "runs", then="tables and figures") as on_run:
+    with matching_bar() as on_match, runs_bar(seeds * arms, "runs", end_text="tables and figures") as on_run:
         result = run_validation(
             config,
             data=data,
@@ -74,20 +74,20 @@ def validate(
     else:
         show("\n".join(validation_lines(result)))
     if not result.passed:
-        raise RunError(f"{result.path}: {joint(result)}")
+        raise RunError(f"{result.path}: {joint_verdict(result)}")
 
 
 @contextmanager
 def matching_bar() -> Iterator[Callable[[int, int], None]]:
-    """Show a progress bar if thresholds are searched for; yields a function that takes the counts done and in all."""
+    """Show a progress bar while thresholds are searched; yields a function of the counts done and in total."""
     with ExitStack() as stack:
-        show_done: Callable[[int], None] | None = None
+        update_bar: Callable[[int], None] | None = None
 
         def on_match(done: int, total: int) -> None:
-            nonlocal show_done
-            show_done = show_done or stack.enter_context(progress_bar(total, "thresholds of variants"))
-            show_done(done)
+            nonlocal update_bar
+            update_bar = update_bar or stack.enter_context(progress_bar(total, "thresholds of variants"))
+            update_bar(done)
             if done == total:
-                stack.close()  # makes room for the bar of the runs
+                stack.close()  # makes room for the progress bar of the runs
 
         yield on_match

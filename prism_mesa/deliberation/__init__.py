@@ -1,4 +1,4 @@
-"""Thinking before writing: think, call tools, respond, reflect. `__init__.pyi` lists the names."""
+"""Turns of an agent: it thinks, calls tools, responds, and reflects. `__init__.pyi` lists the names."""
 
 import lazy_loader
 

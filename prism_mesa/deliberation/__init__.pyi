@@ -26,4 +26,4 @@ from .prompts import TurnContext as TurnContext
 from .tools import Tool as Tool
 from .tools import ToolRegistry as ToolRegistry
 from .tools import ToolResult as ToolResult
-from .turn import steps as steps
+from .turn import start_turn as start_turn

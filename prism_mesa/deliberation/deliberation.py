@@ -1,4 +1,4 @@
-"""Runs turns: a conversation with an agent, many agents at once, or a single thought about a text."""
+"""Run turns: a conversation with an agent, turns of many agents at once, or a single thought about a text."""
 
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import replace
@@ -8,22 +8,22 @@ from prism_mesa.deliberation.conversation import TEXT_CAP, Conversation
 from prism_mesa.deliberation.messages import Context, Event, ReasoningResult
 from prism_mesa.deliberation.prompts import TurnContext, reasoning_prompt
 from prism_mesa.deliberation.tools import ToolRegistry
-from prism_mesa.deliberation.turn import Steps, reasoning_schema, steps
+from prism_mesa.deliberation.turn import Turn, reasoning_schema, start_turn
 from prism_mesa.errors import AgentError, ConfigError, LLMFailureException
 from prism_mesa.llm import ChatClient, FunctionClient, LLMClient, LLMRequest
 from prism_mesa.llm.clients.base import PromptFunction
-from prism_mesa.llm.errors import Closing
-from prism_mesa.llm.text import plain
+from prism_mesa.llm.errors import Closeable
+from prism_mesa.llm.text import clean_text
 
 type LLM = LLMClient | ChatClient | PromptFunction
 
 
 def as_llm_client(llm: LLM, model: str | None = None) -> LLMClient:
-    """Return an `LLMClient` that asks an LLM.
+    """Return `llm` as an `LLMClient`.
 
     Args:
-        llm: A client, or a function ``(prompt) -> str``, plain or async, that plays the LLM.
-        model: The name of a function in the ledger.
+        llm: A client, or a function ``(prompt) -> str``, plain or async, that acts as the LLM.
+        model: For a function, its name in the ledger.
 
     Raises:
         ConfigError: If a client has another name than `model`.
@@ -53,9 +53,9 @@ def reason_about_text(
 
     Args:
         text: The text.
-        message_role: `user` for another's text, `assistant` for the agent's own response; it determines the questions
-            that the agent asks itself.
-        conversation_context: The conversation before: a string, or messages.
+        message_role: `user` for another person's text, `assistant` for the agent's own response. The role determines
+            the questions that the agent asks itself.
+        conversation_context: The conversation before the text: a string, or messages.
         tool_registry: The tools that the agent may propose to call; None for no tools.
         llm: The LLM; see `as_llm_client`, also for `model`.
         model: The LLM's name.
@@ -81,8 +81,8 @@ def reason_about_text(
     return cast(ReasoningResult, thought)
 
 
-class Deliberation(Closing):
-    """An agent that thinks before it responds, and keeps the conversation.
+class Deliberation(Closeable):
+    """An agent that thinks before it responds, and stores the conversation.
 
     >>> def llm(prompt):
     ...     return '{"understanding": "A greeting."}' if prompt.endswith("as JSON:") else "Good morning!"
@@ -94,11 +94,11 @@ class Deliberation(Closing):
         llm: The LLM; see `as_llm_client`, also for `model`.
         context: Tools, persona, task, limits (see `TurnContext`).
         model: The LLM's name.
-        conversation: The conversation before; by default empty.
-        options: Single fields of the context by name: ``tools=registry, who="You are Ada."``; `tools` may be functions.
+        conversation: An earlier conversation to continue.
+        options: Fields of the context by name: ``tools=tools, description="You are Ada."``; `tools` may be functions.
 
     Attributes:
-        response: The last response of the last turn, in the context's form; None if there is none.
+        response: The last response of the last turn, of the context's `response_type`; None if there is none.
     """
 
     def __init__(
@@ -117,12 +117,12 @@ class Deliberation(Closing):
         self.llm = as_llm_client(llm, model)
         self.response: Any = None
         self._owns_llm = self.llm is not llm
-        self._turn: Steps | None = None
+        self._turn: Turn | None = None
 
     def chat_stream(self, user_input: str) -> Iterator[Event]:
         """Respond to a text, and yield events as they happen.
 
-        The turn stops when you stop asking for events; the conversation keeps what happened until then.
+        The turn stops when you stop iterating; the conversation then contains everything up to that point.
 
         Raises:
             AgentError: If `user_input` is empty or has more than 8,000 characters, or another turn is in progress.
@@ -132,7 +132,7 @@ class Deliberation(Closing):
         return self._stream(user_input)
 
     async def respond(self, text: str) -> tuple[Any, list[Event]]:
-        """Return the response to a text (None without one) and the events; errors as in `chat_stream`."""
+        """Return the response to a text, or None, and the events; errors are those of `chat_stream`."""
         check_text("respond", text)
         turn, events = self._begin("respond", text), list[Event]()
         try:
@@ -143,7 +143,7 @@ class Deliberation(Closing):
                         answer = await self.llm.fetch(item)
                     except LLMFailureException as failure:
                         answer = failure
-                    item = resume(turn, answer)
+                    item = advance_turn(turn, answer)
                 else:
                     events.append(item)
                     item = next(turn)
@@ -159,7 +159,7 @@ class Deliberation(Closing):
             item = next(turn)
             while self._turn is turn:
                 if isinstance(item, LLMRequest):
-                    item = resume(turn, self.llm.answer([item])[0])
+                    item = advance_turn(turn, self.llm.answer([item])[0])
                 else:
                     yield item
                     item = next(turn)
@@ -168,14 +168,14 @@ class Deliberation(Closing):
         finally:
             self._end(turn)
 
-    def _begin(self, caller: str, text: str) -> Steps:
+    def _begin(self, caller: str, text: str) -> Turn:
         if self._turn is not None:
             raise AgentError(f"{caller}: another turn is in progress: read it to its end, or close it")
-        self._turn = turn = steps(text, self.conversation, self.context)
+        self._turn = turn = start_turn(text, self.conversation, self.context)
         self.response = None
         return turn
 
-    def _end(self, turn: Steps) -> None:
+    def _end(self, turn: Turn) -> None:
         turn.close()
         if self._turn is turn:
             self._turn = None
@@ -188,33 +188,33 @@ class Deliberation(Closing):
 
 
 def check_text(caller: str, text: object) -> None:
-    """Check a user's text; AgentError if it is empty or too long for a prompt."""
+    """Raise AgentError if a user's text is empty or too long for a prompt."""
     if not isinstance(text, str) or not text.strip():
         raise AgentError(f"{caller}: {text!r} is empty or not a string")
-    n = max(len(text), len(plain(text, 2 * len(text))))  # a prompt may insert spaces
+    n = max(len(text), len(clean_text(text, 2 * len(text))))  # a prompt may insert spaces
     if n > TEXT_CAP:
         raise AgentError(f"{caller}: a text of {n:,} characters is too long (at most {TEXT_CAP:,})")
 
 
-def resume(turn: Steps, answer: Any) -> LLMRequest[Any] | Event:
+def advance_turn(turn: Turn, answer: Any) -> LLMRequest[Any] | Event:
     """Pass an answer or a failure to a turn, and return the next request or event."""
     return turn.throw(answer) if isinstance(answer, LLMFailureException) else turn.send(answer)
 
 
 def run_turns(
-    llm: LLMClient, turns: Sequence[Steps], on_event: Callable[[int, Event], object] = lambda turn, event: None
+    llm: LLMClient, turns: Sequence[Turn], on_event: Callable[[int, Event], object] = lambda turn, event: None
 ) -> list[Any]:
-    """Run turns side by side, and return their last responses (None without a response).
+    """Run turns side by side, and return the last response of each turn (None without a response).
 
-    All open requests are asked together, in the order of the turns. So the order of the answers does not determine
-    how a limit is spent. `on_event` is called with a turn's index and each of its events.
+    All open requests are sent together, in the order of the turns, so the order of the answers does not affect how a
+    limit is spent. `on_event` is called with a turn's index and each event of the turn.
     """
     responses: list[Any] = [None] * len(turns)
     requests: dict[int, LLMRequest[Any]] = {}
 
     def advance(i: int, answer: Any) -> None:
         try:
-            item = resume(turns[i], answer)
+            item = advance_turn(turns[i], answer)
             while not isinstance(item, LLMRequest):
                 on_event(i, item)
                 item = next(turns[i])

@@ -1,9 +1,9 @@
-"""The memory of agents: notes, and recall of the most relevant ones.
+"""The memory of agents: notes, and recall of the most relevant notes.
 
 >>> notebook = Notebook()
 >>> notebook.add(7, Note("Bo likes chess", hour=0, importance=5))
 >>> notebook.add(7, Note("It rains", hour=24, importance=2))
->>> [note.text for note in notebook.recalled(7, None, hour=24, most=1)]
+>>> [note.text for note in notebook.recall(7, None, hour=24, max_notes=1)]
 ['Bo likes chess']
 """
 
@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from prism_mesa.errors import AgentError, ConfigError, NotRestorableError
-from prism_mesa.snapshot import Plain, Restorable, plain, restored
+from prism_mesa.snapshot import Plain, Restorable, from_plain, to_plain
 
 type Vector = npt.NDArray[np.floating[Any]] | Sequence[float]
 
@@ -33,7 +33,7 @@ class Note:
     """A note of an agent; equality ignores its vector.
 
     Attributes:
-        hour: The simulated hour of writing.
+        hour: The simulated hour in which the note was written.
         importance: 1..10.
         vector: The text's embedding, of any length above 0, or None.
 
@@ -53,8 +53,8 @@ class Note:
             raise AgentError(f"note: hour: must be a finite number, not {self.hour!r}")
 
 
-def _direction(vector: Vector | None) -> npt.NDArray[np.float64] | None:
-    """Return a vector scaled to length 1; None if it is None, empty, zero, or not finite."""
+def _unit_vector(vector: Vector | None) -> npt.NDArray[np.float64] | None:
+    """Scale a vector to length 1; return None if the vector is None, empty, zero, or not finite."""
     if vector is None or len(vector) == 0:
         return None
     values = np.asarray(vector, np.float64)
@@ -77,27 +77,27 @@ def _relevance(first: npt.NDArray[np.float64] | None, second: npt.NDArray[np.flo
 class Notebook(Restorable):
     """The notes of all agents of a model.
 
-    The score of a note is recency x relevance x importance: ``decay ** hours since it was written``,
-    ``(1 + cosine) / 2`` of its vector and the vector that you ask about (0.5 if one is missing or zero), and a tenth of
-    its importance. Park et al. (2023, doi:10.1145/3586183.3606763) add up the three factors, scaled over the available
-    notes, and measure recency from the last retrieval. Here scores do not depend on other notes, and recall changes
-    nothing.
+    The score of a note is recency x relevance x importance. Recency is ``decay ** hours`` for the hours since the note
+    was written. Relevance is ``(1 + cosine) / 2`` of the vectors of note and query (0.5 if one is missing or zero).
+    Importance is divided by 10. Park et al. (2023, doi:10.1145/3586183.3606763) add up the three factors, scaled over
+    the available notes, and measure recency from the last retrieval. Here, a score does not depend on other notes, and
+    recall changes nothing.
 
     Args:
-        most: Maximum notes of each agent, at least 1. The note with the lowest recency x importance is dropped first;
-            of equal notes, the oldest.
+        max_notes: Maximum number of notes per agent, at least 1. The note with the lowest recency x importance is
+            dropped first; of equal notes, the oldest.
         decay: The share of a note's recency that remains after an hour, above 0 and at most 1.
 
     Raises:
-        ConfigError: If a number is not allowed.
+        ConfigError: If a number is out of range.
     """
 
-    def __init__(self, most: int = MAX_NOTES, decay: float = DECAY) -> None:
-        if most < 1:
-            raise ConfigError(f"notebook: most: must be at least 1, not {most!r}")
+    def __init__(self, max_notes: int = MAX_NOTES, decay: float = DECAY) -> None:
+        if max_notes < 1:
+            raise ConfigError(f"notebook: max_notes: must be at least 1, not {max_notes!r}")
         if not 0 < decay <= 1:
             raise ConfigError(f"notebook: decay: must be above 0 and at most 1, not {decay!r}")
-        self.most = most
+        self.max_notes = max_notes
         self.decay = decay
         self._notes: dict[int, list[Note]] = {}
 
@@ -105,56 +105,56 @@ class Notebook(Restorable):
         return sum(map(len, self._notes.values()))
 
     def add(self, agent: int, note: Note) -> None:
-        """Keep a note; a note with the same text gets the later hour and the higher importance."""
+        """Add a note; notes with the same text merge, with the later hour and the higher importance."""
         notes = self._notes.setdefault(agent, [])
         for i, known_note in enumerate(notes):
             if known_note.text == note.text:
-                note = _renewed(notes.pop(i), note)
+                note = _merge_notes(notes.pop(i), note)
                 break
         insort_right(notes, note, key=lambda other: other.hour)
-        if len(notes) > self.most:
+        if len(notes) > self.max_notes:
             now = notes[-1].hour
-            weakest = min(range(len(notes)), key=lambda i: self._recency(notes[i], now) * notes[i].importance)
-            del notes[weakest]
+            lowest = min(range(len(notes)), key=lambda i: self._recency(notes[i], now) * notes[i].importance)
+            del notes[lowest]
 
-    def of(self, agent: int) -> tuple[Note, ...]:
-        """Return an agent's notes, oldest first; notes of the same hour are in the order of their last change."""
+    def agent_notes(self, agent: int) -> tuple[Note, ...]:
+        """Return an agent's notes, oldest first; notes of the same hour are in the order in which they were added."""
         return tuple(self._notes.get(agent, ()))
 
-    def score(self, note: Note, about: Vector | None, hour: float) -> float:
-        """Return the score of a note, 0..1, at a simulated hour, for the vector that you ask about."""
-        return self._score(note, _direction(about), hour)
+    def score(self, note: Note, query: Vector | None, hour: float) -> float:
+        """Return the score of a note, 0..1, for a query vector at a simulated hour."""
+        return self._score(note, _unit_vector(query), hour)
 
-    def recalled(self, agent: int, about: Vector | None, hour: float, most: int = 3) -> list[Note]:
-        """Return an agent's notes with the highest `score`, best first; of equal notes, the newer comes first."""
-        about = _direction(about)
+    def recall(self, agent: int, query: Vector | None, hour: float, max_notes: int = 3) -> list[Note]:
+        """Return an agent's notes with the highest `score`, best first; ties go to the newer note."""
+        query = _unit_vector(query)
         notes = self._notes.get(agent, [])[::-1]
-        return sorted(notes, key=lambda note: self._score(note, about, hour), reverse=True)[: max(0, most)]
+        return sorted(notes, key=lambda note: self._score(note, query, hour), reverse=True)[: max(0, max_notes)]
 
     def snapshot(self) -> dict[str, Plain]:
-        """Return all notes as columns, and their vectors as an array; NotRestorableError if these differ in length."""
+        """Return all notes as columns and an array of vectors; NotRestorableError if vectors differ in length."""
         rows = [(agent, note) for agent, notes in self._notes.items() for note in notes]
         vectors = [tuple(note.vector) for _, note in rows if note.vector is not None]
         if len(set(map(len, vectors))) > 1:
             raise NotRestorableError("Notebook: the notes' vectors differ in length")
         return {
-            "agent": plain([agent for agent, _ in rows]),
+            "agent": to_plain([agent for agent, _ in rows]),
             "text": [note.text for _, note in rows],
-            "hour": plain([note.hour for _, note in rows]),
-            "importance": plain([int(note.importance) for _, note in rows]),
+            "hour": to_plain([note.hour for _, note in rows]),
+            "importance": to_plain([int(note.importance) for _, note in rows]),
             "has_vector": np.array([note.vector is not None for _, note in rows], np.bool_),
             "vectors": np.array(vectors) if vectors else np.zeros((0, 0)),
         }
 
     def restore(self, snapshot: Mapping[str, Plain]) -> None:
         """Restore a snapshot."""
-        columns = [restored(snapshot[name]) for name in ("agent", "text", "hour", "importance")]
-        self._notes, rows = {}, iter(snapshot["vectors"].tolist())
+        columns = [from_plain(snapshot[name]) for name in ("agent", "text", "hour", "importance")]
+        self._notes, vectors = {}, iter(snapshot["vectors"].tolist())
         for agent, text, hour, importance, has_vector in zip(*columns, snapshot["has_vector"].tolist(), strict=True):
-            note = Note(text, hour, importance, tuple(next(rows)) if has_vector else None)
+            note = Note(text, hour, importance, tuple(next(vectors)) if has_vector else None)
             self._notes.setdefault(agent, []).append(note)
 
-    def rows(self) -> dict[str, list[Any]]:
+    def as_columns(self) -> dict[str, list[Any]]:
         """Return all notes as columns of a table, by agent, oldest first."""
         rows = [(agent, note) for agent in sorted(self._notes) for note in self._notes[agent]]
         return {
@@ -164,15 +164,15 @@ class Notebook(Restorable):
             "text": [note.text for _, note in rows],
         }
 
-    def _score(self, note: Note, about: npt.NDArray[np.float64] | None, hour: float) -> float:
+    def _score(self, note: Note, query: npt.NDArray[np.float64] | None, hour: float) -> float:
         weight = note.importance / TOP_IMPORTANCE
-        return float(self._recency(note, hour) * _relevance(_direction(note.vector), about) * weight)
+        return float(self._recency(note, hour) * _relevance(_unit_vector(note.vector), query) * weight)
 
     def _recency(self, note: Note, hour: float) -> float:
         return float(self.decay ** max(0.0, hour - note.hour))
 
 
-def _renewed(old: Note, new: Note) -> Note:
+def _merge_notes(old: Note, new: Note) -> Note:
     return replace(
         new,
         hour=max(old.hour, new.hour),

@@ -89,7 +89,7 @@ type Content = Annotated[
 
 
 class Message(_Frozen):
-    """The texts, thoughts and calls of one side, in order.
+    """The texts, thoughts and calls of the user or the agent, in order.
 
     >>> Message.of("user", "Why?").text
     'Why?'
@@ -110,7 +110,7 @@ class Message(_Frozen):
 
 
 type Context = str | Sequence[Message]
-"""The conversation before a text: a string, or messages."""
+"""The conversation before a text, as a string or as messages."""
 
 
 class AgentTextEvent(_Frozen):

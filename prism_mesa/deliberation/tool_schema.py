@@ -1,4 +1,4 @@
-"""Describes tools for an LLM: a line for the prompt, the JSON schema of a call, and the check of its parameters."""
+"""Describe tools for an LLM with a line for the prompt and the JSON schema of a call, and check calls' parameters."""
 
 import inspect
 import json
@@ -14,7 +14,7 @@ from pydantic.errors import PydanticUserError
 from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import PydanticUndefined
 
-from prism_mesa.deliberation.text import error_text, jsonable, quoted_value, replace_surrogates
+from prism_mesa.deliberation.text import error_text, replace_surrogates, short_repr, to_json_types
 from prism_mesa.errors import ConfigError, did_you_mean
 
 type Schema = dict[str, Any]
@@ -41,11 +41,11 @@ class _Tool(Protocol):
 
 
 def tool_line(tool: _Tool) -> str:
-    """Describe a tool in one line: name, parameters, description, descriptions of the parameters."""
+    """Describe a tool in one line: its name, parameters and description, and the parameters' descriptions."""
     required = tool.parameters.get("required", ())
     names, sentences = [], [_sentence(tool.description)]
     for name, schema in tool.parameters.get("properties", {}).items():
-        default = quoted_value(schema["default"]) if "default" in schema else "" if name in required else "..."
+        default = short_repr(schema["default"]) if "default" in schema else "" if name in required else "..."
         names.append(f"{name}: {type_name(schema)}" + (f" = {default}" if default else ""))
         if schema.get("description"):
             sentences.append(_sentence(f"{name}: {schema['description']}"))
@@ -58,7 +58,7 @@ def _sentence(text: str) -> str:
 
 
 def type_name(schema: Any) -> str:
-    """Return a schema's type in Python's notation.
+    """Return the type of a schema in Python's notation.
 
     >>> type_name({"type": "array", "items": {"enum": ["up", "down"]}})
     "list['up' | 'down']"
@@ -68,19 +68,19 @@ def type_name(schema: Any) -> str:
             return repr(value)
         case {"enum": values}:
             return " | ".join(map(repr, values))
-        case {"anyOf": kinds} | {"oneOf": kinds}:
-            return " | ".join(dict.fromkeys(map(type_name, kinds)))
+        case {"anyOf": alternatives} | {"oneOf": alternatives}:
+            return " | ".join(dict.fromkeys(map(type_name, alternatives)))
         case {"type": "array", "items": item} if item:
             return f"list[{type_name(item)}]"
         case {"type": "object", "properties": parts}:
             return "{" + ", ".join(f"{name}: {type_name(part)}" for name, part in parts.items()) + "}"
-        case {"type": str(kind)}:
-            return _TYPE_NAMES[kind]
+        case {"type": str(json_type)}:
+            return _TYPE_NAMES[json_type]
     return "any"
 
 
 def call_schema(tools: Iterable[_Tool]) -> Schema:
-    """Return the JSON schema of one call."""
+    """Return the JSON schema of a call to one of the tools."""
     return {
         "anyOf": [
             {
@@ -102,10 +102,10 @@ _MAX_FAULTS: Final = 5
 _NAME_CAP: Final = 60
 _STRICT: Final = ConfigDict(extra="forbid", allow_inf_nan=False)
 _OMITTED_KEYS: Final = ("$defs", "title", "discriminator")
-_BY_NAME: Final = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+_NAMED_KINDS: Final = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 _ARGS: Final = re.compile(r"^Args:\n((?: +.*\n?|\n)*)", re.MULTILINE)
 _ENTRY: Final = re.compile(r"^( +)(\w+)(?: \(.*?\))?:(.*(?:\n\1 +.*)*)", re.MULTILINE)
-"""``name: text`` or ``name (type): text``, continued on lines that are indented further."""
+"""``name: text`` or ``name (type): text``; continuation lines are indented further."""
 
 
 class _Schemas(GenerateJsonSchema):
@@ -115,12 +115,12 @@ class _Schemas(GenerateJsonSchema):
 
     def encode_default(self, dft: Any) -> Any:
         super().encode_default(dft)  # raises if JSON cannot represent it
-        return jsonable(dft)
+        return to_json_types(dft)
 
 
 @dataclass(frozen=True, eq=False)
-class ToolForm:
-    """A function as a tool: its name, its docstring's first paragraph, and the schema of its parameters."""
+class ToolSignature:
+    """A function's name, the first paragraph of its docstring, and the schema and model of its parameters."""
 
     name: str
     description: str
@@ -128,7 +128,7 @@ class ToolForm:
     model: type[BaseModel]
 
     def arguments(self, call: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
-        """Return the converted arguments of a call, and its faults, one per line."""
+        """Return the converted arguments of a call, and the faults, one per line."""
         arguments, faults = self._check(call)
         if arguments is None:
             return {}, faults
@@ -136,106 +136,108 @@ class ToolForm:
         return {name: getattr(arguments, field) for field, name in fields if field in arguments.model_fields_set}, ""
 
     def identity(self, call: Mapping[str, Any]) -> str:
-        """Return a string that equivalent calls share."""
+        """Return a string that is the same for equivalent calls."""
         arguments, _ = self._check(call)
-        return json.dumps(call if arguments is None else jsonable(arguments), sort_keys=True, default=str)
+        return json.dumps(call if arguments is None else to_json_types(arguments), sort_keys=True, default=str)
 
     def _check(self, call: Mapping[str, Any]) -> tuple[BaseModel | None, str]:
         try:
             return self.model.model_validate(replace_surrogates(dict(call))), ""
         except ValidationError as error:
-            return None, _faults(error, self.parameters["properties"])
+            return None, _fault_lines(error, self.parameters["properties"])
         except Exception as error:  # from a type's validator, or nested too deeply
             return None, f"parameters: cannot be read: {error_text(error)}"
 
 
-_forms: Final[tuple[WeakKeyDictionary[FunctionType, ToolForm], ...]] = (WeakKeyDictionary(), WeakKeyDictionary())
-"""The forms of functions and of bound methods; an entry lives as long as its function."""
+_cache: Final[tuple[WeakKeyDictionary[FunctionType, ToolSignature], ...]] = (WeakKeyDictionary(), WeakKeyDictionary())
+"""Signatures of functions, and of bound methods; an entry lives as long as its function."""
 
 
-def tool_form(function: Callable[..., Any]) -> ToolForm:
-    """Return the form of a function or method; it is read once, and all objects share the form of a method.
+def tool_signature(function: Callable[..., Any]) -> ToolSignature:
+    """Return the signature of a function or method, which is read only once, also for methods of several objects.
 
     Raises:
-        ConfigError: If `function` is something else, or a parameter has no type or cannot be passed by name.
+        ConfigError: If `function` is neither, or a parameter has no type or cannot be passed by name.
     """
-    plain = getattr(function, "__func__", function)
-    if not isinstance(plain, FunctionType):
-        raise ConfigError(f"tools: {quoted_value(function)}: must be a function or a method; wrap it in one")
-    forms = _forms[plain is not function]
-    if plain not in forms:
-        forms[plain] = _read(function, plain)
-    return forms[plain]
+    underlying = getattr(function, "__func__", function)
+    if not isinstance(underlying, FunctionType):
+        raise ConfigError(f"tools: {short_repr(function)}: must be a function or a method; wrap it in one")
+    signatures = _cache[underlying is not function]
+    if underlying not in signatures:
+        signatures[underlying] = _read_signature(function, underlying)
+    return signatures[underlying]
 
 
-def _read(function: Callable[..., Any], plain: FunctionType) -> ToolForm:
+def _read_signature(function: Callable[..., Any], underlying: FunctionType) -> ToolSignature:
     description, descriptions = _parse_docstring(inspect.getdoc(function) or "")
     fields: dict[str, Any] = {}
     for i, parameter in enumerate(inspect.signature(function).parameters.values()):
         default = PydanticUndefined if parameter.default is parameter.empty else parameter.default
         text: Any = descriptions.get(parameter.name, PydanticUndefined)
-        hint = _hint(parameter, plain, f"tool {plain.__name__}: parameter")
+        hint = _parameter_type(parameter, underlying, f"tool {underlying.__name__}: parameter")
         # the name is an alias, because pydantic may reserve it
         fields[f"p{i}"] = (hint, Field(default, alias=parameter.name, description=text))
-    model = create_model(plain.__name__, __config__=_STRICT, **fields)
+    model = create_model(underlying.__name__, __config__=_STRICT, **fields)
     schema = model.model_json_schema(schema_generator=_Schemas)
-    parameters = {"type": "object", "properties": {}} | _inline(schema, schema.get("$defs", {}))
-    return ToolForm(plain.__name__, description, parameters, model)
+    parameters = {"type": "object", "properties": {}} | _inline_references(schema, schema.get("$defs", {}))
+    return ToolSignature(underlying.__name__, description, parameters, model)
 
 
-def _hint(parameter: inspect.Parameter, plain: FunctionType, where: str) -> Any:
+def _parameter_type(parameter: inspect.Parameter, underlying: FunctionType, where: str) -> Any:
     """Return a parameter's type, without evaluating the function's other annotations."""
-    if parameter.kind not in _BY_NAME:
+    if parameter.kind not in _NAMED_KINDS:
         raise ConfigError(f"{where} {parameter}: cannot be passed by name; allowed: name: type [= default]")
     if parameter.annotation is parameter.empty:
         raise ConfigError(f"{where} {parameter.name}: has no type; give one that JSON can represent")
     annotated = SimpleNamespace(__annotations__={parameter.name: parameter.annotation})
     try:
-        hint = get_type_hints(annotated, inspect.unwrap(plain).__globals__, include_extras=True)[parameter.name]
+        hint = get_type_hints(annotated, inspect.unwrap(underlying).__globals__, include_extras=True)[parameter.name]
         TypeAdapter(hint).json_schema(schema_generator=_Schemas)
     except (NameError, TypeError, SyntaxError, AttributeError, PydanticUserError) as error:
         cause = error_text(error).splitlines()[0]
         raise ConfigError(f"{where} {parameter.name}: its type must be one that JSON can represent: {cause}") from None
     is_number = getattr(hint, "__origin__", hint) in (int, float)  # `Annotated` has an origin
-    return Annotated[hint, BeforeValidator(_not_bool)] if is_number else hint
+    return Annotated[hint, BeforeValidator(_reject_bool)] if is_number else hint
 
 
-def _not_bool(value: object) -> object:
+def _reject_bool(value: object) -> object:
     if isinstance(value, bool):
         raise ValueError("Input should be a number")
     return value
 
 
 def _parse_docstring(doc: str) -> tuple[str, dict[str, str]]:
-    """Return the first paragraph of a docstring and its `Args:` by parameter, each as one line."""
+    """Return the first paragraph of a docstring, and the descriptions in `Args:` by parameter, each as one line."""
     section = _ARGS.search(doc)
     first = doc[: section.start() if section else None].strip().split("\n\n")[0]
     entries = _ENTRY.findall(section[1]) if section else []
     return " ".join(first.split()), {name: " ".join(words.split()) for _indent, name, words in entries}
 
 
-def _inline(schema: Any, defs: Mapping[str, Schema], path: tuple[str, ...] = ()) -> Any:
-    """Return a schema without references and titles; a recursive type accepts anything."""
+def _inline_references(schema: Any, defs: Mapping[str, Schema], path: tuple[str, ...] = ()) -> Any:
+    """Replace references with what they refer to, and drop titles; a recursive type accepts anything."""
     match schema:
         case list():
-            return [_inline(part, defs, path) for part in schema]
+            return [_inline_references(part, defs, path) for part in schema]
         case {"$ref": str(ref), **rest}:
             name = ref.rpartition("/")[2]
-            return ({} if name in path else _inline(defs[name], defs, (*path, name))) | rest
+            return ({} if name in path else _inline_references(defs[name], defs, (*path, name))) | rest
         case dict():
-            return {key: _part(key, part, defs, path) for key, part in schema.items() if key not in _OMITTED_KEYS}
+            return {
+                key: _inline_part(key, part, defs, path) for key, part in schema.items() if key not in _OMITTED_KEYS
+            }
     return schema
 
 
-def _part(key: str, part: Any, defs: Mapping[str, Schema], path: tuple[str, ...]) -> Any:
+def _inline_part(key: str, part: Any, defs: Mapping[str, Schema], path: tuple[str, ...]) -> Any:
     if key in ("default", "const", "enum", "examples"):
         return part
     if key == "properties":
-        return {name: _inline(schema, defs, path) for name, schema in part.items()}
-    return _inline(part, defs, path)
+        return {name: _inline_references(schema, defs, path) for name, schema in part.items()}
+    return _inline_references(part, defs, path)
 
 
-def _faults(error: ValidationError, properties: Schema) -> str:
+def _fault_lines(error: ValidationError, properties: Schema) -> str:
     faults = error.errors(include_url=False)
     lines = [_fault(fault, properties) for fault in faults[:_MAX_FAULTS]]
     more = len(faults) - len(lines)
@@ -247,12 +249,12 @@ def _fault(fault: Mapping[str, Any], properties: Schema) -> str:
     path = " ".join(".".join(map(str, fault["loc"])).split())[:_NAME_CAP] or "''"
     match fault["type"]:
         case "extra_forbidden" | "invalid_key" if not rest:
-            near = did_you_mean(path, properties)
-            return f"{path}: there is no such parameter; allowed: {', '.join(properties) or 'none'}.{near}"
+            suggestion = did_you_mean(path, properties)
+            return f"{path}: there is no such parameter; allowed: {', '.join(properties) or 'none'}.{suggestion}"
         case "missing" if not rest:
             schema = properties[first]
             allowed = ", ".join(filter(None, (type_name(schema), schema.get("description"))))
             return f"{path}: is missing; allowed: {allowed}"
         case "missing":
             return f"{path}: is missing"
-    return f"{path}: {fault['msg'].removeprefix('Value error, ')}, not {quoted_value(fault['input'])}"
+    return f"{path}: {fault['msg'].removeprefix('Value error, ')}, not {short_repr(fault['input'])}"

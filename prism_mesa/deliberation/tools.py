@@ -1,4 +1,4 @@
-"""Tools that an LLM may call: functions with a name, a description and a schema. An error in a tool becomes text.
+"""Tools that an LLM may call: functions with a name, a description and a schema. Errors in tools become texts.
 
 >>> registry = ToolRegistry()
 >>> @registry.tool
@@ -33,8 +33,8 @@ from typing import Any, Final
 
 from pydantic import BaseModel, ConfigDict
 
-from prism_mesa.deliberation.text import ITERATORS, as_text, error_text, quoted_value, truncate
-from prism_mesa.deliberation.tool_schema import Schema, call_schema, tool_form, tool_line
+from prism_mesa.deliberation.text import ITERATORS, error_text, result_text, short_repr, truncate
+from prism_mesa.deliberation.tool_schema import Schema, call_schema, tool_line, tool_signature
 from prism_mesa.errors import ConfigError, did_you_mean
 
 type Function = Callable[..., Any]
@@ -42,7 +42,7 @@ type Function = Callable[..., Any]
 TIMEOUT_S: Final = 10.0
 RESULT_CAP: Final = 1000
 MIN_CAP: Final = 80
-"""The minimum cap of results, which leaves room for the note on a cut."""
+"""The minimum of `result_cap`, which leaves room for the note on a cut."""
 
 
 class ToolResult(BaseModel):
@@ -70,7 +70,7 @@ class Tool:
         description: One line for prompts.
         parameters: JSON schema of an object. Calls are checked against the function's type hints.
         timeout_s: Seconds until a call times out. A coroutine is then cancelled; a thread continues. None runs the
-            tool in the caller's thread; use that for a tool that changes something.
+            tool in the caller's thread, which suits tools that change something.
     """
 
     name: str
@@ -81,7 +81,7 @@ class Tool:
 
     def __post_init__(self) -> None:
         if not self.name.isidentifier() or keyword.iskeyword(self.name):
-            raise ConfigError(f"tool {quoted_value(self.name)}: name: must be a Python identifier, such as 'read_feed'")
+            raise ConfigError(f"tool {short_repr(self.name)}: name: must be a Python identifier, such as 'read_feed'")
         _check_timeout(self.timeout_s, f"tool {self.name}")
 
     @classmethod
@@ -95,10 +95,10 @@ class Tool:
             ConfigError: If there is no docstring, a parameter has no type or cannot be passed by name, the name is
                 not an identifier, or the time-out is not above 0.
         """
-        form = tool_form(function)
-        if not form.description:
-            raise ConfigError(f"tool {form.name}: docstring: is missing; the LLM needs its first paragraph")
-        return cls(name or form.name, form.description, form.parameters, function, timeout_s)
+        signature = tool_signature(function)
+        if not signature.description:
+            raise ConfigError(f"tool {signature.name}: docstring: is missing; the LLM needs its first paragraph")
+        return cls(name or signature.name, signature.description, signature.parameters, function, timeout_s)
 
 
 class ToolRegistry:
@@ -108,12 +108,12 @@ class ToolRegistry:
     cheap.
 
     Args:
-        tools: Functions, methods, or tools.
+        tools: Functions, methods, or `Tool` objects.
         timeout_s: The default time-out of tools (see `Tool`); None for no time-out.
         result_cap: Maximum characters of a result; at least 80.
 
     Raises:
-        ConfigError: If a function cannot be a tool (see `Tool.wrap`), a name is taken, or a number is not allowed.
+        ConfigError: If a function cannot be a tool (see `Tool.wrap`), a name is taken, or a number is out of range.
     """
 
     def __init__(
@@ -139,8 +139,8 @@ class ToolRegistry:
 
         Args:
             function: The function or the tool.
-            name: The tool's name for the LLM; by default the function's.
-            timeout_s: As in `Tool`; by default the registry's.
+            name: The tool's name for the LLM; by default the function's name.
+            timeout_s: See `Tool`; by default the registry's time-out.
 
         Raises:
             ConfigError: If the function cannot be a tool (see `Tool.wrap`), or the name is taken.
@@ -181,31 +181,31 @@ class ToolRegistry:
 
     @property
     def call_schema(self) -> Schema | None:
-        """JSON schema of one call: `tool_name`, `parameters` and `reasoning`, in this order; None without tools.
+        """The JSON schema of one call: `tool_name`, `parameters` and `reasoning`, in this order; None without tools.
 
-        It has no references, so it can become a grammar.
+        The schema has no references, so it can become a grammar.
         """
         return call_schema(self) if self._tools else None
 
     def identity(self, name: str, parameters: Mapping[str, Any]) -> str:
-        """Return a string that equivalent calls share: ``like(post=3)`` and ``like(post="3")``."""
+        """Return a string that is the same for equivalent calls, such as ``like(post=3)`` and ``like(post="3")``."""
         if name not in self:
             return json.dumps([name, parameters], sort_keys=True, default=str)
-        return f"{name} {tool_form(self._tools[name].function).identity(parameters)}"
+        return f"{name} {tool_signature(self._tools[name].function).identity(parameters)}"
 
     def execute(self, name: str, parameters: Mapping[str, Any]) -> ToolResult:
-        """Check the parameters, run the tool, and return its result or its fault; raise only interrupts and exits.
+        """Check the parameters, run the tool, and return its result or the fault; raise only interrupts and exits.
 
-        Tools with a time-out, and coroutines (in an event loop), run in a thread (see `Tool`).
+        Tools with a time-out and coroutines run in a thread (see `Tool`).
         """
         try:
             if name not in self:
                 return self._failure("unknown-tool", self._unknown_tool_text(name))
             tool = self._tools[name]
-            arguments, faults = tool_form(tool.function).arguments(parameters)
+            arguments, faults = tool_signature(tool.function).arguments(parameters)
             if faults:
                 return self._failure("bad-parameters", faults)
-            text = run(tool.function, arguments, tool.timeout_s)
+            text = run_function(tool.function, arguments, tool.timeout_s)
             return ToolResult(ok=True, text=truncate(text, self.result_cap))
         except (KeyboardInterrupt, SystemExit):
             raise
@@ -218,60 +218,60 @@ class ToolRegistry:
         return ToolResult(ok=False, text=truncate(text, self.result_cap), reason=reason)
 
     def _unknown_tool_text(self, name: object) -> str:
-        quoted_name = quoted_value(name)
-        near = did_you_mean(quoted_name.strip("'\""), self._tools)
-        return f"There is no tool {quoted_name}.{near} The tools are: {', '.join(self._tools) or 'none'}."
+        quoted_name = short_repr(name)
+        suggestion = did_you_mean(quoted_name.strip("'\""), self._tools)
+        return f"There is no tool {quoted_name}.{suggestion} The tools are: {', '.join(self._tools) or 'none'}."
 
 
 def _check_timeout(timeout_s: object, where: str) -> None:
     is_number = isinstance(timeout_s, int | float) and timeout_s is not True and 0 < timeout_s <= TIMEOUT_MAX
     if timeout_s is not None and not is_number:
-        raise ConfigError(f"{where}: timeout_s: must be seconds above 0, or None, not {quoted_value(timeout_s)}")
+        raise ConfigError(f"{where}: timeout_s: must be seconds above 0, or None, not {short_repr(timeout_s)}")
 
 
 _GRACE_S: Final = 0.1
-"""Extra seconds to wait for a thread, in which a coroutine cancels itself unless it blocks its loop."""
+"""Extra seconds for a thread, in which a coroutine can cancel itself unless it blocks its event loop."""
 
 
 class ToolTimeoutError(Exception):
     """A tool took too long."""
 
 
-def run(function: Callable[..., Any], arguments: Mapping[str, Any], limit_s: float | None) -> str:
-    """Run a function and return its result as text; ToolTimeoutError if the function takes longer than the limit."""
+def run_function(function: Callable[..., Any], arguments: Mapping[str, Any], limit_s: float | None) -> str:
+    """Run a function and return its result as text; raise ToolTimeoutError if it takes longer than the limit."""
 
-    def as_result(value: Any) -> str:
-        value = asyncio.run(_within(value, limit_s)) if inspect.iscoroutine(value) else value
-        return as_text(list(value) if isinstance(value, ITERATORS) else value)
+    def to_text(value: Any) -> str:
+        value = asyncio.run(_await_within(value, limit_s)) if inspect.iscoroutine(value) else value
+        return result_text(list(value) if isinstance(value, ITERATORS) else value)
 
     if limit_s is not None:
-        return _in_thread(lambda: as_result(function(**arguments)), limit_s)
+        return _run_in_thread(lambda: to_text(function(**arguments)), limit_s)
     value = function(**arguments)
-    return _in_thread(lambda: as_result(value), None) if inspect.iscoroutine(value) else as_result(value)
+    return _run_in_thread(lambda: to_text(value), None) if inspect.iscoroutine(value) else to_text(value)
 
 
-async def _within(work: Coroutine[Any, Any, Any], limit_s: float | None) -> Any:
+async def _await_within(task: Coroutine[Any, Any, Any], limit_s: float | None) -> Any:
     timer = asyncio.timeout(limit_s)
     try:
         async with timer:
-            return await work
+            return await task
     except TimeoutError:
         if timer.expired():
             raise _timeout_error(limit_s) from None
         raise
 
 
-def _in_thread(work: Callable[[], str], limit_s: float | None) -> str:
-    """Run `work` in a daemon thread, and return its result or raise its error."""
+def _run_in_thread(task: Callable[[], str], limit_s: float | None) -> str:
+    """Run `task` in a daemon thread, and return its result or raise its error."""
     future: Future[str] = Future()
 
-    def run() -> None:
+    def run_task() -> None:
         try:
-            future.set_result(work())
+            future.set_result(task())
         except BaseException as error:
             future.set_exception(error)
 
-    Thread(target=contextvars.copy_context().run, args=(run,), name="prism-tool", daemon=True).start()
+    Thread(target=contextvars.copy_context().run, args=(run_task,), name="prism-tool", daemon=True).start()
     if not wait([future], None if limit_s is None else limit_s + _GRACE_S).done:
         raise _timeout_error(limit_s)
     return future.result()

@@ -1,6 +1,6 @@
 """A turn as a generator: think, call tools, respond, think about the response, and so on.
 
-It yields events and requests to the LLM; `deliberation` sends it answers and throws failures into it.
+The generator yields events and requests to the LLM; the module `deliberation` sends answers or throws failures.
 """
 
 import json
@@ -33,46 +33,48 @@ from prism_mesa.deliberation.tools import ToolRegistry
 from prism_mesa.errors import LLMFailureException
 from prism_mesa.llm import LLMRequest
 
-type Steps = Generator["LLMRequest[Any] | Event", Any, Any]
-"""A turn; it returns the last response, or None."""
+type Turn = Generator["LLMRequest[Any] | Event", Any, Any]
+"""A turn as a generator, which returns the last response, or None."""
 
 
-def steps(
+def start_turn(
     text: str, conversation: Conversation, context: TurnContext, clock: Callable[[], float] = time.monotonic
-) -> Steps:
-    """Run a turn about a text, and add texts, thoughts and calls to the conversation as they happen.
+) -> Turn:
+    """Return a turn about a text, which adds texts, thoughts and calls to the conversation as they happen.
 
-    The first iteration always responds. Later, a thought that proposes no tool, or whose verdict is "complete", ends
-    the turn. A call that repeats an earlier call of the turn (same tool and parameters) is skipped. An iteration that
-    proposes only such calls ends the turn, and so does a limit.
+    The first iteration always responds. In later iterations, a thought that proposes no tool, or has the verdict
+    "complete", ends the turn. Calls that repeat an earlier call of the turn (same tool and parameters) are skipped; an
+    iteration that proposes only such calls ends the turn. Reaching a limit also ends the turn.
 
     Raises:
-        LLMFailureException: If there is no response, and the context has `must_respond`.
+        LLMFailureException: If there is no response, and the context sets `must_respond`.
     """
     yield from _make_room(conversation, context)
-    return (yield from _Turn(text, conversation, context, clock).run())
+    return (yield from _TurnState(text, conversation, context, clock).run())
 
 
-def _make_room(conversation: Conversation, context: TurnContext) -> Steps:
-    """Summarise old messages; drop them if the LLM gives no summary, so that prompts stay short."""
+def _make_room(conversation: Conversation, context: TurnContext) -> Turn:
+    """Summarise old messages, or drop them if the LLM gives no summary, so that prompts stay short."""
     old_messages = conversation.old_messages
     if not old_messages:
         return
     prompt = summary_prompt(old_messages)
     try:
-        summary = yield LLMRequest(prompt, str, component="summary", place=context.place, priority=context.priority)
+        summary = yield LLMRequest(
+            prompt, str, component="summary", position=context.position, priority=context.priority
+        )
         conversation.summarise(replace_surrogates(summary))
     except LLMFailureException as failure:
-        conversation.forget()
+        conversation.drop_old_messages()
         yield AgentErrorEvent(reason=failure.reason, text=f"what was said before is lost: {_failure_text(failure)}")
 
 
 def _failure_text(failure: LLMFailureException) -> str:
-    """Describe a failure by its reason only, since replays know nothing else."""
+    """Describe a failure by its reason only, because replays have no other information."""
     return f"the LLM gave the {failure.component} no usable answer ({failure.reason})"
 
 
-class _Turn:
+class _TurnState:
     def __init__(self, text: str, conversation: Conversation, context: TurnContext, clock: Callable[[], float]) -> None:
         self.text = str(replace_surrogates(text))
         self.conversation = conversation
@@ -80,30 +82,30 @@ class _Turn:
         self._clock = clock
         self._deadline = None if context.limits.seconds is None else clock() + context.limits.seconds
         self._tokens = 0
-        self._called: set[str] = set()
+        self._call_keys: set[str] = set()
         self._calls: list[ToolCallContent] = []
         self._response = ""
 
-    def run(self) -> Steps:
-        # the context of a text does not contain the text itself
-        before = list(self.conversation.messages)
+    def run(self) -> Turn:
+        # the conversation before a text does not contain the text itself
+        earlier = list(self.conversation.messages)
         self.conversation.add("user", TextContent(text=self.text))
-        before += self._recall()
-        thought = yield from self._think(before, about_response=False)
+        earlier += self._recall()
+        thought = yield from self._think(earlier, about_response=False)
         response = None
         for iteration in range(1, self.context.limits.iterations + 1):
             if iteration > 1:
                 if self._is_spent():
                     yield AgentErrorEvent(reason="budget", text="the limit of this turn is used up")
                     break
-                thought = yield from self._think(before, about_response=True)
+                thought = yield from self._think(earlier, about_response=True)
                 if thought is None or thought.verdict == "complete" or not thought.proposed_tools:
                     break
             proposed = [] if thought is None else thought.proposed_tools
             is_new = yield from self._call_tools(iteration, proposed)
             if iteration > 1 and not is_new:
                 break
-            answer = yield from self._respond(before, thought)
+            answer = yield from self._respond(earlier, thought)
             if answer is None:
                 break
             response = answer
@@ -116,11 +118,11 @@ class _Turn:
             self.conversation.add("assistant", *contents)
         return [Message(role="assistant", contents=contents)] if contents else []
 
-    def _think(self, before: list[Message], *, about_response: bool) -> Generator[Any, Any, ReasoningResult | None]:
-        """Return a thought about the text or the response; None if the LLM gives none."""
-        done = (Message.of("user", self.text), Message(role="assistant", contents=tuple(self._calls)))
-        text, before = (self._response, [*before, *done]) if about_response else (self.text, before)
-        prompt = reasoning_prompt(self.context, text, before, about_response=about_response)
+    def _think(self, earlier: list[Message], *, about_response: bool) -> Generator[Any, Any, ReasoningResult | None]:
+        """Return a thought about the text or the response; None if the LLM fails."""
+        turn_messages = (Message.of("user", self.text), Message(role="assistant", contents=tuple(self._calls)))
+        text, earlier = (self._response, [*earlier, *turn_messages]) if about_response else (self.text, earlier)
+        prompt = reasoning_prompt(self.context, text, earlier, about_response=about_response)
         stricter_schema = reasoning_schema(self.context.tools)
         thought: ReasoningResult | None
         thought = yield from self._request(prompt, ReasoningResult, "thought", stricter_schema=stricter_schema)
@@ -131,25 +133,27 @@ class _Turn:
             yield AgentTextEvent(text=thought.model_dump_json(indent=2), type="thought")
         return thought
 
-    def _respond(self, before: list[Message], thought: ReasoningResult | None) -> Generator[Any, Any, Any]:
-        """Return a response; None if the LLM gives none."""
+    def _respond(self, earlier: list[Message], thought: ReasoningResult | None) -> Generator[Any, Any, Any]:
+        """Return a response; None if the LLM fails."""
         context = self.context
-        prompt = response_prompt(context, self.text, before, thought, self._calls, self._response)
-        accept = context.accept or (bool if context.form is str else None)
-        answer = yield from self._request(prompt, context.form, "response", accept=accept, accepts=context.accepts)
+        prompt = response_prompt(context, self.text, earlier, thought, self._calls, self._response)
+        accept = context.accept or (bool if context.response_type is str else None)
+        answer = yield from self._request(
+            prompt, context.response_type, "response", accept=accept, accept_rule=context.accept_rule
+        )
         if answer is not None:
             self._response = text = answer.model_dump_json() if isinstance(answer, BaseModel) else str(answer)
             self.conversation.add("assistant", TextContent(text=text))
             yield AgentTextEvent(text=text, type="text")
         return answer
 
-    def _request(self, prompt: str, form: type[Any], component: str, **more: Any) -> Generator[Any, Any, Any]:
-        """Return the LLM's answer; yield an error event and return None if it is not usable."""
+    def _request(self, prompt: str, type_: type[Any], component: str, **options: Any) -> Generator[Any, Any, Any]:
+        """Return the LLM's answer; without a usable answer, yield an error event and return None."""
         context = self.context
         self._tokens += count_tokens(prompt)
         try:
             answer = yield LLMRequest(
-                prompt, form, component=component, place=context.place, priority=context.priority, **more
+                prompt, type_, component=component, position=context.position, priority=context.priority, **options
             )
         except LLMFailureException as failure:
             if context.must_respond and component == "response" and not self._response:
@@ -161,7 +165,7 @@ class _Turn:
         return answer
 
     def _call_tools(self, iteration: int, proposed: list[ProposedToolCall]) -> Generator[Any, Any, bool]:
-        """Make the proposed calls that are new; return False if all repeat earlier calls."""
+        """Execute the proposed calls that are new; return False if all proposed calls repeat earlier calls."""
         has_new = not proposed
         for index, call in enumerate(proposed, start=1):
             name, parameters = call.tool_name, dict(call.parameters)
@@ -172,10 +176,10 @@ class _Turn:
                 yield AgentErrorEvent(reason="budget", text=f"{name}: the limit of this turn is used up")
                 continue
             identity = self.context.tools.identity(name, parameters)
-            if identity in self._called:
+            if identity in self._call_keys:
                 yield AgentErrorEvent(reason="repeated-call", text=f"{name}: was already called like that in this turn")
                 continue
-            self._called.add(identity)
+            self._call_keys.add(identity)
             has_new = True
             yield from self._call(f"reasoning_{iteration}_{index}", name, parameters)
         return has_new
@@ -195,7 +199,7 @@ class _Turn:
 
 
 def reasoning_schema(tools: ToolRegistry) -> dict[str, Any]:
-    """Return the JSON schema of a thought that may only propose calls of these tools."""
+    """Return the JSON schema of a thought that may only propose calls to these tools."""
     return _reasoning_schema(json.dumps(tools.call_schema))
 
 

@@ -1,4 +1,4 @@
-"""Nations whose policy is set in words: an economy, typed policies, and a validator. `__init__.pyi` lists the names."""
+"""Nations whose policies are set in words: an economy, typed policies, and a validator (names: `__init__.pyi`)."""
 
 import lazy_loader
 

@@ -1,4 +1,4 @@
-"""Nations as Mesa agents, which an LLM advises or which follow a rule."""
+"""Nations as Mesa agents, which ask an LLM or follow a rule."""
 
 import warnings
 from abc import abstractmethod
@@ -31,7 +31,7 @@ class Nation(mesa.Agent):
 
     Attributes:
         row: The nation's index in all arrays of the world.
-        memory: Number of past decisions that the nation remembers.
+        memory: The number of past decisions that the nation remembers.
         past: The remembered decisions, oldest first.
         reasoning_chain: The reasoning of the last quarter; None if no LLM was asked.
     """
@@ -76,10 +76,10 @@ class EconLLMAgent(LLMAgent[SimulationState, PolicyDecision], Nation):
     """A nation whose policy an LLM proposes in words; see `LLMAgent` for the other arguments.
 
     Args:
-        memory: Number of past decisions in a prompt.
-        thinking: Limits on thoughts and tool calls before a decision; None asks the LLM once, without tools.
-        judge: Returns the validator's verdict on a policy now; None: the nation cannot try policies.
-        typed_measures: Whether the LLM also gives measures in numbers.
+        memory: The number of past decisions in a prompt.
+        thinking: Limits on thoughts and tool calls before a decision; None: ask the LLM once, without tools.
+        judge: Returns the validator's judgement of a policy; without it the nation cannot try policies.
+        typed_measures: Whether the LLM also gives the policy in numbers.
     """
 
     def __init__(
@@ -99,26 +99,26 @@ class EconLLMAgent(LLMAgent[SimulationState, PolicyDecision], Nation):
         if thinking is not None:
             limits = Limits(thinking.iterations, tool_calls=thinking.max_tool_calls, tokens=thinking.max_tokens)
             self._result_chars = thinking.result_chars
-        form = TypedPolicyDecision if typed_measures else PolicyDecision
-        super().__init__(model, name, llm_client, response_model=form, domain=domain, limits=limits, **options)
-        self.memory, self._judge, self._typed = memory, judge, typed_measures
+        answer_type = TypedPolicyDecision if typed_measures else PolicyDecision
+        super().__init__(model, name, llm_client, response_model=answer_type, domain=domain, limits=limits, **options)
+        self.memory, self._judge, self._typed_measures = memory, judge, typed_measures
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
-        """Warn if a subclass overrides `decide_action` but not `decide`, because models call `decide`."""
+        """Warn if a subclass overrides only `decide_action`, because models call `decide`."""
         super().__init_subclass__(**kwargs)
         if "decide_action" in vars(cls) and "decide" not in vars(cls):
-            text = f"{cls.__name__}.decide_action: a model calls decide, which returns a Reasoned"
+            text = f"{cls.__name__}.decide_action: a model calls decide, which returns a ReasonedAction"
             warnings.warn(text, PrismWarning, stacklevel=2)
 
     def _construct_prompt(self, state: SimulationState) -> str:
-        """Return the contract's two messages, with the nation's situation between them; static text comes first."""
-        examples = prompts.examples(typed=self._typed) if self.prompt_style == "examples" else ""
-        head = (prompts.system(self.domain), prompts.instruments(self.domain), self._measures, examples)
-        return join_parts(*head, self._situation(state), prompts.STEPS.format(domain=self.domain))
+        """Return the contract's two messages with the nation's situation between them; static text comes first."""
+        examples = prompts.examples(typed=self._typed_measures) if self.prompt_style == "examples" else ""
+        static_parts = (prompts.system(self.domain), prompts.instruments(self.domain), self._measures, examples)
+        return join_parts(*static_parts, self._situation(state), prompts.STEPS.format(domain=self.domain))
 
     @property
     def _measures(self) -> str:
-        return prompts.measures(self.domain) if self._typed else ""
+        return prompts.measures(self.domain) if self._typed_measures else ""
 
     def _situation(self, state: SimulationState) -> str:
         return join_parts(
@@ -126,18 +126,18 @@ class EconLLMAgent(LLMAgent[SimulationState, PolicyDecision], Nation):
         )
 
     def _begin_turn(self, state: SimulationState) -> tuple[str, TurnContext]:
-        """Return the nation's indicators, and the prompt in parts, because thoughts need no format of the answer."""
+        """Return the nation's indicators, and the prompt in parts, because thoughts do not need the answer's format."""
         return prompts.headline(self.name, state), TurnContext(
-            who=prompts.instruments(self.domain),
+            description=prompts.instruments(self.domain),
             situation=self._situation(state),
             task=join_parts(prompts.system(self.domain), self._measures, prompts.STEPS.format(domain=self.domain)),
             tools=nation_tools(self.name, state, self.past, self.domain, self._judge, self._result_chars),
             questions=(prompts.ABOUT_SITUATION, prompts.ABOUT_PROPOSAL),
-            examples=prompts.worked_examples(typed=self._typed) if self.prompt_style == "examples" else (),
+            examples=prompts.worked_examples(typed=self._typed_measures) if self.prompt_style == "examples" else (),
         )
 
     def _validate_decision(self, decision: PolicyDecision) -> bool:
-        """Return whether a measure or a word of the action names an instrument of the domain."""
+        """Return whether a measure or the text of the action names an instrument of the domain."""
         measures = decision.measures if isinstance(decision, TypedPolicyDecision) else ()
         names_lever = any(measure.lever in DOMAINS[self.domain] for measure in measures)
         return names_lever or is_about(decision.action, self.domain)
@@ -168,7 +168,7 @@ class RuleAgent(Nation):
 
 def propose_by_rule(rule: str, name: str, row: int, context: RuleContext) -> Proposal:
     """Return the proposal of one of `RULES` for a nation."""
-    policy, why = RULES[rule].policy(context, row)
-    decision = PolicyDecision(action=str(policy), reasoning=why, confidence=1.0)
+    policy, reason = RULES[rule].policy(context, row)
+    decision = PolicyDecision(action=str(policy), reasoning=reason, confidence=1.0)
     action: Action[PolicyDecision] = Action(agent_name=name, action_string=str(policy), policy_decision=decision)
     return action, Reading(policy, "rule"), None

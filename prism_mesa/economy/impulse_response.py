@@ -9,12 +9,12 @@ import pandas as pd
 
 from prism_mesa.economy.macro import Macro
 from prism_mesa.economy.nations import NationParams
-from prism_mesa.economy.observation import indicators
+from prism_mesa.economy.observation import compute_indicators
 from prism_mesa.economy.params import MacroParams
-from prism_mesa.economy.tables import SHOWN
+from prism_mesa.economy.tables import RESPONSE_INDICATORS
 from prism_mesa.economy.world import Shocks, World
 
-type Follows = Literal["held", "taylor"]
+type RateRule = Literal["held", "taylor"]
 
 
 def rate_response(
@@ -23,40 +23,40 @@ def rate_response(
     *,
     row: int = 0,
     size: float = 1.0,
-    held: int = 4,
-    follows: Follows = "held",
+    raised_quarters: int = 4,
+    rate_rule: RateRule = "held",
     quarters: int = 40,
 ) -> pd.DataFrame:
-    """Return the effect of a rise in one nation's policy rate, from the long-run equilibrium and without other shocks.
+    """Return the effect of a rise in one nation's policy rate, in the long-run equilibrium without other shocks.
 
     Args:
         nations: The nations.
         params: The structure of their economies; None for the defaults.
         row: The nation whose rate rises.
         size: The rise in percentage points.
-        held: Number of quarters with the higher rate.
-        follows: With `held`, all other rates stay; with `taylor`, the rise adds to the rates of Taylor's rule.
-        quarters: Number of quarters from the rise on.
+        raised_quarters: The number of quarters with the higher rate.
+        rate_rule: With `held`, rates are otherwise constant; with `taylor`, the rise is added to Taylor's rule.
+        quarters: The number of quarters to compute, beginning with the rise.
 
     Returns:
-        Columns quarter (0: the first with the higher rate), nation, and the differences in output_gap, inflation (mean
+        The columns quarter (0: the first with the higher rate), nation, and the effects on output_gap, inflation (mean
         of four quarters), unemployment and policy_rate, in percent or points.
     """
     macro = Macro(nations, params or MacroParams())
-    base = raised = macro.at_rest()
-    resting, no_shocks = base.policy_rate, Shocks.none(len(nations))
+    base_world = raised_world = macro.equilibrium()
+    long_run_rate, no_shocks = base_world.policy_rate, Shocks.none(len(nations))
 
-    def next_world(world: World, rise: np.ndarray) -> World:
-        rate = resting if follows == "held" else macro.taylor_rate(world)
-        return macro.next_quarter(replace(world, policy_rate=rate + rise), no_shocks)
+    def next_world(world: World, raised_rate: np.ndarray) -> World:
+        rate = long_run_rate if rate_rule == "held" else macro.taylor_rate(world)
+        return macro.next_quarter(replace(world, policy_rate=rate + raised_rate), no_shocks)
 
     rows = []
     for quarter in range(quarters):
-        rise = np.zeros(len(nations))
-        base = next_world(base, rise)
-        rise[row] = size if quarter < held else 0.0
-        raised = next_world(raised, rise)
-        before, after = indicators(macro, base), indicators(macro, raised)
-        changes = {name: after[name] - before[name] for name in SHOWN}
+        raised_rate = np.zeros(len(nations))
+        base_world = next_world(base_world, raised_rate)
+        raised_rate[row] = size if quarter < raised_quarters else 0.0
+        raised_world = next_world(raised_world, raised_rate)
+        base_values, raised_values = compute_indicators(macro, base_world), compute_indicators(macro, raised_world)
+        changes = {name: raised_values[name] - base_values[name] for name in RESPONSE_INDICATORS}
         rows.append(pd.DataFrame({"quarter": quarter, "nation": macro.names, **changes}))
     return pd.concat(rows, ignore_index=True)

@@ -20,7 +20,7 @@ from prism_mesa.deliberation import (
     ToolFinishedEvent,
     TurnContext,
     run_turns,
-    steps,
+    start_turn,
 )
 from prism_mesa.deliberation.prompts import join_parts
 from prism_mesa.errors import AgentError
@@ -56,8 +56,8 @@ class ReasoningChain(BaseModel):
     """The reasoning behind an agent's decision.
 
     Attributes:
-        prompt: The prompt; if the agent thought first, the common part of all prompts of its turn.
-        thoughts: Thoughts, tool calls and proposals before the decision, in order; empty if it did not think first.
+        prompt: The prompt; if the agent thought first, the part that all prompts of the turn share.
+        thoughts: Thoughts, tool calls and proposals before the decision, in order; empty if the agent did not think.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -78,7 +78,7 @@ class Action[D: Decision](BaseModel):
 
     Attributes:
         reasoning_chain_id: The id of the `ReasoningChain`; empty if no LLM was asked.
-        validated: Whether a validator has accepted it.
+        validated: Whether a validator has accepted the action.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -90,7 +90,7 @@ class Action[D: Decision](BaseModel):
     validated: bool = False
 
 
-class Reasoned[D: Decision](NamedTuple):
+class ReasonedAction[D: Decision](NamedTuple):
     """An action and the reasoning behind it."""
 
     action: Action[D]
@@ -101,14 +101,14 @@ class LLMAgent[S: Observation, D: Decision](mesa.Agent, ABC):
     """An agent whose actions an LLM chooses, in free text.
 
     Args:
-        model: The Mesa model; None to try an agent without one.
+        model: The Mesa model; None to try an agent without a model.
         name: The agent's name, which prompts contain.
-        llm_client: The LLM; needs only `call_with_retry`, but with `limits` it must be an `LLMClient`.
-        response_model: The form of the answer.
-        domain: The subject of its decisions.
-        prompt_style: The style of its prompts, which the subclass defines.
-        row: The agent's row in its model, the ledger and tables.
-        limits: Limits on thinking and tool calls before a decision (see `deliberation`); None asks the LLM once.
+        llm_client: The LLM. Only `call_with_retry` is needed, but `limits` require an `LLMClient`.
+        response_model: The type of the answer.
+        domain: The subject of the agent's decisions.
+        prompt_style: The style of prompts, which the subclass defines.
+        row: The agent's row in the model, the ledger and tables.
+        limits: Limits on thoughts and tool calls before a decision (see `deliberation`); None: ask the LLM once.
 
     Attributes:
         reasoning_chain: The reasoning of the last decision; None before the first.
@@ -141,15 +141,15 @@ class LLMAgent[S: Observation, D: Decision](mesa.Agent, ABC):
 
     @abstractmethod
     def _construct_prompt(self, state: S) -> str:
-        """Return the whole prompt (system and user message) for a state."""
+        """Return the complete prompt (system and user message) for a state."""
 
     @abstractmethod
     def _validate_decision(self, decision: D) -> bool:
-        """Return whether a decision is about the agent's domain; if not, the LLM is asked again."""
+        """Return whether a decision is about the agent's domain; otherwise the LLM is asked again."""
 
     def _begin_turn(self, state: S) -> tuple[str, TurnContext]:
-        """Return the first text of a turn of thinking, and its facts, questions and tools."""
-        context = TurnContext(who=self._construct_prompt(state), task="Decide, in the form that you are told.")
+        """Return the first text of a turn with thoughts, and its facts, questions and tools."""
+        context = TurnContext(description=self._construct_prompt(state), task="Decide, in the form that you are told.")
         return "What do you decide?", context
 
     def turn(self, state: S) -> tuple[str, TurnContext]:
@@ -157,21 +157,21 @@ class LLMAgent[S: Observation, D: Decision](mesa.Agent, ABC):
         text, context = self._begin_turn(state)
         return text, replace(
             context,
-            form=self.response_model,
+            response_type=self.response_model,
             accept=self._validate_decision,
-            accepts=self.domain,
+            accept_rule=self.domain,
             limits=self.limits or Limits(),
-            place=RunPosition(state.turn, self.row),
+            position=RunPosition(state.turn, self.row),
             must_respond=True,
         )
 
     async def decide_action(self, state: S) -> Action[D]:
-        """Return the action that the LLM chooses, and keep the reasoning; errors as in `decide`."""
-        reasoned: Reasoned[D] = await self.decide(state)
-        self.reasoning_chain = reasoned.chain
-        return reasoned.action
+        """Return the action that the LLM chooses, and store the reasoning; errors as in `decide`."""
+        reasoned_action: ReasonedAction[D] = await self.decide(state)
+        self.reasoning_chain = reasoned_action.chain
+        return reasoned_action.action
 
-    async def decide(self, state: S) -> Reasoned[D]:
+    async def decide(self, state: S) -> ReasonedAction[D]:
         """Return the action that the LLM chooses, and the reasoning, without changing the agent.
 
         Raises:
@@ -182,7 +182,7 @@ class LLMAgent[S: Observation, D: Decision](mesa.Agent, ABC):
         try:
             if self.limits is not None:
                 text, context = self.turn(state)
-                prompt = join_parts(context.task, context.who, context.situation)
+                prompt = join_parts(context.task, context.description, context.situation)
                 decision, thoughts = await Deliberation(self.llm_client, context).respond(text)
             else:
                 prompt = self._construct_prompt(state)
@@ -190,17 +190,17 @@ class LLMAgent[S: Observation, D: Decision](mesa.Agent, ABC):
                     prompt=prompt,
                     response_model=self.response_model,
                     accept=self._validate_decision,
-                    accepts=self.domain,
+                    accept_rule=self.domain,
                     component="agent",
-                    place=RunPosition(state.turn, self.row),
+                    position=RunPosition(state.turn, self.row),
                 )
         except LLMFailureException as error:
             logger.error("LLM_FAILURE component=agent agent_id=%s error=%s", self.name, error)
             raise
-        return self.reasoned(state, prompt, decision, thoughts)
+        return self.make_action(state, prompt, decision, thoughts)
 
-    def reasoned(self, state: S, prompt: str, decision: D, thoughts: Sequence[Event] = ()) -> Reasoned[D]:
-        """Return the action and the reasoning in an LLM's decision, and log the reasoning at DEBUG."""
+    def make_action(self, state: S, prompt: str, decision: D, thoughts: Sequence[Event] = ()) -> ReasonedAction[D]:
+        """Return the action and the reasoning in an LLM's decision, and log the reasoning at level DEBUG."""
         chain = ReasoningChain(
             chain_id=f"{state.turn:04d}-{self.name}",
             turn=state.turn,
@@ -220,32 +220,32 @@ class LLMAgent[S: Observation, D: Decision](mesa.Agent, ABC):
             policy_decision=decision,
             reasoning_chain_id=chain.chain_id,
         )
-        return Reasoned(action, chain)
+        return ReasonedAction(action, chain)
 
 
 def decide_all[S: Observation, D: Decision](
     agents: Sequence[LLMAgent[S, D]], states: Sequence[S], llm_client: LLMClient
-) -> list[Reasoned[D]]:
+) -> list[ReasonedAction[D]]:
     """Return the decisions of agents that think first and share an LLM, given the states that they see.
 
-    Questions are asked together, so the order of the answers does not determine how a limit is spent. The first agent's
-    failure is raised; errors as in `LLMAgent.decide`.
+    All agents ask at the same time, so the use of a limit does not depend on the order of answers. If several agents
+    fail, the failure of the first is raised; errors as in `LLMAgent.decide`.
     """
     pairs = [agent.turn(state) for agent, state in zip(agents, states, strict=True)]
     thoughts: list[list[Event]] = [[] for _ in pairs]
-    turns = [steps(text, Conversation(), context) for text, context in pairs]
+    turns = [start_turn(text, Conversation(), context) for text, context in pairs]
     decisions = run_turns(llm_client, turns, lambda i, event: thoughts[i].append(event))
     return [
-        agent.reasoned(state, join_parts(context.task, context.who, context.situation), decision, events)
+        agent.make_action(state, join_parts(context.task, context.description, context.situation), decision, events)
         for agent, state, (_, context), decision, events in zip(agents, states, pairs, decisions, thoughts, strict=True)
     ]
 
 
 def thoughts_in_json(thoughts: Iterable[Event]) -> str:
-    """Return the thoughts before a decision as a JSON list, or an empty string.
+    """Return the thoughts before a decision as a JSON list; without thoughts, an empty string.
 
-    Each entry has a `kind`: `thought` with its parts, `tool` with the call and its result, `proposal` with the decision
-    so far, `error` with its reason.
+    Each entry has a `kind`: `thought` (with its parts), `tool` (with the call and its result), `proposal` (with the
+    decision so far), or `error` (with its reason).
     """
     entries: list[dict[str, Any]] = []
     for event in thoughts:

@@ -2,15 +2,15 @@
 
 One `step()` is a quarter:
 
-1. observe: each nation sees its own indicators exactly, and the others' with an error.
+1. observe: each nation sees its own indicators exactly, and those of other nations with an error.
 2. decide: all nations decide at once; an LLM's answer is read into a `Policy`.
 3. validate: each policy is checked against the world; a rejected policy is recorded but has no effect.
 4. apply: all instruments are set at once.
 5. advance: the economies advance by a quarter.
 6. collect: the DataCollector and the recorder receive the quarter's rows.
 
-A step computes a new `EconomyState`, writes its rows, and then sets it. If anything fails, neither the model nor Mesa's
-clock changes, and you can call `step()` again.
+A step computes a new `EconomyState`, writes its rows, and then makes it the model's state. If anything fails, neither
+the model nor Mesa's clock changes, and you can call `step()` again.
 """
 
 import asyncio
@@ -25,55 +25,55 @@ import numpy as np
 
 from prism_mesa.economy.agent import EconLLMAgent, Proposal, RuleAgent, propose_by_rule
 from prism_mesa.economy.collect import QuarterRecorder, make_datacollector, quarter_rows
-from prism_mesa.economy.llm_agent import Reasoned, decide_all
+from prism_mesa.economy.llm_agent import ReasonedAction, decide_all
 from prism_mesa.economy.macro import Macro
-from prism_mesa.economy.nations import nations_by_default
-from prism_mesa.economy.observation import NationState, SimulationState, observed
-from prism_mesa.economy.params import Deciders, EconomyParams, keys_without_effect, quarter_name
+from prism_mesa.economy.nations import default_nation_notes
+from prism_mesa.economy.observation import NationState, SimulationState, observe_nations
+from prism_mesa.economy.params import DeciderFacts, EconomyParams, keys_without_effect, quarter_name
 from prism_mesa.economy.policy import Policy, with_policies
 from prism_mesa.economy.reading import PolicyDecision, Reading
 from prism_mesa.economy.rules import RuleContext
 from prism_mesa.economy.state import EconomyState, NationDecision
 from prism_mesa.economy.validator import Judgement, judge
 from prism_mesa.economy.world import Floats, Shocks, World
-from prism_mesa.errors import ConfigError, NotedWarning, counted, one_line
+from prism_mesa.errors import ConfigError, NotedWarning, format_count, one_line
 from prism_mesa.llm import LLMClient, make_llm_client
 from prism_mesa.llm.clients.event_loop import run_now
 from prism_mesa.llm.factory import answer_store
 from prism_mesa.params import FROM_PARAMS, model_params
-from prism_mesa.round_model import Read, Reporters, RoundModel
+from prism_mesa.round_model import PartAttribute, Reporters, RoundModel
 from prism_mesa.streams import Streams
 
 
-class _Read[T](Read[T]):
-    """A field of the state."""
+class _Read[T](PartAttribute[T]):
+    """A read-only field of the state."""
 
     part = "state"
 
 
 class EconomyModel(RoundModel):
-    """Nations and their economies; the module's docstring lists the stages of a quarter.
+    """A Mesa model of nations and their economies; the module's docstring lists the stages of a quarter.
 
     Args:
-        config: All parameters, or nested values for them; by default those of `EconomyParams`.
+        config: All parameters, or nested values for some; `EconomyParams` has the defaults.
         scenario: A Mesa scenario; its attributes are parameters.
         rng: The seed (Mesa's name for it), as in `SocialModel`. Overrides `seed`.
-        recorder: Receives the records; None keeps only the DataCollector's.
+        recorder: Receives the records; None keeps only the rows of the DataCollector.
         llm: The LLM for `economy.policy=llm`: a client, or a function of the prompt. By default the LLM that the
             parameters name, or Taylor's rule if there is none.
         agent_reporters: As for `SocialModel`; so is `model_reporters`.
         params: Parameters by name: ``economy_policy="taylor"`` (dots written as _).
 
     Attributes:
-        state: Everything that a step changes; each step sets a new value.
+        state: All that a step changes; each step sets a new value.
         nations: The agents, in the order of their rows. A removed nation no longer decides; its economy and its
             policies remain.
         world: The state of all economies.
-        seen: The indicators of all nations without error, each of shape (n,).
-        decided: The decisions of the last quarter.
+        indicators: The indicators of all nations without error, each of shape (n,).
+        decisions: The decisions of the last quarter.
         llm: The LLM, or None.
         readings: Recorded readings of answers by quarter and nation, for repeating a run.
-        note: Why no LLM decides, or not the preferred LLM; else empty.
+        note: Why there is no LLM, or not the preferred LLM; otherwise empty.
         notes: `note`, keys without effect, nations with default values, and other warnings.
         totals, read_by: Decisions so far by outcome (see `tables.OUTCOMES`), and by the source of their measures.
         prism_datacollector: As for `SocialModel`. It has each nation's indicators by quarter
@@ -87,8 +87,8 @@ class EconomyModel(RoundModel):
         ConfigError: If a parameter is unknown or out of range, or the named LLM is missing.
     """
 
-    seen = _Read[Mapping[str, Floats]]()
-    decided = _Read[Sequence[NationDecision]]()
+    indicators = _Read[Mapping[str, Floats]]()
+    decisions = _Read[Sequence[NationDecision]]()
     totals = _Read[Counter[str]]()
     read_by = _Read[Counter[str]]()
 
@@ -113,13 +113,13 @@ class EconomyModel(RoundModel):
         self.macro = Macro(settings.nations, settings.macro)
         self.state = EconomyState.first(self.macro)
         self.llm, self.note = self._choose_llm(llm)
-        self._all_nations = [self._nation(row, name) for row, name in enumerate(self.macro.names)]
+        self._all_nations = [self._make_nation(row, name) for row, name in enumerate(self.macro.names)]
         self.readings: Mapping[tuple[int, str], Reading] = {}
         self.recorder = recorder
         self._start_collecting(make_datacollector(), agent_reporters=agent_reporters, model_reporters=model_reporters)
         kind = "" if self.llm is None else self.llm.kind
-        deciders = Deciders(self.params, kind, llm is not None, isinstance(llm, LLMClient))
-        self.notes = (*nations_by_default(settings.nations), *keys_without_effect(deciders))
+        facts = DeciderFacts(self.params, kind, llm is not None, isinstance(llm, LLMClient))
+        self.notes = (*default_nation_notes(settings.nations), *keys_without_effect(facts))
         if self.notes:
             warnings.warn(f"EconomyModel: {'; '.join(self.notes)}", NotedWarning, stacklevel=2)
         self.notes += (self.note,) if self.note else ()
@@ -139,7 +139,7 @@ class EconomyModel(RoundModel):
         client, note = make_llm_client(reasoner)
         return client, note if client is not None else f"there is no LLM ({note}): Taylor's rule decides instead"
 
-    def _nation(self, row: int, name: str) -> EconLLMAgent | RuleAgent:
+    def _make_nation(self, row: int, name: str) -> EconLLMAgent | RuleAgent:
         settings = self.params.economy
         policy = settings.policies[row]
         if policy != "llm" or self.llm is None:
@@ -153,19 +153,19 @@ class EconomyModel(RoundModel):
             row=row,
             memory=settings.memory,
             thinking=self.params.deliberation if settings.deliberate else None,
-            judge=partial(self._judgement, row=row),
+            judge=partial(self._judge, row=row),
             typed_measures=settings.typed_measures,
         )
 
     @one_line
     def __repr__(self) -> str:
         progress = f"quarter {self.world.quarter} of {self.params.rounds} ({self.quarter})"
-        nations = counted(len(self.nations), "nation")
+        nations = format_count(len(self.nations), "nation")
         return f"<{type(self).__name__}: {nations}, {progress}, seed {self.params.seed}, decided by {self.label}>"
 
     @property
     def nations(self) -> list[EconLLMAgent | RuleAgent]:
-        """The remaining agents, in the order of their rows."""
+        """The agents that have not been removed, in the order of their rows."""
         agents = self.agents
         return [nation for nation in self._all_nations if nation in agents]
 
@@ -189,7 +189,7 @@ class EconomyModel(RoundModel):
 
     @property
     def world(self) -> World:
-        """The state of all economies; you can set another state."""
+        """The state of all economies, which you can replace."""
         return self.state.world
 
     @world.setter
@@ -197,7 +197,7 @@ class EconomyModel(RoundModel):
         self.state = self.state.with_world(world, self.macro)
 
     def nation_state(self, row: int) -> NationState:
-        """Return the indicators of a nation, without error."""
+        """Return the indicators of a nation without error."""
         return self.state.nation_states[row]
 
     def step(self) -> None:
@@ -220,17 +220,17 @@ class EconomyModel(RoundModel):
         self.running = self.running and state.world.quarter < self.params.rounds
         for nation in self.nations:
             nation.past = state.past[nation.row]
-            nation.reasoning_chain = state.decided[nation.row].chain if state.decided else None
+            nation.reasoning_chain = state.decisions[nation.row].chain if state.decisions else None
 
     def _next_state(self, quarter: str) -> EconomyState:
-        decided = self._decide()
-        policies = {d.row: d.reading.policy for d in decided if d.action.validated and d.reading.policy}
+        decisions = self._decide()
+        policies = {d.row: d.reading.policy for d in decisions if d.action.validated and d.reading.policy}
         world = self.macro.next_quarter(with_policies(self.world, policies, self.macro.names), self._shocks())
-        return self.state.next(decided, world, self.macro, quarter, [nation.memory for nation in self._all_nations])
+        return self.state.next(decisions, world, self.macro, quarter, [nation.memory for nation in self._all_nations])
 
     @property
     def rounds_done(self) -> int:
-        """Number of finished quarters."""
+        """The number of finished quarters."""
         return self.world.quarter
 
     def warn(self, text: str) -> None:
@@ -239,16 +239,16 @@ class EconomyModel(RoundModel):
         warnings.warn(f"EconomyModel: {text}", NotedWarning, stacklevel=2)
 
     def observe(self) -> list[SimulationState]:
-        """Return the state that each nation sees now, in the order of their rows."""
+        """Return the current state as each nation sees it, in the order of their rows."""
         quarter = self._quarter_name(self.world.quarter)
-        return observed(self.macro, self.world, quarter, self.streams, self.params.economy.noise)
+        return observe_nations(self.macro, self.world, quarter, self.streams, self.params.economy.noise)
 
     def _decide(self) -> list[NationDecision]:
-        """Return the decisions of all nations, with the validator's verdicts."""
+        """Return the decisions of all nations with the validator's verdicts."""
         nations = self.nations
-        proposals = self._proposals([nation for nation in nations if isinstance(nation, EconLLMAgent)])
+        proposals = self._collect_proposals([nation for nation in nations if isinstance(nation, EconLLMAgent)])
         context = RuleContext(self.world, self.macro, self.params.economy.limits, self.streams)
-        decided = []
+        decisions = []
         for nation in self._all_nations:
             proposal = proposals.get(nation.row)
             if proposal is None:
@@ -257,28 +257,28 @@ class EconomyModel(RoundModel):
             action, reading, chain = proposal
             judgement = Judgement()
             if reading.policy is not None:
-                judgement = self._judgement(reading.policy, nation.row)
+                judgement = self._judge(reading.policy, nation.row)
                 action = action.model_copy(update={"validated": judgement.accepted})
-            decided.append(NationDecision(nation.row, action, reading, chain, judgement))
-        return decided
+            decisions.append(NationDecision(nation.row, action, reading, chain, judgement))
+        return decisions
 
-    def _proposals(self, nations: Sequence[EconLLMAgent]) -> dict[int, Proposal]:
+    def _collect_proposals(self, nations: Sequence[EconLLMAgent]) -> dict[int, Proposal]:
         """Return the proposals of nations with an LLM, by row; raise the first nation's failure."""
         if not nations:
             return {}
-        states = self.observe()
-        reasoned: Sequence[Reasoned[PolicyDecision] | None] = [None] * len(nations)
+        seen_states = self.observe()
+        reasoned_actions: Sequence[ReasonedAction[PolicyDecision] | None] = [None] * len(nations)
         if self.llm is not None and self.params.economy.deliberate:
-            reasoned = decide_all(nations, [states[nation.row] for nation in nations], self.llm)
+            reasoned_actions = decide_all(nations, [seen_states[nation.row] for nation in nations], self.llm)
 
-        async def propose(nation: EconLLMAgent, reasoned: Reasoned[PolicyDecision] | None) -> Proposal:
-            state = states[nation.row]
-            action, chain = reasoned or await nation.decide(state)
+        async def propose(nation: EconLLMAgent, reasoned_action: ReasonedAction[PolicyDecision] | None) -> Proposal:
+            state = seen_states[nation.row]
+            action, chain = reasoned_action or await nation.decide(state)
             reading = self.readings.get((state.turn, nation.name))
             return action, reading or await nation.read(action, state), chain
 
         async def propose_all() -> list[Proposal | BaseException]:
-            return await asyncio.gather(*map(propose, nations, reasoned), return_exceptions=True)
+            return await asyncio.gather(*map(propose, nations, reasoned_actions), return_exceptions=True)
 
         proposals: dict[int, Proposal] = {}
         for nation, proposal in zip(nations, run_now(propose_all()), strict=True):
@@ -287,17 +287,17 @@ class EconomyModel(RoundModel):
             proposals[nation.row] = proposal
         return proposals
 
-    def _judgement(self, policy: Policy, row: int) -> Judgement:
+    def _judge(self, policy: Policy, row: int) -> Judgement:
         return judge(policy, self.world, row, self.macro.names, self.params.economy.limits)
 
     def _shocks(self) -> Shocks:
-        """Return the quarter's shocks; all nations share a part of the demand and supply shocks."""
+        """Return the quarter's shocks; nations share a part of the demand and supply shocks."""
         params, rows, quarter = self.params.economy.macro, np.arange(len(self._all_nations)), self.world.quarter
 
         def draw(name: str, sd: float, common: float = 0.0) -> Floats:
-            national = self.streams.normal(f"shock/{name}", rows, index=quarter)
-            shared = self.streams.normal(f"shock/{name}", -1, index=quarter)
-            shock: Floats = sd * (np.sqrt(1 - common) * national + np.sqrt(common) * shared)
+            national_draw = self.streams.normal(f"shock/{name}", rows, index=quarter)
+            common_draw = self.streams.normal(f"shock/{name}", -1, index=quarter)
+            shock: Floats = sd * (np.sqrt(1 - common) * national_draw + np.sqrt(common) * common_draw)
             return shock
 
         return Shocks(
@@ -307,6 +307,6 @@ class EconomyModel(RoundModel):
         )
 
     def close(self) -> None:
-        """End the LLM's connections; calling it twice is harmless."""
+        """Close the connections of the LLM; calling this twice is harmless."""
         if self.llm is not None:
             self.llm.close()

@@ -1,4 +1,4 @@
-"""Nations: their size, their long-run values, and their state at the start."""
+"""Nations: size, long-run values, and values at the start."""
 
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
@@ -14,7 +14,7 @@ type PolicyKind = Literal["llm", "taylor", "nothing", "random"]
 
 
 class NationParams(Params):
-    """A nation. Rates, inflation and growth are percent a year; budget and debt percent of a year's GDP."""
+    """A nation. Rates, inflation and growth are in percent a year; budget and debt are in percent of a year's GDP."""
 
     name: str = Field(min_length=1, max_length=60, pattern=r"^[\w .'-]*\w[\w .'-]*$", description="name")
     size: float = Field(1.0, gt=0, le=1e6, description="GDP at the start, in any unit that all nations share")
@@ -34,7 +34,7 @@ class NationParams(Params):
 
 
 # fmt: off
-_STARTS: Final = (
+_INITIAL_VALUES: Final = (
     ("name", "size", "natural_unemployment", "inflation_target", "trend_growth", "unemployment", "growth", "inflation",
      "policy_rate", "debt", "spending"),
     ("United States", 14.4, 5.9, 2.0, 3.1, 9.6, -2.5, -0.2, 0.12, 87.0, 35.0),
@@ -45,36 +45,36 @@ _STARTS: Final = (
 )
 # fmt: on
 NATIONS: Final[Mapping[str, NationParams]] = {
-    str(row[0]): NationParams.model_validate(dict(zip(_STARTS[0], row, strict=True))) for row in _STARTS[1:]
+    str(row[0]): NationParams.model_validate(dict(zip(_INITIAL_VALUES[0], row, strict=True)))
+    for row in _INITIAL_VALUES[1:]
 }
 """The nations that PRISM knows by name, as of 2009Q3.
 
-United States: unemployment, the three-month Treasury bill rate, growth and mean inflation of the last four quarters
-are the last rows of `macrodata` (statsmodels); natural unemployment is the mean of `unemp`, trend growth that of
-`realgdp`. The others, rounded: unemployment of 2009, growth and inflation of the year to 2009Q3 (OECD), policy rates at
-its end, and announced targets (the central banks; the Reserve Bank of Australia: 2 to 3 percent); natural unemployment
-and trend growth near the averages of 1995 to 2009 (OECD). Sizes are GDP of 2009 in trillions of dollars (World Bank),
-debt is general government gross debt of 2009, spending that of about 2007 (IMF), all rounded. The neutral rate is 2
-percent everywhere (Taylor 1993).
+United States: `macrodata` (statsmodels). Its last rows give unemployment, the policy rate (three-month Treasury bills),
+and growth and mean inflation over four quarters. Natural unemployment and trend growth are means of all rows. Other
+nations, rounded: unemployment in 2009, growth and inflation over the year to 2009Q3 (OECD), and policy rates at its end
+and targets (central banks; Australia: 2 to 3 percent). Natural unemployment and trend growth are near the averages of
+1995 to 2009 (OECD). All nations, rounded: GDP of 2009 in trillions of dollars (World Bank), general government gross
+debt of 2009, and spending of about 2007 (IMF). The neutral rate is 2 percent (Taylor 1993).
 """
 
 
-def named_nation(value: Any) -> Any:
-    """Return a nation's keys from its name or some keys; a known name supplies missing keys. ValueError otherwise."""
-    spellings = get_close_matches(value, NATIONS, cutoff=0.88) if isinstance(value, str) else []  # Austria: .875
-    if spellings and _known(value) is None:
-        raise ValueError(f"no such nation (to add a nation, write {{name: {value}}}). Did you mean {spellings[0]!r}?")
+def complete_nation(value: Any) -> Any:
+    """Return a nation's keys, given its name or some keys; a known name supplies missing keys. Else ValueError."""
+    close_names = get_close_matches(value, NATIONS, cutoff=0.88) if isinstance(value, str) else []  # Austria: .875
+    if close_names and _find_nation(value) is None:
+        raise ValueError(f"no such nation (to add a nation, write {{name: {value}}}). Did you mean {close_names[0]!r}?")
     keys = {"name": value} if isinstance(value, str) else value
     if isinstance(keys, dict):
-        known = _known(keys.get("name"))
-        return keys if known is None else {**known.model_dump(), **keys, "name": known.name}
+        known_nation = _find_nation(keys.get("name"))
+        return keys if known_nation is None else {**known_nation.model_dump(), **keys, "name": known_nation.name}
     if isinstance(value, NationParams):
         return value
     raise ValueError(f"a nation is a name (known: {', '.join(NATIONS)}) or the keys of a new nation")
 
 
-def nations_by_default(nations: Iterable[NationParams]) -> tuple[str, ...]:
-    """Return a note for each unknown nation with only default values."""
+def default_nation_notes(nations: Iterable[NationParams]) -> tuple[str, ...]:
+    """Return a note for each unknown nation that has only default values."""
     return tuple(
         f"economy.nations: {nation.name} is not known, and has the default values of a nation "
         f"(known: {', '.join(NATIONS)}).{did_you_mean(nation.name, NATIONS)}"
@@ -83,6 +83,6 @@ def nations_by_default(nations: Iterable[NationParams]) -> tuple[str, ...]:
     )
 
 
-def _known(name: object) -> NationParams | None:
-    lowered = name.strip().lower() if isinstance(name, str) else ""
-    return next((nation for known, nation in NATIONS.items() if known.lower() == lowered), None)
+def _find_nation(name: object) -> NationParams | None:
+    wanted_name = name.strip().lower() if isinstance(name, str) else ""
+    return next((nation for known_name, nation in NATIONS.items() if known_name.lower() == wanted_name), None)

@@ -1,4 +1,4 @@
-"""The world as a nation sees it: its own indicators exactly, the others' with an error."""
+"""The world as a nation sees it: its own indicators exactly, those of other nations with an error."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from prism_mesa.streams import Streams
 INDICATORS = tuple(column.name for column in INDICATOR_COLUMNS)
 """The indicators of a nation, in the order of the table's columns."""
 _PUBLIC = frozenset({"policy_rate", "lending_rate", "exports", "imports", "trade_balance", "exchange_rate"})
-"""Indicators that all nations see exactly: rates are quoted, trade is counted at the border."""
+"""Indicators that all nations see exactly: markets quote rates, and customs count trade."""
 
 
 class NationState(BaseModel):
@@ -29,7 +29,7 @@ class NationState(BaseModel):
         policy_rate: Percent a year; `lending_rate` is the rate that borrowers pay.
         spending: Government spending, percent of GDP, like `taxes`, `deficit` and `debt`.
         exports: Per year, in the unit of `gdp`, like `imports`. `trade_balance` is their difference, percent of GDP.
-        exchange_rate: The real exchange rate, percent above its long-run level; up is stronger.
+        exchange_rate: The real exchange rate, percent above its long-run level; higher is stronger.
         inflation_target: The central bank's target; `natural_unemployment` is unemployment without a gap.
     """
 
@@ -66,7 +66,7 @@ class GlobalState(BaseModel):
     Attributes:
         interest_rate: Mean of the policy rates, weighted by output.
         total_economic_value: Real output of all nations per year.
-        tariffs: Importer -> exporter -> tariff in percent, where there is one; `sanctions` has the same form.
+        tariffs: Tariffs above 0, percent, by importer and exporter; `sanctions` has the same form.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -81,9 +81,9 @@ class SimulationState(BaseModel):
     """The world as a nation sees it when it decides.
 
     Attributes:
-        turn: The quarter of the decision, from 0; all numbers are from the end of the quarter before.
+        turn: The quarter of the decision, from 0; all values are from the end of the previous quarter.
         quarter: The quarter's name, such as 2009Q4; prompts omit an empty name.
-        agents: All nations by name; the observer sees the others with an error.
+        agents: All nations by name; values of other nations have an error.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -96,7 +96,7 @@ class SimulationState(BaseModel):
 
 @dataclass(frozen=True)
 class PastDecision:
-    """A past decision; `reason` is empty if it was carried out, and `before` is the nation at that time."""
+    """A past decision; `reason` says why it was not carried out, and `before` is the nation's state at that time."""
 
     quarter: str
     action: str
@@ -104,9 +104,9 @@ class PastDecision:
     before: NationState | None = None
 
 
-def indicators(macro: Macro, world: World) -> dict[str, np.ndarray]:
+def compute_indicators(macro: Macro, world: World) -> dict[str, np.ndarray]:
     """Return the indicators of all nations, each of shape (n,), in the order of `INDICATORS`."""
-    computed = {
+    derived_values = {
         "gdp_growth": macro.growth_year(world),
         "output_gap": world.gap,
         "inflation": world.inflation_year,
@@ -114,58 +114,60 @@ def indicators(macro: Macro, world: World) -> dict[str, np.ndarray]:
         "trade_balance": 100 * world.trade_balance / world.gdp,
         "exchange_rate": world.exchange,
     }
-    return {name: computed[name] if name in computed else getattr(world, name) for name in INDICATORS}
+    return {name: derived_values[name] if name in derived_values else getattr(world, name) for name in INDICATORS}
 
 
-def observed(macro: Macro, world: World, quarter: str, streams: Streams, noise: float) -> list[SimulationState]:
-    """Return the state that each nation sees, in the order of their rows.
+def observe_nations(macro: Macro, world: World, quarter: str, streams: Streams, noise: float) -> list[SimulationState]:
+    """Return the state that each nation sees, in the order of rows.
 
     Args:
-        macro: The laws of the nations' economies.
+        macro: The nations' economies.
         world: The world at the end of the last quarter.
         quarter: The name of the quarter of the decisions.
-        streams: Keyed draws of the errors by indicator, observer, observed nation and quarter.
-        noise: The sd of errors in points (of GDP: in percent).
+        streams: Keyed draws; the key of an error has the indicator, observer, observed nation and quarter.
+        noise: The sd of errors, in points; for GDP in percent.
     """
     n = len(macro.names)
-    seen = {}  # shape (observer, nation)
-    for name, values in indicators(macro, world).items():
-        errors = np.zeros((n, n)) if name in _PUBLIC or not noise else _errors(name, n, world.quarter, streams, noise)
-        seen[name] = values * (1 + errors / 100) if name == "gdp" else values + errors
-    seen["unemployment"] = np.maximum(seen["unemployment"], 0.0)
+    observed_values = {}  # shape (observer, nation)
+    for name, values in compute_indicators(macro, world).items():
+        is_exact = name in _PUBLIC or not noise
+        errors = np.zeros((n, n)) if is_exact else _draw_errors(name, n, world.quarter, streams, noise)
+        observed_values[name] = values * (1 + errors / 100) if name == "gdp" else values + errors
+    observed_values["unemployment"] = np.maximum(observed_values["unemployment"], 0.0)
     weights = world.gdp / world.gdp.sum()
-    common = GlobalState(
+    global_state = GlobalState(
         interest_rate=float(weights @ world.policy_rate),
         total_economic_value=float(world.gdp.sum()),
-        tariffs=_between(world.tariff, macro.names),
-        sanctions=_between(world.sanction, macro.names),
+        tariffs=_by_pair(world.tariff, macro.names),
+        sanctions=_by_pair(world.sanction, macro.names),
     )
-    views = []
+    states = []
     for observer in range(n):
-        nations = nation_states(macro, {name: values[observer] for name, values in seen.items()})
+        nations = nation_states(macro, {name: values[observer] for name, values in observed_values.items()})
         agents = dict(zip(macro.names, nations, strict=True))
-        views.append(SimulationState(turn=world.quarter, quarter=quarter, agents=agents, global_state=common))
-    return views
+        states.append(SimulationState(turn=world.quarter, quarter=quarter, agents=agents, global_state=global_state))
+    return states
 
 
-def nation_states(macro: Macro, seen: Mapping[str, np.ndarray]) -> tuple[NationState, ...]:
-    """Return the indicators of all nations, each of shape (n,), by nation."""
-    columns = {**seen, "inflation_target": macro.target, "natural_unemployment": macro.natural}
+def nation_states(macro: Macro, observed_values: Mapping[str, np.ndarray]) -> tuple[NationState, ...]:
+    """Convert the indicators of all nations, each of shape (n,), to one state per nation."""
+    targets = {"inflation_target": macro.inflation_target, "natural_unemployment": macro.natural_unemployment}
+    columns = {**observed_values, **targets}
     return tuple(
         NationState(name=name, **{column: float(values[row]) for column, values in columns.items()})
         for row, name in enumerate(macro.names)
     )
 
 
-def _errors(indicator: str, n: int, quarter: int, streams: Streams, noise: float) -> np.ndarray:
-    """Return the errors of an indicator, shape (observers, observed); a nation sees itself without error."""
+def _draw_errors(indicator: str, n: int, quarter: int, streams: Streams, noise: float) -> np.ndarray:
+    """Return the errors of an indicator, shape (observers, nations); a nation sees itself without error."""
     observer, nation = np.divmod(np.arange(n * n), n)
     errors = streams.normal(f"seen/{indicator}", observer, index=quarter * n + nation).reshape(n, n)
     np.fill_diagonal(errors, 0.0)
     return noise * errors
 
 
-def _between(matrix: np.ndarray, names: tuple[str, ...]) -> dict[str, dict[str, float]]:
+def _by_pair(matrix: np.ndarray, names: tuple[str, ...]) -> dict[str, dict[str, float]]:
     pairs: dict[str, dict[str, float]] = {}
     for i, j in np.argwhere(matrix != 0).tolist():
         pairs.setdefault(names[i], {})[names[j]] = float(matrix[i, j])

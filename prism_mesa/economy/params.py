@@ -1,4 +1,4 @@
-"""The parameters of the economy, with units, ranges and sources, and the conditions of keys without effect."""
+"""The parameters of the economy with units, ranges and sources, and the conditions under which keys have no effect."""
 
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NamedTuple, Self
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NamedTuple, Se
 from pydantic import BeforeValidator, Field, model_validator
 
 from prism_mesa.deliberation.params import LoopParams, ResultChars
-from prism_mesa.economy.nations import NATIONS, NationParams, PolicyKind, named_nation
+from prism_mesa.economy.nations import NATIONS, NationParams, PolicyKind, complete_nation
 from prism_mesa.llm import LLMParams
 from prism_mesa.llm.kinds import KINDS
 from prism_mesa.llm.params import WITHOUT_EFFECT
@@ -19,17 +19,17 @@ type PromptStyle = Literal["chain_of_thought", "examples"]
 MAX_NATIONS = 200
 
 
-class Deciders(NamedTuple):
-    """The parameters, the kind of the LLM that decides (empty for none), and whether Python code passed it."""
+class DeciderFacts(NamedTuple):
+    """The parameters `p`, the kind of the LLM that decides (empty for none), and how Python code passed the LLM."""
 
     p: "EconomyParams"
     kind: str
-    passed: bool
+    is_python_llm: bool
     has_params: bool
 
 
 def quarter_name(first: str, quarter: int) -> str:
-    """Return the name of a quarter, counted from the first.
+    """Return the name of a quarter, given its number and the name of quarter 0.
 
     >>> quarter_name("2009Q4", 1)
     '2010Q1'
@@ -62,8 +62,8 @@ class AdvisorParams(LLMParams):
 class MacroParams(Params):
     """The structure of each nation's economy, per quarter; rates and inflation are percent a year.
 
-    Calibrated so that a nation under a Taylor rule has the moments of the United States, 1959 to 2009 (statsmodels'
-    `macrodata`; see `macro`): Okun coefficient, sd and autocorrelation of output, Phillips slope.
+    The values are calibrated so that a nation under a Taylor rule has these moments of the United States from 1959 to
+    2009 (statsmodels' `macrodata`): Okun coefficient, sd and autocorrelation of output, Phillips slope.
     """
 
     demand_lag_1: float = Field(1.3, ge=-2, le=2, description="Weight of last quarter's demand (calibrated; OLS: 1.10)")
@@ -142,7 +142,7 @@ class MacroParams(Params):
     common: float = Field(0.3, ge=0, le=1, description="Share of the variance of shocks that nations share")
 
     @model_validator(mode="after")
-    def _demand_dies_out(self) -> Self:
+    def _check_demand_lags(self) -> Self:
         first, second = self.demand_lag_1, self.demand_lag_2
         if not (first + second < 1 and second - first < 1 and second > -1):
             raise ValueError(f"demand_lag_1={first:g} and demand_lag_2={second:g}: demand would grow without end")
@@ -150,7 +150,7 @@ class MacroParams(Params):
 
 
 class LimitsParams(Params):
-    """What a nation can do in one quarter; the validator refuses anything beyond."""
+    """The limits of policy in one quarter, which the validator enforces."""
 
     lower_bound: float = Field(0.0, ge=-5, le=5, description="Lowest policy rate, percent a year")
     highest_rate: float = Field(25.0, gt=0, le=1000, description="Highest policy rate, percent a year")
@@ -165,21 +165,21 @@ class LimitsParams(Params):
     measures: int = Field(4, ge=1, le=20, description="Maximum measures; one against several nations counts once")
 
     @model_validator(mode="after")
-    def _rates_have_room(self) -> Self:
+    def _check_rate_bounds(self) -> Self:
         if self.lower_bound >= self.highest_rate:
             raise ValueError(f"lower_bound={self.lower_bound:g} is not below highest_rate={self.highest_rate:g}")
         return self
 
 
 class EconomySettings(Params):
-    """The nations, who decides for them, and what they see."""
+    """The nations, their deciders, and what they see."""
 
     policy: PolicyKind = Field(
         "taylor",
         description="Who sets policy: an llm (without one, Taylor's rule), taylor (rule of 1993), nothing, or random",
     )
     nations: Annotated[
-        tuple[Annotated[NationParams, BeforeValidator(named_nation)], ...],
+        tuple[Annotated[NationParams, BeforeValidator(complete_nation)], ...],
         BeforeValidator(lambda nations: [nations] if isinstance(nations, str | dict) else nations),
     ] = Field(
         tuple(NATIONS.values()),
@@ -205,7 +205,7 @@ class EconomySettings(Params):
         return [nation.policy or self.policy for nation in self.nations]
 
     @model_validator(mode="after")
-    def _names_differ(self) -> Self:
+    def _check_names(self) -> Self:
         names = [nation.name.lower() for nation in self.nations]
         if not 1 <= len(names) <= MAX_NATIONS:
             raise ValueError(f"nations: {len(names)} nations; allowed are 1 to {MAX_NATIONS}")
@@ -231,9 +231,9 @@ class EconomyParams(Params):
     reasoner: AdvisorParams = Field(default_factory=AdvisorParams)
 
 
-def _not_passed(when: Callable[[Any], bool]) -> Callable[[Deciders], bool]:
-    """Return a condition of `llm.params`, for an LLM that the parameters name."""
-    return lambda d: bool(d.kind) and not d.passed and when(d)
+def _for_llm(when: Callable[[Any], bool]) -> Callable[[DeciderFacts], bool]:
+    """Limit a condition of `llm.params` to an LLM that the parameters name."""
+    return lambda facts: bool(facts.kind) and not facts.is_python_llm and when(facts)
 
 
 def _reasoner_keys(names: Iterable[str]) -> str:
@@ -241,44 +241,46 @@ def _reasoner_keys(names: Iterable[str]) -> str:
 
 
 _NO_LLM: Final = "no LLM decides for any nation (economy.policy=llm)"
-_ADVICE: Final = "deliberation.* economy.deliberate economy.domain economy.memory economy.noise economy.prompt_style \
-economy.typed_measures"
-_NAMES_LLM: Final = ("kind", "model", "host")
-_WITHOUT_EFFECT: Final[tuple[WithoutEffect[Deciders], ...]] = (
+_ADVICE_KEYS: Final = "deliberation.* economy.deliberate economy.domain economy.memory economy.noise \
+economy.prompt_style economy.typed_measures"
+_LLM_KEYS: Final = ("kind", "model", "host")
+_WITHOUT_EFFECT: Final[tuple[WithoutEffect[DeciderFacts], ...]] = (
     WithoutEffect(
         "economy.policy",
-        lambda d: all(nation.policy for nation in d.p.economy.nations),
+        lambda facts: all(nation.policy for nation in facts.p.economy.nations),
         "every nation in economy.nations has its own policy",
     ),
     WithoutEffect(
         "economy.macro.spending_effect economy.macro.tax_effect",
-        lambda d: not d.kind and set(d.p.economy.policies) <= {"taylor", "nothing", "llm"},
+        lambda facts: not facts.kind and set(facts.p.economy.policies) <= {"taylor", "nothing", "llm"},
         "every nation moves only its policy rate (economy.policy=llm or random also moves budgets)",
     ),
-    WithoutEffect(f"{_ADVICE} reasoner.*", lambda d: "llm" not in d.p.economy.policies, _NO_LLM),
-    WithoutEffect(_ADVICE, lambda d: not d.kind, _NO_LLM),
+    WithoutEffect(f"{_ADVICE_KEYS} reasoner.*", lambda facts: "llm" not in facts.p.economy.policies, _NO_LLM),
+    WithoutEffect(_ADVICE_KEYS, lambda facts: not facts.kind, _NO_LLM),
     WithoutEffect(
         "deliberation.*",
-        lambda d: not d.p.economy.deliberate,
+        lambda facts: not facts.p.economy.deliberate,
         "nations decide without thinking first (economy.deliberate=true)",
     ),
     WithoutEffect(
-        _reasoner_keys(name for name in AdvisorParams.model_fields if name not in _NAMES_LLM),
-        lambda d: not d.kind,
+        _reasoner_keys(name for name in AdvisorParams.model_fields if name not in _LLM_KEYS),
+        lambda facts: not facts.kind,
         "no LLM was found, so Taylor's rule decides",
     ),
     WithoutEffect(
-        "reasoner.*", lambda d: d.has_params, "the client passed in Python has its own (LLMClient(..., LLMParams(...)))"
+        "reasoner.*",
+        lambda facts: facts.has_params,
+        "the client passed in Python has its own (LLMClient(..., LLMParams(...)))",
     ),
     WithoutEffect(
-        _reasoner_keys((*_NAMES_LLM, "temperature", "seed", "max_answer_tokens")),
-        lambda d: d.passed,
+        _reasoner_keys((*_LLM_KEYS, "temperature", "seed", "max_answer_tokens")),
+        lambda facts: facts.is_python_llm,
         "the function passed in Python plays the LLM",
     ),
-    *(WithoutEffect(_reasoner_keys(keys.split()), _not_passed(when), why) for keys, when, why in WITHOUT_EFFECT),
+    *(WithoutEffect(_reasoner_keys(keys.split()), _for_llm(when), reason) for keys, when, reason in WITHOUT_EFFECT),
 )
 
 
-def keys_without_effect(deciders: Deciders) -> tuple[str, ...]:
-    """Return a note for each reason why set keys have no effect."""
-    return without_effect(_WITHOUT_EFFECT, deciders, list(explicit_values(deciders.p)))
+def keys_without_effect(facts: DeciderFacts) -> tuple[str, ...]:
+    """Return a note for each reason why configured keys have no effect."""
+    return without_effect(_WITHOUT_EFFECT, facts, list(explicit_values(facts.p)))

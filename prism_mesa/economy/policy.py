@@ -1,4 +1,4 @@
-"""Policies in numbers: measures that move a nation's own instruments."""
+"""Policies in numbers: measures that set a nation's own instruments."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -7,7 +7,7 @@ from typing import Annotated, Final, Literal, get_args
 import numpy as np
 from pydantic import BaseModel, BeforeValidator, ConfigDict
 
-from prism_mesa.economy.world import MEMORY, World
+from prism_mesa.economy.world import PAST_QUARTERS, World
 from prism_mesa.errors import printable
 from prism_mesa.llm.text import NAME_CAP
 from prism_mesa.markup import card_html, html_or_repr, note_html, table_html
@@ -24,7 +24,7 @@ DOMAINS: Final[Mapping[str, tuple[Lever, ...]]] = {
     "fiscal": ("spending", "taxes", "debt"),
     "trade": ("tariff", "sanction"),
 }
-"""The instruments that a nation can decide about, by domain."""
+"""The instruments of a nation, by domain."""
 UNITS: Final[Mapping[Lever, tuple[Unit, ...]]] = {
     "policy_rate": ("points",),
     "spending": ("percent_of_gdp", "percent"),
@@ -34,12 +34,12 @@ UNITS: Final[Mapping[Lever, tuple[Unit, ...]]] = {
     "debt": ("percent_of_gdp", "percent"),
 }
 """The units of sizes by instrument."""
-_DIGITS: Final = 9
-"""Decimals of instruments; smaller differences are rounding errors."""
+_DECIMALS: Final = 9
+"""The number of decimals of an instrument; smaller differences are rounding errors."""
 
 
 def spell_out(name: Lever | Unit) -> str:
-    """Return the name of an instrument or a unit with spaces."""
+    """Return the name of an instrument or a unit with spaces instead of underscores."""
     return name.replace("_", " ")
 
 
@@ -73,10 +73,10 @@ class Measure(BaseModel):  # its docstring is part of schemas, and so of the key
 
     def __str__(self) -> str:
         unit = {"points": "points", "percent": "%", "percent_of_gdp": "% of GDP"}[self.unit]
-        on = f" on {self.target}" if self.target else ""
+        target_text = f" on {self.target}" if self.target else ""
         if self.how == "by":
-            return f"{spell_out(self.lever)}{on} by {self.size:+.4g} {unit}"
-        return f"{spell_out(self.lever)}{on} to {self.size:.4g} {'%' if unit == 'points' else unit}"
+            return f"{spell_out(self.lever)}{target_text} by {self.size:+.4g} {unit}"
+        return f"{spell_out(self.lever)}{target_text} to {self.size:.4g} {'%' if unit == 'points' else unit}"
 
 
 class Policy(BaseModel):
@@ -102,26 +102,26 @@ class Policy(BaseModel):
 
     @property
     def sets_budget(self) -> bool:
-        """Whether it sets spending or taxes; borrowing then only says how they are financed."""
+        """Whether the policy sets spending or taxes; borrowing then only finances these."""
         return any(measure.lever in ("spending", "taxes") for measure in self.measures)
 
 
-def repeats(measures: Sequence[Measure]) -> list[int]:
+def find_repeats(measures: Sequence[Measure]) -> list[int]:
     """Return the indices of measures that repeat an earlier measure's instrument and target."""
-    targets = [(measure.lever, measure.target) for measure in measures]
-    return [i for i, target in enumerate(targets) if target in targets[:i]]
+    instruments = [(measure.lever, measure.target) for measure in measures]
+    return [i for i, instrument in enumerate(instruments) if instrument in instruments[:i]]
 
 
 def level_before(world: World, row: int, measure: Measure, names: Sequence[str]) -> float:
-    """Return an instrument's level before a measure, in percent; budgets and debt are in percent of GDP."""
+    """Return an instrument's level before a measure, in percent; for budgets and debt in percent of GDP."""
     return float(getattr(world, measure.lever)[_index(row, measure, names)])
 
 
 def level_after(world: World, row: int, measure: Measure, names: Sequence[str]) -> float:
     """Return an instrument's level after a measure; a percentage of a negative level refers to its absolute value."""
     level = level_before(world, row, measure, names)
-    move = abs(level) * measure.size / 100 if measure.unit == "percent" else measure.size
-    return round(measure.size if measure.how == "to" else level + move, _DIGITS)
+    change = abs(level) * measure.size / 100 if measure.unit == "percent" else measure.size
+    return round(measure.size if measure.how == "to" else level + change, _DECIMALS)
 
 
 def _index(row: int, measure: Measure, names: Sequence[str]) -> int | tuple[int, int]:
@@ -129,18 +129,18 @@ def _index(row: int, measure: Measure, names: Sequence[str]) -> int | tuple[int,
 
 
 def with_policies(world: World, policies: Mapping[int, Policy], names: Sequence[str]) -> World:
-    """Return the world after the policies of some nations, by row; a policy sets only its own nation's instruments.
+    """Return the world after policies, given by row; a policy sets only its own nation's instruments.
 
-    Borrowing comes in four equal instalments. Together with spending or taxes it has no further effect, because the
-    government borrows whatever the budget lacks. ValueError if a target is not a nation.
+    Borrowing comes in four equal instalments. It has no separate effect if the policy sets spending or taxes: the
+    government then borrows any deficit. Raises ValueError if a target is not a nation.
     """
     levels = {lever: getattr(world, lever).copy() for lever in LEVERS if lever != "debt"}
     instalments = world.instalments.copy()
     for row, policy in policies.items():
         for measure in policy.measures:
-            after = level_after(world, row, measure, names)
+            new_level = level_after(world, row, measure, names)
             if measure.lever != "debt":
-                levels[measure.lever][_index(row, measure, names)] = after
+                levels[measure.lever][_index(row, measure, names)] = new_level
             elif not policy.sets_budget:
-                instalments[row] += np.full(MEMORY, (after - world.debt[row]) / MEMORY)
+                instalments[row] += np.full(PAST_QUARTERS, (new_level - world.debt[row]) / PAST_QUARTERS)
     return replace(world, **levels, instalments=instalments)

@@ -1,4 +1,4 @@
-"""Prompts of nations, which quote names and earlier texts of nations as data."""
+"""Prompts for nations; they quote names and earlier texts as data."""
 
 import json
 from collections.abc import Iterable
@@ -7,7 +7,7 @@ from typing import Any, Final
 from prism_mesa.deliberation import Example, ProposedToolCall, Questions, ReasoningResult
 from prism_mesa.economy.observation import PastDecision, SimulationState
 from prism_mesa.economy.policy import DOMAINS, UNITS, Lever, Measure
-from prism_mesa.llm.text import NAME_CAP, plain
+from prism_mesa.llm.text import NAME_CAP, clean_text
 
 SYSTEM: Final = """You are {article} {domain} policy advisor for a nation.
 Analyze the current economic state and propose ONE specific policy action.
@@ -65,7 +65,7 @@ ABOUT_SITUATION: Final[Questions] = (
     ("connection", "What do your last decisions, and what became of them, tell you?"),
     ("plan", "Which policy action would address the issue, by how much, and with what expected effects?"),
 )
-"""Questions that a nation answers before it proposes, by field of its `ReasoningResult`."""
+"""Questions that a nation answers before its proposal, by field of `ReasoningResult`."""
 
 ABOUT_PROPOSAL: Final[Questions] = (
     ("understanding", "Does your proposal address the most pressing economic issue?"),
@@ -76,7 +76,7 @@ ABOUT_PROPOSAL: Final[Questions] = (
 """Questions that a nation answers about its own proposal."""
 
 
-def _try(policy: str) -> ProposedToolCall:
+def _try_policy_call(policy: str) -> ProposedToolCall:
     return ProposedToolCall(tool_name="try_policy", parameters={"policy": policy}, reasoning="Can it be carried out?")
 
 
@@ -86,7 +86,7 @@ _THOUGHTS: Final = (
         needs="Inflation is below its target, so cheaper credit does no harm.",
         connection="The policy rate has room to fall.",
         plan="Lower the policy rate by 0.5 percentage points: unemployment falls within a year.",
-        proposed_tools=[_try("Lower the policy rate by 0.5 percentage points")],
+        proposed_tools=[_try_policy_call("Lower the policy rate by 0.5 percentage points")],
     ),
     ReasoningResult(
         understanding="Inflation is far above target.",
@@ -99,13 +99,13 @@ _THOUGHTS: Final = (
         needs="The policy rate is zero and cannot go lower.",
         connection="The government can spend.",
         plan="Increase government spending by 1% of GDP: output rises at once.",
-        proposed_tools=[_try("Increase government spending by 1% of GDP")],
+        proposed_tools=[_try_policy_call("Increase government spending by 1% of GDP")],
     ),
 )
 
 
 def worked_examples(*, typed: bool) -> tuple[Example, ...]:
-    """Return the examples with a thought before each answer; typed answers have a measure."""
+    """Return examples with a thought before each answer; with `typed`, answers have a measure."""
     examples = []
     for (indicators, action, reasoning, confidence, measure), thought in zip(_EXAMPLES, _THOUGHTS, strict=True):
         answer: dict[str, Any] = {"action": action, "reasoning": reasoning, "confidence": confidence}
@@ -115,8 +115,8 @@ def worked_examples(*, typed: bool) -> tuple[Example, ...]:
 
 
 def examples(*, typed: bool) -> str:
-    """Return the examples for a nation that answers at once."""
-    lines = [f"{example.says}\n{example.response}" for example in worked_examples(typed=typed)]
+    """Return examples for a nation that answers without thinking first."""
+    lines = [f"{example.text}\n{example.response}" for example in worked_examples(typed=typed)]
     return "\n".join(["Examples of good answers:", *lines])
 
 
@@ -125,7 +125,7 @@ _REASON_CAP: Final = 160
 
 
 def system(domain: str) -> str:
-    """Return the role of the adviser and the format of an answer."""
+    """Return the adviser's role and the format of an answer."""
     return SYSTEM.format(article="an" if domain == "economic" else "a", domain=domain)
 
 
@@ -136,7 +136,7 @@ def instruments(domain: str) -> str:
 
 
 def levers_and_units(levers: Iterable[Lever]) -> str:
-    """Return how measures are written: instruments with the units of their sizes, and the other fields."""
+    """Explain the format of measures: instruments with their units, and the other fields."""
     lines = "\n".join(f"- {lever}: {' or '.join(UNITS[lever])}" for lever in levers)
     return f"""Instruments ("lever"), and the units of their sizes:
 {lines}
@@ -145,7 +145,7 @@ where the instrument stands. Only tariff and sanction have a target, one nation 
 
 
 def measures(domain: str) -> str:
-    """Return the format in which an answer also gives its policy in numbers."""
+    """Ask for the policy in numbers, too, and explain the format."""
     return f"""Give the same policy in numbers as "measures", one for each instrument that moves:
 {{"lever": "...", "how": "by" or "to", "size": number, "unit": "...", "target": nation or null}}
 {levers_and_units(DOMAINS[domain])}"""
@@ -155,7 +155,7 @@ def situation(name: str, state: SimulationState) -> str:
     """Return the nation's indicators."""
     nation = state.agents[name]
     return (
-        f"You advise {plain(name, NAME_CAP)}{f'; it is {state.quarter}' if state.quarter else ''}.\n"
+        f"You advise {clean_text(name, NAME_CAP)}{f'; it is {state.quarter}' if state.quarter else ''}.\n"
         "Current economic state:\n"
         f"- GDP Growth: {nation.gdp_growth:.1f}%\n"
         f"- Inflation: {nation.inflation:.1f}%\n"
@@ -178,9 +178,9 @@ def headline(name: str, state: SimulationState) -> str:
 
 
 def others(name: str, state: SimulationState) -> str:
-    """Return the indicators of the other nations as the nation sees them; empty if there are none."""
+    """Return the indicators of other nations as the nation sees them; empty without other nations."""
     lines = [
-        f"- {plain(other, NAME_CAP)}: growth {seen.gdp_growth:.1f}%, inflation {seen.inflation:.1f}%, "
+        f"- {clean_text(other, NAME_CAP)}: growth {seen.gdp_growth:.1f}%, inflation {seen.inflation:.1f}%, "
         f"unemployment {seen.unemployment:.1f}%, interest rate {seen.policy_rate:.2f}%{barriers(name, other, state)}"
         for other, seen in state.agents.items()
         if other != name
@@ -189,7 +189,7 @@ def others(name: str, state: SimulationState) -> str:
 
 
 def barriers(name: str, other: str, state: SimulationState) -> str:
-    """Return the tariffs and sanctions between a nation and another, each after a comma."""
+    """Return the tariffs and sanctions between two nations, each after a comma."""
     text, world = "", state.global_state
     for kind, unit, sizes in (("tariff", "", world.tariffs), ("sanctions", " of trade", world.sanctions)):
         if size := sizes.get(name, {}).get(other):
@@ -200,12 +200,12 @@ def barriers(name: str, other: str, state: SimulationState) -> str:
 
 
 def memory(past: Iterable[PastDecision]) -> str:
-    """Return the nation's earlier decisions; empty if it remembers none."""
+    """Return the nation's past decisions; empty without decisions."""
     lines = [f"- {decision_line(decision, _ACTION_CAP, _REASON_CAP)}" for decision in past]
     return "Your last decisions:\n" + "\n".join(lines) if lines else ""
 
 
 def decision_line(past: PastDecision, action_cap: int, reason_cap: int) -> str:
     """Return a past decision and whether it was carried out."""
-    done = f"was rejected: {plain(past.reason, reason_cap)}" if past.reason else "was carried out"
-    return f"{past.quarter}: <<< {plain(past.action, action_cap)} >>> {done}"
+    outcome = f"was rejected: {clean_text(past.reason, reason_cap)}" if past.reason else "was carried out"
+    return f"{past.quarter}: <<< {clean_text(past.action, action_cap)} >>> {outcome}"

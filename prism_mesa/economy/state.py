@@ -1,4 +1,4 @@
-"""The state of an economy: its world, its nations' decisions, and their outcomes."""
+"""The state of an economy model: the world, and the decisions of nations with their outcomes."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -7,7 +7,7 @@ from typing import Self
 
 from prism_mesa.economy.llm_agent import Action, ReasoningChain
 from prism_mesa.economy.macro import Macro
-from prism_mesa.economy.observation import NationState, PastDecision, indicators, nation_states
+from prism_mesa.economy.observation import NationState, PastDecision, compute_indicators, nation_states
 from prism_mesa.economy.reading import PolicyDecision, Reading
 from prism_mesa.economy.tables import Outcome
 from prism_mesa.economy.validator import Judgement
@@ -57,22 +57,23 @@ class NationDecision:
 
 @dataclass(frozen=True)
 class EconomyState:
-    """Everything that a quarter changes, except the LLM's client and the collected rows.
+    """All that a quarter changes, except the LLM's client and the collected rows.
 
     Attributes:
         world: The state of all economies.
-        seen: The indicators of all nations without error, each of shape (n,); `nation_states` has them by nation. Both
-            are computed from `world`.
-        past: The decisions that each nation remembers, oldest first, by row.
-        decided: The decisions of the last quarter, by row; empty before the first quarter.
-        totals: Decisions so far by outcome; `read_by` counts them by the source of their measures.
+        indicators: The indicators of all nations without error, each of shape (n,), computed from `world`.
+        nation_states: The same indicators by nation.
+        past: The decisions that each nation remembers, by row; oldest first.
+        decisions: The decisions of the last quarter, by row; empty before the first quarter.
+        totals: The number of decisions so far by outcome.
+        read_by: The number of decisions so far by the source of their measures.
     """
 
     world: World
-    seen: Mapping[str, Floats]
+    indicators: Mapping[str, Floats]
     nation_states: tuple[NationState, ...]
     past: tuple[tuple[PastDecision, ...], ...]
-    decided: tuple[NationDecision, ...]
+    decisions: tuple[NationDecision, ...]
     totals: Counter[str]
     read_by: Counter[str]
 
@@ -80,28 +81,28 @@ class EconomyState:
     def first(cls, macro: Macro) -> Self:
         """Return the state before the first quarter."""
         world = macro.start()
-        seen = indicators(macro, world)
+        indicators = compute_indicators(macro, world)
         past: tuple[tuple[PastDecision, ...], ...] = ((),) * len(macro.names)
-        return cls(world, seen, nation_states(macro, seen), past, (), Counter(), Counter())
+        return cls(world, indicators, nation_states(macro, indicators), past, (), Counter(), Counter())
 
     def with_world(self, world: World, macro: Macro) -> Self:
-        """Return this state in another world."""
-        seen = indicators(macro, world)
-        return replace(self, world=world, seen=seen, nation_states=nation_states(macro, seen))
+        """Return this state with another world."""
+        indicators = compute_indicators(macro, world)
+        return replace(self, world=world, indicators=indicators, nation_states=nation_states(macro, indicators))
 
     def next(
-        self, decided: Sequence[NationDecision], world: World, macro: Macro, quarter: str, memory: Sequence[int]
+        self, decisions: Sequence[NationDecision], world: World, macro: Macro, quarter: str, memory: Sequence[int]
     ) -> Self:
         """Return the state at the end of a quarter; `memory` is the number of decisions that each nation remembers."""
-        new = (
+        latest_decisions = (
             PastDecision(quarter, decision.action.action_string, decision.reason, before)
-            for decision, before in zip(decided, self.nation_states, strict=True)
+            for decision, before in zip(decisions, self.nation_states, strict=True)
         )
-        past = zip(self.past, new, memory, strict=True)
+        memories = zip(self.past, latest_decisions, memory, strict=True)
         return replace(
             self.with_world(world, macro),
-            past=tuple((*old, latest)[-n_kept:] if n_kept else () for old, latest, n_kept in past),
-            decided=tuple(decided),
-            totals=self.totals + Counter(decision.outcome for decision in decided),
-            read_by=self.read_by + Counter(decision.reading.read_by for decision in decided),
+            past=tuple((*earlier, latest)[-n_kept:] if n_kept else () for earlier, latest, n_kept in memories),
+            decisions=tuple(decisions),
+            totals=self.totals + Counter(decision.outcome for decision in decisions),
+            read_by=self.read_by + Counter(decision.reading.read_by for decision in decisions),
         )

@@ -3,13 +3,13 @@
 from dataclasses import replace
 from typing import Final, Literal
 
-from prism_mesa.tables import Column, TableSchema, by_name
+from prism_mesa.tables import Column, TableSchema, index_tables
 
 type Outcome = Literal["accepted", "no_change", "rejected", "not_understood"]
 
 OUTCOMES: Final[tuple[Outcome, ...]] = ("accepted", "no_change", "rejected", "not_understood")
-"""Outcomes of a decision: carried out; no measures; rejected by the validator; not understood."""
-SHOWN: Final = ("output_gap", "inflation", "unemployment", "policy_rate")
+"""Outcomes of a decision: carried out, nothing to do, rejected by the validator, not understood."""
+RESPONSE_INDICATORS: Final = ("output_gap", "inflation", "unemployment", "policy_rate")
 """The indicators of a response to a shock."""
 
 _ROUND = Column("round", "int", "number of the quarter, from 0")
@@ -18,7 +18,7 @@ _NATION = Column("nation", "category", "the nation")
 
 
 def _indicator(name: str, unit: str, meaning: str) -> Column:
-    """Return a column that may hold infinite or missing values: a policy may let an economy run away."""
+    """Return a column with possibly infinite or missing values, because a policy can make an economy explode."""
     return Column(name, "float64", meaning, unit, finite=False)
 
 
@@ -140,7 +140,7 @@ RESPONSES: Final = TableSchema(
         *(
             replace(column, meaning=f"effect of the rise on {column.name.replace('_', ' ')}", finite=True)
             for column in INDICATOR_COLUMNS
-            if column.name in SHOWN
+            if column.name in RESPONSE_INDICATORS
         ),
         Column("follows", "text", "what other policy rates do: held, or taylor (follow Taylor's rule)"),
     ),
@@ -156,7 +156,9 @@ BASELINES: Final = TableSchema(
     ),
 )
 
-ECONOMY_TABLES: Final = by_name(INDICATORS_TABLE, DECISIONS, VERDICTS, TRADE, REASONING, NATIONS, RESPONSES, BASELINES)
-"""The tables of a run of nations; `reasoning` only where an LLM decided."""
+ECONOMY_TABLES: Final = index_tables(
+    INDICATORS_TABLE, DECISIONS, VERDICTS, TRADE, REASONING, NATIONS, RESPONSES, BASELINES
+)
+"""The tables of a run of nations; `reasoning` is only written if an LLM decided."""
 ALWAYS: Final = tuple(name for name in ECONOMY_TABLES if name != REASONING.name)
 """The tables of every run of nations."""

@@ -1,4 +1,4 @@
-"""The state of all economies in a quarter, as a frozen value; `macro` computes the next one."""
+"""The state of all economies in a quarter, as a frozen value; `macro` computes the next quarter."""
 
 from dataclasses import dataclass, fields
 from typing import Self
@@ -8,8 +8,8 @@ import numpy.typing as npt
 
 type Floats = npt.NDArray[np.float64]
 
-MEMORY = 4
-"""Number of past quarters for expectations, yearly growth and instalments of borrowing."""
+PAST_QUARTERS = 4
+"""The number of past quarters in expectations and yearly growth, and of instalments of borrowing."""
 
 
 @dataclass(frozen=True)
@@ -32,25 +32,26 @@ class World:
 
     Attributes:
         quarter: Quarters since the start; 0 is the start itself.
-        demand: Gap of private demand, percent of output; `demand_before` is that of the quarter before.
+        demand: Gap of private demand, percent of output; `demand_before` is the gap one quarter earlier.
         gaps: Output gaps of the last quarters, latest first, shape (n, 5).
         inflations: Inflation of the last four quarters, latest first, shape (n, 4).
         unemployment: Percent.
-        policy_rate: The central bank's rate, percent a year; `lending_rate` is the borrowers' rate, without the margin.
+        policy_rate: The central bank's rate, percent a year; `lending_rate` is what borrowers pay, less the margin.
         real_rate: Lending rate less expected inflation and the neutral rate.
-        exchange: Real exchange rate, percent above its long-run level; up is stronger.
+        exchange: Real exchange rate, percent above its long-run level; higher is stronger.
         costs: The part of inflation that supply shocks cause, points a year.
         spending: Government spending, percent of GDP; `taxes` are the taxes at normal activity and debt.
-        instalments: Borrowing of the next four quarters, percent of GDP, shape (n, 4); below 0 is paying back.
-        stimulus: The budget's effect on demand, percent of output; demand has adapted to `used_stimulus`.
-        balance: Net exports, percent of GDP; demand has adapted to `used_balance`.
+        instalments: Borrowing in the next four quarters, percent of GDP, shape (n, 4); repayments are negative.
+        stimulus: The budget's effect on demand, percent of output; `adapted_stimulus` is the part without effect,
+            because demand has adapted to it.
+        balance: Net exports, percent of GDP; demand has adapted to `adapted_balance`.
         deficit: The government's deficit, percent of GDP a year; `debt` is in percent of GDP.
-        potential: Output without a gap and without barriers to trade, in the unit of `NationParams.size`.
-        losses: Output lost to barriers to trade in the last quarters, percent, latest first, shape (n, 5).
-        tariff: The tariff of the row's nation on the column's, percent of value, shape (n, n); `tariff_before` is that
-            of the quarter before.
-        sanction: The sanctions of the row's nation against the column's, percent of trade both ways, shape (n, n).
-        imports: The imports of the row's nation from the column's, in the unit of `potential` a year, shape (n, n).
+        potential: Output without a gap and without trade barriers, in the unit of `NationParams.size`.
+        losses: Output lost to trade barriers in the last quarters, percent, latest first, shape (n, 5).
+        tariff: Tariffs of importers (rows) on exporters (columns), percent of value, shape (n, n); `tariff_before` has
+            the tariffs of the quarter before.
+        sanction: Sanctions of nations (rows) against others (columns), percent of trade both ways, shape (n, n).
+        imports: Imports of nations (rows) from others (columns), in the unit of `potential` a year, shape (n, n).
     """
 
     quarter: int
@@ -68,9 +69,9 @@ class World:
     taxes: Floats
     instalments: Floats
     stimulus: Floats
-    used_stimulus: Floats
+    adapted_stimulus: Floats
     balance: Floats
-    used_balance: Floats
+    adapted_balance: Floats
     deficit: Floats
     debt: Floats
     potential: Floats
@@ -102,7 +103,7 @@ class World:
 
     @property
     def loss(self) -> Floats:
-        """Output lost to barriers to trade in the quarter, percent."""
+        """Output lost to trade barriers in the quarter, percent."""
         return self.losses[:, 0]
 
     @property
@@ -116,5 +117,5 @@ class World:
         return self.exports - self.imports.sum(axis=1)
 
     def equals(self, other: "World") -> bool:
-        """Return whether every number is the same."""
+        """Return whether all numbers of two worlds are equal."""
         return all(np.array_equal(getattr(self, f.name), getattr(other, f.name)) for f in fields(self))

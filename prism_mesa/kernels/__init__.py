@@ -1,6 +1,5 @@
 """Compiled loops over plain arrays, for the work that a round repeats a million times.
 
-Kernels receive everything they decide by (tables, programs of guards, weights), made from its single declaration. Where
-a rule is repeated here for speed (a score, the effects of entering a state), tests check it against equivalent plain
-Python.
+Kernels receive tables, programs of guards and weights, each made from the one place that declares it. Some rules are
+repeated here for speed (a score, the effects of entering a state). Tests compare these with plain Python.
 """

@@ -1,9 +1,9 @@
-"""Compile kernels once, and keep them on disk for later processes.
+"""Compile kernels once, and cache them on disk for later processes.
 
 Numba's own cache does not notice when a function in another file changes, so the name of the cache folder contains a
-digest of all kernels and Numba's version: an edit starts a new folder. The location of the kernels does not matter;
-equal kernels in another environment or clone are not compiled again. One process at a time compiles a kernel. Others
-that need the kernel wait, and then read it from disk.
+digest of all kernels and Numba's version: an edit starts a new folder. The location of the sources does not matter, so
+another environment or clone with the same kernels uses the same folder. Only one process at a time compiles a kernel.
+Other processes that need it wait, and then read it from disk.
 """
 
 import importlib
@@ -31,9 +31,9 @@ def _digest() -> str:
 
 
 def _cache_folder() -> str:
-    """Return the folder of compiled kernels: in `NUMBA_CACHE_DIR`, else the user's cache.
+    """Return the folder of compiled kernels, in `NUMBA_CACHE_DIR` or the user's cache.
 
-    An empty text means that the folder is not writable, and each process compiles anew.
+    If no such folder is writable, it is an empty string, and each process compiles its kernels.
     """
     root = os.environ.get("NUMBA_CACHE_DIR") or os.environ.get("XDG_CACHE_HOME")
     try:
@@ -45,23 +45,23 @@ def _cache_folder() -> str:
 
 
 FOLDER: Final = _cache_folder()
-"""Where compiled kernels are kept; empty where they cannot be."""
+"""The folder of compiled kernels; empty if there is no writable one."""
 
 
-def n_kept(folder: str = FOLDER) -> int:
-    """Return how many compiled kernels a folder holds; with none, the first round compiles all it needs."""
+def count_compiled(folder: str = FOLDER) -> int:
+    """Return the number of compiled kernels in a folder."""
     return sum(1 for _ in Path(folder).rglob("*.nbc")) if folder else 0
 
 
 class Locator(UserProvidedCacheLocator):
-    """Locate cached kernels by their path in this package; Numba uses the absolute path and the age of the file."""
+    """Locate cached kernels by their path in this package, not by absolute path and file age as Numba does."""
 
     @classmethod
     def from_function(cls, py_func: Any, py_file: str) -> Any:
-        """Return the locator of a function; functions of other packages use Numba's."""
-        ours = Path(py_file).is_relative_to(Path(__file__).parent)
-        place: Any = super() if ours else UserProvidedCacheLocator
-        return place.from_function(py_func, py_file)
+        """Return the locator of a function; functions of other packages get Numba's locator."""
+        is_own = Path(py_file).is_relative_to(Path(__file__).parent)
+        locator: Any = super() if is_own else UserProvidedCacheLocator
+        return locator.from_function(py_func, py_file)
 
     @classmethod
     def get_suitable_cache_subpath(cls, py_file: str) -> str:
@@ -74,25 +74,25 @@ class Locator(UserProvidedCacheLocator):
 
 
 type Table[T: np.generic] = np.ndarray[tuple[int, int], np.dtype[T]]
-"""An array of two dimensions; an `NDArray` among the arguments of a kernel has one."""
+"""A two-dimensional array. As an argument of a kernel, an `NDArray` is one-dimensional."""
 
 LARGEST: Final = "walking.walk:walk", "feeds.ranking:rank"
-"""Kernels that take two thirds of the time to compile. Their annotations give the types of all arguments."""
+"""The kernels that take two thirds of the compile time. Their annotations give the types of all arguments."""
 
-_AHEAD: Final[list[subprocess.Popen[bytes]]] = []  # a process that is still referred to is not warned of
-_SHOWN: Final[list[str]] = []
+_PROCESSES: Final[list[subprocess.Popen[bytes]]] = []  # the references avoid ResourceWarnings
+_COMPILING: Final[list[str]] = []
 
 
 def _show(*names: str) -> None:
-    """Show at a terminal what is being compiled."""
-    _SHOWN[:] = names
+    """Show the kernels that are being compiled, if standard error is a terminal."""
+    _COMPILING[:] = names
     if sys.stderr.isatty():
         text = f"compiling once after an installation, for about a minute: {names[-1]}" if names else ""
         print(f"\r\x1b[2K{text}", end="", file=sys.stderr, flush=True)
 
 
 class _LockedCache(FunctionCache):
-    """Let one process at a time compile a kernel; Numba would compile in each, and could swap what two save at once."""
+    """Let only one process compile a kernel. With Numba alone, several could, and mix up what they save."""
 
     def __init__(self, function: Any) -> None:
         super().__init__(function)  # type: ignore[no-untyped-call]
@@ -101,7 +101,7 @@ class _LockedCache(FunctionCache):
         self._lock: IO[str] | None = None
 
     def lock(self, *, wait: bool = True) -> bool:
-        """Lock the kernel until it is saved; return whether no other process holds the lock."""
+        """Lock the kernel until it is saved; return False if another process holds the lock."""
         with suppress(ImportError, OSError):  # Windows, or a file system without locks
             import fcntl
 
@@ -116,18 +116,18 @@ class _LockedCache(FunctionCache):
         return True
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """Return what is kept for the types `sig`; if nothing is, lock the kernel and return None."""
-        kept = super().load_overload(sig, target_context)  # type: ignore[no-untyped-call]
-        if kept is None:
-            _show(*_SHOWN, self.name)
+        """Return the cached code for the types `sig`; if there is none, lock the kernel and return None."""
+        compiled = super().load_overload(sig, target_context)  # type: ignore[no-untyped-call]
+        if compiled is None:
+            _show(*_COMPILING, self.name)
             if self._lock is None and self.lock():
-                kept = super().load_overload(sig, target_context)  # type: ignore[no-untyped-call]
-            if kept is not None:
+                compiled = super().load_overload(sig, target_context)  # type: ignore[no-untyped-call]
+            if compiled is not None:
                 self.unlock()
-        return kept
+        return compiled
 
     def save_overload(self, sig: Any, data: Any) -> None:
-        """Save what was compiled for the types `sig`, and unlock the kernel."""
+        """Save the compiled code for the types `sig`, and unlock the kernel."""
         super().save_overload(sig, data)  # type: ignore[no-untyped-call]
         self.unlock()
 
@@ -136,25 +136,25 @@ class _LockedCache(FunctionCache):
         if self._lock is not None:
             self._lock.close()
             self._lock = None
-        _show(*_SHOWN[:-1])
+        _show(*_COMPILING[:-1])
 
 
 @cache
 def compile_ahead() -> None:
-    """Compile the `LARGEST` kernels in processes of their own if none is kept; the first call in a process counts."""
+    """Compile the `LARGEST` kernels in other processes, unless kernels are cached; later calls do nothing."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
     if not FOLDER and sys.stderr.isatty():
-        print("compiling for about a minute, in each process, because no folder can keep it ...", file=sys.stderr)
-    if FOLDER and not n_kept():
+        print("compiling for about a minute, in each process, because no cache folder is writable ...", file=sys.stderr)
+    if FOLDER and not count_compiled():
         for name in LARGEST[: cores - 1]:
             command = [sys.executable, "-P", "-c", f"import {__name__} as c; c.compile_kernel({name!r})"]
-            with suppress(OSError):  # this process then compiles it when it is needed
-                quiet = subprocess.DEVNULL
-                _AHEAD.append(subprocess.Popen(command, stdin=quiet, stdout=quiet, stderr=quiet))  # noqa: S603 - fixed
+            with suppress(OSError):  # this process then compiles the kernel when it needs it
+                devnull = subprocess.DEVNULL
+                _PROCESSES.append(subprocess.Popen(command, stdin=devnull, stdout=devnull, stderr=devnull))  # noqa: S603 - fixed
 
 
 def compile_kernel(name: str) -> None:
-    """Compile a kernel for the types of its annotations, unless another process does."""
+    """Compile a kernel for the types in its annotations, unless another process is compiling it."""
     module, function = name.split(":")
     dispatcher = getattr(importlib.import_module(f"{__package__}.{module}"), function)
     if dispatcher._cache.lock(wait=False):
@@ -162,14 +162,14 @@ def compile_kernel(name: str) -> None:
 
 
 def argument_types(function: Callable[..., Any]) -> tuple[Any, ...]:
-    """Return Numba's types of the annotated arguments of a function."""
+    """Return the Numba types of a function's annotated arguments."""
     hints = get_type_hints(function, include_extras=True)
     examples = [_example(hint) for name, hint in hints.items() if name != "return"]
     return tuple(map(numba.typeof, examples))
 
 
 def _example(hint: Any) -> Any:
-    """Return a value of an annotated type; an array of records names their dtype: ``Annotated[NDArray, dtype]``."""
+    """Return an example of an annotated type; arrays of records name their dtype: ``Annotated[NDArray, dtype]``."""
     kind, arguments = get_origin(hint), get_args(hint)
     if kind is Annotated:
         return np.empty(_example(arguments[0]).shape, arguments[1])
@@ -196,37 +196,37 @@ def _njit(function: Any, **options: Any) -> Any:
 
 
 def kernel[**P, R](function: Callable[P, R]) -> Callable[P, R]:
-    """Compile a function on its first call. It releases the GIL, so threads can share the work.
+    """Compile a function on its first call. It releases the GIL, so threads can run it in parallel.
 
-    Division by zero gives inf or nan as in NumPy, and sums are evaluated in the written order.
+    Division by zero gives inf or nan as in NumPy, and sums are evaluated from left to right.
     """
     return cast(Callable[P, R], _njit(function, cache=bool(FOLDER)))
 
 
 def lean_kernel[**P, R](function: Callable[P, R]) -> Callable[P, R]:
-    """Compile a kernel that allocates no arrays: it receives everything that it writes to.
+    """Compile a kernel that allocates no arrays: it writes to its arguments only.
 
-    Numba then skips reference counting, so passing many arrays to a `part_of_kernels` is free.
+    Numba then skips reference counting, so passing many arrays to an `inline_kernel` is free.
     """
     return cast(Callable[P, R], _njit(function, cache=bool(FOLDER), _nrt=False))
 
 
-def step_of_kernels[**P, R](function: Callable[P, R]) -> Callable[P, R]:
-    """Compile a large step of a `lean_kernel` as a separate function; it allocates no arrays either.
+def kernel_step[**P, R](function: Callable[P, R]) -> Callable[P, R]:
+    """Compile a large step of a `lean_kernel` as a separate function, which allocates no arrays either.
 
-    It has all registers of the processor to itself, but passing its arrays takes some 50 cycles.
+    The step can use all registers of the processor, but passing its arrays takes about 50 cycles.
     """
     return cast(Callable[P, R], _njit(function, _nrt=False))
 
 
-def part_of_kernels[**P, R](function: Callable[P, R]) -> Callable[P, R]:
-    """Inline a small function, which allocates no arrays, wherever a kernel calls it."""
+def inline_kernel[**P, R](function: Callable[P, R]) -> Callable[P, R]:
+    """Inline a small function wherever a kernel calls it; it allocates no arrays."""
     return cast(Callable[P, R], _njit(function, _nrt=False, forceinline=True))
 
 
-def early_part_of_kernels[**P, R](function: Callable[P, R]) -> Callable[P, R]:
-    """Inline a function like `part_of_kernels`, but before compilation.
+def early_inline_kernel[**P, R](function: Callable[P, R]) -> Callable[P, R]:
+    """Inline a function like `inline_kernel`, but before compilation.
 
-    With very many arrays as arguments, the kernel then compiles in half the time.
+    If the function takes very many arrays, the kernel then compiles in half the time.
     """
     return cast(Callable[P, R], _njit(function, _nrt=False, inline="always"))

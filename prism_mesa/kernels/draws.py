@@ -1,4 +1,4 @@
-"""Keyed draws in kernels: the same hash as `streams.Streams`, one number at a time."""
+"""Keyed draws in kernels, with the same hash as `streams.Streams`."""
 
 import numpy as np
 import numpy.typing as npt
@@ -12,8 +12,8 @@ _30, _27, _31, _11 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(11)
 
 
 @kernel
-def mixed(key: np.uint64, part: np.uint64) -> np.uint64:
-    """Return the key with one more part: splitmix64 (Steele, Lea, Flood 2014, doi:10.1145/2714064.2660195)."""
+def mix(key: np.uint64, part: np.uint64) -> np.uint64:
+    """Mix one more part into a key: splitmix64 (Steele, Lea, Flood 2014, doi:10.1145/2714064.2660195)."""
     x = (key ^ part) + GOLDEN
     x = (x ^ (x >> _30)) * MIX_1
     x = (x ^ (x >> _27)) * MIX_2
@@ -21,13 +21,13 @@ def mixed(key: np.uint64, part: np.uint64) -> np.uint64:
 
 
 @kernel
-def unit(bits: np.uint64) -> np.float64:
-    """Return bits as a number in [0, 1), a multiple of 2**-53."""
+def uniform(bits: np.uint64) -> np.float64:
+    """Convert bits to a number in [0, 1), a multiple of 2**-53."""
     return np.float64(bits >> _11) * 2.0**-53
 
 
 @kernel
-def bits_of(
+def write_bits(
     key: np.uint64,
     round_: npt.NDArray[np.int64],
     tick: npt.NDArray[np.int64],
@@ -35,31 +35,33 @@ def bits_of(
     agent: npt.NDArray[np.int64],
     out: npt.NDArray[np.uint64],
 ) -> None:
-    """Write the bits of each row into `out`; a part of length 1 applies to all rows."""
+    """Write the bits of each row into `out`; arguments of length 1 apply to all rows."""
     a, b, c, d = min(1, len(round_) - 1), min(1, len(tick) - 1), min(1, len(index) - 1), min(1, len(agent) - 1)
     for i in range(len(out)):
-        x = mixed(mixed(key, np.uint64(round_[i * a])), np.uint64(tick[i * b]))
-        out[i] = mixed(mixed(x, np.uint64(index[i * c])), np.uint64(agent[i * d]))
+        x = mix(mix(key, np.uint64(round_[i * a])), np.uint64(tick[i * b]))
+        out[i] = mix(mix(x, np.uint64(index[i * c])), np.uint64(agent[i * d]))
 
 
 @kernel
 def happens(key: np.uint64, probability: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
-    """Return for each agent, by its own draw, whether an event with its probability happens."""
+    """Return for each agent whether an event of the given probability happens; each agent has its own draw."""
     out = np.empty(len(probability), np.bool_)
     for agent in range(len(probability)):
-        out[agent] = unit(mixed(key, np.uint64(agent))) < probability[agent]
+        out[agent] = uniform(mix(key, np.uint64(agent))) < probability[agent]
     return out
 
 
 @kernel
-def last_renewals(key: np.uint64, round_: int, lasting: float, agents: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Return for each agent the last round up to `round_` whose draw is at least `lasting`, or round 0."""
+def last_redraws(
+    key: np.uint64, round_: int, persistence: float, agents: npt.NDArray[np.int64]
+) -> npt.NDArray[np.int64]:
+    """Return for each agent the last round up to `round_` with a draw of at least `persistence`, or round 0."""
     out = np.empty(len(agents), np.int64)
     for i in range(len(agents)):
         last = round_
         while last > 0:
-            x = mixed(mixed(mixed(key, np.uint64(last)), np.uint64(0)), np.uint64(0))
-            if unit(mixed(x, np.uint64(agents[i]))) >= lasting:
+            x = mix(mix(mix(key, np.uint64(last)), np.uint64(0)), np.uint64(0))
+            if uniform(mix(x, np.uint64(agents[i]))) >= persistence:
                 break
             last -= 1
         out[i] = last
@@ -68,8 +70,8 @@ def last_renewals(key: np.uint64, round_: int, lasting: float, agents: npt.NDArr
 
 @kernel
 def units(bits: npt.NDArray[np.uint64]) -> npt.NDArray[np.float64]:
-    """Return bits as numbers in [0, 1)."""
+    """Convert bits to numbers in [0, 1)."""
     out = np.empty(len(bits), np.float64)
     for i in range(len(bits)):
-        out[i] = unit(bits[i])
+        out[i] = uniform(bits[i])
     return out

@@ -1,7 +1,7 @@
-"""Operations on sixteen neighbouring entries at a time. All processors give the same result.
+"""Operations on sixteen adjacent entries at a time, with the same result on all processors.
 
-LLVM compiles them to vector instructions if the processor has them. It does not vectorise loops over sixteen entries
-by itself. Arrays that are read here end with `LANES` extra entries, whose values do not matter.
+LLVM compiles them to vector instructions if the processor has any. By itself, LLVM does not vectorise loops over
+sixteen entries. Arrays that these operations read end with `LANES` extra entries, whose values do not matter.
 """
 
 from collections.abc import Callable
@@ -20,13 +20,13 @@ _I64 = ir.IntType(64)
 
 
 def _code_generator(function: Callable[..., Any]) -> Any:
-    """Make an intrinsic that kernels call with all arguments but the first."""
+    """Make an intrinsic; kernels call it without the first argument."""
     return intrinsic(function)
 
 
 @_code_generator
-def among(typing: Any, values: Any, at: Any, wanted: Any, first: Any, last: Any) -> Any:
-    """Return a number whose bit i says whether ``values[at + i]`` is one of ``wanted[first:last]``.
+def lanes_among(typing: Any, values: Any, index: Any, wanted: Any, first: Any, last: Any) -> Any:
+    """Return a number whose bit i says whether ``values[index + i]`` is in ``wanted[first:last]``.
 
     Both arrays hold numbers of the same type.
     """
@@ -35,7 +35,7 @@ def among(typing: Any, values: Any, at: Any, wanted: Any, first: Any, last: Any)
         lanes, begin, wanted_array, start, end = arguments
         entries = _lanes(context, builder, signature.args[0], lanes, begin)
         zero = ir.Constant(entries.type, None)
-        result = _tools.alloca_once_value(builder, zero)  # as wide as entries: bits would be packed at each step
+        result = _tools.alloca_once_value(builder, zero)  # as wide as entries, so that bits are packed only once
         with _tools.for_range_slice(builder, start, end, ir.Constant(_I64, 1)) as (i, _):
             value = _broadcast(builder, _entry(context, builder, signature.args[2], wanted_array, i))
             equal = builder.sext(builder.icmp_signed("==", entries, value), entries.type)
@@ -46,8 +46,8 @@ def among(typing: Any, values: Any, at: Any, wanted: Any, first: Any, last: Any)
 
 
 @_code_generator
-def below(typing: Any, values: Any, at: Any, limit: Any) -> Any:
-    """Return a number whose bit i says whether ``values[at + i]`` is below a limit."""
+def lanes_below(typing: Any, values: Any, index: Any, limit: Any) -> Any:
+    """Return a number whose bit i says whether ``values[index + i]`` is below a limit."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         lanes, begin, limit_value = arguments
@@ -58,8 +58,8 @@ def below(typing: Any, values: Any, at: Any, limit: Any) -> Any:
 
 
 @_code_generator
-def count_greater(typing: Any, keys: Any, at: Any, n: Any, counts: Any) -> Any:
-    """Write into ``counts[at + i]``, for each lane i, how many of the first `n` keys are above ``keys[at + i]``.
+def count_greater(typing: Any, keys: Any, index: Any, n: Any, counts: Any) -> Any:
+    """Write into ``counts[index + i]`` how many of the first `n` keys are above ``keys[index + i]``, for each lane i.
 
     Keys are uint64, counts int64.
     """
@@ -81,7 +81,7 @@ def count_greater(typing: Any, keys: Any, at: Any, n: Any, counts: Any) -> Any:
 
 
 @_code_generator
-def prefetch(typing: Any, values: Any, at: Any) -> Any:
+def prefetch(typing: Any, values: Any, index: Any) -> Any:
     """Prefetch an entry of an array."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -127,47 +127,48 @@ def lowest_bit(typing: Any, word: Any) -> Any:
     return types.int64(types.uint64), generate
 
 
-def _bits(builder: Any, holds: Any) -> Any:
-    """Return the truth values of all lanes as the bits of a number."""
-    return builder.zext(builder.bitcast(holds, ir.IntType(LANES)), _I64)
+def _bits(builder: Any, truth_values: Any) -> Any:
+    """Pack the truth values of all lanes into the bits of a number."""
+    return builder.zext(builder.bitcast(truth_values, ir.IntType(LANES)), _I64)
 
 
-def _address(context: Any, builder: Any, kind: Any, array: Any, at: Any) -> Any:
-    return builder.gep(context.make_array(kind)(context, builder, array).data, [at])
+def _address(context: Any, builder: Any, kind: Any, array: Any, index: Any) -> Any:
+    return builder.gep(context.make_array(kind)(context, builder, array).data, [index])
 
 
-def _entry(context: Any, builder: Any, kind: Any, array: Any, at: Any) -> Any:
-    return builder.load(_address(context, builder, kind, array, at))
+def _entry(context: Any, builder: Any, kind: Any, array: Any, index: Any) -> Any:
+    return builder.load(_address(context, builder, kind, array, index))
 
 
-def _lanes(context: Any, builder: Any, kind: Any, array: Any, at: Any) -> Any:
-    """Load adjacent entries, which need not be aligned."""
-    place = _address(context, builder, kind, array, at)
+def _lanes(context: Any, builder: Any, kind: Any, array: Any, index: Any) -> Any:
+    """Load adjacent entries; they need not be aligned."""
+    place = _address(context, builder, kind, array, index)
     entry = place.type.pointee
     loaded = builder.load(builder.bitcast(place, ir.VectorType(entry, LANES).as_pointer()))
-    loaded.align = entry.width // 8  # the array may begin at any entry
+    loaded.align = entry.width // 8  # the entries may begin anywhere
     return loaded
 
 
 def _broadcast(builder: Any, value: Any) -> Any:
-    """Return a vector with a value in all lanes."""
+    """Return a vector with the same value in all lanes."""
     undefined = ir.Constant(ir.VectorType(value.type, LANES), ir.Undefined)
     lane = builder.insert_element(undefined, value, ir.Constant(ir.IntType(32), 0))
     return builder.shuffle_vector(lane, undefined, ir.Constant(ir.VectorType(ir.IntType(32), LANES), None))
 
 
-_LINE: Final = 128
-"""Bytes that processors fetch together: a line of their caches, and the one beside it."""
+_LINE_BYTES: Final = 128
+"""Bytes that processors fetch together: two adjacent lines of a cache."""
 
 
 def aligned_zeros[T: np.generic](shape: int | tuple[int, ...], kind: type[T]) -> npt.NDArray[T]:
     """Return an array of zeros that shares no cache line with other memory.
 
-    A processor that writes to a cache line takes it from the others. Small arrays lie close together, so threads
-    that write to different arrays would wait for each other: walks with two threads take a fifth more CPU time.
+    A processor that writes to a cache line takes it from other processors. Small arrays are often close together, so
+    threads that write to different arrays would wait for each other. Walks with two threads would take a fifth more CPU
+    time.
     """
     size = int(np.prod(shape)) * np.dtype(kind).itemsize
-    memory = np.zeros(size + 2 * _LINE, np.uint8)
-    first = -memory.ctypes.data % _LINE
-    lines: npt.NDArray[Any] = memory[first : first + size].view(kind).reshape(shape)
-    return lines
+    memory = np.zeros(size + 2 * _LINE_BYTES, np.uint8)
+    first = -memory.ctypes.data % _LINE_BYTES
+    aligned: npt.NDArray[Any] = memory[first : first + size].view(kind).reshape(shape)
+    return aligned

@@ -1,25 +1,25 @@
-"""Similarity of posts and interests as whole numbers, so that no order of adding matters."""
+"""Similarity of posts and interests as integers, so that the order of summation does not matter."""
 
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from prism_mesa.kernels.compiling import kernel, part_of_kernels
+from prism_mesa.kernels.compiling import inline_kernel, kernel
 
 
-@part_of_kernels
-def match_of(interests: npt.NDArray[np.int8], vectors: npt.NDArray[np.int8], row: Any, text: Any) -> Any:
-    """Return the similarity of an agent's interests and a text: their integer product."""
-    agent, other, total = np.uint32(row), np.uint32(text), np.int32(0)
+@inline_kernel
+def compute_match(interests: npt.NDArray[np.int8], vectors: npt.NDArray[np.int8], reader: Any, text: Any) -> Any:
+    """Return the similarity of an agent's interests and a text: the integer product of their vectors."""
+    agent, text_row, total = np.uint32(reader), np.uint32(text), np.int32(0)
     for k in range(interests.shape[1]):
-        total += np.int32(interests[agent, k]) * np.int32(vectors[other, k])
+        total += np.int32(interests[agent, k]) * np.int32(vectors[text_row, k])
     return np.int64(total)
 
 
-@part_of_kernels
-def relevance_at(match: Any, unit_length: float) -> float:
-    """Convert a similarity to relevance, 0..1 (`social.state.posts.relevance_of`)."""
+@inline_kernel
+def match_to_relevance(match: Any, unit_length: float) -> float:
+    """Convert a similarity to relevance, 0..1 (`social.state.posts.to_relevance`)."""
     return min(max((np.float64(match) / unit_length + 1.0) / 2.0, 0.0), 1.0)
 
 
@@ -32,6 +32,6 @@ def match_pairs(
     vectors: npt.NDArray[np.int8],
     out: npt.NDArray[np.int16],
 ) -> None:
-    """Write the similarity of each agent's interests and its post into `out`."""
+    """Write the similarity of each agent's interests and the post in the same place into `out`."""
     for i in range(len(rows)):
-        out[i] = match_of(interests, vectors, rows[i], text_id[posts[i]])
+        out[i] = compute_match(interests, vectors, rows[i], text_id[posts[i]])

@@ -1,7 +1,7 @@
-"""Compressed sparse rows: numbering, drawing, sorting, adding up, and changing them.
+"""Build, sort, sum and change compressed sparse rows, and number the ids of edge lists.
 
-Row i is ``indices[indptr[i]:indptr[i + 1]]``, ascending, without repetitions and without i. Draws for a row depend only
-on its number, so rows can be made in any order and in parts ``first .. last - 1``.
+Row i is ``indices[indptr[i]:indptr[i + 1]]``, ascending, without repetitions and without i. Draws for a row are keyed
+by its number, so parts ``first .. last - 1`` can be built independently and in any order.
 """
 
 from math import log1p
@@ -10,45 +10,45 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from prism_mesa.kernels.compiling import kernel, part_of_kernels
-from prism_mesa.kernels.draws import mixed, unit
+from prism_mesa.kernels.compiling import inline_kernel, kernel
+from prism_mesa.kernels.draws import mix, uniform
 from prism_mesa.kernels.ordering import is_among
 
 type Int32s = npt.NDArray[np.int32]
 type Int64s = npt.NDArray[np.int64]
 type Floats = npt.NDArray[np.float64]
 
-_SHORT = 48
+_MAX_INSERTION = 48
 
 
 @kernel
 def sort_unique(values: Int32s, begin: int, end: int, without: int) -> int:
-    """Sort ``values[begin:end]``, drop repetitions and `without`, and return the new end."""
-    if end - begin > _SHORT:
+    """Sort ``values[begin:end]``, drop repetitions and the value `without`, and return the new end."""
+    if end - begin > _MAX_INSERTION:
         values[begin:end].sort()
     else:
-        for at in range(begin + 1, end):
-            value, to = values[at], at
-            while to > begin and values[to - 1] > value:
-                values[to] = values[to - 1]
-                to -= 1
-            values[to] = value
-    kept = begin
-    for at in range(begin, end):
-        if values[at] != without and (kept == begin or values[at] != values[kept - 1]):
-            values[kept] = values[at]
-            kept += 1
-    return kept
+        for i in range(begin + 1, end):
+            value, place = values[i], i
+            while place > begin and values[place - 1] > value:
+                values[place] = values[place - 1]
+                place -= 1
+            values[place] = value
+    new_end = begin
+    for i in range(begin, end):
+        if values[i] != without and (new_end == begin or values[i] != values[new_end - 1]):
+            values[new_end] = values[i]
+            new_end += 1
+    return new_end
 
 
 @kernel
-def slot_of(slots: Int64s, key: np.int64) -> np.int64:
-    """Return the slot of a key, or the free one where it belongs (open addressing)."""
+def find_slot(slots: Int64s, key: np.int64) -> np.int64:
+    """Return the slot of a key, or the free slot for a new key (open addressing)."""
     mask = len(slots) - 1
-    at = np.int64(mixed(np.uint64(key), np.uint64(0)) & np.uint64(mask))
-    while slots[at, 1] > 0 and slots[at, 0] != key:
-        at = (at + 1) & mask
-    return at
+    slot = np.int64(mix(np.uint64(key), np.uint64(0)) & np.uint64(mask))
+    while slots[slot, 1] > 0 and slots[slot, 0] != key:
+        slot = (slot + 1) & mask
+    return slot
 
 
 @kernel
@@ -56,22 +56,22 @@ def number_keys(keys: Int64s, slots: Int64s, count: int, codes: Int32s) -> tuple
     """Write the code of each key: distinct keys get 0, 1, 2, ... in order of appearance.
 
     Args:
-        keys: Any whole numbers.
+        keys: Any integers.
         slots: Shape (a power of 2, 2): known keys and their codes + 1; free slots are 0.
         count: Number of known keys.
         codes: Receives the codes.
 
     Returns:
-        `slots` or a larger copy, which is never more than half full, and the new `count`.
+        `slots`, or a larger copy if it would be more than half full, and the new `count`.
     """
     for i in range(len(keys)):
         if 2 * count >= len(slots):
             before, slots = slots, np.zeros((4 * len(slots), 2), np.int64)
-            for at in range(len(before)):
-                if before[at, 1] > 0:
-                    slot = slot_of(slots, before[at, 0])
-                    slots[slot, 0], slots[slot, 1] = before[at, 0], before[at, 1]
-        slot = slot_of(slots, keys[i])
+            for old_slot in range(len(before)):
+                if before[old_slot, 1] > 0:
+                    slot = find_slot(slots, before[old_slot, 0])
+                    slots[slot, 0], slots[slot, 1] = before[old_slot, 0], before[old_slot, 1]
+        slot = find_slot(slots, keys[i])
         if slots[slot, 1] == 0:
             count += 1
             slots[slot, 0], slots[slot, 1] = keys[i], count
@@ -81,7 +81,7 @@ def number_keys(keys: Int64s, slots: Int64s, count: int, codes: Int32s) -> tuple
 
 @kernel
 def count_rows(src: Int32s, dst: Int32s, counts: Int64s) -> None:
-    """Add 1 to ``counts[dst + 1]`` for each edge that is not a loop."""
+    """Add 1 to ``counts[dst + 1]`` for each edge, except for loops."""
     for edge in range(len(src)):
         if src[edge] != dst[edge]:
             counts[dst[edge] + 1] += 1
@@ -89,7 +89,7 @@ def count_rows(src: Int32s, dst: Int32s, counts: Int64s) -> None:
 
 @kernel
 def place_rows(src: Int32s, dst: Int32s, cursor: Int64s, indices: Int32s) -> None:
-    """Write each `src` to the next position of its `dst`'s row; loops are left out."""
+    """Write each `src` to the next position in the row of its `dst`, except for loops."""
     for edge in range(len(src)):
         row = dst[edge]
         if src[edge] != row:
@@ -100,16 +100,16 @@ def place_rows(src: Int32s, dst: Int32s, cursor: Int64s, indices: Int32s) -> Non
 @kernel
 def tidy_rows(indptr: Int64s, indices: Int32s) -> int:
     """Sort all rows, drop repetitions, close gaps, and return the number of remaining entries."""
-    begin, to = int(indptr[0]), 0
+    begin, new_end = int(indptr[0]), 0
     for row in range(len(indptr) - 1):
         end = int(indptr[row + 1])
-        kept = sort_unique(indices, begin, end, row)
-        if to != begin:
-            for at in range(begin, kept):
-                indices[to + at - begin] = indices[at]
-        to += kept - begin
-        begin, indptr[row + 1] = end, to
-    return to
+        row_end = sort_unique(indices, begin, end, row)
+        if new_end != begin:
+            for i in range(begin, row_end):
+                indices[new_end + i - begin] = indices[i]
+        new_end += row_end - begin
+        begin, indptr[row + 1] = end, new_end
+    return new_end
 
 
 @kernel
@@ -120,58 +120,57 @@ def draw_rows(
     cumulative: Floats,
     guide: Int32s,
     attempts: int,
-    held_indptr: Int64s,
-    held: Int32s,
+    existing_indptr: Int64s,
+    existing: Int32s,
     indptr: Int64s,
     indices: Int32s,
     n_made: Int32s,
 ) -> None:
-    """Fill rows ``first`` .. ``last - 1`` with distinct numbers below n, each drawn with its own chance.
+    """Fill rows ``first`` .. ``last - 1`` with distinct numbers below n, each drawn with its own probability.
 
-    The index of a draw counts the draws of a row, its agent is the row. `indptr` says how long rows are to be, and
-    `n_made` gets how many entries each row has.
+    The index of a draw counts the draws of a row; its agent is the row.
 
     Args:
         first: The first row to draw.
         last: The row after the last one.
         key: Key of the draws.
         cumulative: Cumulative probabilities, shape (n,), up to 1.
-        guide: The first place with ``cumulative > b / n``, for b in 0 .. n - 1 (Chen and Asau 1974,
+        guide: The first index with ``cumulative > b / n``, for b in 0 .. n - 1 (Chen and Asau 1974,
             doi:10.1080/05695557408974949).
-        attempts: Draws per entry, on average, after which a row stays as it is.
-        held_indptr: Where the entries that a row has already begin in `held`; at most as many as the row is long.
-        held: These entries, ascending.
-        indptr: Starts of rows.
-        indices: Gets the rows.
-        n_made: Gets the number of entries of each row.
+        attempts: Maximum number of draws per missing entry, on average over a row.
+        existing_indptr: Where the existing entries of each row begin in `existing`; never more than the row can hold.
+        existing: Existing entries, ascending in each row.
+        indptr: Starts of rows, which give their maximum lengths.
+        indices: Receives the rows.
+        n_made: Receives the number of entries of each row.
     """
     n = len(cumulative)
-    start = mixed(mixed(key, np.uint64(0)), np.uint64(0))
-    last_row = np.full(max(n, last), -1, np.int32)  # entries that the row has, or the row itself
+    start = mix(mix(key, np.uint64(0)), np.uint64(0))
+    last_row = np.full(max(n, last), -1, np.int32)  # the last row that has this number or is this number
     for row in range(first, last):
         begin, end = indptr[row], indptr[row + 1]
-        have, drawn, most = begin, 0, attempts * (end - begin)
+        filled, n_draws, max_draws = begin, 0, attempts * (end - begin)
         last_row[row] = row
-        for at in range(held_indptr[row], held_indptr[row + 1]):
-            indices[have] = held[at]
-            last_row[held[at]] = row
-            have += 1
-        while have < end and drawn < most:
-            for _ in range(end - have):
-                u = unit(mixed(mixed(start, np.uint64(drawn)), np.uint64(row)))
+        for i in range(existing_indptr[row], existing_indptr[row + 1]):
+            indices[filled] = existing[i]
+            last_row[existing[i]] = row
+            filled += 1
+        while filled < end and n_draws < max_draws:
+            for _ in range(end - filled):
+                u = uniform(mix(mix(start, np.uint64(n_draws)), np.uint64(row)))
                 number = guide[int(u * n)]
                 while cumulative[number] <= u and number < n - 1:
                     number += 1
                 if last_row[number] != row:
                     last_row[number] = row
-                    indices[have] = number
-                    have += 1
-                drawn += 1
-        n_made[row] = sort_unique(indices, begin, have, row) - begin
+                    indices[filled] = number
+                    filled += 1
+                n_draws += 1
+        n_made[row] = sort_unique(indices, begin, filled, row) - begin
 
 
 @kernel
-def toss_rows(
+def draw_block_rows(
     first: int,
     last: int,
     key: np.uint64,
@@ -181,40 +180,40 @@ def toss_rows(
     indptr: Int64s,
     indices: Int32s,
 ) -> None:
-    """Include each other number in a row with one probability inside its block and another outside.
+    """Draw rows with one probability for numbers in the same block, and another for numbers in other blocks.
 
     The gaps between entries are geometric (Batagelj and Brandes 2005, doi:10.1103/PhysRevE.71.036113).
 
     Args:
         first: The first row to draw.
         last: The row after the last one.
-        key: Key of the draws; their index counts within a row, their agent is the row.
+        key: Key of the draws. The index counts draws in a row, and the agent is the row.
         bounds: Block b is ``bounds[b] .. bounds[b + 1] - 1``.
-        inside: ``log(1 - p)`` for others in the same block.
-        outside: The same for others outside.
+        inside: ``log(1 - p)`` for numbers in the same block.
+        outside: ``log(1 - p)`` for numbers in other blocks.
         indptr: Starts of rows.
-        indices: Receives the entries; if it is empty, rows are only counted, into ``indptr[row + 1]``.
+        indices: Receives the entries. If it is empty, ``indptr[row + 1]`` receives the number of entries instead.
     """
-    start = mixed(mixed(key, np.uint64(0)), np.uint64(0))
+    start = mix(mix(key, np.uint64(0)), np.uint64(0))
     block = 0
     for row in range(first, last):
         while row >= bounds[block + 1]:
             block += 1
-        drawn, n_made, to = 0, 0, indptr[row]
+        n_draws, n_made, row_begin = 0, 0, indptr[row]
         for part in range(3):
             begin = 0 if part == 0 else bounds[block + part - 1]
             end = bounds[len(bounds) - 1] if part == 2 else bounds[block + part]
-            log_none = inside if part == 1 else outside
-            while begin < end and log_none < 0.0:
-                u = unit(mixed(mixed(start, np.uint64(drawn)), np.uint64(row)))
-                drawn += 1
-                gap = np.floor(log1p(-u) / log_none)
+            log_miss = inside if part == 1 else outside
+            while begin < end and log_miss < 0.0:
+                u = uniform(mix(mix(start, np.uint64(n_draws)), np.uint64(row)))
+                n_draws += 1
+                gap = np.floor(log1p(-u) / log_miss)
                 if gap >= end - begin:
                     break
                 begin += int(gap)
                 if begin != row:
                     if len(indices):
-                        indices[to + n_made] = begin
+                        indices[row_begin + n_made] = begin
                     n_made += 1
                 begin += 1
         if not len(indices):
@@ -223,77 +222,77 @@ def toss_rows(
 
 @kernel
 def rewire(key: np.uint64, coin: np.uint64, share: float, out: Int32s) -> None:
-    """Move one end of a share of a ring's edges to a new number (Watts and Strogatz 1998, doi:10.1038/30918).
+    """Rewire a share of a ring's edges: one end becomes a random number (Watts and Strogatz 1998, doi:10.1038/30918).
 
     Args:
-        key: Key of the draws of ends: the tick is the edge's position in its row, the index the attempt, the agent the
-            row.
-        coin: Key of the draws that decide on rewiring: the index is the edge's position, the agent the row.
+        key: Key of the draws of new ends. The tick is the edge's position in its row, the index is the attempt, and the
+            agent is the row.
+        coin: Key of the draws that decide on rewiring. The index is the edge's position, and the agent is the row.
         share: The probability of rewiring.
-        out: Shape (n, edges of a row): each edge is in the row of the agent that it counts for.
+        out: The other ends of edges, shape (n, edges per row).
     """
     n, width = out.shape
     degree = np.full(n, 2 * width, np.int32)
-    start, toss = mixed(key, np.uint64(0)), mixed(mixed(coin, np.uint64(0)), np.uint64(0))
+    start, toss = mix(key, np.uint64(0)), mix(mix(coin, np.uint64(0)), np.uint64(0))
     for place in range(width):
         for row in range(n):
-            if unit(mixed(mixed(toss, np.uint64(place)), np.uint64(row))) >= share or degree[row] >= n - 1:
+            if uniform(mix(mix(toss, np.uint64(place)), np.uint64(row))) >= share or degree[row] >= n - 1:
                 continue
-            attempt, other, taken = 0, row, True
-            while taken:
-                u = unit(mixed(mixed(mixed(start, np.uint64(place)), np.uint64(attempt)), np.uint64(row)))
+            attempt, other, is_taken = 0, row, True
+            while is_taken:
+                u = uniform(mix(mix(mix(start, np.uint64(place)), np.uint64(attempt)), np.uint64(row)))
                 other, attempt = int(u * n), attempt + 1
-                taken = other == row
-                for at in range(width):
-                    taken |= out[row, at] == other or out[other, at] == row
+                is_taken = other == row
+                for i in range(width):
+                    is_taken |= out[row, i] == other or out[other, i] == row
             degree[out[row, place]] -= 1
             degree[other] += 1
             out[row, place] = other
 
 
 @kernel
-def attach(key: np.uint64, n: int, m: int, old: Int32s) -> None:
-    """Let numbers m + 1 .. n - 1 each choose `m` distinct older ones, in proportion to their edges so far.
+def attach(key: np.uint64, n: int, m: int, edge_end: Int32s) -> None:
+    """Let nodes m + 1 .. n - 1 each choose `m` distinct older nodes, in proportion to their edges so far.
 
-    Edge e begins at ``e + 1`` for e < m, where all end at 0, else at ``m + e // m``; the end of a random edge is
-    a number drawn in proportion to its edges (Barabasi and Albert 1999, doi:10.1126/science.286.5439.509).
+    Edge e begins at ``e + 1`` for e < m, and ends at 0; later edges begin at ``m + e // m``. A random end of a random
+    edge is a node drawn in proportion to its edges (Barabasi and Albert 1999, doi:10.1126/science.286.5439.509).
 
     Args:
-        key: Key of the draws: the index counts those of a number, which is their agent.
-        n: Number of numbers.
-        m: How many each chooses.
-        old: Receives the end of each edge, shape (m * (n - m),).
+        key: Key of the draws. The index counts the draws of a node, and the agent is the node.
+        n: Number of nodes.
+        m: Number of nodes that each new node chooses.
+        edge_end: Receives the end of each edge, shape (m * (n - m),).
     """
-    start = mixed(mixed(key, np.uint64(0)), np.uint64(0))
-    chosen_by = np.zeros(n, np.int32)
-    old[:m] = 0
+    start = mix(mix(key, np.uint64(0)), np.uint64(0))
+    last_chooser = np.zeros(n, np.int32)
+    edge_end[:m] = 0
     edges = m
     for new in range(m + 1, n):
-        have, drawn = 0, 0
-        while have < m:
-            u = unit(mixed(mixed(start, np.uint64(drawn)), np.uint64(new)))
-            drawn += 1
+        n_chosen, n_draws = 0, 0
+        while n_chosen < m:
+            u = uniform(mix(mix(start, np.uint64(n_draws)), np.uint64(new)))
+            n_draws += 1
             end = int(u * (2 * edges))
             edge = end >> 1
-            number = int(old[edge])
+            number = int(edge_end[edge])
             if end & 1:
                 number = edge + 1 if edge < m else m + edge // m
-            if chosen_by[number] != new:
-                chosen_by[number] = new
-                old[edges + have] = number
-                have += 1
+            if last_chooser[number] != new:
+                last_chooser[number] = new
+                edge_end[edges + n_chosen] = number
+                n_chosen += 1
         edges += m
 
 
 @kernel
-def add_up(first: int, indptr: Int64s, indices: Int32s, place: Int32s, values: Int64s, total: Int64s) -> None:
-    """Add the values of each row's entries to `total`, shape (rows, k), whose row 0 stands for row `first`.
+def sum_rows(first: int, indptr: Int64s, indices: Int32s, source_row: Int32s, values: Int64s, total: Int64s) -> None:
+    """Add the values of each row's entries to `total`, shape (rows, k); row 0 of `total` is for row `first`.
 
-    ``values[place[i]]`` are the values of entry i; none if its place is -1.
+    ``values[source_row[i]]`` are the values of entry i. An entry with source row -1 has no values.
     """
     for row in range(len(total)):
-        for at in range(indptr[first + row], indptr[first + row + 1]):
-            source = place[indices[at]]
+        for i in range(indptr[first + row], indptr[first + row + 1]):
+            source = source_row[indices[i]]
             if source >= 0:
                 for k in range(total.shape[1]):
                     total[row, k] += values[source, k]
@@ -305,18 +304,19 @@ type Bools = npt.NDArray[np.bool_]
 
 @kernel
 def mutual_pairs(indptr: Int64s, indices: Int32s, first: Int32s, other: Int32s) -> int:
-    """Write all pairs that stand in each other's rows, the lower number in `first`, and return how many they are.
+    """Write all pairs whose members are in each other's rows, and return the number of pairs.
 
-    They come by `first`, then by `other`; both arrays have room for half of all entries.
+    `first` receives the lower number. Pairs are sorted by `first`, then by `other`. Both arrays need room for half of
+    all entries.
     """
     cursor = indptr[:-1].copy()
     n_pairs = 0
     for row in range(len(indptr) - 1):
-        for at in range(indptr[row], indptr[row + 1]):
-            number = indices[at]
+        for i in range(indptr[row], indptr[row + 1]):
+            number = indices[i]
             if number < row:
                 continue
-            while cursor[number] < indptr[number + 1] and indices[cursor[number]] < row:  # rows come ascending
+            while cursor[number] < indptr[number + 1] and indices[cursor[number]] < row:  # rows ascend
                 cursor[number] += 1
             if cursor[number] < indptr[number + 1] and indices[cursor[number]] == row:
                 first[n_pairs], other[n_pairs] = row, number
@@ -325,50 +325,50 @@ def mutual_pairs(indptr: Int64s, indices: Int32s, first: Int32s, other: Int32s) 
 
 
 @kernel
-def choose_pairs(order: Int64s, first: Int32s, other: Int32s, most: int, n: int) -> npt.NDArray[np.bool_]:
-    """Return which pairs are chosen, in `order`, so that each number is in at most `most` of them."""
-    taken, count = np.zeros(len(first), np.bool_), np.zeros(n, np.int64)
+def choose_pairs(order: Int64s, first: Int32s, other: Int32s, max_pairs: int, n: int) -> npt.NDArray[np.bool_]:
+    """Return a mask of chosen pairs. Pairs are chosen in `order`, each number in at most `max_pairs` pairs."""
+    is_chosen, count = np.zeros(len(first), np.bool_), np.zeros(n, np.int64)
     for pair in order:
         a, b = first[pair], other[pair]
-        if count[a] < most and count[b] < most:
+        if count[a] < max_pairs and count[b] < max_pairs:
             count[a] += 1
             count[b] += 1
-            taken[pair] = True
-    return taken
+            is_chosen[pair] = True
+    return is_chosen
 
 
 _LOWER = np.int64(0xFFFFFFFF)
 _11 = np.uint64(11)
 
 
-@part_of_kernels
-def _copy(source: Int32s, at: Any, end: Any, out: Int32s, to: Any) -> Any:
-    """Copy ``source[at:end]`` to `to`, and return its end; most are short."""
-    for i in range(end - at):
-        out[to + i] = source[at + i]
-    return to + end - at
+@inline_kernel
+def _copy(source: Int32s, begin: Any, end: Any, out: Int32s, out_begin: Any) -> Any:
+    """Copy ``source[begin:end]`` to ``out[out_begin:]``, and return the new end. A loop is fast for short slices."""
+    for i in range(end - begin):
+        out[out_begin + i] = source[begin + i]
+    return out_begin + end - begin
 
 
 @kernel
-def changed_rows(
+def change_rows(
     indptr: Int64s, indices: Int32s, added: Int64s, removed: Int64s, out_indptr: Int64s, out: Int32s
 ) -> Any:
-    """Write rows with some entries added and some removed, and return how many entries they have.
+    """Write a copy of the rows with some entries added and some removed, and return the number of entries.
 
-    Entries that are there are not added, and entries that are not there not removed. `added` and `removed` are numbers
-    ``row << 32 | entry``, ascending, without common ones. `out` is as long as `indices` and `added` together. Runs of
-    rows without changes are copied in one piece.
+    `added` and `removed` are disjoint and contain ``row << 32 | entry`` in ascending order. Adding an existing entry or
+    removing a missing one has no effect. `out` is as long as `indices` and `added` together. Adjacent rows without
+    changes are copied at once.
     """
-    n, row, at, to, a, r = len(indptr) - 1, np.int64(0), np.int64(0), np.int64(0), 0, 0
+    n, row, position, n_written, a, r = len(indptr) - 1, np.int64(0), np.int64(0), np.int64(0), 0, 0
     out_indptr[0] = 0
     while a < len(added) or r < len(removed):
-        adds = a < len(added) and (r == len(removed) or added[a] < removed[r])
-        key = added[a] if adds else removed[r]
-        changes, entry = key >> 32, np.int32(key & _LOWER)
-        for i in range(row + 1, changes + 1):
-            out_indptr[i] = indptr[i] - at + to
-        row = changes
-        low, high = max(at, indptr[row]), indptr[row + 1]
+        is_addition = a < len(added) and (r == len(removed) or added[a] < removed[r])
+        key = added[a] if is_addition else removed[r]
+        changed_row, entry = key >> 32, np.int32(key & _LOWER)
+        for i in range(row + 1, changed_row + 1):
+            out_indptr[i] = indptr[i] - position + n_written
+        row = changed_row
+        low, high = max(position, indptr[row]), indptr[row + 1]
         end = high
         while low < high:
             middle = (low + high) >> 1
@@ -376,50 +376,50 @@ def changed_rows(
                 low = middle + 1
             else:
                 high = middle
-        to = _copy(indices, at, low, out, to)
-        at = low
-        stands = at < end and indices[at] == entry
-        if adds:
+        n_written = _copy(indices, position, low, out, n_written)
+        position = low
+        is_present = position < end and indices[position] == entry
+        if is_addition:
             a += 1
-            if not stands:
-                out[to] = entry
-                to += 1
+            if not is_present:
+                out[n_written] = entry
+                n_written += 1
         else:
             r += 1
-            at += 1 if stands else 0
+            position += 1 if is_present else 0
     for i in range(row + 1, n + 1):
-        out_indptr[i] = indptr[i] - at + to
-    return _copy(indices, at, indptr[n], out, to)
+        out_indptr[i] = indptr[i] - position + n_written
+    return _copy(indices, position, indptr[n], out, n_written)
 
 
 @kernel
-def rows_among(indptr: Int64s, indices: Int32s, here: Bools, out_indptr: Int64s, out: Int32s) -> Any:
-    """Write the entries between numbers that are `here` to `out`, as long as `indices`; return how many they are."""
-    to = np.int64(0)
+def select_rows(indptr: Int64s, indices: Int32s, is_present: Bools, out_indptr: Int64s, out: Int32s) -> Any:
+    """Write the rows and entries of numbers that are present to `out`, and return the number of entries."""
+    n_written = np.int64(0)
     out_indptr[0] = 0
     for row in range(len(indptr) - 1):
-        if here[row]:
-            for at in range(indptr[row], indptr[row + 1]):
-                if here[indices[at]]:
-                    out[to] = indices[at]
-                    to += 1
-        out_indptr[row + 1] = to
-    return to
+        if is_present[row]:
+            for i in range(indptr[row], indptr[row + 1]):
+                if is_present[indices[i]]:
+                    out[n_written] = indices[i]
+                    n_written += 1
+        out_indptr[row + 1] = n_written
+    return n_written
 
 
 @kernel
-def keys_of_comers(indptr: Int64s, indices: Int32s, here: Bools, comes: Bools, keys: Int64s) -> Any:
-    """Write ``row << 32 | entry`` where both are `here` and one has just come, ascending; return how many they are.
+def list_new_edges(indptr: Int64s, indices: Int32s, is_present: Bools, is_new: Bools, keys: Int64s) -> Any:
+    """Write the key ``row << 32 | entry`` of each edge between present numbers of which at least one is new.
 
-    With empty `keys` they are only counted.
+    Keys ascend. Returns their number; if `keys` is empty, edges are only counted.
     """
-    n_keys, writes = 0, len(keys) > 0
+    n_keys, is_writing = 0, len(keys) > 0
     for row in range(len(indptr) - 1):
-        if here[row]:
-            for at in range(indptr[row], indptr[row + 1]):
-                entry = indices[at]
-                if here[entry] and (comes[row] or comes[entry]):
-                    if writes:
+        if is_present[row]:
+            for i in range(indptr[row], indptr[row + 1]):
+                entry = indices[i]
+                if is_present[entry] and (is_new[row] or is_new[entry]):
+                    if is_writing:
                         keys[n_keys] = np.int64(row) << 32 | np.int64(entry)
                     n_keys += 1
     return n_keys
@@ -427,22 +427,23 @@ def keys_of_comers(indptr: Int64s, indices: Int32s, here: Bools, comes: Bools, k
 
 @kernel
 def are_in_rows(indptr: Int64s, indices: Int32s, row: Int64s, entry: Int64s, out: Bools) -> None:
-    """Write whether each row contains the given entry."""
+    """Write whether each row contains the entry in the same place."""
     for i in range(len(out)):
         out[i] = is_among(indices, indptr[row[i]], indptr[row[i] + 1], entry[i])
 
 
 @kernel
-def drawn_below(
-    keys: Keys, limits: Keys, post_key: Keys, post: Int32s, agent: Int32s, drawn: npt.NDArray[np.uint8]
+def draw_bits(
+    keys: Keys, limits: Keys, post_key: Keys, post: Int32s, agent: Int32s, event_bits: npt.NDArray[np.uint8]
 ) -> None:
-    """Write which draws of each impression, integers below 2**53, are below their limits: bit k for draw k.
+    """Write for each impression which of its draws are below their limits, with bit k for draw k.
 
-    The index of a draw is the key of the post, its agent the reader. `post_key` has the keys of all posts.
+    Draws are integers below 2**53. The index of a draw is the key of the post, and its agent is the reader. `post_key`
+    has the keys of all posts.
     """
-    for i in range(len(drawn)):
+    for i in range(len(event_bits)):
         index, reader, bits = post_key[post[i]], np.uint64(agent[i]), 0
         for k in range(len(keys)):
-            draw = mixed(mixed(keys[k], index), reader) >> _11
+            draw = mix(mix(keys[k], index), reader) >> _11
             bits |= (draw < limits[k]) << k
-        drawn[i] = bits
+        event_bits[i] = bits

@@ -1,4 +1,4 @@
-"""Stances that change with reading, and their distribution."""
+"""Update stances after reading, and measure their distribution."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ type Int64s = npt.NDArray[np.int64]
 
 @kernel
 def are_in_order(agent: Int32s, tick: Int32s) -> bool:
-    """Return whether agents ascend, and ticks within each agent."""
+    """Return whether agents ascend, and whether ticks ascend within each agent."""
     for i in range(1, len(agent)):
         if agent[i] < agent[i - 1] or (agent[i] == agent[i - 1] and tick[i] < tick[i - 1]):
             return False
@@ -28,68 +28,68 @@ def move_stances(
     post: Int32s,
     root: Int32s,
     author: Int32s,
-    of_posts: Floats,
-    place: int,
+    post_attributes: Floats,
+    index: int,
     before: Floats,
     repels: bool,
     rate: float,
     limit: float,
-    ends: tuple[float, float],
+    bounds: tuple[float, float],
     after: Floats,
-    course: Floats,
+    path: Floats,
 ) -> Any:
-    """Move each reader by the posts it read, one by one, and return how many attracted and repelled it.
+    """Move the stance of each reader, post by post; return how many posts attracted and how many repelled a reader.
 
-    Others keep the stance that they had before, so readers do not depend on each other. The author of a root is not
-    moved by it.
+    Posts have the stances from before this update, so readers do not depend on each other. A root does not move its
+    author.
 
     Args:
         agent: Readers; the posts of each are adjacent, in the order of reading.
-        post: Posts read.
+        post: The posts that they read.
         root: Roots of all posts.
         author: Authors of all posts.
-        of_posts: Attributes of all posts, shape (posts, attributes).
-        place: Index of the attribute that holds a post's stance; -1 for the stance of the root's author before.
-        before: Stances of all agents before.
+        post_attributes: Attributes of all posts, shape (posts, attributes).
+        index: Index of the attribute with a post's stance; -1 for the stance of its root's author.
+        before: Stances of all agents before this update.
         repels: False: a post within `limit` attracts its reader by `rate`. True: attraction declines with distance, and
-            beyond `limit` becomes repulsion.
-        rate: Share of the distance.
-        limit: A distance.
-        ends: The lowest and highest stance.
-        after: Stances after; equal to `before` for agents who read nothing.
-        course: Receives the reader's stance after each post by another; may be empty.
+            becomes repulsion beyond `limit`.
+        rate: Share of the distance by which a stance moves.
+        limit: Distance between stances.
+        bounds: The lowest and highest possible stance.
+        after: The new stances. On entry it equals `before`.
+        path: Receives the reader's stance after each post by another agent; may be empty.
     """
-    low, high = ends
+    low, high = bounds
     drawn_on, pushed_away = 0, 0
     for i in range(len(agent)):
-        reader, first = agent[i], root[post[i]]
-        writer = author[first]
+        reader, shown_root = agent[i], root[post[i]]
+        writer = author[shown_root]
         if writer == reader:
             continue
-        stands = of_posts[first, place] if place >= 0 else before[writer]
+        post_stance = post_attributes[shown_root, index] if index >= 0 else before[writer]
         stance = after[reader]
-        gap = stands - stance
+        gap = post_stance - stance
         distance = abs(gap)
         weight = rate * (1.0 - distance / limit) if repels else (rate if distance <= limit else 0.0)
         if weight != 0.0 and distance != 0.0:
             drawn_on += weight > 0.0
             pushed_away += weight < 0.0
             after[reader] = min(max(stance + weight * gap, low), high)
-        if len(course):
-            course[i] = after[reader]
+        if len(path):
+            path[i] = after[reader]
     return drawn_on, pushed_away
 
 
 @kernel
-def spread(stances: Floats, counts: Bools, ends: tuple[float, float], bins: Int64s) -> Any:
-    """Count stances in equal parts of their range, and return their number, mean, and 2nd, 3rd and 4th central moments.
+def spread_moments(stances: Floats, is_counted: Bools, bounds: tuple[float, float], bins: Int64s) -> Any:
+    """Return the number and mean of counted stances, and their second, third and fourth central moments.
 
-    `bins` gets the numbers of the parts; a stance between two parts counts for the upper one.
+    `bins` receives a histogram of stances, with bins of equal width; a stance between two bins goes to the upper one.
     """
-    low, high = ends
+    low, high = bounds
     n, total = 0, 0.0
     for i in range(len(stances)):
-        if counts[i]:
+        if is_counted[i]:
             n += 1
             total += stances[i]
             part = int((stances[i] - low) / (high - low) * len(bins))
@@ -97,11 +97,11 @@ def spread(stances: Floats, counts: Bools, ends: tuple[float, float], bins: Int6
     mean = total / n if n else 0.0
     second, third, fourth = 0.0, 0.0, 0.0
     for i in range(len(stances)):
-        if counts[i]:
+        if is_counted[i]:
             gap = stances[i] - mean
             square = gap * gap
             second += square
             third += square * gap
             fourth += square * square
-    many = max(n, 1)
-    return n, mean, second / many, third / many, fourth / many
+    divisor = max(n, 1)
+    return n, mean, second / divisor, third / divisor, fourth / divisor

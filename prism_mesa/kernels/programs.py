@@ -1,8 +1,8 @@
-"""Guard expressions as programs for a small register machine, which kernels run.
+"""Guard expressions as programs of a small register machine, which kernels run.
 
 Each instruction applies an operation to two registers and writes to a third. The first registers are the readable
-fields, followed by the constants of expressions and by intermediate results. Numbers are float64, truth values 0 and 1,
-exactly as in the columns of an expression.
+fields, followed by the constants of expressions and by intermediate results. All values are float64; truth values are 0
+and 1, as in the columns of an expression.
 """
 
 from typing import Any, Final, NamedTuple
@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from prism_mesa.kernels.compiling import early_part_of_kernels, part_of_kernels
+from prism_mesa.kernels.compiling import early_inline_kernel, inline_kernel
 
 (
     LESS,
@@ -30,7 +30,7 @@ from prism_mesa.kernels.compiling import early_part_of_kernels, part_of_kernels
 ) = range(14)
 
 FAULT: Final = -1
-"""What a program gives where Python would raise: a division by zero."""
+"""The result of a program in which Python would raise an error: a division by zero."""
 
 
 class Programs(NamedTuple):
@@ -38,12 +38,12 @@ class Programs(NamedTuple):
 
     Attributes:
         code: Operations, uint8.
-        left: Registers to read, uint32; `right` is the second one, if any.
-        result: Registers to write, uint32; the last one written holds the result.
+        left, right: Registers to read, uint32; some operations ignore `right`.
+        result: Registers to write, uint32; the last instruction writes the result of the program.
         start: Shape (number of programs + 1,), uint32.
         registers: Initial content of the registers, float64.
         reads_post: Whether a program reads the current post, uint8.
-        used: Which fields any program reads, uint8.
+        used: Whether any program reads a field, uint8.
     """
 
     code: npt.NDArray[np.uint8]
@@ -56,8 +56,8 @@ class Programs(NamedTuple):
     used: npt.NDArray[np.uint8]
 
 
-@part_of_kernels
-def operated(code: Any, left: Any, right: Any) -> Any:
+@inline_kernel
+def operate(code: Any, left: Any, right: Any) -> Any:
     """Apply an operation to two numbers; comparisons and logic give 0 or 1."""
     if code == GREATER:
         return 1.0 if left > right else 0.0
@@ -88,14 +88,14 @@ def operated(code: Any, left: Any, right: Any) -> Any:
     return left / right
 
 
-@early_part_of_kernels
-def run_program(program: Any, programs: Programs, register: npt.NDArray[np.float64]) -> Any:
-    """Return the result of a program, 0 or 1, or `FAULT`; the registers hold the fields."""
+@early_inline_kernel
+def run_program(program: Any, programs: Programs, registers: npt.NDArray[np.float64]) -> Any:
+    """Return the result of a program: 0, 1 or `FAULT`. The fields must be in the registers."""
     value = 0.0
     for i in range(programs.start[program], programs.start[program + 1]):
-        other = register[programs.right[i]]
-        if programs.code[i] == DIVIDE and other == 0.0:
+        right = registers[programs.right[i]]
+        if programs.code[i] == DIVIDE and right == 0.0:
             return FAULT
-        value = operated(programs.code[i], register[programs.left[i]], other)
-        register[programs.result[i]] = value
+        value = operate(programs.code[i], registers[programs.left[i]], right)
+        registers[programs.result[i]] = value
     return 1 if value != 0.0 else 0

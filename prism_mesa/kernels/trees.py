@@ -1,4 +1,4 @@
-"""Loops over trees in arrays: cascades of posts, and regression trees of a distilled model."""
+"""Loops over trees in arrays: the cascades of posts, and the regression trees of a distilled model."""
 
 import numpy as np
 import numpy.typing as npt
@@ -12,51 +12,51 @@ type Ints = npt.NDArray[np.int32]
 def measure_trees(
     parent: Ints,
     root: Ints,
-    joins: npt.NDArray[np.bool_],
+    is_child: npt.NDArray[np.bool_],
     size: Ints,
     depth: Ints,
     breadth: Ints,
-    parted: npt.NDArray[np.float64],
+    distance_sum: npt.NDArray[np.float64],
 ) -> None:
-    """Measure the trees of n nodes, each in the row of its root, in a few passes.
+    """Measure trees of n nodes in a few passes; the results of a tree are in the row of its root.
 
     Args:
-        parent: The parent of each node, read only if it joins a tree; smaller than the node.
+        parent: The parent of each node that is a child; its index is below that of the node.
         root: The root of each node's tree.
-        joins: Whether a node hangs under its parent; otherwise it is a root.
+        is_child: Whether a node is the child of its parent; otherwise it is a root.
         size: Receives the number of nodes.
         depth: Receives the largest distance from the root.
-        breadth: Receives the most nodes at one depth below the root; 1 for a lone root.
-        parted: Receives the sum of the distances of all pairs of nodes.
+        breadth: Receives the largest number of nodes at one depth below the root; 1 for a single root.
+        distance_sum: Receives the sum of the distances of all pairs of nodes.
     """
     n = len(parent)
     level = np.zeros(n, np.int32)
-    under = np.ones(n, np.int32)  # number of nodes in each subtree
-    size[:], depth[:], breadth[:], parted[:] = 1, 0, 1, 0.0
+    subtree_size = np.ones(n, np.int32)  # number of nodes in each subtree
+    size[:], depth[:], breadth[:], distance_sum[:] = 1, 0, 1, 0.0
     for i in range(n):
-        if joins[i]:
+        if is_child[i]:
             level[i] = level[parent[i]] + 1
             size[root[i]] += 1
             depth[root[i]] = max(depth[root[i]], level[i])
-    for back in range(n):
-        i = n - 1 - back
-        if joins[i]:
-            under[parent[i]] += under[i]
-    first = np.zeros(n, np.int32)  # start of the counts of a root's levels, which are at most as many as nodes
+    for step in range(n):
+        i = n - 1 - step
+        if is_child[i]:
+            subtree_size[parent[i]] += subtree_size[i]
+    first = np.zeros(n, np.int32)  # where the counts of each root's levels begin
     end = 0
     for i in range(n):
         first[i] = end
-        if not joins[i]:
+        if not is_child[i]:
             end += depth[i]
-    at_level = np.zeros(end, np.int32)
+    level_size = np.zeros(end, np.int32)
     for i in range(n):
-        if joins[i]:
+        if is_child[i]:
             top = root[i]
             # the edge above a node is on the path between every pair that it separates
-            parted[top] += np.float64(under[i]) * np.float64(size[top] - under[i])
-            place = first[top] + level[i] - 1
-            at_level[place] += 1
-            breadth[top] = max(breadth[top], at_level[place])
+            distance_sum[top] += np.float64(subtree_size[i]) * np.float64(size[top] - subtree_size[i])
+            cell = first[top] + level[i] - 1
+            level_size[cell] += 1
+            breadth[top] = max(breadth[top], level_size[cell])
 
 
 LEAF = -1
@@ -73,14 +73,14 @@ def add_trees(
     value: npt.NDArray[np.float64],
     out: npt.NDArray[np.float64],
 ) -> None:
-    """Add to `out`, for each row, the value of the leaf that it reaches in every tree.
+    """Add to each row of `out` the values of the leaves that the row reaches, one in each tree.
 
     Args:
         columns: Shape (features, n).
         roots: The root node of each tree.
         feature: The feature that each node tests, or `LEAF`.
-        threshold: The threshold of each node: rows up to it go to `left`, the others to `right`; children come after
-            their node.
+        threshold: The threshold of each node: rows up to it go to `left`, the others to `right`. Children have higher
+            indices than their node.
         left: Left children.
         right: Right children.
         value: Values of leaves.

@@ -1,14 +1,14 @@
-"""The utility of a post for a reader, in units of relevance: one rule for the walk, for columns, and for one agent."""
+"""The utility of a post for a reader, in units of relevance; walks, columns and single agents use the same rule."""
 
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from prism_mesa.kernels.compiling import Table, kernel, lean_kernel, part_of_kernels
-from prism_mesa.kernels.draws import mixed
-from prism_mesa.kernels.matching import relevance_at
-from prism_mesa.kernels.ordering import is_among, n_among
+from prism_mesa.kernels.compiling import Table, inline_kernel, kernel, lean_kernel
+from prism_mesa.kernels.draws import mix
+from prism_mesa.kernels.matching import match_to_relevance
+from prism_mesa.kernels.ordering import count_equal, is_among
 from prism_mesa.kernels.walking.arrays import RESHARE, PostTable
 
 type Int32 = npt.NDArray[np.int32]
@@ -16,28 +16,28 @@ type Int64 = npt.NDArray[np.int64]
 type Floats = npt.NDArray[np.float64]
 
 MOOD_BITS: Final = 16
-"""Bits of a draw that say a mood: its log-odds are read from a table, so that they are the same everywhere."""
+"""Number of bits of a draw that give a mood. Log-odds come from a table, so they are the same on all machines."""
 MOOD_SHIFT: Final = np.uint64(64 - MOOD_BITS)
 
 SOFT_STEPS: Final = 256
-"""Steps to a log-odds of the table of `softplus`."""
+"""Entries per unit of log-odds in the table of `softplus`."""
 
 
 class Tastes(NamedTuple):
-    """The numbers behind utility; log-odds except `weight` and `sensitivity`.
+    """The parameters of utility; many are log-odds.
 
     Attributes:
         weight: Weight of relevance.
-        sensitivity: Relevance that one log-odds is worth; 0 makes utility relevance.
-        gamma: Share of the appeal that is left after a reshare, and for readers who do not follow the author.
-        reshared: What a reshare adds.
-        closeness: Log-odds of engaging because the author is a close tie; -inf for none.
-        homophily: What a post loses if its root's author and the reader are unlike by 1.
-        attribute: The column that unlikeness compares.
-        scale: Unlikeness per unit of difference; it is at most 1.
-        per_source: What a post gains for each time that its reader has read its root before (`TasteTables.met`).
+        sensitivity: Utility of one unit of log-odds; if it is 0, utility is relevance.
+        gamma: Share of the appeal that remains after a reshare, and for readers who do not follow the author.
+        reshared: Log-odds that a reshare adds.
+        closeness: Log-odds of engaging because the author is a close tie; -inf for no effect.
+        homophily: Log-odds that a post loses if the dissimilarity of reader and root's author is 1.
+        attribute: The column of the attribute that dissimilarity compares.
+        scale: Dissimilarity per unit of difference; dissimilarity is at most 1.
+        per_source: Log-odds that a post gains for each time that the reader has read its root (`read_roots`).
         mood_key: Key of the draws of moods.
-        now: The round.
+        now: The current round.
     """
 
     weight: float
@@ -57,62 +57,62 @@ class TasteTables(NamedTuple):
     """Arrays of utility.
 
     Attributes:
-        aged: Log-odds that a root has lost after 0, 1, 2, ... rounds; the last applies to more.
-        mood: Log-odds for each leading part of a draw, shape (2**MOOD_BITS,).
-        soft: ``log(1 + exp(-k / SOFT_STEPS))`` for k = 0, 1, 2, ...; the last applies to more.
-        indptr, indices: The agents that each agent follows, ascending.
-        close_indptr, close_indices: Its close ties among them.
+        age_loss: Log-odds that a root has lost after 0, 1, 2, ... rounds; the last value applies to more rounds.
+        mood: Log-odds for each value of the leading bits of a draw, shape (2**MOOD_BITS,).
+        softplus_table: ``log(1 + exp(-k / SOFT_STEPS))`` for k = 0, 1, 2, ...; the last value applies to larger k.
+        indptr, indices: The followees of each agent, ascending.
+        close_indptr, close_indices: The close ties among these followees.
         attributes: Attributes of agents, shape (agents, attributes).
-        met_start, met: With `feed.repeats`, the roots that each agent has read, ascending, once for each time.
+        read_start, read_roots: With `feed.repeats`, the roots that each agent has read, ascending, with repetitions.
     """
 
-    aged: Floats
+    age_loss: Floats
     mood: Floats
-    soft: Floats
+    softplus_table: Floats
     indptr: Int64
     indices: Int32
     close_indptr: Int64
     close_indices: Int32
     attributes: Table[np.float64]
-    met_start: Int64
-    met: Int32
+    read_start: Int64
+    read_roots: Int32
 
 
-@part_of_kernels
-def unlike_at(row: Any, other: Any, tastes: Tastes, attributes: Floats) -> Any:
-    """Return how unlike two agents are, 0 to 1."""
+@inline_kernel
+def dissimilarity(row: Any, other: Any, tastes: Tastes, attributes: Floats) -> Any:
+    """Return the dissimilarity of two agents, 0 to 1."""
     difference = attributes[row, tastes.attribute] - attributes[other, tastes.attribute]
     return min(1.0, abs(difference) * tastes.scale)
 
 
-@part_of_kernels
-def softplus(x: Any, soft: Floats) -> Any:
-    """Return ``log(1 + exp(x))``; the table rounds `x`, and only for the part that vanishes away from 0."""
-    return max(x, 0.0) + soft[np.int64(min(abs(x) * SOFT_STEPS + 0.5, len(soft) - 1.0))]
+@inline_kernel
+def softplus(x: Any, softplus_table: Floats) -> Any:
+    """Return ``log(1 + exp(x))``, with ``log(1 + exp(-abs(x)))`` from a table that rounds `x`."""
+    return max(x, 0.0) + softplus_table[np.int64(min(abs(x) * SOFT_STEPS + 0.5, len(softplus_table) - 1.0))]
 
 
-@part_of_kernels
-def _odds(
+@inline_kernel
+def _log_odds(
     row: Any,
     root: Any,
     author: Any,
-    of_root: Any,
+    root_author: Any,
     is_reshare: Any,
     is_followed: Any,
     appeal: Any,
-    aged: float,
-    draw: np.uint64,
+    age_loss: float,
+    mood_key: np.uint64,
     tastes: Tastes,
     tables: TasteTables,
 ) -> float:
-    """Return a post's log-odds for a reader besides relevance.
+    """Return a post's log-odds for a reader, without relevance.
 
-    `author` wrote the post, `of_root` its `root`, which has the appeal, has lost `aged`, and begins the draw of moods.
-    A close tie is another reason to engage: it and the appeal combine as a soft maximum of log-odds.
+    `author` wrote the post; `root_author`, `appeal` and `age_loss` belong to its root. A close tie is another reason to
+    engage. Tie and appeal combine as a soft maximum of log-odds.
     """
-    share, more = 1.0, 0.0
+    share, extra = 1.0, 0.0
     if is_reshare:
-        share, more = tastes.gamma, tastes.reshared
+        share, extra = tastes.gamma, tastes.reshared
     elif tastes.gamma != 1.0 and not (
         is_followed or is_among(tables.indices, tables.indptr[row], tables.indptr[row + 1], author)
     ):
@@ -120,89 +120,90 @@ def _odds(
     if tastes.closeness > -np.inf:
         for i in range(tables.close_indptr[row], tables.close_indptr[row + 1]):
             if tables.close_indices[i] == author:
-                more += softplus(tastes.closeness - share * appeal, tables.soft)
+                extra += softplus(tastes.closeness - share * appeal, tables.softplus_table)
     if tastes.homophily != 0.0:
-        more -= tastes.homophily * unlike_at(row, of_root, tastes, tables.attributes)
-    if tastes.per_source != 0.0 and len(tables.met_start) > 1:
-        more += tastes.per_source * n_among(tables.met, tables.met_start[row], tables.met_start[row + 1], root)
-    mood = tables.mood[np.int64(mixed(draw, np.uint64(row)) >> MOOD_SHIFT)]
-    return np.float64(share * appeal - aged + more + mood)
+        extra -= tastes.homophily * dissimilarity(row, root_author, tastes, tables.attributes)
+    if tastes.per_source != 0.0 and len(tables.read_start) > 1:
+        begin, end = tables.read_start[row], tables.read_start[row + 1]
+        extra += tastes.per_source * count_equal(tables.read_roots, begin, end, root)
+    mood = tables.mood[np.int64(mix(mood_key, np.uint64(row)) >> MOOD_SHIFT)]
+    return np.float64(share * appeal - age_loss + extra + mood)
 
 
-@part_of_kernels
-def _aged(root: Any, tastes: Tastes, tables: TasteTables, posts: PostTable) -> Any:
-    """Return the log-odds that a root has lost by now."""
-    return tables.aged[np.int64(min(max(tastes.now - posts.round[root], 0), len(tables.aged) - 1))]
+@inline_kernel
+def _age_loss(root: Any, tastes: Tastes, tables: TasteTables, posts: PostTable) -> Any:
+    """Return the log-odds that a root has lost with age."""
+    return tables.age_loss[np.int64(min(max(tastes.now - posts.round[root], 0), len(tables.age_loss) - 1))]
 
 
-@part_of_kernels
-def begin_of_moods(post: Any, root: Any, tastes: Tastes, tables: TasteTables, posts: PostTable) -> Any:
-    """Return the start of draws of moods: equal for all copies of a root, unless it can be shown again."""
-    draw = mixed(tastes.mood_key, posts.key[root])
-    if len(tables.met_start) > 1 and post != root:
-        draw = mixed(draw, np.uint64(posts.author[post]))
-    return draw
+@inline_kernel
+def post_mood_key(post: Any, root: Any, tastes: Tastes, tables: TasteTables, posts: PostTable) -> Any:
+    """Return the key of a post's moods; copies of a root share it unless roots can be shown again."""
+    mood_key = mix(tastes.mood_key, posts.key[root])
+    if len(tables.read_start) > 1 and post != root:
+        mood_key = mix(mood_key, np.uint64(posts.author[post]))
+    return mood_key
 
 
-@part_of_kernels
-def utility_at(row: Any, post: Any, relevance: float, tastes: Tastes, tables: TasteTables, posts: PostTable) -> float:
-    """Return the utility of a post of this relevance for the agent of a row."""
+@inline_kernel
+def post_utility(row: Any, post: Any, relevance: float, tastes: Tastes, tables: TasteTables, posts: PostTable) -> float:
+    """Return the utility of a post for the agent in a row, given the post's relevance."""
     utility = tastes.weight * relevance
     if tastes.sensitivity != 0.0:
         root, is_reshare = np.int64(posts.root[post]), posts.kind[post] == RESHARE
-        aged, draw = _aged(root, tastes, tables, posts), begin_of_moods(post, root, tastes, tables, posts)
-        author, of_root, appeal = posts.author[post], posts.author[root], posts.appeal[root]
-        odds = _odds(row, root, author, of_root, is_reshare, False, appeal, aged, draw, tastes, tables)
+        age_loss, mood_key = _age_loss(root, tastes, tables, posts), post_mood_key(post, root, tastes, tables, posts)
+        author, root_author, appeal = posts.author[post], posts.author[root], posts.appeal[root]
+        odds = _log_odds(row, root, author, root_author, is_reshare, False, appeal, age_loss, mood_key, tastes, tables)
         utility += tastes.sensitivity * odds
     return utility
 
 
 PREVIEW: Final = np.dtype(
     [
-        ("draw", np.uint64),
-        ("aged", np.float64),
+        ("mood_key", np.uint64),
+        ("age_loss", np.float64),
         ("appeal", np.float32),
         ("root", np.int32),
         ("author", np.int32),
-        ("of_root", np.int32),
+        ("root_author", np.int32),
         ("text", np.int32),
         ("is_reshare", np.bool_),
     ],
     align=True,
 )
-"""What decides whether a reader passes a post, in one place of memory: it is read for each post that is scrolled past.
+"""All data of a post that decide whether a reader passes it, in adjacent memory, since walks often read them.
 
-They are the start of its draw of moods, the log-odds that its root has lost with age, its appeal, its root, who
-wrote it, who wrote its root, its text, and whether it is a reshare.
+The fields are: key of moods, log-odds lost with age, appeal, root, author, author of the root, text, and whether the
+post is a reshare.
 """
 
 
 @lean_kernel
 def fill_previews(first: int, posts: PostTable, tastes: Tastes, tables: TasteTables, out: npt.NDArray[Any]) -> None:
-    """Write the previews of the posts from id `first` on; `out` has an entry of type `PREVIEW` for each."""
+    """Write the previews of posts from id `first` on into `out`, an array of type `PREVIEW`."""
     for place in range(len(out)):
         post = first + place
         root = np.int64(posts.root[post])
-        out[place].draw = begin_of_moods(post, root, tastes, tables, posts)
-        out[place].aged = _aged(root, tastes, tables, posts)
+        out[place].mood_key = post_mood_key(post, root, tastes, tables, posts)
+        out[place].age_loss = _age_loss(root, tastes, tables, posts)
         out[place].appeal = posts.appeal[root]
         out[place].root = root
         out[place].author = posts.author[post]
-        out[place].of_root = posts.author[root]
+        out[place].root_author = posts.author[root]
         out[place].text = posts.text_id[post]
         out[place].is_reshare = posts.kind[post] == RESHARE
 
 
-@part_of_kernels
-def utility_ahead(
-    row: Any, ahead: Any, relevance: float, is_followed: Any, tastes: Tastes, tables: TasteTables
+@inline_kernel
+def preview_utility(
+    row: Any, preview: Any, relevance: float, is_followed: Any, tastes: Tastes, tables: TasteTables
 ) -> float:
-    """Return what `utility_at` does, from a post's preview; `is_followed` says that its author is known to be."""
+    """Return `post_utility` from a post's preview; `is_followed` is true if the reader surely follows its author."""
     utility = tastes.weight * relevance
     if tastes.sensitivity != 0.0:
-        author, of_root, is_reshare, appeal = ahead.author, ahead.of_root, ahead.is_reshare, ahead.appeal
-        aged, draw = ahead.aged, ahead.draw
-        odds = _odds(row, ahead.root, author, of_root, is_reshare, is_followed, appeal, aged, draw, tastes, tables)
+        author, root_author, root = preview.author, preview.root_author, preview.root
+        is_reshare, appeal, age_loss, key = preview.is_reshare, preview.appeal, preview.age_loss, preview.mood_key
+        odds = _log_odds(row, root, author, root_author, is_reshare, is_followed, appeal, age_loss, key, tastes, tables)
         utility += tastes.sensitivity * odds
     return utility
 
@@ -210,7 +211,7 @@ def utility_ahead(
 @kernel
 def utilities(
     readers: Int64,
-    shown: Int64,
+    post_ids: Int64,
     matches: Int64,
     unit_length: float,
     posts: PostTable,
@@ -218,7 +219,7 @@ def utilities(
     tables: TasteTables,
     out: Floats,
 ) -> None:
-    """Write the utility of each of the posts `shown` for its reader; arrays have one length."""
+    """Write the utility of each post for its reader; arrays have the same length."""
     for i in range(len(out)):
-        relevance = relevance_at(matches[i], unit_length)
-        out[i] = utility_at(readers[i], shown[i], relevance, tastes, tables, posts)
+        relevance = match_to_relevance(matches[i], unit_length)
+        out[i] = post_utility(readers[i], post_ids[i], relevance, tastes, tables, posts)

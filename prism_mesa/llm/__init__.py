@@ -1,4 +1,4 @@
-"""Asking a language model: clients, forms of answers, limits, the ledger. `__init__.pyi` lists the names."""
+"""Questions to a language model: clients, answer formats, limits, the ledger. `__init__.pyi` lists the names."""
 
 import lazy_loader
 

@@ -1,6 +1,6 @@
-"""An answer format that scores each option by how much likelier the prompt makes it.
+"""An answer format that scores each option by how much the prompt increases its probability.
 
-It suits LLMs that prefer a letter regardless of its option, such as SmolLM2.
+Use it for LLMs that prefer one letter whatever its option is, such as SmolLM2.
 """
 
 import json
@@ -21,28 +21,28 @@ _MAX_LOGPROB: Final = 1e6
 
 @dataclass(frozen=True)
 class AssociationScore(AnswerFormat[tuple[float, ...]]):
-    """An answer format: the probability of each text, computed from how much likelier the prompt makes it.
+    """An answer format: the probability of each text, computed from how much the prompt increases it.
 
-    The score of a text is its log-probability after the prompt minus its log-probability after `without` (pointwise
+    The score of a text is its log-probability after the prompt minus its log-probability after `baseline` (pointwise
     mutual information; Holtzman et al. 2021, Surface Form Competition, doi:10.18653/v1/2021.emnlp-main.564), so short
-    or common texts have no advantage. Each line of the prompt is read alone and the scores add up, because a small LLM
-    forgets much of what it read first. The probabilities are the softmax of the scores, in nats: Bayes' rule with equal
-    priors and independent lines.
+    or common texts have no advantage. The LLM reads each line of the prompt separately, and the scores of the lines are
+    added, because a small LLM forgets much of a long prompt. The probabilities are the softmax of the scores, in nats:
+    Bayes' rule with equal priors and independent lines.
 
-    >>> form = AssociationScore(("yes", "no"), without="Someone says:")
+    >>> form = AssociationScore(("yes", "no"), baseline="Someone says:")
     >>> form.read('{"logprob": {"yes": [-4.0, -3.0, -5.0], "no": [-2.0, -1.5, -2.5]}}')
     (0.5, 0.5)
 
     Attributes:
         texts: At least 2 different texts.
-        without: The text that replaces the prompt for the baseline.
+        baseline: The text that replaces the prompt for comparison.
 
     Raises:
-        ConfigError: If there are fewer than 2 texts, or two are equal.
+        ConfigError: If there are fewer than 2 texts, or if two texts are equal.
     """
 
     texts: tuple[str, ...]
-    without: str
+    baseline: str
     name = "likelier"
 
     def __post_init__(self) -> None:
@@ -51,28 +51,28 @@ class AssociationScore(AnswerFormat[tuple[float, ...]]):
 
     @cached_property
     def key(self) -> str:
-        """The form's part of a ledger's key."""
-        return json.dumps({"method": "pmi", "texts": self.texts, "without": self.without})
+        """The format's part of a ledger's key."""
+        return json.dumps({"method": "pmi", "texts": self.texts, "without": self.baseline})
 
     @timed
     async def ask(self, client: ChatClient, prompt: str, schema: Any = None, attempt: int = 0) -> Completion:
-        """Return ``{"logprob": {"yes": [-4.0, -3.0], ...}}``: without the prompt, and after each of its lines.
+        """Return ``{"logprob": {"yes": [-4.0, -3.0], ...}}``: after `baseline`, then after each line of the prompt.
 
         Raises:
-            OracleError: `no-weights` if the client cannot weigh texts.
+            OracleError: `no-weights` if the client gives no log-probabilities of texts.
         """
-        weigh = getattr(client, "weigh", None)  # see `embedded.EmbeddedChatClient`
-        if weigh is None:
-            raise OracleError("no-weights", f"{client.name} cannot weigh texts")
+        text_logprobs = getattr(client, "text_logprobs", None)  # see `embedded.EmbeddedChatClient`
+        if text_logprobs is None:
+            raise OracleError("no-weights", f"{client.name} gives no log-probabilities of texts")
         texts = tuple(f" {text}" for text in self.texts)
-        logprobs_by_line = [await weigh(line, texts) for line in (self.without, *prompt.split("\n"))]
+        logprobs_by_line = [await text_logprobs(line, texts) for line in (self.baseline, *prompt.split("\n"))]
         by_text = zip(*(logprobs for logprobs, _ in logprobs_by_line), strict=True)
         rounded = ([round(logprob, 4) for logprob in logprobs] for logprobs in by_text)
         raw = json.dumps({"logprob": dict(zip(self.texts, rounded, strict=True))}, ensure_ascii=False)
         return Completion(raw, sum(n for _, n in logprobs_by_line[1:]))
 
     def read(self, raw: str) -> tuple[float, ...]:
-        """Return the probability of each text, adding up to 1; UselessAnswerError (`unparsable`) without numbers."""
+        """Return the probability of each text, adding up to 1. Raises UselessAnswerError if there are no numbers."""
         try:
             logprob = json.loads(raw)["logprob"]
             scores = [_score(list(map(_number, logprob[text]))) for text in self.texts]
@@ -84,9 +84,9 @@ class AssociationScore(AnswerFormat[tuple[float, ...]]):
 
 
 def _score(logprobs: Sequence[float]) -> float:
-    """Add up the differences of the later log-probabilities from the first."""
-    without, *after = logprobs
-    return math.fsum(logprob - without for logprob in after)
+    """Return the sum of the differences between the later log-probabilities and the first."""
+    baseline, *line_logprobs = logprobs
+    return math.fsum(logprob - baseline for logprob in line_logprobs)
 
 
 def _number(value: Any) -> float:

@@ -1,4 +1,4 @@
-"""The client for structured answers: a pydantic model or plain text. Failures have names; there is no fallback."""
+"""The client for structured answers: pydantic models or plain text. A failed answer has a reason, but no fallback."""
 
 import asyncio
 import logging
@@ -21,7 +21,7 @@ from prism_mesa.llm.clients.base import (
     client_label,
 )
 from prism_mesa.llm.dispatcher import NO_BUDGET, PendingQuestion
-from prism_mesa.llm.errors import MAX_USELESS
+from prism_mesa.llm.errors import MAX_USELESS_ANSWERS
 from prism_mesa.llm.gateway import LLMGateway
 from prism_mesa.llm.params import LLMParams, Source
 from prism_mesa.llm.request import LLMRequest, RunPosition
@@ -33,39 +33,41 @@ ATTEMPTS: Final = 2
 ATTEMPTS_EMBEDDED: Final = 8
 """Default number of attempts with the embedded LLM, which gives a useless answer about one time in five."""
 _GRACE_S: Final = 1.0
-"""Extra seconds for clients that enforce `LLMParams.timeout_s` themselves: `HostPool` needs their error to know which
-server does not answer, and the first attempt also makes the connection."""
+"""Extra seconds for clients that enforce `LLMParams.timeout_s` themselves.
+
+Their error tells `HostPool` which server does not answer. The first attempt also needs time to connect.
+"""
 type _Pending = PendingQuestion[LLMRequest[Any], Any]
 
 
 @dataclass(frozen=True)
-class _Prompts:
-    """Prompts as questions to an LLM (see `gateway.Questions`)."""
+class _PromptHandler:
+    """The `QuestionHandler` of `LLMClient`."""
 
     clients: Mapping[str, ChatClient]
     timeout_s: float
-    gives_up: bool
+    fails_if_useless: bool
 
     def client(self, llm: str) -> ChatClient:
         return self.clients.get(llm) or next(iter(self.clients.values()))
 
     def prepare(self, request: LLMRequest[Any]) -> _Pending:
-        place, client = request.place, self.client(request.place.llm)
+        position, client = request.position, self.client(request.position.llm)
         return PendingQuestion(
             request,
             request.prompt,
             request.options,
-            place,
-            (request.priority, place.tick, place.agent),
+            position,
+            (request.priority, position.tick, position.agent),
             (client.name, client_digest(client), client.decoding),
             partial(self._ask, client, request),
             request.read,
-            calls=getattr(request.form, "orders", 1),
-            gives_up=self.gives_up,
+            calls=getattr(request.form, "n_orders", 1),
+            fails_if_useless=self.fails_if_useless,
         )
 
     async def _ask(self, client: ChatClient, request: LLMRequest[Any], attempt: int) -> Completion:
-        """Return the client's answer, or raise OracleError if it takes too long."""
+        """Return the client's answer. Raises OracleError (`timeout`) if it takes too long."""
         grace_s = 0.0 if isinstance(client, FunctionClient) else _GRACE_S
         try:
             async with asyncio.timeout(self.timeout_s + grace_s):
@@ -74,7 +76,7 @@ class _Prompts:
             raise OracleError("timeout", f"no answer within {self.timeout_s:g} s") from error
 
     def conclude(self, pending: _Pending, source: Source) -> tuple[Any, Source]:
-        """Return the answer or its failure; the first answer in a shared ledger counts even if it is useless."""
+        """Return the answer, or the failure. The first answer in a shared ledger is used even if it is useless."""
         if not pending.reason:
             return pending.value, source
         component, reason, error, attempts = pending.question.component, pending.reason, pending.error, pending.attempts
@@ -88,7 +90,7 @@ class _Prompts:
         failure = LLMFailureException(reason, attempts, component, message)
         failure.__cause__ = error
         if reason != NO_BUDGET:  # an exhausted budget may concern every agent of a run
-            agent = pending.place.agent
+            agent = pending.position.agent
             logger.error("LLM_FAILURE component=%s agent=%d (%s: %s)", component, agent, reason, error or failure)
         return failure, "failed"
 
@@ -96,27 +98,27 @@ class _Prompts:
         return "", ""
 
     def describe(self, pending: _Pending) -> str:
-        return f"round {pending.place.round}, agent {pending.place.agent}"
+        return f"round {pending.position.round}, agent {pending.position.agent}"
 
     def useless_error(self, pending: _Pending) -> LLMFailureException:
-        label = client_label(self.client(pending.place.llm))
+        label = client_label(self.client(pending.position.llm))
         last = str(pending.error).removeprefix(f"{label}: ")
-        message = f"{label}: its first {MAX_USELESS} answers are all useless; the last one: {last}"
-        return LLMFailureException("useless", MAX_USELESS, pending.question.component, message)
+        message = f"{label}: its first {MAX_USELESS_ANSWERS} answers are all useless; the last one: {last}"
+        return LLMFailureException("useless", MAX_USELESS_ANSWERS, pending.question.component, message)
 
 
 class LLMClient(LLMGateway[LLMRequest[Any], Any, LLMParams]):
     """Asks an LLM for structured answers, and records them.
 
-    Equal prompts for one format are asked once. After a failure that may pass (a timeout, a server error, a useless
-    answer) the client asks again, by default once, with the next sampling seed; after a refusal (4xx) it does not.
-    If an answer fails, `answer` and `answer_all` return its `LLMFailureException`; `fetch` raises it.
+    Equal prompts with the same format are asked once. After a temporary failure (a timeout, a server error, a useless
+    answer) the client asks again with the next sampling seed, by default once. It does not repeat a refused request
+    (4xx). If an answer fails, `answer` and `answer_all` return an `LLMFailureException`, and `fetch` raises it.
 
     Args:
-        client: A client, a function ``(prompt) -> str``, plain or async, or several clients by `RunPosition.llm`.
+        client: A client; a plain or async function ``(prompt) -> str``; or a client for each `RunPosition.llm`.
         params: Attempts, limits, time-outs (see `LLMParams`).
         store: See `LLMGateway`, also for `kind`, `note` and `budget`.
-        gives_up: Whether to raise LLMFailureException if an LLM's first `MAX_USELESS` answers are all useless.
+        fails_if_useless: Whether to raise LLMFailureException if the first `MAX_USELESS_ANSWERS` answers are useless.
     """
 
     def __init__(
@@ -128,14 +130,14 @@ class LLMClient(LLMGateway[LLMRequest[Any], Any, LLMParams]):
         kind: str = "python",
         note: str = "",
         budget: Budget | None = None,
-        gives_up: bool = False,
+        fails_if_useless: bool = False,
     ) -> None:
         params = params or LLMParams(kind=kind, timeout_s=60.0)
         wrapped = client if isinstance(client, ChatClient | Mapping) else FunctionClient(client)
         self.clients: Mapping[str, ChatClient] = wrapped if isinstance(wrapped, Mapping) else {"": wrapped}
         self.client = next(iter(self.clients.values()))
         super().__init__(
-            _Prompts(self.clients, params.timeout_s, gives_up),
+            _PromptHandler(self.clients, params.timeout_s, fails_if_useless),
             params,
             store,
             slots=1 if kind == "embedded" else params.max_concurrency,
@@ -157,20 +159,21 @@ class LLMClient(LLMGateway[LLMRequest[Any], Any, LLMParams]):
         response_model: type[D],
         *,
         accept: Callable[[D], bool] | None = None,
-        accepts: str = "",
+        accept_rule: str = "",
         component: str = "agent",
-        place: RunPosition | None = None,
+        position: RunPosition | None = None,
     ) -> D:
         """Return the LLM's answer to a prompt as an instance of `response_model`; see `LLMRequest` for the arguments.
 
         Raises:
-            LLMFailureException: If all attempts failed; OracleError if a replayed ledger lacks the prompt.
+            LLMFailureException: If all attempts failed.
+            OracleError: If a replayed ledger lacks the prompt.
         """
-        place = place or RunPosition()
-        return await self.fetch(LLMRequest(prompt, response_model, accept, accepts, component=component, place=place))
+        options: dict[str, Any] = {"component": component, "position": position or RunPosition()}
+        return await self.fetch(LLMRequest(prompt, response_model, accept, accept_rule, **options))
 
     async def fetch[D](self, request: LLMRequest[D]) -> D:
-        """Return one answer; errors as in `call_with_retry`."""
+        """Return the answer to one request. Raises the same errors as `call_with_retry`."""
         [answer] = await self.answer_all([request])
         if isinstance(answer, LLMFailureException):
             raise answer

@@ -1,14 +1,14 @@
-"""The error for useless answers, and a base class for objects that a `with` block closes."""
+"""The error for useless answers, and helpers of the LLM's clients and ledgers."""
 
 from abc import ABC, abstractmethod
 from typing import Final, Self
 
-MAX_USELESS: Final = 20
-"""PRISM gives up an LLM if its first answers, this many, are all useless."""
+MAX_USELESS_ANSWERS: Final = 20
+"""PRISM stops asking an LLM if this number of first answers are all useless."""
 
 
 class UselessAnswerError(ValueError):
-    """An LLM's answer cannot be used; `reason` is one word for the ledger."""
+    """An LLM's answer cannot be used. The ledger records `reason`, which is one word."""
 
     def __init__(self, reason: str, message: str) -> None:
         super().__init__(message)
@@ -20,8 +20,8 @@ def replace_lone_surrogates(text: str) -> str:
     return text.encode("utf-8", "replace").decode()
 
 
-class Closing(ABC):
-    """Calls `close` at the end of a ``with`` block."""
+class Closeable(ABC):
+    """A base class of objects that a ``with`` block closes at its end."""
 
     @abstractmethod
     def close(self) -> None:

@@ -17,12 +17,13 @@ _MIN_FAILURES: Final = 5
 
 
 def make_llm_client(params: LLMParams, *, continues: bool = False) -> tuple[LLMClient | None, str]:
-    """Return a client for structured answers; or None and the reason if `auto` finds no LLM or the kind is `rule`.
+    """Return a client for structured answers, or None and the reason (`auto` finds no LLM, or the kind is `rule`).
 
     With `continues`, SmolLM2 continues prompts (see `EmbeddedChatClient`).
 
     Raises:
-        ConfigError: If the LLM is missing; DataError if the ledger cannot be opened.
+        ConfigError: If the LLM is missing.
+        DataError: If the ledger cannot be opened.
     """
     if isinstance(params.model, dict):
         raise ConfigError("reasoner.model: only one LLM can be asked here: give its name")
@@ -30,10 +31,10 @@ def make_llm_client(params: LLMParams, *, continues: bool = False) -> tuple[LLMC
         return None, "reasoner.kind=rule asks no LLM"
     store = answer_store(params)
     try:
-        if store.mode == "replay" and store.shared is not None:
-            recorded = recorded_client(store.shared, params)
-            kind = "embedded" if "build" in recorded.decoding else params.kind
-            return LLMClient(recorded, params, store=store, kind=kind), ""
+        if store.mode == "replay" and store.shared_ledger is not None:
+            replay_client = recorded_client(store.shared_ledger, params)
+            kind = "embedded" if "build" in replay_client.decoding else params.kind
+            return LLMClient(replay_client, params, store=store, kind=kind), ""
         client, kind, note = find_client(params, continues=continues)
     except BaseException:
         store.close()
@@ -46,15 +47,18 @@ def make_llm_client(params: LLMParams, *, continues: bool = False) -> tuple[LLMC
 
 def answer_store(params: LLMParams) -> AnswerStore:
     """Return the store of recorded answers, with the shared ledger if the parameters name one."""
-    shared = None if params.ledger_path is None else Ledger(params.ledger_path, read_only=params.ledger == "replay")
-    return AnswerStore(params.ledger, shared)
+    ledger = None if params.ledger_path is None else Ledger(params.ledger_path, read_only=params.ledger == "replay")
+    return AnswerStore(params.ledger, ledger)
 
 
 def find_client(params: LLMParams, *, continues: bool = False) -> tuple[ChatClient | None, str, str]:
-    """Return the configured LLM, its kind, and a note; ConfigError if it is missing, or an address is wrong.
+    """Return the configured LLM, its kind, and a note.
 
-    `auto` chooses Ollama if it answers and has the model, else the embedded LLM if it is installed, else None; the note
-    says why. For `continues` see `make_llm_client`.
+    `auto` chooses Ollama if it answers and has the model, else the embedded LLM if it is installed, else None. The note
+    gives the reason. For `continues` see `make_llm_client`.
+
+    Raises:
+        ConfigError: If the LLM is missing, or an address is wrong.
     """
     kind = first_kind(params.kind)
     make_client = KINDS[kind].load().from_params
@@ -63,7 +67,7 @@ def find_client(params: LLMParams, *, continues: bool = False) -> tuple[ChatClie
     failures = max(_MIN_FAILURES, params.max_concurrency + 1)
     pool = HostPool([make_client(params, host) for host in params.hosts or [KINDS[kind].host]], failures=failures)
     try:
-        pool.check(decides=params.decides)
+        pool.check(needs_decisions=params.needs_decisions)
     except MissingLLMError as error:
         if params.kind != "auto":
             raise
@@ -72,7 +76,7 @@ def find_client(params: LLMParams, *, continues: bool = False) -> tuple[ChatClie
         notes = (str(getattr(host, "note", "")) for host in pool.clients)
         return pool, kind, "; ".join(dict.fromkeys(filter(None, notes)))
     fault = embedded_fault(gguf_file(params) or SMOLLM2)
-    fault = "is not a decision model" if params.decides and gguf_file(params) is None else fault
+    fault = "is not a decision model" if params.needs_decisions and gguf_file(params) is None else fault
     if fault:
         return None, "", f"{note}; the embedded LLM {fault}"
     return KINDS["embedded"].load().from_params(params, "", continues=continues), "embedded", note

@@ -1,8 +1,9 @@
-"""The gateway: looks up questions, asks an LLM, stores its answers, replays and counts them.
+"""The gateway: looks up answers, asks an LLM, and stores, replays and counts its answers.
 
-`Questions.prepare` writes a question's prompt. If the `AnswerStore` has no answer for it, the `Dispatcher` asks the
-LLM, once for all equal questions. The answer is stored, `Questions.conclude` makes the caller's answer, and the ledger
-records who asked. `answer` and `answer_all` return answers in order, `collect` in the order of arrival.
+`QuestionHandler.prepare` writes a question's prompt. If the `AnswerStore` has no answer, the `Dispatcher` asks the LLM,
+once for all equal questions. The store keeps the answer, `QuestionHandler.conclude` makes the caller's answer, and the
+ledger records who asked. `answer` and `answer_all` return answers in the order of the questions, `collect` in the order
+of arrival.
 """
 
 import asyncio
@@ -19,21 +20,21 @@ from prism_mesa.llm.budget import Budget, tokens_to_reserve
 from prism_mesa.llm.clients.base import Completion
 from prism_mesa.llm.clients.event_loop import LoopThread
 from prism_mesa.llm.dispatcher import Dispatcher, PendingQuestion
-from prism_mesa.llm.errors import MAX_USELESS, Closing, UselessAnswerError
+from prism_mesa.llm.errors import MAX_USELESS_ANSWERS, Closeable, UselessAnswerError
 from prism_mesa.llm.ledger import AskedRow, Ledger, StoredAnswer, answer_key, decoding_text
 from prism_mesa.llm.params import SHORTFALLS, LLMParams, Source
 from prism_mesa.snapshot import Restorable
 
 
-class Questions[Q, A](Protocol):
-    """One kind of question: writes prompts, and turns outcomes into answers."""
+class QuestionHandler[Q, A](Protocol):
+    """A handler of one kind of question: writes prompts, and turns outcomes into answers."""
 
     def prepare(self, question: Q) -> PendingQuestion[Q, A]:
-        """Return a question with its prompt and its LLM; a question that needs no LLM is `done` and has its answer."""
+        """Return a question with its prompt and its LLM. If it needs no LLM, it is `done` and has its answer."""
         ...
 
     def conclude(self, pending: PendingQuestion[Q, A], source: Source) -> tuple[A, Source]:
-        """Return the caller's answer and its source; after a failure (`reason`), a replacement and its source."""
+        """Return the caller's answer and its source. A failed question has a `reason` and gets a replacement."""
         ...
 
     def summarise(self, pending: PendingQuestion[Q, A], value: Any) -> tuple[str, str]:
@@ -45,36 +46,37 @@ class Questions[Q, A](Protocol):
         ...
 
     def useless_error(self, pending: PendingQuestion[Q, A]) -> LLMFailureException:
-        """Return the error for an LLM whose first `MAX_USELESS` answers are all useless."""
+        """Return the error for an LLM whose first `MAX_USELESS_ANSWERS` answers are all useless."""
         ...
 
 
-class LLMGateway[Q, A, P: LLMParams](Closing, Restorable):
-    """Puts questions of one kind to an LLM, in a separate event loop, so it also works inside a running loop.
+class LLMGateway[Q, A, P: LLMParams](Closeable, Restorable):
+    """Asks an LLM questions of one kind, in a separate event loop, so it also works inside a running loop.
 
-    Questions with equal keys (prompt, options, LLM, decoding) are asked once. The first of them, by tick and agent,
-    counts as `llm`; the others and all later ones count as `cache`.
+    Questions with equal keys (prompt, options, LLM, decoding) are asked once. The first question, by tick and agent,
+    counts as `llm`; the others and all later questions with this key count as `cache`.
 
     Args:
-        questions: The kind of question.
+        handler: Prepares the questions and makes the answers.
         store: Recorded answers; by default an empty store without a ledger.
-        slots: Maximum concurrent questions; `attempts` is the number of attempts at a question that can be repeated.
+        slots: Maximum number of concurrent questions.
+        attempts: Maximum number of attempts at a question after temporary failures.
         kind: The LLM's kind, as in the parameters; `python` for a client made in Python.
-        note: Why this LLM replaces the preferred one; empty if it does not.
-        budget: The limits, which a reasoner and a client may share; by default those of `params`.
+        note: Why this LLM replaces the preferred LLM; empty if it is the preferred one.
+        budget: The limits, which a reasoner and a client may share; by default the limits in `params`.
 
     Attributes:
         counts: Answers so far by source; `reasons` counts missing answers by reason.
         usage: Cost so far: `calls`, `prompt_tokens`, `completion_tokens`.
-        by_llm: Answers by source and cost (as in `usage`) of each LLM (`RunPosition.llm`).
-        on_answer: Called in the gateway's thread with each question to an LLM and its answer; None for no callback.
+        by_llm: For each LLM (`RunPosition.llm`), the number of answers by source, and the cost as in `usage`.
+        on_answer: Called in the gateway's thread with each question and its answer; None for no callback.
     """
 
     changes: ClassVar[tuple[str, ...]] = ("counts", "reasons", "usage", "by_llm", "budget", "store", "_useless", "_ok")
 
     def __init__(
         self,
-        questions: Questions[Q, A],
+        handler: QuestionHandler[Q, A],
         params: P,
         store: AnswerStore | None,
         *,
@@ -84,7 +86,7 @@ class LLMGateway[Q, A, P: LLMParams](Closing, Restorable):
         note: str,
         budget: Budget | None = None,
     ) -> None:
-        self.questions, self.params = questions, params
+        self.handler, self.params = handler, params
         self.store = store or AnswerStore()
         self.slots, self.attempts, self.kind, self.note = slots, attempts, kind, note
         self.budget = budget or Budget(params)
@@ -112,25 +114,25 @@ class LLMGateway[Q, A, P: LLMParams](Closing, Restorable):
         self._lock = threading.Lock()
 
     def answer(self, questions: Sequence[Q]) -> list[A]:
-        """Return what `answer_all` returns, for callers that cannot await."""
+        """Return the same answers as `answer_all`, for callers that cannot await."""
         return self._loop().run(self._answer_all(questions)) if questions else []
 
     async def answer_all(self, questions: Sequence[Q]) -> list[A]:
         """Return the answers in the order of `questions`, and record them.
 
-        Limits apply by priority, then tick, then agent, regardless of the order of the answers. Raises OracleError
-        (`not-recorded`) if a replayed ledger lacks a question.
+        Under a limit, questions are asked by priority, then tick, then agent, regardless of the order of the answers.
+        Raises OracleError (`not-recorded`) if a replayed ledger lacks a question.
         """
         return await asyncio.wrap_future(self._loop().start(self._answer_all(questions)))
 
     def submit(self, questions: Sequence[Q]) -> None:
-        """Send questions without waiting; `collect` returns the answers. Errors are those of `answer_all`."""
+        """Send questions without waiting; `collect` returns the answers. Raises the same errors as `answer_all`."""
         self._loop().run(self._submit(questions))
 
     def collect(self) -> list[tuple[Q, A]]:
-        """Return new answers to submitted questions; [] when no question is in progress.
+        """Wait for answers to submitted questions and return them; [] when no question is in progress.
 
-        It waits until there are answers and the LLM has free slots for more questions, so callers need few calls.
+        The wait also lasts until the LLM has free slots for more questions, so that each call returns many answers.
         """
         return self._loop().run(self._collect())
 
@@ -166,14 +168,14 @@ class LLMGateway[Q, A, P: LLMParams](Closing, Restorable):
         return answers
 
     def _put(self, question: Q, *, submitted: bool) -> PendingQuestion[Q, A]:
-        """Prepare a question and look it up; if it is unknown, pass it to the dispatcher, once for equal questions."""
-        pending = self.questions.prepare(question)
+        """Prepare a question and look up its answer; else pass it to the dispatcher, once for equal questions."""
+        pending = self.handler.prepare(question)
         pending.is_submitted = submitted
         if pending.done:
             return pending
-        if pending.once_a_round and pending.place.round != self._failed_round:
-            self._failures, self._failed_round = {}, pending.place.round
-        self.budget.begin_round(pending.place.round)
+        if pending.once_a_round and pending.position.round != self._failed_round:
+            self._failures, self._failed_round = {}, pending.position.round
+        self.budget.begin_round(pending.position.round)
         pending.key = answer_key(pending.prompt, pending.options, *pending.identity)
         pending.done = self._look_up(pending)
         if not pending.done:
@@ -186,19 +188,19 @@ class LLMGateway[Q, A, P: LLMParams](Closing, Restorable):
         return pending
 
     def _look_up(self, pending: PendingQuestion[Q, A]) -> bool:
-        """Look up a question's outcome; return whether it is known."""
+        """Look up a question's outcome, and return whether it is known."""
         row = None
         pending.is_replay = self.store.mode == "replay"
         if pending.is_replay:
-            row = self.store.next_outcome(pending.place.round, pending.place.tick, pending.place.agent)
+            row = self.store.next_outcome(pending.position.round, pending.position.tick, pending.position.agent)
             was_unanswered = row is not None and row.source in SHORTFALLS
             if row and was_unanswered and (row.key == pending.key or not self.store.has_llm(*pending.identity)):
                 pending.reason, pending.attempts, pending.is_first = row.reason, row.attempts, True
                 return True
         pending.raw = self.store.find_raw(pending.key)
         if pending.raw is None and pending.is_replay:
-            ledger = "" if self.store.shared is None else f" {self.store.shared.path}"
-            fault = f"the ledger{ledger} holds no answer for {self.questions.describe(pending)}"
+            ledger = "" if self.store.shared_ledger is None else f" {self.store.shared_ledger.path}"
+            fault = f"the ledger{ledger} holds no answer for {self.handler.describe(pending)}"
             hint = "; another question is recorded there: has the configuration or a file changed?"
             raise OracleError("not-recorded", fault + (hint if row else ""))
         if pending.raw is None and pending.once_a_round:
@@ -206,7 +208,7 @@ class LLMGateway[Q, A, P: LLMParams](Closing, Restorable):
         return pending.raw is not None or bool(pending.reason)
 
     async def _ask_or_repeat(self, pending: PendingQuestion[Q, A]) -> Completion:
-        """Return the LLM's answer from before the run was stopped, or ask the LLM."""
+        """Return the answer that the LLM gave before the run was stopped, or ask the LLM."""
         outcome = self.store.answer_before_stop(pending.key)
         if outcome is None:
             assert pending.ask is not None  # noqa: S101 - `prepare` sets it, or the question is done
@@ -218,26 +220,26 @@ class LLMGateway[Q, A, P: LLMParams](Closing, Restorable):
         return Completion(stored.raw, *counts, stored.latency_ms, calls=pending.calls)
 
     def _count_useless(self, pending: PendingQuestion[Q, A]) -> None:
-        """Count a useless answer; give up if the LLM's first `MAX_USELESS` answers are all useless."""
-        llm = pending.place.llm
-        if any(question.gives_up for question in (pending, *pending.duplicates)):
+        """Count a useless answer; raise an error if the first `MAX_USELESS_ANSWERS` answers are all useless."""
+        llm = pending.position.llm
+        if any(question.fails_if_useless for question in (pending, *pending.duplicates)):
             self._useless[llm] += 1
-            if llm not in self._ok and self._useless[llm] >= MAX_USELESS:
-                raise self.questions.useless_error(pending)
+            if llm not in self._ok and self._useless[llm] >= MAX_USELESS_ANSWERS:
+                raise self.handler.useless_error(pending)
 
     def _finish(self, pending: PendingQuestion[Q, A]) -> None:
-        """Store the answer, share it among equal questions, and finish those whose caller does not wait."""
+        """Store the answer, share it among equal questions, and deliver those whose caller does not wait."""
         del self._waiting[pending.key]
         if pending.completion is None:
             self._failures |= {
                 equal.key: pending.reason for equal in (pending, *pending.duplicates) if equal.once_a_round
             }
         else:
-            self._ok.add(pending.place.llm)
-            pending.raw = self.store.keep(self._make_stored_answer(pending, pending.completion))
-        done = [question for question in pending.share() if question.is_submitted or question.is_abandoned]
-        self._deliver(done)
-        self._n_open -= sum(question.is_submitted for question in done)
+            self._ok.add(pending.position.llm)
+            pending.raw = self.store.add_answer(self._make_stored_answer(pending, pending.completion))
+        unawaited = [equal for equal in pending.share_outcome() if equal.is_submitted or equal.is_abandoned]
+        self._deliver(unawaited)
+        self._n_open -= sum(question.is_submitted for question in unawaited)
 
     def _make_stored_answer(self, pending: PendingQuestion[Q, A], completion: Completion) -> StoredAnswer:
         llm, digest, decoding = pending.identity
@@ -249,7 +251,7 @@ class LLMGateway[Q, A, P: LLMParams](Closing, Restorable):
             digest,
             decoding_text(decoding),
             completion.text,
-            *self.questions.summarise(pending, pending.read(completion.text)),
+            *self.handler.summarise(pending, pending.read(completion.text)),
             completion.prompt_tokens,
             completion.completion_tokens,
             completion.latency_ms,
@@ -265,7 +267,7 @@ class LLMGateway[Q, A, P: LLMParams](Closing, Restorable):
                 if pending.is_submitted:
                     self._answers.append((pending.question, cast("A", pending.answer)))
         finally:
-            self.store.note(rows)
+            self.store.record_asked(rows)
         return [cast("A", pending.answer) for pending in batch]
 
     def _settle(self, pending: PendingQuestion[Q, A]) -> AskedRow:
@@ -275,24 +277,24 @@ class LLMGateway[Q, A, P: LLMParams](Closing, Restorable):
                 pending.value = pending.read(pending.raw)
             except UselessAnswerError as error:
                 pending.reason, pending.error = error.reason, error
-        pending.answer, source = self.questions.conclude(pending, "llm" if pending.is_first else "cache")
+        pending.answer, source = self.handler.conclude(pending, "llm" if pending.is_first else "cache")
         if pending.reason and source != "budget":
             self.reasons[pending.reason] += 1
         self.counts[source] += 1
-        self.by_llm.setdefault(pending.place.llm, Counter())[source] += 1
+        self.by_llm.setdefault(pending.position.llm, Counter())[source] += 1
         if self.on_answer is not None:
             self.on_answer(pending.question, pending.answer)
-        place, tokens = pending.place, pending.tokens if pending.is_first else (0, 0)
+        position, tokens = pending.position, pending.tokens if pending.is_first else (0, 0)
         fields = (pending.key, source, pending.reason, pending.counted_attempts, self.store.run, *tokens)
-        return AskedRow(place.round, place.tick, place.agent, *fields)
+        return AskedRow(position.round, position.tick, position.agent, *fields)
 
     def _spend(self, pending: PendingQuestion[Q, A], costs: Mapping[str, int]) -> None:
         """Add calls and tokens to the totals and to the LLM's totals."""
         self.usage.update(costs)
-        self.by_llm.setdefault(pending.place.llm, Counter()).update(costs)
+        self.by_llm.setdefault(pending.position.llm, Counter()).update(costs)
 
     def record(self, ledger: Ledger | None, run: str) -> None:
-        """Write to `ledger` from now on, under a run's name (see `AnswerStore.run`); with None, write to no ledger."""
+        """Record questions and answers in `ledger` under a run's name (see `AnswerStore.run`); with None, in none."""
         self.store.begin(ledger, run)
 
     def _loop(self) -> LoopThread:
@@ -332,7 +334,7 @@ class LLMGateway[Q, A, P: LLMParams](Closing, Restorable):
         self._forget()
 
     def begin(self) -> None:
-        """Reset for another model: drop questions in progress, refill the limits, keep known answers."""
+        """Prepare for another model: drop questions in progress and refill the limits, but keep known answers."""
         if self._waiting:
             self._stop()
         self._forget()

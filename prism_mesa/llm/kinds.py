@@ -10,14 +10,15 @@ class LLMKind:
     """A kind of LLM client, whose class has `from_params(params, host, continues=...)` and `doctor(host, wait_s)`.
 
     Attributes:
-        name: The value of `reasoner.kind`; `prism doctor` prints the `title`, and reports print the `words`.
+        name: The value of `reasoner.kind`.
+        title: The name in `prism doctor`; `phrase` is the name in reports.
         client: Module and class of the client.
         host: Default address of the server; empty if the LLM runs in this process.
     """
 
     name: str
     title: str
-    words: str
+    phrase: str
     client: str
     host: str = ""
 
@@ -27,7 +28,7 @@ class LLMKind:
         return getattr(import_module(f"prism_mesa.llm.clients.{module}"), name)
 
 
-_ALL: Final = (
+_KINDS: Final = (
     LLMKind("ollama", "Ollama", "an LLM served by Ollama", "ollama:OllamaChatClient", host="http://127.0.0.1:11434"),
     LLMKind("embedded", "embedded LLM", "the embedded LLM", "embedded:EmbeddedChatClient"),
     LLMKind(
@@ -35,18 +36,18 @@ _ALL: Final = (
         host="http://127.0.0.1:8000/v1",
     ),
 )
-KINDS: Final = {kind.name: kind for kind in _ALL}
-SERVED: Final = tuple(kind.name for kind in _ALL if kind.host)
+KINDS: Final = {kind.name: kind for kind in _KINDS}
+SERVED: Final = tuple(kind.name for kind in _KINDS if kind.host)
 """Names of the kinds that ask a server."""
 KINDS_THAT_ASK: Final = ", ".join(("auto", *KINDS))
-"""Values of `reasoner.kind` that ask an LLM, for messages."""
+"""Values of `reasoner.kind` with which an LLM is asked, for messages."""
 IGNORED_KEYS: Final = (
     ("host", ("embedded",), "the embedded LLM needs no server"),
     ("max_concurrency", ("embedded",), "the embedded LLM answers one question at a time"),
     ("think cut_prompts", ("embedded",), "the embedded LLM has no such setting"),
     ("num_ctx keep_alive", ("embedded", "openai"), "only reasoner.kind=ollama can set it"),
 )
-"""Keys of `reasoner` that some kinds ignore, those kinds, and why."""
+"""Keys of `reasoner` that some kinds of client ignore, with the kinds and the reason."""
 
 
 def ignores(kind: str, key: str) -> bool:
@@ -55,5 +56,5 @@ def ignores(kind: str, key: str) -> bool:
 
 
 def first_kind(kind: str) -> str:
-    """Return the kind to try first; `auto` begins with Ollama."""
-    return _ALL[0].name if kind == "auto" else kind
+    """Return the kind to try first: Ollama for `auto`."""
+    return _KINDS[0].name if kind == "auto" else kind

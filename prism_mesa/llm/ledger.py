@@ -1,7 +1,8 @@
 """The ledger: questions to an LLM and its answers, in one SQLite file.
 
-`answers` has each answer once, under a key made of everything that can change it. `asked` has a row for each question
-of an agent, with its outcome. Fallbacks appear only in `asked`. Several processes may read and write one file (WAL).
+The table `answers` has each answer once. Its key is a digest of everything that can change the answer. The table
+`asked` has a row with the outcome of each question. Fallbacks appear only in `asked`. Several processes may read and
+write one file (WAL).
 """
 
 import json
@@ -18,7 +19,7 @@ from types import UnionType
 from typing import Any
 
 from prism_mesa.errors import DataError, one_line
-from prism_mesa.llm.errors import Closing, replace_lone_surrogates
+from prism_mesa.llm.errors import Closeable, replace_lone_surrogates
 from prism_mesa.llm.params import Source
 from prism_mesa.llm.sqlite_file import FAULTS, ReadOnlyFile, sqlite_fault
 
@@ -38,13 +39,16 @@ _WAIT_S = 60.0
 
 
 def answer_key(prompt: str, options: Sequence[str], llm: str, digest: str, decoding: Mapping[str, Any]) -> str:
-    """Return the SHA-256 of everything that can change an answer; `options` are states, or a form's name and schema."""
+    """Return the SHA-256 of everything that can change an answer.
+
+    `options` are states, or the name and the schema of an answer format.
+    """
     parts = [prompt, list(options), llm, digest, dict(decoding)]
     return sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 
 def decoding_text(decoding: Mapping[str, Any]) -> str:
-    """Return decoding options as `answers` stores them."""
+    """Return decoding options as the JSON text in `answers`."""
     return json.dumps(dict(decoding), sort_keys=True)
 
 
@@ -53,9 +57,10 @@ class StoredAnswer:
     """A row of `answers`: an LLM's usable answer.
 
     Attributes:
-        options: JSON list of the states' values, or of a form's name and JSON schema; `decoding` is a JSON object.
-        raw: The LLM's text; `choice` is the state's value in it, or empty.
-        probabilities: JSON list of each option's probability if the LLM did not choose, for the agent who asked first.
+        options: JSON list of the states' values, or of the answer format's name and schema.
+        decoding: JSON object of the decoding options.
+        raw: The LLM's text; `choice` is the state that the text names, or empty.
+        probabilities: JSON list of the options' probabilities for the agent that asked first; empty if the LLM chose.
     """
 
     key: str
@@ -74,10 +79,11 @@ class StoredAnswer:
 
 @dataclass(frozen=True)
 class AskedRow:
-    """A row of `asked`: one question of one agent in one run, and its outcome.
+    """A row of `asked`: an agent's question in a run, and its outcome.
 
     Attributes:
-        prompt_tokens: Tokens of all attempts, including useless ones; None in older ledgers, like `completion_tokens`.
+        prompt_tokens: Tokens of all attempts, including useless ones; None in older ledgers.
+        completion_tokens: Like `prompt_tokens`.
     """
 
     round: int
@@ -99,7 +105,7 @@ _TYPES: dict[type[_Row], tuple[type | UnionType, ...]] = {
     AskedRow: (int, int, int, str, str, str, int, str, int | None, int | None),
 }
 """The types of a row's columns."""
-_COSTS = ("prompt_tokens", "completion_tokens")
+_COST_COLUMNS = ("prompt_tokens", "completion_tokens")
 """Columns of `asked` that older ledgers lack."""
 
 
@@ -126,10 +132,10 @@ _INSERT_ANSWER = _insert("answers", StoredAnswer) + " ON CONFLICT (key) DO NOTHI
 _INSERT_ASKED = _insert("asked", AskedRow)
 
 
-class Ledger(Closing):
-    """A ledger file, created if missing. Any thread may use it, and any number of processes.
+class Ledger(Closeable):
+    """A ledger file, created if missing. Several threads and processes may use the same file.
 
-    With `read_only` nothing is created or changed. DataError if the file cannot be opened or is not a ledger.
+    With `read_only` nothing is created or changed. Raises DataError if the file cannot be opened or is not a ledger.
     """
 
     def __init__(self, path: str | Path, *, read_only: bool = False) -> None:
@@ -139,7 +145,7 @@ class Ledger(Closing):
         self._select_asked = _SELECT_ASKED
         if read_only and not self.path.is_file():
             raise DataError(f"ledger {self.path}: no such file")
-        with self._locked("opened"):
+        with self._guard("opened"):
             if read_only:
                 self._db: Any = ReadOnlyFile(self.path)
             else:
@@ -147,8 +153,8 @@ class Ledger(Closing):
                 self._db = sqlite3.connect(str(self.path), _WAIT_S, isolation_level=None, check_same_thread=False)
             try:
                 if not read_only:
-                    self._prepare()
-                self._check()
+                    self._create_tables()
+                self._check_tables()
             except BaseException:
                 self._db.close()
                 raise
@@ -166,26 +172,26 @@ class Ledger(Closing):
         return f"<{type(self).__name__} {self.path}{', read only' if self.read_only else ''}>"
 
     @contextmanager
-    def _locked(self, action: str) -> Iterator[None]:
-        """Lock a block against other threads, and raise DataError for a fault of the file."""
+    def _guard(self, action: str) -> Iterator[None]:
+        """Lock out other threads during a block, and raise DataError for a fault of the file."""
         with self._lock:
             try:
                 yield
-            except sqlite3.IntegrityError:  # the row is wrong, not the file
+            except sqlite3.IntegrityError:  # a wrong row is not a fault of the file
                 raise
             except FAULTS as error:
                 raise DataError(f"ledger {self.path}: {sqlite_fault(self.path, error, action)}") from error
 
-    def _not_a_ledger(self, why: str) -> DataError:
-        return DataError(f"ledger {self.path}: not a ledger ({why}); name another file")
+    def _not_a_ledger(self, reason: str) -> DataError:
+        return DataError(f"ledger {self.path}: not a ledger ({reason}); name another file")
 
     def _tables(self) -> set[str]:
         return {str(name) for (name,) in self._fetch("SELECT name FROM sqlite_master WHERE type = 'table'")}
 
-    def _prepare(self) -> None:
-        """Create the tables, retrying if another process does so too, because SQLite does not always wait."""
-        if foreign := self._tables() - {"answers", "asked"}:
-            raise self._not_a_ledger(f"it has a table {min(foreign)}")
+    def _create_tables(self) -> None:
+        """Create the tables. Retry if another process also creates them, because SQLite does not always wait."""
+        if foreign_tables := self._tables() - {"answers", "asked"}:
+            raise self._not_a_ledger(f"it has a table {min(foreign_tables)}")
         deadline = time.monotonic() + _WAIT_S
         while True:
             try:
@@ -197,35 +203,35 @@ class Ledger(Closing):
                 if "locked" not in str(error) or time.monotonic() > deadline:
                     raise
                 time.sleep(0.01)
-        columns = self._columns_in("asked")
-        for name in _COSTS if "attempts" in columns else ():  # add the columns that an older ledger lacks
+        columns = self._column_names("asked")
+        for name in _COST_COLUMNS if "attempts" in columns else ():  # add the columns that an older ledger lacks
             if name not in columns:
                 with suppress(sqlite3.OperationalError):  # another process has added the column
                     self._db.execute(f"ALTER TABLE asked ADD COLUMN {name} INTEGER")
 
-    def _columns_in(self, table: str) -> set[str]:
+    def _column_names(self, table: str) -> set[str]:
         return {column for _, column, *_ in self._fetch(f"PRAGMA table_info({table})")}
 
-    def _check(self) -> None:
-        """Check that the file has the tables of a ledger, not views, and no triggers."""
+    def _check_tables(self) -> None:
+        """Check that the file has the tables of a ledger (not views with their names), and no triggers."""
         if self._fetch("SELECT 1 FROM sqlite_master WHERE type = 'trigger'"):
             raise self._not_a_ledger("it has a trigger")
         tables = self._tables()
         for table, row in (("answers", StoredAnswer), ("asked", AskedRow)):
-            columns = self._columns_in(table) if table in tables else set()
+            columns = self._column_names(table) if table in tables else set()
             missing = [name for name in _columns(row) if name not in columns]
-            if table == "asked" and missing == [*_COSTS]:
-                self._select_asked = _SELECT_ASKED.replace(", ".join(_COSTS), "NULL, NULL")
+            if table == "asked" and missing == [*_COST_COLUMNS]:
+                self._select_asked = _SELECT_ASKED.replace(", ".join(_COST_COLUMNS), "NULL, NULL")
             elif missing:
                 raise self._not_a_ledger(f"it has no table {table} with a column {missing[0]}")
 
-    def _rows(self, query: str, values: tuple[Any, ...] = ()) -> list[Any]:
-        with self._locked("read"):
+    def _fetch_locked(self, query: str, values: tuple[Any, ...] = ()) -> list[Any]:
+        with self._guard("read"):
             return self._fetch(query, values)
 
-    def _typed[R: (StoredAnswer, AskedRow)](self, row: type[R], query: str, values: Any = ()) -> list[R]:
-        """Return the rows of a query; DataError if a value has the wrong type."""
-        rows, types = self._rows(query, values), _TYPES[row]
+    def _fetch_typed[R: (StoredAnswer, AskedRow)](self, row: type[R], query: str, values: Any = ()) -> list[R]:
+        """Return the rows of a query. Raises DataError if a value has the wrong type."""
+        rows, types = self._fetch_locked(query, values), _TYPES[row]
         for values in rows:
             for name, value, expected in zip(_columns(row), values, types, strict=True):
                 if not isinstance(value, expected):
@@ -238,9 +244,9 @@ class Ledger(Closing):
             raise DataError(f"ledger {self.path}: cannot be written: it was opened read-only")
 
     def write(self, answers: Iterable[StoredAnswer], asked: Iterable[AskedRow]) -> None:
-        """Store rows in one transaction, keeping the first answer of a key; DataError if the file cannot be written."""
+        """Store rows in one transaction, except answers to a known key. Raises DataError if writing fails."""
         self._check_writable()
-        with self._locked("written"):
+        with self._guard("written"):
             self._db.execute("BEGIN IMMEDIATE")
             try:
                 self._db.executemany(_INSERT_ANSWER, map(_values, answers))
@@ -255,68 +261,70 @@ class Ledger(Closing):
         self.write([answer], [])
 
     def get(self, key: str) -> StoredAnswer | None:
-        """Return the answer of a key, or None if there is none."""
-        rows = self._typed(StoredAnswer, f"{_SELECT_ANSWERS} WHERE key = ?", (key,))
+        """Return the answer with a key, or None."""
+        rows = self._fetch_typed(StoredAnswer, f"{_SELECT_ANSWERS} WHERE key = ?", (key,))
         return rows[0] if rows else None
 
     def answers(self) -> list[StoredAnswer]:
-        """Return all answers in the order of their storage."""
-        return self._typed(StoredAnswer, f"{_SELECT_ANSWERS} ORDER BY rowid")
+        """Return all answers in the order in which they were stored."""
+        return self._fetch_typed(StoredAnswer, f"{_SELECT_ANSWERS} ORDER BY rowid")
 
     def asked(self, run: str | None = None) -> list[AskedRow]:
-        """Return the rows of `asked`, of one run or of all, in the order of their storage."""
+        """Return the rows of `asked` for one run or for all runs, in the order in which they were stored."""
         where, values = ("", ()) if run is None else ("WHERE run = ?", (run,))
-        return self._typed(AskedRow, f"{self._select_asked} {where} ORDER BY rowid", values)
+        return self._fetch_typed(AskedRow, f"{self._select_asked} {where} ORDER BY rowid", values)
 
     def llms(self) -> list[tuple[str, str, str]]:
-        """Return name, digest and decoding (JSON) of the LLMs that have answered, latest first."""
+        """Return name, digest and decoding (JSON) of each LLM that has answered, latest first."""
         query = "SELECT llm, digest, decoding FROM answers GROUP BY 1, 2, 3 ORDER BY max(rowid) DESC"
-        return [(str(llm), str(digest), str(decoding)) for llm, digest, decoding in self._rows(query)]
+        return [(str(llm), str(digest), str(decoding)) for llm, digest, decoding in self._fetch_locked(query)]
 
     def runs(self) -> list[str]:
         """Return the runs that have rows in `asked`, latest first."""
-        return [str(run) for (run,) in self._rows("SELECT run FROM asked GROUP BY run ORDER BY max(rowid) DESC")]
+        return [
+            str(run) for (run,) in self._fetch_locked("SELECT run FROM asked GROUP BY run ORDER BY max(rowid) DESC")
+        ]
 
     def costs_since(self, run: str, round_: int) -> dict[str, tuple[int, int, int]]:
-        """Return, by key, the attempts and tokens of the answers that a run did not yet have when a round began."""
-        known = "SELECT key FROM asked WHERE run = ? AND round < ? AND source IN ('llm', 'cache')"
-        keys = self._rows(f"SELECT key FROM answers WHERE key NOT IN ({known})", (run, round_))  # noqa: S608 - ours
+        """Return, by key, the attempts and tokens of the answers that a run lacked when a round began."""
+        known_keys = "SELECT key FROM asked WHERE run = ? AND round < ? AND source IN ('llm', 'cache')"
+        keys = self._fetch_locked(f"SELECT key FROM answers WHERE key NOT IN ({known_keys})", (run, round_))  # noqa: S608 - ours
         rows = {row.key: row for row in self.asked(run) if row.round >= round_ and row.source == "llm"}
         costs = {key: (row.attempts, row.prompt_tokens or 0, row.completion_tokens or 0) for key, row in rows.items()}
         return {str(key): costs.get(key, (1, 0, 0)) for (key,) in keys}
 
     def cached_since(self, run: str, round_: int) -> set[str]:
-        """Return the keys of answers that a run got from elsewhere, without asking, from a round on."""
+        """Return the keys of answers that a run got without asking an LLM, in a round or later."""
         query = "SELECT key FROM asked WHERE run = ? AND round >= ? AND source = "
-        rows = self._rows(f"{query} 'cache' EXCEPT {query} 'llm'", (run, round_) * 2)
+        rows = self._fetch_locked(f"{query} 'cache' EXCEPT {query} 'llm'", (run, round_) * 2)
         return {str(key) for (key,) in rows}
 
     def forget_asked(self, run: str, round_: int) -> None:
-        """Delete a run's rows of `asked` from a round on, but no answers."""
-        self._change("DELETE FROM asked WHERE run = ? AND round >= ?", (run, round_))
+        """Delete a run's rows of `asked` in a round and later; keep all answers."""
+        self._execute("DELETE FROM asked WHERE run = ? AND round >= ?", (run, round_))
 
     def rename(self, run: str, name: str) -> None:
         """Rename a run."""
-        self._change("UPDATE asked SET run = ? WHERE run = ?", (name, run))
+        self._execute("UPDATE asked SET run = ? WHERE run = ?", (name, run))
 
-    def sizes(self, run: str, before: int) -> tuple[int, int]:
-        """Return the number of answers, and of rows that a run asked before a round."""
-        [(answers,)] = self._rows("SELECT count(*) FROM answers")
-        [(asked,)] = self._rows("SELECT count(*) FROM asked WHERE run = ? AND round < ?", (run, before))
+    def count_rows(self, run: str, before_round: int) -> tuple[int, int]:
+        """Return the number of answers, and the number of a run's rows in `asked` before a round."""
+        [(answers,)] = self._fetch_locked("SELECT count(*) FROM answers")
+        [(asked,)] = self._fetch_locked("SELECT count(*) FROM asked WHERE run = ? AND round < ?", (run, before_round))
         return int(answers), int(asked)
 
     def copy_to(self, file: Path) -> None:
         """Copy the ledger to a new file, including the rows in its log."""
-        with self._locked("copied"), closing(ReadOnlyFile(self.path)) as source:
+        with self._guard("copied"), closing(ReadOnlyFile(self.path)) as source:
             source.copy_to(file)
 
     def sync(self) -> None:
         """Write all rows to the disk, so that they survive a power failure."""
-        self._change("PRAGMA wal_checkpoint(PASSIVE)")
+        self._execute("PRAGMA wal_checkpoint(PASSIVE)")
 
-    def _change(self, query: str, values: tuple[Any, ...] = ()) -> None:
+    def _execute(self, query: str, values: tuple[Any, ...] = ()) -> None:
         self._check_writable()
-        with self._locked("written"):
+        with self._guard("written"):
             self._fetch(query, values)
 
     def close(self) -> None:

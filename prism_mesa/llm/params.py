@@ -10,9 +10,9 @@ from prism_mesa.llm.kinds import IGNORED_KEYS, KINDS, SERVED, ignores
 from prism_mesa.params import Params, UserPath
 
 type Source = Literal["llm", "cache", "fallback", "budget", "rule", "distilled", "failed"]
-"""The source of an answer; `failed`: there is none, and the step was given up."""
+"""The source of an answer. With `failed` there is no answer, and the step was abandoned."""
 STAND_INS: Final[tuple[Source, ...]] = ("fallback", "budget")
-"""Sources of answers that replace an LLM's."""
+"""Sources of answers that replace a missing answer of an LLM."""
 SHORTFALLS: Final[tuple[Source, ...]] = (*STAND_INS, "failed")
 """Sources of questions that the LLM did not answer."""
 type LedgerMode = Literal["live", "cache", "replay"]
@@ -30,8 +30,8 @@ type Think = Literal[False, True, "low", "medium", "high", "max"] | None
 type CutPrompts = Literal["useless", "accept"]
 
 
-def later_options(think: Think, num_ctx: int | None = None, cut_prompts: CutPrompts = "useless") -> dict[str, Any]:
-    """Return the options that differ from their defaults; decodings in older ledgers lack these options."""
+def explicit_options(think: Think, num_ctx: int | None = None, cut_prompts: CutPrompts = "useless") -> dict[str, Any]:
+    """Return the options that differ from their defaults. The decodings in older ledgers have no such options."""
     options: dict[str, Any] = {} if think is False else {"think": think}
     options |= {} if num_ctx is None else {"num_ctx": num_ctx}
     return options if cut_prompts == "useless" else options | {"cut_prompts": cut_prompts}
@@ -43,13 +43,13 @@ _TEXT_OPTIONS: Final = frozenset({"temperature", "seed", "max_tokens", "think", 
 
 
 def decision_decoding(decoding: Mapping[str, Any], orders: int = 1) -> dict[str, Any]:
-    """Return the decoding options of a decision, without the options that only affect texts."""
+    """Return the decoding options of a decision, without the options that affect only texts."""
     options = {name: value for name, value in decoding.items() if name not in _TEXT_OPTIONS} | {"answer": "decision"}
     return options | ({"decision_orders": orders} if orders > 1 else {})
 
 
-def _keep_alive(value: object) -> object:
-    """Check a duration in one of Ollama's notations."""
+def _check_keep_alive(value: object) -> object:
+    """Return a duration if Ollama can read it. Raises ValueError if not."""
     is_number = isinstance(value, int) and not isinstance(value, bool) and -1 <= value <= 10**9
     is_text = isinstance(value, str) and len(value) <= 20 and re.fullmatch(r"-?(\d+(\.\d+)?(ms|s|m|h))+", value)
     if value is None or is_number or is_text:
@@ -86,7 +86,7 @@ class LLMParams(Params):
         le=10**8,
         description="Ollama's limit on tokens of prompt plus answer; null: Ollama's default",
     )
-    keep_alive: Annotated[int | str, BeforeValidator(_keep_alive)] | None = Field(
+    keep_alive: Annotated[int | str, BeforeValidator(_check_keep_alive)] | None = Field(
         None,
         description="How long Ollama keeps the LLM loaded: seconds, or as 10m; -1: forever; null: Ollama's default",
     )
@@ -119,7 +119,7 @@ class LLMParams(Params):
 
     @field_validator("model", mode="before")
     @classmethod
-    def _names_llms(cls, model: Any) -> Any:
+    def _check_model(cls, model: Any) -> Any:
         if not isinstance(model, str | dict | None) or model in ("", {}):
             raise ValueError("give the name of an LLM, or of several {NAME: SHARE, ...}")
         if isinstance(model, dict) and any(value is None for value in model.values()):
@@ -131,14 +131,14 @@ class LLMParams(Params):
         return LLMParams(**{name: getattr(self, name) for name in LLMParams.model_fields} | changes)
 
     @property
-    def decides(self) -> bool:
+    def needs_decisions(self) -> bool:
         """Whether a decision model is asked."""
         return False
 
     @property
     def single_llm(self) -> str:
         """Name of the single LLM; by default the default LLM of an Ollama server."""
-        return str(self.model or (DECISION_MODEL if self.decides else OLLAMA_MODEL))
+        return str(self.model or (DECISION_MODEL if self.needs_decisions else OLLAMA_MODEL))
 
     @property
     def hosts(self) -> list[str]:
@@ -152,39 +152,43 @@ class LLMParams(Params):
         """The decoding options of a chat client with these parameters."""
         options = {"temperature": self.temperature, "seed": self.seed, "max_tokens": self.max_answer_tokens}
         num_ctx = None if self.kind in SERVED and ignores(self.kind, "num_ctx") else self.num_ctx
-        return options | later_options(self.think, num_ctx, self.cut_prompts)
+        return options | explicit_options(self.think, num_ctx, self.cut_prompts)
 
 
 def gguf_file(params: LLMParams) -> str | None:
-    """Return the file of the embedded LLM; None for SmolLM2. With `auto` a name without ``.gguf`` is on a server."""
+    """Return the file of the embedded LLM; None for SmolLM2. With `auto`, names without ``.gguf`` belong to servers."""
     is_file = params.model is not None and (params.kind == "embedded" or str(params.model).endswith(".gguf"))
     return str(params.model) if is_file else None
 
 
 _LLM_KEYS: Final = ("host", "model", "model_by")
-_OTHER_KEYS: Final = ("kind", "rule", "distilled", "llm_share", "asks_action", *_LLM_KEYS)
+_EXCLUDED_KEYS: Final = ("kind", "rule", "distilled", "llm_share", "asks_action", *_LLM_KEYS)
 
 
-def llm_keys(kind: type[LLMParams], *without: str, place: bool = True) -> str:
-    """Return the keys that configure questions to an LLM, joined by spaces; with `place` also its model and host."""
-    names = [name for name in kind.model_fields if name not in _OTHER_KEYS or (place and name in _LLM_KEYS)]
-    return " ".join(f"reasoner.{name}" for name in names if name not in without)
+def llm_keys(kind: type[LLMParams], *excluded: str, with_address: bool = True) -> str:
+    """Return the keys that configure questions to an LLM, separated by spaces, except those in `excluded`.
+
+    The keys of its model and host are included if `with_address` is true.
+    """
+    names = [name for name in kind.model_fields if name not in _EXCLUDED_KEYS or (with_address and name in _LLM_KEYS)]
+    return " ".join(f"reasoner.{name}" for name in names if name not in excluded)
 
 
-def _with_kind(kinds: Collection[str], keys: str) -> Callable[[Any], bool]:
-    """Return the condition that an LLM of these kinds is asked; for `host` the configured kind counts."""
-    return lambda k: (k.p.reasoner.kind if keys == "host" else k.kind) in kinds
+def _kind_condition(kinds: Collection[str], keys: str) -> Callable[[Any], bool]:
+    """Return a condition: whether an LLM of these kinds is asked. For `host`, the configured kind is tested."""
+    return lambda facts: (facts.p.reasoner.kind if keys == "host" else facts.kind) in kinds
 
 
 WITHOUT_EFFECT: Final[tuple[tuple[str, Callable[[Any], bool], str], ...]] = (
-    *((keys, _with_kind(kinds, keys), why) for keys, kinds, why in IGNORED_KEYS),
+    *((keys, _kind_condition(kinds, keys), reason) for keys, kinds, reason in IGNORED_KEYS),
     (
         "model",  # the name is not a file, and `auto` chose the embedded LLM
-        lambda k: (
-            k.kind == "embedded" != k.p.reasoner.kind and not str(k.p.reasoner.model or ".gguf").endswith(".gguf")
+        lambda facts: (
+            facts.kind == "embedded" != facts.p.reasoner.kind
+            and not str(facts.p.reasoner.model or ".gguf").endswith(".gguf")
         ),
         "no server has it, and the embedded LLM is a file (.gguf)",
     ),
-    ("backoff_s", lambda k: k.p.reasoner.attempts == 1, "reasoner.attempts=1: nothing is asked again"),
+    ("backoff_s", lambda facts: facts.p.reasoner.attempts == 1, "reasoner.attempts=1: nothing is asked again"),
 )
-"""Keys of an LLM without effect, the condition, and why."""
+"""Keys of an LLM that have no effect under a condition, with the condition and the reason."""

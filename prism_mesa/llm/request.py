@@ -11,12 +11,12 @@ from pydantic import BaseModel, ValidationError
 
 from prism_mesa.llm.clients.base import ChatClient, Completion
 from prism_mesa.llm.errors import UselessAnswerError
-from prism_mesa.llm.text import unwrapped
+from prism_mesa.llm.text import unwrap
 
 
 @dataclass(frozen=True)
 class RunPosition:
-    """A prompt's position in a run: round, agent (its row), tick, and the agent's LLM if there are several."""
+    """A prompt's position in a run: the round, the agent's row, the tick, and the agent's LLM if there are several."""
 
     round: int = 0
     agent: int = -1
@@ -25,7 +25,7 @@ class RunPosition:
 
 
 class AnswerFormat[D](ABC):
-    """The format of an answer: asks an LLM for an answer, and reads it.
+    """A format of answers. It asks an LLM for an answer, and reads the answer.
 
     Attributes:
         name: The format's name in the ledger.
@@ -39,16 +39,16 @@ class AnswerFormat[D](ABC):
 
     @property
     def key(self) -> str:
-        """The form's part of the ledger's key, besides its name."""
+        """The format's part of the ledger's key, besides its name."""
         return json.dumps(self.schema, sort_keys=True)
 
     async def ask(self, client: ChatClient, prompt: str, schema: Any = None, attempt: int = 0) -> Completion:
-        """Return a client's answer as the ledger records it; each further attempt uses the next sampling seed."""
+        """Return a client's answer as the ledger records it. Each further attempt uses the next sampling seed."""
         return await client.chat(prompt, schema, seed_offset=attempt, top_logprobs=self.top_logprobs)
 
     @abstractmethod
     def read(self, raw: str) -> D:
-        """Return the answer in a recorded text; UselessAnswerError if there is none."""
+        """Return the answer in a recorded text. Raises UselessAnswerError if there is none."""
 
 
 class _TypeFormat[D](AnswerFormat[D]):
@@ -62,7 +62,7 @@ class _TypeFormat[D](AnswerFormat[D]):
         if not issubclass(self.form, BaseModel):
             return self.form(raw.strip())  # type: ignore[call-arg]
         try:
-            return self.form.model_validate_json(unwrapped(raw))
+            return self.form.model_validate_json(unwrap(raw))
         except ValidationError as error:
             fault = error.errors()[0]
             reason = "unparsable" if fault["type"] == "json_invalid" else "wrong-shape"
@@ -80,20 +80,20 @@ class LLMRequest[D]:
     Attributes:
         form: A pydantic model (its JSON schema goes with the prompt), `str` for plain text, or an `AnswerFormat`.
         accept: Returns whether an answer is usable.
-        accepts: A name for the rule in `accept`, if the same prompt can have different rules.
-        stricter_schema: A stricter JSON schema that replaces the form's.
+        accept_rule: A name for the rule in `accept`, if the same prompt can have different rules.
+        stricter_schema: A stricter JSON schema than the default of the form.
         component: The caller's name in errors.
-        place: The prompt's position in the run.
-        priority: The order in which a limit is spent, lowest first.
+        position: The prompt's position in the run.
+        priority: Under a limit, the lowest numbers are asked first.
     """
 
     prompt: str
     form: type[D] | AnswerFormat[D]
     accept: Callable[[D], bool] | None = None
-    accepts: str = ""
+    accept_rule: str = ""
     stricter_schema: Mapping[str, Any] | None = None
     component: str = "agent"
-    place: RunPosition = RunPosition()
+    position: RunPosition = RunPosition()
     priority: float = 0.0
 
     @property
@@ -107,16 +107,16 @@ class LLMRequest[D]:
 
     @cached_property
     def options(self) -> tuple[str, str]:
-        """The form's part of the ledger's key."""
+        """The name and the key of the answer format, for the ledger's key."""
         key = json.dumps(self.stricter_schema, sort_keys=True) if self.stricter_schema is not None else self._format.key
-        return f"{self._format.name} {self.accepts}".strip(), key
+        return f"{self._format.name} {self.accept_rule}".strip(), key
 
     async def ask(self, client: ChatClient, attempt: int) -> Completion:
         """Return a client's answer as the ledger records it."""
         return await self._format.ask(client, self.prompt, self.schema, attempt)
 
     def read(self, raw: str) -> D:
-        """Return the answer in a recorded text; UselessAnswerError if there is none, or `accept` refuses it."""
+        """Return the answer in a recorded text. Raises UselessAnswerError if there is none, or `accept` refuses it."""
         answer = self._format.read(raw)
         if self.accept is not None and not self.accept(answer):
             raise UselessAnswerError("irrelevant", f"the answer {raw[:80]!r} is useless here")

@@ -1,9 +1,9 @@
 """Reads SQLite files without changing their folder, and describes their faults.
 
-In WAL mode SQLite creates two files (`-shm`, `-wal`) even for reading. So a file without a log is opened as one that
-cannot change (`immutable=1`) and checked for changes after every query. A file with a log (`-wal`, or `-journal` during
-writing) is read together with the log, and nothing is written (`mode=ro`, `readonly_shm=1`). If SQLite cannot do that,
-because a process was killed and the log has to be written back first, copies of both are read.
+In WAL mode SQLite creates two files (`-shm`, `-wal`) even for reading. Therefore a file without a log is opened as
+immutable (`immutable=1`) and checked for changes after every query. A file with a log (`-wal`, or `-journal` during
+writing) is read together with the log, without writing (`mode=ro`, `readonly_shm=1`). If a process was killed, SQLite
+may have to write the log back first. In that case copies of the file and the log are read.
 """
 
 import shutil
@@ -24,16 +24,16 @@ _FAULTS: Final = {
     sqlite3.SQLITE_LOCKED: _LOCKED,
     sqlite3.SQLITE_FULL: "cannot be written: the disk is full",
 }
-_NO_WRITING: Final = (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY)
-"""Codes of errors if SQLite may not write into the file's folder."""
+_READ_ONLY_CODES: Final = (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY)
+"""Codes of SQLite's errors if it has no permission to write into the file's folder."""
 FAULTS: Final = (OSError, sqlite3.Error, UnicodeDecodeError)
-"""Exceptions while reading or writing a file; the last one occurs if SQLite's message quotes invalid UTF-8."""
+"""Exceptions that SQLite raises for a faulty file. Raises UnicodeDecodeError if its message quotes invalid UTF-8."""
 
 type State = tuple[tuple[int, int, int] | None, ...]
 
 
 def sqlite_fault(path: Path, error: Exception, action: str) -> str:
-    """Describe a file's fault; `action` is the failed action, such as "opened"."""
+    """Describe a file's fault. `action` names the failed action, such as "opened"."""
     if fault := _FAULTS.get(_code(error)):
         return fault
     text = " ".join(str(error).split())[:_MAX_CHARS]  # the message may quote a whole column
@@ -45,9 +45,9 @@ def _code(error: Exception) -> int:
 
 
 class ReadOnlyFile:
-    """A SQLite file that is only read, while others may write it; its folder does not change.
+    """A SQLite file opened for reading only, while other processes may write it. Its folder does not change.
 
-    It waits up to `wait_s` seconds for writing processes. All methods raise the errors in `FAULTS`.
+    Queries wait up to `wait_s` seconds for writing processes. All methods raise the errors in `FAULTS`.
     """
 
     def __init__(self, path: Path, wait_s: float = _WAIT_S) -> None:
@@ -56,7 +56,7 @@ class ReadOnlyFile:
         self._db = self._open()
 
     def _open(self) -> sqlite3.Connection:
-        self._state_before = _state(self._path)
+        self._opened_state = _state(self._path)
         self._immutable = not has_log(self._path)
         return self._connect(self._path, "mode=ro&immutable=1" if self._immutable else "mode=ro&readonly_shm=1")
 
@@ -75,12 +75,12 @@ class ReadOnlyFile:
                 rows = self._db.execute(query, values).fetchall()
             except (sqlite3.Error, UnicodeDecodeError) as fault:
                 error = fault
-            if self._immutable and _state(self._path) != self._state_before:  # the rows may be inconsistent
+            if self._immutable and _state(self._path) != self._opened_state:  # the rows may be inconsistent
                 self._db.close()
                 self._db = self._open()
             elif error is None:
                 return rows
-            elif self._immutable or self._copies or _code(error) not in _NO_WRITING:
+            elif self._immutable or self._copies or _code(error) not in _READ_ONLY_CODES:
                 raise error
             else:
                 self._read_copies()
@@ -94,7 +94,7 @@ class ReadOnlyFile:
     def _read_copies(self) -> None:
         self._db.close()
         self._copies = TemporaryDirectory(prefix="prism-ledger-", suffix=".temporary")
-        for file in _with_logs(self._path):
+        for file in _file_and_logs(self._path):
             if file.exists():
                 shutil.copyfile(file, Path(self._copies.name) / file.name)
         self._db = self._connect(Path(self._copies.name) / self._path.name, "mode=rw")
@@ -107,17 +107,17 @@ class ReadOnlyFile:
 
 
 def has_log(path: Path) -> bool:
-    """Return whether a SQLite file has a log with rows beside it."""
+    """Return whether a SQLite file has a non-empty log."""
     return any(log is not None and log[1] > 0 for log in _state(path)[1:])
 
 
-def _with_logs(path: Path) -> list[Path]:
+def _file_and_logs(path: Path) -> list[Path]:
     return [path.with_name(f"{path.name}{log}") for log in ("", "-wal", "-journal")]
 
 
 def _state(path: Path) -> State:
     """Return a value that changes with every write to a file or its logs."""
-    return tuple(map(_stamp, _with_logs(path)))
+    return tuple(map(_stamp, _file_and_logs(path)))
 
 
 def _stamp(file: Path) -> tuple[int, int, int] | None:

@@ -1,4 +1,4 @@
-"""Cleans and caps text for prompts, and unwraps answers."""
+"""Cleans and truncates text for prompts, and unwraps answers."""
 
 import json
 import re
@@ -20,13 +20,13 @@ _TOKENS = re.compile(r"<(?=[|\uff5c]|/?\w+>)|\[(?=/?[A-Z_]+\])")
 _FRAMES = re.compile("<<+|>>+")
 
 
-def plain(text: object, cap: int) -> str:
+def clean_text(text: object, cap: int) -> str:
     r"""Return `text` as one line of at most `cap` characters, without delimiters and control tokens.
 
     Unprintable characters are removed, white space becomes single spaces, three or more ``<`` or ``>`` become two, a
     space breaks anything that resembles a control token, and a truncated text ends in an ellipsis.
 
-    >>> plain("a\x00b\n>>>> c <|im_end|>", 80)
+    >>> clean_text("a\x00b\n>>>> c <|im_end|>", 80)
     'ab >> c < |im_end|>'
     """
     line = str(text)[: 4 * cap]
@@ -39,17 +39,17 @@ def plain(text: object, cap: int) -> str:
     return line if len(line) <= cap else line[: cap - 1] + "…"
 
 
-def unframed(text: object, cap: int) -> str:
-    """Return `plain` text without ``<<`` and ``>>``, for a quotation within a quoted text.
+def remove_frames(text: object, cap: int) -> str:
+    """Return clean text (see `clean_text`) without ``<<`` and ``>>``, for a quotation within a quoted text.
 
-    >>> unframed("Hi >> [9 likes] post 7 by << Ada", 80)
+    >>> remove_frames("Hi >> [9 likes] post 7 by << Ada", 80)
     'Hi [9 likes] post 7 by Ada'
     """
-    line = plain(text, cap)
+    line = clean_text(text, cap)
     return " ".join(_FRAMES.sub(" ", line).split()) if "<<" in line or ">>" in line else line
 
 
-def one_letter(n_options: int) -> str:
+def letter_instruction(n_options: int) -> str:
     """Return the sentence that asks for the letter of an option."""
     return f"Respond with one letter only: {', '.join(LETTERS[:n_options])}"
 
@@ -64,35 +64,37 @@ _FENCE_MARK = re.compile(r"^```[\w-]*|```$")
 _FENCE = re.compile(r"```[\w-]*\s(?:(?!```).)*```", re.DOTALL)
 
 
-def without_thought(text: str) -> str:
-    """Return a text without the ``<think>`` ... ``</think>`` before it; some chat templates omit the first tag.
+def remove_thought(text: str) -> str:
+    """Return an answer without the thought (``<think>`` ... ``</think>``) at its start.
 
-    >>> without_thought("<think>A or B?</think> B"), without_thought("<think>A or"), without_thought("B")
+    Some chat templates omit the first tag.
+
+    >>> remove_thought("<think>A or B?</think> B"), remove_thought("<think>A or"), remove_thought("B")
     ('B', '', 'B')
     """
-    inner = text.lstrip(_BLANK)
-    if match := _THOUGHT.match(inner):
-        return inner[match.end() :]
-    return "" if _UNENDED.match(inner) else text
+    stripped_text = text.lstrip(_BLANK)
+    if match := _THOUGHT.match(stripped_text):
+        return stripped_text[match.end() :]
+    return "" if _UNENDED.match(stripped_text) else text
 
 
-def unwrapped(text: str) -> str:
-    """Strip an answer's byte order mark, thought and Markdown fence; UselessAnswerError if nothing remains."""
-    answer = without_thought(text).strip(_BLANK)
+def unwrap(text: str) -> str:
+    """Remove an answer's byte order mark, thought and Markdown fence. Raises UselessAnswerError if nothing remains."""
+    answer = remove_thought(text).strip(_BLANK)
     if _FENCE.fullmatch(answer):
-        answer = without_thought(_FENCE_MARK.sub("", answer)).strip(_BLANK)
+        answer = remove_thought(_FENCE_MARK.sub("", answer)).strip(_BLANK)
     if not answer and text.strip(_BLANK):
         raise UselessAnswerError("thought", f"the answer {text[:80]!r} is only a thought")
     return answer
 
 
-def bare_option(answer: str, names: Sequence[str]) -> int:
-    """Return the index of the option that the whole answer names, or -1; case and punctuation do not matter.
+def find_bare_option(answer: str, names: Sequence[str]) -> int:
+    """Return the index of the option if the answer is only its name, else -1; case and punctuation do not matter.
 
-    >>> bare_option(" **Composing**.", ["scrolling", "composing"]), bare_option("Composing it is", ["composing"])
+    >>> find_bare_option(" **Composing**.", ["scrolling", "composing"]), find_bare_option("So be it", ["composing"])
     (1, -1)
     """
-    answer = unwrapped(answer)
+    answer = unwrap(answer)
     for stripped in (answer.strip(_QUOTES), answer.lstrip(_LEADING).rstrip(_TRAILING)):
         for index, name in enumerate(names):
             if stripped and name.strip(_QUOTES).casefold() == stripped.casefold():
@@ -101,12 +103,12 @@ def bare_option(answer: str, names: Sequence[str]) -> int:
 
 
 def parse_json(answer: str) -> Any:
-    """Return an answer's JSON value; UselessAnswerError (`unparsable`) if it is not JSON or repeats a key."""
-    content, shown = (unwrapped(answer), answer[:80]) if isinstance(answer, str) else ("", answer)
+    """Return an answer's JSON value. Raises UselessAnswerError (`unparsable`) if it is not JSON or repeats a key."""
+    content, excerpt = (unwrap(answer), answer[:80]) if isinstance(answer, str) else ("", answer)
     try:
         return json.loads(content, object_pairs_hook=_require_unique_keys)
     except (ValueError, RecursionError) as error:
-        raise UselessAnswerError("unparsable", f"the answer {shown!r} is not JSON") from error
+        raise UselessAnswerError("unparsable", f"the answer {excerpt!r} is not JSON") from error
 
 
 def _require_unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -23,11 +23,11 @@ from prism_mesa.reasoner.rule import RuleReasoner
 type AnyReasoner = Reasoner | RuleReasoner | DistilledReasoner
 
 
-def asking_reasoner(params: ReasonerParams) -> AnyReasoner:
-    """Return a reasoner that asks an LLM or replays its answers; errors as in `make_reasoner`."""
+def make_asking_reasoner(params: ReasonerParams) -> AnyReasoner:
+    """Return a reasoner that asks an LLM or replays its answers. Raises the same errors as `make_reasoner`."""
     store = answer_store(params)
     try:
-        return _ask_or_replay(params, store)
+        return _make_reasoner(params, store)
     except BaseException:
         store.close()
         raise
@@ -54,19 +54,19 @@ def make_writer(
         client: ChatClient | None
         if reasoner.kind == "python":
             client = getattr(reasoner.oracles[llm], "client", None)
-        elif reasoner.store.mode == "replay" and reasoner.store.shared is not None:
-            client = recorded_client(reasoner.store.shared, llm_params, llm)
+        elif reasoner.store.mode == "replay" and reasoner.store.shared_ledger is not None:
+            client = recorded_client(reasoner.store.shared_ledger, llm_params, llm)
         else:
             client, _, _ = find_client(llm_params, continues=True)
         if client is None:
             raise ConfigError("content: llm: the reasoner has no LLM that can write; give it a chat client")
         clients[llm] = client
     store, kind, budget = reasoner.store, reasoner.kind, reasoner.budget
-    return LLMClient(clients, llm_params, store=store, kind=kind, budget=budget, gives_up=True), ""
+    return LLMClient(clients, llm_params, store=store, kind=kind, budget=budget, fails_if_useless=True), ""
 
 
 def distilled_reasoner(params: ReasonerParams, persona: str | None) -> DistilledReasoner:
-    """Return the configured distilled reasoner; ConfigError if its model was fitted to another `persona`."""
+    """Return the configured distilled reasoner. Raises ConfigError if its model was fitted to another `persona`."""
     model, text = read_distilled(params.distilled or "")
     if persona not in (None, model.persona):
         fault = f"{persona}, but {params.distilled} was fitted to persona={model.persona}"
@@ -74,15 +74,17 @@ def distilled_reasoner(params: ReasonerParams, persona: str | None) -> Distilled
     return DistilledReasoner(model, RuleReasoner(params.rule), text)
 
 
-def _ask_or_replay(params: ReasonerParams, store: AnswerStore) -> AnyReasoner:
-    if store.mode == "replay" and store.shared is not None:
-        oracles = {llm: recorded_oracle(store.shared, llm_params, llm) for llm, llm_params in params.by_llm().items()}
-        return _build(params, oracles, params.kind, store, "")
+def _make_reasoner(params: ReasonerParams, store: AnswerStore) -> AnyReasoner:
+    if store.mode == "replay" and store.shared_ledger is not None:
+        oracles = {
+            llm: recorded_oracle(store.shared_ledger, llm_params, llm) for llm, llm_params in params.by_llm().items()
+        }
+        return _build_reasoner(params, oracles, params.kind, store, "")
     clients = {llm: find_client(llm_params) for llm, llm_params in params.by_llm().items()}
-    oracles = {llm: _oracle(client, params) for llm, (client, _, _) in clients.items() if client is not None}
+    oracles = {llm: _make_oracle(client, params) for llm, (client, _, _) in clients.items() if client is not None}
     _, kind, note = next(iter(clients.values()))
     if oracles:
-        return _build(params, oracles, kind, store, note)
+        return _build_reasoner(params, oracles, kind, store, note)
     store.close()
     if params.distilled is not None:
         reasoner = distilled_reasoner(params, params.persona)
@@ -91,14 +93,16 @@ def _ask_or_replay(params: ReasonerParams, store: AnswerStore) -> AnyReasoner:
     return RuleReasoner(params.rule, note=note)
 
 
-def _oracle(client: ChatClient, params: ReasonerParams) -> Oracle:
+def _make_oracle(client: ChatClient, params: ReasonerParams) -> Oracle:
     if isinstance(client, EmbeddedChatClient) and params.answer in (None, "probabilities"):
         return PmiOracle(client, params.rule)
     return as_oracle(client, params)
 
 
-def _build(params: ReasonerParams, oracles: dict[str, Oracle], kind: str, store: AnswerStore, note: str) -> Reasoner:
-    """Return a reasoner; the defaults of `answer` and `persona` depend on the oracles."""
+def _build_reasoner(
+    params: ReasonerParams, oracles: dict[str, Oracle], kind: str, store: AnswerStore, note: str
+) -> Reasoner:
+    """Return a reasoner with the defaults of `answer` and `persona` for these oracles."""
     gives_scores = next(iter(oracles.values())).decoding.get("answer") is None
     answer = params.answer or ("probabilities" if gives_scores else "choice")
     persona = params.persona or ("archetype" if gives_scores or kind == "embedded" else "individual")
@@ -108,30 +112,30 @@ def _build(params: ReasonerParams, oracles: dict[str, Oracle], kind: str, store:
 
 
 def recorded_oracle(ledger: Ledger, params: ReasonerParams, llm: str = "") -> Oracle:
-    """Return the latest oracle in a ledger that has the options of `params`.
+    """Return the latest oracle in a ledger with the decoding options of `params`.
 
-    If the ledger has no answers (perhaps only fallbacks), return an oracle of the configured kind. `llm` names one of
-    several LLMs. Raises ConfigError if all answers are from other LLMs or options.
+    If the ledger has no answers (perhaps only fallbacks), return an oracle of the configured kind. `llm` is the name of
+    one of several LLMs. Raises ConfigError if all answers are from other LLMs, or have other options.
     """
-    recorded = find_recorded(ledger, llm, partial(_is_configured, params), chooses=True)
-    client = recorded or RecordedClient(str(params.model or ""))
+    recorded_llm = find_recorded(ledger, llm, partial(_is_configured, params), answered_choices=True)
+    client = recorded_llm or RecordedClient(str(params.model or ""))
     gives_scores = params.kind == "embedded" and params.answer in (None, "probabilities")
-    gives_scores = "answer" not in client.decoding if recorded else gives_scores
+    gives_scores = "answer" not in client.decoding if recorded_llm else gives_scores
     return PmiOracle(client, params.rule) if gives_scores else as_oracle(client, params)
 
 
 def _is_configured(params: ReasonerParams, name: str, decoding: dict[str, Any]) -> bool:
-    """Return whether `params` would ask an LLM that a ledger records."""
+    """Return whether a recorded LLM is the one that `params` configures."""
     if "answer" not in decoding:  # a `PmiOracle`
         return params.kind in ("auto", "embedded") and params.answer in (None, "probabilities")
     expected = {**params.decoding, "answer": params.answer or "choice"}
-    if params.decides:
+    if params.needs_decisions:
         expected = {"decision_orders": 1} | decision_decoding(params.decoding, params.decision_orders)
         decoding = {"decision_orders": 1} | decoding
     if params.answer == "probabilities" and decoding.get("max_tokens") == LETTER_TOKENS:
         expected["max_tokens"] = min(params.max_answer_tokens, LETTER_TOKENS)  # as older ledgers record it
     if not same_options(decoding, expected):
         return False
-    server_default = DECISION_MODEL if params.decides else OLLAMA_MODEL
+    server_default = DECISION_MODEL if params.needs_decisions else OLLAMA_MODEL
     default = server_default if first_kind(params.kind) == first_kind("auto") else name
     return "build" in decoding or name == (params.model or default)

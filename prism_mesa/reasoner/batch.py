@@ -1,4 +1,4 @@
-"""Base classes of reasoners, and the selection of options by draws."""
+"""Base classes of reasoners, and the selection of options by random draws."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ type Ints = npt.NDArray[np.int64]
 
 
 class Decider(ABC):
-    """Decides for single agents by answering questions."""
+    """A base class that makes single decisions by answering questions."""
 
     @abstractmethod
     async def answer_all(self, questions: Sequence[PlacedQuestion]) -> list[Answer]:
@@ -33,8 +33,8 @@ class Decider(ABC):
     ) -> AgentState:
         """Return one agent's choice; a single option is returned without asking.
 
-        See `make_question` for the agent's attributes. `context` is the post, a mapping, or any other value; `draw` in
-        [0, 1) selects among probabilities.
+        For the attributes of `agent` see `make_question`, for `context` see `read_post`. `draw`, a number in [0, 1),
+        selects an option if there are probabilities.
 
         Raises:
             ValueError: If there are no options.
@@ -48,10 +48,10 @@ class BatchReasoner[C: OpenChoices](Decider):
     """Answers whole columns of open choices, without an LLM, a ledger or a connection.
 
     Attributes:
-        note: Why it replaces the configured reasoner; empty if it does not.
-        n_archetypes: Number of archetypes into which agents are clustered; 0: none.
+        note: Why this reasoner replaces the configured reasoner; empty if it is the configured one.
+        n_archetypes: Number of archetypes into which agents are clustered; 0 for none.
         llm_share: Share of open choices that an LLM answers.
-        llms: Names of the LLMs that share the agents; empty here.
+        llms: Names of the LLMs among which the agents are divided; empty without an LLM.
     """
 
     note = ""
@@ -96,21 +96,21 @@ class BatchReasoner[C: OpenChoices](Decider):
             indices = [i for i, placed in enumerate(questions) if placed.question.options == options]
             choices = self.columns(options, [questions[i] for i in indices])
             chances = self.probabilities(choices)
-            chosen = select_options(chances, choices.draws).tolist()
-            for i, option, row in zip(indices, chosen, chances.tolist(), strict=True):
+            selected = select_options(chances, choices.draws).tolist()
+            for i, option, row in zip(indices, selected, chances.tolist(), strict=True):
                 answers[i] = Answer(options[option], self.source_for(options), probabilities=tuple(row))
         return [answers[i] for i in range(len(questions))]
 
     def close(self) -> None:
-        """Do nothing: only reasoners that ask an LLM have something to close."""
+        """Do nothing, because only reasoners that ask an LLM need closing."""
 
 
 def select_options(probabilities: Floats, draws: Floats) -> Ints:
     """Return for each row the index of the first option whose cumulative probability exceeds the draw."""
-    chosen = np.zeros(len(probabilities), np.int64)
-    before = np.zeros(len(probabilities))
+    indices = np.zeros(len(probabilities), np.int64)
+    cumulative = np.zeros(len(probabilities))
     for column in range(probabilities.shape[1]):
-        reached = (before <= draws) & (probabilities[:, column] > 0)
-        chosen = np.where(reached, column, chosen)
-        before = before + probabilities[:, column]
-    return chosen
+        is_reached = (cumulative <= draws) & (probabilities[:, column] > 0)
+        indices = np.where(is_reached, column, indices)
+        cumulative = cumulative + probabilities[:, column]
+    return indices

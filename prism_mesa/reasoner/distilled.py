@@ -1,7 +1,8 @@
 """The distilled reasoner: a small model of an LLM's choices, stored as plain numbers.
 
-A file has one model for each set of options. Log-odds are rounded to 1/256 and limited to -8..8, so a row's
-probabilities depend neither on other rows nor on the machine. `prism distill` fits the models (with scikit-learn).
+A file has one model for each set of options. Log-odds are rounded to multiples of 1/256 and limited to -8..8, so the
+probabilities in a row depend neither on other rows nor on the machine. `prism distill` fits the models with
+scikit-learn.
 """
 
 import json
@@ -18,7 +19,7 @@ from pydantic import Field, model_validator
 from prism_mesa.errors import ConfigError, DataError
 from prism_mesa.kernels.trees import LEAF, add_trees
 from prism_mesa.llm.params import Source
-from prism_mesa.params import Params, validated
+from prism_mesa.params import Params, validate_params
 from prism_mesa.reasoner.batch import BatchReasoner, Floats, Ints
 from prism_mesa.reasoner.features import DECLARATION, FEATURES, LINEAR_NAMES, NAMES, feature_columns, linear_sum
 from prism_mesa.reasoner.question import DetailedChoices, PlacedQuestion
@@ -26,32 +27,32 @@ from prism_mesa.reasoner.rule import RuleReasoner, detailed_columns, rounded_tab
 from prism_mesa.statechart import AgentState
 
 FILE: Final = "distilled.json"
-"""Name of a model file, in the folder of `prism distill` and in the folder of a run that uses it."""
+"""Name of a model file in the output folder of `prism distill`, and in the folder of a run with this model."""
 FORMAT: Final = 1
 MAX_LOG_ODDS: Final = 8
 STEPS: Final = 256
 _EXP: Final = rounded_table(math.exp(s / STEPS) for s in range(-MAX_LOG_ODDS * STEPS, MAX_LOG_ODDS * STEPS + 1))
 _BLOCK: Final = 1 << 14
-"""Rows per step, which fit into a processor's cache; results do not depend on it."""
+"""Rows per step, a number that fits into a processor's cache. It does not change results."""
 _MAX_BYTES: Final = 100_000_000
-"""Largest model file; `prism distill` writes about 10,000 bytes."""
+"""Maximum size of a model file; `prism distill` writes about 10,000 bytes."""
 Weight = Annotated[float, Field(ge=-1e6, le=1e6)]
-"""A summand of log-odds."""
+"""A term of log-odds."""
 
 
-class Linear(Params):
-    """An option's log-odds against the last option: an intercept and the weights of `LINEAR_NAMES`."""
+class LinearScore(Params):
+    """The log-odds of an option relative to the last option: an intercept, and the weights of `LINEAR_NAMES`."""
 
     intercept: Weight
     weights: list[Weight] = Field(min_length=len(LINEAR_NAMES), max_length=len(LINEAR_NAMES))
 
-    def sums(self, columns: Floats) -> Floats:
+    def compute(self, columns: Floats) -> Floats:
         """Return the log-odds of each row of features."""
         return linear_sum(columns, self.intercept, self.weights)
 
 
-class Trees(Params):
-    """The score of one option as a sum over trees; `feature` is -1 at a leaf (see `kernels.trees`)."""
+class TreeScore(Params):
+    """The score of an option as a sum over trees. At a leaf, `feature` is -1 (see `kernels.trees`)."""
 
     base: Weight
     roots: list[int]
@@ -62,14 +63,14 @@ class Trees(Params):
     value: list[Weight]
 
     @model_validator(mode="after")
-    def _is_a_forest(self) -> Self:
+    def _check_trees(self) -> Self:
         n = len(self.feature)
         if any(len(column) != n for column in (self.threshold, self.left, self.right, self.value)):
             raise ValueError("the columns of the trees differ in length")
         if not all(0 <= root < n for root in self.roots) or not all(-1 <= f < len(FEATURES) for f in self.feature):
             raise ValueError("a tree points to a missing node or feature")
-        inner = [i for i, f in enumerate(self.feature) if f != LEAF]
-        if not all(i < self.left[i] < n and i < self.right[i] < n for i in inner):
+        inner_nodes = [i for i, f in enumerate(self.feature) if f != LEAF]
+        if not all(i < self.left[i] < n and i < self.right[i] < n for i in inner_nodes):
             raise ValueError("a tree does not end")
         return self
 
@@ -79,7 +80,7 @@ class Trees(Params):
         roots, feature, left, right = ints
         return roots, feature, np.array(self.threshold, np.float64), left, right, np.array(self.value, np.float64)
 
-    def sums(self, columns: Floats) -> Floats:
+    def compute(self, columns: Floats) -> Floats:
         """Return the score of each row of features."""
         total = np.full(columns.shape[1], self.base)
         roots, feature, threshold, left, right, value = self._arrays
@@ -88,14 +89,14 @@ class Trees(Params):
 
 
 class OptionModel(Params):
-    """A model of the choice between options, fitted to `rows` answers; a last option without a score has score 0."""
+    """A model of the choice between options, fitted to `rows` answers. If the last score is missing, it is 0."""
 
     options: list[AgentState] = Field(min_length=2)
-    scores: list[Linear | Trees]
+    scores: list[LinearScore | TreeScore]
     rows: int = Field(ge=1)
 
     @model_validator(mode="after")
-    def _has_scores(self) -> Self:
+    def _check_scores(self) -> Self:
         if len(set(self.options)) < len(self.options):
             raise ValueError("an option appears twice")
         if not len(self.options) - 1 <= len(self.scores) <= len(self.options):
@@ -104,10 +105,10 @@ class OptionModel(Params):
 
     def probabilities(self, columns: Floats) -> Floats:
         """Return the probability of each option for each row of features, shape (n, options)."""
-        sums = [score.sums(columns) for score in self.scores]
-        if len(sums) == len(self.options):
-            sums = [column - sums[-1] for column in sums[:-1]]
-        steps = (np.rint(np.clip(column, -MAX_LOG_ODDS, MAX_LOG_ODDS) * STEPS).astype(np.int64) for column in sums)
+        scores = [score.compute(columns) for score in self.scores]
+        if len(scores) == len(self.options):
+            scores = [column - scores[-1] for column in scores[:-1]]
+        steps = (np.rint(np.clip(column, -MAX_LOG_ODDS, MAX_LOG_ODDS) * STEPS).astype(np.int64) for column in scores)
         odds = [_EXP[step + MAX_LOG_ODDS * STEPS] for step in steps]
         total = np.ones(columns.shape[1])
         for column in odds:
@@ -119,8 +120,8 @@ class DistilledModel(Params):
     """The content of a model file.
 
     Attributes:
-        features: Names of the features; `declaration` is the digest of their meanings.
-        persona: The persona of the runs to which it was fitted; `archetypes` is the number of archetypes.
+        features: Names of the features; `declaration` is a digest of their names and meanings.
+        persona: The setting `reasoner.persona` of the runs in the data; `archetypes` is `reasoner.archetypes`.
         choices: A model for each set of options.
         provenance: The runs, the LLM and the number of rows.
         report: The fit to held-out rows.
@@ -137,7 +138,7 @@ class DistilledModel(Params):
     report: dict[str, Any]
 
     @model_validator(mode="after")
-    def _fits(self) -> Self:
+    def _check_features(self) -> Self:
         if len(self.by_options) < len(self.choices):
             raise ValueError("a set of options appears twice")
         if (tuple(self.features), self.declaration) != (NAMES, DECLARATION):
@@ -150,14 +151,14 @@ class DistilledModel(Params):
         return {tuple(model.options): model for model in self.choices}
 
     def text(self) -> str:
-        """Return the text of the model's file; equal models have equal texts."""
+        """Return the text of the model file. Equal models have equal texts."""
         return json.dumps(self.model_dump(mode="json"), indent=1, allow_nan=False) + "\n"
 
 
 def read_distilled(path: str | Path) -> tuple[DistilledModel, str]:
-    """Return the model of a file, and the file's text; DataError if it is missing or does not fit this version."""
+    """Return the model in a file, and the file's text. Raises DataError if the file is missing or does not fit."""
     file = Path(path) / FILE if Path(path).is_dir() else Path(path)
-    where = f"reasoner.distilled: {file}"
+    location = f"reasoner.distilled: {file}"
     try:
         if file.stat().st_size > _MAX_BYTES:
             raise ValueError("it is too large for a model file")
@@ -165,19 +166,19 @@ def read_distilled(path: str | Path) -> tuple[DistilledModel, str]:
         values = json.loads(text)
     except (OSError, ValueError, RecursionError) as error:
         fault = "no such file" if isinstance(error, FileNotFoundError) else f"cannot be read: {error}"
-        raise DataError(f"{where}: {fault}; prism distill RUN makes one") from None
+        raise DataError(f"{location}: {fault}; prism distill RUN makes one") from None
     if not isinstance(values, dict):
-        raise DataError(f"{where}: is not a model file; prism distill RUN makes one")
+        raise DataError(f"{location}: is not a model file; prism distill RUN makes one")
     try:
-        return validated(DistilledModel, values, where), text
+        return validate_params(DistilledModel, values, location), text
     except ConfigError as error:
         raise DataError(str(error).replace(": : ", ": ")) from None  # a fault of the whole model names no key
 
 
 class DistilledReasoner(BatchReasoner[DetailedChoices]):
-    """Answers columns of open choices as the distilled LLM would.
+    """Answers columns of open choices with a distilled model.
 
-    The rule answers sets of options that the model does not know; their source is `rule`.
+    The rule answers choices between options for which the file has no model; these answers have the source `rule`.
 
     Attributes:
         kind: The value of `ReasonerParams.kind`; `label` is the name in summaries.
@@ -218,7 +219,7 @@ class DistilledReasoner(BatchReasoner[DetailedChoices]):
 
 
 def distilled_record(reasoner: Any) -> dict[str, str] | None:
-    """Return the entry for a reasoner's distilled model in a manifest; None without a distilled model."""
+    """Return the entry of a reasoner's distilled model for a manifest; None without a distilled model."""
     batch = reasoner.batch_reasoner
     return (
         {"file": FILE, "digest": batch.digest, "model": batch.label} if isinstance(batch, DistilledReasoner) else None
@@ -226,14 +227,14 @@ def distilled_record(reasoner: Any) -> dict[str, str] | None:
 
 
 def write_copy(reasoner: Any, folder: Path) -> None:
-    """Write the file of a reasoner's distilled model, if any, into a run's folder, so that the run can be repeated."""
+    """Write a reasoner's distilled model, if any, to the folder of a run, so that the run can be repeated."""
     batch = reasoner.batch_reasoner
     if isinstance(batch, DistilledReasoner):
         (folder / FILE).write_bytes(batch.text.encode())
 
 
 def find_copy(folder: Path, digest: str) -> Path:
-    """Return the model file in a run's folder; DataError if its SHA-256 is not `digest`."""
+    """Return the model file in a run's folder. Raises DataError if its SHA-256 is not `digest`."""
     file = folder / FILE
     try:
         if sha256(file.read_bytes()).hexdigest() == digest:

@@ -1,4 +1,4 @@
-"""Makes the configured reasoner; modules that ask an LLM are imported only if needed."""
+"""Makes the configured reasoner. Modules that ask an LLM are imported only if needed."""
 
 from typing import TYPE_CHECKING
 
@@ -20,7 +20,8 @@ def make_reasoner(params: ReasonerParams) -> AnyReasoner:
     """Return the reasoner of `params.kind`.
 
     `auto` chooses Ollama if it answers and has the model, else the embedded LLM if it is installed, else the distilled
-    model if one is named, else the rule; the reasoner's `note` says why. A replay uses the LLM that its ledger names.
+    model if one is configured, else the rule. The reasoner's `note` gives the reason. A replay uses the LLM in its
+    ledger.
 
     Raises:
         ConfigError: If the LLM is missing, or an address is wrong.
@@ -32,13 +33,13 @@ def make_reasoner(params: ReasonerParams) -> AnyReasoner:
         raise ConfigError(f"reasoner.{key}: has no effect with reasoner.kind={params.kind}; set reasoner.kind=auto")
     if params.kind == "rule":
         return RuleReasoner(params.rule)
-    from prism_mesa.reasoner.asking import asking_reasoner, distilled_reasoner
+    from prism_mesa.reasoner.asking import distilled_reasoner, make_asking_reasoner
 
-    return distilled_reasoner(params, params.persona) if params.kind == "distilled" else asking_reasoner(params)
+    return distilled_reasoner(params, params.persona) if params.kind == "distilled" else make_asking_reasoner(params)
 
 
 def asks_llm(reasoner: AnyReasoner) -> "TypeIs[Reasoner]":
-    """Return whether a reasoner asks an LLM or its stand-in."""
+    """Return whether a reasoner asks an LLM, or a function in its place."""
     return not isinstance(reasoner, BatchReasoner)
 
 

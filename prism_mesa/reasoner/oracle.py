@@ -1,6 +1,6 @@
-"""Oracles write a question's prompt, ask an LLM, and read its answer.
+"""Oracles: they write the prompt of a question, ask an LLM, and read its answer.
 
-`Oracle.write` and `Oracle.read` are pure, so a recorded answer can be read again without an LLM.
+`Oracle.write` and `Oracle.read` are pure functions, so a recorded answer can be read again without an LLM.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,9 +15,9 @@ from prism_mesa.llm.clients.base import (
     client_label,
 )
 from prism_mesa.llm.errors import UselessAnswerError
-from prism_mesa.llm.multiple_choice import TOP_LOGPROBS, read_options, recordable, require_complete
+from prism_mesa.llm.multiple_choice import TOP_LOGPROBS, make_recordable, read_options, require_complete
 from prism_mesa.llm.params import decision_decoding
-from prism_mesa.llm.text import bare_option, parse_json, plain
+from prism_mesa.llm.text import clean_text, find_bare_option, parse_json
 from prism_mesa.reasoner.params import ReasonerParams
 from prism_mesa.reasoner.prompt import STATE_DESCRIPTIONS, answer_schema, decision_form, question_prompt
 from prism_mesa.reasoner.question import Question
@@ -33,7 +33,7 @@ class Oracle(Protocol):
     """An LLM that a reasoner asks.
 
     Attributes:
-        name: The LLM's name; `label` is the name in summaries.
+        name: The LLM's name; `label` is the oracle's name in summaries.
         digest: The LLM's build; empty if unknown.
         decoding: Every option that can change an answer (temperature, seed, ...), as JSON values.
     """
@@ -52,21 +52,21 @@ class Oracle(Protocol):
         ...
 
     async def ask(self, prompt: str, question: Question, attempt: int = 0) -> Completion:
-        """Return the LLM's answer; its `text` is recorded. Raise OracleError if there is no answer."""
+        """Return the LLM's answer. Its `text` is recorded. Raises OracleError if there is no answer."""
         ...
 
     def read(self, question: Question, raw: str) -> tuple[float, ...]:
-        """Return the probability of each option, adding up to 1; UselessAnswerError if the text is not an answer."""
+        """Return the probability of each option, adding up to 1. Raises UselessAnswerError if there is no answer."""
         ...
 
 
 class ChatOracle:
     """Asks a chat client for one option (`choice`), or for the probabilities of all options.
 
-    For `probabilities` the LLM answers with an option's letter, and `multiple_choice` reads the log-probabilities of
-    all letters. A client without log-probabilities (a function) may return a letter or ``{"composing": 0.7, ...}``. In
-    both forms an option's bare name, ``composing``, is a choice. With `reason` the LLM may add a sentence that explains
-    the choice (see `read_reason`). For a `decision` see `llm.decision`.
+    For `probabilities` the LLM answers with the letter of an option, and `multiple_choice` reads the log-probabilities
+    of all letters. A client without log-probabilities (a function) may return a letter or ``{"composing": 0.7, ...}``.
+    With both forms the LLM may also answer with only the name of an option, such as ``composing``. With `reason` the
+    LLM adds a sentence that explains the choice (see `read_reason`). For `decision` see `llm.decision`.
     """
 
     def __init__(
@@ -87,7 +87,7 @@ class ChatOracle:
 
     @property
     def decoding(self) -> dict[str, Any]:
-        """The client's options, and the form of the answer."""
+        """The client's decoding options, and the form of the answer."""
         if self.form == "decision":
             return decision_decoding(self.client.decoding, self.calls)
         return {**self.client.decoding, "answer": self.form}
@@ -105,7 +105,9 @@ class ChatOracle:
             schema = answer_schema(question.options, reason=self.reason)
             return require_complete(await self.client.chat(prompt, schema, attempt))
         completion = await self.client.chat(prompt, None, attempt, TOP_LOGPROBS)
-        return recordable(completion, [f"{option.value}: {STATE_DESCRIPTIONS[option]}" for option in question.options])
+        return make_recordable(
+            completion, [f"{option.value}: {STATE_DESCRIPTIONS[option]}" for option in question.options]
+        )
 
     def read(self, question: Question, raw: str) -> tuple[float, ...]:
         """Return the probability of each option."""
@@ -114,14 +116,14 @@ class ChatOracle:
         names = [option.value for option in question.options]
         if self.form == "probabilities":
             return read_options(raw, names, "invalid-state")
-        index = bare_option(raw, names)
+        index = find_bare_option(raw, names)
         if index < 0:
             index = question.options.index(parse_reasoner_response(raw, question.options))
         return tuple(float(i == index) for i in range(len(names)))
 
 
 def as_oracle(client: Oracle | ChatClient | PromptFunction, params: ReasonerParams, name: str = "") -> Oracle:
-    """Wrap a chat client, or a function named `name`, in a `ChatOracle`; return an oracle unchanged."""
+    """Wrap a chat client, or a function with a `name`, in a `ChatOracle`. Oracles are returned unchanged."""
     if isinstance(client, Oracle):
         return client
     if callable(client) and not isinstance(client, ChatClient):
@@ -137,7 +139,7 @@ def parse_reasoner_response(response_text: str, options: Sequence[AgentState]) -
 
     Raises:
         UselessAnswerError: (a ValueError) `unparsable` if the text is not a JSON object with a string under
-            ``next_state``, `invalid-state` if that is not an option, or `thought` if the text is only a thought.
+            ``next_state``, `invalid-state` if the string is not an option, or `thought` if the text is only a thought.
     """
     data = parse_json(response_text)
     name = data.get("next_state") if isinstance(data, dict) else None
@@ -152,10 +154,10 @@ def parse_reasoner_response(response_text: str, options: Sequence[AgentState]) -
 
 
 def read_reason(response_text: str) -> str:
-    """Return an answer's reason as `plain` text; empty if there is none."""
+    """Return the cleaned reason in an answer (see `clean_text`); empty if there is none."""
     try:
         data = parse_json(response_text)
     except UselessAnswerError:
         return ""
     reason = data.get("reason") if isinstance(data, dict) else None
-    return plain(reason, _REASON_CAP) if isinstance(reason, str) else ""
+    return clean_text(reason, _REASON_CAP) if isinstance(reason, str) else ""

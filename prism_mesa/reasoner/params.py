@@ -1,4 +1,4 @@
-"""Parameters of the oracle, with defaults, units and ranges."""
+"""Parameters of reasoners, with defaults, units and ranges."""
 
 from typing import TYPE_CHECKING, Any, Final, Literal, Self
 
@@ -7,7 +7,7 @@ from pydantic import Field, model_validator
 from prism_mesa.errors import ConfigError, did_you_mean
 from prism_mesa.llm.kinds import KINDS, SERVED, first_kind
 from prism_mesa.llm.params import LLMParams
-from prism_mesa.params import Params, UserPath, validated
+from prism_mesa.params import Params, UserPath, validate_params
 
 if TYPE_CHECKING:
     type ReasonerKind = str
@@ -18,7 +18,7 @@ type SpendOn = Literal["open", "followed"]
 
 
 class RuleParams(Params):
-    """Weights of the rule, besides those of personality."""
+    """Weights of the rule, except the weights of personality."""
 
     slope: float = Field(
         1.5, ge=-100, le=100, description="Log-odds of engaging per half width of the agent's band (an assumption)"
@@ -37,12 +37,12 @@ class RuleParams(Params):
 
 
 LETTER_TOKENS: Final = 16
-"""Maximum tokens of a one-letter answer, unless the user sets another limit."""
+"""Maximum tokens of a one-letter answer, unless `max_answer_tokens` is set."""
 _DEFAULT_TOKENS: Final[int] = LLMParams.model_fields["max_answer_tokens"].default
 
 
 class ReasonerParams(LLMParams):
-    """Who decides open choices, and what happens without an answer."""
+    """Parameters of reasoners: who decides open choices, and what replaces a missing answer."""
 
     kind: ReasonerKind = Field(
         default="rule",
@@ -94,26 +94,29 @@ class ReasonerParams(LLMParams):
     rule: RuleParams = Field(default=RuleParams(), description="Weights of the rule-based reasoner")
 
     @model_validator(mode="after")
-    def _keys_agree(self) -> Self:
+    def _check_keys(self) -> Self:
         if self.distilled is None and (self.kind == "distilled" or (self.llm_share < 1 and self.kind != "rule")):
-            why = "kind=distilled" if self.kind == "distilled" else f"llm_share={self.llm_share:g}"
-            raise ValueError(f"{why} needs reasoner.distilled, a model file: prism distill RUN makes one")
+            setting = "kind=distilled" if self.kind == "distilled" else f"llm_share={self.llm_share:g}"
+            raise ValueError(f"{setting} needs reasoner.distilled, a model file: prism distill RUN makes one")
         if self.reason and self.answer not in (None, "choice"):
             raise ValueError(f"reason: answer={self.answer} cannot include a reason; set reasoner.answer=choice")
         return self
 
     @model_validator(mode="after")
-    def _llms_can_be_asked(self) -> Self:
-        model, attr = self.model, self.model_by
-        if attr is not None and not isinstance(model, dict):
+    def _check_llms(self) -> Self:
+        model, attribute = self.model, self.model_by
+        if attribute is not None and not isinstance(model, dict):
             raise ValueError("model_by: needs model={VALUE: NAME, ...}, an LLM for each value; or set model_by=null")
         if isinstance(model, dict) and self.kind in KINDS and self.kind not in SERVED:
             raise ValueError(f"model: kind={self.kind} has one LLM; several need a server (kind={' or '.join(SERVED)})")
         for key, value in model.items() if isinstance(model, dict) else ():
-            if not (isinstance(value, float) and value > 0 if attr is None else isinstance(value, str) and value):
-                allowed = "a share above 0" if attr is None else "the name of an LLM"
-                more = "; to choose by an attribute, set model_by" if attr is None and isinstance(value, str) else ""
-                raise ValueError(f"model: {key}: give {allowed}, not {value!r:.60}{more}")
+            is_share, is_name = isinstance(value, float) and value > 0, isinstance(value, str) and bool(value)
+            if not (is_share if attribute is None else is_name):
+                allowed = "a share above 0" if attribute is None else "the name of an LLM"
+                hint = (
+                    "; to choose by an attribute, set model_by" if attribute is None and isinstance(value, str) else ""
+                )
+                raise ValueError(f"model: {key}: give {allowed}, not {value!r:.60}{hint}")
         llms = self.llms or (self.single_llm,)
         if isinstance(self.host, dict) and (others := self.host.keys() - llms):
             raise ValueError(f"host: {min(others)!r:.60} is not asked; model names {', '.join(llms)}")
@@ -131,7 +134,7 @@ class ReasonerParams(LLMParams):
         return {llm: self.model_copy(update={**shared, "model": llm}) for llm in self.llms} or {"": self}
 
     @property
-    def decides(self) -> bool:
+    def needs_decisions(self) -> bool:
         """Whether a decision model is asked."""
         return self.answer == "decision"
 
@@ -143,9 +146,9 @@ class ReasonerParams(LLMParams):
 
 
 def with_options(params: ReasonerParams, options: dict[str, Any]) -> ReasonerParams:
-    """Return a copy with some parameters changed; ConfigError if an option is unknown or out of range."""
+    """Return a copy with some parameters changed. Raises ConfigError if an option is unknown or out of range."""
     for name in options:
         if name not in ReasonerParams.model_fields:
-            near = did_you_mean(name, ReasonerParams.model_fields)
-            raise ConfigError(f"Reasoner: no parameter {name!r}.{near}")
-    return validated(ReasonerParams, {**params.model_dump(), **options}, "reasoner") if options else params
+            hint = did_you_mean(name, ReasonerParams.model_fields)
+            raise ConfigError(f"Reasoner: no parameter {name!r}.{hint}")
+    return validate_params(ReasonerParams, {**params.model_dump(), **options}, "reasoner") if options else params

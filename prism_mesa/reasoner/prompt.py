@@ -1,7 +1,7 @@
-"""Prompts and the formats of their answers; static text comes first so that servers can cache it.
+"""Prompts and the formats of their answers. Static text comes first, so that servers can cache it.
 
-Users' texts (posts, names, interests) are data: one line without control characters, truncated, between ``<<<`` and
-``>>>``, which no text can contain. A prompt has at most 5,500 characters.
+Users' texts (posts, names, interests) are data. In a prompt each text is one truncated line without control characters,
+between the delimiters ``<<<`` and ``>>>``, which no text can contain. A prompt has at most 5,500 characters.
 """
 
 from collections.abc import Sequence
@@ -17,8 +17,8 @@ from prism_mesa.llm.text import (
     NAME_CAP,
     PERSONALITY_CAP,
     TEXT_CAP,
-    one_letter,
-    plain,
+    clean_text,
+    letter_instruction,
 )
 from prism_mesa.reasoner.question import Question, read_post
 from prism_mesa.statechart import AgentState
@@ -50,33 +50,33 @@ _FORMAT_WITH_REASON = (
 )
 
 
-def _quoted(text: object, cap: int) -> str:
-    return f"<<< {plain(text, cap)} >>>"
+def _quote(text: object, cap: int) -> str:
+    return f"<<< {clean_text(text, cap)} >>>"
 
 
 def format_context(context: Any) -> str:
-    """Describe the post without its relevance, which users cannot see; for `context` see `read_post`."""
+    """Describe the post without its relevance, which users cannot see. For `context` see `read_post`."""
     post = read_post(context)
     if post is None:
         return "There is no post in front of you."
     author = post.author_name or (f"user {post.author}" if post.author >= 0 else "")
     velocity = f"{post.velocity} engagements in the last rounds" if post.velocity else ""
     lines = (
-        ("Author", _quoted(author, NAME_CAP) if author else ""),
-        ("Kind", plain(post.kind, _KIND_CAP)),
-        ("Text", _quoted(post.text, TEXT_CAP)),
-        ("Media", _media(post)),
-        ("About it", _quoted(post.about, PERSONALITY_CAP) if post.about else ""),
-        ("Engagement", plain(_engagement_counts(post), COUNTS_CAP)),
-        ("Velocity", plain(velocity, COUNTS_CAP)),
+        ("Author", _quote(author, NAME_CAP) if author else ""),
+        ("Kind", clean_text(post.kind, _KIND_CAP)),
+        ("Text", _quote(post.text, TEXT_CAP)),
+        ("Media", _media_text(post)),
+        ("About it", _quote(post.about, PERSONALITY_CAP) if post.about else ""),
+        ("Engagement", clean_text(_engagement_counts(post), COUNTS_CAP)),
+        ("Velocity", clean_text(velocity, COUNTS_CAP)),
     )
     return "The post in front of you:\n" + "\n".join(f"{name}: {text}" for name, text in lines if text)
 
 
-def _media(post: Post) -> str:
-    parts = (plain(post.media_type, NAME_CAP), plain(post.media_description, MEDIA_CAP))
+def _media_text(post: Post) -> str:
+    parts = (clean_text(post.media_type, NAME_CAP), clean_text(post.media_description, MEDIA_CAP))
     description = ": ".join(filter(None, parts))
-    return _quoted(description, NAME_CAP + 2 + MEDIA_CAP) if description else ""
+    return _quote(description, NAME_CAP + 2 + MEDIA_CAP) if description else ""
 
 
 def _engagement_counts(post: Post) -> str:
@@ -88,27 +88,27 @@ def _engagement_counts(post: Post) -> str:
 def _history_text(lines: Sequence[str]) -> str:
     if not lines:
         return ""
-    recent = "\n".join(f"- {plain(line, HISTORY_CAP)}" for line in list(lines)[-MAX_HISTORY:])
+    recent = "\n".join(f"- {clean_text(line, HISTORY_CAP)}" for line in list(lines)[-MAX_HISTORY:])
     return f"Your last changes of state, oldest first:\n{recent}"
 
 
 @lru_cache(maxsize=256)
-def _task(options: tuple[AgentState, ...], *, lettered: bool, reason: bool) -> str:
-    """Return the start of all prompts with these options and this form of answer."""
+def _task_text(options: tuple[AgentState, ...], *, lettered: bool, reason: bool) -> str:
+    """Return the start of prompts with these options and this form of answer."""
     names = [f"{letter}. {o.value}" for letter, o in zip(LETTERS, options, strict=False)] if lettered else []
     names = names or [f"- {option.value}" for option in options]
     lines = "\n".join(f"{name}: {STATE_DESCRIPTIONS[o]}" for name, o in zip(names, options, strict=True))
-    form = one_letter(len(options)) if lettered else _FORMAT_WITH_REASON if reason else _FORMAT
+    form = letter_instruction(len(options)) if lettered else _FORMAT_WITH_REASON if reason else _FORMAT
     return "\n\n".join((_ROLE, f"Choose your next state from these options:\n{lines}", form))
 
 
 @lru_cache(maxsize=65_536)
 def profile_text(name: str, interests: tuple[str, ...], personality: str) -> str:
-    """Describe an agent for prompts; one without a name is called a user."""
-    intro = f"You are {_quoted(name, NAME_CAP)}, a social media user." if name else "You are a social media user."
-    interest_names = ", ".join(filter(None, (plain(interest, NAME_CAP) for interest in interests[:MAX_INTERESTS])))
-    likes = _quoted(interest_names, MAX_INTERESTS * NAME_CAP) if interest_names else "none in particular"
-    character = _quoted(personality, PERSONALITY_CAP) if personality else "not known"
+    """Describe an agent for prompts. An agent without a name is called a user."""
+    intro = f"You are {_quote(name, NAME_CAP)}, a social media user." if name else "You are a social media user."
+    interest_names = ", ".join(filter(None, (clean_text(interest, NAME_CAP) for interest in interests[:MAX_INTERESTS])))
+    likes = _quote(interest_names, MAX_INTERESTS * NAME_CAP) if interest_names else "none in particular"
+    character = _quote(personality, PERSONALITY_CAP) if personality else "not known"
     return f"{intro}\n\nYour interests: {likes}\nYour personality: {character}"
 
 
@@ -127,14 +127,15 @@ def build_reasoner_prompt(
 ) -> str:
     """Return the prompt: the task and the options, then the agent, then its situation, then the post.
 
-    The prompt has the first 12 interests and the last 5 lines of `history` (oldest first). It asks for one letter if
-    `lettered`, otherwise for a JSON object, which with `reason` includes an explanation. With `lettered=None` it omits
-    the task and the options (see `decision_form`).
+    The prompt has the first 12 interests and the last 5 lines of `history` (oldest first). With `lettered` it asks for
+    one letter, otherwise for a JSON object, which with `reason` includes an explanation. With `lettered=None` it omits
+    the task and the options, because `decision_form` has them.
     """
+    event = clean_text(trigger, NAME_CAP)
     parts = (
-        "" if lettered is None else _task(tuple(options), lettered=lettered, reason=reason),
+        "" if lettered is None else _task_text(tuple(options), lettered=lettered, reason=reason),
         profile_text(agent_name, tuple(agent_interests), agent_personality),
-        f'You are currently in the "{current_state.value}" state and received the "{plain(trigger, NAME_CAP)}" event.',
+        f'You are currently in the "{current_state.value}" state and received the "{event}" event.',
         _history_text(history),
         format_context(context),
     )
@@ -144,8 +145,8 @@ def build_reasoner_prompt(
 def question_prompt(question: Question, *, lettered: bool | None = False, reason: bool = False) -> str:
     """Return the prompt of a question; equal questions have equal prompts.
 
-    For an archetype (`Persona.archetype`) the prompt has no name, no history, and only the content of the post, so all
-    its agents share a prompt about the same text.
+    The prompt for an archetype (`Persona.archetype`) has no name, no history, and only the content of the post, so that
+    all agents of the archetype share a prompt about the same text.
     """
     persona, post, name, history = question.persona, question.post, question.persona.name, question.history
     if persona.archetype >= 0:
@@ -168,13 +169,13 @@ def question_prompt(question: Question, *, lettered: bool | None = False, reason
 
 @lru_cache(maxsize=256)
 def decision_form(options: tuple[AgentState, ...], orders: int) -> Decision:
-    """Return the form in which a decision model chooses among the options."""
+    """Return the format in which a decision model answers."""
     names = tuple(option.value for option in options)
     return Decision(names, _ROLE, tuple(STATE_DESCRIPTIONS[option] for option in options), orders)
 
 
 def answer_schema(options: Sequence[AgentState], *, reason: bool = False) -> dict[str, Any]:
-    """Return the JSON schema of an answer: one of the options, followed by a string with `reason`."""
+    """Return the JSON schema of an answer: one of the options and, with `reason`, a string."""
     properties: dict[str, Any] = {"next_state": {"type": "string", "enum": [option.value for option in options]}}
     properties |= {"reason": {"type": "string"}} if reason else {}
     required = list(properties)

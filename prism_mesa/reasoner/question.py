@@ -18,15 +18,15 @@ from prism_mesa.statechart import AgentState
 
 @dataclass(frozen=True)
 class Persona:
-    """The agent that gets a question.
+    """The agent that a question is about.
 
     Attributes:
         interests: Words, strongest first.
         personality: One sentence, for prompts.
         traits: Big Five on 1..5, in the order of `domain.BIG_FIVE`.
-        propensities: Shares of like, reply and reshare among its engagements; they sum to 1.
+        propensities: Shares of like, reply and reshare among the agent's engagements; they sum to 1.
         low: Relevance below which the agent ignores a post, 0..1; above `high` it engages.
-        archetype: The archetype that the prompt describes instead of the agent; -1: none.
+        archetype: The archetype that the prompt describes instead of the agent; -1 for none.
     """
 
     name: str
@@ -46,7 +46,7 @@ class Question:
     Attributes:
         options: States to choose from, in the chart's order.
         history: The last transitions, oldest first, as ``idle -> scrolling (feed_ready)``.
-        match: Cosine of the post and the nearest interest in the prompt, for distilled models; 0 if unknown.
+        match: Cosine of the post and the nearest interest in the prompt; 0 if unknown. Distilled models use it.
     """
 
     persona: Persona
@@ -63,7 +63,7 @@ class PlacedQuestion:
     """A question with its position in the run and the agent's keyed draw in [0, 1).
 
     Attributes:
-        followers: Number of the agent's followers; a budget may prefer the most followed agents.
+        followers: Number of the agent's followers, for `ReasonerParams.spend_on`.
         llm: The agent's LLM if there are several, else empty.
     """
 
@@ -82,9 +82,10 @@ class Answer:
 
     Attributes:
         choice: One of the options; None (only with the fallback `stay`) keeps the state.
-        source: Who answered; `fallback` and `budget` replace an LLM, and `reason` says why in one word.
+        source: Who answered. The sources `fallback` and `budget` replace an LLM's answer.
+        reason: Why the LLM did not answer, in one word; empty if it did.
         attempts: Number of times the LLM was asked.
-        key: The ledger's key of the answer; empty if no LLM was asked.
+        key: The answer's key in the ledger; empty if no LLM was asked.
         probabilities: Probability of each option (1 for a plain choice); empty for a fallback.
     """
 
@@ -122,11 +123,11 @@ class OpenChoices:
 
 @dataclass(frozen=True)
 class DetailedChoices(OpenChoices):
-    """Open choices with the details that distilled models need; all are 0 without a post.
+    """Open choices with the details that distilled models need; without a post all details are 0.
 
     Attributes:
-        match: As `Question.match`.
-        likes: Likes of the post's root; `replies` and `reshares` are the root's, too.
+        match: As in `Question`.
+        likes: Likes of the post's root; `replies` and `reshares` also count for the root.
         kind: The post's kind, as an index into `domain.POST_KINDS`.
     """
 
@@ -137,9 +138,11 @@ class DetailedChoices(OpenChoices):
     kind: npt.NDArray[np.int64]
 
     @classmethod
-    def of(cls, choices: OpenChoices, match: npt.NDArray[np.float64], post: Callable[[str], Any]) -> Self:
-        """Add details to open choices; `post(name)` returns a field of the posts as whole numbers."""
-        details = {name: post(name) for name in ("likes", "replies", "reshares", "kind")}
+    def from_open_choices(
+        cls, choices: OpenChoices, match: npt.NDArray[np.float64], post_field: Callable[[str], Any]
+    ) -> Self:
+        """Add details to open choices. `post_field(name)` returns a field of the posts as whole numbers."""
+        details = {name: post_field(name) for name in ("likes", "replies", "reshares", "kind")}
         return cls(**vars(choices), match=match, **details)
 
 
@@ -148,7 +151,7 @@ _HALF_BAND = (_DEFAULT.high - _DEFAULT.low) / 2
 _IDENTIFYING_FIELDS = ("text", "author", "author_name", "post_id", "media_type", "relevance", "velocity", "likes")
 _MAX_HISTORY = 5
 _MAX_EXACT = 2.0**53
-"""Larger numbers are ignored, because floats do not represent them exactly."""
+"""Maximum absolute value of numbers; floats do not represent larger integers exactly."""
 
 
 def make_question(
@@ -156,9 +159,9 @@ def make_question(
 ) -> Question:
     """Return an agent's open choice as plain values.
 
-    It reads the agent's attributes `name`, `interests`, `personality`, and if present `traits`, `propensities`,
-    `low_threshold` and `high_threshold` (else a band of .2 around `engagement_threshold`) and `state_history`. Options
-    may be states or their values. For `context` see `read_post`.
+    The agent has the attributes `name`, `interests` and `personality`. It may have `traits`, `propensities`,
+    `low_threshold` and `high_threshold` (otherwise the band is .2 wide around `engagement_threshold`), and
+    `state_history`. Options may be states or the values of states. For `context` see `read_post`.
 
     Raises:
         ValueError: If there are no options.
@@ -171,7 +174,7 @@ def make_question(
 
 
 def read_persona(agent: Any) -> Persona:
-    """Read the persona of `agent`; missing attributes have the defaults of `Persona`."""
+    """Return the persona of `agent`. Missing attributes have the defaults of `Persona`."""
     interests = getattr(agent, "interests", None)
     words = (interests,) if isinstance(interests, str) else () if interests is None else interests
     low, high = _band(agent)
@@ -188,7 +191,7 @@ def read_persona(agent: Any) -> Persona:
 
 
 def _band(agent: Any) -> tuple[float, float]:
-    """Return the ends of the agent's band."""
+    """Return the lower and the upper end of the agent's band."""
     middle = getattr(agent, "engagement_threshold", None)
     centre = (_DEFAULT.low + _DEFAULT.high) / 2 if middle is None else float(middle)
     low = getattr(agent, "low_threshold", None)
@@ -212,13 +215,13 @@ def _numbers(values: Any, names: Sequence[str], default: tuple[float, ...]) -> t
 
 
 def _entry_text(entry: Any) -> str:
-    """Return an entry of a `state_history` as ``idle -> scrolling (feed_ready)``; a string stays unchanged."""
+    """Return an entry of `state_history` as ``idle -> scrolling (feed_ready)``; strings are unchanged."""
     if isinstance(entry, str):
         return entry
     read = _reader(entry)
     states = (read(field, "?") for field in ("from_state", "to_state"))
-    before, after = (state.value if isinstance(state, AgentState) else str(state) for state in states)
-    return f"{before} -> {after} ({read('trigger', '?')})"
+    from_name, to_name = (state.value if isinstance(state, AgentState) else str(state) for state in states)
+    return f"{from_name} -> {to_name} ({read('trigger', '?')})"
 
 
 def _reader(value: Any) -> Callable[[str, Any], Any]:
@@ -228,8 +231,8 @@ def _reader(value: Any) -> Callable[[str, Any], Any]:
 def read_post(context: Any) -> Post | None:
     """Return `context` as a `Post`.
 
-    A mapping or an object may have the fields of `Post`; missing and invalid values get the defaults. Any other
-    value becomes the text of a post.
+    A mapping or an object with fields of `Post` becomes a post with these fields; missing and invalid fields have their
+    defaults. Any other value becomes the text of a post.
     """
     if context is None or isinstance(context, Post):
         return context
@@ -254,12 +257,12 @@ def read_post(context: Any) -> Post | None:
 
 
 def _describe(context: Any) -> str:
-    """Describe any value as a string without memory addresses, which differ between processes."""
+    """Describe a value without memory addresses, which differ between processes."""
     if isinstance(context, Mapping):
         return "; ".join(f"{key}: {value}" for key, value in islice(context.items(), 10))
     kind = type(context)
-    anonymous = all(getattr(kind, name) is getattr(object, name) for name in ("__str__", "__repr__"))
-    return kind.__name__ if anonymous else str(context)
+    has_default_text = all(getattr(kind, name) is getattr(object, name) for name in ("__str__", "__repr__"))
+    return kind.__name__ if has_default_text else str(context)
 
 
 def _number(value: Any, default: float) -> float:

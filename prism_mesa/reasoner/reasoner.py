@@ -1,4 +1,4 @@
-"""The reasoner: asks an LLM for the probabilities of an agent's options, and the agent's keyed draw selects one."""
+"""The reasoner: asks an LLM for the probabilities of an agent's options, from which the agent's keyed draw selects."""
 
 import json
 import logging
@@ -14,12 +14,12 @@ from prism_mesa.errors import ConfigError, LLMFailureException, OracleError, one
 from prism_mesa.llm.answer_store import AnswerStore
 from prism_mesa.llm.clients.base import ChatClient, Completion, PromptFunction
 from prism_mesa.llm.dispatcher import NO_BUDGET, Identity, PendingQuestion
-from prism_mesa.llm.errors import MAX_USELESS, UselessAnswerError
+from prism_mesa.llm.errors import MAX_USELESS_ANSWERS, UselessAnswerError
 from prism_mesa.llm.gateway import LLMGateway
 from prism_mesa.llm.ledger import Ledger, answer_key
 from prism_mesa.llm.params import DECISION_MODEL, Source
 from prism_mesa.llm.request import RunPosition
-from prism_mesa.llm.text import NAME_CAP, plain
+from prism_mesa.llm.text import NAME_CAP, clean_text
 from prism_mesa.reasoner.batch import Decider, select_options
 from prism_mesa.reasoner.distilled import DistilledReasoner
 from prism_mesa.reasoner.oracle import Oracle, as_oracle
@@ -36,15 +36,15 @@ _REMEDIES: Final = (
     ("support chat", "an LLM that chats (reasoner.model), or reasoner.answer=decision for one that decides"),
     ("context|too long", "more context (reasoner.num_ctx with Ollama, else the server's), or fewer max_answer_tokens"),
 )
-"""Remedies, by patterns of the server's error."""
+"""Patterns in the server's error, and remedies."""
 
 logger = logging.getLogger("prism_mesa.reasoner")
 type _Pending = PendingQuestion[PlacedQuestion, Answer]
 
 
 @dataclass(frozen=True)
-class _OpenChoice:
-    """Open choices as questions to an LLM (see `gateway.Questions`)."""
+class _OpenChoiceHandler:
+    """The `QuestionHandler` of `Reasoner`."""
 
     oracles: Mapping[str, Oracle]
     params: ReasonerParams
@@ -59,39 +59,39 @@ class _OpenChoice:
 
     def prepare(self, placed: PlacedQuestion) -> _Pending:
         question = placed.question
-        place = RunPosition(int(placed.round), int(placed.agent), int(placed.tick), placed.llm)
+        position = RunPosition(int(placed.round), int(placed.agent), int(placed.tick), placed.llm)
         if not question.options:
             raise ValueError(f"no options for {question.trigger!r} in {question.state!s}")
         priority = (_priority(placed, self.params.spend_on), placed.tick, placed.agent)
         if len(question.options) == 1:
             answer = Answer(question.options[0], "rule")
-            return PendingQuestion(placed, "", question.options, place, priority, done=True, answer=answer)
+            return PendingQuestion(placed, "", question.options, position, priority, done=True, answer=answer)
         oracle, prompt = self.oracle(placed.llm), self.oracle(placed.llm).write(question)
 
         async def ask(attempt: int) -> Completion:
             return await oracle.ask(prompt, question, attempt)
 
-        in_model = place.agent >= 0  # a single decision may fail any number of times
+        is_in_model = position.agent >= 0  # a single decision may fail any number of times
         return PendingQuestion(
             placed,
             prompt,
             question.options,
-            place,
+            position,
             priority,
             self.identity(placed.llm),
             ask,
             partial(oracle.read, question),
             calls=getattr(oracle, "calls", 1),
-            gives_up=in_model,
-            once_a_round=in_model,
+            fails_if_useless=is_in_model,
+            once_a_round=is_in_model,
         )
 
     def conclude(self, pending: _Pending, source: Source) -> tuple[Answer, Source]:
         """Return the option that the agent's draw selects, or the fallback."""
         placed, fallback, reason = pending.question, self.params.fallback, pending.reason
         if not reason:
-            [chosen] = select_options(np.array([pending.value]), np.array([placed.draw]))
-            choice = placed.question.options[chosen]
+            [index] = select_options(np.array([pending.value]), np.array([placed.draw]))
+            choice = placed.question.options[index]
             return Answer(choice, source, "", pending.counted_attempts, pending.key, pending.value), source
         if pending.raw is not None and pending.is_replay:
             message = f"the answer in the ledger for {self.describe(pending)} cannot be used: {pending.error}"
@@ -112,49 +112,50 @@ class _OpenChoice:
         return "", json.dumps([round(p, 6) for p in value])
 
     def describe(self, pending: _Pending) -> str:
-        place, question = pending.place, pending.question.question
+        position, question = pending.position, pending.question.question
         options = " or ".join(option.value for option in question.options)
-        who = f"agent {place.agent} ({plain(question.persona.name, NAME_CAP)})"
-        return f"round {place.round}, tick {place.tick}, {who}: {question.trigger} in {question.state.value}, {options}"
+        agent_text = f"agent {position.agent} ({clean_text(question.persona.name, NAME_CAP)})"
+        moment = f"round {position.round}, tick {position.tick}"
+        return f"{moment}, {agent_text}: {question.trigger} in {question.state.value}, {options}"
 
     def useless_error(self, pending: _Pending) -> LLMFailureException:
-        """Return the error for an LLM whose first answers are all useless; it quotes the last one."""
-        oracle = self.oracle(pending.place.llm)
-        message = f"{oracle.label}: its first {MAX_USELESS} answers are all useless"
-        decides = getattr(oracle, "form", "") == "decision"
-        if decides or (isinstance(pending.error, OracleError) and pending.error.reason != "empty"):
-            fault = plain(str(pending.error).removeprefix(f"{oracle.label}: "), _MAX_FAULT_CHARS)
+        """Return the error for an LLM whose first answers are all useless. It quotes the last answer."""
+        oracle = self.oracle(pending.position.llm)
+        message = f"{oracle.label}: its first {MAX_USELESS_ANSWERS} answers are all useless"
+        is_decision_model = getattr(oracle, "form", "") == "decision"
+        if is_decision_model or (isinstance(pending.error, OracleError) and pending.error.reason != "empty"):
+            fault = clean_text(str(pending.error).removeprefix(f"{oracle.label}: "), _MAX_FAULT_CHARS)
             if "reasoner." not in fault:
                 remedies = (remedy for pattern, remedy in _REMEDIES if re.search(pattern, fault, re.IGNORECASE))
                 fault += f": {next(remedies, 'change the LLM (reasoner.model), or the server (reasoner.host)')}"
             message += f": {fault}"
         else:
-            last = plain(pending.last_text or pending.error, _MAX_ANSWER_CHARS)
+            last_answer = clean_text(pending.last_text or pending.error, _MAX_ANSWER_CHARS)
             expected = _readable_answers([option.value for option in pending.question.question.options], oracle)
             remedy = "change what it answers, or the LLM (reasoner.model)"
-            message += f"; the last answer was {last!r}; PRISM expects {expected}: {remedy}"
-        return LLMFailureException("useless", MAX_USELESS, "agents", message)
+            message += f"; the last answer was {last_answer!r}; PRISM expects {expected}: {remedy}"
+        return LLMFailureException("useless", MAX_USELESS_ANSWERS, "agents", message)
 
 
 class Reasoner(LLMGateway[PlacedQuestion, Answer, ReasonerParams], Decider):
-    """Lets an LLM answer open choices.
+    """Answers open choices by asking an LLM.
 
-    Equal questions are asked once (see `LLMGateway`). If that fails, all of them get the fallback until the next round.
-    Answers to questions beyond a limit have the source `budget`. If the first `MAX_USELESS` answers to a
-    model's agents are all useless, the reasoner raises an error instead of using fallbacks.
+    Equal questions are asked once (see `LLMGateway`). If this fails, they all get the fallback until the next round.
+    Answers to questions beyond a limit have the source `budget`. If the first `MAX_USELESS_ANSWERS` answers to the
+    agents of a model are all useless, the reasoner raises an error instead of using fallbacks.
 
     Args:
-        client: A client, an oracle, or a function ``(prompt) -> str``, plain or async. Several, ``{"a": f, "b": g}``,
-            share the agents equally unless `model` sets other shares. The first LLM makes single decisions.
+        client: A client, an oracle, or a plain or async function ``(prompt) -> str``. Several clients by name,
+            ``{"a": f, "b": g}``, share the agents equally unless `model` sets other shares. `decide` asks the first.
         ledger: The run's own ledger, which the caller closes.
         params: Attempts, limits, fallback, ... (see `ReasonerParams`).
         store: See `LLMGateway`, also for `kind` and `note`.
-        rule: The rule behind the fallback `rule`.
-        distilled: Answers the open choices that `llm_share` does not assign to the LLM.
-        options: Single parameters by name: ``fallback="rule"``, ``max_concurrency=8``.
+        rule: The rule for the fallback `rule`.
+        distilled: Answers the open choices that the LLM does not answer because of `llm_share`.
+        options: Parameters by name: ``fallback="rule"``, ``max_concurrency=8``.
 
     Attributes:
-        batch_reasoner: The reasoner that answers whole columns instead, or None.
+        batch_reasoner: The distilled reasoner, which answers whole columns; None without one.
         oracles: The oracles by the names in `llms`; the name of a single oracle is the empty string.
 
     Raises:
@@ -186,11 +187,11 @@ class Reasoner(LLMGateway[PlacedQuestion, Answer, ReasonerParams], Decider):
         self.oracles = {llm: as_oracle(llm_client, params, llm) for llm, llm_client in sorted(clients.items())}
         self.oracle, self.llms = next(iter(self.oracles.values())), params.llms
         self.rule = rule or RuleReasoner(params.rule)
-        choices = _OpenChoice(self.oracles, params, self.rule)
-        if len({answer_key("", (), *choices.identity(llm)) for llm in self.oracles}) < len(self.oracles):
+        handler = _OpenChoiceHandler(self.oracles, params, self.rule)
+        if len({answer_key("", (), *handler.identity(llm)) for llm in self.oracles}) < len(self.oracles):
             raise ConfigError("Reasoner: two clients have the same name, digest and decoding: give each its own name")
         slots, attempts = params.max_concurrency, params.attempts
-        super().__init__(choices, params, store, slots=slots, attempts=attempts, kind=kind, note=note)
+        super().__init__(handler, params, store, slots=slots, attempts=attempts, kind=kind, note=note)
         self.store.run_ledger = ledger
         self.batch_reasoner = distilled
 
@@ -219,19 +220,20 @@ class Reasoner(LLMGateway[PlacedQuestion, Answer, ReasonerParams], Decider):
 
 
 def _priority(placed: PlacedQuestion, spend_on: SpendOn) -> float:
-    """Return the rank of a question under a limit (`ReasonerParams.spend_on`); lower is more urgent."""
+    """Return the priority of a question under a limit (`ReasonerParams.spend_on`). Low numbers are asked first."""
     if spend_on == "followed":
         return -float(placed.followers)
     persona, post = placed.question.persona, placed.question.post
-    half = (persona.high - persona.low) / 2
-    distance = 0.0 if post is None or half <= 0 else abs(post.utility - (persona.low + persona.high) / 2) / half
+    half_width = (persona.high - persona.low) / 2
+    middle = (persona.low + persona.high) / 2
+    distance = 0.0 if post is None or half_width <= 0 else abs(post.utility - middle) / half_width
     return round(distance, 9)
 
 
 def _log_fallback(pending: _Pending, fallback: str) -> None:
     question, error = pending.question.question, pending.error
     is_expected = isinstance(error, OracleError | UselessAnswerError | TimeoutError)
-    name, trigger = plain(question.persona.name, NAME_CAP), plain(question.trigger, NAME_CAP)
+    name, trigger = clean_text(question.persona.name, NAME_CAP), clean_text(question.trigger, NAME_CAP)
     details = name, trigger, question.state.value, fallback, pending.reason, error
     logger.warning("%s, %s in %s: fallback '%s' (%s: %s)", *details, exc_info=None if is_expected else error)
 

@@ -1,24 +1,24 @@
-"""The rule: decides whether to engage by utility, velocity, media, personality and a keyed draw.
+"""The rule: decides about engagement from utility, velocity, media, personality and a keyed draw.
 
 P(engage) = logistic(z), with
 
     z = BIAS + slope * position + velocity_weight * log(1 + velocity) + media_weight * has_media
         + sum(TRAIT_WEIGHTS * standardised traits)
 
-where `position` is the post's utility on the agent's band: -1 at its lower end, 1 at its upper end, limited to -3..3,
-and 0 if the band has no width.
+where `position` is the position of the post's utility on the agent's band: -1 at the lower end, 1 at the upper end,
+limited to -3..3, and 0 if the band has no width.
 
-BIAS and TRAIT_WEIGHTS are a logistic regression of "liked, reshared or replied" in a 30-minute window of use on the
-five traits: 1,608 windows of 233 US Twitter users, computed from the data of Oldemburgo de Mello, Cheung and Inzlicht
-2024, Communications Psychology 2:15, doi:10.1038/s44271-024-00062-z. Standard errors, clustered by person: .12; .14,
-.13, .13, .15, .13. We assume that weights for half an hour also apply to one decision. `slope` and `velocity_weight`
-(`RuleParams`) are assumptions, too.
+BIAS and TRAIT_WEIGHTS are the coefficients of a logistic regression. The outcome is "liked, reshared or replied" in a
+30-minute window of use, and the predictors are the five traits. We computed it from 1,608 windows of 233 US Twitter
+users (data of Oldemburgo de Mello, Cheung and Inzlicht 2024, Communications Psychology 2:15,
+doi:10.1038/s44271-024-00062-z). Standard errors, clustered by person: .12; .14, .13, .13, .15, .13. We assume that
+weights for half an hour also apply to one decision. `slope` and `velocity_weight` (`RuleParams`) are assumptions, too.
 
-`media_weight` (`RuleParams.media`) is the logarithm of a ratio: tweets with a photo had 1.35 times, with a video
-1.28 times the retweets of their accounts' average tweet (2 million tweets of verified accounts in the US; S. Rogers,
-analysis by D. Mason, What fuels a Tweet's engagement?, blog.x.com, 10 March 2014). That is observational, and counts
-retweets only. Li and Xie 2020, doi:10.1177/0022243719881113, who correct for the choice of photos, find more for tweets
-about two kinds of brands: 2.2 and 3.1 times the retweets, 1.9 and 2.5 times the likes.
+`media_weight` (`RuleParams.media`) is the logarithm of a ratio. Tweets with a photo had 1.35 times the retweets of
+their accounts' average tweet, tweets with a video 1.28 times (2 million tweets of verified accounts in the US;
+S. Rogers, analysis by D. Mason, What fuels a Tweet's engagement?, blog.x.com, 10 March 2014). These ratios are
+observational and are about retweets only. Li and Xie 2020, doi:10.1177/0022243719881113, correct for the choice of
+photos. For tweets about two kinds of brands they find larger ratios: 2.2 and 3.1 for retweets, 1.9 and 2.5 for likes.
 """
 
 import math
@@ -42,14 +42,14 @@ MAX_POSITION = 3.0
 MAX_VELOCITY = 1023
 MAX_LOG_ODDS = 8
 STEPS = 32
-"""Log-odds are rounded to 1/32 and limited to -8..8: P(engage) lies in .0003..0.9997."""
+"""Log-odds are rounded to multiples of 1/32 and limited to -8..8, so P(engage) is between .0003 and .9997."""
 
 _ENGAGING = {AgentState(f"engaging_{action}"): column for column, action in enumerate(ACTIONS)}
 _ACTIVE = {AgentState.COMPOSING, *_ENGAGING}
 
 
 def rounded_table(values: Iterable[float]) -> Floats:
-    """Round values to 2**-30, so that exp and log have the same digits on all machines."""
+    """Round values to multiples of 2**-30, so that exp and log are the same on all machines."""
     return np.array([round(value * 2**30) / 2**30 for value in values])
 
 
@@ -64,12 +64,12 @@ def band_positions(choices: OpenChoices) -> Floats:
     """Return the position of each post on its agent's band, -3..3."""
     width = choices.high - choices.low
     has_width = width > 0
-    raw = 2.0 * (choices.utility - choices.low) / np.where(has_width, width, 1.0) - 1.0
-    return np.where(has_width, np.clip(raw, -MAX_POSITION, MAX_POSITION), 0.0)
+    position = 2.0 * (choices.utility - choices.low) / np.where(has_width, width, 1.0) - 1.0
+    return np.where(has_width, np.clip(position, -MAX_POSITION, MAX_POSITION), 0.0)
 
 
 class RuleReasoner(BatchReasoner[OpenChoices]):
-    """Answers open choices by rule."""
+    """Answers open choices by the rule of this module."""
 
     kind = "rule"
     label = "rule-based reasoner"
@@ -87,7 +87,7 @@ class RuleReasoner(BatchReasoner[OpenChoices]):
         return "rule"
 
     def kernel_rule(self, key: np.uint64) -> Rule:
-        """Return the rule's constants for kernels; `key` keys the draws of the round."""
+        """Return the rule's constants for kernels. `key` is the key of the round's draws."""
         weights = float(self.params.slope), float(self.params.velocity), float(self.params.media)
         return Rule(True, key, BIAS, *weights, *_TRAITS, _LOGISTIC, LOG1P, STEPS, MAX_POSITION)
 
@@ -96,7 +96,7 @@ class RuleReasoner(BatchReasoner[OpenChoices]):
         return question_columns(options, questions)
 
     def engage_probability(self, choices: OpenChoices, positions: Floats | None = None) -> Floats:
-        """Return P(engage) for each row; for `positions` see `probabilities`."""
+        """Return P(engage) for each row. For `positions` see `probabilities`."""
         velocity = LOG1P[np.clip(choices.velocity, 0, MAX_VELOCITY)]
         position = band_positions(choices) if positions is None else np.clip(positions, -MAX_POSITION, MAX_POSITION)
         z = BIAS + self.params.slope * position + self.params.velocity * velocity + self.params.media * choices.media
@@ -108,61 +108,62 @@ class RuleReasoner(BatchReasoner[OpenChoices]):
     def probabilities(self, choices: OpenChoices, positions: Floats | None = None) -> Floats:
         """Return the probability of each option, shape ``(n, len(options))``; rows sum to 1.
 
-        Active options share P(engage) by the agent's propensities (COMPOSING stands for the actions that are not
-        offered); passive options share the rest equally. If all options are active, or all passive, they share 1.
+        P(engage) is divided among the active options by the agent's propensities; COMPOSING gets the propensities of
+        actions that are not options. The remaining probability is divided equally among the passive options. If all
+        options are active, or all are passive, they divide 1.
 
         Args:
             choices: The open choices, n rows.
-            positions: Position of each post on its band, shape (n,); by default computed from the utility.
+            positions: Position of each post on the agent's band, shape (n,); by default computed from the utility.
         """
         active = [option in _ACTIVE for option in choices.options]
-        engage = self.engage_probability(choices, positions)
+        p_engage = self.engage_probability(choices, positions)
         if all(active) or not any(active):
-            engage = np.full_like(engage, 1.0 if all(active) else 0.0)
+            p_engage = np.full_like(p_engage, 1.0 if all(active) else 0.0)
         weights = _active_weights(choices)
-        result = np.empty((len(engage), len(active)))
+        result = np.empty((len(p_engage), len(active)))
         for column, is_active in enumerate(active):
-            result[:, column] = engage * weights[column] if is_active else (1.0 - engage) / active.count(False)
+            result[:, column] = p_engage * weights[column] if is_active else (1.0 - p_engage) / active.count(False)
         return result
 
     def log_odds(self, question: Question, position: float | None = None) -> dict[str, float]:
-        """Return the summands of the log-odds of engaging by name; for `position` see `probabilities`."""
+        """Return the terms of the log-odds of engaging, by name. For `position` see `probabilities`."""
         choices = question_columns(question.options, [PlacedQuestion(question)])
         position = band_positions(choices)[0] if position is None else min(max(position, -MAX_POSITION), MAX_POSITION)
-        standard = (choices.traits[0] - TRAIT_MEANS) / TRAIT_SDS
+        standardised = (choices.traits[0] - TRAIT_MEANS) / TRAIT_SDS
         return {
             "the bias": BIAS,
             "the post": self.params.slope * float(position),
             "its velocity": self.params.velocity * float(LOG1P[min(int(choices.velocity[0]), MAX_VELOCITY)]),
             "its media": self.params.media * bool(choices.media[0]),
-            "the agent's character": float((TRAIT_WEIGHTS * standard).sum()),
+            "the agent's character": float((TRAIT_WEIGHTS * standardised).sum()),
         }
 
 
 def _active_weights(choices: OpenChoices) -> list[Floats]:
-    """Return each option's share of P(engage), one column per option; 0 for passive options."""
+    """Return the share of P(engage) for each option, as one array per option; 0 for passive options."""
     offered_columns = [_ENGAGING[option] for option in choices.options if option in _ENGAGING]
     zeros = np.zeros(len(choices.draws))
-    composing = zeros if offered_columns else zeros + 1.0
+    composing_shares = zeros if offered_columns else zeros + 1.0
     for column in range(len(ACTIONS)):
         if offered_columns and column not in offered_columns:
-            composing = composing + choices.propensities[:, column]
+            composing_shares = composing_shares + choices.propensities[:, column]
     shares = {option: choices.propensities[:, column] for option, column in _ENGAGING.items()}
-    shares[AgentState.COMPOSING] = composing
-    raw = [shares.get(option, zeros) for option in choices.options]
+    shares[AgentState.COMPOSING] = composing_shares
+    option_weights = [shares.get(option, zeros) for option in choices.options]
     total = zeros
-    for weights in raw:
+    for weights in option_weights:
         total = total + weights
     has_weight = total > 0
-    actives = [option in _ACTIVE for option in choices.options]
+    is_active = [option in _ACTIVE for option in choices.options]
     return [
-        np.where(has_weight, weights / np.where(has_weight, total, 1.0), active / max(sum(actives), 1))
-        for weights, active in zip(raw, actives, strict=True)
+        np.where(has_weight, weights / np.where(has_weight, total, 1.0), active / max(sum(is_active), 1))
+        for weights, active in zip(option_weights, is_active, strict=True)
     ]
 
 
 def question_columns(options: tuple[AgentState, ...], questions: Sequence[PlacedQuestion]) -> OpenChoices:
-    """Return questions as columns; a missing post is in the middle of the band."""
+    """Return questions as columns. Without a post, relevance and utility are the middle of the band."""
     personas = [placed.question.persona for placed in questions]
     posts = [placed.question.post for placed in questions]
     low = np.array([persona.low for persona in personas], np.float64)
@@ -194,4 +195,4 @@ def detailed_columns(options: tuple[AgentState, ...], questions: Sequence[Placed
         return np.array([POST_KINDS.index(value) if name == "kind" and value else value for value in values], np.int64)
 
     match = np.array([placed.question.match for placed in questions], np.float64)
-    return DetailedChoices.of(question_columns(options, questions), match, column)
+    return DetailedChoices.from_open_choices(question_columns(options, questions), match, column)

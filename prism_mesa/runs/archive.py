@@ -11,10 +11,10 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from prism_mesa.deliberation.conversation import quoted
+from prism_mesa.deliberation.conversation import quote_data
 from prism_mesa.domain import BIG_FIVE
 from prism_mesa.errors import DataError, did_you_mean
-from prism_mesa.params import whole_number
+from prism_mesa.params import parse_whole_number
 from prism_mesa.reasoner.prompt import profile_text
 from prism_mesa.runs.manifest import read_run
 from prism_mesa.runs.run_files import count_rows, has_table, read_column_names, read_table
@@ -23,9 +23,9 @@ from prism_mesa.social.world.profiles import personality
 
 NOTE_CAP: Final = 200
 """Longest note in an agent's memory, in characters."""
-_NOTES: Final = 5
+_MAX_NOTES: Final = 5
 """The number of notes that an agent remembers."""
-_COUNTED: Final[dict[ActivityKind, tuple[str, str]]] = {
+_COUNT_PHRASES: Final[dict[ActivityKind, tuple[str, str]]] = {
     "post": ("wrote 1 post", "wrote {} posts"),
     "like": ("liked 1 post", "liked {} posts"),
     "reply": ("replied 1 time", "replied {} times"),
@@ -37,7 +37,7 @@ _ACTIVITY_COLUMNS: Final = ("round", "tick", "post", "action")
 def count_text(activities: Sequence[Activity]) -> str:
     """Return the number of activities of each kind, such as ``liked 14 posts, replied 2 times``."""
     counts = Counter(activity.action for activity in activities)
-    return ", ".join(forms[n > 1].format(n) for action, forms in _COUNTED.items() if (n := counts[action]))
+    return ", ".join(forms[n > 1].format(n) for action, forms in _COUNT_PHRASES.items() if (n := counts[action]))
 
 
 @dataclass(frozen=True)
@@ -45,8 +45,8 @@ class AgentSnapshot:
     """An agent after a round.
 
     Attributes:
-        at: The last round included; -1 for before the run.
-        who: The profile as prompts word it.
+        last_round: The last round included; -1 for before the run.
+        profile: The profile in the words of prompts.
         activities: Oldest first; within a round, posts come first.
         notes: Oldest first.
         likes_recorded: Whether the run recorded its likes.
@@ -58,8 +58,8 @@ class AgentSnapshot:
     run_dir: Path
     row: int
     name: str
-    at: int
-    who: str
+    last_round: int
+    profile: str
     activities: tuple[Activity, ...] = ()
     notes: tuple[str, ...] = ()
     likes_recorded: bool = True
@@ -67,27 +67,27 @@ class AgentSnapshot:
     character: str = ""
     llm: str = ""
 
-    def memory(self, most: int = 12) -> str:
-        """Return the agent's memory: the number of older activities, the last `most` activities, and the last notes.
+    def memory(self, max_activities: int = 12) -> str:
+        """Return the agent's memory: counts of older activities, the last `max_activities`, and the last notes.
 
-        Before the run the memory is empty.
+        The memory is empty before the run.
         """
-        if self.at < 0:
+        if self.last_round < 0:
             return ""
-        last = self.activities[-most:] if most > 0 else ()
-        before = self.activities[: len(self.activities) - len(last)]
-        lines = [f"Before that you {count_text(before)}."] if before else []
+        last = self.activities[-max_activities:] if max_activities > 0 else ()
+        older = self.activities[: len(self.activities) - len(last)]
+        lines = [f"Before that you {count_text(older)}."] if older else []
         lines += [activity_line(activity) for activity in last]
         if not self.activities:
             lines.append("You have not posted, replied or reshared anything so far.")
         if not self.likes_recorded:
             lines.append("What you liked is not recorded.")
-        lines += [f"You noted: {quoted(note, NOTE_CAP)}" for note in self.notes[-_NOTES:]]
+        lines += [f"You noted: {quote_data(note, NOTE_CAP)}" for note in self.notes[-_MAX_NOTES:]]
         return "\n".join(lines)
 
 
 class RunRecords:
-    """The tables of a platform's run; each table is read once, on first use.
+    """The tables of a platform's run, each read once, on first use.
 
     Args:
         run_dir: The run's folder.
@@ -103,13 +103,13 @@ class RunRecords:
         self.run_dir = Path(run_dir)
         self.run = read_run(self.run_dir)
         manifest = self.run.manifest
-        if manifest.of_nations:
-            raise DataError(f"{run_dir}: is a run of nations: interviews and surveys are with agents of a platform")
+        if manifest.is_economy:
+            raise DataError(f"{run_dir}: is a run of nations: only agents of a platform can be interviewed or surveyed")
         for table in ("agents", "posts"):
             if not has_table(self.run_dir, table):
-                why = "it was removed" if manifest.status == "done" else "it has not come to an end"
+                why = "it was removed" if manifest.status == "done" else "the run has not ended"
                 raise DataError(
-                    f"{run_dir}: no table {table!r} there: {why} (status {self.run.state}){self.run.way_on}"
+                    f"{run_dir}: no table {table!r} there: {why} (status {self.run.state}){self.run.advice}"
                 )
         rounds = manifest.summary.rounds
         if rounds is None:
@@ -117,7 +117,7 @@ class RunRecords:
         self.rounds = rounds
         if rounds == 0:
             why = f"no round was completed (status {self.run.state})"
-            raise DataError(f"{run_dir}: {why}{self.run.way_on}")
+            raise DataError(f"{run_dir}: {why}{self.run.advice}")
 
     @property
     def n_agents(self) -> int:
@@ -179,7 +179,7 @@ class RunRecords:
         return find_row(agent, self._agents["id"].tolist(), self.names, self.run_dir)
 
     def profile(self, row: int) -> str:
-        """Return an agent's profile as prompts word it."""
+        """Return an agent's profile in the words of prompts."""
         return profile_text(self.names[row], self.interests(row), self.character(row))
 
     def interests(self, row: int) -> tuple[str, ...]:
@@ -191,7 +191,7 @@ class RunRecords:
         return personality(self._agents[list(BIG_FIVE)].iloc[row].to_numpy(np.float64))
 
     def snapshot(self, row: int, at: int | None = None) -> AgentSnapshot:
-        """Return an agent after a round; None: the last one, -1: before the run. Raises DataError if it is missing."""
+        """Return an agent after round `at` (None: the last, -1: before the run); raises DataError if there is none."""
         at = self.rounds - 1 if at is None else at
         if not 0 <= row < self.n_agents:
             raise DataError(f"{self.run_dir}: no agent {row} there (rows: 0 .. {self.n_agents - 1})")
@@ -202,8 +202,8 @@ class RunRecords:
             run_dir=self.run_dir,
             row=row,
             name=self.names[row],
-            at=at,
-            who=self.profile(row),
+            last_round=at,
+            profile=self.profile(row),
             activities=tuple(activity for activity in self._activities(row) if activity.round <= at),
             notes=tuple(str(note) for note in notes["text"]),
             likes_recorded=bool(self._agents.get("recorded_engagements", pd.Series([True] * self.n_agents)).iloc[row]),
@@ -224,7 +224,7 @@ class RunRecords:
         for post in np.flatnonzero(posts.author == row).tolist():
             kind, round_, parent = posts.kind[post], int(posts.written[post]), int(posts.parent[post])
             if kind == "post":
-                activities.append(Activity(round_, "post", post, text=posts.says(post)))
+                activities.append(Activity(round_, "post", post, text=posts.shown_text(post)))
             else:
                 tick_queue = ticks.get((round_, kind, parent))
                 activities.append(
@@ -236,14 +236,14 @@ class RunRecords:
         origin = self.posts.origin(post)
         author, writer = (self.names[self.posts.author[i]] for i in (post, origin))
         quotes = "" if origin == post else writer
-        return Activity(round_, action, post, author, self.posts.says(post), words, tick, quotes)
+        return Activity(round_, action, post, author, self.posts.shown_text(post), words, tick, quotes)
 
 
 def find_row(agent: str, ids: Sequence[str], names: Sequence[str], where: Path) -> int:
-    """Return the row of the agent with an id, row or name; otherwise raises DataError, which begins with `where`."""
+    """Return the row of the agent with an id, row or name; raises DataError, naming `where`, unless there is one."""
     if agent in ids:
         return ids.index(agent)
-    number = whole_number(agent)
+    number = parse_whole_number(agent)
     if number is not None and number < len(ids):
         return number
     rows = [row for row, name in enumerate(names) if name.lower() == agent.lower()]
@@ -258,7 +258,7 @@ def find_row(agent: str, ids: Sequence[str], names: Sequence[str], where: Path) 
 
 
 class RecordedPosts:
-    """The posts of a run by id, `written` in one round and shown from `round` on; DataError if they are damaged."""
+    """The posts of a run by id, with the rounds in which they were `written` and appeared (`round`)."""
 
     def __init__(self, run_dir: Path) -> None:
         columns = ["round", "author", "kind", "parent", "text"]
@@ -269,13 +269,13 @@ class RecordedPosts:
         self.kind = table["kind"].astype(object).to_numpy()
         self.parent = table["parent"].fillna(-1).to_numpy(np.int64)  # blank in runs of version 0.1
         ids = np.arange(len(table))
-        is_answer, parent = self.kind != "post", self.parent
-        bad = np.flatnonzero((self.author < 0) | (parent < -1) | (parent >= ids) | (is_answer == (parent < 0)))
-        if len(bad):
-            content = f"a {self.kind[bad[0]]} by agent {self.author[bad[0]]} about post {parent[bad[0]]}"
-            raise DataError(f"{run_dir}: table 'posts' is damaged: row {bad[0]} is {content}")
-        # in older runs, answers appear a round after they were written
-        self.written = table["written"].to_numpy() if "written" in table else self.round - is_answer
+        is_response, parent = self.kind != "post", self.parent
+        invalid = np.flatnonzero((self.author < 0) | (parent < -1) | (parent >= ids) | (is_response == (parent < 0)))
+        if len(invalid):
+            content = f"a {self.kind[invalid[0]]} by agent {self.author[invalid[0]]} about post {parent[invalid[0]]}"
+            raise DataError(f"{run_dir}: table 'posts' is damaged: row {invalid[0]} is {content}")
+        # in older runs, replies and reshares appear a round after they were written
+        self.written = table["written"].to_numpy() if "written" in table else self.round - is_response
         self._text = _encode(table["text"])
         self._comment = _encode(table["comment"]) if "comment" in table else None
 
@@ -283,7 +283,7 @@ class RecordedPosts:
         return len(self.round)
 
     def words(self, post: int) -> str:
-        """Return the words that the author added to a reply or a reshare; empty if there are none."""
+        """Return the words that the author added in a reply or a reshare; empty without words."""
         column = self._text if self.kind[post] == "reply" else self._comment
         return "" if column is None or self.kind[post] == "post" else _text_at(column, post)
 
@@ -293,8 +293,8 @@ class RecordedPosts:
             post = int(self.parent[post])
         return post
 
-    def says(self, post: int) -> str:
-        """Return the text that a post shows, which its `origin` holds."""
+    def shown_text(self, post: int) -> str:
+        """Return the text that a post shows: the text of its `origin`."""
         return _text_at(self._text, self.origin(post))
 
 

@@ -1,7 +1,7 @@
 """Counterfactuals: the same run up to a round, then other settings.
 
-The folder of a branch begins as a copy of the run up to that round, and is then resumed like a stopped run. Its answers
-and random numbers are the same, and no question is asked twice.
+The folder of a branch begins as a copy of the run up to that round, and is then resumed like a stopped run. A branch
+uses the run's answers and random numbers, so no question is asked twice.
 """
 
 import os
@@ -12,9 +12,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from prism_mesa.errors import BadInputError, ConfigError, PrismError, PrismWarning, shortened
+from prism_mesa.errors import BadInputError, ConfigError, PrismError, PrismWarning, shorten
 from prism_mesa.llm import Ledger
-from prism_mesa.params import require_overrides, require_whole_number, validated
+from prism_mesa.params import require_overrides, require_whole_number, validate_params
 from prism_mesa.reasoner import AnyReasoner
 from prism_mesa.reasoner.distilled import FILE
 from prism_mesa.runs.checkpoints.file import (
@@ -22,8 +22,8 @@ from prism_mesa.runs.checkpoints.file import (
     WORLD,
     DamagedError,
     RefusedError,
+    checkpoint_files,
     checkpoint_round,
-    files,
     read_checkpoint,
     write_checkpoint,
 )
@@ -65,14 +65,14 @@ def branch(
     A branch starts from an earlier checkpoint of the run if there is one; otherwise it repeats the run up to `at`.
 
     Returns:
-        The branch's result. Its configuration has the new settings among `interventions`; `branched_from` in its
+        The branch's result. Its configuration has the new settings in `interventions`; `branched_from` in its
         manifest names the run and the round.
     """
     run = read_run(run_folder(run_dir))
-    require_own(run.folder, run.whose, "branching", trust=trust)
+    require_own(run.folder, run.origin, "branching", trust=trust)
     config = _branch_config(run, require_whole_number(at, "at", minimum=0), overrides)
     objects: dict[str, Any] = {"chart": chart, "prepare": prepare, "reasoner": reasoner}
-    check_objects(run, objects, words=("branch", "branch({}, ROUND, "))
+    check_objects(run, objects, verb_and_call=("branch", "branch({}, ROUND, "))
     require_free(run.folder)
     check_no_links(run.folder)
     if run.manifest.llm is not None:
@@ -80,15 +80,15 @@ def branch(
     _warn_other_version(run)
     parent = run.folder.parent if run.folder.name not in ("", "..") else run.folder.resolve().parent
     folder = new_folder(parent if out is None else Path(out), config.name)
-    with _removed_if_refused(folder, run.folder):
-        _copy_before(run.folder, folder, at, _name_in_ledgers(run, folder, config), trust=trust)
+    with _remove_if_refused(folder, run.folder):
+        _copy_records(run.folder, folder, at, _name_in_ledgers(run, folder, config), trust=trust)
         _write_manifest(run, folder, config, at)
         return resume(folder, ResumeOptions(**objects, on_round=on_round, trust=trust))
 
 
 def _branch_config(run: RecordedRun, at: int, overrides: Overrides) -> Config:
     """Return the configuration of a branch; raises BadInputError if the run cannot be branched at that round."""
-    if run.manifest.of_nations:
+    if run.manifest.is_economy:
         raise ConfigError(f"{run.folder}: is a run of nations: a run of a platform can be branched")
     require_overrides(overrides)
     values = manifest_values(run.folder, run.manifest)
@@ -99,11 +99,11 @@ def _branch_config(run: RecordedRun, at: int, overrides: Overrides) -> Config:
         return config
     texts = [overrides] if isinstance(overrides, str) else overrides
     pairs = texts.items() if isinstance(texts, Mapping) else map(parse_override, texts)
-    change = validated(InterventionParams, {"at": at, "set": dict(pairs)}, "branch")
+    new_intervention = validate_params(InterventionParams, {"at": at, "set": dict(pairs)}, "branch")
     n_earlier = sum(intervention.at <= at for intervention in config.interventions)
-    interventions = [*config.interventions[:n_earlier], change, *config.interventions[n_earlier:]]
-    dumped = [intervention.model_dump() for intervention in interventions]
-    return validated(Config, {**values, "interventions": dumped}, "branch")
+    interventions = [*config.interventions[:n_earlier], new_intervention, *config.interventions[n_earlier:]]
+    intervention_values = [intervention.model_dump() for intervention in interventions]
+    return validate_params(Config, {**values, "interventions": intervention_values}, "branch")
 
 
 def _warn_other_version(run: RecordedRun) -> None:
@@ -111,19 +111,19 @@ def _warn_other_version(run: RecordedRun) -> None:
     if run.manifest.code != code_version():
         note = (
             f"{run.folder}: another version of PRISM made it: the rounds before the branch are repeated with this "
-            "version, and may not be those of the run (compare with a branch without settings)"
+            "version, and may differ from those of the run (compare with a branch without settings)"
         )
-        warnings.warn(shortened(note), PrismWarning, stacklevel=3)
+        warnings.warn(shorten(note), PrismWarning, stacklevel=3)
 
 
 def _name_in_ledgers(run: RecordedRun, folder: Path, config: Config) -> str:
-    """Return the branch's name in ledgers; under the run's name it would replace the run in shared ledgers."""
+    """Return the branch's name in ledgers; with the run's name, the branch would replace the run in shared ledgers."""
     llm, distilled = run.manifest.llm, run.manifest.distilled
     keys = {} if llm is None else {"answer": llm.answer, "persona": llm.persona}
     return name_in_ledgers(platform_scope(config, keys, None if distilled is None else distilled.digest), folder.name)
 
 
-def _copy_before(run: Path, folder: Path, at: int, name: str, *, trust: bool) -> None:
+def _copy_records(run: Path, folder: Path, at: int, name: str, *, trust: bool) -> None:
     """Copy a run's ledger and its checkpoints up to a round; `name` is the branch's name in ledgers."""
     if (run / LEDGER).is_file():
         with Ledger(run / LEDGER, read_only=True) as ledger:
@@ -132,7 +132,7 @@ def _copy_before(run: Path, folder: Path, at: int, name: str, *, trust: bool) ->
             ledger.rename(next(iter(ledger.runs()), ""), name)
     if (run / FILE).is_file():
         shutil.copyfile(run / FILE, folder / FILE)
-    checkpoints = [file for file in files(run) if checkpoint_round(file) <= at]
+    checkpoints = [file for file in checkpoint_files(run) if checkpoint_round(file) <= at]
     if not checkpoints:
         return
     (folder / FOLDER).mkdir()
@@ -164,18 +164,18 @@ def _write_manifest(run: RecordedRun, folder: Path, config: Config, at: int) -> 
 
 
 @contextmanager
-def _removed_if_refused(folder: Path, run: Path) -> Iterator[None]:
+def _remove_if_refused(folder: Path, run: Path) -> Iterator[None]:
     """Remove the folder of a branch that cannot begin, and name the run in the error."""
     try:
         yield
     except (BadInputError, OSError) as error:
         shutil.rmtree(folder, ignore_errors=True)
         if isinstance(error, PrismError):
-            resume_hint = ": that is 'prism resume', after which it can be branched"
+            resume_hint = " ('prism resume' does this; after that, the run can be branched)"
             advice = resume_hint if isinstance(error, RefusedError) else ""
             raise type(error)(str(error).replace(str(folder), str(run)) + advice) from error
         raise BadInputError(f"{run}: cannot be branched: {error}") from error
     except BaseException:
-        if not (folder / MANIFEST).is_file():  # interrupted while it was copied
+        if not (folder / MANIFEST).is_file():  # interrupted during the copy
             shutil.rmtree(folder, ignore_errors=True)
         raise

@@ -10,8 +10,8 @@ from pydantic import Field
 
 from prism_mesa.economy.params import EconomyParams
 from prism_mesa.errors import ConfigError, printable
-from prism_mesa.params import Params, merged, nested, shown, validated
-from prism_mesa.runs.yaml_text import fault_text, parsed, read_yaml
+from prism_mesa.params import Params, merge_values, nest_keys, short_repr, validate_params
+from prism_mesa.runs.yaml_text import fault_text, parse_yaml, read_yaml
 from prism_mesa.social.params import SocialParams
 
 INPUT_FILES = (("network", "edges"), ("posts", "file"), ("agents", "profiles"))
@@ -35,13 +35,13 @@ class EconomyConfig(EconomyParams):
 
 def make_config(values: Mapping[str, Any], where: str = "config") -> Config:
     """Return nested values as a `Config`; raises ConfigError if a key or value is not allowed."""
-    return validated(Config, nested(values), where)
+    return validate_params(Config, nest_keys(values), where)
 
 
 def read_config[C: Params](kind: type[C], config: object) -> C:
     """Return a configuration from an object of `kind`, nested values, a YAML file, or None for the defaults.
 
-    Raises ConfigError if it is something else, the file cannot be read, or a key or value is not allowed.
+    Raises ConfigError for any other object, if the file cannot be read, or if a key or value is not allowed.
     """
     path = os.fspath(config) if isinstance(config, str | os.PathLike) else None
     if isinstance(path, str):
@@ -50,8 +50,8 @@ def read_config[C: Params](kind: type[C], config: object) -> C:
         return config
     if config is not None and not isinstance(config, Mapping):
         allowed = f"nested values, the path of a YAML file, or {kind.__name__}(...)"
-        raise ConfigError(f"config: give {allowed}, not {shown(config)}")
-    return validated(kind, nested(config or {}), "config")
+        raise ConfigError(f"config: give {allowed}, not {short_repr(config)}")
+    return validate_params(kind, nest_keys(config or {}), "config")
 
 
 def load_config(
@@ -77,15 +77,15 @@ def load[C: Params](
     """
     is_list = isinstance(overrides, Sequence) and not isinstance(overrides, str)
     if not is_list or not all(isinstance(text, str) for text in overrides):
-        raise ConfigError(f"overrides: give a list of strings, such as ['agents.n=200'], not {shown(overrides)}")
+        raise ConfigError(f"overrides: give a list of strings, such as ['agents.n=200'], not {short_repr(overrides)}")
     if not isinstance(path, str | os.PathLike | None):
-        raise ConfigError(f"path: give the path of a YAML file, or None for the defaults, not {shown(path)}")
+        raise ConfigError(f"path: give the path of a YAML file, or None for the defaults, not {short_repr(path)}")
     content = {} if path is None else read_yaml(Path(path))
     where = str(path or "config")
     _check_command(kind, content, where)
-    values = merged(defaults or {}, content)
-    config = validated(kind, nested(values), where)  # first without overrides, so that errors name the file
-    return overridden(kind, values, overrides) if overrides else config
+    values = merge_values(defaults or {}, content)
+    config = validate_params(kind, nest_keys(values), where)  # first without overrides, so that errors name the file
+    return with_overrides(kind, values, overrides) if overrides else config
 
 
 _COMMAND_KEYS: Final = (
@@ -105,10 +105,10 @@ def _check_command(kind: type[Params], values: Mapping[str, Any], where: str) ->
             raise ConfigError(f"{where}: holds {content}: use '{command} {where}'")
 
 
-def overridden[C: Params](kind: type[C], values: Mapping[str, Any], overrides: Sequence[str]) -> C:
-    """Return nested values as a configuration, with overrides ``a.b=c`` on top; raises ConfigError if one is bad."""
-    changes = nested(dict(parse_override(text) for text in overrides))
-    return validated(kind, merged(nested(values), changes), "override")
+def with_overrides[C: Params](kind: type[C], values: Mapping[str, Any], overrides: Sequence[str]) -> C:
+    """Return nested values as a configuration, with overrides ``a.b=c`` on top; raises ConfigError if any is bad."""
+    changes = nest_keys(dict(parse_override(text) for text in overrides))
+    return validate_params(kind, merge_values(nest_keys(values), changes), "override")
 
 
 def parse_override(text: str) -> tuple[str, Any]:
@@ -117,7 +117,7 @@ def parse_override(text: str) -> tuple[str, Any]:
     if not equals or not key.strip():
         raise ConfigError(f"{text!r}: an override is written key=value, for example agents.n=100")
     try:
-        return key.strip(), parsed(value)
+        return key.strip(), parse_yaml(value)
     except (yaml.scanner.ScannerError, yaml.parser.ParserError):  # a plain string: @name, 100%, a: b: c
         return key.strip(), value
     except yaml.YAMLError as error:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pandas as pd
 
-from prism_mesa.economy.impulse_response import Follows, rate_response
+from prism_mesa.economy.impulse_response import RateRule, rate_response
 from prism_mesa.economy.model import EconomyModel
 from prism_mesa.economy.nations import NationParams
 from prism_mesa.economy.params import MacroParams, quarter_name
@@ -35,7 +35,7 @@ from prism_mesa.runs.run_files import has_table, read_table
 BASELINES = ("taylor", "nothing")
 """Policies to which every run is compared, under the same shocks."""
 
-_RESPONSES: tuple[Follows, ...] = ("held", "taylor")
+_RATE_RULES: tuple[RateRule, ...] = ("held", "taylor")
 
 
 def run_economy(
@@ -48,14 +48,14 @@ def run_economy(
 ) -> RunResult:
     """Run nations and keep their records in ``out/<run-id>``, without pictures; see `api.runs.run_economy`.
 
-    `readings` has the answers that were read in an earlier run, by quarter and nation.
+    `readings` are the parsed answers of an earlier run, by quarter and nation.
     """
     timer = RunTimer()
     config = read_config(EconomyConfig, config)
     model = EconomyModel(config, llm=llm)
     model.readings = readings or {}
-    work = NationsRun(model, config, timer, on_round)
-    return run_to_completion(work, out, config.name, ECONOMY_TABLES)
+    task = NationsRun(model, config, timer, on_round)
+    return run_to_completion(task, out, config.name, ECONOMY_TABLES)
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class NationsRun:
 
     @property
     def checkpoint_every(self) -> int:
-        """0, because the ledger has the answers, and everything else is computed quickly."""
+        """0: no checkpoints, because the ledger has the answers, and everything else is computed quickly."""
         return 0
 
     def scope(self) -> str:
@@ -83,7 +83,7 @@ class NationsRun:
         return scope_name(self.model.params.model_dump(mode="json", exclude={"name": True, "reasoner": WITHOUT_EFFECT}))
 
     def facts(self) -> dict[str, Any]:
-        """Return the configuration and the deciders."""
+        """Return the configuration, and who decides."""
         model = self.model
         return {
             "system": "economy",
@@ -93,7 +93,7 @@ class NationsRun:
             "decided_by": model.label,
             "note": model.note,
             "notes": list(model.notes),
-            "llm": None if model.llm is None else _llm(model.llm, model),
+            "llm": None if model.llm is None else _llm_entry(model.llm, model),
         }
 
     def carry_out(self, folder: RunFolder) -> str:
@@ -114,16 +114,16 @@ class NationsRun:
         table = read_table(folder.path, "indicators") if has_table(folder.path, "indicators") else pd.DataFrame()
         quarters = int(table["round"].nunique()) if len(table) else 0
         baselines = {name: _baseline(model, name, quarters) for name in BASELINES}
-        folder.write_whole("nations", _nations(model))
-        folder.write_whole("responses", _columns(_responses(model)))
-        folder.write_whole("baselines", _columns(pd.concat(baselines.values(), ignore_index=True)))
+        folder.replace_table("nations", _nations(model))
+        folder.replace_table("responses", _columns(_responses(model)))
+        folder.replace_table("baselines", _columns(pd.concat(baselines.values(), ignore_index=True)))
         return run_summary(folder, ending, economy_summary(model, table, baselines), self.timer)
 
 
-def _llm(llm: LLMClient, model: EconomyModel) -> dict[str, Any]:
+def _llm_entry(llm: LLMClient, model: EconomyModel) -> dict[str, Any]:
     """Return the facts of the LLM and its prompts."""
-    styles = {getattr(nation, "prompt_style", None) for nation in model.nations} - {None}
-    return llm_facts(llm.kind, llm.client, llm.client, prompt_style=next(iter(styles)), ledger=llm.params.ledger)
+    prompt_styles = {getattr(nation, "prompt_style", None) for nation in model.nations} - {None}
+    return llm_facts(llm.kind, llm.client, llm.client, prompt_style=next(iter(prompt_styles)), ledger=llm.params.ledger)
 
 
 def _columns(table: pd.DataFrame) -> dict[str, Any]:
@@ -131,7 +131,7 @@ def _columns(table: pd.DataFrame) -> dict[str, Any]:
 
 
 def _nations(model: EconomyModel) -> dict[str, Any]:
-    """Return the table of nations: their parameters, with nulls resolved, and who decides."""
+    """Return the table of nations: their parameters without nulls, and who decides."""
     start = model.macro.start()
     table = pd.DataFrame([nation.model_dump(exclude={"policy"}) for nation in model.macro.nations])
     for name in ("unemployment", "policy_rate", "inflation"):
@@ -143,12 +143,12 @@ def _nations(model: EconomyModel) -> dict[str, Any]:
 def _responses(model: EconomyModel) -> pd.DataFrame:
     """Return the responses to a rise in the first nation's rate by one point for a year, without other shocks."""
     nations, params = tuple(model.macro.nations), model.macro.params
-    return pd.concat([_response(nations, params, follows) for follows in _RESPONSES], ignore_index=True)
+    return pd.concat([_response(nations, params, rule) for rule in _RATE_RULES], ignore_index=True)
 
 
 @lru_cache(maxsize=16)
-def _response(nations: tuple[NationParams, ...], params: MacroParams, follows: Follows) -> pd.DataFrame:
-    return rate_response(nations, params, follows=follows).assign(follows=follows)
+def _response(nations: tuple[NationParams, ...], params: MacroParams, rule: RateRule) -> pd.DataFrame:
+    return rate_response(nations, params, rate_rule=rule).assign(follows=rule)
 
 
 @without_repeated_warnings()
@@ -157,12 +157,13 @@ def _baseline(model: EconomyModel, policy: str, quarters: int) -> pd.DataFrame:
     economy = model.params.economy
     nations = tuple(nation.model_copy(update={"policy": None}) for nation in economy.nations)
     settings = economy.model_copy(update={"policy": policy, "nations": nations})
-    other = EconomyModel(model.params.model_copy(update={"economy": settings}))
+    baseline = EconomyModel(model.params.model_copy(update={"economy": settings}))
     rows = []
     for _ in range(quarters):
-        other.step()
-        rows.append(pd.DataFrame({"round": other.world.quarter - 1, "nation": other.macro.names, **other.seen}))
-    empty = pd.DataFrame(columns=["round", "nation", *other.seen])
+        baseline.step()
+        quarter = {"round": baseline.world.quarter - 1, "nation": baseline.macro.names}
+        rows.append(pd.DataFrame({**quarter, **baseline.indicators}))
+    empty = pd.DataFrame(columns=["round", "nation", *baseline.indicators])
     return (pd.concat(rows, ignore_index=True) if rows else empty).assign(policy=policy)
 
 
@@ -194,12 +195,12 @@ def economy_summary(model: EconomyModel, table: pd.DataFrame, baselines: Mapping
             },
         },
         "indicators": _by_nation(table),
-        "loss": _losses(table, model),
-        "baseline_loss": {name: _losses(baseline, model) for name, baseline in baselines.items()},
+        "loss": _loss(table, model),
+        "baseline_loss": {name: _loss(baseline, model) for name, baseline in baselines.items()},
     }
 
 
-_SUMMARISED = ("gdp_growth", "output_gap", "inflation", "unemployment", "policy_rate", "debt", "trade_balance")
+_SUMMARY_INDICATORS = ("gdp_growth", "output_gap", "inflation", "unemployment", "policy_rate", "debt", "trade_balance")
 
 
 def _by_nation(table: pd.DataFrame) -> dict[str, dict[str, dict[str, float]]]:
@@ -213,19 +214,19 @@ def _by_nation(table: pd.DataFrame) -> dict[str, dict[str, dict[str, float]]]:
                 "sd": float(rows[name].std(ddof=0)),
                 "last": float(rows[name].iloc[-1]),
             }
-            for name in _SUMMARISED
+            for name in _SUMMARY_INDICATORS
         }
         for nation, rows in table.groupby("nation", sort=False, observed=True)
     }
 
 
-def _losses(table: pd.DataFrame, model: EconomyModel) -> float | None:
+def _loss(table: pd.DataFrame, model: EconomyModel) -> float | None:
     """Return the quadratic loss of Svensson (1997, doi:10.1016/S0014-2921(96)00055-4), in points squared.
 
     It is the mean over nations and quarters of squared inflation beyond target plus squared output gap.
     """
     if table.empty:
         return None
-    targets = dict(zip(model.macro.names, model.macro.target, strict=True))
+    targets = dict(zip(model.macro.names, model.macro.inflation_target, strict=True))
     deviation = table["inflation"] - table["nation"].astype(str).map(targets)
     return float((deviation**2 + table["output_gap"] ** 2).mean())

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from prism_mesa.runs.config import INPUT_FILES, Config
-from prism_mesa.social.user_objects import objects_named
+from prism_mesa.social.user_objects import find_user_objects
 
 _PACKAGE: Final = Path(__file__).parents[1]
 _UPPER_LAYERS: Final = ("cli", "view", "analysis", "studies", "api")
@@ -18,7 +18,7 @@ _UPPER_LAYERS: Final = ("cli", "view", "analysis", "studies", "api")
 MODULES: Final = "modules"
 """The folder for the user's modules in an archive."""
 _WITHOUT_EFFECT: Final = ("max_concurrency", "ledger", "ledger_path")
-"""Keys of the reasoner that do not identify a run; the content of a replayed ledger does."""
+"""Keys of the reasoner that do not identify a run; the content of a replayed ledger identifies it instead."""
 
 
 def digest(*parts: bytes | str) -> str:
@@ -60,7 +60,7 @@ def identify_config(config: Config) -> Identity:
 
 def user_modules(config: Config) -> tuple[str, ...]:
     """Return the modules that a configuration names, each once."""
-    return tuple(dict.fromkeys(where.partition(":")[0] for where in objects_named(config).values()))
+    return tuple(dict.fromkeys(where.partition(":")[0] for where in find_user_objects(config).values()))
 
 
 def _modules_digest(config: Config) -> str:
@@ -79,14 +79,14 @@ def data_version(config: Config) -> str:
     return digest(*(b"" if file is None else _content_digest(Path(file)) for file in _input_files(config).values()))
 
 
-def inputs_one_by_one(config: Config) -> dict[str, str]:
-    """Return digests of the files and modules of a configuration, by key and by `module_input`."""
+def input_digests(config: Config) -> dict[str, str]:
+    """Return the digest of each file and module of a configuration, by its key or `module_input`."""
     files = {key: _content_digest(Path(file)) for key, file in _input_files(config).items() if file is not None}
     return files | {module_input(module): module_digest(module) for module in user_modules(config)}
 
 
 def module_input(module: str) -> str:
-    """Return the name of a module among inputs."""
+    """Return the name under which a module is listed among inputs."""
     return f"code of {module}"
 
 
@@ -142,7 +142,7 @@ _digests: dict[tuple[str, int, int], str] = {}
 
 
 def _content_digest(file: Path) -> str:
-    """Return a digest of a file or folder; a missing file counts as empty, because reading it later raises an error."""
+    """Return a digest of a file or folder; a missing file counts as empty: reading it raises an error later."""
     paths = sorted(path for path in file.rglob("*") if path.is_file()) if file.is_dir() else [file]
     return digest(*(_file_digest(path) for path in paths if path.is_file()))
 

@@ -25,7 +25,7 @@ def _open_ledger(file: Path) -> Ledger:
 
 
 def ledger_stats(file: str | Path) -> dict[str, Any]:
-    """Count a ledger's answers, LLMs, tokens, questions, fallbacks and runs; raises DataError if there is none."""
+    """Count a ledger's answers, LLMs, tokens, questions, fallbacks and runs; raises DataError without a ledger."""
     with _open_ledger(Path(file)) as ledger:
         answers, questions = ledger.answers(), ledger.asked()
     latencies = pd.Series([answer.latency_ms for answer in answers], dtype=float)
@@ -43,9 +43,9 @@ def ledger_stats(file: str | Path) -> dict[str, Any]:
 
 
 def tokens_spent(answers: Iterable[StoredAnswer], questions: Iterable[AskedRow]) -> int:
-    """Return the tokens of all answers; an older ledger counts only usable answers."""
-    useful = sum(answer.prompt_tokens + answer.completion_tokens for answer in answers)
-    return max(useful, sum((row.prompt_tokens or 0) + (row.completion_tokens or 0) for row in questions))
+    """Return the number of tokens of all answers, or only of usable answers in an older ledger."""
+    answer_tokens = sum(answer.prompt_tokens + answer.completion_tokens for answer in answers)
+    return max(answer_tokens, sum((row.prompt_tokens or 0) + (row.completion_tokens or 0) for row in questions))
 
 
 def _choice(answer: StoredAnswer) -> str:
@@ -54,7 +54,7 @@ def _choice(answer: StoredAnswer) -> str:
 
 
 def export_ledger(file: str | Path, out: str | Path | None = None) -> dict[str, tuple[Path, int]]:
-    """Write `answers` and `asked` as Parquet into `out`, or beside the ledger; return the file and rows of each.
+    """Write `answers` and `asked` as Parquet into `out`, or next to the ledger; return files and row counts by table.
 
     Raises DataError if there is no ledger, the folder cannot be made, or one of the files is a link.
     """
@@ -63,11 +63,11 @@ def export_ledger(file: str | Path, out: str | Path | None = None) -> dict[str, 
         questions = pd.DataFrame(map(asdict, ledger.asked()), columns=[field.name for field in fields(AskedRow)])
     out = out if out is not None else Path(file) if Path(file).is_dir() else Path(file).parent
     make_folder(Path(out))
-    written = {}
+    files = {}
     for name, table in (("answers", answers), ("asked", questions)):
         path = Path(out) / f"{name}.parquet"
         if path.is_symlink():  # a folder from elsewhere could overwrite the user's files
             raise DataError(f"{path}: is a link to another file: name another folder with --out")
         table.to_parquet(path, index=False)
-        written[name] = (path, len(table))
-    return written
+        files[name] = (path, len(table))
+    return files

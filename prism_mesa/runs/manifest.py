@@ -6,8 +6,8 @@ from typing import Any, Final, Literal
 
 from pydantic import ConfigDict, Field, StrictBool, StrictInt, StrictStr
 
-from prism_mesa.errors import ConfigError, DataError, in_command
-from prism_mesa.params import Params, shown, validated
+from prism_mesa.errors import ConfigError, DataError, quote_path
+from prism_mesa.params import Params, short_repr, validate_params
 from prism_mesa.runs.checkpoints.file import last_round
 from prism_mesa.runs.process.state import RunState, read_state
 from prism_mesa.runs.run_files import MANIFEST, manifest_and_origin
@@ -23,7 +23,7 @@ class _Facts(Params):
 def llm_facts(kind: str, llm: Any, client: Any, **extra: Any) -> dict[str, Any]:
     """Return an LLM's entry in a manifest (see `RecordedLLM`).
 
-    `llm` has a name, a digest and decoding options; `client` has the server's version; `extra` are further facts.
+    `llm` has a name, a digest and decoding options; `client` has the server's version; `extra` has further facts.
     """
     facts = {"kind": kind, "name": llm.name, "digest": str(getattr(llm, "digest", ""))}
     facts |= {"server": str(getattr(client, "server_version", "")), "decoding": dict(llm.decoding)}
@@ -31,7 +31,7 @@ def llm_facts(kind: str, llm: Any, client: Any, **extra: Any) -> dict[str, Any]:
 
 
 class RecordedLLM(_Facts):
-    """The LLM of a run and its options; `llms` lists several LLMs, of which the first is described here."""
+    """The LLM of a run and its options; `llms` lists several LLMs, and the other fields then describe the first."""
 
     llms: list[dict[str, Any]] = Field(default_factory=list)
     kind: StrictStr | None = None
@@ -44,7 +44,7 @@ class RecordedLLM(_Facts):
 
 
 class RecordedModel(_Facts):
-    """A run's distilled model: the SHA-256 of its file."""
+    """A run's distilled model, identified by the SHA-256 of its file."""
 
     digest: StrictStr
 
@@ -84,16 +84,16 @@ class Manifest(_Facts):
     @property
     def has_llm_facts(self) -> bool:
         """Whether the manifest names the LLM, or says that there was none."""
-        known = {"llm", "config", "status"} <= self.model_fields_set
-        return known and (self.llm is None or self.llm.kind is not None)
+        has_keys = {"llm", "config", "status"} <= self.model_fields_set
+        return has_keys and (self.llm is None or self.llm.kind is not None)
 
     @property
-    def of_nations(self) -> bool:
+    def is_economy(self) -> bool:
         """Whether this is a run of nations."""
         return self.system == "economy"
 
     @property
-    def planned(self) -> int | None:
+    def planned_rounds(self) -> int | None:
         """The planned rounds or quarters; None if unknown."""
         rounds = (self.config or {}).get("rounds")
         return rounds if isinstance(rounds, int) and not isinstance(rounds, bool) else None
@@ -109,7 +109,7 @@ class RecordedRun:
 
     folder: Path
     manifest: Manifest
-    whose: Origin
+    origin: Origin
 
     @property
     def start_dir(self) -> Path:
@@ -119,22 +119,22 @@ class RecordedRun:
     @property
     def state(self) -> RunState:
         """The current state."""
-        return read_state(self.folder, self.manifest.status, self.manifest.planned)
+        return read_state(self.folder, self.manifest.status, self.manifest.planned_rounds)
 
     @property
     def is_over(self) -> bool:
-        """Whether the run has ended: it is done, or it failed after its last round without a checkpoint."""
-        done, status = self.manifest.summary.rounds, self.state.status
-        all_done = done is not None and done == self.manifest.planned
+        """Whether the run is done, or failed after its last round without leaving a checkpoint."""
+        n_done, status = self.manifest.summary.rounds, self.state.status
+        all_done = n_done is not None and n_done == self.manifest.planned_rounds
         return status == "done" or (status == "failed" and all_done and last_round(self.folder) is None)
 
     def is_finished(self, *, from_start: bool = False) -> bool:
-        """Return whether `resume` has nothing to do; with `from_start`, a failed run starts again."""
+        """Return whether `resume` has nothing to do; with `from_start`, `resume` starts a failed run again."""
         return self.is_over and not (from_start and self.manifest.status == "failed")
 
     @property
-    def way_on(self) -> str:
-        """Advice on an unfinished run, to append to an error; else an empty string."""
+    def advice(self) -> str:
+        """Advice on an unfinished run, to append to an error; empty for other runs."""
         state = self.state
         if state.status == "running":
             return "; wait until it has ended"
@@ -142,25 +142,27 @@ class RecordedRun:
             return ""
         if state.status == "failed" and self.manifest.of_own_code:
             return "; correct that code, and start a new run, because a resumed run would fail there again"
-        last = last_round(self.folder)
-        effect = "starts it again, and asks nothing twice" if last is None else f"continues it from round {last}"
+        round_ = last_round(self.folder)
+        effect = "starts it again, and asks nothing twice" if round_ is None else f"continues it from round {round_}"
         if any(self.manifest.made_in_python):
             call = "resume(..., from_start=True)" if self.is_over else "resume(...)"
             return f"; {call} in Python, with what it was given there, {effect}"
-        return f"; 'prism resume {in_command(self.folder)}{' --from-start' if self.is_over else ''}' {effect}"
+        return f"; 'prism resume {quote_path(self.folder)}{' --from-start' if self.is_over else ''}' {effect}"
 
 
 def read_run(run_dir: str | Path) -> RecordedRun:
     """Return a run with its checked manifest; raises DataError if there is no run, or the manifest is damaged."""
     folder = Path(run_dir)
-    values, whose = manifest_and_origin(folder)
+    values, origin = manifest_and_origin(folder)
     try:
-        manifest = validated(Manifest, values, str(folder / MANIFEST))
+        manifest = validate_params(Manifest, values, str(folder / MANIFEST))
     except ConfigError as error:
         raise DataError(f"{error} (it is damaged, or another version wrote it)") from None
     if manifest.system not in ("social", "economy"):
-        raise DataError(f"{folder}: holds no run of a platform or of nations, but {shown(manifest.system)}")
-    done, planned = manifest.summary.rounds, manifest.planned
-    if done is not None and planned is not None and done > planned:
-        raise DataError(f"{folder / MANIFEST}: summary.rounds: {done} of {planned} rounds cannot have been completed")
-    return RecordedRun(folder, manifest, whose)
+        raise DataError(f"{folder}: holds no run of a platform or of nations, but {short_repr(manifest.system)}")
+    n_done, n_planned = manifest.summary.rounds, manifest.planned_rounds
+    if n_done is not None and n_planned is not None and n_done > n_planned:
+        raise DataError(
+            f"{folder / MANIFEST}: summary.rounds: {n_done} of {n_planned} rounds cannot have been completed"
+        )
+    return RecordedRun(folder, manifest, origin)

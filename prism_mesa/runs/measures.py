@@ -30,8 +30,8 @@ def gini(values: npt.ArrayLike) -> float:
     n, total = len(ascending), float(ascending.sum())
     if not total:
         return 0.0
-    ranked = float(np.arange(1, n + 1, dtype=np.float64) @ ascending)
-    return 2 * ranked / (n * total) - (n + 1) / n
+    weighted_sum = float(np.arange(1, n + 1, dtype=np.float64) @ ascending)
+    return 2 * weighted_sum / (n * total) - (n + 1) / n
 
 
 def top_share(values: npt.ArrayLike, share: float) -> float:
@@ -56,7 +56,7 @@ class TailExponent:
 
 
 def tail_exponent(sizes: npt.ArrayLike, above: int) -> TailExponent:
-    """Return the exponent a of the whole numbers `sizes` from `above` (at least 1) on, if P(x) falls with x ** -a.
+    """Return the exponent a of a tail, the integers in `sizes` from `above` (at least 1), if P(x) falls with x ** -a.
 
     Maximum likelihood and its standard error: Clauset, Shalizi, Newman 2009, equations 3.5 and 3.6,
     doi:10.1137/070710111. The fit does not show that the tail is a power law.
@@ -113,7 +113,7 @@ MIN_TAIL: Final = 50
 def cascade_summary(cascades: pd.DataFrame) -> dict[str, Any]:
     """Return number, sizes, tails, depths and structural virality of cascades (`social.state.outcomes.cascades`).
 
-    `tail_exponents` has the `TailExponent` of each of `TAILS` that at least `MIN_TAIL` cascades reach.
+    `tail_exponents` has the `TailExponent` of each tail in `TAILS` with at least `MIN_TAIL` cascades.
     """
     if cascades.empty:
         return {"n": 0}
@@ -135,7 +135,7 @@ def cascade_summary(cascades: pd.DataFrame) -> dict[str, Any]:
 
 
 def activity_summary(activity: npt.NDArray[np.integer[Any]]) -> dict[str, float]:
-    """Return how unequally agents act, among all and among active agents; `activity` has the actions of each."""
+    """Return how unequally agents act, among all and among active agents; `activity` has each agent's action count."""
     active = activity[activity > 0]
     return {
         "mean": float(activity.mean()) if len(activity) else 0.0,
@@ -148,15 +148,15 @@ def activity_summary(activity: npt.NDArray[np.integer[Any]]) -> dict[str, float]
 
 
 def attention_summary(attention: npt.NDArray[np.integer[Any]]) -> dict[str, float]:
-    """Return how unequally attention (`Outcomes.attention`) is shared, among all agents and those who were seen."""
+    """Return how unequally attention (`Outcomes.attention`) is shared, among all agents and among those seen."""
     return {name.replace("active", "seen"): value for name, value in activity_summary(attention).items()}
 
 
 def hp_cycle(values: npt.ArrayLike, smoothing: float = 1600.0) -> npt.NDArray[np.float64]:
-    """Return the cycle of a series: its distance from a smooth trend (Hodrick and Prescott 1997, doi:10.2307/2953682).
+    """Return the cycle of a series: its deviation from a smooth trend (Hodrick and Prescott 1997, doi:10.2307/2953682).
 
-    The trend minimises squared distances plus `smoothing` times the squared changes of its slope; 1600 is usual for
-    quarters.
+    The trend minimises the squared deviations plus `smoothing` times the squared changes of its slope; 1600 is usual
+    for quarterly data.
     """
     series = np.asarray(values, dtype=float)
     cycle: npt.NDArray[np.float64] = series - _smoother(len(series), smoothing) @ series
@@ -166,8 +166,8 @@ def hp_cycle(values: npt.ArrayLike, smoothing: float = 1600.0) -> npt.NDArray[np
 @lru_cache(maxsize=4)
 def _smoother(n: int, smoothing: float) -> npt.NDArray[np.float64]:
     """Return the matrix that smooths a series of length n, shape (n, n)."""
-    bends = np.diff(np.eye(n), 2, axis=0)
-    return np.linalg.inv(np.eye(n) + smoothing * bends.T @ bends)
+    second_differences = np.diff(np.eye(n), 2, axis=0)
+    return np.linalg.inv(np.eye(n) + smoothing * second_differences.T @ second_differences)
 
 
 def business_cycle(gdp: npt.ArrayLike, unemployment: npt.ArrayLike, inflation: npt.ArrayLike) -> dict[str, float]:
@@ -176,25 +176,26 @@ def business_cycle(gdp: npt.ArrayLike, unemployment: npt.ArrayLike, inflation: n
     Args:
         gdp: Real output, above 0, shape (n,), n at least 16.
         unemployment: Percent, shape (n,).
-        inflation: Of each quarter, percent a year, shape (n,).
+        inflation: Percent a year in each quarter, shape (n,).
 
     Returns:
         `output_sd` (percent) and `output_ar1` describe the cycle of log output. `okun` is the slope of the unemployment
-        cycle on it, `correlation` that of the two cycles. `accelerationist` is the slope of the yearly change of
-        four-quarter inflation on the unemployment cycle, `phillips_level` that of inflation on unemployment (which can
-        be positive). `unemployment_min` and `unemployment_max` are the range. Cycles are computed by `hp_cycle`.
+        cycle on the output cycle, and `correlation` is their correlation. `accelerationist` is the slope of the yearly
+        change of four-quarter inflation on the unemployment cycle. `phillips_level` is the slope of inflation on
+        unemployment, which can be positive. `unemployment_min` and `unemployment_max` are the range of unemployment.
+        `hp_cycle` computes the cycles.
     """
-    output = hp_cycle(100 * np.log(np.asarray(gdp, dtype=float)))
-    rate, prices = np.asarray(unemployment, dtype=float), np.asarray(inflation, dtype=float)
-    jobs = hp_cycle(rate)
-    year = np.convolve(prices, np.ones(4) / 4, "valid")
+    output_cycle = hp_cycle(100 * np.log(np.asarray(gdp, dtype=float)))
+    unemployment_rate, annual_rates = np.asarray(unemployment, dtype=float), np.asarray(inflation, dtype=float)
+    unemployment_cycle = hp_cycle(unemployment_rate)
+    yearly_means = np.convolve(annual_rates, np.ones(4) / 4, "valid")
     return {
-        "output_sd": float(output.std()),
-        "output_ar1": float(np.corrcoef(output[1:], output[:-1])[0, 1]),
-        "okun": float(np.polyfit(output, jobs, 1)[0]),
-        "correlation": float(np.corrcoef(output, jobs)[0, 1]),
-        "accelerationist": float(np.polyfit(jobs[7:], year[4:] - year[:-4], 1)[0]),
-        "phillips_level": float(np.polyfit(rate, prices, 1)[0]),
-        "unemployment_min": float(rate.min()),
-        "unemployment_max": float(rate.max()),
+        "output_sd": float(output_cycle.std()),
+        "output_ar1": float(np.corrcoef(output_cycle[1:], output_cycle[:-1])[0, 1]),
+        "okun": float(np.polyfit(output_cycle, unemployment_cycle, 1)[0]),
+        "correlation": float(np.corrcoef(output_cycle, unemployment_cycle)[0, 1]),
+        "accelerationist": float(np.polyfit(unemployment_cycle[7:], yearly_means[4:] - yearly_means[:-4], 1)[0]),
+        "phillips_level": float(np.polyfit(unemployment_rate, annual_rates, 1)[0]),
+        "unemployment_min": float(unemployment_rate.min()),
+        "unemployment_max": float(unemployment_rate.max()),
     }

@@ -14,24 +14,24 @@ from prism_mesa.errors import ConfigError, DataError, did_you_mean
 from prism_mesa.llm import LLMParams
 from prism_mesa.llm.clients.embedded import SMOLLM2
 from prism_mesa.llm.kinds import KINDS
-from prism_mesa.params import Params, merged, nested, validated
+from prism_mesa.params import Params, merge_values, nest_keys, validate_params
 from prism_mesa.reasoner.distilled import FILE, find_copy
 from prism_mesa.runs.config import INPUT_FILES, Config, EconomyConfig, parse_override
 from prism_mesa.runs.manifest import OBJECTS, Manifest, RecordedRun, read_run
 from prism_mesa.runs.run_files import LEDGER, check_within, has_table, read_table
 from prism_mesa.runs.trust import Resource, is_inside, require_trust
-from prism_mesa.social.user_objects import objects_named
+from prism_mesa.social.user_objects import find_user_objects
 
-OWN_PACKAGE = "prism_mesa."
+PACKAGE_PREFIX = "prism_mesa."
 CONNECTION_KEYS: Final = ("reasoner.host", "reasoner.timeout_s", "reasoner.max_concurrency")
 """Keys that may change when a run is resumed, because no answer depends on them."""
 _NO_LLM: dict[str, Any] = {"host": None, "ledger": "live", "ledger_path": None}
-"""The reasoner's keys without an LLM and a shared ledger."""
+"""The reasoner's keys for a run without an LLM or a shared ledger."""
 
 
 def recorded_rounds(run_dir: Path) -> int:
     """Return the planned rounds or quarters of a run; raises DataError if the manifest does not say."""
-    rounds = read_run(run_dir).manifest.planned
+    rounds = read_run(run_dir).manifest.planned_rounds
     if rounds is None:
         raise DataError(f"{run_dir}: manifest.json does not say how many rounds are planned: another version wrote it")
     return rounds
@@ -39,7 +39,7 @@ def recorded_rounds(run_dir: Path) -> int:
 
 def is_economy(run_dir: Path) -> bool:
     """Return whether this is a run of nations; raises DataError without a run."""
-    return read_run(run_dir).manifest.of_nations
+    return read_run(run_dir).manifest.is_economy
 
 
 def recorded_economy(run_dir: Path) -> EconomyConfig:
@@ -51,14 +51,14 @@ def recorded_economy(run_dir: Path) -> EconomyConfig:
     n_quarters, llm = run.manifest.summary.rounds, run.manifest.llm
     if not n_quarters:
         why = f"no quarter is known to be complete (status {run.state})"
-        raise DataError(f"{run_dir}: {why}, so there is nothing to repeat{run.way_on}")
+        raise DataError(f"{run_dir}: {why}, so there is nothing to repeat{run.advice}")
     values = manifest_values(run_dir, run.manifest)
     as_config(EconomyConfig, values, run_dir)
     reasoner: dict[str, Any] = {**_NO_LLM, "kind": "rule"}
     if llm is not None:
         reasoner = {**_NO_LLM, "ledger": "replay", "ledger_path": str(require_ledger(run_dir))}
-        values = merged(values, {"economy": {"prompt_style": llm.prompt_style}} if llm.prompt_style else {})
-    return as_config(EconomyConfig, merged(values, {"rounds": n_quarters, "reasoner": reasoner}), run_dir)
+        values = merge_values(values, {"economy": {"prompt_style": llm.prompt_style}} if llm.prompt_style else {})
+    return as_config(EconomyConfig, merge_values(values, {"rounds": n_quarters, "reasoner": reasoner}), run_dir)
 
 
 def recorded_config(run_dir: Path, *, trust: bool = False) -> Config:
@@ -67,22 +67,22 @@ def recorded_config(run_dir: Path, *, trust: bool = False) -> Config:
     Raises DataError if the run used objects from Python, has no ledger, or is not trusted.
     """
     run = read_run(run_dir)
-    if run.manifest.of_nations:
+    if run.manifest.is_economy:
         raise DataError(f"{run_dir}: is a run of nations, not of a platform")
     _require_llm_facts(run)
     if any(run.manifest.made_in_python):
-        names = [name for name, was_given in zip(OBJECTS, run.manifest.made_in_python, strict=False) if was_given]
+        names = [name for name, was_passed in zip(OBJECTS, run.manifest.made_in_python, strict=False) if was_passed]
         call = f"run(config, {', '.join(f'{name}=...' for name in names)})"
         raise DataError(f"{run_dir}: was given {' and '.join(names)} in Python: run it again there, with {call}")
-    recorded, values = _platform_values(run, writes=run.manifest.llm is not None)
-    require_trust(run_dir, run.whose, _modules_and_files(run, recorded), trust=trust)
-    return as_config(Config, merged(values, {"reasoner": _replayed_reasoner(run)}), run_dir)
+    recorded, values = _platform_values(run, llm_writes=run.manifest.llm is not None)
+    require_trust(run_dir, run.origin, _modules_and_files(run, recorded), trust=trust)
+    return as_config(Config, merge_values(values, {"reasoner": _replayed_reasoner(run)}), run_dir)
 
 
-def config_to_run_anew(run_dir: Path, *, trust: bool = False) -> Config:
-    """Return the configuration of a platform's run for a new run, in which the LLM gives new answers.
+def config_for_new_run(run_dir: Path, *, trust: bool = False) -> Config:
+    """Return the configuration for a new run of the same platform, in which the LLM gives new answers.
 
-    Raises DataError as `recorded_config` does, and if the LLM was given in Python.
+    Raises DataError as `recorded_config` does, and if the LLM was an object from Python.
     """
     run, recorded = read_run(run_dir), recorded_config(run_dir, trust=trust)
     llm, original = run.manifest.llm, as_config(Config, manifest_values(run_dir, run.manifest), run_dir).reasoner
@@ -90,23 +90,24 @@ def config_to_run_anew(run_dir: Path, *, trust: bool = False) -> Config:
         kind = llm.kind if llm else None
         raise DataError(f"{run_dir}: its LLM was given in Python ({kind}): it cannot be asked again from here")
     reasoner = {**_NO_LLM, "kind": llm.kind, "host": original.host, "max_fallback_share": original.max_fallback_share}
-    if llm.kind == "embedded":  # its recorded name does not load it
+    if llm.kind == "embedded":  # the recorded name cannot be loaded
         reasoner["model"] = original.model
-    config = as_config(Config, merged(recorded.model_dump(), {"reasoner": reasoner}), run_dir)
-    require_trust(run_dir, run.whose, llm_resources(config.reasoner), trust=trust)
+    config = as_config(Config, merge_values(recorded.model_dump(), {"reasoner": reasoner}), run_dir)
+    require_trust(run_dir, run.origin, llm_resources(config.reasoner), trust=trust)
     return config
 
 
 def config_to_resume(run: RecordedRun, *, overrides: Sequence[str] = ()) -> Config:
-    """Return the configuration that continues a stopped run of a platform; raises BadInputError if there is none.
+    """Return the configuration that continues a stopped run of a platform; raises BadInputError if it cannot continue.
 
-    It names the LLM that the run asked, even if `auto` chose it. `overrides` may set `CONNECTION_KEYS`, because the
-    folder has no passwords.
+    It names the LLM that the run asked, even if `auto` chose that LLM. `overrides` may set `CONNECTION_KEYS`, because
+    the folder contains no passwords.
     """
     _require_llm_facts(run)
-    writes = run.manifest.llm is not None or any(run.manifest.made_in_python)
-    recorded, values = _platform_values(run, writes=writes)
-    config = as_config(Config, merged(values, {"reasoner": _resumed_reasoner(run, recorded.reasoner)}), run.folder)
+    llm_writes = run.manifest.llm is not None or any(run.manifest.made_in_python)
+    recorded, values = _platform_values(run, llm_writes=llm_writes)
+    reasoner = _resumed_reasoner(run, recorded.reasoner)
+    config = as_config(Config, merge_values(values, {"reasoner": reasoner}), run.folder)
     return _with_connection(config, overrides)
 
 
@@ -114,7 +115,8 @@ def economy_to_resume(run: RecordedRun, *, overrides: Sequence[str] = ()) -> Eco
     """Return the configuration that continues a stopped run of nations; see `config_to_resume`."""
     values = manifest_values(run.folder, run.manifest)
     reasoner = _resumed_reasoner(run, as_config(EconomyConfig, values, run.folder).reasoner)
-    return _with_connection(as_config(EconomyConfig, merged(values, {"reasoner": reasoner}), run.folder), overrides)
+    config = as_config(EconomyConfig, merge_values(values, {"reasoner": reasoner}), run.folder)
+    return _with_connection(config, overrides)
 
 
 def _require_llm_facts(run: RecordedRun) -> None:
@@ -122,19 +124,19 @@ def _require_llm_facts(run: RecordedRun) -> None:
         raise DataError(f"{run.folder}: manifest.json does not say which LLM was asked: another version wrote it")
 
 
-def _platform_values(run: RecordedRun, *, writes: bool) -> tuple[Config, dict[str, Any]]:
+def _platform_values(run: RecordedRun, *, llm_writes: bool) -> tuple[Config, dict[str, Any]]:
     """Return a platform's configuration, and its values with complete paths of input files.
 
-    `writes`: whether an LLM could write the content.
+    `llm_writes`: whether an LLM can write the content.
     """
     values = manifest_values(run.folder, run.manifest)
     recorded = as_config(Config, values, run.folder)
     for group, key in INPUT_FILES:
         path = values.get(group, {}).get(key)
         if path is not None:
-            values = merged(values, {group: {key: str(run.start_dir / path)}})
-    if recorded.content == "llm" and not writes:
-        values = merged(values, {"content": "template"})
+            values = merge_values(values, {group: {key: str(run.start_dir / path)}})
+    if recorded.content == "llm" and not llm_writes:
+        values = merge_values(values, {"content": "template"})
     return recorded, values
 
 
@@ -145,7 +147,8 @@ def _with_connection[C: Params](config: C, overrides: Sequence[str]) -> C:
         if key not in CONNECTION_KEYS:
             hint = f"{', '.join(CONNECTION_KEYS)}.{did_you_mean(key, CONNECTION_KEYS)}"
             raise ConfigError(f"override: {key}: a resumed run can change only {hint}")
-    return validated(type(config), merged(config.model_dump(), nested(changes)), "override") if changes else config
+    values = merge_values(config.model_dump(), nest_keys(changes))
+    return validate_params(type(config), values, "override") if changes else config
 
 
 def _resumed_reasoner(run: RecordedRun, original: LLMParams) -> dict[str, Any]:
@@ -187,16 +190,17 @@ def _distilled_copy(folder: Path, digest: str) -> str:
 
 
 def manifest_values(run_dir: Path, manifest: Manifest) -> dict[str, Any]:
-    """Return the configuration in a manifest; raises DataError without one. Older nations lack typed measures."""
+    """Return a manifest's configuration, with `typed_measures` off for older nations; raises DataError without one."""
     if manifest.config is None:
         raise DataError(f"{run_dir}: manifest.json holds no configuration: another version wrote it")
-    return merged({"economy": {"typed_measures": False}}, manifest.config) if manifest.of_nations else manifest.config
+    defaults = {"economy": {"typed_measures": False}}
+    return merge_values(defaults, manifest.config) if manifest.is_economy else manifest.config
 
 
 def recorded_readings(run_dir: Path) -> dict[tuple[int, str], Reading]:
-    """Return a run's readings of its sentences, by quarter and nation, if the run is older than typed measures.
+    """Return how a run read the sentences of nations, by quarter and nation, if the run is older than typed measures.
 
-    PRISM now reads sentences differently, but repeats a run with its original readings.
+    PRISM now reads sentences differently, but repeats such a run with its original readings.
     """
     config = read_run(run_dir).manifest.config or {}
     if "typed_measures" in config.get("economy", {}) or not has_table(run_dir, "decisions"):
@@ -216,7 +220,7 @@ def recorded_readings(run_dir: Path) -> dict[tuple[int, str], Reading]:
 def as_config[C: Params](kind: type[C], values: Mapping[str, Any], run_dir: Path) -> C:
     """Return the values of a manifest as a configuration; raises DataError if this version does not know them."""
     try:
-        return validated(kind, nested(values), str(run_dir))
+        return validate_params(kind, nest_keys(values), str(run_dir))
     except ConfigError as error:
         raise DataError(f"{error} (another version wrote it)") from None
 
@@ -234,8 +238,8 @@ def _modules_and_files(run: RecordedRun, config: Config) -> list[Resource]:
     """Return the modules and outside files that a repeated run uses."""
     resources = [
         Resource(key, module, "a module, which would be imported and run")
-        for key, module in objects_named(config).items()
-        if not (key == "statechart.chart" and module.startswith(OWN_PACKAGE))  # a chart is read but not called
+        for key, module in find_user_objects(config).items()
+        if not (key == "statechart.chart" and module.startswith(PACKAGE_PREFIX))  # a chart is not called
     ]
     for group, key in INPUT_FILES:
         path = getattr(getattr(config, group), key)

@@ -12,15 +12,15 @@ from typing import Any
 import pandas as pd
 
 from prism_mesa.economy.tables import ECONOMY_TABLES
-from prism_mesa.errors import DataError, RunError, counted, one_line
+from prism_mesa.errors import DataError, RunError, format_count, one_line
 from prism_mesa.llm import AnswerStore, Ledger, LLMClient
 from prism_mesa.llm.clients.recorded import RecordedClient
 from prism_mesa.runs.config import Config, EconomyConfig
 from prism_mesa.runs.economy import run_economy
-from prism_mesa.runs.identity import input_text, inputs_one_by_one, inputs_version, module_input, user_modules
+from prism_mesa.runs.identity import input_digests, input_text, inputs_version, module_input, user_modules
 from prism_mesa.runs.lifecycle import RunResult
 from prism_mesa.runs.manifest import RecordedRun, read_run
-from prism_mesa.runs.recorded import OWN_PACKAGE, is_economy, recorded_config, recorded_economy, recorded_readings
+from prism_mesa.runs.recorded import PACKAGE_PREFIX, is_economy, recorded_config, recorded_economy, recorded_readings
 from prism_mesa.runs.rounds import without_repeated_warnings
 from prism_mesa.runs.run_files import (
     LEDGER,
@@ -46,7 +46,7 @@ class Replay:
         differences: Table -> a description of its first difference; empty if all tables are equal.
         rows: Table -> its number of rows.
         answered: Number of open choices, or decisions of nations, with an answer from the ledger, including fallbacks.
-        recomputed: Number of decisions that a rule or a distilled model made again.
+        recomputed: Number of decisions that a rule or a distilled model made anew.
         texts: Number of thoughts and texts from the ledger, including failures.
         calls: Number of LLM calls, which is 0.
         notes: Modules of the user that may have changed since the run.
@@ -68,10 +68,10 @@ class Replay:
 
     @one_line
     def __repr__(self) -> str:
-        tables = counted(len(self.rows), "table")
+        tables = format_count(len(self.rows), "table")
         result = f"equal: {tables}" if self.equal else f"of {tables}: {', '.join(self.differences)} differ"
-        kept = "" if self.run_dir is None else f", {self.run_dir}"
-        return f"<Replay {result}{kept}>"
+        folder_text = "" if self.run_dir is None else f", {self.run_dir}"
+        return f"<Replay {result}{folder_text}>"
 
 
 def _recorded_llm(run_dir: Path, config: EconomyConfig) -> LLMClient | None:
@@ -95,19 +95,19 @@ def replay(
 
     Args:
         run: A result, or the run's folder, which is only read.
-        out: Parent folder of the repeated run, which is unsigned if the run is from elsewhere; None drops it.
-        on_round: Called with the number of rounds or quarters done, after each.
+        out: Parent folder of the repeated run; None deletes it. The repetition of a run from elsewhere is not signed.
+        on_round: Called after each round or quarter, with the number completed.
         trust: Whether to use the modules and outside files that a run from elsewhere names.
 
     Returns:
         The differences; `equal` says whether every table is the same.
 
     Raises:
-        DataError: If the run has not come to its end, cannot be repeated from its folder, or is not trusted.
+        DataError: If the run has not ended, cannot be repeated from its folder, or is not trusted.
         RunError: If the ledger lacks an answer; the message names the question.
     """
     run_dir = run_folder(run)
-    with nullcontext() if trust or read_run(run_dir).whose == "own" else unsigned():
+    with nullcontext() if trust or read_run(run_dir).origin == "own" else unsigned():
         if out is None:
             with tempfile.TemporaryDirectory(prefix="prism-replay-", suffix=".temporary") as folder:
                 return _replay(run_dir, Path(folder), on_round, keep=False, trust=trust)
@@ -131,7 +131,7 @@ def _replay(run_dir: Path, out: Path, on_round: Callable[[int], None] | None, *,
     if rounds != config.rounds and recorded.manifest.status != "done":  # a run can end early and be done
         progress = "" if rounds is None else f", {rounds} of {config.rounds} rounds"
         why = f"has not come to its end (status {recorded.state}{progress}): there is nothing to compare"
-        raise DataError(f"{run_dir}: {why}{recorded.way_on}")
+        raise DataError(f"{run_dir}: {why}{recorded.advice}")
     notes = _changed_modules(recorded, config)
     return _repeat_and_compare(
         run_dir, lambda: run_platform(config, out=out, on_round=on_round), SOCIAL_TABLES, notes, keep=keep
@@ -139,14 +139,14 @@ def _replay(run_dir: Path, out: Path, on_round: Callable[[int], None] | None, *,
 
 
 def _changed_modules(run: RecordedRun, config: Config) -> tuple[str, ...]:
-    """Return notes on the user's modules that changed since a run; older runs do not tell which modules changed."""
+    """Return notes on the user's modules that changed since a run; older runs do not record which modules changed."""
     facts = read_manifest(run.folder)
-    earlier = facts.get("inputs_one_by_one")
-    if not isinstance(earlier, Mapping):
-        earlier = inputs_one_by_one(config) if facts.get("inputs") == inputs_version(config) else {}
-    names = [module_input(module) for module in user_modules(config) if not f"{module}.".startswith(OWN_PACKAGE)]
-    now = inputs_one_by_one(config)
-    return tuple(f"{input_text(name)} has changed since the run" for name in names if earlier.get(name) != now[name])
+    before = facts.get("inputs_one_by_one")
+    if not isinstance(before, Mapping):
+        before = input_digests(config) if facts.get("inputs") == inputs_version(config) else {}
+    names = [module_input(module) for module in user_modules(config) if not f"{module}.".startswith(PACKAGE_PREFIX)]
+    after = input_digests(config)
+    return tuple(f"{input_text(name)} has changed since the run" for name in names if before.get(name) != after[name])
 
 
 def _repeat_and_compare(
@@ -185,7 +185,7 @@ def _count_answers(decisions: Mapping[str, Any], texts: Mapping[str, int]) -> tu
 
 
 def _compare_table(first: Path, second: Path, table: str) -> tuple[int, str]:
-    """Return the number of rows of a table, and its first difference between two runs; empty if it is equal."""
+    """Return the number of rows of a table, and its first difference between two runs; empty if both are equal."""
     for folder, where in ((first, "in the run"), (second, "when repeated")):
         if not has_table(folder, table):
             return 0, f"is missing {where}"
@@ -202,7 +202,7 @@ def _file_digests(run_dir: Path, table: str) -> dict[str, str]:
 
 
 def _first_difference(before: pd.DataFrame, after: pd.DataFrame) -> str:
-    """Describe the first difference of two tables; empty if only their files differ, as between versions of pyarrow.
+    """Describe the first difference between two tables; empty if only the files differ, as between pyarrow versions.
 
     Columns that an older run lacks are not compared.
     """
@@ -212,8 +212,8 @@ def _first_difference(before: pd.DataFrame, after: pd.DataFrame) -> str:
         return f"{len(before)} rows in the run, {len(after)} when repeated"
     for column in before.columns:
         old, new = before[column], after[column]
-        same = (old.astype(object) == new.astype(object)) | (old.isna() & new.isna())
-        if not same.all():
-            row = int((~same).to_numpy().argmax())
+        is_equal = (old.astype(object) == new.astype(object)) | (old.isna() & new.isna())
+        if not is_equal.all():
+            row = int((~is_equal).to_numpy().argmax())
             return f"row {row}, {column}: {old.iloc[row]} in the run, {new.iloc[row]} when repeated"
     return ""

@@ -8,7 +8,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any, Final
 
-from prism_mesa.errors import DataError, NotRestorableError, PrismWarning, shortened
+from prism_mesa.errors import DataError, NotRestorableError, PrismWarning, shorten
 from prism_mesa.llm import Ledger
 from prism_mesa.runs.checkpoints.file import (
     FOLDER,
@@ -16,8 +16,8 @@ from prism_mesa.runs.checkpoints.file import (
     WORLD,
     DamagedError,
     RefusedError,
+    checkpoint_files,
     checkpoint_round,
-    files,
     other_version_error,
     read_checkpoint,
 )
@@ -27,12 +27,12 @@ from prism_mesa.runs.manifest import RecordedRun
 from prism_mesa.runs.records.reopened import ReopenedFolder, check_parts
 from prism_mesa.runs.run_files import LEDGER, check_within, read_manifest
 from prism_mesa.runs.social import PlatformRun
-from prism_mesa.social.world.build import KeptWorld, kept_world
+from prism_mesa.social.world.build import KeptWorld, restore_world
 
 _LLM_IDENTITY: Final = ("kind", "name", "digest", "decoding", "answer", "persona", "prompt_style", "temperature")
 """Facts of an LLM that must not change when a run is resumed."""
 
-type Maker = Callable[[KeptWorld | None], PlatformRun]
+type RunFactory = Callable[[KeptWorld | None], PlatformRun]
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class RestorePoint:
     Attributes:
         facts: The content of the run's manifest.
         folder: The run's folder.
-        name: The run's name in ledgers; empty if it has none yet.
+        name: The run's name in ledgers; empty before the run has one.
         checkpoint: The checkpoint's data; None at the beginning.
     """
 
@@ -58,7 +58,7 @@ class RestorePoint:
 
 
 def load_restore_point(
-    run: RecordedRun, make: Maker, *, from_start: bool = False, trust: bool = False
+    run: RecordedRun, make: RunFactory, *, from_start: bool = False, trust: bool = False
 ) -> tuple[PlatformRun, RestorePoint]:
     """Return a run at its newest undamaged checkpoint, else at its beginning.
 
@@ -73,15 +73,15 @@ def load_restore_point(
     checkpoint = None if from_start else _newest_checkpoint(run.folder, trust=trust)
     if checkpoint is not None:
         return _restore(run, make, checkpoint, trust=trust)
-    work = make(None)
-    with closed_if_refused(work):
-        facts, folder = checked_facts(run, work), ReopenedFolder(run.folder, work.tables, None)
-        return work, RestorePoint(facts, folder, ledger_name(run.folder), None)
+    task = make(None)
+    with close_if_refused(task):
+        facts, folder = check_facts(run, task), ReopenedFolder(run.folder, task.tables, None)
+        return task, RestorePoint(facts, folder, ledger_name(run.folder), None)
 
 
 def _newest_checkpoint(folder: Path, *, trust: bool) -> dict[str, Any] | None:
     """Return the newest undamaged checkpoint, if any; warn about damaged checkpoints."""
-    newest_first = files(folder)
+    newest_first = checkpoint_files(folder)
     for file, older in zip_longest(newest_first, newest_first[1:]):
         try:
             data = read_checkpoint(file, trust=trust)
@@ -90,7 +90,7 @@ def _newest_checkpoint(folder: Path, *, trust: bool) -> dict[str, Any] | None:
             check_parts(folder, data["records"])
         except DamagedError as error:
             advice = "the run starts again" if older is None else f"it continues from round {checkpoint_round(older)}"
-            warnings.warn(shortened(f"{error}: {advice}, and no question is asked twice"), PrismWarning, stacklevel=6)
+            warnings.warn(shorten(f"{error}: {advice}, and no question is asked twice"), PrismWarning, stacklevel=6)
         else:
             _check_ledger(folder, data)
             return data
@@ -98,14 +98,14 @@ def _newest_checkpoint(folder: Path, *, trust: bool) -> dict[str, Any] | None:
 
 
 def _check_ledger(folder: Path, data: Mapping[str, Any]) -> None:
-    """Raise RefusedError if the ledger has lost or gained entries since a checkpoint."""
+    """Raise RefusedError if the ledger has lost answers or questions since a checkpoint, or gained questions."""
     counts, file = data["ledger"], folder / LEDGER
     if not file.is_file() and not (counts["answers"] or counts["asked"]):
         return
     if file.is_file():
         check_within(folder, file)
     with Ledger(file, read_only=True) as ledger:
-        answers, asked = ledger.sizes(counts["run"], data["rounds"])
+        answers, asked = ledger.count_rows(counts["run"], data["rounds"])
     if answers < counts["answers"] or asked != counts["asked"]:
         raise RefusedError(
             f"ledger {file}: has changed since the run: it has {answers:,} of {counts['answers']:,} answers and "
@@ -114,50 +114,52 @@ def _check_ledger(folder: Path, data: Mapping[str, Any]) -> None:
         )
 
 
-def _restore(run: RecordedRun, make: Maker, data: dict[str, Any], *, trust: bool) -> tuple[PlatformRun, RestorePoint]:
+def _restore(
+    run: RecordedRun, make: RunFactory, data: dict[str, Any], *, trust: bool
+) -> tuple[PlatformRun, RestorePoint]:
     """Return a run at a checkpoint; raises RefusedError if the checkpoint does not fit the model."""
-    work = make(_drawn_world(run.folder, trust=trust))
-    with closed_if_refused(work):
-        facts = checked_facts(run, work)
+    task = make(_read_world(run.folder, trust=trust))
+    with close_if_refused(task):
+        facts = check_facts(run, task)
         try:
-            work.model.restore(data["model"])
-            work.timer.restore(data["clocks"])
-            folder = ReopenedFolder(run.folder, work.tables, data["records"])
+            task.model.restore(data["model"])
+            task.timer.restore(data["clocks"])
+            folder = ReopenedFolder(run.folder, task.tables, data["records"])
         except (NotRestorableError, DataError) as error:
             where = f"{run.folder}: the checkpoint of round {data['rounds']}"
             raise RefusedError(f"{where}: {error} (start the run again {FROM_START})") from error
-        return work, RestorePoint(facts, folder, data["ledger"]["run"], data)
+        return task, RestorePoint(facts, folder, data["ledger"]["run"], data)
 
 
-def _drawn_world(run: Path, *, trust: bool) -> KeptWorld | None:
-    """Return the drawn world, or None to draw the same world again; warn about a damaged file."""
+def _read_world(run: Path, *, trust: bool) -> KeptWorld | None:
+    """Return the saved world, or None to draw the same world again; warn about a damaged file."""
     file = run / FOLDER / WORLD
     if not file.is_file():
         return None
     try:
         data = read_checkpoint(file, trust=trust)
     except DataError as error:
-        warnings.warn(shortened(f"{error}: the world is drawn again"), PrismWarning, stacklevel=5)
+        warnings.warn(shorten(f"{error}: the world is drawn again"), PrismWarning, stacklevel=5)
         return None
-    return kept_world(data) if data["code"] == code_version() else None
+    return restore_world(data) if data["code"] == code_version() else None
 
 
 @contextmanager
-def closed_if_refused(work: PlatformRun | NationsRun) -> Iterator[None]:
+def close_if_refused(task: PlatformRun | NationsRun) -> Iterator[None]:
     """Close the model of a run that cannot continue."""
     try:
         yield
     except BaseException:
-        work.model.close()
+        task.model.close()
         raise
 
 
-def checked_facts(run: RecordedRun, work: PlatformRun | NationsRun) -> dict[str, Any]:
+def check_facts(run: RecordedRun, task: PlatformRun | NationsRun) -> dict[str, Any]:
     """Return the facts of a resumed run for its manifest; raises DataError if its LLM or inputs have changed."""
-    facts, before = work.facts(), read_manifest(run.folder)
+    facts, before = task.facts(), read_manifest(run.folder)
     for key in ("llm", "distilled", "writer"):
-        now = _llm_facts(facts.get(key))
-        if any(llm not in now for llm in _llm_facts(before.get(key))):  # a branch may add LLMs
+        current = _llm_facts(facts.get(key))
+        if any(llm not in current for llm in _llm_facts(before.get(key))):  # a branch may add LLMs
             text = f"by {before.get('decided_by', 'nobody')!s:.80}, and would now be by {facts.get('decided_by')!s:.80}"
             raise DataError(f"{run.folder}: was decided {text} ({key} has changed), so its results would differ")
     if before.get("inputs", facts.get("inputs")) != facts.get("inputs"):
@@ -165,9 +167,9 @@ def checked_facts(run: RecordedRun, work: PlatformRun | NationsRun) -> dict[str,
     return facts
 
 
-def _changed_inputs(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
-    """Describe the files or modules that changed; older runs do not tell which."""
-    inputs, earlier = now.get("inputs_one_by_one", {}), before.get("inputs_one_by_one")
+def _changed_inputs(before: Mapping[str, Any], current: Mapping[str, Any]) -> str:
+    """Describe the files or modules that changed; older runs do not record which."""
+    inputs, earlier = current.get("inputs_one_by_one", {}), before.get("inputs_one_by_one")
     if isinstance(earlier, Mapping) and (names := [name for name in inputs if earlier.get(name) != inputs[name]]):
         return f"{' and '.join(map(input_text, names))} {'has' if len(names) == 1 else 'have'} changed"
     return f"{' or '.join(map(input_text, inputs)) or 'an input'} has changed"
@@ -181,7 +183,7 @@ def _llm_facts(entry: Any) -> list[Any]:
 
 
 def ledger_name(folder: Path) -> str:
-    """Return the run's name in its ledger; empty if it has none yet."""
+    """Return the run's name in its ledger; empty if the ledger has none yet."""
     file = folder / LEDGER
     if not file.is_file():
         return ""

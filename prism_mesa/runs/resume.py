@@ -12,7 +12,7 @@ from typing import Any
 
 from prism_mesa.economy.model import EconomyModel
 from prism_mesa.economy.tables import ECONOMY_TABLES
-from prism_mesa.errors import ConfigError, DataError, NotedWarning, PrismWarning, printable, shortened
+from prism_mesa.errors import ConfigError, DataError, NotedWarning, PrismWarning, printable, shorten
 from prism_mesa.reasoner import AnyReasoner
 from prism_mesa.runs.checkpoints.file import RefusedError, last_round
 from prism_mesa.runs.checkpoints.keeping import remove_checkpoints
@@ -25,10 +25,10 @@ from prism_mesa.runs.process.machine import package_versions, provenance, wall_c
 from prism_mesa.runs.recorded import config_to_resume, economy_to_resume, recorded_readings
 from prism_mesa.runs.records.reopened import ReopenedFolder, check_no_links
 from prism_mesa.runs.restoring import (
-    Maker,
     RestorePoint,
-    checked_facts,
-    closed_if_refused,
+    RunFactory,
+    check_facts,
+    close_if_refused,
     ledger_name,
     load_restore_point,
 )
@@ -56,7 +56,7 @@ class ResumeOptions:
 
     @property
     def objects(self) -> dict[str, Any]:
-        """The objects from Python by name (see `OBJECTS`)."""
+        """The Python objects by name (see `OBJECTS`)."""
         return {name: getattr(self, name) for name in OBJECTS}
 
 
@@ -64,7 +64,7 @@ def warn_without_effect(run: RecordedRun, options: Sequence[str]) -> None:
     """Warn that options have no effect on a run that has ended."""
     if options:
         note = f"{run.folder}: has ended and stays unchanged: {', '.join(options)}: no effect"
-        warnings.warn(shortened(note), PrismWarning, stacklevel=3)
+        warnings.warn(shorten(note), PrismWarning, stacklevel=3)
 
 
 def resume(run_dir: str | os.PathLike[str], options: ResumeOptions | None = None) -> RunResult:
@@ -73,13 +73,13 @@ def resume(run_dir: str | os.PathLike[str], options: ResumeOptions | None = None
     options = options or ResumeOptions()
     if run.is_finished(from_start=options.from_start):
         return _read_result(run)
-    require_own(run.folder, run.whose, "resuming", trust=options.trust)
+    require_own(run.folder, run.origin, "resuming", trust=options.trust)
     with lock_run(run.folder) as lock:
-        now = read_run(run.folder)  # another process may have ended it meanwhile
-        if now.is_finished(from_start=options.from_start):
-            return _read_result(now)
+        current = read_run(run.folder)  # another process may have ended the run meanwhile
+        if current.is_finished(from_start=options.from_start):
+            return _read_result(current)
         check_no_links(run.folder)
-        return (_resume_nations if run.manifest.of_nations else _resume_platform)(run, options, lock)
+        return (_resume_nations if run.manifest.is_economy else _resume_platform)(run, options, lock)
 
 
 def _read_result(run: RecordedRun) -> RunResult:
@@ -92,13 +92,13 @@ def _resume_platform(run: RecordedRun, options: ResumeOptions, lock: RunLock) ->
 
     def make(world: KeptWorld | None) -> PlatformRun:
         with without_repeated_warnings():
-            work = start_run(config, **options.objects, on_round=options.on_round, world=world)
+            task = start_run(config, **options.objects, on_round=options.on_round, world=world)
         if options.reasoner is None:
-            work.model.reasoner.note = _recorded_note(run)
-        return work
+            task.model.reasoner.note = _recorded_note(run)
+        return task
 
-    work, point = load_restore_point(run, make, from_start=options.from_start, trust=options.trust)
-    return _continue(run, work, point, lock)
+    task, point = load_restore_point(run, make, from_start=options.from_start, trust=options.trust)
+    return _continue(run, task, point, lock)
 
 
 def resume_in(folder: Path, config: Config, make: Callable[[KeptWorld | None], PlatformRun]) -> RunResult | None:
@@ -111,31 +111,31 @@ def resume_in(folder: Path, config: Config, make: Callable[[KeptWorld | None], P
     with lock_run(folder) as lock:
         try:
             run = read_run(folder)
-            if run.is_over or run.whose != "own" or run.manifest.config != config.model_dump(mode="json"):
+            if run.is_over or run.origin != "own" or run.manifest.config != config.model_dump(mode="json"):
                 return None
             check_no_links(folder)
-            work, point = _load_or_start_again(run, make)
+            task, point = _load_or_start_again(run, make)
         except DataError as error:
             note = f"{error}: the run starts again in another folder, and asks its questions again"
-            warnings.warn(shortened(note), PrismWarning, stacklevel=2)
+            warnings.warn(shorten(note), PrismWarning, stacklevel=2)
             return None
-        return _continue(run, work, point, lock)
+        return _continue(run, task, point, lock)
 
 
-def _load_or_start_again(run: RecordedRun, make: Maker) -> tuple[PlatformRun, RestorePoint]:
+def _load_or_start_again(run: RecordedRun, make: RunFactory) -> tuple[PlatformRun, RestorePoint]:
     """Call `load_restore_point`; if a checkpoint is refused, start the run again."""
     try:
         return load_restore_point(run, make)
     except RefusedError as error:
         note = f"{error.why}: the run starts again with its recorded answers"
-        warnings.warn(shortened(note), PrismWarning, stacklevel=3)
+        warnings.warn(shorten(note), PrismWarning, stacklevel=3)
         return load_restore_point(run, make, from_start=True)
 
 
-def _continue(run: RecordedRun, work: PlatformRun, point: RestorePoint, lock: RunLock) -> RunResult:
-    with closed_if_refused(work):
+def _continue(run: RecordedRun, task: PlatformRun, point: RestorePoint, lock: RunLock) -> RunResult:
+    with close_if_refused(task):
         manifest = _reopen(run, point, lock)
-    return work.resume(point.folder, manifest, point.name, point.rounds)
+    return task.resume(point.folder, manifest, point.name, point.rounds)
 
 
 def _resume_nations(run: RecordedRun, options: ResumeOptions, lock: RunLock) -> RunResult:
@@ -147,12 +147,12 @@ def _resume_nations(run: RecordedRun, options: ResumeOptions, lock: RunLock) -> 
     model.readings = recorded_readings(run.folder)
     if options.llm is None:
         model.note = _recorded_note(run)
-    work = NationsRun(model, config, RunTimer(), options.on_round)
-    with closed_if_refused(work):
+    task = NationsRun(model, config, RunTimer(), options.on_round)
+    with close_if_refused(task):
         folder = ReopenedFolder(run.folder, ECONOMY_TABLES, None)
-        point = RestorePoint(checked_facts(run, work), folder, ledger_name(run.folder), None)
+        point = RestorePoint(check_facts(run, task), folder, ledger_name(run.folder), None)
         manifest = _reopen(run, point, lock)
-    return resume_to_completion(work, folder, manifest, point.name, 0)
+    return resume_to_completion(task, folder, manifest, point.name, 0)
 
 
 def check_objects(
@@ -161,20 +161,21 @@ def check_objects(
     others: Mapping[str, object] | None = None,
     *,
     had_objects: Sequence[bool] | None = None,
-    words: tuple[str, str] = ("resume", "resume({}, "),
+    verb_and_call: tuple[str, str] = ("resume", "resume({}, "),
 ) -> None:
-    """Raise ConfigError unless a run gets the same kinds of objects from Python as before, and no `others`.
+    """Raise ConfigError unless a run is given the same Python objects as before, and no `others`.
 
-    `had_objects` says which of `objects` the run had, by default according to its manifest. `words` has the verb and
-    the call for the error.
+    `had_objects` says which of `objects` the run had, by default according to its manifest. `verb_and_call` is for the
+    error.
     """
     before = dict(zip(objects, had_objects or run.manifest.made_in_python or [False] * len(objects), strict=False))
     missing = [name for name in objects if before.get(name) and objects[name] is None]
     if missing:
-        call = words[1].format(repr(str(run.folder))) + ", ".join(f"{name}=..." for name in objects if before.get(name))
+        arguments = ", ".join(f"{name}=..." for name in objects if before.get(name))
+        call = verb_and_call[1].format(repr(str(run.folder))) + arguments
         raise ConfigError(
-            f"{run.folder}: was given {' and '.join(missing)} in Python, which its folder does not contain: {words[0]} "
-            f"it from Python, with {call})"
+            f"{run.folder}: was given {' and '.join(missing)} in Python, which its folder does not contain: "
+            f"{verb_and_call[0]} it from Python, with {call})"
         )
     for name, value in {**objects, **(others or {})}.items():
         if value is not None and not before.get(name):
@@ -183,11 +184,11 @@ def check_objects(
 
 def _recorded_note(run: RecordedRun) -> str:
     """Return the manifest's note on why the configured reasoner was replaced."""
-    return printable(shortened(run.manifest.note))
+    return printable(shorten(run.manifest.note))
 
 
 def _reopen(run: RecordedRun, point: RestorePoint, lock: RunLock) -> dict[str, Any]:
-    """Reset a folder to a restore point, and return its manifest; nothing else changes the folder before."""
+    """Reset a folder to a restore point, and return its manifest; no earlier step changes the folder."""
     manifest, facts = read_manifest(run.folder), point.facts
     notes = manifest.get("notes", [])
     new_notes = [note for note in facts["notes"] if note not in notes]  # notes of a branch
@@ -215,8 +216,8 @@ def _reopen(run: RecordedRun, point: RestorePoint, lock: RunLock) -> dict[str, A
 
 def _warn_versions(folder: Path, point: Mapping[str, Any]) -> None:
     """Warn about packages whose versions have changed since a checkpoint."""
-    before, now = point["packages"], package_versions()
-    if changed := [name for name in now if before.get(name) != now[name]]:
-        versions = ", ".join(f"{name} {now[name]} instead of {before.get(name)!s:.40}" for name in changed)
+    before, current = point["packages"], package_versions()
+    if changed := [name for name in current if before.get(name) != current[name]]:
+        versions = ", ".join(f"{name} {current[name]} instead of {before.get(name)!s:.40}" for name in changed)
         text = f"{folder}: is resumed with {versions}: its tables may differ from those of an uninterrupted run"
-        warnings.warn(shortened(text), PrismWarning, stacklevel=6)
+        warnings.warn(shorten(text), PrismWarning, stacklevel=6)

@@ -12,17 +12,17 @@ import numpy as np
 
 from prism_mesa.errors import PrismWarning
 from prism_mesa.runs.process.machine import peak_memory_mb
-from prism_mesa.runs.process.stopping import stop_now, whole_rounds
+from prism_mesa.runs.process.stopping import finish_rounds, raise_if_stopped
 from prism_mesa.runs.work import Records
 from prism_mesa.snapshot import Plain
 from prism_mesa.streams import digest64
 
 
 class RunTimer:
-    """The clocks of a run; they start with the timer.
+    """The clocks of a run, which start when the timer is made.
 
     Attributes:
-        rounds: CPU seconds of each completed round, without its records.
+        rounds: CPU seconds of each completed round, excluding its records.
     """
 
     def __init__(self) -> None:
@@ -31,7 +31,7 @@ class RunTimer:
 
     @contextmanager
     def round(self, folder: Records) -> Iterator[None]:
-        """Time a round without its records."""
+        """Time a round, excluding its records."""
         start_s = time.process_time() - folder.cpu_s
         yield
         self.rounds.append(time.process_time() - folder.cpu_s - start_s)
@@ -48,7 +48,7 @@ class RunTimer:
         self._wall -= snapshot["wall_s"]
 
     def read(self) -> dict[str, float]:
-        """Return CPU and wall seconds without imports, and the median CPU seconds of a round after the first."""
+        """Return CPU and wall seconds, excluding imports, and the median CPU seconds of a round after the first."""
         return {
             "cpu_s": time.process_time() - self._cpu,
             "wall_s": time.monotonic() - self._wall,
@@ -67,13 +67,13 @@ def without_repeated_warnings() -> Iterator[None]:
 def run_rounds(
     model: Any, rounds: int, records: Records, timer: RunTimer, on_round: Callable[[int], None] | None
 ) -> None:
-    """Step a model through the remaining rounds; `running = False` ends them early.
+    """Step a model through the remaining rounds; a model that sets `running` to False ends them early.
 
     After a signal, the round is completed, a checkpoint is made, and KeyboardInterrupt is raised, except in the last
     round.
     """
     model.recorder = records
-    with whole_rounds() as is_stopped:
+    with finish_rounds() as is_stopped:
         for n_done in range(len(timer.rounds) + 1, rounds + 1):
             with timer.round(records):
                 model.step()
@@ -88,7 +88,7 @@ def run_rounds(
                 records.checkpoints.round_done(
                     n_done, lambda: {"model": model.snapshot(), "clocks": timer.snapshot()}, last=is_stopped()
                 )
-            stop_now()
+            raise_if_stopped()
 
 
 WITHOUT_EFFECT: Final = set(

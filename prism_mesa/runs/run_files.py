@@ -14,28 +14,28 @@ import pyarrow.parquet as pq
 
 from prism_mesa.economy.tables import ECONOMY_TABLES
 from prism_mesa.errors import DataError, PrismError, did_you_mean
-from prism_mesa.params import shown
+from prism_mesa.params import short_repr
 from prism_mesa.runs.process.machine import memory_bytes
 from prism_mesa.runs.records.table_checks import RUN_TABLES, check_columns, check_values
-from prism_mesa.runs.trust import SIGNATURE, Origin, is_inside, origin
+from prism_mesa.runs.trust import SIGNATURE, Origin, find_origin, is_inside
 from prism_mesa.social.tables import SOCIAL_TABLES
 from prism_mesa.social.world.parquet_files import unpacked_size
 
 LEDGER = "decisions.sqlite"
 MANIFEST = "manifest.json"
 MAX_MANIFEST_BYTES = 64 * 2**20
-_MAX_NAMED = 3
+_MAX_EXAMPLES = 3
 
 
 def run_folder(run: object) -> Path:
     """Return the folder of a result, or a path unchanged; raises DataError for other values."""
     path = os.fspath(run) if isinstance(run, str | os.PathLike) else None
     if not isinstance(path, str):
-        raise DataError(f"run: give a RunResult or the folder of a run, not {shown(run)}")
+        raise DataError(f"run: give a RunResult or the folder of a run, not {short_repr(run)}")
     return Path(path)
 
 
-def run_around(path: str | Path) -> Path | None:
+def enclosing_run(path: str | Path) -> Path | None:
     """Return the folder of the run that contains a path; None if there is none."""
     where = Path(path).resolve()
     for folder in (where, *where.parents):
@@ -45,9 +45,9 @@ def run_around(path: str | Path) -> Path | None:
     return None
 
 
-def check_out(out: str | Path) -> None:
+def check_output_folder(out: str | Path) -> None:
     """Raise DataError if a folder for output lies in a run."""
-    run = run_around(out)
+    run = enclosing_run(out)
     if run is not None:
         raise DataError(f"--out: {out}: lies in the folder of a run, {run}: name another folder")
 
@@ -65,7 +65,7 @@ def has_table(run: str | Path, table: str) -> bool:
 def read_table(run: str | Path, table: str, columns: Sequence[str] | None = None) -> pd.DataFrame:
     """Return a table of a run, or some of its columns; raises DataError if it is missing or damaged."""
     file = _checked_table(run, table)
-    with naming_file(file):
+    with name_file_in_errors(file):
         _check_size(file, columns)
         dataset = pq.ParquetDataset(file, partitioning=None)
         check_columns(str(file), table, dataset.schema, columns or ())
@@ -76,7 +76,7 @@ def read_table(run: str | Path, table: str, columns: Sequence[str] | None = None
     return rows
 
 
-def filled_table(run: Path, name: str, columns: Sequence[str]) -> pd.DataFrame:
+def read_nonempty_table(run: Path, name: str, columns: Sequence[str]) -> pd.DataFrame:
     """Return columns of a table; raises DataError if it is missing or empty."""
     table = read_table(run, name, columns)
     if table.empty:
@@ -85,24 +85,24 @@ def filled_table(run: Path, name: str, columns: Sequence[str]) -> pd.DataFrame:
 
 
 def read_batches(run: str | Path, table: str, columns: Sequence[str], rows: int = 1 << 16) -> Iterator[pa.RecordBatch]:
-    """Yield columns of a table in batches of at most `rows` rows; the types are checked, the values are not.
+    """Yield columns of a table in batches of at most `rows` rows; types are checked, values are not.
 
     Raises DataError if the table or a column is missing, or cannot be read.
     """
     file = _checked_table(run, table)
     for part in table_files(file):
-        with naming_file(part):
+        with name_file_in_errors(part):
             _check_size(part, columns)
-        with naming_file(part), pq.ParquetFile(part) as opened:
-            check_columns(str(part), table, opened.schema_arrow, columns)
-            yield from opened.iter_batches(rows, columns=list(columns))
+        with name_file_in_errors(part), pq.ParquetFile(part) as parquet:
+            check_columns(str(part), table, parquet.schema_arrow, columns)
+            yield from parquet.iter_batches(rows, columns=list(columns))
 
 
 def _check_size(file: Path, columns: Sequence[str] | None) -> None:
     """Raise DataError if unpacked columns need more than half of the memory; a small file can hold gigabytes."""
     limit, size = memory_bytes() // 2, 0
     for part in table_files(file):
-        with naming_file(part):
+        with name_file_in_errors(part):
             size += unpacked_size(part, columns, limit - size)
         if size > limit:
             raise DataError(f"{file}: it unpacks to more than {limit:,} bytes, half of this machine's memory")
@@ -111,14 +111,14 @@ def _check_size(file: Path, columns: Sequence[str] | None) -> None:
 def read_column_names(run: str | Path, table: str) -> list[str]:
     """Return the names of a table's columns; older runs may have fewer."""
     file = _checked_table(run, table)
-    with naming_file(file):
+    with name_file_in_errors(file):
         return [str(name) for name in pq.read_schema(table_files(file)[0]).names]
 
 
 def count_rows(run: str | Path, table: str) -> int:
     """Return the number of rows of a table, without reading them."""
     file = _checked_table(run, table)
-    with naming_file(file):
+    with name_file_in_errors(file):
         return sum(pq.read_metadata(part).num_rows for part in table_files(file))
 
 
@@ -163,18 +163,18 @@ def check_within(run: Path, file: Path) -> None:
 
 
 @contextmanager
-def naming_file(file: Path) -> Iterator[None]:
-    """Convert errors of reading a file into a DataError that names the file."""
+def name_file_in_errors(file: Path) -> Iterator[None]:
+    """Turn errors from reading a file into a DataError that names the file."""
     try:
         yield
     except PrismError:
         raise
-    except _UNREADABLE as error:
+    except _READ_ERRORS as error:
         damaged, reason = _find_damaged_part(file, error)
         raise DataError(f"{damaged}: cannot be read: {next(iter(str(reason).splitlines()), 'it is damaged')}") from None
 
 
-_UNREADABLE = (OSError, pa.ArrowException, ValueError, OverflowError)  # UnicodeDecodeError is a ValueError
+_READ_ERRORS = (OSError, pa.ArrowException, ValueError, OverflowError)  # UnicodeDecodeError is a ValueError
 
 
 def _find_damaged_part(file: Path, error: Exception) -> tuple[Path, Exception]:
@@ -182,7 +182,7 @@ def _find_damaged_part(file: Path, error: Exception) -> tuple[Path, Exception]:
     for part in table_files(file) if file.is_dir() else ():
         try:
             pq.ParquetFile(part).read().validate(full=True)
-        except _UNREADABLE as part_error:
+        except _READ_ERRORS as part_error:
             return part, part_error
     return file, error
 
@@ -205,10 +205,10 @@ def manifest_and_origin(run: str | Path) -> tuple[dict[str, Any], Origin]:
         raise DataError(f"{file}: cannot be read: {error}") from None
     if not isinstance(manifest, dict):
         raise DataError(f"{file}: cannot be read: it holds a {type(manifest).__name__}, not keys and values")
-    whose = origin(manifest)
-    if whose != "own" and not is_inside(Path(run), file):
+    origin = find_origin(manifest)
+    if origin != "own" and not is_inside(Path(run), file):
         raise DataError(f"{file}: is a link out of {run}, a run from elsewhere: put the file itself into the folder")
-    return {key: value for key, value in manifest.items() if key != SIGNATURE}, whose
+    return {key: value for key, value in manifest.items() if key != SIGNATURE}, origin
 
 
 def _explain_no_run(folder: Path) -> str:
@@ -218,5 +218,5 @@ def _explain_no_run(folder: Path) -> str:
     if (folder / "runs.parquet").exists():
         return f"it holds a study, which keeps its runs in {folder / 'runs'} with keep: tables"
     runs = sorted(file.parent.name for file in folder.glob(f"*/{MANIFEST}"))
-    hint = f" (folders in it with one: {', '.join(runs[-_MAX_NAMED:])})" if runs else ""
+    hint = f" (folders in it with one: {', '.join(runs[-_MAX_EXAMPLES:])})" if runs else ""
     return f"{MANIFEST} is missing{hint}"

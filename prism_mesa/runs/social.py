@@ -13,7 +13,7 @@ from prism_mesa.errors import PrismWarning
 from prism_mesa.reasoner import AnyReasoner, Reasoner
 from prism_mesa.reasoner.distilled import distilled_record, write_copy
 from prism_mesa.runs.config import INPUT_FILES, Config, read_config
-from prism_mesa.runs.identity import code_version, inputs_one_by_one, inputs_version
+from prism_mesa.runs.identity import code_version, input_digests, inputs_version
 from prism_mesa.runs.lifecycle import RunResult, resume_to_completion, run_in_memory, run_to_completion
 from prism_mesa.runs.manifest import llm_facts
 from prism_mesa.runs.records.final_tables import agent_blocks, cascade_blocks, post_blocks
@@ -26,7 +26,7 @@ from prism_mesa.social.model import SocialModel
 from prism_mesa.social.params import SocialParams
 from prism_mesa.social.round.choices import FALLBACK_KEY, shortfall
 from prism_mesa.social.state.outcomes import cascades
-from prism_mesa.social.tables import tables_with
+from prism_mesa.social.tables import make_tables
 from prism_mesa.social.world.build import KeptWorld
 from prism_mesa.statechart import Statechart
 from prism_mesa.tables import TableSchema
@@ -44,10 +44,10 @@ def run(
     """Run a configuration and keep its records in ``out/<run-id>``, without pictures; see `api.runs.run`.
 
     Warns:
-        PrismWarning: At the end, once for each guard that raised, with its count.
+        PrismWarning: At the end, for each guard that raised, with the number of times.
     """
-    work = start_run(config, chart=chart, reasoner=reasoner, prepare=prepare, on_round=on_round)
-    return work.keep(out, work.config.name)
+    task = start_run(config, chart=chart, reasoner=reasoner, prepare=prepare, on_round=on_round)
+    return task.run_in_folder(out, task.config.name)
 
 
 def start_run(
@@ -80,10 +80,10 @@ class PlatformRun:
     timer: RunTimer
     on_round: Callable[[int], None] | None
 
-    def keep(self, out: str | Path, name: str, *, dated: bool = True) -> RunResult:
-        """Run and keep a folder (see `lifecycle.run_to_completion`)."""
+    def run_in_folder(self, out: str | Path, name: str, *, has_date: bool = True) -> RunResult:
+        """Run and keep the results in a folder (see `lifecycle.run_to_completion`)."""
         with self.model.guard_warnings.deferred(self.model.chart):
-            return run_to_completion(self, out, name, self.tables, dated=dated)
+            return run_to_completion(self, out, name, self.tables, has_date=has_date)
 
     def run_in_memory(self, records: Records, name: str) -> dict[str, Any]:
         """Run and return the summary (see `lifecycle.run_in_memory`)."""
@@ -92,8 +92,8 @@ class PlatformRun:
 
     @property
     def tables(self) -> dict[str, TableSchema]:
-        """The schemas of its tables, by name."""
-        return tables_with(self.model.platform.attributes.known, self.model.platform.llms.names)
+        """The schemas of the run's tables, by name."""
+        return make_tables(self.model.platform.attributes.schema, self.model.platform.llms.names)
 
     @property
     def answerer(self) -> Reasoner | None:
@@ -117,7 +117,7 @@ class PlatformRun:
         return platform_scope(self.config, llm_keys, (distilled_record(self.model.reasoner) or {}).get("digest"))
 
     def facts(self) -> dict[str, Any]:
-        """Return the configuration, the deciders and writers, and the recorded agents."""
+        """Return the configuration, who decides and writes, and the recorded agents."""
         model, writer = self.model, self.model.writer
         return {
             "system": "social",
@@ -126,13 +126,13 @@ class PlatformRun:
             "code": code_version(),
             "decided_by": model.reasoner.label,
             "note": model.reasoner.note,
-            "llm": _llm(self.answerer),
-            "writer": None if writer is None else _writer(writer),
+            "llm": _llm_entry(self.answerer),
+            "writer": None if writer is None else _writer_entry(writer),
             "distilled": distilled_record(model.reasoner),
             "notes": list(model.notes),
-            "recorded": model.recorded.as_facts(),
+            "recorded": model.recorded.to_facts(),
             "inputs": inputs_version(self.config),
-            "inputs_one_by_one": inputs_one_by_one(self.config),
+            "inputs_one_by_one": input_digests(self.config),
             "made_in_python": self.made_in_python,
         }
 
@@ -144,7 +144,7 @@ class PlatformRun:
         if folder.checkpoints is not None:
             folder.checkpoints.world = model.platform.world_to_keep
         with warnings.catch_warnings(), closing(model):
-            warnings.filterwarnings("ignore", f".*{re.escape(FALLBACK_KEY)}", PrismWarning)  # the run's status says so
+            warnings.filterwarnings("ignore", f".*{re.escape(FALLBACK_KEY)}", PrismWarning)  # the status says so
             run_rounds(model, self.config.rounds, folder, self.timer, self.on_round)
         return shortfall(model.platform) or _failing_guards(model)
 
@@ -156,19 +156,19 @@ class PlatformRun:
         """Write posts, cascades and agents, and return the summary."""
         model = self.model
         trees = cascades(model.posts.parent, model.posts.root, model.posts.kind)
-        folder.write_whole("posts", post_blocks(model))
-        folder.write_whole("cascades", cascade_blocks(model, trees))
-        folder.write_whole("agents", agent_blocks(model))
+        folder.replace_table("posts", post_blocks(model))
+        folder.replace_table("cascades", cascade_blocks(model, trees))
+        folder.replace_table("agents", agent_blocks(model))
         return run_summary(folder, ending, platform_summary(model, trees, len(self.timer.rounds)), self.timer)
 
 
 def platform_scope(params: SocialParams, llm_keys: Mapping[str, Any], distilled: str | None) -> str:
     """Return a name for the values that affect the tables of a run (see `RunTask.scope`).
 
-    `llm_keys` has the reasoner's keys with nulls resolved; `distilled` is the digest of the distilled model.
+    `llm_keys` has the reasoner's keys without nulls; `distilled` is the digest of the distilled model.
     """
-    without: dict[str, Any] = {"name": True, "checkpoint_every": True, "records": True, "reasoner": WITHOUT_EFFECT}
-    values = params.model_dump(mode="json", exclude=without)
+    exclude: dict[str, Any] = {"name": True, "checkpoint_every": True, "records": True, "reasoner": WITHOUT_EFFECT}
+    values = params.model_dump(mode="json", exclude=exclude)
     for group, key in INPUT_FILES:
         values[group][key] = values[group][key] and Path(values[group][key]).name
     values["reasoner"] |= {**llm_keys, "distilled": distilled}
@@ -180,12 +180,12 @@ def _failing_guards(model: SocialModel) -> str:
     return f"{guards}; correct or remove it ('prism chart' shows its place)" if guards else ""
 
 
-def _writer(writer: Any) -> dict[str, Any]:
+def _writer_entry(writer: Any) -> dict[str, Any]:
     llms = [{"name": client.name, **client.decoding} for client in writer.clients.values()]
     return {**llms[0], "llms": llms} if len(llms) > 1 else llms[0]
 
 
-def _llm(reasoner: Reasoner | None) -> dict[str, Any] | None:
+def _llm_entry(reasoner: Reasoner | None) -> dict[str, Any] | None:
     """Return the facts of the LLM for the manifest; None if the rule decides."""
     if reasoner is None:
         return None

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from prism_mesa.domain import CHURN_EVENTS, FOLLOW_EVENTS, NOTHING_HAPPENED
-from prism_mesa.errors import counted
+from prism_mesa.errors import format_count
 from prism_mesa.reasoner import Reasoner
 from prism_mesa.runs.measures import activity_summary, attention_summary, cascade_summary
 from prism_mesa.social.model import SocialModel
@@ -20,11 +20,11 @@ from prism_mesa.statechart import STATES
 
 
 def platform_summary(model: SocialModel, trees: pd.DataFrame, rounds: int) -> dict[str, Any]:
-    """Return the summary of a model after `rounds` rounds; `trees` are its `social.state.outcomes.cascades`."""
-    shares, joined = model.agent_ticks / max(1, int(model.agent_ticks.sum())), model.population.has_joined
+    """Return the summary of a model after `rounds` rounds; `trees` comes from `social.state.outcomes.cascades`."""
+    shares, has_joined = model.agent_ticks / max(1, int(model.agent_ticks.sum())), model.population.has_joined
     totals, kind = model.totals, model.posts.kind
     shown_elsewhere = (model.reasoner.note, shortfall(model.platform))
-    posted = np.bincount(model.posts.author[kind == POST], minlength=len(model.population))
+    n_posts = np.bincount(model.posts.author[kind == POST], minlength=len(model.population))
     return {
         "seed": model.params.seed,
         "agents": int(model.population.present.sum()),
@@ -33,30 +33,30 @@ def platform_summary(model: SocialModel, trees: pd.DataFrame, rounds: int) -> di
         "most_followers": _find_largest(model, "followers", model.network.n_followers),
         "follows_most": _find_largest(model, "follows", model.network.n_followees),
         **_network_changes(model),
-        **_churn(model),
-        **_opinions(model),
+        **_churn_summary(model),
+        **_opinion_summary(model),
         "rounds": rounds,
         "state_shares": {state.value: float(share) for state, share in zip(STATES, shares, strict=True)},
         "engagement": {name: totals[name] for name in ("likes", "replies", "reshares", "posts")},
         "reshares_of_replies": int(np.count_nonzero((kind == RESHARE) & (kind[model.posts.root] == REPLY))),
         "impressions": totals["impressions"],
         "cascades": cascade_summary(trees[kind[trees["root"]] == POST]),
-        "activity": activity_summary((posted + model.recorded.n_engaged)[joined]),
-        "attention": attention_summary(model.outcomes.attention[joined]),
-        "seeded": model.seeded.as_facts(model.posts),
+        "activity": activity_summary((n_posts + model.recorded.n_engaged)[has_joined]),
+        "attention": attention_summary(model.outcomes.attention[has_joined]),
+        "seeded": model.seeded.to_facts(model.posts),
         "decisions": {
             "open": totals["open"],
             "by_source": dict(sorted(model.sources.items())),
-            "rates": _rates(model, rounds),
+            "rates": _decision_rates(model, rounds),
             "fallback_reasons": dict(sorted(getattr(model.reasoner, "reasons", {}).items())),
             "llm": _llm_costs(model, rounds),
-            **_by_llm(model.reasoner),
+            **_counts_by_llm(model.reasoner),
             "fallback": model.reasoner.params.fallback if isinstance(model.reasoner, Reasoner) else None,
             "decided_by": model.reasoner.label,
             "note": model.reasoner.note,
         },
         "content": model.params.content,
-        "writing": _writing(model),
+        "writing": _writing_summary(model),
         "guard_errors": dict(model.chart.guard_errors),
         "guards_by_row": sorted(model.row_by_row_guards),
         "notes": [
@@ -65,7 +65,7 @@ def platform_summary(model: SocialModel, trees: pd.DataFrame, rounds: int) -> di
             *_unwritten_note(model),
             *_no_views_note(model, rounds),
         ],
-        "recorded": model.recorded.as_facts(),
+        "recorded": model.recorded.to_facts(),
     }
 
 
@@ -78,7 +78,7 @@ def _network_changes(model: SocialModel) -> dict[str, Any]:
     return {"network_changes": {"follows_before": before, "follows_after": after, "events": events}}
 
 
-def _churn(model: SocialModel) -> dict[str, Any]:
+def _churn_summary(model: SocialModel) -> dict[str, Any]:
     """Return the numbers of agents at the start, at the end and on average, and of churn events."""
     totals = model.totals
     if not model.params.has_churn and not any(totals[event] for event in CHURN_EVENTS):
@@ -101,11 +101,12 @@ def _agent_rounds(model: SocialModel, rounds: int) -> int:
 def _unwritten_note(model: SocialModel) -> list[str]:
     """Return a note on posts of a file or seeded posts that did not appear, if any."""
     n = model.totals["unwritten"]
-    return [f"{counted(n, 'post')} of posts.file or posts.seeded did not appear: the author was not there"] if n else []
+    note = f"{format_count(n, 'post')} of posts.file or posts.seeded did not appear: the author was not there"
+    return [note] if n else []
 
 
 def _no_views_note(model: SocialModel, rounds: int) -> list[str]:
-    """Return a note with the reason if no post was seen, because then no agent can have acted."""
+    """Return a note with the reason if no post was seen, in which case no agent can have acted."""
     totals, feed = model.totals, model.params.feed
     if not rounds or any(totals[name] for name in ("impressions", "likes", "replies", "reshares")):
         return []
@@ -117,30 +118,30 @@ def _no_views_note(model: SocialModel, rounds: int) -> list[str]:
         why = f"no agent follows another (network.*), and feed.mode={feed.mode} adds no posts from outside"
     else:
         why = "feeds were empty when agents came online (rounds, feed.*)"
-    return [f"{NOTHING_HAPPENED}: no post was seen in {counted(rounds, 'round')}, as {why}"]
+    return [f"{NOTHING_HAPPENED}: no post was seen in {format_count(rounds, 'round')}, as {why}"]
 
 
-def _opinions(model: SocialModel) -> dict[str, Any]:
+def _opinion_summary(model: SocialModel) -> dict[str, Any]:
     """Return the spread of opinions before and after, and the numbers of moves; empty for fixed opinions."""
     name = model.params.opinions.of
     if name is None:
         return {}
-    column, attribute = model.platform.attributes.known.of_agents(name)
+    column, attribute = model.platform.attributes.schema.agent_attribute(name)
     after = measure_spread(model.population.attributes[:, column], model.population.present, attribute).numbers
     before = dict(zip(after, model.opinions.first.tolist(), strict=True))
     spread = {
         time: {key: x if isfinite(x) else None for key, x in numbers.items()}
         for time, numbers in (("before", before), ("after", after))
     }
-    moved = {key: model.totals[key] for key in ("drawn_on", "pushed_away")}
-    return {"opinions": {"of": name, **spread, **moved}}
+    n_moved = {key: model.totals[key] for key in ("drawn_on", "pushed_away")}
+    return {"opinions": {"of": name, **spread, **n_moved}}
 
 
 def _repeats_note(model: SocialModel) -> list[str]:
     """Return a note on repeated engagements that did not count, if any."""
     n = model.totals["repeated"]
-    once = "an agent likes and reshares a root once, and answers a post once a round"
-    return [f"{n} moves to an engaging state did not count: {once}"] if n else []
+    rule = "an agent likes and reshares a root once, and answers a post once a round"
+    return [f"{n} moves to an engaging state did not count: {rule}"] if n else []
 
 
 def _find_largest(model: SocialModel, count_name: str, counts: npt.NDArray[np.int32]) -> dict[str, Any]:
@@ -162,7 +163,7 @@ def _llm_costs(model: SocialModel, rounds: int) -> dict[str, float]:
     }
 
 
-def _by_llm(gateway: Any) -> dict[str, Any]:
+def _counts_by_llm(gateway: Any) -> dict[str, Any]:
     """Return the cost and answers of each LLM; empty for a single LLM."""
     llms: dict[str, dict[str, int]] = {}
     for llm, counts in sorted(getattr(gateway, "by_llm", {}).items()):
@@ -173,23 +174,23 @@ def _by_llm(gateway: Any) -> dict[str, Any]:
     return {"llms": llms} if llms else {}
 
 
-def _writing(model: SocialModel) -> dict[str, Any] | None:
+def _writing_summary(model: SocialModel) -> dict[str, Any] | None:
     """Return the outcomes and cost of written texts; None if no LLM writes."""
     if model.writer is None:
         return None
-    usage, written = model.writer.usage, model.written
+    usage, outcome_counts = model.writer.usage, model.written
     return {
         "by": model.writer.label,
-        **{name: written[name] for name in ("written", "failed", "budget")},
+        **{name: outcome_counts[name] for name in ("written", "failed", "budget")},
         "reasons": dict(sorted(model.writer.reasons.items())),
         "by_source": dict(sorted(model.writer.counts.items())),
         "calls": usage["calls"],
         "tokens": usage["prompt_tokens"] + usage["completion_tokens"],
-        **_by_llm(model.writer),
+        **_counts_by_llm(model.writer),
     }
 
 
-def _rates(model: SocialModel, rounds: int) -> dict[str, float]:
+def _decision_rates(model: SocialModel, rounds: int) -> dict[str, float]:
     """Return open choices per agent-round, and the shares of fallbacks, cached answers, and answers over budget."""
     n_open = max(1, model.totals["open"])
     return {

@@ -1,7 +1,7 @@
 """Trust in the folder of a run.
 
 Manifests and checkpoints are signed with a key in the user's data folder. Without `trust`, PRISM does not resume or
-branch other runs, import their modules, ask their servers, or read files outside of their folders.
+branch other runs, import their modules, send requests to their servers, or read files outside of their folders.
 """
 
 import hmac
@@ -17,7 +17,7 @@ from pathlib import Path
 from tempfile import mkstemp
 from typing import Any, Final, Literal
 
-from prism_mesa.errors import DataError, shortened
+from prism_mesa.errors import DataError, shorten
 
 SIGNATURE: Final = "signature"
 """The manifest's key for its signature."""
@@ -28,7 +28,7 @@ _NOT_OWN: Final = {
     "unsigned": "was not made here (its manifest.json is not signed)",
     "changed": "was not made here, or was changed (the signature of its manifest.json does not match)",
 }
-_MAX_NAMED: Final = 4
+_MAX_EXAMPLES: Final = 4
 
 _unsigned: Final = ContextVar("unsigned", default=False)
 
@@ -37,14 +37,14 @@ type Origin = Literal["own", "unsigned", "changed"]
 
 @dataclass(frozen=True)
 class Resource:
-    """A server, module or file outside of a folder that a configuration names: the key, its value, and its use."""
+    """A server, a module, or a file outside of the folder, that a configuration names: key, value and use."""
 
     key: str
     value: str
     use: str
 
     def __str__(self) -> str:
-        return f"{self.key}={shortened(self.value, 90)} ({self.use})"
+        return f"{self.key}={shorten(self.value, 90)} ({self.use})"
 
 
 class _NoKeyError(Exception):
@@ -65,7 +65,7 @@ def key_file() -> Path:
 def sign(manifest: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
     """Return a manifest with its signature and an empty string, or an unsigned manifest and the reason.
 
-    In an `unsigned` block, there is neither a signature nor a reason.
+    In an `unsigned` block, the manifest is unsigned and the reason is empty.
     """
     values: dict[str, Any] = json.loads(json.dumps(manifest, default=str))
     values.pop(SIGNATURE, None)
@@ -82,7 +82,7 @@ def sign(manifest: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
 
 @contextmanager
 def unsigned() -> Iterator[None]:
-    """Sign no manifests in the block, because a run from a foreign configuration is foreign too."""
+    """Sign no manifests in the block, because a run that repeats another user's run is not the user's own."""
     token = _unsigned.set(True)
     try:
         yield
@@ -90,7 +90,7 @@ def unsigned() -> Iterator[None]:
         _unsigned.reset(token)
 
 
-def origin(manifest: Mapping[str, Any]) -> Origin:
+def find_origin(manifest: Mapping[str, Any]) -> Origin:
     """Return whether the user signed a manifest that has not changed since."""
     values = dict(manifest)
     signature = values.pop(SIGNATURE, None)
@@ -104,30 +104,30 @@ def origin(manifest: Mapping[str, Any]) -> Origin:
 
 
 def require_trust(
-    folder: Path, whose: Origin, resources: Sequence[Resource], *, trust: bool, instead: str = ""
+    folder: Path, origin: Origin, resources: Sequence[Resource], *, trust: bool, instead: str = ""
 ) -> None:
     """Raise DataError if a folder from elsewhere names resources; the error says how to allow them."""
-    if trust or whose == "own" or not resources:
+    if trust or origin == "own" or not resources:
         return
-    names = "; ".join(map(str, resources[:_MAX_NAMED]))
-    more = f"; and {len(resources) - _MAX_NAMED} more" if len(resources) > _MAX_NAMED else ""
+    names = "; ".join(map(str, resources[:_MAX_EXAMPLES]))
+    more = f"; and {len(resources) - _MAX_EXAMPLES} more" if len(resources) > _MAX_EXAMPLES else ""
     raise DataError(
-        f"{folder}: {_NOT_OWN[whose]}, and it names {names}{more}: to use that, "
+        f"{folder}: {_NOT_OWN[origin]}, and it names {names}{more}: to use that, "
         f"{f'{instead}, or ' if instead else ''}allow it with --trust (in Python trust=True)"
     )
 
 
-def require_own(folder: Path, whose: Origin, doing: str, *, trust: bool) -> None:
-    """Raise DataError before `doing` (resuming or branching) if the user neither made a run nor trusts it."""
-    if not trust and whose != "own":
+def require_own(folder: Path, origin: Origin, activity: str, *, trust: bool) -> None:
+    """Raise DataError before an `activity` (resuming or branching) if the user neither made a run nor trusts it."""
+    if not trust and origin != "own":
         raise DataError(
-            f"{folder}: {_NOT_OWN[whose]}: {doing} it uses its checkpoints, and the modules, servers and files that it "
-            "names: allow that with --trust (in Python trust=True)"
+            f"{folder}: {_NOT_OWN[origin]}: {activity} it uses its checkpoints, and the modules, servers and "
+            "files that it names: allow that with --trust (in Python trust=True)"
         )
 
 
-def seal(parts: Iterable[Buffer]) -> bytes:
-    """Return a signature of data with the user's key; empty without one."""
+def sign_bytes(parts: Iterable[Buffer]) -> bytes:
+    """Return a signature of data with the user's key; empty without a key."""
     try:
         mac = hmac.new(_key(), _CHECKPOINT, sha256)
     except _NoKeyError:
@@ -167,7 +167,7 @@ def _key(*, make: bool = False) -> bytes:
 
 
 def _make_key(file: Path) -> None:
-    """Write a new key in one piece, so that two processes use the same key."""
+    """Write a new key atomically, so that two processes use the same key."""
     handle, path = mkstemp(prefix=".key-", dir=file.parent)  # readable by the owner only
     try:
         with os.fdopen(handle, "wb") as stream:

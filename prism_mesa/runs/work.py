@@ -15,33 +15,33 @@ class AnswerRecorder(Protocol):
     store: AnswerStore
 
 
-class Checkpointing(Protocol):
+class CheckpointMaker(Protocol):
     """Makes the checkpoints of a run.
 
     Attributes:
-        cpu_s: CPU seconds spent on them.
-        world: Returns the drawn world, which is written once; None: the world is not written.
+        cpu_s: CPU seconds spent on checkpoints.
+        world: Returns the drawn world, which is written once; None if it is not written.
     """
 
     cpu_s: float
     world: Callable[[], Mapping[str, Plain] | None] | None
 
-    def round_done(self, done: int, state: Callable[[], Mapping[str, Plain]], *, last: bool) -> None:
-        """Make a checkpoint if it is due, or if this is the `last` round before a stop."""
+    def round_done(self, n_rounds: int, state: Callable[[], Mapping[str, Plain]], *, last: bool) -> None:
+        """Make a checkpoint if one is due after `n_rounds` rounds, or if the run stops after this (`last`) round."""
 
 
 class Records(Protocol):
     """The records of a run: a `RunFolder` or `RowsInMemory`.
 
     Attributes:
-        cpu_s: CPU seconds spent on them.
+        cpu_s: CPU seconds spent on records.
         notes: Notes for the run's summary.
-        checkpoints: Makes the run's checkpoints; None if there are none.
+        checkpoints: Makes the run's checkpoints; None for a run without checkpoints.
     """
 
     cpu_s: float
     notes: list[str]
-    checkpoints: Checkpointing | None
+    checkpoints: CheckpointMaker | None
 
     @property
     def path(self) -> Path | None:
@@ -50,7 +50,7 @@ class Records(Protocol):
     def write(self, table: str, columns: Rows) -> None:
         """Append rows to a table."""
 
-    def write_whole(self, table: str, blocks: Rows | Iterable[Rows]) -> None:
+    def replace_table(self, table: str, blocks: Rows | Iterable[Rows]) -> None:
         """Replace a table."""
 
     def round_done(self) -> None:
@@ -58,14 +58,14 @@ class Records(Protocol):
 
 
 class RunTask[R](Protocol):
-    """A run of a platform, of nations, or a survey; its records go to an `R`."""
+    """A run of a platform, a run of nations, or a survey; an `R` receives its records."""
 
     @property
     def answerer(self) -> AnswerRecorder | None:
-        """The LLM or the reasoner that answers questions; None without one."""
+        """The LLM or the reasoner that answers questions, if any."""
 
     def scope(self) -> str:
-        """Return a name that runs share if their tables differ only by the LLM's answers."""
+        """Return a name that is the same for runs whose tables differ only by the LLM's answers."""
 
     @property
     def checkpoint_every(self) -> int | None:
@@ -75,10 +75,10 @@ class RunTask[R](Protocol):
         """Return facts for the manifest, besides `machine.provenance`."""
 
     def carry_out(self, folder: R) -> str:
-        """Run, and return why a complete run counts as failed, or an empty string."""
+        """Run; return an empty string, or the reason why a complete run counts as failed."""
 
     def progress(self) -> str:
-        """Return the round or quarter, for errors."""
+        """Return the current round or quarter, for errors."""
 
     def finish(self, folder: R, ending: Mapping[str, Any]) -> dict[str, Any]:
         """Write the last tables, and return the summary; `ending` has the status and the error, if any."""

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import yaml
 
-from prism_mesa.errors import ConfigError, shortened
+from prism_mesa.errors import ConfigError, shorten
 
 MAX_BYTES: Final = 2**20
 """Maximum size of a YAML file in bytes; PyYAML reads 3 MB a second."""
@@ -26,15 +26,15 @@ class Loader(yaml.SafeLoader):
 
     def __init__(self, stream: Any) -> None:
         super().__init__(stream)
-        self._depth = self._n = 0
+        self._depth = self._n_nodes = 0
         self._aliased = False
 
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
-        """Return the next node; raises an error if it is too deep, or there are too many nodes."""
+        """Return the next node; raises an error at too many levels or nodes."""
         self._aliased |= self.check_event(yaml.AliasEvent)
-        self._n += 1
+        self._n_nodes += 1
         depth_fault = f"more than {MAX_DEPTH} nested levels" if self._depth > MAX_DEPTH else ""
-        fault = depth_fault or (f"more than {MAX_VALUES:,} values" if self._n > MAX_VALUES else "")
+        fault = depth_fault or (f"more than {MAX_VALUES:,} values" if self._n_nodes > MAX_VALUES else "")
         if fault:
             mark = self.peek_event().start_mark  # type: ignore[no-untyped-call]
             raise yaml.composer.ComposerError(None, None, fault, mark)
@@ -45,7 +45,7 @@ class Loader(yaml.SafeLoader):
             self._depth -= 1
 
     def get_single_node(self) -> yaml.Node | None:
-        """Return the only document; raises an error if its aliases create too many values."""
+        """Return the only document; raises an error if aliases expand to too many values."""
         node = super().get_single_node()
         if node is not None and self._aliased:
             _check_aliases(node, {})
@@ -104,7 +104,7 @@ _KINDS: Final = {"int": "whole number", "float": "number", "bool": "truth value"
 def _check_aliases(node: yaml.Node, sizes: dict[int, int]) -> int:
     """Return the number of values of a node, following aliases; raises an error for cycles, or too many values.
 
-    `sizes` has the numbers by node id; 0 while a node is being counted.
+    `sizes` has these numbers by node id; 0 while a node is being counted.
     """
     if id(node) not in sizes:
         sizes[id(node)] = 0
@@ -123,10 +123,10 @@ def _child_nodes(node: yaml.Node) -> Iterable[yaml.Node]:
 
 
 def _short(value: object) -> str:
-    return shortened(repr(value) if isinstance(value, str) else type(value).__name__, _MAX_CHARS)
+    return shorten(repr(value) if isinstance(value, str) else type(value).__name__, _MAX_CHARS)
 
 
-def parsed(text: str, loader: type[Loader] = Loader) -> Any:
+def parse_yaml(text: str, loader: type[Loader] = Loader) -> Any:
     """Return the value of a YAML text; raises `yaml.YAMLError` if the text is not valid."""
     if len(text) > MAX_BYTES:
         raise yaml.YAMLError(f"{len(text):,} characters; at most {MAX_BYTES:,} are allowed")
@@ -134,20 +134,20 @@ def parsed(text: str, loader: type[Loader] = Loader) -> Any:
         return yaml.load(text, loader)  # noqa: S506 - a SafeLoader
     except yaml.YAMLError:
         raise
-    except Exception as error:  # PyYAML lets Python's own errors through, as for an escape beyond Unicode
+    except Exception as error:  # PyYAML does not catch Python's errors, as for an escape beyond Unicode
         raise yaml.YAMLError(f"{type(error).__name__}: {error}") from None
 
 
 def fault_text(error: yaml.YAMLError) -> str:
     """Return an error in one line, without its position."""
-    return shortened(str(getattr(error, "problem", None) or str(error) or type(error).__name__).splitlines()[0])
+    return shorten(str(getattr(error, "problem", None) or str(error) or type(error).__name__).splitlines()[0])
 
 
 def read_yaml(
     file: Path,
     loader: type[Loader] = Loader,
     *,
-    what: str = "config file",
+    kind: str = "config file",
     hint: str = ", or name no file to use the defaults",
 ) -> dict[str, Any]:
     """Return the keys and values of a YAML file of at most `MAX_BYTES` bytes.
@@ -155,14 +155,14 @@ def read_yaml(
     Args:
         file: The file.
         loader: The YAML loader.
-        what: The kind of file, for errors.
+        kind: The kind of file, for errors.
         hint: Advice for an empty file, for errors.
 
     Raises:
         ConfigError: If the file is missing, or does not hold keys and values.
     """
     try:
-        values = parsed(_read_text(file, what), loader)
+        values = parse_yaml(_read_text(file, kind), loader)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         line = f" line {mark.line + 1}" if mark else ""
@@ -174,15 +174,15 @@ def read_yaml(
     return values
 
 
-def _read_text(file: Path, what: str) -> str:
+def _read_text(file: Path, kind: str) -> str:
     """Return the text of a file; raises ConfigError if it is missing, too large, or not text."""
     try:
         if "\0" in str(file) or not file.is_file():
-            missing = f"is a folder, not a {what}" if "\0" not in str(file) and file.is_dir() else f"no such {what}"
+            missing = f"is a folder, not a {kind}" if "\0" not in str(file) and file.is_dir() else f"no such {kind}"
             raise ConfigError(f"{file}: {missing} (looked in {Path.cwd()})")
         size = file.stat().st_size
         if size > MAX_BYTES:
-            raise ConfigError(f"{file}: {size:,} bytes are too many for a {what} (at most {MAX_BYTES:,})")
+            raise ConfigError(f"{file}: {size:,} bytes are too many for a {kind} (at most {MAX_BYTES:,})")
         return file.read_text(encoding="utf-8")
     except UnicodeDecodeError:
         raise ConfigError(f"{file}: is not text in UTF-8") from None

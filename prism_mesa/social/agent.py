@@ -10,7 +10,7 @@ from prism_mesa.errors import AgentError
 from prism_mesa.social.platform import Platform
 from prism_mesa.social.platform_agent import PlatformAgent
 from prism_mesa.social.platform_model import PlatformModel
-from prism_mesa.social.state.population import AWAY, GONE, WAITS
+from prism_mesa.social.state.population import AWAY, GONE, WAITING
 from prism_mesa.social.world.profiles import draw_interests, draw_profiles
 from prism_mesa.social.world.rates import popularity_of_last
 
@@ -18,20 +18,20 @@ from prism_mesa.social.world.rates import popularity_of_last
 class SocialAgent(PlatformAgent, mesa.Agent):
     """One user of the platform.
 
-    Mesa schedules the agents of a subclass that overrides `step`, or any other member of this class, in every tick.
-    The columns move all others. A `step` may use `feed`, `read`, `fire`, `like`, `reply`, `reshare`, `write`,
+    In every tick, Mesa schedules the agents of a subclass that overrides `step` or any other member of this class. All
+    other agents are updated as columns. A `step` may use `feed`, `read`, `fire`, `like`, `reply`, `reshare`, `write`,
     `follow`, `unfollow`, `mute`, `block` and `report`.
 
     Args:
         model: The platform.
-        row: The row of the agent to replace; None adds an agent, which joins in the next round.
+        row: The row of the agent to replace; None adds an agent that joins in the next round.
         follows: Rows of the agents that a new agent follows.
         followers: Rows of the agents that follow a new agent.
         fields: Values for any settable field, for example ``engagement_threshold=0.7``.
 
     Raises:
-        AgentError: (a ValueError) if a field is out of its range, or the row does not exist.
-        StateTypeError: (a TypeError) if `state` is not an `AgentState`.
+        AgentError: If a field is out of range, or the row does not exist (a ValueError).
+        StateTypeError: If `state` is not an `AgentState` (a TypeError).
     """
 
     model: PlatformModel
@@ -47,14 +47,14 @@ class SocialAgent(PlatformAgent, mesa.Agent):
     ) -> None:
         platform = model.platform
         for name in fields:
-            is_declared = name in platform.attributes.known.agents
+            is_declared = name in platform.attributes.schema.agents
             if not is_declared and getattr(getattr(type(self), name, None), "fset", None) is None:
                 raise AgentError(f"{type(self).__name__} has no settable field {name!r}")
-        for name in platform.attributes.known.agents:
+        for name in platform.attributes.schema.agents:
             if hasattr(type(self), name):
                 raise AgentError(f"{type(self).__name__}.{name}: attributes.{name} has the same name: rename one")
         is_new = row is None
-        row = add_row(platform, follows, followers) if row is None else existing_row(platform, row)
+        row = add_row(platform, follows, followers) if row is None else require_row(platform, row)
         self.row = row
         self.model = model
         try:
@@ -76,45 +76,46 @@ class SocialAgent(PlatformAgent, mesa.Agent):
         return self.model.platform
 
     def remove(self) -> None:
-        """Remove the agent from the next round on (an agent with a script, at once); its posts stay.
+        """Remove the agent from the next round on; an agent with a script stops at once. Its posts stay.
 
-        `SocialModel.agents` and the counts of states leave it out at once.
+        `SocialModel.agents` and the state counts leave the agent out at once.
         """
         self._platform.leaving[self.row] = None
         super().remove()
 
 
-def existing_row(platform: Platform, row: int, *, only_present: bool = False) -> int:
-    """Return `row` if its agent is present, or, unless `only_present`, may still join or come back.
+def require_row(platform: Platform, row: int, *, only_present: bool = False) -> int:
+    """Return `row` if its agent is present, or may still join or come back (unless `only_present`).
 
     Raises:
         AgentError: If there is no such row, or its agent has left for good.
     """
     population = platform.population
     is_row = 0 <= row < len(population) and row not in platform.leaving
-    if not (is_row and (population.present[row] or (not only_present and population.membership[row] in (WAITS, AWAY)))):
+    can_join = not only_present and is_row and population.membership[row] in (WAITING, AWAY)
+    if not (is_row and (population.present[row] or can_join)):
         raise AgentError(f"row {row} holds no agent (rows: 0 .. {len(population) - 1})")
     return int(row)
 
 
 def add_row(platform: Platform, follows: Sequence[int], followers: Sequence[int]) -> int:
-    """Add a drawn agent to the population and the network, and return its row.
+    """Draw an agent, add it to the population and the network, and return its row.
 
     Raises:
         AgentError: If one of `follows` or `followers` is not an agent.
     """
     row = len(platform.population)
     for other in (*follows, *followers):
-        existing_row(platform, other, only_present=True)
+        require_row(platform, other, only_present=True)
     agents, params = np.array([row]), platform.params
-    streams = platform.streams.of(params.agents.seed)
+    streams = platform.streams.with_seed(params.agents.seed)
     interests = draw_interests(agents, platform.topics, streams)
     agent_id = str(row) if str(row) not in platform.population.ids else f"new {row}"
     platform.network = platform.network.with_agent(follows, followers)
     popularity = popularity_of_last(platform.network, params.agents, streams)
     newcomer = draw_profiles(agents, [agent_id], interests, params, streams, popularity)
-    newcomer.attributes = platform.attributes.of_agents(agents, newcomer, platform.network)
-    newcomer.membership[:] = WAITS  # until the next round opens
+    newcomer.attributes = platform.attributes.agent_values(agents, newcomer, platform.network)
+    newcomer.membership[:] = WAITING  # until the next round opens
     platform.population.append(newcomer)
     platform.population.state[row] = platform.chart.initial.code
     platform.history.grow(1)

@@ -25,10 +25,10 @@ ENGAGING: Final = {
     "reshare": AgentState.ENGAGING_RESHARE,
 }
 
-ENGAGES_BY: Final = {state: ACTIONS.index(action) for action, state in ENGAGING.items()}
-"""The index in `domain.ACTIONS` of each state that is an engagement."""
-RELEASES_POST: Final = frozenset({IDLE, SCROLLING, RESTING})
-"""States that drop the current post and the pending action when they are entered."""
+ACTION_INDICES: Final = {state: ACTIONS.index(action) for action, state in ENGAGING.items()}
+"""The index in `domain.ACTIONS` of each engagement state."""
+STATES_WITHOUT_POST: Final = frozenset({IDLE, SCROLLING, RESTING})
+"""States in which an agent has no current post and no pending action."""
 
 FEED_READY: Final = "feed_ready"
 SEES_POST: Final = "sees_post"
@@ -50,29 +50,29 @@ SHOULD_ENGAGE: Final = IS_INTERESTED | (IS_VIRAL & (F.post.utility >= F.agent.lo
 _BAND: Final = (F.agent.low_threshold <= F.agent.engagement_threshold) & (
     F.agent.engagement_threshold <= F.agent.high_threshold
 )
-"""A condition that holds for every agent's band, for the checks."""
+"""A condition that is true for every agent's band; checks of charts assume it."""
 
 _THRESHOLDS: Final = frozenset({"agent.low_threshold", "agent.engagement_threshold", "agent.high_threshold"})
 _VALUE_BELOW: Final[dict[type[ast.cmpop], bool]] = {ast.Lt: True, ast.LtE: True, ast.Gt: False, ast.GtE: False}
-"""The value of comparing utility with a threshold below the band; above it, the reverse."""
+"""Value of each comparison of utility with a threshold for a post below the band; above the band it is reversed."""
 
-type Claimed = Expression | bool | None
-"""The result of `claims_below`."""
+type ClaimCondition = Expression | bool | None
+"""The result of `claim_condition`."""
 
 
 @dataclass(frozen=True)
 class TriggerRule:
-    """Fires `trigger` in `state` when the condition holds (None: always); the first such rule counts.
+    """Fires `trigger` in `state` if the condition `when` is true (None: always); the first rule that applies counts.
 
-    A condition on the post does not hold without a current post.
+    A condition on the post is false without a current post.
     """
 
     state: AgentState
     trigger: str
     when: Expression | None = None
 
-    def holds(self, agent: object, post: object) -> bool:
-        """Return whether the condition holds for an agent and its current post, or None."""
+    def applies(self, agent: object, post: object) -> bool:
+        """Return whether the condition is true for an agent and its current post (None without one)."""
         if self.when is None:
             return True
         return not (post is None and self.when.reads_post) and bool(self.when(agent, post))
@@ -86,9 +86,9 @@ TRIGGER_RULES: Final = (
     TriggerRule(COMPOSING, "compose_done"),
     *(TriggerRule(state, "action_done") for state in ENGAGING.values()),
 )
-"""`IGNORES` does not fire where a chart `claims` the post."""
+"""The rules by state; `IGNORES` does not fire for a post that the chart claims (`claims_post`)."""
 
-FIRED: Final = frozenset({FEED_READY, ROUND_ENDS, TIMEOUT} | {rule.trigger for rule in TRIGGER_RULES})
+FIRED_TRIGGERS: Final = frozenset({FEED_READY, ROUND_ENDS, TIMEOUT} | {rule.trigger for rule in TRIGGER_RULES})
 """All triggers that a round fires."""
 
 
@@ -96,9 +96,9 @@ def build_chart(*, asks_action: bool = False, engages: Guard = IS_INTERESTED, na
     """Return the chart of the default behaviour (`docs/pictures/social-chart.png`).
 
     Args:
-        asks_action: Ask the oracle at `compose_done` for the kind of engagement instead of drawing it.
-        engages: The guard that is true if an agent engages without asking. It ignores other posts outside its band, and
-            asks the oracle about other posts inside it.
+        asks_action: At `compose_done`, ask the oracle for the kind of engagement instead of drawing it.
+        engages: The guard of engaging without asking. If it is false, an agent ignores a post outside its band, and
+            asks the oracle about a post inside it.
         name: The chart's name in messages.
     """
     transitions = [
@@ -107,12 +107,12 @@ def build_chart(*, asks_action: bool = False, engages: Guard = IS_INTERESTED, na
         Transition(FEED_DONE, SCROLLING, IDLE),
         Transition(IGNORES, EVALUATING, SCROLLING),
         Transition(DECIDES, EVALUATING, COMPOSING, guard=engages),
-        *(Transition(DECIDES, EVALUATING, SCROLLING, guard=guard) for guard in _passing_by(engages)),
+        *(Transition(DECIDES, EVALUATING, SCROLLING, guard=guard) for guard in _make_passing_guards(engages)),
         Transition(DECIDES, EVALUATING, None),
     ]
     for action, state in ENGAGING.items():
-        drawn = None if asks_action else F.agent.pending_action == action
-        transitions.append(Transition("compose_done", COMPOSING, state, guard=drawn))
+        action_guard = None if asks_action else F.agent.pending_action == action
+        transitions.append(Transition("compose_done", COMPOSING, state, guard=action_guard))
     for state in ENGAGING.values():
         transitions += [Transition("action_done", state, RESTING), Transition(TIMEOUT, state, RESTING)]
     transitions += [
@@ -123,8 +123,8 @@ def build_chart(*, asks_action: bool = False, engages: Guard = IS_INTERESTED, na
     return Statechart(AgentState, transitions, IDLE, timeouts={RESTING: 2}, invariant=_BAND, name=name)
 
 
-def _passing_by(engages: Guard) -> list[Guard]:
-    """Return the guard that is true outside the band where `engages` is false; no guard if it is always true there."""
+def _make_passing_guards(engages: Guard) -> list[Guard]:
+    """Return a guard for passing by: outside the band, where `engages` is false; none if `engages` is true there."""
     if not isinstance(engages, Expression):
 
         def passes_by(agent: Any, post: Any) -> bool:
@@ -135,16 +135,16 @@ def _passing_by(engages: Guard) -> list[Guard]:
             return not is_engaging and bool((IS_BELOW | IS_INTERESTED)(agent, post))
 
         return [passes_by]
-    certain = [(side, is_certain(engages, below=side is IS_BELOW)) for side in (IS_BELOW, IS_INTERESTED)]
-    outside = [side if value is False else side & ~engages for side, value in certain if value is not True]
-    return [reduce(or_, outside)] if outside else []
+    values = [(side, constant_value(engages, below=side is IS_BELOW)) for side in (IS_BELOW, IS_INTERESTED)]
+    guards = [side if value is False else side & ~engages for side, value in values if value is not True]
+    return [reduce(or_, guards)] if guards else []
 
 
-def is_certain(guard: Expression, *, below: bool) -> bool | None:
-    """Return a guard's value for all posts below (or above) the band; None if utility alone does not settle it.
+def constant_value(guard: Expression, *, below: bool) -> bool | None:
+    """Return a guard's value for all posts below (or above) the band; None if it also depends on other fields.
 
     >>> popular = IS_INTERESTED & (F.post.likes > 3)
-    >>> is_certain(popular, below=True), is_certain(popular, below=False)
+    >>> constant_value(popular, below=True), constant_value(popular, below=False)
     (False, None)
     """
     return _value(guard.tree, below)
@@ -175,84 +175,88 @@ viral_chart: Final = build_chart(engages=SHOULD_ENGAGE, name="viral")
 """Like the default, but agents engage with a viral post inside the band without asking (`statechart.chart`)."""
 
 
-def chosen_chart(params: StatechartParams, *, asks_action: bool, chart: Statechart | None = None) -> Statechart:
-    """Return a copy of `chart`, or else of the configured one, with the configured settings."""
+def configure_chart(params: StatechartParams, *, asks_action: bool, chart: Statechart | None = None) -> Statechart:
+    """Return a copy of `chart`, by default of the configured chart, with the configured settings."""
     if chart is not None and not isinstance(chart, Statechart):
         raise ChartError(f"chart: {chart!r} is not a Statechart (statechart.chart=module:object names one in a module)")
     if chart is None:
         chart = load_chart(params.chart) if params.chart else _DEFAULT_CHARTS[asks_action]
-    copied = chart.replaced(oracle_enabled=chart.oracle_enabled and params.oracle_enabled, strict=params.strict)
-    copied.invariant = _BAND if copied.invariant is None else copied.invariant
-    return copied
+    oracle_enabled = chart.oracle_enabled and params.oracle_enabled
+    chart_copy = chart.with_settings(oracle_enabled=oracle_enabled, strict=params.strict)
+    chart_copy.invariant = _BAND if chart_copy.invariant is None else chart_copy.invariant
+    return chart_copy
 
 
-def load_chart(where: str) -> Statechart:
+def load_chart(object_name: str) -> Statechart:
     """Return the chart that ``module:object`` names.
 
     Raises:
         ConfigError: If there is no such module or object, or it is not a Statechart.
     """
     key = "statechart.chart"
-    chart, module = load_object(key, where, "prism_mesa.social.behavior:viral_chart")
+    chart, module = load_object(key, object_name, "prism_mesa.social.behavior:viral_chart")
     if not isinstance(chart, Statechart):
         charts = ", ".join(sorted(k for k, v in module.items() if isinstance(v, Statechart))) or "none"
-        module_name, _, name = where.partition(":")
-        raise ConfigError(f"{key}: {where}: {name!r} is not a Statechart (charts in {module_name}: {charts})")
+        module_name, _, name = object_name.partition(":")
+        raise ConfigError(f"{key}: {object_name}: {name!r} is not a Statechart (charts in {module_name}: {charts})")
     return chart
 
 
-def next_trigger(chart: Statechart, claimed: Claimed, state: AgentState, agent: object, post: object) -> str | None:
-    """Return the trigger for an agent that has not timed out, or None; `claimed` comes from `claims_below`."""
+def next_trigger(
+    chart: Statechart, claim: ClaimCondition, state: AgentState, agent: object, post: object
+) -> str | None:
+    """Return the trigger for an agent that has not timed out, or None; `claim` is its chart's `claim_condition`."""
     for rule in TRIGGER_RULES:
-        is_for_decides = rule.trigger == IGNORES and claimed is not False
-        if rule.state is state and rule.holds(agent, post) and not (is_for_decides and claims(chart, agent, post)):
+        may_claim = rule.trigger == IGNORES and claim is not False
+        if rule.state is state and rule.applies(agent, post) and not (may_claim and claims_post(chart, agent, post)):
             return rule.trigger
     return None
 
 
-def claims(chart: Statechart, agent: object, post: object) -> bool:
-    """Return whether `decides` rather than `ignores` fires for a post below the agent's band.
+def claims_post(chart: Statechart, agent: object, post: object) -> bool:
+    """Return whether a chart claims a post below the agent's band, so that `decides` fires instead of `ignores`.
 
-    It does if a true guard leads to a state other than SCROLLING. A choice that only *else* leaves open claims no post.
+    A chart claims a post if a true guard leads to a state other than SCROLLING. If no guard is true, the chart claims
+    the post if *else* leads to such a state without asking.
     """
     if EVALUATING not in chart.cells.get(IGNORES, {}):
         return True
     enabled = chart.enabled(agent, DECIDES, post)
-    guarded = [t for t in enabled if _settles(t)]
-    return any(t.target is not SCROLLING for t in guarded) if guarded else _leads_away(enabled)
+    guarded = [t for t in enabled if _is_guarded(t)]
+    return any(t.target is not SCROLLING for t in guarded) if guarded else _leaves_scrolling(enabled)
 
 
-def goes_by_band(chart: Statechart) -> bool:
+def follows_band(chart: Statechart) -> bool:
     """Return whether a chart engages above the band, ignores below it, and asks inside it, as the default does."""
     evaluating, default = ([str(t) for t in c.transitions if t.source is EVALUATING] for c in (chart, social_chart))
     return evaluating == default
 
 
-def claims_below(chart: Statechart) -> Claimed:
-    """Return `claims` for posts below the band, as an expression or a constant; None if it depends on callables."""
+def claim_condition(chart: Statechart) -> ClaimCondition:
+    """Return which posts below the band a chart claims: an expression or a constant; None if callables decide."""
     cell = chart.cells.get(DECIDES, {}).get(EVALUATING)
     if cell is None or EVALUATING not in chart.cells.get(IGNORES, {}):
         return cell is not None
-    leaving: list[Any] = [t.guard for t in cell.candidates if _settles(t) and t.target is not SCROLLING]
-    returning: list[Any] = [t.guard for t in cell.candidates if _settles(t) and t.target is SCROLLING]
-    else_claims = _leads_away([t for t in cell.candidates if t.guard is None])
-    relevant = [t.guard for t in cell.candidates if t.guard is not None] if else_claims else leaving
-    if not all(isinstance(guard, Expression) for guard in relevant):
+    leaving_guards: list[Any] = [t.guard for t in cell.candidates if _is_guarded(t) and t.target is not SCROLLING]
+    returning_guards: list[Any] = [t.guard for t in cell.candidates if _is_guarded(t) and t.target is SCROLLING]
+    is_else_claiming = _leaves_scrolling([t for t in cell.candidates if t.guard is None])
+    deciding_guards = [t.guard for t in cell.candidates if t.guard is not None] if is_else_claiming else leaving_guards
+    if not all(isinstance(guard, Expression) for guard in deciding_guards):
         return None
-    if else_claims and not returning:
+    if is_else_claiming and not returning_guards:
         return True
-    if else_claims:
-        leaving.append(~reduce(or_, returning))
-    condition: Expression | bool = reduce(or_, leaving) if leaving else False
-    constant = is_certain(condition, below=True) if isinstance(condition, Expression) else condition
+    if is_else_claiming:
+        leaving_guards.append(~reduce(or_, returning_guards))
+    condition: Expression | bool = reduce(or_, leaving_guards) if leaving_guards else False
+    constant = constant_value(condition, below=True) if isinstance(condition, Expression) else condition
     return condition if constant is None else constant
 
 
-def _settles(transition: Transition) -> bool:
-    """Return whether a transition has a guard and is not a marker, so that it does not mean *else*."""
+def _is_guarded(transition: Transition) -> bool:
+    """Return whether a transition does not mean *else*: it has a guard, and is not a marker."""
     return isinstance(transition.guard, Expression) or None not in (transition.guard, transition.target)
 
 
-def _leads_away(transitions: Sequence[Transition]) -> bool:
-    """Return whether *else* leads to a state other than SCROLLING without asking."""
+def _leaves_scrolling(transitions: Sequence[Transition]) -> bool:
+    """Return whether *else* leads to states other than SCROLLING without asking."""
     return bool(transitions) and not {None, SCROLLING} & {t.target for t in transitions}

@@ -1,4 +1,4 @@
-"""`SocialModel`: the simulated platform as a Mesa model, whose `step()` is a round and whose state is in `platform`."""
+"""`SocialModel`: the simulated platform as a Mesa model. Its `step()` runs a round, and `platform` holds its state."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -11,7 +11,7 @@ from prism_mesa.markup import bar_html, card_html, facts_html, html_or_repr, not
 from prism_mesa.params import FROM_PARAMS, model_params
 from prism_mesa.reasoner import AnyReasoner
 from prism_mesa.round_model import Reporters, RoundCollector
-from prism_mesa.snapshot import Plain, plain, restored
+from prism_mesa.snapshot import Plain, from_plain, to_plain
 from prism_mesa.social import snapshots
 from prism_mesa.social.chart_checks import GuardWarnings, require_agent_fields
 from prism_mesa.social.mesa_agents import PopulationModel
@@ -26,7 +26,7 @@ from prism_mesa.social.world.build import KeptWorld
 from prism_mesa.statechart import STATE_COLORS, Statechart
 
 _MIN_SHARE: Final = 0.005
-"""The smallest share for which a notebook names a state."""
+"""The smallest share of a state that a notebook shows."""
 _TOTALS: Final = ("posts", "impressions", "likes", "replies", "reshares", "open")
 
 
@@ -36,35 +36,39 @@ class SocialModel(PopulationModel):
     Args:
         config: All parameters, or nested values for them; by default those of `SocialParams`.
         scenario: A Mesa scenario; its attributes are parameters.
-        rng: The seed (Mesa's name for it), a whole number, also as text; None draws one and keeps it in `seed`. The
-            default is 42, so equal calls make equal runs.
-        chart: A chart of your own, as an object; `statechart.chart` names one in a module.
+        rng: The seed, a whole number or its digits as a string; None draws a seed and stores it in `seed`. The default
+            is 42, so equal calls make equal runs.
+        chart: Your own chart, as an object; to use a chart from a module, set `statechart.chart`.
         recorder: Receives the records; None keeps only the DataCollector's.
         reasoner: The reasoner that answers open choices; None makes the configured reasoner.
-        world: The kept world of equal parameters; None draws the world.
-        agent_reporters: Further reporters of agents for the DataCollector, by name; see docs/models.md.
-        model_reporters: Further reporters of the model.
+        world: A saved world from equal parameters; None draws the world.
+        agent_reporters: Further agent reporters for the DataCollector, by name; see docs/models.md.
+        model_reporters: Further model reporters.
         params: Parameters by name: ``feed_mode="random"``, ``agents_n=100`` (dots written as _).
 
     Attributes:
-        prism_datacollector: PRISM's DataCollector, which is `datacollector` too unless you set one. Per round:
-            `online`, `posts`, `impressions`, `likes`, `replies`, `reshares`, `open`, `fallback`, `share_<state>`, the
-            shares of agent-ticks, and `there`, the agents on the platform when the round opened; over all rounds so far
-            (what ``mesa.batch_run`` returns is the last round):
-            `total_posts`, `total_impressions`, `total_likes`, `total_replies`, `total_reshares`, `total_open`,
-            `total_fallback`, `cascades` (their number), `cascade_mean_size`, `cascade_max_size`,
-            `cascade_never_reshared` (their share), and `attention_gini`, the Gini coefficient over all
-            agents of impressions of their posts (see `outcomes.Outcomes`); table `ticks`: state counts at the end of
-            each tick.
+        prism_datacollector: PRISM's DataCollector; `datacollector` is the same unless you set your own.
+            ``mesa.batch_run`` returns the last round.
+
+            Per round: `online`, `posts`, `impressions`, `likes`, `replies`, `reshares`, `open`, `fallback`,
+            `share_<state>` (share of agent-ticks in a state), and `there` (agents on the platform when the round
+            opened).
+
+            Over all rounds so far: `total_posts`, `total_impressions`, `total_likes`, `total_replies`,
+            `total_reshares`, `total_open`, `total_fallback`, `cascades` (number of cascades), `cascade_mean_size`,
+            `cascade_max_size`, `cascade_never_reshared` (share of cascades), and `attention_gini` (Gini coefficient of
+            the impressions of each agent's posts; see `outcomes.Outcomes`).
+
+            The table `ticks` has the state counts at the end of each tick.
 
     Warns:
-        NotedWarning: About input that was left out or may have been misread, values above what is possible, and keys
-            without effect; also in `notes`.
+        NotedWarning: About input that was left out or may have been misread, values above their maximum, and keys
+            without effect. `notes` has the same texts.
 
     Raises:
         ConfigError: If a parameter is unknown or out of range.
-        LLMFailureException: By `step`, if the reasoner's first 20 answers are all useless (see `Reasoner`).
-        RunError: By every later call, if an interrupt or an error broke off a round.
+        LLMFailureException: From `step`, if the reasoner's first 20 answers are all useless (see `Reasoner`).
+        RunError: From every later call, if an interrupt or an error broke off a round.
     """
 
     def __init__(
@@ -92,18 +96,18 @@ class SocialModel(PopulationModel):
         self._broken_off = ""
         self.round_row: dict[str, float] = {}
         self._start_collecting(_make_datacollector(), agent_reporters=agent_reporters, model_reporters=model_reporters)
-        self._own_fields = (vars(self).keys() | {"datacollector", "_own_fields"}) - old_fields
+        self._prism_fields = (vars(self).keys() | {"datacollector", "_prism_fields"}) - old_fields
 
     @property
     def chart(self) -> Statechart:
-        """The chart of all agents; you can set another one until agents have moved.
+        """The chart of all agents; you can set another chart until agents have moved.
 
         The model copies the chart with its own settings (`statechart.oracle_enabled`, `statechart.strict`). Agents in
         the initial state of the old chart move to the initial state of the new chart.
 
         Raises:
-            ChartError: When it is set, if agents have moved, or the chart's check finds an error.
-            ConfigError: When it is set, if a distilled model knows none of its open choices.
+            ChartError: On setting, if agents have moved, or the chart's check finds an error.
+            ConfigError: On setting, if a distilled model knows none of the chart's open choices.
         """
         return self.platform.chart
 
@@ -113,7 +117,7 @@ class SocialModel(PopulationModel):
 
     @property
     def recorder(self) -> RoundRecorder | None:
-        """The recorder; you can set another one at any time."""
+        """The recorder; you can set another recorder at any time."""
         return self.platform.recorder
 
     @recorder.setter
@@ -122,7 +126,7 @@ class SocialModel(PopulationModel):
 
     @one_line
     def __repr__(self) -> str:
-        return f"<{type(self).__name__}: {self.platform.standing}>"
+        return f"<{type(self).__name__}: {self.platform.status_text}>"
 
     @html_or_repr
     def _repr_html_(self) -> str:
@@ -145,10 +149,10 @@ class SocialModel(PopulationModel):
         """Run one round.
 
         Raises:
-            ChartError: As the first round opens, if a guard reads a field that no agent can have.
+            ChartError: When the first round opens, if a guard reads a field that no agent has.
         """
         try:
-            self._require_whole()
+            self._require_unbroken()
             if self.round < 0:
                 self.require_agent_fields()
             run_round(self.platform, self._collect)
@@ -163,7 +167,7 @@ class SocialModel(PopulationModel):
 
     @property
     def rounds_done(self) -> int:
-        """Number of rounds opened so far."""
+        """Number of rounds so far."""
         return self.round + 1
 
     def warn(self, text: str) -> None:
@@ -171,7 +175,7 @@ class SocialModel(PopulationModel):
         self.platform.notes += (text,)
         warn(text)
 
-    def _require_whole(self) -> None:
+    def _require_unbroken(self) -> None:
         if self._broken_off:
             reason = f"round {self.round} was broken off ({self._broken_off})"
             raise RunError(f"{type(self).__name__}: {reason}, and part of it has taken effect: make another model")
@@ -186,34 +190,34 @@ class SocialModel(PopulationModel):
             ticks[name] += column
 
     def require_agent_fields(self) -> None:
-        """Raise ChartError if a guard reads a field that no agent has; make the agents of your classes first."""
-        declared = self.platform.attributes.known.fields
-        require_agent_fields(self.chart, self.made_agents, declared, has_scripts=self.has_scripted_classes)
+        """Raise ChartError if a guard reads a field that no agent has; first make the agents of your classes."""
+        declared = self.platform.attributes.schema.fields
+        require_agent_fields(self.chart, self.existing_agents, declared, has_scripts=self.has_scripted_classes)
 
     def _advance_time(self, until: float) -> None:
-        """Advance to a time, then warn about guards that raised, with their counts."""
+        """Advance to a time, then warn about guards that raised and how often."""
         with self.guard_warnings.deferred(self.chart):
             super()._advance_time(until)
 
     def run_model(self) -> None:
-        """Run all remaining rounds. At the end, a warning lists guards that raised, with their counts."""
-        self._require_whole()
+        """Run all remaining rounds, then warn about guards that raised and how often."""
+        self._require_unbroken()
         with self.guard_warnings.deferred(self.chart):
             super().run_model()
 
     def snapshot(self) -> dict[str, Plain]:
         """Return everything that the rounds so far have changed as plain data, to continue in another process.
 
-        Take it between two rounds, and `restore` it in a new model of equal parameters. Its arrays are those of the
-        model, not copies, and are valid until the next round. Fields that you added to the model are included if they
-        are numbers or strings; objects provide their own state. State that guards, actions and scripts keep elsewhere
-        is not included.
+        Call this between two rounds, and `restore` the snapshot in a new model with equal parameters. The snapshot
+        shares its arrays with the model, so it is valid until the next round. It includes the fields that you added to
+        the model: numbers and strings, and objects that have `snapshot` and `restore`. It does not include what guards,
+        actions and scripts store elsewhere.
 
         Raises:
-            NotRestorableError: If agents, the reasoner, your objects or Mesa's scheduled events have state that no
-                snapshot holds.
+            NotRestorableError: If agents, the reasoner, your objects or Mesa's scheduled events have state that a
+                snapshot cannot store.
         """
-        self._require_whole()
+        self._require_unbroken()
         warned = {"shortfall": self._warned_of_shortfall, "guards": self.guard_warnings.warned_places(self.chart)}
         return {
             "platform": self.platform.snapshot(),
@@ -222,40 +226,40 @@ class SocialModel(PopulationModel):
             "draws": snapshots.save_generators(self),
             "collected": snapshots.save_collected(self.prism_datacollector),
             "theirs": snapshots.save_collected(self.user_datacollector),
-            "round_row": plain(self.round_row),
+            "round_row": to_plain(self.round_row),
             "warned": warned,
-            "fields": snapshots.save_user_fields(self, self._own_fields),
+            "fields": snapshots.save_user_fields(self, self._prism_fields),
         }
 
-    def restore(self, kept: Mapping[str, Plain]) -> None:
+    def restore(self, data: Mapping[str, Plain]) -> None:
         """Restore a `snapshot` of a model with the same parameters, chart, reasoner and agents.
 
         Raises:
-            DataError: If the snapshot is damaged or something else; then make another model.
+            DataError: If the snapshot is damaged or is not a snapshot; then make another model.
             NotRestorableError: If agents, or the reasoner, cannot restore their state.
         """
         if self.round >= 0:
             raise DataError("SocialModel.restore: the model has run already; make another one")
         try:
-            self.platform.restore(kept["platform"])
-            snapshots.restore_agents(self, kept["agents"])
-            snapshots.restore_user_fields(self, kept["fields"])
-            snapshots.restore_clock(self, kept["clock"])
-            snapshots.restore_generators(self, kept["draws"])
-            snapshots.restore_collected(self.prism_datacollector, kept["collected"])
-            snapshots.restore_collected(self.user_datacollector, kept.get("theirs"))
-            self.round_row = restored(kept["round_row"])
-            self._warned_of_shortfall = kept["warned"]["shortfall"]
-            self.guard_warnings.restore_warned(self.chart, kept["warned"]["guards"])
+            self.platform.restore(data["platform"])
+            snapshots.restore_agents(self, data["agents"])
+            snapshots.restore_user_fields(self, data["fields"])
+            snapshots.restore_clock(self, data["clock"])
+            snapshots.restore_generators(self, data["draws"])
+            snapshots.restore_collected(self.prism_datacollector, data["collected"])
+            snapshots.restore_collected(self.user_datacollector, data.get("theirs"))
+            self.round_row = from_plain(data["round_row"])
+            self._warned_of_shortfall = data["warned"]["shortfall"]
+            self.guard_warnings.restore_warned(self.chart, data["warned"]["guards"])
         except BadInputError:
             raise
         except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
             raise DataError(f"the snapshot is damaged ({type(error).__name__}: {error})") from error
 
     def close(self) -> None:
-        """Close the threads and connections of the reasoner and the writer; calling it twice is harmless.
+        """Close the threads and connections of the reasoner and the writer; you can call this twice.
 
-        A NotedWarning after the last of `rounds`, or here, reports too many fallbacks.
+        Warns about too many fallbacks, unless the end of the last round did.
         """
         for part in (self.reasoner, self.writer):
             if part is not None:
@@ -272,11 +276,11 @@ class SocialModel(PopulationModel):
 
 
 def _make_datacollector() -> RoundCollector:
-    """Return the collector of every model: counts and shares per round, outcomes so far, state counts per tick."""
+    """Return PRISM's DataCollector: counts and shares per round, outcomes so far, state counts per tick."""
     fields = (*ROUND_FIELDS, *SHARE_FIELDS, "there", *OUTCOME_FIELDS)
-    reporters = {name: partial(_reported, name=name) for name in fields}
+    reporters = {name: partial(_round_value, name=name) for name in fields}
     return RoundCollector(model_reporters=reporters, tables={"ticks": ["round", "tick", *TICK_FIELDS]})
 
 
-def _reported(model: SocialModel, name: str) -> float:
+def _round_value(model: SocialModel, name: str) -> float:
     return model.round_row[name]

@@ -1,7 +1,7 @@
 """`Platform`: everything that a round reads and writes, without Mesa or agent objects.
 
-`start_platform` makes one, and `round.run_round` runs a round. A copy (`copy.deepcopy`) is a branch that continues like
-the original.
+`start_platform` makes a platform, and `round.run_round` runs a round. A copy (`copy.deepcopy`) is a branch, which
+continues like the original.
 """
 
 from collections import Counter, deque
@@ -18,7 +18,7 @@ import pandas as pd
 
 from prism_mesa.deliberation import Notebook
 from prism_mesa.domain import Post
-from prism_mesa.errors import DataError, counted, one_line
+from prism_mesa.errors import DataError, format_count, one_line
 from prism_mesa.kernels.utility import Tastes, TasteTables, utilities
 from prism_mesa.reasoner import AnyReasoner, RuleReasoner
 from prism_mesa.snapshot import Plain, Restorable, restore_object, take_snapshot
@@ -33,12 +33,12 @@ from prism_mesa.social.state.odds import Homophily, Odds
 from prism_mesa.social.state.opinions import Opinions
 from prism_mesa.social.state.outcomes import Outcomes
 from prism_mesa.social.state.population import IDENTITY_COLUMNS, NO_POST, History, Rows
-from prism_mesa.social.state.posts import Posts, matches, relevance_of
+from prism_mesa.social.state.posts import Posts, similarities, to_relevance
 from prism_mesa.social.state.relations import Relations
-from prism_mesa.social.state.sampling import Recorded
+from prism_mesa.social.state.sampling import RecordedAgents
 from prism_mesa.social.state.topics import UNIT_LENGTH
 from prism_mesa.social.world.archetypes import make_archetypes
-from prism_mesa.social.world.build import KEPT, StartingWorld, world_to_keep
+from prism_mesa.social.world.build import KEPT_COLUMNS, StartingWorld, world_to_keep
 from prism_mesa.social.world.llms import assign_llms
 from prism_mesa.statechart import STATES, Statechart
 from prism_mesa.streams import Streams
@@ -53,10 +53,10 @@ _POSTS_PER_AGENT: Final = 4
 
 
 class RoundRecorder(Protocol):
-    """Takes a platform's records.
+    """Receives a platform's records.
 
-    If it has a method ``wants(table) -> bool``, a platform skips those of `rounds`, `ticks`, `transitions`,
-    `impressions`, `engagements`, `follows` and `churn` for which it is False.
+    A recorder may have a method ``wants(table) -> bool``. If it returns False for `rounds`, `ticks`, `transitions`,
+    `impressions`, `engagements`, `follows` or `churn`, the platform skips that table.
     """
 
     def write(self, table: str, columns: Mapping[str, npt.NDArray[Any] | pd.Categorical]) -> None:
@@ -64,28 +64,28 @@ class RoundRecorder(Protocol):
         ...
 
 
-class Scripts(Protocol):
-    """The agents as objects: arguments of guards and actions in Python, and agents that act by a script."""
+class AgentObjects(Protocol):
+    """The agents as objects, for guards and actions in Python and for agents with scripts."""
 
     @property
     def has_scripts(self) -> bool:
-        """Whether any agent acts by a script."""
+        """Whether any agent has a script."""
         ...
 
     def agent(self, row: int) -> Any:
         """Return the agent of a row."""
         ...
 
-    def for_copy(self, platform: Any) -> "Scripts":
-        """Return the agents of a copy of the platform."""
+    def copy_for(self, platform: Any) -> "AgentObjects":
+        """Return agent objects for a copy of the platform."""
         ...
 
-    def have_moved(self, rows: Sequence[int]) -> None:
-        """Update after the agents of some rows have joined or left."""
+    def update_presence(self, rows: Sequence[int]) -> None:
+        """Update the objects of agents that have joined or left."""
         ...
 
     def step_scripts(self) -> None:
-        """Run the tick of the agents that act by scripts."""
+        """Run a tick of the agents with scripts."""
         ...
 
 
@@ -93,42 +93,43 @@ class Platform(Restorable):
     """The state of a simulated platform.
 
     Attributes:
-        params: The parameters of this round; `configured` are those of the run.
+        params: The parameters of this round; `configured` holds the parameters of the run.
         streams: Keyed random draws.
         chart: The chart of all agents; `tables` are made from it.
-        reasoner, writer, recorder: The reasoner of open choices; the LLM that writes texts; the recorder (or None).
-        scripts: The agents as objects; `population` has them as columns.
-        network: The current follows; `first_network` has those of the start, and `drawn_network` also those of agents
-            that wait to join.
+        reasoner: The reasoner for open choices.
+        writer, recorder: The LLM that writes texts, and the recorder; each may be None.
+        agent_objects: The agents as objects; `population` holds them as columns.
+        network: The current follows. `first_network` has the follows at the start; `drawn_network` also includes
+            agents that wait to join.
         first_agents: Checksums of the agents' columns at the start.
         attributes, topics: The declared attributes, and the topics of texts.
-        schedule: The posts from a file or placed by you (`seeded`), and their rounds.
+        schedule: Posts from a file and seeded posts, with their rounds; `seeded` describes the seeded posts.
         llms: The LLM of each agent if there are several.
         archetypes: Clusters of agents, if the LLM answers for clusters.
         odds: The parts of utility that are log-odds.
         feeds, posts, history: The settings of feeds, all posts so far, and the last transitions of agents.
-        exposure: The roots that each agent has read, except those that `depths` cover (see `roots_read`). With
-            `feed.repeats`, the roots that it has engaged with.
-        depths: How far each agent has read into each round, where chronological feeds need it.
+        exposure: The roots that each agent has read, except those that `depths` covers (see `roots_read`). With
+            `feed.repeats`, the roots that the agent has engaged with.
+        depths: How far each agent has read into each round, if chronological feeds need this.
         copies: With `feed.repeats`, the posts that each agent has read.
-        met: With `feed.repeats`, the roots of these posts, as often as they were read.
-        engagements, relations: Likes and reshares, and mutes, blocks and reports so far.
-        group_counts: Impressions and engagements by groups of agents, for bridging feeds.
-        opinions: Stances before the first round, and your rule of influence.
-        liked: Row -> the last likes by a tool: (round, tick, post).
-        notebook, outcomes, recorded: Notes of agents, running totals, and the agents in the records.
+        met: With `feed.repeats`, the roots of these posts, one entry per impression.
+        engagements, relations: Likes and reshares so far; mutes, blocks and reports so far.
+        group_counts: Impressions and engagements by group of agents, for bridging feeds.
+        opinions: Stances before the first round, and your own rule of influence.
+        liked: The last likes by tools of each agent: row -> (round, tick, post).
+        notebook, outcomes, recorded: Notes of agents, running totals, and the recorded agents.
         time_of_day: Converts round and tick to time.
-        round: The round that runs or ran last, from 0; -1 before the first.
+        round: The current or last round, from 0; -1 before the first round.
         tick: 0 opens the round; ``params.ticks_per_round + 1`` closes it.
-        first_of_round: The first post that this round added.
+        first_of_round: Id of the first post that this round added.
         events: Events that are not committed yet.
         pending: Agents that wait for an LLM's answer.
         leaving: Rows of agents removed since the last round opened, in order.
-        counts: Counts in this round by name; `totals` are those of the run.
-        sources: Open choices by the source of the answer.
-        written: Texts for the LLM to write, by outcome (`written`, `budget`, `failed`).
-        tick_counts: Agents in each state at the end of each tick of this round, shape (ticks, states).
-        agent_ticks: Their sums over the run, shape (states,).
+        counts: Counts of this round by name; `totals` holds the counts of the run.
+        sources: Number of open choices by the source of the answer.
+        written: Number of texts requested from the LLM, by outcome (`written`, `budget`, `failed`).
+        tick_counts: Number of agents in each state at the end of each tick of this round, shape (ticks, states).
+        agent_ticks: Sums of `tick_counts` over the run, shape (states,).
         row_by_row_guards: Guards that were evaluated agent by agent.
         notes: Notes on how the input was read.
     """
@@ -150,7 +151,7 @@ class Platform(Restorable):
         *("pending", "leaving", "counts", "totals", "sources", "written", "tick_counts", "agent_ticks"),
         *("row_by_row_guards", "notes"),
     )
-    scripts: Scripts
+    agent_objects: AgentObjects
 
     def __init__(
         self,
@@ -170,14 +171,14 @@ class Platform(Restorable):
         self.set_chart(chart)
         has_joined = world.population.has_joined
         self.drawn_network = world.network
-        self.network = self.first_network = world.network if has_joined.all() else world.network.among(has_joined)
+        self.network = self.first_network = world.network if has_joined.all() else world.network.subnetwork(has_joined)
         self.first_agents = world.population.checksums()
         self.schedule, self.seeded, self.notes = world.schedule, world.seeded, world.notes
         self.population.state[:] = chart.initial.code
         self.posts = Posts(world.corpus, world.topics, params.feed.velocity_window, room=_POSTS_PER_AGENT * n)
         self.posts.reserve(world.schedule.text_id)
-        self.attributes.give_to(self.posts, self.population)
-        self.opinions = Opinions(params.opinions, world.attributes.known)
+        self.attributes.attach_to(self.posts, self.population)
+        self.opinions = Opinions(params.opinions, world.attributes.schema)
         self._apply_settings()
         self.group_counts = GroupCounts(self.feeds.n_groups)
         self.history = History(n, params.statechart.max_history_depth)
@@ -186,9 +187,9 @@ class Platform(Restorable):
         self.engagements, self.relations = Engagements(), Relations()
         self.liked: dict[int, deque[tuple[int, int, int]]] = {}
         self.notebook = Notebook(params.deliberation.notes)
-        self.recorded = Recorded(params.records, n, streams)
-        n_kinds = reasoner.n_archetypes
-        self.archetypes = make_archetypes(self.population, self.llms, n_kinds, self.topics) if n_kinds else None
+        self.recorded = RecordedAgents(params.records, n, streams)
+        n = reasoner.n_archetypes
+        self.archetypes = make_archetypes(self.population, self.llms, n, self.topics) if n else None
         round_length = timedelta(minutes=params.clock.round_minutes)
         self.time_of_day = Clock(params.clock.start.astimezone(UTC), round_length, params.ticks_per_round)
         self.tick, self.first_of_round = 0, 0
@@ -203,62 +204,62 @@ class Platform(Restorable):
         branch = type(self).__new__(type(self))
         memo[id(self)] = branch
         state = vars(self) | {"recorder": None}
-        vars(branch).update((name, deepcopy(value, memo)) for name, value in state.items() if name != "scripts")
-        branch.scripts = memo.get(id(self.scripts)) or self.scripts.for_copy(branch)
+        vars(branch).update((name, deepcopy(value, memo)) for name, value in state.items() if name != "agent_objects")
+        branch.agent_objects = memo.get(id(self.agent_objects)) or self.agent_objects.copy_for(branch)
         return branch
 
     def snapshot(self) -> dict[str, Plain]:
-        """Return what the rounds so far have changed, and the usage of LLMs; call it between two rounds."""
-        state, unchanged = super().snapshot(), self._unchanged()
+        """Return what the rounds so far have changed, and the usage of LLMs; call this between two rounds."""
+        state, unchanged = super().snapshot(), self._unchanged_columns()
         state["population"] = {key: column for key, column in state["population"].items() if key not in unchanged}
         return state | {
             "first_network": self.drawn_network.checksum,
             "first_agents": self.first_agents,
             "network": self.network.snapshot() if self.network is not self.first_network else None,
             "chart": self.chart.snapshot(),
-            "sizes": self._sizes(),
+            "sizes": self._array_sizes(),
             "asked": [take_snapshot(part) for part in self._llm_users()],
         }
 
-    def _sizes(self) -> list[int]:
+    def _array_sizes(self) -> list[int]:
         return [*self.tick_counts.shape, self.history.depth]
 
     def world_to_keep(self) -> dict[str, Plain] | None:
-        """Return the drawn world if it is slow to draw and no agent has been changed since."""
-        is_same = self._unchanged() >= {*KEPT}
-        return world_to_keep(self.params, self.drawn_network, self.population) if is_same else None
+        """Return the drawn world if drawing it is slow and no agent has changed since."""
+        is_unchanged = self._unchanged_columns() >= {*KEPT_COLUMNS}
+        return world_to_keep(self.params, self.drawn_network, self.population) if is_unchanged else None
 
-    def _unchanged(self) -> set[str]:
+    def _unchanged_columns(self) -> set[str]:
         checksums = self.population.checksums()
         return {name for name, checksum in self.first_agents.items() if checksums[name] == checksum}
 
-    def restore(self, kept: Mapping[str, Plain]) -> None:
-        """Restore a snapshot into a platform of the same parameters, before its first round.
+    def restore(self, data: Mapping[str, Plain]) -> None:
+        """Restore a snapshot into a platform with the same parameters, before its first round.
 
         Raises:
             DataError: If the snapshot belongs to another platform.
         """
-        if kept["first_network"] != self.drawn_network.checksum:
+        if data["first_network"] != self.drawn_network.checksum:
             raise DataError("the network differs from the run's: has network.edges changed since?")
-        if kept["first_agents"] != self.first_agents:
+        if data["first_agents"] != self.first_agents:
             raise DataError("the agents differ from the run's: has agents.profiles changed since?")
-        if kept["sizes"] != self._sizes():
+        if data["sizes"] != self._array_sizes():
             raise DataError("ticks_per_round or statechart.max_history_depth differs from the run's")
-        if not kept["population"].keys() | self._unchanged() >= {*IDENTITY_COLUMNS}:
+        if not data["population"].keys() | self._unchanged_columns() >= {*IDENTITY_COLUMNS}:
             raise DataError("the agents differ from the run's: they were changed before its first round")
         notes = self.notes
-        super().restore(kept)
-        self.notes += tuple(note for note in notes if note not in self.notes)  # settings that begin later
-        if kept["network"] is not None:
+        super().restore(data)
+        self.notes += tuple(note for note in notes if note not in self.notes)  # of settings that begin later
+        if data["network"] is not None:
             self.network = replace(self.first_network)
-            self.network.restore(kept["network"])
+            self.network.restore(data["network"])
         self._apply_settings()
-        self.chart.restore(kept["chart"])
-        for part, state in zip(self._llm_users(), kept["asked"], strict=True):
+        self.chart.restore(data["chart"])
+        for part, state in zip(self._llm_users(), data["asked"], strict=True):
             restore_object(part, state)
 
     def _llm_users(self) -> tuple[AnyReasoner | Writer, ...]:
-        """Return the reasoner and the writer; None for those without state."""
+        """Return the reasoner and the writer, each replaced by None if it has no state."""
         from prism_mesa.reasoner import DistilledReasoner  # slow to import
 
         stateless = (NoneType, RuleReasoner, DistilledReasoner)
@@ -266,26 +267,27 @@ class Platform(Restorable):
 
     @one_line
     def __repr__(self) -> str:
-        return f"<{type(self).__name__}: {self.standing}>"
+        return f"<{type(self).__name__}: {self.status_text}>"
 
     @property
-    def standing(self) -> str:
-        """Number of agents, round, seed and reasoner as a string."""
-        agents, done = int(self.population.present.sum()), f"round {self.round + 1} of {self.params.rounds}"
-        return f"{counted(agents, 'agent')}, {done}, seed {self.params.seed}, decided by {self.reasoner.label}"
+    def status_text(self) -> str:
+        """Number of agents, round, seed and reasoner, for messages."""
+        agents = format_count(int(self.population.present.sum()), "agent")
+        rounds, label = f"round {self.round + 1} of {self.params.rounds}", self.reasoner.label
+        return f"{agents}, {rounds}, seed {self.params.seed}, decided by {label}"
 
     def set_chart(self, chart: Statechart) -> None:
-        """Use a chart from now on, and make its tables."""
-        self.chart, self.tables = chart, WalkTables(chart, self.attributes.known)
+        """Set the chart and make its tables."""
+        self.chart, self.tables = chart, WalkTables(chart, self.attributes.schema)
 
     def begin_events(self) -> None:
-        """Copy events that are not committed yet, so that their memory can be reused."""
+        """Copy uncommitted events, so that the buffers that hold them can be reused."""
         for events in (self.events.impressions, self.events.engagements, self.events.moves):
             events[:] = [tuple(map(np.copy, columns)) for columns in events]
         self.walk_buffers.begin_round()
 
     def change_settings(self) -> None:
-        """Apply the interventions that begin or end with this round."""
+        """Apply interventions that begin or end with this round."""
         if any(self.round in (act.at, act.until) for act in self.params.interventions):
             old_attribute = self.params.feed.attribute
             self._apply_settings()
@@ -297,26 +299,26 @@ class Platform(Restorable):
         """The groups of agents for bridging feeds, if any."""
         if self.params.feed.attribute is None:
             return None
-        index, attribute = self.attributes.known.of_agents(self.params.feed.attribute)
+        index, attribute = self.attributes.schema.agent_attribute(self.params.feed.attribute)
         return Groups(assign_groups(attribute, self.population.attributes[:, index]), self.group_counts)
 
     def _apply_settings(self) -> None:
-        self.params = self.configured.at(self.round)
+        self.params = self.configured.for_round(self.round)
         self.llms = assign_llms(self.reasoner, self.params.reasoner, self.attributes, self.streams)
-        self.feeds = Feeds(self.configured, self.params, self.round, self.attributes.known)
-        homophily = Homophily(self.params.agents.homophily, self.attributes.known)
+        self.feeds = Feeds(self.configured, self.params, self.round, self.attributes.schema)
+        homophily = Homophily(self.params.agents.homophily, self.attributes.schema)
         self.odds = Odds(self.params.utility, self.streams, self.params.clock.round_minutes / 60, homophily)
         self.posts.draw_appeal = self.odds.draw_appeal
 
     @property
     def half_band(self) -> float:
-        """Half the width of an agent's band of utility."""
+        """Half the width of an agent's band."""
         return self.params.agents.band / 2
 
     @property
     def glances(self) -> int:
-        """Number of posts that a scrolling agent passes in a tick."""
-        return 1 if self.tables.why_each else self.params.feed.glances
+        """Maximum number of posts that a scrolling agent passes in a tick."""
+        return 1 if self.tables.no_glance_reason else self.params.feed.glances
 
     def trigger_code(self, trigger: str) -> int:
         """Return a trigger's index in the chart, or -1."""
@@ -325,7 +327,7 @@ class Platform(Restorable):
     @property
     def clock(self) -> int:
         """Round and tick as one number."""
-        return self.time_of_day.number(max(self.round, 0), self.tick)
+        return self.time_of_day.tick_number(max(self.round, 0), self.tick)
 
     @property
     def hours(self) -> float:
@@ -335,7 +337,7 @@ class Platform(Restorable):
     @property
     def now(self) -> datetime:
         """Simulated time, in UTC."""
-        return self.time_of_day.at(self.clock)
+        return self.time_of_day.time_at(self.clock)
 
     def records(self, table: str) -> bool:
         """Return whether the recorder wants a table."""
@@ -343,7 +345,7 @@ class Platform(Restorable):
         return self.recorder is not None and wants(table)
 
     def move_mask(self) -> npt.NDArray[np.uint8]:
-        """Return whether each agent's transitions are recorded; a single entry stands for all agents."""
+        """Return whether each agent's transitions are recorded; an array of length 1 applies to all agents."""
         if not self.records("transitions"):
             return np.zeros(1, np.uint8)
         mask = self.recorded["transitions"]
@@ -361,28 +363,28 @@ class Platform(Restorable):
     def views(self, readers: Rows, posts: Rows) -> list[Post]:
         """Return each post as its reader sees it."""
         authors = [self.population.names[author] for author in self.posts.author[posts].tolist()]
-        matches = self.matches(readers, posts)
-        values = relevance_of(matches).tolist(), self.utilities(readers, posts, matches).tolist()
-        return self.attributes.shown(self.posts.views(posts, authors, *values), self.posts.attributes[posts])
+        similarities = self.similarities(readers, posts)
+        values = to_relevance(similarities).tolist(), self.utilities(readers, posts, similarities).tolist()
+        return self.attributes.fill_views(self.posts.views(posts, authors, *values), self.posts.attributes[posts])
 
-    def utilities(self, readers: Rows, posts: Rows, matches: Rows) -> npt.NDArray[np.float64]:
+    def utilities(self, readers: Rows, posts: Rows, similarities: Rows) -> npt.NDArray[np.float64]:
         """Return the utility of each post to its reader, given their similarities."""
         if not self.odds.params.sensitivity:
-            return np.asarray(relevance_of(matches))
+            return np.asarray(to_relevance(similarities))
         utility = np.empty(len(posts), np.float64)
-        agent, post, match = (np.ascontiguousarray(column, np.int64) for column in (readers, posts, matches))
+        agent, post, match = (np.ascontiguousarray(column, np.int64) for column in (readers, posts, similarities))
         utilities(agent, post, match, UNIT_LENGTH, self.posts.table, *self.tastes, utility)
         return utility
 
     def log_odds(self, reader: int, post: int) -> dict[str, float]:
-        """Return the log-odds that a post has for a reader besides its relevance, by their source."""
+        """Return the log-odds in the utility of a post to a reader, by name."""
         state = self.posts, self.network, self.population.attributes, self.met
         return self.odds.explain(max(self.round, 0), reader, post, *state)
 
     def roots_read(self, row: int) -> npt.NDArray[np.int32]:
-        """Return the roots that an agent has read or written, as far as feeds can still show them, ascending."""
-        passed = self.depths.listed(np.array([row]), self.network, self.posts, max(self.round, 0))
-        return np.union1d(self.exposure.of(row), passed.roots)
+        """Return the roots that an agent has read or written and that feeds can still show, ascending."""
+        passed = self.depths.passed_roots(np.array([row]), self.network, self.posts, max(self.round, 0))
+        return np.union1d(self.exposure.agent_roots(row), passed.roots)
 
     @property
     def tastes(self) -> tuple[Tastes, TasteTables]:
@@ -390,6 +392,6 @@ class Platform(Restorable):
         tables = self.odds.tables(self.network, self.population.attributes, self.met)
         return self.odds.tastes(max(self.round, 0)), tables
 
-    def matches(self, readers: Rows, posts: Rows) -> npt.NDArray[np.int16]:
+    def similarities(self, readers: Rows, posts: Rows) -> npt.NDArray[np.int16]:
         """Return the similarity of each reader's interests and its post's topics, as whole numbers."""
-        return matches(self.population.interests[readers], self.posts.vectors(posts))
+        return similarities(self.population.interests[readers], self.posts.vectors(posts))

@@ -12,20 +12,20 @@ import numpy as np
 import numpy.typing as npt
 
 from prism_mesa.domain import ACTIONS, BIG_FIVE, ActionName, Post
-from prism_mesa.errors import AgentError, StateTypeError, counted, one_line
-from prism_mesa.llm.text import plain
+from prism_mesa.errors import AgentError, StateTypeError, format_count, one_line
+from prism_mesa.llm.text import clean_text
 from prism_mesa.markup import card_html, chip_html, facts_html, fold_html, html_or_repr, table_html
 from prism_mesa.reasoner import Question, make_question
 from prism_mesa.social.behavior import IDLE, IS_INTERESTED, SEES_POST, SHOULD_ENGAGE, next_trigger
 from prism_mesa.social.platform import Platform
-from prism_mesa.social.round.choices import ask_alone
+from prism_mesa.social.round.choices import ask_single
 from prism_mesa.social.round.columns import AgentColumns, PostColumns
 from prism_mesa.social.round.effects import apply_effects, note_engagement, pass_posts, read_next, rollback_on_error
 from prism_mesa.social.round.follow_rules import BLOCK, FOLLOW, MUTE, REPORT, SCRIPT, UNBLOCK, UNFOLLOW, UNMUTE
 from prism_mesa.social.round.follows import absence, note_decision, other_row
-from prism_mesa.social.round.questions import as_archetype, personalities, questions
+from prism_mesa.social.round.questions import personalities, questions, to_archetype
 from prism_mesa.social.state.agent_fields import AGENT_FIELDS
-from prism_mesa.social.state.population import NO_ACTION, NO_POST, Population, Rows, packed_move, unpacked_move
+from prism_mesa.social.state.population import NO_ACTION, NO_POST, Population, Rows, pack_move, unpack_move
 from prism_mesa.social.state.posts import WORDS_CAP
 from prism_mesa.statechart import STATE_COLORS, STATES, TIMEOUT, AgentState, StateTransition, export_agent
 
@@ -33,19 +33,19 @@ _NOT_A_POST: Final = "is not a post of this platform (see feed, read)"
 _FIELDS_IN_PROMPTS: Final = (
     "name interests personality traits propensities low_threshold high_threshold engagement_threshold state_history"
 ).split()
-"""Fields that questions to the LLM show."""
-_POSTS_SHOWN: Final = 8
+"""Fields that questions to the LLM mention."""
+_MAX_POSTS: Final = 8
 """Number of posts of the feed that a notebook shows."""
 
 
-def whole_number(name: str, value: Any, minimum: int) -> int:
-    """Return `value` as a whole number that fits its column."""
+def require_whole_number(name: str, value: Any, minimum: int) -> int:
+    """Return `value` as an int; raise AgentError if it is not a whole number or does not fit its column."""
     if not isinstance(value, int | np.integer) or not minimum <= value < 2**31:
         raise AgentError(f"SocialAgent.{name}: {value!r} is not a whole number from {minimum}")
     return int(value)
 
 
-def number_property(
+def make_number_property(
     name: str, meaning: str, low: float, high: float, *, is_whole: bool, column: Callable[[Population], Any]
 ) -> property:
     """Return a property over a column of numbers from `low` to `high`."""
@@ -56,7 +56,7 @@ def number_property(
 
     def write(agent: Any, value: float) -> None:
         if is_whole:
-            value = whole_number(name, value, int(low))
+            value = require_whole_number(name, value, int(low))
         if not isinstance(value, Real) or not low <= float(value) <= high:
             raise AgentError(f"SocialAgent.{name}: {value!r} is not in {low:g}..{high:g}")
         column(agent._platform.population)[agent.row] = float(value)
@@ -65,18 +65,18 @@ def number_property(
 
 
 class HistoryView(Sequence[StateTransition]):
-    """A view of an agent's history; the platform keeps its latest entries."""
+    """A view of an agent's history, of which the platform keeps the latest entries."""
 
     def __init__(self, platform: Platform, row: int) -> None:
         self._platform = platform
         self._row = row
 
     def append(self, value: StateTransition) -> None:
-        """Record an entry at the tick nearest to its timestamp, with the `post_id` of its context."""
+        """Record a transition at the tick nearest to its timestamp, with the `post_id` of its context."""
         self._platform.history.record(np.array([self._row]), *self._columns(value))
 
     def check(self, value: StateTransition) -> None:
-        """Raise AgentError if `append` would."""
+        """Raise AgentError if `append` would raise it."""
         self._columns(value)
 
     def _columns(self, value: StateTransition) -> tuple[npt.NDArray[np.uint16], npt.NDArray[np.int32], Rows]:
@@ -86,18 +86,18 @@ class HistoryView(Sequence[StateTransition]):
             raise AgentError(f"SocialAgent.state_history: {value.trigger!r} is not a trigger of {platform.chart.name}")
         post = (value.context or {}).get("post_id")
         post = post if isinstance(post, int | np.integer) else NO_POST
-        move = packed_move(trigger, value.from_state.code, value.to_state.code)
-        clock = np.array([platform.time_of_day.nearest(value.timestamp)], np.int32)
+        move = pack_move(trigger, value.from_state.code, value.to_state.code)
+        clock = np.array([platform.time_of_day.nearest_tick(value.timestamp)], np.int32)
         return np.array([move], np.uint16), clock, np.array([post], np.int32)
 
     def _entries(self) -> list[StateTransition]:
         platform = self._platform
         entries = []
         for move, clock, post in platform.history.entries(self._row):
-            trigger, source, target = unpacked_move(move)
+            trigger, source, target = unpack_move(move)
             context = None if post == NO_POST else {"post_id": post}
             name = platform.chart.triggers[trigger]
-            entries.append(StateTransition(source, target, name, platform.time_of_day.at(clock), context))
+            entries.append(StateTransition(source, target, name, platform.time_of_day.time_at(clock), context))
         return entries
 
     def __len__(self) -> int:
@@ -123,48 +123,48 @@ class HistoryView(Sequence[StateTransition]):
 class PlatformAgent:
     """A user of a platform: its properties, what it sees, and what it can do; `SocialAgent` is the Mesa version.
 
-    The attributes that the configuration declares are attributes in Python, too (docs/attributes.md).
+    Attributes that the configuration declares are also Python attributes of the agent (docs/attributes.md).
 
-    To follow, mute or block another agent, pass it or its row. The decision takes effect when the round is committed,
-    from the next round on, even if `network.dynamics` is fixed; `social.round.follows` settles conflicts.
+    To follow, mute or block another agent, pass that agent or its row. The decision takes effect when the round is
+    committed, even if `network.dynamics` is fixed; `social.round.follows` resolves conflicts.
 
     Args:
         platform: The platform.
-        row: The row of its population.
+        row: The agent's row in the population.
     """
 
     def __init__(self, platform: Platform, row: int) -> None:
-        self._own_platform = platform
+        self._linked_platform = platform
         self.row = row
 
     @property
     def _platform(self) -> Platform:
-        return self._own_platform
+        return self._linked_platform
 
     @property
     def _is_initialised(self) -> bool:
-        return "_own_platform" in self.__dict__
+        return "_linked_platform" in self.__dict__
 
     def __getattr__(self, name: str) -> Any:
         """Return a declared attribute (`attributes`)."""
         if not name.startswith("_") and self._is_initialised:
-            known = self._platform.attributes.known
-            if name in known.agents:
-                index, attribute = known.of_agents(name)
+            schema = self._platform.attributes.schema
+            if name in schema.agents:
+                index, attribute = schema.agent_attribute(name)
                 return attribute.value(float(self._platform.population.attributes[self.row, index]))
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def __setattr__(self, name: str, value: Any) -> None:
-        """Set an attribute; a declared attribute is set in its column.
+        """Set an attribute; the value of a declared attribute goes to its column.
 
         Raises:
-            AgentError: If a declared attribute cannot have the value.
+            AgentError: If a declared attribute does not allow the value.
         """
-        known = self._platform.attributes.known if self._is_initialised else None
-        if known is None or name not in known.agents:
+        schema = self._platform.attributes.schema if self._is_initialised else None
+        if schema is None or name not in schema.agents:
             super().__setattr__(name, value)
             return
-        index, attribute = known.of_agents(name)
+        index, attribute = schema.agent_attribute(name)
         try:
             self._platform.population.attributes[self.row, index] = attribute.number(value)
         except ValueError as error:
@@ -184,12 +184,12 @@ class PlatformAgent:
         task = "" if current_post is None else f" on post {current_post.post_id}"
         shares = ", ".join(f"{name} {share:.0%}" for name, share in self.propensities.items())
         facts = {
-            "state": chip_html(STATE_COLORS[state], f"{state.value}{task}, for {counted(ticks, 'tick')}"),
-            "likes to read of": ", ".join(self.interests),
+            "state": chip_html(STATE_COLORS[state], f"{state.value}{task}, for {format_count(ticks, 'tick')}"),
+            "interests": ", ".join(self.interests),
             "personality": self.personality,
-            "asks within": f"{self.low_threshold:.3f} to {self.high_threshold:.3f} of utility",
+            "open choices": f"{self.low_threshold:.3f} to {self.high_threshold:.3f} of utility",
             "each round": f"online with probability {self.activity:.2g}, posts with {self.post_rate:.2g}",
-            "engages by": shares,
+            "engagements": shares,
         }
         feed = self.feed
         rows = [
@@ -200,86 +200,86 @@ class PlatformAgent:
                 post.likes + post.replies + post.reshares,
                 post.text,
             )
-            for post in feed[:_POSTS_SHOWN]
+            for post in feed[:_MAX_POSTS]
         ]
         table = table_html(("post", "by", "utility", "engagements", "text"), rows)
         unread = fold_html(f"feed: {len(feed)} unread", table) if feed else "nothing unread in its feed"
-        absent = ", not there" if self.has_left else ""
+        absent = ", absent" if self.has_left else ""
         return card_html(
             "agent", self.name, facts_html(facts.items()), unread, remark=f"row {self.row}, id {self.agent_id}{absent}"
         )
 
     @property
     def has_left(self) -> bool:
-        """Whether the agent is absent: it was removed, has left, or has not joined yet (`agents.churn`)."""
+        """Whether the agent was removed, has left, or has not joined yet (`agents.churn`)."""
         return self.row in self._platform.leaving or not self._platform.population.present[self.row]
 
-    def _require_present(self, act: str) -> None:
+    def _require_present(self, action: str) -> None:
         if not self._platform.population.present[self.row]:
-            raise AgentError(f"SocialAgent.{act}: agent {self.row} {absence(self._platform, self.row)}")
+            raise AgentError(f"SocialAgent.{action}: agent {self.row} {absence(self._platform, self.row)}")
 
     def follow(self, other: Any) -> bool:
-        """Follow another agent, and return whether that is new.
+        """Follow another agent, and return whether this is a new follow.
 
         Raises:
-            AgentError: If the other is absent or this agent, or one of the two has blocked the other.
+            AgentError: If `other` is absent or is the agent itself, or if one of the two agents has blocked the other.
         """
         return self._decide("follow", other, FOLLOW)
 
     def unfollow(self, other: Any) -> bool:
-        """Unfollow another agent, and return whether that is new; a close tie ends too."""
+        """Unfollow another agent, and return whether a follow ended; a close tie ends too."""
         return self._decide("unfollow", other, UNFOLLOW)
 
     def mute(self, other: Any) -> bool:
-        """Mute another agent, and return whether that is new.
+        """Mute another agent, and return whether this is a new mute.
 
-        Feeds no longer show its posts, or reshares of them; a follow stays.
+        Feeds no longer show that agent's posts or reshares of these posts. A follow stays.
         """
         return self._decide("mute", other, MUTE)
 
     def unmute(self, other: Any) -> bool:
-        """Unmute another agent, and return whether that is new; feeds show its posts from then on."""
+        """Unmute another agent, and return whether a mute ended; feeds show later posts of that agent again."""
         return self._decide("unmute", other, UNMUTE)
 
     def block(self, other: Any) -> bool:
-        """Block another agent, and return whether that is new.
+        """Block another agent, and return whether this is a new block.
 
-        Neither follows the other any more, and each is hidden from the other, as if muted.
+        Follows between the two agents end, and each is hidden from the other, as if muted.
         """
         return self._decide("block", other, BLOCK)
 
     def unblock(self, other: Any) -> bool:
-        """Unblock another agent, and return whether that is new.
+        """Unblock another agent, and return whether a block ended.
 
-        Each sees later posts of the other, unless one is muted or the other has blocked it too. The follows that the
-        block ended do not come back.
+        Each of the two agents sees later posts of the other, unless a mute or a second block hides them. Follows that
+        the block ended do not come back.
         """
         return self._decide("unblock", other, UNBLOCK)
 
     def report(self, post: Post) -> bool:
-        """Report a post, and return whether that is new; reports are recorded and counted, and change nothing else."""
-        where = f"{type(self).__name__}.report"
+        """Report a post, and return whether this is a new report; reports are only recorded and counted."""
+        method_name = f"{type(self).__name__}.report"
         self._require_post(post, "report")
-        other = other_row(self._platform, self.row, post.author, where)
+        other = other_row(self._platform, self.row, post.author, method_name)
         return note_decision(self._platform, self.row, other, REPORT, SCRIPT, post.post_id)
 
     def _decide(self, method: str, other: Any, event: int) -> bool:
-        where = f"{type(self).__name__}.{method}"
+        method_name = f"{type(self).__name__}.{method}"
         if isinstance(other, PlatformAgent):
             if other._platform is not self._platform:
-                raise AgentError(f"{where}: {other!r} is an agent of another platform")
+                raise AgentError(f"{method_name}: {other!r} is an agent of another platform")
             other = other.row
         if isinstance(other, bool) or not isinstance(other, int | np.integer):
-            raise AgentError(f"{where}: {other!r} is not an agent: pass an agent or its row")
-        other = other_row(self._platform, self.row, int(other), where)
+            raise AgentError(f"{method_name}: {other!r} is not an agent: pass an agent or its row")
+        other = other_row(self._platform, self.row, int(other), method_name)
         return note_decision(self._platform, self.row, other, event, SCRIPT)
 
-    def _require_post(self, post: object, act: str) -> None:
+    def _require_post(self, post: object, action: str) -> None:
         if not isinstance(post, Post) or not 0 <= post.post_id < len(self._platform.posts):
-            raise AgentError(f"SocialAgent.{act}: {post!r} {_NOT_A_POST}")
+            raise AgentError(f"SocialAgent.{action}: {post!r} {_NOT_A_POST}")
 
     def step(self) -> None:
-        """Take one tick: count it, and fire the agent's trigger. An idle or absent agent does nothing."""
+        """Run one tick: count it, and fire the agent's trigger. An idle or absent agent does nothing."""
         platform, state = self._platform, self.state
         if state is IDLE or not platform.population.present[self.row]:
             return
@@ -288,15 +288,15 @@ class PlatformAgent:
         if self.ticks_in_state >= platform.chart.timeout_threshold(self):
             self.fire(TIMEOUT, post)
             return
-        trigger = next_trigger(platform.chart, platform.tables.claimed, state, self, post)
-        scrolls = trigger == SEES_POST in platform.tables.triggers and platform.glances > 1
-        if trigger is not None and not (scrolls and not pass_posts(platform, self.row)):
+        trigger = next_trigger(platform.chart, platform.tables.claim_condition, state, self, post)
+        may_pass_posts = trigger == SEES_POST in platform.tables.triggers and platform.glances > 1
+        if trigger is not None and not (may_pass_posts and not pass_posts(platform, self.row)):
             self.fire(trigger, self.next_post if trigger == SEES_POST else post)
 
     def fire(self, trigger: str, context: Any = None) -> AgentState | None:
         """Fire a trigger, ask the reasoner if the choice is open, and apply the transition's effects.
 
-        Guards read `context` as ``F.post``; by default it is the current post, or the next one for `sees_post`.
+        Guards read `context` as ``F.post``. The default is the current post, or for `sees_post` the next post.
 
         Returns:
             The new state, or None if nothing happened.
@@ -305,7 +305,7 @@ class PlatformAgent:
         platform, source = self._platform, self.state
         if context is None:
             context = self.next_post if trigger == SEES_POST else self.current_post
-        outcome, guards = platform.chart.selected(self, trigger, context)
+        outcome, guards = platform.chart.select(self, trigger, context)
         was_open = isinstance(outcome, tuple)
         if isinstance(outcome, tuple):
             choice = self._ask(trigger, outcome, context)
@@ -320,14 +320,14 @@ class PlatformAgent:
     def _ask(self, trigger: str, options: tuple[AgentState, ...], context: Any) -> AgentState | None:
         if len(options) == 1:
             return options[0]
-        return ask_alone(self._platform, self.row, self._question(trigger, options, context)).choice
+        return ask_single(self._platform, self.row, self._question(trigger, options, context)).choice
 
     def _question(self, trigger: str, options: tuple[AgentState, ...], context: Any) -> Question:
         agents = AgentColumns(self._platform, self._rows)
         subclasses = type(self).__mro__[: type(self).__mro__.index(PlatformAgent)]
         has_own_prompt = any(name in vars(base) for base in subclasses for name in _FIELDS_IN_PROMPTS)
         if has_own_prompt or not (context is None or isinstance(context, Post)):
-            return as_archetype(make_question(self, self.state, trigger, options, context), agents)
+            return to_archetype(make_question(self, self.state, trigger, options, context), agents)
         posts = PostColumns(self._platform, self._rows, np.array([getattr(context, "post_id", NO_POST)]))
         return questions(agents, posts, [trigger], [options])[0]
 
@@ -339,31 +339,32 @@ class PlatformAgent:
         return [post for post_id in unread if (post := self._platform.post(post_id, self.row)) is not None]
 
     def read(self) -> Post | None:
-        """Read and return the next post of the feed, which counts as an impression; None at the end."""
+        """Read the next post of the feed and return it; None at the end. This counts as an impression."""
         if not self.n_unread:
             return None
         read_next(self._platform, self.row)
         return self.current_post
 
     def like(self, post: Post) -> bool:
-        """Like a post, and return whether that is new; an agent likes each root at most once in a run.
+        """Like a post, and return whether this is a new like; an agent likes each root at most once in a run.
 
-        The like counts when the round is committed.
+        The like is counted when the round is committed.
         """
         return self._engage(post, "like")
 
     def reply(self, post: Post, text: str = "") -> bool:
-        """Reply to a post with `text`, or with the words that `content` gives, and return whether that is new.
+        """Reply to a post, and return whether this is a new reply.
 
-        The reply appears in the next round. An agent answers each post at most once a round; a later `text` becomes
-        the text of a reply without words.
+        Without `text`, the setting `content` supplies the words. The reply appears in the next round. An agent answers
+        each post at most once a round; a later call with `text` only adds words to a reply without words.
         """
         return self._engage(post, "reply", text)
 
     def reshare(self, post: Post, comment: str = "") -> bool:
-        """Reshare a post with `comment`, or with the words that `content` gives, and return whether that is new.
+        """Reshare a post, and return whether this is a new reshare.
 
-        The reshare appears in the next round. An agent reshares each root at most once in a run.
+        Without `comment`, the setting `content` supplies the words. The reshare appears in the next round. An agent
+        reshares each root at most once in a run.
         """
         return self._engage(post, "reshare", comment)
 
@@ -377,7 +378,7 @@ class PlatformAgent:
     def _engage(self, post: Post, action: ActionName, text: str = "") -> bool:
         self._require_post(post, action)
         self._require_present(action)
-        words = plain(text, WORDS_CAP) if isinstance(text, str) else ""
+        words = clean_text(text, WORDS_CAP) if isinstance(text, str) else ""
         if text != "" and not words:
             raise AgentError(f"SocialAgent.{action}: {text!r} is not a non-empty string; leave it out to add no words")
         return note_engagement(self._platform, self.row, post.post_id, ACTIONS.index(action), words)
@@ -391,7 +392,7 @@ class PlatformAgent:
         return bool(SHOULD_ENGAGE(self, post))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return id, state, ticks in the state and history as JSON values."""
+        """Return id, state, ticks in this state, and history as JSON values."""
         return export_agent(self)
 
     @property
@@ -424,12 +425,12 @@ class PlatformAgent:
 
     @property
     def interests(self) -> list[str]:
-        """Names of the topics nearest to the agent's interests, nearest first."""
-        return list(self._platform.topics.words_of(self._platform.population.interests[[self.row]])[0])
+        """Names of the topics closest to the agent's interests, closest first."""
+        return list(self._platform.topics.interest_names(self._platform.population.interests[[self.row]])[0])
 
     @property
     def personality(self) -> str:
-        """The Big Five in words, and the attributes that prompts show."""
+        """The Big Five in words, and the attributes that prompts mention."""
         return personalities(self._platform, self._rows)[0]
 
     @property
@@ -480,7 +481,7 @@ class PlatformAgent:
 
     @property
     def scripted(self) -> bool:
-        """Whether Mesa schedules the agent's own `step`."""
+        """Whether Mesa schedules the agent because its class has a script."""
         return bool(self._platform.population.scripted[self.row])
 
     @property
@@ -507,7 +508,7 @@ class PlatformAgent:
     @max_history_depth.setter
     def max_history_depth(self, value: int) -> None:
         history = self._platform.history
-        if whole_number("max_history_depth", value, 0) > history.depth:
+        if require_whole_number("max_history_depth", value, 0) > history.depth:
             key = f"statechart.max_history_depth={history.depth}"
             raise AgentError(f"SocialAgent.max_history_depth: {value} is above {key}: raise that key")
         history.set_limit(self.row, int(value))
@@ -517,7 +518,7 @@ class PlatformAgent:
         """The latest transitions, oldest first."""
         return HistoryView(self._platform, self.row)
 
-    ticks_in_state = number_property(
+    ticks_in_state = make_number_property(
         "ticks_in_state",
         "Ticks since the last transition, from 0.",
         *(0, 2**31 - 1),
@@ -526,42 +527,42 @@ class PlatformAgent:
     )
 
 
-def _trait(index: int, population: Population) -> npt.NDArray[np.float32]:
+def _trait_column(index: int, population: Population) -> npt.NDArray[np.float32]:
     return population.traits[:, index]
 
 
 for _field in AGENT_FIELDS.values():
     _doc, _range = f"{_field.meaning.capitalize()} ({_field.unit}).", (_field.low, _field.high)
-    _property = number_property(_field.name, _doc, *_range, is_whole=_field.whole, column=attrgetter(_field.name))
+    _property = make_number_property(_field.name, _doc, *_range, is_whole=_field.whole, column=attrgetter(_field.name))
     setattr(PlatformAgent, _field.name, _property)
 for _index, _name in enumerate(BIG_FIVE):
-    _doc, _read = f"{_name.capitalize()}, 1..5.", partial(_trait, _index)
-    setattr(PlatformAgent, _name, number_property(_name, _doc, 1, 5, is_whole=False, column=_read))
+    _doc, _read = f"{_name.capitalize()}, 1..5.", partial(_trait_column, _index)
+    setattr(PlatformAgent, _name, make_number_property(_name, _doc, 1, 5, is_whole=False, column=_read))
 
 
 class PlainAgents:
-    """The agents of a platform that runs without Mesa; they are made on demand and have no scripts."""
+    """Agent objects of a platform that runs without Mesa; they are made on demand and have no scripts."""
 
     def __init__(self, platform: Platform) -> None:
         self._platform = platform
 
     @property
     def has_scripts(self) -> bool:
-        """Whether agents take their ticks one by one (`scheduler: mesa`)."""
+        """Whether agents run their ticks one by one (`scheduler: mesa`)."""
         return self._platform.params.scheduler == "mesa"
 
     def agent(self, row: int) -> PlatformAgent:
         """Return the agent of a row."""
         return PlatformAgent(self._platform, row)
 
-    def for_copy(self, platform: Platform) -> Self:
-        """Return the agents for a copy of the platform."""
+    def copy_for(self, platform: Platform) -> Self:
+        """Return agent objects for a copy of the platform."""
         return type(self)(platform)
 
-    def have_moved(self, rows: Sequence[int]) -> None:
-        """Do nothing when agents join or leave."""
+    def update_presence(self, rows: Sequence[int]) -> None:
+        """Do nothing, because no object depends on which agents are present."""
 
     def step_scripts(self) -> None:
-        """Let all present agents take their tick, in the order of rows."""
+        """Run one tick of each present agent, in the order of rows."""
         for row in np.flatnonzero(self._platform.population.present).tolist():
             self.agent(row).step()

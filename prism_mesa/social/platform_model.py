@@ -1,10 +1,10 @@
-"""A Mesa model over a platform, whose fields are also available on the model."""
+"""A Mesa model over a platform; the platform's fields are also available on the model."""
 
 from typing import Any, Final
 
 from prism_mesa.domain import Post
 from prism_mesa.reasoner import AnyReasoner
-from prism_mesa.round_model import Read, RoundModel
+from prism_mesa.round_model import PartAttribute, RoundModel
 from prism_mesa.social.params import SocialParams
 from prism_mesa.social.platform import Platform
 from prism_mesa.social.state.events import Clock, Events
@@ -17,7 +17,7 @@ from prism_mesa.social.state.outcomes import Outcomes
 from prism_mesa.social.state.population import History, Population
 from prism_mesa.social.state.posts import Posts
 from prism_mesa.social.state.relations import Relations
-from prism_mesa.social.state.sampling import Recorded
+from prism_mesa.social.state.sampling import RecordedAgents
 from prism_mesa.streams import Streams
 
 _FIELDS: Final = (
@@ -26,10 +26,10 @@ _FIELDS: Final = (
     "group_counts relations opinions liked notebook outcomes recorded time_of_day round tick first_of_round clock "
     "hours now events pending leaving counts totals sources written tick_counts agent_ticks row_by_row_guards notes"
 ).split()
-"""Fields of `Platform` that a model shows."""
+"""Fields of `Platform` that a model exposes."""
 
 
-class _PlatformField(Read[Any]):
+class _PlatformField(PartAttribute[Any]):
     """A read-only field of a model's platform."""
 
     part = "platform"
@@ -52,20 +52,20 @@ class PlatformModel(RoundModel):
     history: History
     events: Events
     outcomes: Outcomes
-    recorded: Recorded
+    recorded: RecordedAgents
     time_of_day: Clock
     streams: Streams
     _platform: Platform
 
     @property
     def platform(self) -> Platform:
-        """Everything that a round reads and writes; set another platform, such as a branch, to continue from it."""
+        """The state of the platform; to continue from a branch, set the branch."""
         return self._platform
 
     @platform.setter
     def platform(self, platform: Platform) -> None:
         self._platform = platform
-        platform.scripts = self
+        platform.agent_objects = self
 
     def post(self, post_id: int, reader: int) -> Post | None:
         """Return a post as the agent of row `reader` sees it; None for `NO_POST`."""

@@ -1,4 +1,4 @@
-"""Starting a platform: its world, chart, reasoner and writer, and notes on how the input was read."""
+"""Start a platform: make its world, chart, reasoner and writer, and notes on how the input was read."""
 
 import contextlib
 import warnings
@@ -10,13 +10,13 @@ from typing import Final
 from prism_mesa.errors import ChartError, ConfigError, NotedWarning
 from prism_mesa.kernels.compiling import compile_ahead
 from prism_mesa.reasoner import AnyReasoner, asks_llm, make_reasoner
-from prism_mesa.social.behavior import chosen_chart
+from prism_mesa.social.behavior import configure_chart
 from prism_mesa.social.chart_checks import check_chart, require_free_names
 from prism_mesa.social.content.writer import choose_writer
 from prism_mesa.social.params import SocialParams
 from prism_mesa.social.platform import Platform, RoundRecorder
 from prism_mesa.social.platform_agent import PlainAgents
-from prism_mesa.social.round.choices import unlearned
+from prism_mesa.social.round.choices import unlearned_notes
 from prism_mesa.social.round.walk_tables import WalkTables
 from prism_mesa.social.state.attributes import Attributes
 from prism_mesa.social.without_effect import ModelFacts, notes_without_effect
@@ -25,17 +25,17 @@ from prism_mesa.statechart import Statechart
 from prism_mesa.streams import Streams
 
 _mesa = find_spec("mesa")  # not imported, because a platform does not need Mesa
-_INSIDE: Final = (
+_SKIPPED_PATHS: Final = (
     str(Path(__file__).parent.parent),
     *(_mesa.submodule_search_locations or () if _mesa else ()),
     contextlib.__file__.removesuffix(".py"),  # Python 3.12 does not treat a whole name as a prefix
 )
-"""Paths of code that a warning skips, so that it points at the user's line."""
+"""Paths whose code warnings skip, so that they point at the user's line."""
 
 
 def warn(text: str) -> None:
-    """Warn with a text that is also in the platform's notes or the run's summary."""
-    warnings.warn(f"SocialModel: {text}", NotedWarning, skip_file_prefixes=_INSIDE)
+    """Warn with a text that the platform's notes or the run's summary also has."""
+    warnings.warn(f"SocialModel: {text}", NotedWarning, skip_file_prefixes=_SKIPPED_PATHS)
 
 
 def start_platform(
@@ -46,47 +46,47 @@ def start_platform(
     recorder: RoundRecorder | None = None,
     world: KeptWorld | None = None,
 ) -> Platform:
-    """Return the platform of `params`, before its first round.
+    """Return a platform from `params`, before its first round.
 
-    `SocialModel` describes the arguments and warnings.
+    See `SocialModel` for the arguments and warnings.
 
     Raises:
         ConfigError: If parameters contradict each other, or a distilled model knows none of the open choices.
-        ChartError: If the check of the chart finds an error.
+        ChartError: If the chart's check finds an error.
         DataError: If a file cannot be used.
     """
     compile_ahead()
     streams = Streams(params.seed)
-    made_world = make_world(params, streams, world)
-    attributes = made_world.attributes.known
+    drawn_world = make_world(params, streams, world)
+    attributes = drawn_world.attributes.schema
     require_free_names(attributes)
-    used_chart, chart_notes = _choose_chart(params, chart, attributes)
-    chosen_reasoner = reasoner or make_reasoner(params.asked)
+    chart_in_use, chart_notes = _choose_chart(params, chart, attributes)
+    chosen_reasoner = reasoner or make_reasoner(params.combined_reasoner)
     if not hasattr(chosen_reasoner, "batch_reasoner"):
         raise ConfigError(
             f"SocialModel: reasoner: pass a Reasoner, not {reasoner!r:.60}; for an LLM on a server set "
             "reasoner_kind='ollama', reasoner_model='llama3.2'"
         )
-    not_learned = unlearned(chosen_reasoner.batch_reasoner, used_chart, attributes)
+    learning_notes = unlearned_notes(chosen_reasoner.batch_reasoner, chart_in_use, attributes)
     writer, writer_note = choose_writer(params, chosen_reasoner)
     if asks_llm(chosen_reasoner):
         chosen_reasoner.begin()
-    platform = Platform(params, streams, used_chart, chosen_reasoner, made_world, writer, recorder)
-    platform.scripts = PlainAgents(platform)
-    facts = ModelFacts(platform, made_world, has_own_reasoner=reasoner is not None, has_own_chart=chart is not None)
-    no_effect = notes_without_effect(platform, facts)
+    platform = Platform(params, streams, chart_in_use, chosen_reasoner, drawn_world, writer, recorder)
+    platform.agent_objects = PlainAgents(platform)
+    facts = ModelFacts(platform, drawn_world, has_own_reasoner=reasoner is not None, has_own_chart=chart is not None)
+    effect_notes = notes_without_effect(platform, facts)
     total = sum(platform.llms.shares)
-    scaled = "" if isclose(total, 1) else f"reasoner.model: shares add up to {total:g} and are scaled to 1"
-    notes = filter(None, [chosen_reasoner.note, writer_note, scaled])
-    announced = [f"{act.text} (interventions)" for act in params.interventions]
-    platform.notes += (*not_learned, *notes, *no_effect, *chart_notes, *announced)
-    for texts in filter(None, (made_world.misfits, no_effect)):
+    scaling_note = "" if isclose(total, 1) else f"reasoner.model: shares add up to {total:g} and are scaled to 1"
+    notes = filter(None, [chosen_reasoner.note, writer_note, scaling_note])
+    intervention_notes = [f"{act.text} (interventions)" for act in params.interventions]
+    platform.notes += (*learning_notes, *notes, *effect_notes, *chart_notes, *intervention_notes)
+    for texts in filter(None, (drawn_world.input_warnings, effect_notes)):
         warn("; ".join(texts))
     return platform
 
 
 def change_chart(platform: Platform, chart: Statechart) -> None:
-    """Set a copy of another chart, as described at `SocialModel.chart`."""
+    """Use a copy of another chart (see `SocialModel.chart`)."""
     if platform.round >= 0 or platform.history.count.any() or platform.events.moves:
         raise ChartError(
             "SocialModel.chart: agents have moved, and their histories hold triggers of the old chart: "
@@ -94,26 +94,27 @@ def change_chart(platform: Platform, chart: Statechart) -> None:
         )
     if not isinstance(chart, Statechart):
         raise ChartError(f"SocialModel.chart: {chart!r} is not a Statechart")
-    attributes, old_chart = platform.attributes.known, platform.chart
+    attributes, old_chart = platform.attributes.schema, platform.chart
     new_chart, chart_notes = _choose_chart(platform.params, chart, attributes)
     decider = platform.reasoner.batch_reasoner
-    not_learned = unlearned(decider, new_chart, attributes)
-    old_notes = (*unlearned(decider, old_chart, attributes), *_choose_chart(platform.params, old_chart, attributes)[1])
+    learning_notes = unlearned_notes(decider, new_chart, attributes)
+    old_chart_notes = _choose_chart(platform.params, old_chart, attributes)[1]
+    old_notes = (*unlearned_notes(decider, old_chart, attributes), *old_chart_notes)
     platform.set_chart(new_chart)
-    platform.notes = (*(note for note in platform.notes if note not in old_notes), *not_learned, *chart_notes)
+    platform.notes = (*(note for note in platform.notes if note not in old_notes), *learning_notes, *chart_notes)
     platform.population.state[platform.population.state == old_chart.initial.code] = new_chart.initial.code
 
 
 def _choose_chart(
     params: SocialParams, chart: Statechart | None, attributes: Attributes
 ) -> tuple[Statechart, tuple[str, ...]]:
-    """Return a copy of the chart, by default the configured one, and notes from its check.
+    """Return a copy of `chart`, by default of the configured chart, and notes from its check.
 
     Raises:
         ChartError: If the check finds an error; `require_agent_fields` checks the fields of agents later.
     """
-    copied = chosen_chart(params.statechart, asks_action=params.reasoner.asks_action, chart=chart)
+    chart_copy = configure_chart(params.statechart, asks_action=params.reasoner.asks_action, chart=chart)
     if chart is None and not params.statechart.chart:  # tests check PRISM's charts
-        return copied, ()
+        return chart_copy, ()
     glances = [params.feed.glances, *(act.set.get("feed.glances", 1) for act in params.interventions)]
-    return copied, check_chart(copied, WalkTables(copied, attributes), attributes.fields, glances)
+    return chart_copy, check_chart(chart_copy, WalkTables(chart_copy, attributes), attributes.fields, glances)

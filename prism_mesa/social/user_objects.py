@@ -1,4 +1,4 @@
-"""Your own objects, which a configuration names as ``module:object``."""
+"""Your own objects that a configuration names as ``module:object``."""
 
 from importlib import import_module
 from typing import Any
@@ -7,8 +7,8 @@ from prism_mesa.errors import ConfigError, PrismError
 from prism_mesa.social.params import SocialParams
 
 
-def objects_named(params: SocialParams) -> dict[str, str]:
-    """Return the objects (``module:object``) that a configuration names, by key."""
+def find_user_objects(params: SocialParams) -> dict[str, str]:
+    """Return the objects that a configuration names (``module:object``), by key."""
     names = {"statechart.chart": params.statechart.chart}
     modes = {"feed.mode": params.feed.mode}
     modes |= {
@@ -18,19 +18,19 @@ def objects_named(params: SocialParams) -> dict[str, str]:
     names |= {key: mode for key, mode in modes.items() if ":" in mode}
     names |= {"opinions.rule": params.opinions.user_rule}
     names |= {f"attributes.{name}.function": attribute.function for name, attribute in params.attributes.items()}
-    return {key: where for key, where in names.items() if where is not None}
+    return {key: object_name for key, object_name in names.items() if object_name is not None}
 
 
-def load_object(key: str, where: str, example: str) -> tuple[Any, dict[str, Any]]:
-    """Return the object that ``module:object`` names, or None, and all names of its module.
+def load_object(key: str, object_name: str, example: str) -> tuple[Any, dict[str, Any]]:
+    """Return the object that ``module:object`` names (None if it does not exist), and all names of its module.
 
-    Errors name the dotted `key` and an `example` of its value.
+    Error messages quote the dotted `key` and an `example` of its value.
 
     Raises:
         ConfigError: If there is no such module, or it cannot be imported.
     """
-    module_name, _, name = where.partition(":")
-    prefix = f"{key}: {where}"
+    module_name, _, name = object_name.partition(":")
+    prefix = f"{key}: {object_name}"
     if not (module_name and name):
         raise ConfigError(f"{prefix}: write it as module:object, for example {example}")
     try:

@@ -1,6 +1,6 @@
-"""Notes on keys, and settings of interventions, that you set but that change nothing in the tables of a run.
+"""Notes on keys and settings of interventions that you set without any effect on the tables of a run.
 
-Rules that depend only on other keys stand at the fields (`OnlyWith`). The rules here need more than the parameters.
+Fields declare rules that depend only on other keys (`OnlyWith`). The rules here need more than the parameters.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -19,159 +19,162 @@ from prism_mesa.social.params import SocialParams
 from prism_mesa.social.platform import Platform
 from prism_mesa.social.round.columns import AgentColumns
 from prism_mesa.social.world.build import StartingWorld
-from prism_mesa.without_effect import WithoutEffect, conditions
+from prism_mesa.without_effect import WithoutEffect, collect_marks
 
 
 class ModelFacts:
-    """Facts that decide whether a key has an effect on a platform that was made from `world`.
+    """Facts about a platform that decide whether a key has an effect.
 
     Attributes:
-        p: The parameters.
-        kind: Who decides, as in `reasoner.kind`.
-        choices: Whether the chart leaves any choice open.
-        scores: Whether the LLM gives scores instead of words.
-        answer: The form of the LLM's answers; `persona`: who asks.
-        writes: Whether an LLM writes texts.
-        profiled: Columns that the file of profiles gives for every agent.
-        overrules_kind: Whether a file of edges overrules `network.kind`.
+        params: The parameters.
+        kind: The kind of reasoner that decides, as in `reasoner.kind`.
+        has_open_choices: Whether the chart leaves any choice open.
+        gives_scores: Whether the LLM gives scores instead of words.
+        answer: The form of the LLM's answers, as in `reasoner.answer`.
+        persona: On whose behalf the LLM answers, as in `reasoner.persona`.
+        writes_texts: Whether an LLM writes texts.
+        profile_columns: Columns that the file of profiles gives for every agent.
+        overrides_kind: Whether a file of edges overrides `network.kind`.
     """
 
     def __init__(
         self, platform: Platform, world: StartingWorld, *, has_own_reasoner: bool, has_own_chart: bool
     ) -> None:
-        reasoner, self.p, self.n = platform.reasoner, platform.params, len(platform.population)
+        reasoner, self.params, self.n = platform.reasoner, platform.params, len(platform.population)
         self.kind, self.has_own_reasoner, self.has_own_chart = reasoner.kind, has_own_reasoner, has_own_chart
-        self.choices = any(len(options) > 1 for options in platform.tables.option_sets)
-        self.scores = asks_llm(reasoner) and "answer" not in reasoner.oracle.decoding
+        self.has_open_choices = any(len(options) > 1 for options in platform.tables.option_sets)
+        self.gives_scores = asks_llm(reasoner) and "answer" not in reasoner.oracle.decoding
         self.answer = str(reasoner.params.answer) if asks_llm(reasoner) else ""
         self.persona = str(reasoner.params.persona) if asks_llm(reasoner) else ""
-        self.writes, self.profiled = platform.writer is not None, world.profiled
-        kind = self.p.network.kind
-        self.overrules_kind = explicit_values(self.p).get("network.kind", kind) != kind
+        self.writes_texts, self.profile_columns = platform.writer is not None, world.profile_columns
+        kind = self.params.network.kind
+        self.overrides_kind = explicit_values(self.params).get("network.kind", kind) != kind
 
-    def under(self, params: SocialParams) -> Self:
+    def with_params(self, params: SocialParams) -> Self:
         """Return the same facts with other parameters."""
         facts = copy(self)
-        facts.p = params
+        facts.params = params
         return facts
 
     @property
-    def asks(self) -> bool:
-        """Whether an LLM of the parameters decides."""
-        return self.choices and not self.has_own_reasoner and self.kind not in ("rule", "distilled")
+    def llm_decides(self) -> bool:
+        """Whether an LLM from the configuration decides."""
+        return self.has_open_choices and not self.has_own_reasoner and self.kind not in ("rule", "distilled")
 
 
-type Row = WithoutEffect[ModelFacts]
+type Rule = WithoutEffect[ModelFacts]
 
 
-def _llm(names: str, when: Callable[[ModelFacts], bool], why: str) -> Row:
-    """Return a row about keys of an LLM of the parameters, if that LLM decides."""
+def _llm_rule(names: str, when: Callable[[ModelFacts], bool], why: str) -> Rule:
+    """Return a row about `reasoner` keys that applies only if an LLM from the configuration decides."""
     keys = " ".join(f"reasoner.{name}" for name in names.split())
-    return WithoutEffect(keys, lambda k: k.asks and when(k), why)
+    return WithoutEffect(keys, lambda facts: facts.llm_decides and when(facts), why)
 
 
 def _is_profiled(column: str, facts: ModelFacts) -> bool:
-    return column in facts.profiled
+    return column in facts.profile_columns
 
 
-_ALL_OF_LLMS: Final = llm_keys(ReasonerParams)
-_DECIDERS: Final = "reasoner.kind reasoner.distilled reasoner.llm_share reasoner.rule.*"
+_LLM_KEYS: Final = llm_keys(ReasonerParams)
+_DECIDER_KEYS: Final = "reasoner.kind reasoner.distilled reasoner.llm_share reasoner.rule.*"
 
-TABLE: Final[tuple[Row, ...]] = (
-    WithoutEffect("network.kind", lambda k: k.overrules_kind, "network.edges brings the network"),
+RULES: Final[tuple[Rule, ...]] = (
+    WithoutEffect("network.kind", lambda f: f.overrides_kind, "the file network.edges defines the network"),
     WithoutEffect(
         "agents.n",
-        lambda k: k.p.network.edges is not None and k.p.agents.n != k.n,
-        "network.edges brings its {0.n:,} agents",
+        lambda f: f.params.network.edges is not None and f.params.agents.n != f.n,
+        "the file network.edges has {0.n:,} agents",
     ),
     *(
-        WithoutEffect(keys, partial(_is_profiled, column), f"agents.profiles gives every agent its own ({column})")
+        WithoutEffect(keys, partial(_is_profiled, column), f"agents.profiles has a value for every agent ({column})")
         for column, keys in {
             "engagement_threshold": "agents.threshold_mean agents.threshold_sd",
             "post_rate": "agents.post_rate agents.post_sigma",
             "timeout_threshold": "statechart.default_timeout_ticks",
         }.items()
     ),
-    WithoutEffect("agents.churn.back", lambda k: not k.p.has_leavers, "no agent leaves (agents.churn.leave)"),
-    WithoutEffect("statechart.chart", lambda k: k.has_own_chart, "the chart set in Python replaces it"),
+    WithoutEffect("agents.churn.back", lambda f: not f.params.has_leavers, "no agent leaves (agents.churn.leave)"),
+    WithoutEffect("statechart.chart", lambda f: f.has_own_chart, "the chart set in Python replaces it"),
     WithoutEffect(
         "reasoner.asks_action",
-        lambda k: k.has_own_chart or k.p.statechart.chart is not None,
+        lambda f: f.has_own_chart or f.params.statechart.chart is not None,
         "only the default chart asks for the action",
     ),
     WithoutEffect(
-        f"{_DECIDERS} {llm_keys(ReasonerParams, 'max_fallback_share')}",
-        lambda k: k.has_own_reasoner,
+        f"{_DECIDER_KEYS} {llm_keys(ReasonerParams, 'max_fallback_share')}",
+        lambda f: f.has_own_reasoner,
         "the reasoner set in Python has its own values (Reasoner(..., attempts=2))",
     ),
     WithoutEffect(
-        f"{_DECIDERS} {_ALL_OF_LLMS}",
-        lambda k: not k.choices and not k.writes,
+        f"{_DECIDER_KEYS} {_LLM_KEYS}",
+        lambda f: not f.has_open_choices and not f.writes_texts,
         "the chart leaves no choice open (statechart.oracle_enabled, statechart.chart)",
     ),
     WithoutEffect(
-        _ALL_OF_LLMS,
-        lambda k: k.kind == "rule" and k.p.reasoner.kind == "rule",
-        f"the rule decides in this run, no LLM is asked: set reasoner.kind ({KINDS_THAT_ASK})",
+        _LLM_KEYS,
+        lambda f: f.kind == "rule" and f.params.reasoner.kind == "rule",
+        f"the rule decides in this run, so no LLM is asked: set reasoner.kind ({KINDS_THAT_ASK})",
     ),
     WithoutEffect(
-        llm_keys(ReasonerParams, place=False),
-        lambda k: k.kind == "rule" and not k.writes,
+        llm_keys(ReasonerParams, with_address=False),
+        lambda f: f.kind == "rule" and not f.writes_texts,
         "the rule decides in this run, because no LLM was found",
     ),
     WithoutEffect(
-        llm_keys(ReasonerParams, "persona", place=False),
-        lambda k: k.kind == "distilled" and not k.writes,
-        "the distilled model decides in this run, no LLM is asked",
+        llm_keys(ReasonerParams, "persona", with_address=False),
+        lambda f: f.kind == "distilled" and not f.writes_texts,
+        "the distilled model decides in this run, so no LLM is asked",
     ),
-    _llm("distilled", lambda k: k.p.reasoner.llm_share == 1, "reasoner.llm_share=1 leaves it no choice"),
-    *(_llm(*row) for row in WITHOUT_EFFECT),
-    _llm("temperature max_answer_tokens reason", lambda k: k.scores, "the embedded LLM gives scores (answer=choice)"),
-    _llm(
+    _llm_rule("distilled", lambda f: f.params.reasoner.llm_share == 1, "the LLM decides all (reasoner.llm_share=1)"),
+    *(_llm_rule(*row) for row in WITHOUT_EFFECT),
+    _llm_rule("temperature max_answer_tokens reason", lambda f: f.gives_scores, "the LLM gives scores (answer=choice)"),
+    _llm_rule(
         "temperature max_answer_tokens",
-        lambda k: k.answer == "decision",
+        lambda f: f.answer == "decision",
         "a decision model writes no words (reasoner.answer=decision)",
     ),
-    _llm(
+    _llm_rule(
         "seed think num_ctx",
-        lambda k: k.answer == "decision" and not k.writes,
+        lambda f: f.answer == "decision" and not f.writes_texts,
         "a decision model writes no words (reasoner.answer=decision)",
     ),
-    _llm("decision_orders", lambda k: k.answer != "decision", "only a decision has orders (reasoner.answer=decision)"),
-    _llm("archetypes", lambda k: k.persona == "individual", "each agent asks for itself (reasoner.persona=archetype)"),
-    _llm("spend_on", lambda k: not Budget(k.p.reasoner).is_limited, "no limit is set (reasoner.max_calls, ...)"),
-    _llm(
+    _llm_rule("decision_orders", lambda f: f.answer != "decision", "only decisions use it (reasoner.answer=decision)"),
+    _llm_rule("archetypes", lambda f: f.persona == "individual", "only archetypes use it (reasoner.persona=archetype)"),
+    _llm_rule("spend_on", lambda f: not Budget(f.params.reasoner).is_limited, "no limit (reasoner.max_calls, ...)"),
+    _llm_rule(
         "rule.*",
-        lambda k: (
-            not k.scores
-            and (k.p.reasoner.distilled is None or k.p.reasoner.llm_share == 1)
-            and k.p.reasoner.fallback != "rule"
+        lambda f: (
+            not f.gives_scores
+            and (f.params.reasoner.distilled is None or f.params.reasoner.llm_share == 1)
+            and f.params.reasoner.fallback != "rule"
         ),
-        "the LLM decides, and reasoner.fallback={0.p.reasoner.fallback} stands in for it",
+        "the LLM decides, and the fallback is not the rule (reasoner.fallback={0.params.reasoner.fallback})",
     ),
     WithoutEffect(
         "deliberation.conversation_tokens deliberation.max_seconds",
-        lambda k: True,
-        "only interviews and surveys of this run use it",
+        lambda f: True,
+        "only interviews and surveys of this run use this key",
     ),
-    WithoutEffect("deliberation.*", lambda k: not k.writes, "no LLM writes in this run: content={0.p.content}"),
+    WithoutEffect("deliberation.*", lambda f: not f.writes_texts, "no LLM writes (content={0.params.content})"),
 )
-"""Keys without effect, with condition and reason; the first row that applies counts."""
+"""Keys without effect, each with a condition and a reason; the first row whose condition is true applies."""
 
 
 class KeysWithoutEffect:
-    """Which keys have no effect under the parameters of a model, and why."""
+    """Finds the keys that have no effect in a model, and the reasons."""
 
     def __init__(self, facts: ModelFacts) -> None:
-        self._facts, self._values = facts, leaf_values(facts.p)
-        self._rows = [row for row in TABLE if row.when(facts)]
+        self._facts, self._values = facts, leaf_values(facts.params)
+        self._rows = [row for row in RULES if row.condition(facts)]
 
     def reason(self, key: str) -> str:
         """Return why a key has no effect, or an empty string if it has one."""
         row = next((row for row in self._rows if row.covers(key)), None)
         if row is not None:
-            return row.why.format(self._facts)
-        return next(filter(None, (mark.fault(self._values) for mark in conditions(type(self._facts.p))[key])), "")
+            return row.reason.format(self._facts)
+        return next(
+            filter(None, (mark.fault(self._values) for mark in collect_marks(type(self._facts.params))[key])), ""
+        )
 
     def notes(self, keys: Iterable[str]) -> list[str]:
         """Return a note for each reason why some of these keys have no effect."""
@@ -183,60 +186,70 @@ class KeysWithoutEffect:
 
 
 def notes_without_effect(platform: Platform, facts: ModelFacts) -> tuple[str, ...]:
-    """Return a note on each key that was set, and on each setting of an intervention, that changes nothing.
+    """Return a note on each set key, and each setting of an intervention, that has no effect.
 
-    A key counts as having an effect if it has one under a later intervention.
+    A key whose effect begins with a later intervention is not listed.
     """
     params = platform.params
-    later_params = [_before(params, i).changed_by(act.set) for i, act in enumerate(params.interventions)]
-    unused_later = [KeysWithoutEffect(facts.under(params)) for params in later_params]
+    later_params = [_params_before(params, i).with_settings(act.set) for i, act in enumerate(params.interventions)]
+    unused_by_act = [KeysWithoutEffect(facts.with_params(params)) for params in later_params]
     keys = explicit_values(params)
     if params.reasoner.kind == "auto":  # the summary says who decides
         keys.pop("reasoner.kind", None)
-    always_unused = [key for key in keys if all(unused.reason(key) for unused in unused_later)]
-    notes = [*KeysWithoutEffect(facts).notes(always_unused), *_attributes_left_out(facts)]
+    unused_keys = [key for key in keys if all(unused.reason(key) for unused in unused_by_act)]
+    notes = [*KeysWithoutEffect(facts).notes(unused_keys), *_find_unmentioned_attributes(facts)]
     for i, act in enumerate(params.interventions):
         where = f"interventions: {i} (from round {act.at} on)"
-        notes += [f"{where}: {note}" for note in _intervention_notes(platform, i, unused_later)]
+        notes += [f"{where}: {note}" for note in _intervention_notes(platform, i, unused_by_act)]
     return tuple(notes)
 
 
 def _intervention_notes(platform: Platform, index: int, unused_by_act: Sequence[KeysWithoutEffect]) -> Iterator[str]:
-    """Yield why an intervention, or a setting of it, changes nothing; `unused_by_act` has one entry for each."""
+    """Yield reasons why an intervention or one of its settings changes nothing.
+
+    `unused_by_act` has the keys without effect under each intervention.
+    """
     params, act = platform.params, platform.params.interventions[index]
     n = len(platform.population)
-    if act.agents is not None and not platform.feeds.named(index, AgentColumns(platform, np.arange(n)), n).any():
-        yield f"no effect: no agent fits {act.agents} at the start"
-    earlier = _before(params, index)
-    values, new_values = leaf_values(earlier), leaf_values(earlier.changed_by(act.set))
-    same = [key for key in act.set if values[key] == new_values[key]]
-    yield from (f"{key}: no effect: it has this value already" for key in same if not _some_differ(params, index, key))
+    if (
+        act.agents is not None
+        and not platform.feeds.select_agents(index, AgentColumns(platform, np.arange(n)), n).any()
+    ):
+        yield f"no effect: no agent matches {act.agents} at the start"
+    earlier = _params_before(params, index)
+    values, new_values = leaf_values(earlier), leaf_values(earlier.with_settings(act.set))
+    unchanged_keys = [key for key in act.set if values[key] == new_values[key]]
+    yield from (
+        f"{key}: no effect: it already has this value"
+        for key in unchanged_keys
+        if not _is_set_for_some(params, index, key)
+    )
     later_acts = zip(params.interventions[index:], unused_by_act[index:], strict=True)
-    concurrent = [unused for other, unused in later_acts if act.holds_in(other.at)]
+    concurrent = [unused for other, unused in later_acts if act.applies_in(other.at)]
     yield from unused_by_act[index].notes(
-        key for key in act.set if key not in same and all(unused.reason(key) for unused in concurrent)
+        key for key in act.set if key not in unchanged_keys and all(unused.reason(key) for unused in concurrent)
     )
 
 
-def _before(params: SocialParams, index: int) -> SocialParams:
-    """Return the parameters for all agents in the round of an intervention, without it and those after it."""
+def _params_before(params: SocialParams, index: int) -> SocialParams:
+    """Return the parameters for all agents when an intervention begins, without this and later interventions."""
     earlier = params.model_copy(update={"interventions": params.interventions[:index]})
-    return earlier.at(params.interventions[index].at)
+    return earlier.for_round(params.interventions[index].at)
 
 
-def _some_differ(params: SocialParams, index: int, key: str) -> bool:
-    """Return whether an earlier intervention sets a key for some agents in the round of this one."""
-    at = params.interventions[index].at
-    return any(key in act.set for act in params.interventions[:index] if act.agents and act.holds_in(at))
+def _is_set_for_some(params: SocialParams, index: int, key: str) -> bool:
+    """Return whether an earlier intervention sets a key for some agents when this one begins."""
+    round_ = params.interventions[index].at
+    return any(key in act.set for act in params.interventions[:index] if act.agents and act.applies_in(round_))
 
 
-def _attributes_left_out(facts: ModelFacts) -> list[str]:
-    """Return notes on attributes with `told: true` that no prompt mentions."""
-    if facts.has_own_reasoner or facts.writes or (facts.asks and facts.persona != "archetype"):
+def _find_unmentioned_attributes(facts: ModelFacts) -> list[str]:
+    """Return notes on attributes that no prompt mentions although `told` is true."""
+    if facts.has_own_reasoner or facts.writes_texts or (facts.llm_decides and facts.persona != "archetype"):
         return []
-    why = "the LLM answers for archetypes" if facts.asks else "no LLM is asked"
+    why = "the LLM answers for archetypes" if facts.llm_decides else "no LLM is asked"
     return [
         f"attributes.{name}.told: no effect: {why}"
-        for name, attribute in facts.p.attributes.items()
-        if attribute.told and (attribute.of == "agent" or not facts.asks)
+        for name, attribute in facts.params.attributes.items()
+        if attribute.told and (attribute.of == "agent" or not facts.llm_decides)
     ]

@@ -1,6 +1,6 @@
-"""Statecharts of eight states: the engine, its checks and pictures. `__init__.pyi` lists the names.
+"""Statecharts: the engine, its checks and pictures. `__init__.pyi` lists the names.
 
-You can import `Reasoner` from here, too; it is in `prism_mesa.reasoner`.
+You can also import `Reasoner`, which is defined in `prism_mesa.reasoner`, from here.
 """
 
 from importlib import import_module

@@ -1,6 +1,6 @@
 from .batch import ArrayColumns as ArrayColumns
 from .batch import Columns as Columns
-from .batch import Fired as Fired
+from .batch import FireResult as FireResult
 from .batch import column_values as column_values
 from .checks import Finding as Finding
 from .checks import Values as Values
@@ -22,4 +22,4 @@ from .transitions import ANY as ANY
 from .transitions import StateTransition as StateTransition
 from .transitions import Transition as Transition
 from .users_code import FailingGuard as FailingGuard
-from .users_code import act as act
+from .users_code import run_action as run_action

@@ -1,4 +1,4 @@
-"""Fires a trigger on many agents at once, over columns; the rule is that of `Statechart.fire`, without actions."""
+"""Fire triggers on many agents at once, over columns, by the same rule as `Statechart.fire` but without actions."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from prism_mesa.statechart.definition import ChartDefinition
 from prism_mesa.statechart.guards import Expression
-from prism_mesa.statechart.selection import Cell, Failures, Node, walk
+from prism_mesa.statechart.selection import Cell, ErrorSink, Node, evaluate_guards
 from prism_mesa.statechart.states import STATES, AgentState
 from prism_mesa.statechart.transitions import Transition
 
@@ -18,10 +18,10 @@ type Codes = npt.NDArray[np.integer]
 
 
 class Columns(Protocol):
-    """The fields of many agents or posts: columns for expressions, rows for callable guards."""
+    """The fields of many agents or posts, as columns for expressions and as rows for callable guards."""
 
     def take(self, rows: Codes) -> Self:
-        """Return the columns of these rows, in this order."""
+        """Return columns of the given rows, in the given order."""
         ...
 
     def column(self, name: str) -> Any:
@@ -45,7 +45,7 @@ class ArrayColumns:
         self.arrays = arrays
 
     def take(self, rows: Codes) -> "ArrayColumns":
-        """Return the columns of these rows."""
+        """Return columns of the given rows."""
         return ArrayColumns({name: array[rows] for name, array in self.arrays.items()})
 
     def column(self, name: str) -> Any:
@@ -55,11 +55,11 @@ class ArrayColumns:
         return self.arrays[name]
 
     def row(self, i: int) -> SimpleNamespace:
-        """Return a row of plain Python values."""
+        """Return a row as plain Python values."""
         return SimpleNamespace(**{name: array[i].item() for name, array in self.arrays.items()})
 
 
-class Reader:
+class ColumnReader:
     """Reads columns as attributes: floats in double precision, integers and booleans in 64 bits."""
 
     __slots__ = ("__columns",)
@@ -78,23 +78,23 @@ class Reader:
 NOTHING = -1
 _MAX_GUARDS_TO_COUNT = 8
 BLOCK: Final = 1024
-"""Number of rows that columns prepare together for callable guards."""
+"""Number of rows that are prepared together for callable guards."""
 
 
 @dataclass(frozen=True)
-class Fired:
-    """The result of firing, one entry per row.
+class FireResult:
+    """The result of firing; the first three attributes have one entry per row.
 
     Attributes:
-        taken: Index into `transitions`, or -1 if nothing fires or the choice is open.
-        open: Index into `option_sets` if the choice is open, else -1.
+        transition_indices: Index into `transitions`, or -1 if nothing fires or the choice is open.
+        option_indices: Index into `option_sets` if the choice is open, else -1.
         keys: The key of the guards' answers if the choice is open (see `Statechart.resolve_key`), else 0.
         row_by_row_guards: Labels of the guards evaluated row by row: callables, and expressions that these columns do
             not support.
     """
 
-    taken: npt.NDArray[np.int16]
-    open: npt.NDArray[np.int16]
+    transition_indices: npt.NDArray[np.int16]
+    option_indices: npt.NDArray[np.int16]
     keys: npt.NDArray[Any]
     transitions: tuple[Transition, ...]
     option_sets: tuple[tuple[AgentState, ...], ...]
@@ -103,13 +103,13 @@ class Fired:
 
 def fire_many(
     chart: ChartDefinition, states: Codes, triggers: Codes | str, agents: Columns, contexts: Columns
-) -> Fired:
-    """Select a transition, or the options, for each row without changing anything.
+) -> FireResult:
+    """Select a transition, or the options of an open choice, for each row; nothing changes.
 
     Args:
         chart: The chart.
         states: State codes (`AgentState.code`), one per row.
-        triggers: Indices into ``chart.triggers`` (-1: none), one per row, or one trigger for all rows.
+        triggers: One index into ``chart.triggers`` per row (-1: no trigger), or the name of one trigger for all rows.
         agents: The columns that expressions read as ``F.agent``.
         contexts: The columns that expressions read as ``F.post``.
     """
@@ -117,10 +117,10 @@ def fire_many(
     if isinstance(triggers, str):
         code = chart.triggers.index(triggers) if triggers in chart.triggers else NOTHING
         triggers = np.full(len(states), code)
-    taken = np.full(len(states), NOTHING, np.int16)
+    indices = np.full(len(states), NOTHING, np.int16)
     open_sets = np.full(len(states), NOTHING, np.int16)
-    keys_fit = all(cell.keys_fit for _, _, cell in chart.all_cells())
-    open_keys: npt.NDArray[Any] = np.zeros(len(states), np.int64 if keys_fit else object)
+    fits_int64 = all(cell.fits_int64 for _, _, cell in chart.all_cells())
+    open_keys: npt.NDArray[Any] = np.zeros(len(states), np.int64 if fits_int64 else object)
     index = {id(t): i for i, t in enumerate(chart.transitions)}
     option_sets: dict[tuple[AgentState, ...], int] = {}
     row_by_row: set[str] = set()
@@ -132,23 +132,23 @@ def fire_many(
         if cell is None:
             continue
         rows = np.flatnonzero(cell_codes == cell_code)
-        keys = _keys(chart, cell, agents.take(rows), contexts.take(rows), len(rows), row_by_row)
-        for key in np.flatnonzero(np.bincount(keys)) if len(cell.arms) <= _MAX_GUARDS_TO_COUNT else np.unique(keys):
+        keys = _guard_keys(chart, cell, agents.take(rows), contexts.take(rows), len(rows), row_by_row)
+        for key in np.flatnonzero(np.bincount(keys)) if len(cell.guards) <= _MAX_GUARDS_TO_COUNT else np.unique(keys):
             key_rows = rows[keys == key]
             outcome = cell.outcomes[int(key)]
             if isinstance(outcome, Transition):
-                taken[key_rows] = index[id(outcome)]
+                indices[key_rows] = index[id(outcome)]
             elif outcome is not None:
                 open_sets[key_rows], open_keys[key_rows] = option_sets.setdefault(outcome, len(option_sets)), key
-    return Fired(taken, open_sets, open_keys, chart.transitions, tuple(option_sets), frozenset(row_by_row))
+    return FireResult(indices, open_sets, open_keys, chart.transitions, tuple(option_sets), frozenset(row_by_row))
 
 
-def _keys(
+def _guard_keys(
     chart: ChartDefinition, cell: Cell, agents: Columns, contexts: Columns, n_rows: int, row_by_row: set[str]
 ) -> npt.NDArray[np.int64]:
     """Return the key of the guards' answers in each row."""
     keys = zero_keys(cell, n_rows)
-    for weight, transition, guard in cell.arms:
+    for weight, transition, guard in cell.guards:
         values = column_values(guard, agents, contexts, n_rows) if isinstance(guard, Expression) else None
         n_failed = 0
         if values is None:
@@ -161,18 +161,18 @@ def _keys(
 
 
 def zero_keys(cell: Cell, n: int) -> npt.NDArray[Any]:
-    """Return `n` keys of false guards, in a type that can hold every key of the cell."""
-    return np.zeros(n, np.int64 if cell.keys_fit else object)
+    """Return the key of all-false answers, `n` times, in a type that can hold every key of the cell."""
+    return np.zeros(n, np.int64 if cell.fits_int64 else object)
 
 
 def column_values(guard: Expression, agents: Columns, contexts: Columns, n: int) -> npt.NDArray[np.int64] | None:
     """Return an expression's value (0 or 1) in each of `n` rows.
 
-    Return None if a field has no column or a row would raise (division by zero); the guard then runs row by row.
+    It is None if a field has no column or a row would raise (division by zero); the guard then runs row by row.
     """
     try:
         with np.errstate(all="ignore"):
-            values = guard.function(Reader(agents), Reader(contexts))
+            values = guard.function(ColumnReader(agents), ColumnReader(contexts))
     except (AttributeError, TypeError, ArithmeticError):
         return None
     if isinstance(values, np.ndarray) and values.dtype.kind in "biuf":
@@ -181,13 +181,13 @@ def column_values(guard: Expression, agents: Columns, contexts: Columns, n: int)
 
 
 def row_values(
-    transition: Transition, agents: Columns, contexts: Columns, n: int, failures: Failures
+    transition: Transition, agents: Columns, contexts: Columns, n: int, failures: ErrorSink
 ) -> tuple[npt.NDArray[np.int64], int]:
-    """Return a guard's answer in each of `n` rows (FALSE, TRUE or NEEDS), and how often it raised."""
+    """Return a guard's answer in each of `n` rows (FALSE, TRUE or NEEDS), and the number of rows in which it raised."""
     cell = Cell((transition,), oracle_enabled=True)
     nodes: list[Node] = []
     for start in range(0, n, BLOCK):
         rows = np.arange(start, min(start + BLOCK, n))
         block_agents, block_contexts = agents.take(rows), contexts.take(rows)
-        nodes += [walk(cell, block_agents.row(i), block_contexts.row(i), failures) for i in range(len(rows))]
+        nodes += [evaluate_guards(cell, block_agents.row(i), block_contexts.row(i), failures) for i in range(len(rows))]
     return np.array([node.key for node in nodes], np.int64), sum(node.raised != () for node in nodes)

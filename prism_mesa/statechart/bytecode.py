@@ -1,4 +1,4 @@
-"""Expressions compiled to programs for kernels (`prism_mesa.kernels.programs`)."""
+"""Compile expressions to programs for kernels (`prism_mesa.kernels.programs`)."""
 
 import ast
 from collections.abc import Mapping
@@ -24,12 +24,12 @@ _ARITHMETIC: Final[dict[type[ast.operator], int]] = {
     ast.Mult: ops.MULTIPLY,
     ast.Div: ops.DIVIDE,
 }
-_EXACT: Final = 2.0**53
+_MAX_EXACT: Final = 2.0**53
 """float64 represents smaller integers exactly."""
 _INT32: Final = 2.0**31
 _LOGICAL: Final = ast.Compare | ast.BoolOp | ast.UnaryOp
 _INEXACT: Final = float("inf")
-"""The bound of values that may have a fraction."""
+"""The size of values that may have a fraction."""
 
 
 @dataclass(frozen=True)
@@ -42,9 +42,9 @@ class Field:
         whole: Whether the field holds integers of at most 32 bits.
     """
 
-    place: int
+    register: int
     names: tuple[str, ...] = ()
-    whole: bool = False
+    is_int32: bool = False
 
 
 class _UnsupportedExpressionError(Exception):
@@ -52,11 +52,11 @@ class _UnsupportedExpressionError(Exception):
 
 
 type _Value = tuple[int, float]
-"""A value's register, and its largest absolute value (`_INEXACT` if it may have a fraction)."""
+"""A value's register, and its maximum absolute value (`_INEXACT` if it may have a fraction)."""
 
 
-class Programmer:
-    """Compiles expressions into one `Programs`, which holds a program for each expression."""
+class Compiler:
+    """Compiles expressions into one `Programs` object with a program for each expression."""
 
     def __init__(self, fields: Mapping[str, Field]) -> None:
         self._fields = fields
@@ -66,19 +66,19 @@ class Programmer:
         self._reads_post: list[bool] = []
 
     def add(self, expression: Expression) -> int | None:
-        """Compile an expression and return its program's number, or None if it cannot be compiled.
+        """Compile an expression and return its program's number, or None if the expression cannot be compiled.
 
-        An expression cannot be compiled if it reads an unknown field, orders strings, or may exceed the integers that
-        float64 represents exactly.
+        That is so if it reads an unknown field, compares strings by order, or may exceed the integers that float64
+        represents exactly.
         """
         length = len(self._code)
         try:
-            register, _ = self._write(expression.tree)
+            register, _ = self._compile(expression.tree)
         except _UnsupportedExpressionError:
             del self._code[length:]
             return None
         if len(self._code) == length:  # a single field or number
-            self._put(ops.TRUTH, register)
+            self._emit(ops.TRUTH, register)
         self._start.append(len(self._code))
         self._reads_post.append(expression.reads_post)
         return len(self._start) - 2
@@ -99,57 +99,57 @@ class Programmer:
             used[: len(self._fields)].copy(),
         )
 
-    def _put(self, code: int, left: int, right: int | None = None) -> int:
+    def _emit(self, code: int, left: int, right: int | None = None) -> int:
         """Add an instruction and return the register of its result."""
         self._registers.append(0.0)
         result = len(self._registers) - 1
         self._code.append((code, left, left if right is None else right, result))
         return result
 
-    def _constant(self, value: float) -> int:
+    def _add_constant(self, value: float) -> int:
         self._registers.append(value)
         return len(self._registers) - 1
 
-    def _write(self, node: ast.expr) -> _Value:
+    def _compile(self, node: ast.expr) -> _Value:
         """Compile a node."""
         match node:
             case ast.Constant(value=bool() | int() | float() as value):
-                if isinstance(value, int) and abs(value) >= _EXACT:
+                if isinstance(value, int) and abs(value) >= _MAX_EXACT:
                     raise _UnsupportedExpressionError
-                return self._constant(float(value)), abs(value) if isinstance(value, int) else _INEXACT
+                return self._add_constant(float(value)), abs(value) if isinstance(value, int) else _INEXACT
             case ast.Attribute(value=ast.Name(id=owner), attr=name):
                 field = self._fields.get(f"{owner}.{name}")
                 if field is None or field.names:
                     raise _UnsupportedExpressionError
-                return field.place, _INT32 if field.whole else _INEXACT
+                return field.register, _INT32 if field.is_int32 else _INEXACT
             case ast.Compare(left=left, ops=[operator], comparators=[right]):
-                operands = self._category(left, operator, right) or (self._write(left)[0], self._write(right)[0])
-                return self._put(_COMPARISONS[type(operator)], *operands), 1.0
+                operands = self._category(left, operator, right) or (self._compile(left)[0], self._compile(right)[0])
+                return self._emit(_COMPARISONS[type(operator)], *operands), 1.0
             case ast.BoolOp(op=operator, values=[left, right]):
                 code = ops.AND if isinstance(operator, ast.And) else ops.OR
-                return self._put(code, self._truth(left), self._truth(right)), 1.0
+                return self._emit(code, self._compile_truth(left), self._compile_truth(right)), 1.0
             case ast.UnaryOp(operand=operand):  # `not` is the only unary operator
-                return self._put(ops.NOT, self._truth(operand)), 1.0
+                return self._emit(ops.NOT, self._compile_truth(operand)), 1.0
             case ast.BinOp(left=left, op=operator, right=right):
-                return self._arithmetic(left, operator, right)
+                return self._compile_arithmetic(left, operator, right)
         raise _UnsupportedExpressionError
 
-    def _truth(self, node: ast.expr) -> int:
-        register, _ = self._write(node)
-        return register if isinstance(node, _LOGICAL) else self._put(ops.TRUTH, register)
+    def _compile_truth(self, node: ast.expr) -> int:
+        register, _ = self._compile(node)
+        return register if isinstance(node, _LOGICAL) else self._emit(ops.TRUTH, register)
 
-    def _arithmetic(self, left: ast.expr, operator: ast.operator, right: ast.expr) -> _Value:
-        (left_register, left_size), (right_register, right_size) = self._write(left), self._write(right)
-        register = self._put(_ARITHMETIC[type(operator)], left_register, right_register)
+    def _compile_arithmetic(self, left: ast.expr, operator: ast.operator, right: ast.expr) -> _Value:
+        (left_register, left_size), (right_register, right_size) = self._compile(left), self._compile(right)
+        register = self._emit(_ARITHMETIC[type(operator)], left_register, right_register)
         if isinstance(operator, ast.Div):
             return register, _INEXACT
         size = left_size * right_size if isinstance(operator, ast.Mult) else left_size + right_size
-        if _EXACT <= size < _INEXACT:
+        if _MAX_EXACT <= size < _INEXACT:
             raise _UnsupportedExpressionError
         return register, size
 
     def _category(self, left: ast.expr, operator: ast.cmpop, right: ast.expr) -> tuple[int, int] | None:
-        """Return the registers of ``field == "text"`` (in either order), or None without a string or a category."""
+        """Return the operands of ``field == "text"`` or ``"text" == field``; None without a string or a category."""
         if isinstance(left, ast.Constant):
             left, right = right, left
         field = self._fields.get(ast.unparse(left)) if isinstance(left, ast.Attribute) else None
@@ -159,4 +159,4 @@ class Programmer:
             return None
         if field is None or not names or not isinstance(string, str) or not isinstance(operator, ast.Eq | ast.NotEq):
             raise _UnsupportedExpressionError
-        return field.place, self._constant(float(names.index(string)) if string in names else -1.0)
+        return field.register, self._add_constant(float(names.index(string)) if string in names else -1.0)

@@ -7,7 +7,7 @@ from typing import Any, Final
 from markupsafe import Markup
 from pydantic import Field
 
-from prism_mesa.errors import ChartError, DataError, counted, did_you_mean, one_line
+from prism_mesa.errors import ChartError, DataError, did_you_mean, format_count, one_line
 from prism_mesa.markup import card_html, chip_html, html_or_repr, note_html, table_html
 from prism_mesa.params import Params
 from prism_mesa.snapshot import Plain, Restorable
@@ -15,18 +15,18 @@ from prism_mesa.statechart.guards import Expression
 from prism_mesa.statechart.selection import Cell, build_cells
 from prism_mesa.statechart.states import STATE_COLORS, STATES, AgentState
 from prism_mesa.statechart.transitions import Transition
-from prism_mesa.statechart.users_code import FailingGuard, add_place, users_line, whereabouts
+from prism_mesa.statechart.users_code import FailingGuard, add_location_note, agent_location, user_code_line
 
 TIMEOUT: Final = "timeout"
 _FIXED_NAMES: Final = frozenset("states transitions initial timeouts oracle_enabled triggers cells".split())
 
 
 class ChartDefinition(Restorable):
-    """The states, transitions and settings of a chart, which you cannot set later.
+    """The states, transitions and settings of a chart, which cannot be set later.
 
     Attributes:
-        triggers: The triggers in list order.
-        cells: The transitions by trigger and state, with the rule that selects among them.
+        triggers: The distinct triggers, in the order of `transitions`.
+        cells: The transitions by trigger and state; each cell selects among its transitions.
     """
 
     def __init__(
@@ -43,32 +43,32 @@ class ChartDefinition(Restorable):
     ) -> None:
         self.name = name
         self.states = frozenset(AgentState(state) for state in states)
-        self.initial = self._state(initial, "initial")
-        self.timeouts = {self._state(state, "timeouts"): ticks for state, ticks in (timeouts or {}).items()}
+        self.initial = self._find_state(initial, "initial")
+        self.timeouts = {self._find_state(state, "timeouts"): ticks for state, ticks in (timeouts or {}).items()}
         self.invariant = invariant
         self.oracle_enabled = oracle_enabled
         self.strict = strict
         self._raised: dict[tuple[Transition, str], tuple[str, int]] = {}  # (transition, kind) -> first text, times
-        self._first_places: dict[Transition, str] = {}
+        self._first_locations: dict[Transition, str] = {}
         for state, ticks in self.timeouts.items():
             if not isinstance(ticks, int) or ticks < 1:
                 raise ChartError(f"{name}: timeouts: {state.value} is {ticks!r}; give whole ticks, at least 1")
-        self.transitions = tuple(single for transition in transitions for single in self._split(transition))
+        self.transitions = tuple(part for transition in transitions for part in self._split(transition))
         self.triggers = tuple(dict.fromkeys(t.trigger for t in self.transitions))
         self.cells = build_cells(self.transitions, oracle_enabled)
 
-    def _state(self, state: AgentState, where: object) -> AgentState:
-        """Return a state of this chart from the state or its value; `where` names its place in messages."""
+    def _find_state(self, state: AgentState, where: object) -> AgentState:
+        """Return a state of this chart from the state or its value; messages begin with `where`."""
         try:
-            known = AgentState(state)
+            member = AgentState(state)
         except ChartError as error:
             raise ChartError(f"{self.name}: {where}: {error}") from None
-        if known not in self.states:
+        if member not in self.states:
             names = sorted(s.value for s in self.states)
-            near = did_you_mean(known.value, names)
-            fault = f"{known.value!r} is not a state of this chart ({', '.join(names)}).{near}"
+            suggestion = did_you_mean(member.value, names)
+            fault = f"{member.value!r} is not a state of this chart ({', '.join(names)}).{suggestion}"
             raise ChartError(f"{self.name}: {where}: {fault}")
-        return known
+        return member
 
     def _split(self, transition: Transition) -> list[Transition]:
         """Return one transition for each source, after a check that all states belong to the chart."""
@@ -76,7 +76,7 @@ class ChartDefinition(Restorable):
             raise ChartError(f"{self.name}: transitions: {transition!r} is not a Transition(trigger, source, target)")
         for state in (*transition.sources, transition.target):
             if state is not None:
-                self._state(state, transition)
+                self._find_state(state, transition)
         transitions = transition.from_each_source(self.states)
         if not transitions:
             raise ChartError(f"{self.name}: {transition}: the target is the chart's only state")
@@ -84,16 +84,16 @@ class ChartDefinition(Restorable):
 
     def __setattr__(self, name: str, value: object) -> None:
         if name in _FIXED_NAMES and hasattr(self, name):  # not vars(self), because creating the dict slows every `fire`
-            raise ChartError(f"{self.name}: {name} cannot be set; make another chart, or use replaced()")
+            raise ChartError(f"{self.name}: {name} cannot be set; make another chart, or use with_settings()")
         super().__setattr__(name, value)
 
     @property
-    def _size(self) -> str:
-        return f"{counted(len(self.states), 'state')}, {counted(len(self.transitions), 'transition')}"
+    def _size_text(self) -> str:
+        return f"{format_count(len(self.states), 'state')}, {format_count(len(self.transitions), 'transition')}"
 
     @one_line
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} {self.name}: {self._size}>"
+        return f"<{type(self).__name__} {self.name}: {self._size_text}>"
 
     @html_or_repr
     def _repr_html_(self) -> str:
@@ -107,7 +107,7 @@ class ChartDefinition(Restorable):
         oracle = "" if self.oracle_enabled else "; the oracle is off, so the first of several targets is taken"
         remark = f"begins in {self.initial.value}; ? is the oracle's choice{oracle}. draw_chart(chart) draws it."
         table = table_html(("state", "trigger", "if", "next"), rows)
-        return card_html("chart", self.name, table, note_html(remark), remark=self._size)
+        return card_html("chart", self.name, table, note_html(remark), remark=self._size_text)
 
     def _chips(self, sources: Sequence[AgentState]) -> str:
         other_states = self.states - set(sources)
@@ -116,10 +116,10 @@ class ChartDefinition(Restorable):
         return Markup(" ").join(chip_html(STATE_COLORS[state], state.value) for state in STATES if state in sources)
 
     def label(self, t: Transition, default: str = "") -> tuple[str, str]:
-        """Return a transition's trigger and guard as strings; `default` follows a timeout without its own ticks."""
+        """Return a transition's trigger and guard as strings; `default` follows timeouts of states without a number."""
         ticks = self.timeouts.get(t.source)
-        waiting_time = default if ticks is None else f" after {counted(ticks, 'tick')}"
-        guard = t.guard_label or ("else" if self.cells[t.trigger][t.source].arms else "")
+        waiting_time = default if ticks is None else f" after {format_count(ticks, 'tick')}"
+        guard = t.guard_label or ("else" if self.cells[t.trigger][t.source].guards else "")
         return t.trigger + (waiting_time if t.trigger == TIMEOUT else ""), guard
 
     def all_cells(self) -> Iterator[tuple[str, AgentState, Cell]]:
@@ -128,54 +128,54 @@ class ChartDefinition(Restorable):
             for state, cell in row.items():
                 yield trigger, state, cell
 
-    def guard_raised(self, transition: Transition, error: Exception, agent: Any) -> None:
+    def record_error(self, transition: Transition, error: Exception, agent: Any) -> None:
         """Count a guard's error by transition and kind; a strict chart raises it instead."""
         if self.strict:
-            add_place(error, "guard", transition, agent)
+            add_location_note(error, "guard", transition, agent)
             raise error
-        if transition not in self._first_places:
-            self._first_places[transition] = ", ".join(filter(None, (whereabouts(agent), users_line(error))))
+        if transition not in self._first_locations:
+            self._first_locations[transition] = ", ".join(filter(None, (agent_location(agent), user_code_line(error))))
         key = transition, f"{type(error).__module__}.{type(error).__qualname__}"
-        first_text, times = self._raised.get(key, (f"{transition}: {type(error).__name__}: {error}", 0))
-        self._raised[key] = first_text, times + 1
+        first_text, n_errors = self._raised.get(key, (f"{transition}: {type(error).__name__}: {error}", 0))
+        self._raised[key] = first_text, n_errors + 1
 
     @property
     def guard_errors(self) -> Counter[str]:
-        """Number of guards' errors by transition and kind, each under its first message."""
+        """The number of errors of each guard and kind, by the first message of that kind."""
         errors: Counter[str] = Counter()
-        for text, times in self._raised.values():
-            errors[text] += times
+        for text, n_errors in self._raised.values():
+            errors[text] += n_errors
         return errors
 
     def snapshot(self) -> dict[str, Plain]:
-        """Return the state of the guards; transitions appear as their indices in the chart."""
+        """Return the guards' errors, and which guards have not returned a value; transitions are saved as indices."""
         index = {t: i for i, t in reversed(list(enumerate(self.transitions)))}
         untried = [sorted(index[t] for t in cell.untried) for _, _, cell in self.all_cells()]
-        raised = [[index[t], kind, text, times] for (t, kind), (text, times) in self._raised.items()]
-        first = [[index[t], text] for t, text in self._first_places.items()]
+        raised = [[index[t], kind, text, n_errors] for (t, kind), (text, n_errors) in self._raised.items()]
+        first = [[index[t], text] for t, text in self._first_locations.items()]
         return {"transitions": list(map(str, self.transitions)), "untried": untried, "raised": raised, "first": first}
 
-    def restore(self, kept: Mapping[str, Plain]) -> None:
-        """Restore a snapshot; DataError if it belongs to another chart."""
-        if kept["transitions"] != list(map(str, self.transitions)):
+    def restore(self, stored: Mapping[str, Plain]) -> None:
+        """Restore a snapshot; raise DataError if it belongs to another chart."""
+        if stored["transitions"] != list(map(str, self.transitions)):
             raise DataError(f"{self.name}: differs from the chart of the run")
-        for (_, _, cell), untried in zip(self.all_cells(), kept["untried"], strict=True):
+        for (_, _, cell), untried in zip(self.all_cells(), stored["untried"], strict=True):
             cell.untried = {self.transitions[index] for index in untried}
-        self._first_places = {self.transitions[index]: str(text) for index, text in kept["first"]}
+        self._first_locations = {self.transitions[index]: str(text) for index, text in stored["first"]}
         self._raised = {
-            (self.transitions[index], str(kind)): (str(text), int(times)) for index, kind, text, times in kept["raised"]
+            (self.transitions[index], str(kind)): (str(text), int(n)) for index, kind, text, n in stored["raised"]
         }
 
     def failing_guards(self) -> list[FailingGuard]:
-        """Return the guards that raised when the chart fired, in list order."""
+        """Return the guards that raised while firing, in list order."""
         untried = {t for _, _, cell in self.all_cells() for t in cell.untried}
         failing = []
         for transition in dict.fromkeys(self.transitions) if self._raised else ():
             entries = [entry for (t, _), entry in self._raised.items() if t == transition]
             if entries:
                 errors = tuple(text.removeprefix(f"{transition}: ") for text, _ in entries)
-                times, first_place = sum(times for _, times in entries), self._first_places.get(transition, "")
-                failing.append(FailingGuard(transition, times, transition in untried, errors, first_place))
+                n_errors, location = sum(n for _, n in entries), self._first_locations.get(transition, "")
+                failing.append(FailingGuard(transition, n_errors, transition in untried, errors, location))
         return failing
 
 

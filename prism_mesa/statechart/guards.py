@@ -1,4 +1,4 @@
-"""Guards as expressions, which run on one agent or on columns, and which checks and labels can read.
+"""Guards as expressions that run on one agent or on columns, and that checks and labels can read.
 
 >>> from types import SimpleNamespace as Row
 >>> keen = F.post.relevance > F.agent.high_threshold
@@ -21,20 +21,20 @@ import numpy as np
 from prism_mesa.errors import ChartError
 
 NEEDS_ORACLE: Final = "needs_oracle"
-"""The value that a guard returns to leave the choice among the declared targets to the oracle."""
+"""A guard returns this value to let the oracle choose among the declared targets."""
 
 type _Operator = Callable[["Expression", object], "Expression"]
 
 
-def _comparison(operator: type[ast.cmpop]) -> _Operator:
-    return lambda left, right: Expression(ast.Compare(left.tree, [operator()], [_tree(right)]))
+def _comparison_method(operator: type[ast.cmpop]) -> _Operator:
+    return lambda left, right: Expression(ast.Compare(left.tree, [operator()], [_to_tree(right)]))
 
 
-def _arithmetic(operator: type[ast.operator]) -> tuple[_Operator, _Operator]:
-    """Return an operator's two methods: for an expression on the left, and on the right."""
+def _arithmetic_methods(operator: type[ast.operator]) -> tuple[_Operator, _Operator]:
+    """Return two methods of an operator: with the expression on the left, and with it on the right."""
     return (
-        lambda left, right: Expression(ast.BinOp(left.tree, operator(), _tree(right))),
-        lambda right, left: Expression(ast.BinOp(_tree(left), operator(), right.tree)),
+        lambda left, right: Expression(ast.BinOp(left.tree, operator(), _to_tree(right))),
+        lambda right, left: Expression(ast.BinOp(_to_tree(left), operator(), right.tree)),
     )
 
 
@@ -42,7 +42,7 @@ class Expression:
     """An expression over fields of the agent and the context, built from `F` with operators.
 
     The operators are comparisons, ``+ - * /``, and ``& | ~`` for and, or, not. Both sides of ``&`` and ``|`` are always
-    evaluated. ``a < F.post.x < b`` raises, because Python would drop a comparison. Integers are exact up to 2**53.
+    evaluated. ``a < F.post.x < b`` raises, because Python would ignore a comparison. Integers are exact up to 2**53.
     """
 
     def __init__(self, tree: ast.expr) -> None:
@@ -51,37 +51,37 @@ class Expression:
 
     @property
     def function(self) -> Callable[[Any, Any], Any]:
-        """``f(agent, context)``, which reads attributes: two objects give a value, columns give an array."""
+        """A function of agent and context: it returns a value for two objects, and an array for columns."""
         if self._function is None:
             arguments = ast.arguments([], [ast.arg("agent"), ast.arg("post")], None, [], [], None, [])
             source = ast.Expression(ast.Lambda(arguments, _Elementwise().visit(deepcopy(self.tree))))
             code = compile(ast.fix_missing_locations(source), f"<guard {self}>", "eval")
-            self._function = eval(code, {"truth": _truth, "quotient": _quotient})  # noqa: S307 - only `F` makes the tree
+            self._function = eval(code, {"truth": _as_truth_value, "quotient": _quotient})  # noqa: S307 - only `F` makes the tree
         return self._function
 
     def __call__(self, agent: Any, context: Any = None) -> Any:
         """Evaluate for one agent; `context` may be an object or a mapping."""
-        return self.function(agent, readable(context))
+        return self.function(agent, with_attributes(context))
 
     @cached_property
     def fields(self) -> frozenset[str]:
-        """Names of the fields that it reads, as ``agent.x`` and ``post.y``."""
+        """The names of the fields that the expression reads, as ``agent.x`` and ``post.y``."""
         return frozenset(ast.unparse(n) for n in ast.walk(self.tree) if isinstance(n, ast.Attribute))
 
     @property
     def reads_post(self) -> bool:
-        """Whether it reads a field of the context."""
+        """Whether the expression reads a field of the context."""
         return any(name.startswith("post.") for name in self.fields)
 
     @cached_property
     def constants(self) -> frozenset[float | str]:
-        """The numbers and strings in it."""
+        """The numbers and strings in the expression."""
         values = (n.value for n in ast.walk(self.tree) if isinstance(n, ast.Constant))
         return frozenset(float(v) if isinstance(v, int | float) else str(v) for v in values)
 
     @cached_property
     def terms(self) -> tuple["Expression", ...]:
-        """The comparisons and arithmetic operations in it, each as an expression."""
+        """The comparisons and arithmetic operations in the expression, each as an expression."""
         return tuple(Expression(n) for n in ast.walk(self.tree) if isinstance(n, ast.Compare | ast.BinOp))
 
     @cached_property
@@ -110,37 +110,37 @@ class Expression:
 
     __hash__ = object.__hash__
 
-    __eq__ = _comparison(ast.Eq)  # type: ignore[assignment]
-    __ne__ = _comparison(ast.NotEq)  # type: ignore[assignment]
-    __lt__ = _comparison(ast.Lt)
-    __le__ = _comparison(ast.LtE)
-    __gt__ = _comparison(ast.Gt)
-    __ge__ = _comparison(ast.GtE)
-    __add__, __radd__ = _arithmetic(ast.Add)
-    __sub__, __rsub__ = _arithmetic(ast.Sub)
-    __mul__, __rmul__ = _arithmetic(ast.Mult)
-    __truediv__, __rtruediv__ = _arithmetic(ast.Div)
+    __eq__ = _comparison_method(ast.Eq)  # type: ignore[assignment]
+    __ne__ = _comparison_method(ast.NotEq)  # type: ignore[assignment]
+    __lt__ = _comparison_method(ast.Lt)
+    __le__ = _comparison_method(ast.LtE)
+    __gt__ = _comparison_method(ast.Gt)
+    __ge__ = _comparison_method(ast.GtE)
+    __add__, __radd__ = _arithmetic_methods(ast.Add)
+    __sub__, __rsub__ = _arithmetic_methods(ast.Sub)
+    __mul__, __rmul__ = _arithmetic_methods(ast.Mult)
+    __truediv__, __rtruediv__ = _arithmetic_methods(ast.Div)
 
     def __and__(self, other: object) -> "Expression":
-        return Expression(ast.BoolOp(ast.And(), [self.tree, _tree(other)]))
+        return Expression(ast.BoolOp(ast.And(), [self.tree, _to_tree(other)]))
 
     def __or__(self, other: object) -> "Expression":
-        return Expression(ast.BoolOp(ast.Or(), [self.tree, _tree(other)]))
+        return Expression(ast.BoolOp(ast.Or(), [self.tree, _to_tree(other)]))
 
     def __invert__(self) -> "Expression":
         return Expression(ast.UnaryOp(ast.Not(), self.tree))
 
 
-def _tree(value: object) -> ast.expr:
+def _to_tree(value: object) -> ast.expr:
     if isinstance(value, Expression):
         return value.tree
-    plain = value.value if isinstance(value, Enum) else value.item() if isinstance(value, np.generic) else value
-    if isinstance(plain, str | bool | int) or (isinstance(plain, float) and isfinite(plain)):
-        return ast.Constant(plain)
+    python_value = value.value if isinstance(value, Enum) else value.item() if isinstance(value, np.generic) else value
+    if isinstance(python_value, str | bool | int) or (isinstance(python_value, float) and isfinite(python_value)):
+        return ast.Constant(python_value)
     raise ChartError(f"a guard expression cannot contain {value!r}; use fields of F, finite numbers and strings")
 
 
-def _truth(value: Any) -> Any:
+def _as_truth_value(value: Any) -> Any:
     """Return whether `value` is true, element by element for a column."""
     if not isinstance(value, np.ndarray):
         return bool(value)
@@ -150,7 +150,7 @@ def _truth(value: Any) -> Any:
 
 
 def _quotient(left: Any, right: Any) -> Any:
-    """Return left / right; raise if any divisor is 0, even where NumPy would not (nan / 0)."""
+    """Return left / right; raise if any divisor is 0, even in cases where NumPy would not (nan / 0)."""
     is_zero = right == 0
     if is_zero.any() if isinstance(is_zero, np.ndarray) else is_zero:
         raise ZeroDivisionError("division by zero")
@@ -160,8 +160,8 @@ def _quotient(left: Any, right: Any) -> Any:
 class _Elementwise(ast.NodeTransformer):
     """Rewrites an expression so that columns give the same values as single rows.
 
-    And, or, not become ``& | ^ True`` between truth values. In arithmetic a truth value becomes 0 or 1, because
-    ``True + True`` is True in NumPy.
+    The operators and, or, not become ``& | ^ True`` between truth values. In arithmetic, truth values become 0 or 1,
+    because ``True + True`` is True in NumPy.
     """
 
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.expr:
@@ -194,7 +194,7 @@ def _is_logical(node: ast.expr) -> bool:
 
 
 class _Fields:
-    """Creates fields by attribute access: ``F.agent.energy``."""
+    """Creates expressions by attribute access: ``F.agent.energy``."""
 
     def __init__(self, root: str) -> None:
         self.__root = root  # mangled, here and below, because a field may have any name
@@ -214,7 +214,7 @@ class _Roots:
 
 
 F: Final = _Roots()
-"""``F.agent.x`` reads attribute x of the agent; ``F.post.x`` reads it from the context (or key x of a mapping)."""
+"""``F.agent.x`` reads attribute x of the agent; ``F.post.x`` reads attribute (or key) x of the context."""
 
 
 class _MappingReader:
@@ -232,12 +232,12 @@ class _MappingReader:
             raise AttributeError(f"the context has no key {name!r}") from None
 
 
-def readable(context: Any) -> Any:
-    """Return an object that has the fields of `context` as attributes."""
+def with_attributes(context: Any) -> Any:
+    """Return an object with the fields of `context` as attributes."""
     return _MappingReader(context) if isinstance(context, Mapping) else context
 
 
-MAX_CHARACTERS: Final = 1000
+MAX_LENGTH: Final = 1000
 _MAX_DEPTH: Final = 100
 _COMPARISONS: Final = (ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 _ARITHMETIC: Final = (ast.Add, ast.Sub, ast.Mult, ast.Div)
@@ -248,8 +248,8 @@ _TRUTH_VALUES: Final = {"true": True, "false": False}
 def parse_expression(text: str) -> Expression:
     """Parse an expression.
 
-    It may contain fields of ``agent`` and ``post``, numbers, strings, true and false, comparisons, ``+ - * /``, and
-    ``and or not`` (or ``& | ~``).
+    The text may contain fields of ``agent`` and ``post``, numbers, strings, true and false, comparisons, ``+ - * /``,
+    and ``and or not`` (or ``& | ~``).
 
     >>> parse_expression("agent.leaning > 0.5 and not agent.party == 'left'")
     agent.leaning > 0.5 and (not agent.party == 'left')
@@ -257,23 +257,23 @@ def parse_expression(text: str) -> Expression:
     Raises:
         ValueError: If the text contains anything else.
     """
-    if len(text) > MAX_CHARACTERS:
-        raise ValueError(f"an expression of {len(text):,} characters is too long (at most {MAX_CHARACTERS:,})")
+    if len(text) > MAX_LENGTH:
+        raise ValueError(f"an expression of {len(text):,} characters is too long (at most {MAX_LENGTH:,})")
     try:
-        tree = _checked_node(ast.parse(text.strip(), mode="eval").body)
+        tree = _rebuild_node(ast.parse(text.strip(), mode="eval").body)
     except SyntaxError as error:
         raise ValueError(f"cannot be read as an expression: {error.msg}") from None
     except (RecursionError, MemoryError):
         raise ValueError("is too deeply nested for an expression") from None
-    level: list[ast.AST] = [tree]
+    nodes: list[ast.AST] = [tree]
     for _ in range(_MAX_DEPTH):  # compiling recurses once per level
-        level = [part for node in level for part in ast.iter_child_nodes(node)]
-    if level:
+        nodes = [part for node in nodes for part in ast.iter_child_nodes(node)]
+    if nodes:
         raise ValueError("is too deeply nested for an expression")
     return Expression(tree)
 
 
-def _checked_node(node: ast.expr) -> ast.expr:
+def _rebuild_node(node: ast.expr) -> ast.expr:
     """Return a node as `F` would build it."""
     match node:
         case ast.Attribute(value=ast.Name(id="agent" | "post" as root), attr=name) if not name.startswith("_"):
@@ -287,26 +287,26 @@ def _checked_node(node: ast.expr) -> ast.expr:
         case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float() as value)):
             return ast.Constant(-value)
         case ast.UnaryOp(op=ast.Not() | ast.Invert(), operand=operand):
-            return ast.UnaryOp(ast.Not(), _checked_node(operand))
+            return ast.UnaryOp(ast.Not(), _rebuild_node(operand))
         case ast.BoolOp(op=operator, values=[*values]):
-            return _join(operator, [_checked_node(value) for value in values])
+            return _combine(operator, [_rebuild_node(value) for value in values])
         case ast.BinOp(left=left, op=operator, right=right) if type(operator) in _LOGIC:
-            return ast.BoolOp(_LOGIC[type(operator)], [_checked_node(left), _checked_node(right)])
+            return ast.BoolOp(_LOGIC[type(operator)], [_rebuild_node(left), _rebuild_node(right)])
         case ast.BinOp(left=left, op=operator, right=right) if isinstance(operator, _ARITHMETIC):
-            return ast.BinOp(_checked_node(left), operator, _checked_node(right))
-        case ast.Compare(left=left, ops=[*operators], comparators=[*others]) if all(
+            return ast.BinOp(_rebuild_node(left), operator, _rebuild_node(right))
+        case ast.Compare(left=left, ops=[*operators], comparators=[*right_sides]) if all(
             isinstance(operator, _COMPARISONS) for operator in operators
         ):
-            for side in (left, *others):
-                if isinstance(side, ast.BinOp) and type(side.op) in _LOGIC:  # Python reads agent.x > 1 & agent.y > 2 so
+            for side in (left, *right_sides):
+                if isinstance(side, ast.BinOp) and type(side.op) in _LOGIC:  # 1 & agent.y in agent.x > 1 & agent.y > 2
                     remedy = "put ( ) around both sides, or write and, or"
                     raise ValueError(f"expression: {ast.unparse(side)[:60]}: {remedy}")
-            sides = [_checked_node(side) for side in (left, *others)]
-            pairs = zip(sides, operators, sides[1:], strict=False)
-            return _join(ast.And(), [ast.Compare(first, [operator], [second]) for first, operator, second in pairs])
+            operands = [_rebuild_node(side) for side in (left, *right_sides)]
+            pairs = zip(operands, operators, operands[1:], strict=False)
+            return _combine(ast.And(), [ast.Compare(first, [operator], [second]) for first, operator, second in pairs])
     allowed = "agent.x, numbers, texts, < > == and or not"
     raise ValueError(f"{ast.unparse(node)[:60]!r} is not allowed in an expression ({allowed})")
 
 
-def _join(operator: ast.boolop, parts: list[ast.expr]) -> ast.expr:
+def _combine(operator: ast.boolop, parts: list[ast.expr]) -> ast.expr:
     return reduce(lambda left, right: ast.BoolOp(operator, [left, right]), parts)

@@ -1,4 +1,4 @@
-"""Pictures of a chart: Mermaid text, and a figure for papers, whose labels do not overlap."""
+"""Pictures of a chart: a Mermaid diagram as text, and a figure without overlapping labels."""
 
 import re
 from collections.abc import Iterable
@@ -29,7 +29,7 @@ DISABLED: Final = "oracle disabled, the first option is taken"
 
 @dataclass(frozen=True)
 class Choice:
-    """A choice that the chart may leave open; in a fork, all its transitions have targets."""
+    """A choice that the chart may leave open; in a fork, all transitions have targets."""
 
     node: str
     cell: Cell
@@ -38,21 +38,21 @@ class Choice:
 
     @property
     def options(self) -> tuple[AgentState, ...]:
-        """The options; if the oracle is disabled, only the first option, which is taken."""
-        return self.cell.declared[:1] if self.legend == DISABLED else self.cell.declared
+        """The options; only the first option if the oracle is disabled, because the chart then takes it."""
+        return self.cell.targets[:1] if self.legend == DISABLED else self.cell.targets
 
 
 def open_choices(chart: Statechart) -> dict[tuple[str, AgentState], Choice]:
-    """Return the choices that a chart may leave open, by trigger and state."""
-    open_places = {f.where for f in chart.check() if f.kind in ("open", "overlap")}
+    """Return the choices that the chart may leave open, by trigger and state."""
+    open_cells = {f.where for f in chart.check() if f.kind in ("open", "overlap")}
     choices: dict[tuple[str, AgentState], Choice] = {}
     for trigger, state, cell in chart.all_cells():
         is_fork = all(t.target is not None for t in cell.candidates)
-        if is_fork and (cell.place not in open_places or len(cell.declared) < 2):
+        if is_fork and (cell.place not in open_cells or len(cell.targets) < 2):
             continue
         legend = ASKED if chart.oracle_enabled else DISABLED
-        if is_fork and cell.arms:
-            legend = OVERLAP if all(isinstance(guard, Expression) for _, _, guard in cell.arms) else CODE
+        if is_fork and cell.guards:
+            legend = OVERLAP if all(isinstance(guard, Expression) for _, _, guard in cell.guards) else CODE
         choices[trigger, state] = Choice(f"oracle_{len(choices) + 1}", cell, legend, is_fork)
     return choices
 
@@ -61,7 +61,7 @@ def mermaid(chart: Statechart) -> str:
     """Return the chart as a Mermaid ``stateDiagram-v2``, one arrow per transition.
 
     An open choice is a ``<<choice>>`` named ``oracle_<i>``, with an arrow to each of its options. If guards overlap, or
-    are code that may leave the choice open, the arrows of their transitions are drawn, too.
+    are code that may leave the choice open, the arrows of their transitions are also drawn.
     """
     choices = open_choices(chart)
     lines = [state.value for state in STATES if state in chart.states]
@@ -71,19 +71,19 @@ def mermaid(chart: Statechart) -> str:
         trigger, guard = chart.label(t, " after agent.timeout_threshold")
         label = f"{trigger} [{guard}]" if guard else trigger
         if t.target is not None:
-            lines.append(_line(t.source.value, t.target.value, label))
+            lines.append(_mermaid_line(t.source.value, t.target.value, label))
         else:
             choice = choices[t.trigger, t.source]
-            lines.append(_line(t.source.value, choice.node, label, f"/ {choice.legend}"))
+            lines.append(_mermaid_line(t.source.value, choice.node, label, f"/ {choice.legend}"))
     for (trigger, state), choice in choices.items():
         if choice.is_fork:
-            lines.append(_line(state.value, choice.node, trigger, f"/ {choice.legend}"))
-        lines += [_line(choice.node, option.value, "oracle") for option in choice.options]
+            lines.append(_mermaid_line(state.value, choice.node, trigger, f"/ {choice.legend}"))
+        lines += [_mermaid_line(choice.node, option.value, "oracle") for option in choice.options]
     return "\n    ".join(["stateDiagram-v2", *lines]) + "\n"
 
 
-def _line(source: str, target: str, *words: str) -> str:
-    label = " ".join(" ".join(words).split())
+def _mermaid_line(source: str, target: str, *parts: str) -> str:
+    label = " ".join(" ".join(parts).split())
     safe = re.sub(r"[^\w .,()\[\]'=!/+-]", lambda c: f"#{codepoint2name.get(ord(c[0]), ord(c[0]))};", label)
     return f"{source} --> {target}: {safe}"
 
@@ -116,7 +116,7 @@ _MIN_TWO_COLUMN_WIDTH: Final = 7.0  # in inches, for a legend with two columns
 
 @dataclass
 class _Arrow:
-    """An arrow; `size` is half the label's width and height, and `points` are the curve."""
+    """An arrow; `size` is half the label's width and height, and `points` lie on the curve."""
 
     source: str
     target: str
@@ -127,41 +127,41 @@ class _Arrow:
     label_position: Array = field(default_factory=lambda: np.full(2, np.inf))
 
 
-def _arrows(chart: Statechart, choices: dict[tuple[str, AgentState], Choice]) -> list[_Arrow]:
-    """Return the arrows; arrows of one color between the same two nodes are merged."""
-    merged: dict[tuple[str, str, str], _Arrow] = {}
+def _make_arrows(chart: Statechart, choices: dict[tuple[str, AgentState], Choice]) -> list[_Arrow]:
+    """Return the arrows; arrows of the same color between the same two nodes are merged."""
+    arrows: dict[tuple[str, str, str], _Arrow] = {}
 
-    def add(source: str, target: str, color: str, *words: str) -> None:
-        arrow = merged.setdefault((source, target, color), _Arrow(source, target, color))
-        label = "\n".join(re.sub(r" (and|or) ", r"\n\1 ", w) if len(w) > 44 else w for w in words if w)
+    def add_arrow(source: str, target: str, color: str, *parts: str) -> None:
+        arrow = arrows.setdefault((source, target, color), _Arrow(source, target, color))
+        label = "\n".join(re.sub(r" (and|or) ", r"\n\1 ", w) if len(w) > 44 else w for w in parts if w)
         if label not in arrow.label.split("\nor "):
             arrow.label += f"\nor {label}" if arrow.label else label
 
-    notes = _notes(chart)
-    add("initial", chart.initial.value, _INK)
+    notes = _trigger_notes(chart)
+    add_arrow("initial", chart.initial.value, _INK)
     for t in chart.transitions:
         choice = choices.get((t.trigger, t.source))
         trigger, guard = chart.label(t)
         guard = guard and f"[{guard}]"
         if choice is not None and (choice.is_fork or t.target is None):
-            add(t.source.value, choice.node, _ACCENT, trigger, "" if choice.is_fork else guard)
+            add_arrow(t.source.value, choice.node, _ACCENT, trigger, "" if choice.is_fork else guard)
             if t.target is not None:
-                add(choice.node, t.target.value, _ACCENT, guard)
+                add_arrow(choice.node, t.target.value, _ACCENT, guard)
         elif t.target is not None and t.trigger not in notes:
-            add(t.source.value, t.target.value, _GREY if t.trigger == TIMEOUT else _INK, trigger, guard)
+            add_arrow(t.source.value, t.target.value, _GREY if t.trigger == TIMEOUT else _INK, trigger, guard)
     for choice in choices.values():
         for option in () if choice.is_fork else choice.options:
-            add(choice.node, option.value, _ACCENT)
-    return list(merged.values())
+            add_arrow(choice.node, option.value, _ACCENT)
+    return list(arrows.values())
 
 
-def _notes(chart: Statechart) -> dict[str, str]:
-    """Return notes on unguarded triggers that lead from many states to one."""
+def _trigger_notes(chart: Statechart) -> dict[str, str]:
+    """Return notes on unguarded triggers that lead from many states to the same state."""
     notes = {}
     for trigger, row in chart.cells.items():
         targets = {t.target for cell in row.values() for t in cell.candidates}
         target = targets.pop()
-        if trigger == TIMEOUT or targets or target is None or any(cell.arms for cell in row.values()):
+        if trigger == TIMEOUT or targets or target is None or any(cell.guards for cell in row.values()):
             continue
         names = ", ".join(state.value for state in STATES if state in row)
         if set(row) == chart.states - {target}:
@@ -171,20 +171,20 @@ def _notes(chart: Statechart) -> dict[str, str]:
     return notes
 
 
-def _nodes(chart: Statechart, choices: dict[tuple[str, AgentState], Choice], arrows: list[_Arrow]) -> Nodes:
+def _place_nodes(chart: Statechart, choices: dict[tuple[str, AgentState], Choice], arrows: list[_Arrow]) -> Nodes:
     """Place all nodes: at fixed positions for most charts, else in layers from the initial state."""
-    places: dict[AgentState, tuple[float, float]] = _POSITIONS
+    positions: dict[AgentState, tuple[float, float]] = _POSITIONS
     if len(chart.states) < 6 or chart.initial is not min(chart.states, key=STATES.index):
-        places = _layers(chart, max(2.35, 0.5 + 2 * max(arrow.size[0] for arrow in arrows)))
-    nodes = {state.value: np.array([*places[state], 0.76, 0.22]) for state in STATES if state in chart.states}
-    x, y = places[chart.initial]
+        positions = _layer_positions(chart, max(2.35, 0.5 + 2 * max(arrow.size[0] for arrow in arrows)))
+    nodes = {state.value: np.array([*positions[state], 0.76, 0.22]) for state in STATES if state in chart.states}
+    x, y = positions[chart.initial]
     nodes["initial"] = np.array([x, y + 0.7, 0.07, 0.07])
     for (_, state), choice in choices.items():
         nodes[choice.node] = np.array([*_free_position(choice, nodes[state.value], nodes, arrows), 0.26, 0.26])
     return nodes
 
 
-def _layers(chart: Statechart, gap: float) -> dict[AgentState, tuple[float, float]]:
+def _layer_positions(chart: Statechart, gap: float) -> dict[AgentState, tuple[float, float]]:
     layers, remaining = [[chart.initial]], [s for s in STATES if s in chart.states - {chart.initial}]
     while remaining:
         targets = {t.target for t in chart.transitions if t.source in layers[-1]}
@@ -207,14 +207,14 @@ def _free_position(choice: Choice, source: Array, nodes: Nodes, arrows: list[_Ar
     def cost(position: Array) -> float:
         distances = np.hypot(*(end_points - position).T)
         n_near = (np.hypot(*(occupied - position).T) < 0.7).sum()
-        n_hits = _hits(position[None], _stack(nodes.values()), 0.5).sum()
+        n_hits = _hits(position[None], _stack_boxes(nodes.values()), 0.5).sum()
         return float(distances.max() + 0.1 * distances.sum() + 0.3 * n_near + 9 * n_hits)
 
     angles = np.arange(12) * np.pi / 6
     return min((source[:2] + r * np.array([np.cos(a), np.sin(a)]) for r in (0.95, 1.8, 2.2) for a in angles), key=cost)
 
 
-def _curve(nodes: Nodes, arrow: _Arrow, bend: float) -> Array:
+def _curve_points(nodes: Nodes, arrow: _Arrow, bend: float) -> Array:
     """Return an arrow's points between its ends, bent to the left by `bend` inches."""
     ends = nodes[arrow.source], nodes[arrow.target]
     start, chord = ends[0][:2], (ends[1] - ends[0])[:2]
@@ -230,26 +230,26 @@ def _curve(nodes: Nodes, arrow: _Arrow, bend: float) -> Array:
     if len(points) < 2:
         return points
     length = np.append(0, np.hypot(*np.diff(points, axis=0).T).cumsum())
-    even = np.linspace(0, length[-1], int(length[-1] / _SPACING) + 2)
-    return np.column_stack([np.interp(even, length, points[:, 0]), np.interp(even, length, points[:, 1])])
+    grid = np.linspace(0, length[-1], int(length[-1] / _SPACING) + 2)
+    return np.column_stack([np.interp(grid, length, points[:, 0]), np.interp(grid, length, points[:, 1])])
 
 
-def _route(arrows: list[_Arrow], nodes: Nodes) -> None:
-    """Find the best curve and label position of each arrow in turn, with all others fixed."""
+def _route_arrows(arrows: list[_Arrow], nodes: Nodes) -> None:
+    """Find the best curve and label position for each arrow in turn, with all other arrows fixed."""
     curves: list[dict[float, Array]] = [{} for _ in arrows]
-    for arrow, cached in [*zip(arrows, curves, strict=True)] * 3:
+    for arrow, cached_points in [*zip(arrows, curves, strict=True)] * 3:
         other_arrows = [a for a in arrows if a is not arrow]
         lines = np.pad(np.vstack([np.zeros((0, 2)), *(a.points[::_STEP] for a in other_arrows)]), ((0, 0), (0, 2)))
-        labels = _stack(np.append(a.label_position, a.size) for a in other_arrows if a.label)
+        labels = _stack_boxes(np.append(a.label_position, a.size) for a in other_arrows if a.label)
         ends = np.array([nodes[arrow.source], nodes[arrow.target]])
-        other_boxes = _stack(box for name, box in nodes.items() if name not in (arrow.source, arrow.target))
+        other_boxes = _stack_boxes(box for name, box in nodes.items() if name not in (arrow.source, arrow.target))
         lowest_cost, stiffness = np.inf, 5 / (1 + np.hypot(*(ends[0] - ends[1])[:2]))
         for bend in _BENDS:
             if stiffness * abs(bend) > lowest_cost:
                 continue
-            if bend not in cached:
-                cached[bend] = _curve(nodes, arrow, bend)
-            points = cached[bend]
+            if bend not in cached_points:
+                cached_points[bend] = _curve_points(nodes, arrow, bend)
+            points = cached_points[bend]
             if len(points) < 4:
                 continue
             outside = points[::_STEP][~_hits(points[::_STEP], ends, 0.3).any(1)]
@@ -261,32 +261,32 @@ def _route(arrows: list[_Arrow], nodes: Nodes) -> None:
                 lowest_cost, arrow.points, arrow.label_position = costs.min(), points, positions[costs.argmin()]
 
 
-def _label_costs(places: Array, size: Array, points: Array, lines: Array, boxes: Array) -> Array:
+def _label_costs(positions: Array, size: Array, points: Array, lines: Array, boxes: Array) -> Array:
     if not size.any():
-        return np.zeros(len(places))
-    hidden_share = _hits(places, np.pad(points, ((0, 0), (0, 2))), size).mean(1)
-    off_centre = np.hypot(*(places - points[len(points) // 2]).T)
-    n_boxes = _hits(places, boxes, size + np.array([0.15, 0.06])).sum(1)
-    overlap = 100 * n_boxes + 8 * _hits(places, lines, size + 0.06).sum(1)
+        return np.zeros(len(positions))
+    hidden_share = _hits(positions, np.pad(points, ((0, 0), (0, 2))), size).mean(1)
+    off_centre = np.hypot(*(positions - points[len(points) // 2]).T)
+    n_boxes = _hits(positions, boxes, size + np.array([0.15, 0.06])).sum(1)
+    overlap = 100 * n_boxes + 8 * _hits(positions, lines, size + 0.06).sum(1)
     return np.asarray(overlap + 40 * np.maximum(0, hidden_share - 0.5) + off_centre)
 
 
 def _hits(points: Array, boxes: Array, margin: float | Array = 0.0) -> npt.NDArray[np.bool_]:
     """Return whether each point lies in each box widened by `margin`."""
-    reach = boxes[:, 2:] + margin
-    in_x = np.abs(points[:, :1] - boxes[:, 0]) < reach[:, 0]
-    return np.asarray(in_x & (np.abs(points[:, 1:] - boxes[:, 1]) < reach[:, 1]))
+    half_sizes = boxes[:, 2:] + margin
+    in_x = np.abs(points[:, :1] - boxes[:, 0]) < half_sizes[:, 0]
+    return np.asarray(in_x & (np.abs(points[:, 1:] - boxes[:, 1]) < half_sizes[:, 1]))
 
 
-def _stack(boxes: Iterable[Array]) -> Array:
+def _stack_boxes(boxes: Iterable[Array]) -> Array:
     return np.array([*boxes]).reshape(-1, 4)
 
 
 def draw_chart(chart: Statechart, figure: "Figure | None" = None) -> "Figure":
     """Draw the chart with boxes, labelled arrows, dashed timeouts, and a diamond where the oracle is asked.
 
-    Similar arrows between the same two boxes are merged. Arrows of guards that may overlap start at the diamond. The
-    legend notes each unguarded trigger that leads from many states to one.
+    Similar arrows between the same two boxes are merged. Arrows of guards that may overlap start at the diamond.
+    Unguarded triggers that lead from many states to the same state are notes in the legend instead of arrows.
 
     Args:
         chart: The chart.
@@ -298,15 +298,15 @@ def draw_chart(chart: Statechart, figure: "Figure | None" = None) -> "Figure":
     from prism_mesa.figure import NotebookFigure
 
     choices = open_choices(chart)
-    arrows = _arrows(chart, choices)
-    scratch = Figure(dpi=100)
+    arrows = _make_arrows(chart, choices)
+    scratch_figure = Figure(dpi=100)
     for arrow in arrows:
-        text = scratch.text(0, 0, arrow.label, fontsize=_FONT, linespacing=1.1, parse_math=False)
+        text = scratch_figure.text(0, 0, arrow.label, fontsize=_FONT, linespacing=1.1, parse_math=False)
         arrow.size = np.array(text.get_window_extent().size) / 200 * bool(arrow.label)
-    nodes = _nodes(chart, choices, arrows)
-    _route(arrows, nodes)
+    nodes = _place_nodes(chart, choices, arrows)
+    _route_arrows(arrows, nodes)
     legend = _legend(chart, {c.legend for c in choices.values()}, has_timeouts=any(a.color == _GREY for a in arrows))
-    low, high = _frame(arrows, nodes, "\n".join(legend).count("\n") + 1)
+    low, high = _figure_bounds(arrows, nodes, "\n".join(legend).count("\n") + 1)
     figure = NotebookFigure(figsize=tuple(high - low)) if figure is None else figure
     figure.clear()
     scale = float(min(figure.get_size_inches() / (high - low)))
@@ -323,11 +323,11 @@ def draw_chart(chart: Statechart, figure: "Figure | None" = None) -> "Figure":
     return figure
 
 
-def _frame(arrows: list[_Arrow], nodes: Nodes, n_rows: int) -> tuple[Array, Array]:
-    """Return the lower left and upper right corners, with room for the legend below."""
+def _figure_bounds(arrows: list[_Arrow], nodes: Nodes, n_rows: int) -> tuple[Array, Array]:
+    """Return the lower left and upper right corners of the figure, with room for the legend below."""
     labels = [np.append(arrow.label_position, arrow.size) for arrow in arrows if arrow.label]
     lines = [np.pad(arrow.points, ((0, 0), (0, 2))) for arrow in arrows]
-    boxes = np.vstack([_stack(nodes.values()), *labels, *lines])
+    boxes = np.vstack([_stack_boxes(nodes.values()), *labels, *lines])
     low, high = (boxes[:, :2] - boxes[:, 2:]).min(0) - 0.15, (boxes[:, :2] + boxes[:, 2:]).max(0) + 0.15
     margin = max(0.0, 4.4 - (high - low)[0]) / 2
     rows = n_rows if high[0] - low[0] < _MIN_TWO_COLUMN_WIDTH else (n_rows + 1) // 2
@@ -341,7 +341,7 @@ def _legend(chart: Statechart, choice_legends: set[str], *, has_timeouts: bool) 
         entries["timeout, after agent.timeout_threshold ticks unless given"] = {"ls": "--", "color": _GREY}
     for choice_legend in sorted(choice_legends):
         entries[choice_legend] = {"marker": "D", "markerfacecolor": _FILLS[choice_legend], "markeredgecolor": _ACCENT}
-    return entries | {note: {} for note in _notes(chart).values()}
+    return entries | {note: {} for note in _trigger_notes(chart).values()}
 
 
 def _draw_arrow(axes: "Axes", arrow: _Arrow, scale: float) -> None:

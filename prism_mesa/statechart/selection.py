@@ -1,4 +1,4 @@
-"""Selects among the transitions of a trigger and a state by their guards."""
+"""Select among the transitions of a trigger and a state by their guards."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, Protocol
@@ -14,29 +14,29 @@ RAISED: Final = 3
 _OBJECT_CLASSES: Final[set[type]] = set()
 """Classes of contexts that are not mappings; looking them up is faster than `isinstance`."""
 
-type Arm = tuple[int, Transition, Guard]
+type WeightedGuard = tuple[int, Transition, Guard]
 
 type Outcome = Transition | tuple[AgentState, ...] | None
 """The transition to take, the options of an ambiguous choice, or None if nothing happens."""
 
 
-class Failures(Protocol):
+class ErrorSink(Protocol):
     """Receives guards' errors."""
 
-    def guard_raised(self, transition: Transition, error: Exception, agent: Any) -> None:
+    def record_error(self, transition: Transition, error: Exception, agent: Any) -> None:
         """Store or raise a guard's error."""
         ...
 
 
-class Errors(dict[Transition, Exception]):
-    """Collects guards' errors while explaining a choice; the chart does not count them."""
+class GuardErrors(dict[Transition, Exception]):
+    """Guards' errors by transition, for explanations; the chart does not count them."""
 
-    def guard_raised(self, transition: Transition, error: Exception, agent: Any) -> None:
+    def record_error(self, transition: Transition, error: Exception, agent: Any) -> None:
         """Store a guard's error."""
         self[transition] = error
 
 
-def leaves_open(transition: Transition, value: int) -> bool:
+def asks_oracle(transition: Transition, value: int) -> bool:
     """Return whether a transition's target or its guard's value leaves the choice to the oracle."""
     return transition.target is None or value == NEEDS
 
@@ -45,31 +45,31 @@ class Cell:
     """All transitions of a trigger and a state, in list order.
 
     Attributes:
-        declared: The distinct concrete targets: the oracle's options.
-        arms: Triples (weight, transition, guard). Guards' values (0, 1, 2) times their weights 3**i add up to the key
-            of `outcomes`.
+        targets: The distinct concrete targets: the oracle's options.
+        guards: Triples (weight, transition, guard). The sum of the guards' values (0, 1, 2) times their
+            weights 3**i is the key of `outcomes`.
         outcomes: The outcome of each key, computed on demand.
-        first: The node of the first guard, for contexts that are objects; expressions are compiled to functions.
-        first_mapped: The node of the first guard, for contexts that are mappings.
-        always: `first`, if no candidate has a guard.
+        root: The node of the first guard, for contexts that are objects; expressions are compiled to functions.
+        mapping_root: The node of the first guard, for contexts that are mappings.
+        unguarded_root: `root` if no candidate has a guard, else None.
         untried: The transitions whose guards have not returned a value yet.
     """
 
-    __slots__ = tuple("always arms candidates declared first first_mapped oracle_enabled outcomes untried".split())
+    __slots__ = "candidates guards mapping_root oracle_enabled outcomes root targets unguarded_root untried".split()
 
     def __init__(
         self, candidates: tuple[Transition, ...], oracle_enabled: bool, untried: frozenset[Transition] | None = None
     ) -> None:
         self.candidates = candidates
         self.oracle_enabled = oracle_enabled
-        self.declared = tuple(dict.fromkeys(t.target for t in candidates if t.target is not None))
+        self.targets = tuple(dict.fromkeys(t.target for t in candidates if t.target is not None))
         guarded = [(t, t.guard) for t in candidates if t.guard is not None]
-        self.arms: tuple[Arm, ...] = tuple((3**i, t, guard) for i, (t, guard) in enumerate(guarded))
+        self.guards: tuple[WeightedGuard, ...] = tuple((3**i, t, guard) for i, (t, guard) in enumerate(guarded))
         self.outcomes = _Outcomes(self)
         self.untried = {t for t, _ in guarded} if untried is None else set(untried)
-        self.first = Node(self, [guard.function if isinstance(guard, Expression) else guard for _, guard in guarded])
-        self.first_mapped = Node(self, [guard for _, guard in guarded])
-        self.always = None if guarded else self.first
+        self.root = Node(self, [guard.function if isinstance(guard, Expression) else guard for _, guard in guarded])
+        self.mapping_root = Node(self, [guard for _, guard in guarded])
+        self.unguarded_root = None if guarded else self.root
 
     def __reduce__(self) -> tuple[type["Cell"], tuple[tuple[Transition, ...], bool, frozenset[Transition]]]:
         # compiled guards cannot be pickled
@@ -77,7 +77,7 @@ class Cell:
 
     @property
     def place(self) -> str:
-        """The state and the trigger, for messages."""
+        """The state and the trigger as text, for messages."""
         first = self.candidates[0]
         return f"{first.source.value} --{first.trigger}-->"
 
@@ -86,23 +86,23 @@ class Cell:
         return Cell(self.candidates, self.oracle_enabled)
 
     @property
-    def keys_fit(self) -> bool:
+    def fits_int64(self) -> bool:
         """Whether 64-bit integers can hold every key."""
-        return bool(3 ** len(self.arms) < 2**63)
+        return bool(3 ** len(self.guards) < 2**63)
 
     def mark_tried(self, transitions: Iterable[Transition]) -> None:
         """Mark the guards of `transitions` as having returned a value."""
         self.untried.difference_update(transitions)
 
     def values(self, key: int) -> list[int]:
-        """Return the candidates' values; unguarded ones are TRUE."""
-        answers = iter([(key // weight) % 3 for weight, _, _ in self.arms])
+        """Return the value of each candidate's guard; TRUE without a guard."""
+        answers = iter([(key // weight) % 3 for weight, _, _ in self.guards])
         return [TRUE if t.guard is None else next(answers) for t in self.candidates]
 
     def enabled(self, key: int) -> list[tuple[Transition, int]]:
-        """Return the candidates that the guards enable, with their values.
+        """Return the enabled candidates with their values.
 
-        Unguarded transitions and markers mean *else*: a guarded transition with a target disables them.
+        Unguarded transitions and markers mean *else*: an enabled guarded transition with a target disables them.
         """
         true_or_open = [(t, v) for t, v in zip(self.candidates, self.values(key), strict=True) if v != FALSE]
         if all(t.guard is None or t.target is None for t, _ in true_or_open):
@@ -110,19 +110,19 @@ class Cell:
         return [(t, v) for t, v in true_or_open if t.guard is not None and (t.target or v != NEEDS)]
 
     def transition_to(self, target: AgentState, enabled: Sequence[tuple[Transition, int]]) -> Transition:
-        """Return the first enabled transition to `target`, or else the first declared one."""
+        """Return the first enabled transition to `target`, or else the first declared transition to `target`."""
         return next(t for t in [*(t for t, _ in enabled), *self.candidates] if t.target is target)
 
     def select(self, key: int) -> Outcome:
         """Return the outcome of a key.
 
-        A target of None, or a guard that needs the oracle, leaves the choice open: all declared targets are options.
-        Otherwise a single target takes its first transition, and several are the options, in list order. Without an
-        oracle an ambiguous choice takes its first option.
+        A target of None, or a guard that needs the oracle, leaves the choice open between all declared targets. If not,
+        the first transition to a single target is the outcome; several targets are the options, in list order. Without
+        an oracle, an ambiguous choice takes its first option.
         """
         enabled = self.enabled(key)
-        if any(leaves_open(t, value) for t, value in enabled):
-            options = self.declared
+        if any(asks_oracle(t, value) for t, value in enabled):
+            options = self.targets
         else:
             options = tuple(dict.fromkeys(t.target for t, _ in enabled if t.target is not None))
             if len(options) == 1:
@@ -133,20 +133,20 @@ class Cell:
 
 
 class Node:
-    """A node in the tree of a cell's guards: the answers so far, and the next guard or the outcome.
+    """A node in the tree of a cell's guards, reached by the answers of the earlier guards.
 
     Attributes:
-        guard: The next guard; None if all have been evaluated.
-        guarded: The transition of `guard`.
-        next_nodes: The next nodes, by the guard's answers so far (FALSE, TRUE, NEEDS or RAISED).
+        guard: The next guard; None in the last node.
+        guard_transition: The transition of `guard`.
+        next_nodes: The next node for each answer (FALSE, TRUE, NEEDS or RAISED) that has occurred.
         key: The answers of the earlier guards, as a key of `Cell.outcomes`.
         raised: The transitions whose guards raised.
         transition: In the last node, the transition to take, if any.
         options: In the last node, the options, if the choice is ambiguous.
-        target: The target of `transition`, if that has no action.
+        target: The target of `transition`, if the transition has no action.
     """
 
-    __slots__ = tuple("_cell _guards _index guard guarded key next_nodes options raised target transition".split())
+    __slots__ = "_cell _guards _index guard guard_transition key next_nodes options raised target transition".split()
 
     def __init__(
         self, cell: Cell, guards: Sequence[Guard], index: int = 0, key: int = 0, raised: tuple[Transition, ...] = ()
@@ -159,9 +159,9 @@ class Node:
         self.target: AgentState | None = None
         self.options: tuple[AgentState, ...] | None = None
         if index < len(guards):
-            self.guard, self.guarded = guards[index], cell.arms[index][1]
+            self.guard, self.guard_transition = guards[index], cell.guards[index][1]
             return
-        cell.mark_tried(t for _, t, _ in cell.arms if t not in raised)
+        cell.mark_tried(t for _, t, _ in cell.guards if t not in raised)
         outcome = cell.outcomes[key]
         if isinstance(outcome, Transition):
             self.transition = outcome
@@ -169,21 +169,21 @@ class Node:
         else:
             self.options = outcome
 
-    def grow(self, answer: int) -> "Node":
+    def add_answer(self, answer: int) -> "Node":
         """Add and return the node for an answer."""
-        weight, guarded, _ = self._cell.arms[self._index]
-        raised = (*self.raised, guarded) if answer == RAISED else self.raised
+        weight, guard_transition, _ = self._cell.guards[self._index]
+        raised = (*self.raised, guard_transition) if answer == RAISED else self.raised
         key = self.key + weight * (answer if answer != RAISED else FALSE)
         node = self.next_nodes[answer] = Node(self._cell, self._guards, self._index + 1, key, raised)
         return node
 
 
-def walk(cell: Cell, agent: Any, context: Any, failures: Failures) -> Node:
+def evaluate_guards(cell: Cell, agent: Any, context: Any, errors: ErrorSink) -> Node:
     """Evaluate each guard of a cell once, in list order, and return the last node.
 
-    Answers other than True, False and `NEEDS_ORACLE` count by their truth. A guard that raises is false, as in SCXML.
+    Answers other than `NEEDS_ORACLE` are converted to bool. A guard that raises is false, as in SCXML.
     """
-    node = cell.first if context.__class__ in _OBJECT_CLASSES or _is_object(context) else cell.first_mapped
+    node = cell.root if context.__class__ in _OBJECT_CLASSES or _is_object(context) else cell.mapping_root
     while (guard := node.guard) is not None:
         try:
             answer = guard(agent, context)
@@ -191,17 +191,17 @@ def walk(cell: Cell, agent: Any, context: Any, failures: Failures) -> Node:
                 is_marker = isinstance(answer, str) and answer == NEEDS_ORACLE
                 answer = NEEDS if is_marker else TRUE if answer else FALSE
         except Exception as error:
-            failures.guard_raised(node.guarded, error, agent)
+            errors.record_error(node.guard_transition, error, agent)
             answer = RAISED
         try:
             node = node.next_nodes[answer]
         except KeyError:
-            node = node.grow(answer)
+            node = node.add_answer(answer)
     return node
 
 
 def _is_object(context: Any) -> bool:
-    """Return whether guards read a context by attribute; if so, remember its class."""
+    """Return whether guards read a context by attribute, and remember the class of such contexts."""
     if isinstance(context, Mapping):
         return False
     _OBJECT_CLASSES.add(context.__class__)

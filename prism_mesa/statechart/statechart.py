@@ -1,33 +1,33 @@
-"""The statechart engine: fires triggers, applies choices, and explains both."""
+"""The statechart engine: it fires triggers, applies choices, and explains both."""
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any, Final
 
 from prism_mesa.errors import ChartError, did_you_mean
-from prism_mesa.statechart.batch import Codes, Columns, Fired, fire_many
+from prism_mesa.statechart.batch import Codes, Columns, FireResult, fire_many
 from prism_mesa.statechart.checks import Finding, Values, check
 from prism_mesa.statechart.definition import ChartDefinition
-from prism_mesa.statechart.guards import Expression, readable
-from prism_mesa.statechart.selection import Cell, Errors, Outcome, walk
+from prism_mesa.statechart.guards import Expression, with_attributes
+from prism_mesa.statechart.selection import Cell, GuardErrors, Outcome, evaluate_guards
 from prism_mesa.statechart.states import AgentState
 from prism_mesa.statechart.transitions import Transition
-from prism_mesa.statechart.users_code import take
+from prism_mesa.statechart.users_code import take_transition
 
 _NO_CELLS: Final[dict[AgentState, Cell]] = {}
 
 
 class Statechart(ChartDefinition):
-    """States and the transitions between them, shared by all agents; you cannot set its parts later.
+    """States and the transitions between them, shared by all agents; its parts cannot be set later.
 
-    For a trigger in a state the candidates are the transitions in list order. A guard returns True, False or
-    `NEEDS_ORACLE`; if it raises, it is false, and `guard_errors` counts the error. An unguarded transition means
-    *else*, and so does a marker (target None, and a guard that returns `NEEDS_ORACLE`): they count only if no guarded
-    transition with a target is enabled.
+    For a trigger in a state, the candidates are the transitions in list order. A guard returns True, False or
+    `NEEDS_ORACLE`; a guard that raises is false, and `guard_errors` counts the error. Unguarded transitions and markers
+    (target None, and a guard that returns `NEEDS_ORACLE`) mean *else*: they apply only if no guarded transition with a
+    target is enabled.
 
     Args:
         states: The states of this chart, at least one.
-        transitions: The transitions; their sources and targets are in `states`.
+        transitions: The transitions; their sources and targets must be in `states`.
         initial: The state of a new agent.
         oracle_enabled: If False, an ambiguous choice takes its first option.
         timeouts: Ticks after which ``timeout`` fires in a state, for all agents; other states use each agent's
@@ -38,7 +38,7 @@ class Statechart(ChartDefinition):
         name: The chart's name in messages.
 
     Raises:
-        ChartError: (a ValueError) if a state is unknown or not in `states`, a transition is not a `Transition`, or a
+        ChartError: (a ValueError) If a state is unknown or not in `states`, a transition is not a `Transition`, or a
             timeout is below 1.
     """
 
@@ -49,21 +49,21 @@ class Statechart(ChartDefinition):
 
         Args:
             agent: Any object with the fields `state`, `state_history`, `ticks_in_state` and `max_history_depth`.
-            trigger: The event; an unknown one does nothing.
+            trigger: The event; an unknown event has no effect.
             context: An object or a mapping that guards read as ``F.post``.
             now: Simulated time in UTC, for the history; by default the agent's `now`, or else the wall clock.
 
         Returns:
-            The new state; the list of options if the choice is ambiguous (nothing has changed: ask the oracle and call
-            `apply` with its choice); None if no transition is enabled.
+            The new state, or None if no transition is enabled. If the choice is ambiguous, nothing changes, and the
+            list of options is returned: ask the oracle, then call `apply` with its choice.
         """
         try:
             cell = self.cells[trigger][agent.state]
         except KeyError:
             return None
-        node = cell.always
+        node = cell.unguarded_root
         if node is None:
-            node = walk(cell, agent, context, self)
+            node = evaluate_guards(cell, agent, context, self)
         target = node.target
         if target is not None and not agent.max_history_depth and not agent.state_history:
             agent.state = target  # like `take`, without an action or a history
@@ -71,7 +71,7 @@ class Statechart(ChartDefinition):
             return target
         if node.transition is None:
             return list(node.options) if node.options else None
-        take(node.transition, agent, context, now)
+        take_transition(node.transition, agent, context, now)
         return node.transition.target
 
     def apply(
@@ -79,19 +79,19 @@ class Statechart(ChartDefinition):
     ) -> AgentState:
         """Enter `target`, one of the options of an ambiguous choice, and return it.
 
-        If several transitions lead to it and their actions differ, `resolve` evaluates the guards again.
+        If several transitions lead to `target` and their actions differ, `resolve` evaluates the guards again.
         """
         transition, *others = self._transitions_to(agent.state, trigger, target)
         if any(other.action is not transition.action for other in others):
             transition = self.resolve(agent, trigger, target, context)
-        take(transition, agent, context, now)
+        take_transition(transition, agent, context, now)
         return AgentState(target)
 
     def resolve(self, agent: Any, trigger: str, target: AgentState, context: Any = None) -> Transition:
         """Return the transition that `apply` takes, without changing anything.
 
-        It is the first transition to `target` whose guard is true, or else the first declared one. If you know the key
-        of the guards' answers from firing, call `resolve_key`.
+        This is the first transition to `target` whose guard is true, or else the first declared transition to `target`.
+        If you have the key of the guards' answers from firing, call `resolve_key` instead.
 
         Raises:
             ChartError: If `target` is not declared for the trigger in the agent's state.
@@ -100,42 +100,43 @@ class Statechart(ChartDefinition):
         if not others:
             return transition
         cell = self.cells[trigger][AgentState(agent.state)]
-        node = walk(cell.copy(), agent, context, self if self.strict else Errors())  # firing has counted the errors
+        # firing has counted the errors
+        node = evaluate_guards(cell.copy(), agent, context, self if self.strict else GuardErrors())
         return self.resolve_key(agent.state, trigger, target, node.key)
 
     def resolve_key(self, state: AgentState, trigger: str, target: AgentState, key: int) -> Transition:
-        """Return the transition to `target` by a key (`selected`, `Fired.keys`); ChartError if it is not declared."""
+        """Return the transition to `target` for a key from `select` or `FireResult.keys`, or raise ChartError."""
         self._transitions_to(state, trigger, target)
         cell = self.cells[trigger][AgentState(state)]
         return cell.transition_to(AgentState(target), cell.enabled(key))
 
-    def selected(self, agent: Any, trigger: str, context: Any = None) -> tuple[Outcome, int]:
+    def select(self, agent: Any, trigger: str, context: Any = None) -> tuple[Outcome, int]:
         """Return the outcome of firing (the transition, the options, or None) and the key of the guards' answers.
 
-        This is the first half of `fire`; `take` is the second. It counts guards' errors but does not change the agent.
+        This is the first half of `fire`; `take` is the second. Guards' errors are counted; the agent does not change.
         """
         cell = self.cells.get(trigger, _NO_CELLS).get(agent.state)
         if cell is None:
             return None, 0
-        node = walk(cell, agent, context, self)
+        node = evaluate_guards(cell, agent, context, self)
         return node.transition or node.options, node.key
 
     def take(self, transition: Transition, agent: Any, context: Any = None, *, now: datetime | None = None) -> None:
         """Run a transition's action and enter its target; if the action raises, the agent stays unchanged."""
-        take(transition, agent, context, now)
+        take_transition(transition, agent, context, now)
 
     def _transitions_to(self, state: AgentState, trigger: str, target: AgentState) -> list[Transition]:
         """Return the transitions that lead to `target`, at least one."""
         state, target = AgentState(state), AgentState(target)
         cell = self.cells.get(trigger, _NO_CELLS).get(state)
-        if cell is None or target not in cell.declared:
-            declared = ", ".join(s.value for s in cell.declared) if cell else ""
+        if cell is None or target not in cell.targets:
+            declared = ", ".join(s.value for s in cell.targets) if cell else ""
             place = f"{self.name}: {state.value} --{trigger}--> {target.value}"
             raise ChartError(f"{place}: not declared (targets: {declared or 'none'})")
         return [t for t in cell.candidates if t.target is target]
 
-    def fire_many(self, states: Codes, triggers: Codes | str, agents: Columns, contexts: Columns) -> Fired:
-        """Select transitions for many agents at once, over columns; see `prism_mesa.statechart.batch.fire_many`."""
+    def fire_many(self, states: Codes, triggers: Codes | str, agents: Columns, contexts: Columns) -> FireResult:
+        """Select transitions for many agents at once; see `prism_mesa.statechart.batch.fire_many`."""
         return fire_many(self, states, triggers, agents, contexts)
 
     def valid_triggers(self, state: AgentState) -> list[str]:
@@ -145,17 +146,17 @@ class Statechart(ChartDefinition):
     def valid_targets(self, state: AgentState, trigger: str) -> list[AgentState]:
         """Return the distinct concrete targets of the trigger in the state, in list order."""
         cell = self.cells.get(trigger, _NO_CELLS).get(state)
-        return list(cell.declared) if cell else []
+        return list(cell.targets) if cell else []
 
     def enabled(self, agent: Any, trigger: str, context: Any = None) -> list[Transition]:
-        """Return the transitions that the guards enable now, in list order, without changing anything."""
+        """Return the transitions that are enabled now, in list order, without changing anything."""
         cell = self.cells.get(trigger, _NO_CELLS).get(agent.state)
         if cell is None:
             return []
-        return [t for t, _ in cell.enabled(walk(cell.copy(), agent, context, Errors()).key)]
+        return [t for t, _ in cell.enabled(evaluate_guards(cell.copy(), agent, context, GuardErrors()).key)]
 
     def why_not(self, agent: Any, trigger: str, context: Any = None) -> str:
-        """Return why `trigger` would have no effect now; empty if it would have one."""
+        """Return the reason why `trigger` has no effect now, or an empty string if it has an effect."""
         state = AgentState(agent.state)
         if trigger not in self.triggers:
             return f"{trigger!r} is not a trigger of {self.name}.{did_you_mean(trigger, self.triggers)}"
@@ -175,8 +176,8 @@ class Statechart(ChartDefinition):
             reasons.append(f"{transition}: the guard {answer}{values and f' ({values})'}")
         return "; ".join(reasons)
 
-    def considered(self, agent: Any, trigger: str, context: Any = None) -> list[tuple[Transition, str, dict[str, Any]]]:
-        """Return the candidates in list order, each with its guard's answer now and the fields that the guard reads.
+    def explain(self, agent: Any, trigger: str, context: Any = None) -> list[tuple[Transition, str, dict[str, Any]]]:
+        """Return the candidates in list order, each with its guard's current answer and the fields that it reads.
 
         An answer is `true`, `false`, `needs the oracle`, `raised ...`, or an empty string without a guard. The call
         changes nothing.
@@ -185,7 +186,7 @@ class Statechart(ChartDefinition):
         return [] if cell is None else _answers(cell, agent, context)[1]
 
     def timeout_threshold(self, agent: Any) -> int:
-        """Return the ticks after which ``timeout`` fires: the state's own number, else the agent's."""
+        """Return the ticks after which ``timeout`` fires: the number for the state if any, else the agent's."""
         return self.timeouts.get(agent.state) or int(agent.timeout_threshold)
 
     def check(
@@ -194,8 +195,8 @@ class Statechart(ChartDefinition):
         """Find faults without running; see `prism_mesa.statechart.checks.check`."""
         return check(self, fired, fields)
 
-    def replaced(self, *, oracle_enabled: bool, strict: bool | None = None) -> "Statechart":
-        """Return a chart with the same transitions but other settings, and without guard errors."""
+    def with_settings(self, *, oracle_enabled: bool, strict: bool | None = None) -> "Statechart":
+        """Return a chart with the same transitions, other settings, and no counted guard errors."""
         return Statechart(
             self.states,
             self.transitions,
@@ -209,9 +210,9 @@ class Statechart(ChartDefinition):
 
 
 def _answers(cell: Cell, agent: Any, context: Any) -> tuple[int, list[tuple[Transition, str, dict[str, Any]]]]:
-    """Return the key of the guards' answers now, and the result of `Statechart.considered`."""
-    errors = Errors()
-    key = walk(cell.copy(), agent, context, errors).key
+    """Return the key of the guards' current answers, and the result of `Statechart.explain`."""
+    errors = GuardErrors()
+    key = evaluate_guards(cell.copy(), agent, context, errors).key
     answers = []
     for transition, value in zip(cell.candidates, cell.values(key), strict=True):
         answer = ("false", "true", "needs the oracle")[value] if transition.guard is not None else ""
@@ -225,6 +226,6 @@ def _fields(transition: Transition, agent: Any, context: Any) -> dict[str, Any]:
     """Return the current values of the fields that an expression reads; empty for a callable."""
     if not isinstance(transition.guard, Expression):
         return {}
-    roots = {"agent": agent, "post": readable(context)}
+    roots = {"agent": agent, "post": with_attributes(context)}
     field_names = ((name, *name.split(".", 1)) for name in sorted(transition.guard.fields))
     return {name: getattr(roots[root], field, "missing") for name, root, field in field_names}

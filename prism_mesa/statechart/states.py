@@ -21,7 +21,7 @@ class AgentState(str, Enum):  # noqa: UP042 - the contract asks for a `str` enum
 
     @property
     def code(self) -> int:
-        """The state's index in this enum, 0..7, as columns store it."""
+        """The state's index in this enum, 0..7, which columns store."""
         return _CODES[self]
 
     @classmethod
@@ -41,7 +41,7 @@ STATE_COLORS: Final = {
     AgentState.ENGAGING_REPLY: "#06975a",
     AgentState.ENGAGING_RESHARE: "#ff6f15",
 }
-"""Colors of states in all pictures, at least 23 apart in CIE Lab, for color-blind readers too."""
+"""Colors of states in all pictures, at least 23 apart in CIE Lab, also for color-blind readers."""
 
 _CODES = {state: code for code, state in enumerate(STATES)}
 
@@ -51,8 +51,8 @@ def agents_in_state(state: AgentState, agents: Iterable[Any]) -> int:
 
     Args:
         state: An `AgentState` or its value.
-        agents: Objects with a `state`, or an object with a method `state_counts`, such as a `SocialModel`. Agents whose
-            `has_left` is true do not count.
+        agents: Objects with a `state`, or an object with a method `state_counts`, such as a `SocialModel`. Agents with
+            a true `has_left` are not counted.
     """
     return state_distribution(agents)[AgentState(state)]
 

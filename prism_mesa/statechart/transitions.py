@@ -37,16 +37,15 @@ class Transition:
 
     Args:
         trigger: The name of the event, not empty.
-        source: The state that it leaves (an `AgentState` or its value); or several; or `ANY`. A chart
-            replaces a transition from several states by one from each, so all in `Statechart.transitions` have a
-            single source.
-        target: The state that it enters; None leaves the choice among the declared targets to the oracle.
+        source: The state to leave (an `AgentState` or its value), several states, or `ANY`. In
+            `Statechart.transitions`, every transition has a single source: the chart splits transitions with several.
+        target: The state to enter; None lets the oracle choose among the declared targets.
         guard: Expression over `F`, or callable ``(agent, context) -> bool | NEEDS_ORACLE`` that changes nothing. None
             means *else*.
         action: Callable ``(agent, context)`` that runs before the state changes.
 
     Raises:
-        ChartError: (a ValueError) if the trigger is empty, a source is missing, unknown or repeated, or a guard or an
+        ChartError: (a ValueError) If the trigger is empty, a source is missing, unknown or repeated, or a guard or an
             action cannot be called.
     """
 
@@ -68,7 +67,7 @@ class Transition:
                 raise ChartError(f"{label}: the {name} is {function!r}; give a callable (agent, context) or None")
         try:
             if self.source is not ANY:
-                states = _sources(declared_sources)
+                states = _sorted_states(declared_sources)
                 object.__setattr__(self, "source", states[0] if len(states) == 1 else states)
             if self.target is not None:
                 object.__setattr__(self, "target", AgentState(self.target))
@@ -77,7 +76,7 @@ class Transition:
 
     @property
     def sources(self) -> tuple[AgentState, ...]:
-        """The states that it leaves, in the order of `STATES`; empty for `ANY`."""
+        """The source states, in the order of `STATES`; empty for `ANY`."""
         if self.source is ANY:
             return ()
         return self.source if isinstance(self.source, tuple) else (self.source,)
@@ -90,7 +89,7 @@ class Transition:
         return [replace(self, source=state) for state in sources]
 
     def __eq__(self, other: object) -> bool:
-        """Compare all fields; guards and actions by identity."""
+        """Compare all fields; compare guards and actions by identity."""
         if not isinstance(other, Transition):
             return NotImplemented
         return self._key() == other._key()
@@ -119,7 +118,7 @@ class Transition:
         return f"<Transition {self}>"
 
 
-def _sources(declared_sources: list[Any]) -> tuple[AgentState, ...]:
+def _sorted_states(declared_sources: list[Any]) -> tuple[AgentState, ...]:
     """Return sources as states, in the order of `STATES`."""
     if not declared_sources:
         raise ChartError("it has no source; give a state, several, or ANY")
@@ -133,7 +132,7 @@ def _sources(declared_sources: list[Any]) -> tuple[AgentState, ...]:
 
 
 class _UncheckedEntry:
-    """A `StateTransition` while `history_entry` fills it in: not yet frozen, so plain assignments work."""
+    """A `StateTransition` that `history_entry` is filling in: it is not frozen yet, so plain assignments work."""
 
     from_state: AgentState
     to_state: AgentState | None
@@ -144,7 +143,7 @@ class _UncheckedEntry:
 
 @dataclass(frozen=True)
 class StateTransition(_UncheckedEntry):
-    """A change of state in an agent's history; ChartError unless the states differ and the timestamp is in UTC."""
+    """A change of state in an agent's history. The states must differ, and the timestamp must be in UTC."""
 
     from_state: AgentState
     to_state: AgentState
@@ -160,21 +159,21 @@ class StateTransition(_UncheckedEntry):
         _require_utc(self.timestamp)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the entry in JSON types; the timestamp ends in ``Z``."""
+        """Return the entry as JSON types; the timestamp ends in ``Z``."""
         return {
             "from_state": self.from_state.value,
             "to_state": self.to_state.value,
             "trigger": self.trigger,
             "timestamp": self.timestamp.isoformat().replace("+00:00", "Z"),
-            "context": _plain(self.context),
+            "context": _json_value(self.context),
         }
 
 
 def history_entry(transition: Transition, timestamp: datetime, context: Any) -> StateTransition:
     """Return the history entry of a transition, without repeating the chart's checks.
 
-    The entry holds a copy of a context that is a mapping, but only the `post_id` of other contexts. The constructor of
-    a frozen dataclass would take three times as long.
+    A context that is a mapping is copied; of other contexts, only the `post_id` is stored. The constructor of a frozen
+    dataclass would take three times as long.
 
     Raises:
         ChartError: If `timestamp` is not in UTC.
@@ -199,21 +198,21 @@ def _require_utc(timestamp: datetime) -> None:
         raise ChartError(f"the timestamp {timestamp!r} of a transition is not in UTC; write datetime.now(UTC)")
 
 
-def _plain(value: Any) -> Any:
-    """Return `value` in JSON types; other objects become strings."""
+def _json_value(value: Any) -> Any:
+    """Return `value` as JSON types; other objects become strings."""
     match value:
         case Enum():
-            return _plain(value.value)
+            return _json_value(value.value)
         case Mapping():
-            return {str(_plain(key)): _plain(entry) for key, entry in value.items()}
+            return {str(_json_value(key)): _json_value(entry) for key, entry in value.items()}
         case list() | tuple():
-            return [_plain(entry) for entry in value]
+            return [_json_value(entry) for entry in value]
         case Set():
-            return sorted(map(_plain, value), key=lambda entry: json.dumps(entry, sort_keys=True))
+            return sorted(map(_json_value, value), key=lambda entry: json.dumps(entry, sort_keys=True))
         case np.ndarray():
-            return [_plain(entry) for entry in value] if value.ndim else _plain(value.item())
+            return [_json_value(entry) for entry in value] if value.ndim else _json_value(value.item())
         case np.bool_() | np.integer() | np.floating() if not isinstance(value, np.timedelta64):
-            return _plain(value.item())
+            return _json_value(value.item())
         case float() if not isfinite(value):
             return None if isnan(value) else "Infinity" if value > 0 else "-Infinity"
         case None | bool() | int() | float() | str():

@@ -1,4 +1,4 @@
-"""Runs actions of transitions, and locates errors in users' guards and actions."""
+"""Run the actions of transitions, and locate errors in users' guards and actions."""
 
 import re
 import sysconfig
@@ -16,17 +16,17 @@ _TRANSIENT_ERRORS: Final = (OSError, MemoryError)
 _PACKAGE: Final = str(Path(__file__).parents[1])
 
 
-def add_place(error: BaseException, part: str, transition: Transition, agent: Any) -> None:
+def add_location_note(error: BaseException, part: str, transition: Transition, agent: Any) -> None:
     """Add a note to a guard's or an action's error: agent, state, trigger, round, and line of the user's code."""
-    line = users_line(error)
+    line = user_code_line(error)
     where = f"{transition.source.value} on {transition.trigger}: the {part} of {transition}"
-    error.add_note(f"{whereabouts(agent)}, {where}{line and f', {line}'}")
+    error.add_note(f"{agent_location(agent)}, {where}{line and f', {line}'}")
 
 
-def is_users_error(error: BaseException) -> bool:
-    """Return whether a user's function, guard or action raised the error and would raise it again.
+def is_user_code_error(error: BaseException) -> bool:
+    """Return whether a user's function, guard or action raised the error, and would raise it again.
 
-    I/O errors and lack of memory may be temporary, so they do not count.
+    Input/output errors and lack of memory may be temporary, so they are excluded.
     """
     if isinstance(error, _TRANSIENT_ERRORS) or isinstance(error.__cause__, _TRANSIENT_ERRORS):
         return False
@@ -34,22 +34,22 @@ def is_users_error(error: BaseException) -> bool:
     return isinstance(error, OwnCodeError) or any(re.search(": the (guard|action) of ", note) for note in notes)
 
 
-def whereabouts(agent: Any) -> str:
-    """Return an agent's name, and its `moment` if there is one, for messages."""
+def agent_location(agent: Any) -> str:
+    """Return an agent's name, and its `moment` if it has one, for messages."""
     name = getattr(agent, "agent_id", getattr(agent, "unique_id", None))
     label = f"an agent ({type(agent).__name__})" if name is None else f"agent {name}"
     moment = getattr(agent, "moment", "")
     return f"{label} in {moment}" if moment else label
 
 
-def users_line(error: BaseException) -> str:
-    """Return the last line of a user's code in an error's traceback, or an empty string."""
+def user_code_line(error: BaseException) -> str:
+    """Return the last line of users' code in an error's traceback, or an empty string."""
     frames = [(frame.f_code, line) for frame, line in walk_tb(error.__traceback__)]
-    outside = [(code, line) for code, line in frames if not code.co_filename.startswith((_PACKAGE, "<guard "))]
-    users = [(code, line) for code, line in outside if not code.co_filename.startswith(_installed_paths())]
-    if not outside:
+    foreign_lines = [(code, line) for code, line in frames if not code.co_filename.startswith((_PACKAGE, "<guard "))]
+    user_lines = [(code, line) for code, line in foreign_lines if not code.co_filename.startswith(_installed_paths())]
+    if not foreign_lines:
         return ""
-    code, line = users[-1] if users else outside[0]
+    code, line = user_lines[-1] if user_lines else foreign_lines[0]
     return f"{Path(code.co_filename).name}:{line} in {code.co_name}"
 
 
@@ -60,18 +60,18 @@ def _installed_paths() -> tuple[str, ...]:
     return ("<frozen ", *paths)
 
 
-def take(transition: Transition, agent: Any, context: Any, now: datetime | None) -> None:
-    """Run the action, record the change, and enter the target; check everything before the action runs."""
+def take_transition(transition: Transition, agent: Any, context: Any, now: datetime | None) -> None:
+    """Run the action, add the change to the history, and enter the target; checks come before the action."""
     target, depth = transition.target, agent.max_history_depth or 0
     if depth < 0:
-        raise ChartError(f"{transition}: max_history_depth is {depth!r}; give whole numbers from 0, which keeps none")
+        raise ChartError(f"{transition}: max_history_depth is {depth!r}; give 0 (no history) or a whole number above 0")
     history, entry = agent.state_history, None
     if depth and target is not transition.source:
         entry = history_entry(transition, now or getattr(agent, "now", None) or datetime.now(UTC), context)
     if transition.action is not None:
         if entry is not None and hasattr(history, "check"):
             history.check(entry)
-        act(transition, agent, context)
+        run_action(transition, agent, context)
         history = agent.state_history
     if entry is not None:
         history.append(entry)
@@ -81,26 +81,26 @@ def take(transition: Transition, agent: Any, context: Any, now: datetime | None)
     agent.ticks_in_state = 0
 
 
-def act(transition: Transition, agent: Any, context: Any) -> None:
+def run_action(transition: Transition, agent: Any, context: Any) -> None:
     """Run the action of a transition; if it raises, restore the agent and add a note to the error.
 
-    The agent's state, attributes and history (if it is a list) are restored, but not objects inside them.
+    The agent's state, attributes and history (if it is a list) are restored, but objects inside them are not.
     """
     if transition.action is None:
         return
     attributes = dict(getattr(agent, "__dict__", ()))
     history, state, ticks = agent.state_history, agent.state, agent.ticks_in_state
-    old_entries = list(history) if isinstance(history, list) else None
+    history_before = list(history) if isinstance(history, list) else None
     try:
         transition.action(agent, context)
     except BaseException as error:
         if attributes:
             vars(agent).clear()
             vars(agent).update(attributes)
-        if old_entries is not None:
-            history[:] = old_entries
+        if history_before is not None:
+            history[:] = history_before
         agent.state, agent.ticks_in_state = state, ticks
-        add_place(error, "action", transition, agent)
+        add_location_note(error, "action", transition, agent)
         raise
 
 
@@ -110,19 +110,20 @@ class FailingGuard:
 
     Attributes:
         transition: The guard's transition.
-        times: How often it raised, at least 1.
-        every_time: Whether it never returned a value.
-        errors: The kinds of errors, each with its first message.
-        first: The first agent for which it raised, the agent's moment, and the line of the user's code.
+        n_errors: The number of errors, at least 1.
+        always_fails: Whether the guard never returned a value.
+        errors: The first message of each kind of error.
+        first_location: The agent and the moment of the first error, and the line of the user's code.
     """
 
     transition: Transition
-    times: int
-    every_time: bool
+    n_errors: int
+    always_fails: bool
     errors: tuple[str, ...]
-    first: str = ""
+    first_location: str = ""
 
     def __str__(self) -> str:
-        frequency = f"each of the {self.times:,} times it was asked" if self.every_time else f"{self.times:,} times"
-        first = f", first for {self.first}" if self.first else ""
+        times = f"{self.n_errors:,} times"
+        frequency = f"each of the {times} it was asked" if self.always_fails else times
+        first = f", first for {self.first_location}" if self.first_location else ""
         return f"the guard of {self.transition} raised {frequency} ({'; '.join(self.errors)}){first}"

@@ -12,7 +12,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from prism_mesa.errors import DataError, counted
+from prism_mesa.errors import DataError, format_count
 from prism_mesa.studies.design.study_design import PlannedRun, StudyDesign, override_text
 from prism_mesa.studies.driver import measure_versions
 from prism_mesa.studies.folder import StudyFolder, replacing
@@ -25,39 +25,40 @@ _BATCH_SIZE: Final = 1000
 
 
 def collect(design: StudyDesign, folder: StudyFolder) -> tuple[str, ...]:
-    """Write ``runs.parquet``, ``facts.parquet`` and the tables in `collect`, in the order of the plan; return notes.
+    """Write ``runs.parquet``, ``facts.parquet`` and the tables in `collect`, and return notes.
 
-    Rows are written in parts, so memory does not grow with the number of runs.
+    Rows follow the order of the plan. They are written in parts, so memory does not grow with the number of runs.
     """
     versions, notes = measure_versions(design), list[str]()
-    with folder.collecting(), folder.journals() as journals:
-        _write(
+    with folder.lock_tables(), folder.journals() as journals:
+        _write_parts(
             folder.table(RUNS),
-            (_runs(part, journals, design, versions) for part in batched(design.runs(), _BATCH_SIZE)),
-            lambda new: notes.extend(_keep_larger_table(folder, _count_numbers(new))),
+            (_run_rows(part, journals, design, versions) for part in batched(design.runs(), _BATCH_SIZE)),
+            lambda new_file: notes.extend(_keep_larger_table(folder, _count_numbers(new_file))),
         )
-        distinct = {planned.run: planned for planned in design.runs()}.values()
-        facts = (_facts(part, journals, design, folder) for part in batched(distinct, _BATCH_SIZE))
-        _write(folder.table(FACTS), facts)
+        unique_runs = {planned.run: planned for planned in design.runs()}.values()
+        facts = (_fact_rows(part, journals, design, folder) for part in batched(unique_runs, _BATCH_SIZE))
+        _write_parts(folder.table(FACTS), facts)
         for table in design.params.collect:
-            _write(folder.table(table), _rows(table, journals, design))
+            _write_parts(folder.table(table), _table_rows(table, journals, design))
     return tuple(notes)
 
 
 def _keep_larger_table(folder: StudyFolder, n_new: int) -> tuple[str, ...]:
-    """Rename the earlier table of runs and its report if that table holds more numbers than the new one."""
+    """Keep the earlier table of runs and its report under new names if it holds more numbers than the new table."""
     n_old = _count_numbers(folder.table(RUNS))
     if n_old <= n_new:
         return ()
     number = 1
     while any(folder.path.glob(f"*.before-{number}.*")):
         number += 1
-    renamed = []
+    new_names = []
     for file in (folder.table(RUNS), folder.path / "report.html", folder.path / "report.md"):
         if file.is_file():
-            renamed.append(f"{file.stem}.before-{number}{file.suffix}")
-            file.rename(folder.path / renamed[-1])
-    return (f"runs.parquet holds {counted(n_new, 'measure')}, the earlier table {n_old:,}; kept: {', '.join(renamed)}",)
+            new_names.append(f"{file.stem}.before-{number}{file.suffix}")
+            file.rename(folder.path / new_names[-1])
+    sizes = f"runs.parquet holds {format_count(n_new, 'measure')}, the earlier table {n_old:,}"
+    return (f"{sizes}; kept: {', '.join(new_names)}",)
 
 
 def _count_numbers(file: Path) -> int:
@@ -75,7 +76,9 @@ def run_table(design: StudyDesign, folder: StudyFolder) -> RunTable:
     return RunTable(frame, design.arms, points.factors, tuple(params.measures), kind, params.paired, points.sampling)
 
 
-def _runs(part: Sequence[PlannedRun], journals: Journals, design: StudyDesign, versions: Mapping[str, str]) -> pa.Table:
+def _run_rows(
+    part: Sequence[PlannedRun], journals: Journals, design: StudyDesign, versions: Mapping[str, str]
+) -> pa.Table:
     entries = [journals.entry(planned.run) for planned in part]
     columns = {
         "run": [planned.run for planned in part],
@@ -87,20 +90,20 @@ def _runs(part: Sequence[PlannedRun], journals: Journals, design: StudyDesign, v
     string_columns = ("run", "arm", "status", "reason")
     arrays = {name: pa.array(v, pa.string() if name in string_columns else pa.int64()) for name, v in columns.items()}
     for index, factor in enumerate(design.points.factors):
-        arrays[factor] = _factor([planned.condition.point[index] for planned in part], design, index)
+        arrays[factor] = _factor_column([planned.condition.point[index] for planned in part], design, index)
     for name, version in versions.items():
-        arrays[name] = pa.array([_value(entry, name, version) for entry in entries], pa.float64())
+        arrays[name] = pa.array([_measure_value(entry, name, version) for entry in entries], pa.float64())
     return pa.table(arrays)
 
 
-def _value(entry: Entry | None, name: str, version: str) -> float:
+def _measure_value(entry: Entry | None, name: str, version: str) -> float:
     """Return a measure of a successful run; NaN if it is missing or other code computed it."""
     code, value = entry.measures.get(name, ("", None)) if entry is not None and entry.done else ("", None)
     return float("nan") if value is None or code != version else float(value)
 
 
-def _factor(values: list[Any], design: StudyDesign, index: int) -> pa.Array:
-    """Return the values of a factor in the common type of its levels, or else as strings."""
+def _factor_column(values: list[Any], design: StudyDesign, index: int) -> pa.Array:
+    """Return the values of a factor as a column: in the common type of all its levels, or else as strings."""
     types = {type(point[index]) for point in design.points.values}
     if types <= {bool}:
         return pa.array(values, pa.bool_())
@@ -121,7 +124,7 @@ _FACTS: Final = pa.schema(
 )
 
 
-def _facts(part: Sequence[PlannedRun], journals: Journals, design: StudyDesign, folder: StudyFolder) -> pa.Table:
+def _fact_rows(part: Sequence[PlannedRun], journals: Journals, design: StudyDesign, folder: StudyFolder) -> pa.Table:
     rows = [
         {
             **entry.facts,
@@ -147,8 +150,8 @@ def _repeat_overrides(planned: PlannedRun, entry: Entry, design: StudyDesign, fo
     return f"{overrides} reasoner.ledger=cache reasoner.ledger_path={shlex.quote(str(folder.ledger))}"
 
 
-def _rows(table: str, journals: Journals, design: StudyDesign) -> Iterator[pa.Table]:
-    """Yield a table's rows run by run, with columns for the run, arm, seed and factors in front."""
+def _table_rows(table: str, journals: Journals, design: StudyDesign) -> Iterator[pa.Table]:
+    """Yield a table's rows run by run; the first columns are the run, arm, seed and factors."""
     for planned in design.runs():
         entry = journals.entry(planned.run)
         stream = journals.rows(planned.run, table) if entry is not None and entry.done else None
@@ -166,26 +169,26 @@ def _rows(table: str, journals: Journals, design: StudyDesign) -> Iterator[pa.Ta
             "seed": pa.array([planned.seed] * n, pa.int64()),
         }
         for index, factor in enumerate(design.points.factors):
-            columns[factor] = _factor([planned.condition.point[index]] * n, design, index)
+            columns[factor] = _factor_column([planned.condition.point[index]] * n, design, index)
         yield pa.table(columns | {name: _widen(rows[name]) for name in rows.column_names if name not in columns})
 
 
 def _widen(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return a column with a type that is the same in all runs: strings, or 64-bit integers."""
+    """Return a column with a type that all runs share: strings instead of categories, and 64-bit integers."""
     if pa.types.is_dictionary(column.type):
         return column.cast(pa.string())
     return column.cast(pa.int64()) if pa.types.is_integer(column.type) else column
 
 
-def _write(file: Path, parts: Iterator[pa.Table], on_written: Callable[[Path], None] = lambda new: None) -> None:
-    """Write the parts of a table to a new file, call `on_written` with it, and replace `file`."""
+def _write_parts(file: Path, parts: Iterator[pa.Table], on_written: Callable[[Path], None] = lambda _: None) -> None:
+    """Write the parts of a table to a new file, call `on_written` with this file, and replace `file` with it."""
     first = next(parts, None)
     if first is None:
         return
-    with replacing(file) as new:
-        with pq.ParquetWriter(new, first.schema, compression="zstd", compression_level=1) as writer:
+    with replacing(file) as new_file:
+        with pq.ParquetWriter(new_file, first.schema, compression="zstd", compression_level=1) as writer:
             for part in chain((first,), parts):
                 if part.schema != first.schema:
                     raise DataError(f"{file}: runs differ in their columns: a journal is damaged")
                 writer.write_table(part)
-        on_written(new)
+        on_written(new_file)

@@ -20,13 +20,13 @@ from prism_mesa.studies.engines.executors import EngineKind, future_outcome, ope
 from prism_mesa.studies.engines.job import Job, Limits, Outcome
 from prism_mesa.studies.engines.supervise import run_supervised
 from prism_mesa.studies.folder import WHOLE, Shard, StudyFolder
-from prism_mesa.studies.journal import Entry, Journal, sum_spent
+from prism_mesa.studies.journal import Entry, Journal, sum_llm_use
 from prism_mesa.studies.measures.catalogue import measure_version
 
 _MIN_QUEUED: Final = 4
-"""Jobs to queue so that no worker idles, or a quarter of the workers if that is more. A longer queue wastes memory."""
+"""Number of queued jobs that keeps workers busy. With many workers, a quarter of their number is queued."""
 
-type _Todo = tuple[PlannedRun, Entry | None]
+type _PendingRun = tuple[PlannedRun, Entry | None]
 
 
 @dataclass(frozen=True)
@@ -35,10 +35,10 @@ class Engine:
 
     Attributes:
         kind: `local`: processes on this machine; `dask`: a Dask scheduler; `slurm`: jobs of a cluster.
-        workers: Simultaneous runs; None: the number of cores divided by the threads of a run, or the capacity of the
-            scheduler's workers. `slurm` needs a number.
+        workers: Number of simultaneous runs. None: the number of cores divided by the threads of a run, or the capacity
+            of the scheduler's workers; not allowed with `slurm`.
         scheduler: Address of a running Dask scheduler.
-        attempts: Attempts at a failing run.
+        attempts: Maximum number of attempts at a run that fails.
     """
 
     kind: EngineKind = "local"
@@ -57,9 +57,9 @@ class Engine:
 class Progress:
     """Progress of a study: runs planned, done, failed and skipped, and LLM calls.
 
-    `calls` counts all attempts in the folder's journals. It excludes calls that other shards make meanwhile, and calls
-    of killed runs without a ledger (``keep: measures``). `held_back` runs did not start because the limit of calls was
-    reached.
+    `calls` counts the calls of all attempts in the folder's journals. It excludes calls that other shards make at the
+    same time, and calls of killed runs without a ledger (``keep: measures``). `held_back` is the number of runs that
+    did not start because the limit of calls was reached.
     """
 
     planned: int
@@ -71,15 +71,15 @@ class Progress:
 
 
 def measure_versions(design: StudyDesign) -> dict[str, str]:
-    """Return the version of the code of each measure of a study, by name."""
+    """Return the code version of each measure of a study, by name."""
     return {name: measure_version(name) for name in design.params.measures}
 
 
 def is_complete(entry: Entry | None, design: StudyDesign, versions: Mapping[str, str]) -> bool:
-    """Return whether a run succeeded and has everything that the study asks for."""
+    """Return whether a run succeeded and has the measures, the tables and the folder that the study asks for."""
     if entry is None or not entry.done or not (entry.kept or design.params.keep == "measures"):
         return False
-    return set(design.params.collect) <= set(entry.facts.get("collected", ())) and entry.has(versions)
+    return set(design.params.collect) <= set(entry.facts.get("collected", ())) and entry.has_current_measures(versions)
 
 
 def run_missing(
@@ -94,16 +94,16 @@ def run_missing(
 ) -> Progress:
     """Execute the missing runs of a study, whose folder is locked, and return the progress.
 
-    Only a shard's part of `runs` (None: all runs) is considered; failed runs only with `retry`. `on_run` is called with
-    the progress at the start and after each run.
+    Only the shard's part of `runs` is executed (None: of all runs). Failed runs are repeated only with `retry`.
+    `on_run` is called with the progress at the start and after each run.
     """
     versions, progress = measure_versions(design), Progress(0)
-    todo: dict[str, _Todo] = {}
+    pending: dict[str, _PendingRun] = {}
     skipped: list[PlannedRun] = []
     with folder.journals() as journals:
         progress.calls = journals.calls()
         for number, planned in enumerate(design.runs_by_seed() if runs is None else runs):
-            if not shard.has(number, design):
+            if not shard.contains(number, design):
                 continue
             progress.planned += 1
             entry = journals.entry(planned.run)
@@ -115,18 +115,18 @@ def run_missing(
             elif entry is not None and entry.status == "failed" and not retry:
                 progress.failed += 1
             else:
-                progress.planned -= planned.run in todo  # equivalent conditions share their runs
-                todo.setdefault(planned.run, (planned, entry))
+                progress.planned -= planned.run in pending  # equivalent conditions share their runs
+                pending.setdefault(planned.run, (planned, entry))
     on_run(progress)
-    if not todo and not skipped:
+    if not pending and not skipped:
         return progress
     with closing(Journal(folder.journal(shard))) as journal, ExitStack() as stack:
         for planned in skipped:
             outcome = Outcome(planned.run, "skipped", printable(design.skipped[planned.condition.number]))
             journal.put(outcome, {}, planned.condition.identity, run_text(planned, design), kept=False)
-        if todo:
+        if pending:
             pool = stack.enter_context(engine.open(engine.workers or default_workers(design.base)))
-            for planned, job, outcome, is_last in _outcomes(todo.values(), design, folder, pool, engine, progress):
+            for planned, job, outcome, is_last in _outcomes(pending.values(), design, folder, pool, engine, progress):
                 kept = job.keep == "tables" and (folder.runs / job.run).is_dir()
                 journal.put(outcome, versions, planned.condition.identity, run_text(planned, design), kept=kept)
                 if is_last:
@@ -143,34 +143,39 @@ def default_workers(config: Config) -> int:
 
 
 def _outcomes(
-    todo: Iterable[_Todo], design: StudyDesign, folder: StudyFolder, pool: Executor, engine: Engine, progress: Progress
+    pending: Iterable[_PendingRun],
+    design: StudyDesign,
+    folder: StudyFolder,
+    pool: Executor,
+    engine: Engine,
+    progress: Progress,
 ) -> Iterator[tuple[PlannedRun, Job, Outcome, bool]]:
-    """Yield the outcome of each attempt at a run, and whether it is the last attempt.
+    """Yield the outcome of each attempt at a run, and whether this attempt is the last.
 
-    A few more runs than workers are queued, but none if calls are limited, because they might exceed the limit.
+    A few more runs than workers are submitted, unless calls are limited: queued runs might exceed the limit.
     """
     futures: dict[Future[Outcome], tuple[PlannedRun, Job, int]] = {}
-    remaining = iter(todo)
+    remaining = iter(pending)
     max_calls = inf if design.params.limits.calls is None else design.params.limits.calls
     try:
         while True:
             n_free = 0 if progress.calls >= max_calls else _max_submitted(pool, engine, design) - len(futures)
             for planned, entry in islice(remaining, max(0, n_free)):
-                job = _job(planned, entry, design, folder)
+                job = _make_job(planned, entry, design, folder)
                 futures[pool.submit(run_supervised, job)] = planned, job, 1
             if not futures:
                 progress.held_back = sum(1 for _ in remaining)
                 return
             for future in wait(futures, return_when=FIRST_COMPLETED).done:
                 planned, job, attempt = futures.pop(future)
-                outcome = _with_calls(future_outcome(future, job), job, folder)
+                outcome = _add_calls(future_outcome(future, job), job, folder)
                 if outcome.ending == "done":
                     outcome = replace(outcome, facts=outcome.facts | {"collected": list(job.collect)})
                 progress.calls += outcome.facts.get("calls") or 0
                 is_last = outcome.ending == "done" or attempt >= engine.attempts or progress.calls >= max_calls
                 yield planned, job, outcome, is_last
                 if not is_last:
-                    job = replace(job, spent=sum_spent([job.spent, outcome.facts]))
+                    job = replace(job, spent=sum_llm_use([job.spent, outcome.facts]))
                     futures[pool.submit(run_supervised, job)] = planned, job, attempt + 1
     finally:
         for future in futures:
@@ -183,22 +188,22 @@ def _max_submitted(pool: Executor, engine: Engine, design: StudyDesign) -> int:
     return max(1, workers + n_queued)
 
 
-def _with_calls(outcome: Outcome, job: Job, folder: StudyFolder) -> Outcome:
-    """Return the outcome; add the calls in the run's ledger if the run was killed before it reported them."""
+def _add_calls(outcome: Outcome, job: Job, folder: StudyFolder) -> Outcome:
+    """Return the outcome; if the run was killed before it reported its calls, add them from its ledger."""
     file = folder.runs / job.run / run_files.LEDGER
     if "calls" in outcome.facts or job.keep != "tables" or not file.is_file():
         return outcome
     try:
         with Ledger(file, read_only=True) as ledger:
             calls = sum(row.attempts for row in ledger.asked())
-    except DataError:  # killed while writing
+    except DataError:  # the run was killed while it wrote the ledger
         return outcome
     return replace(outcome, facts=outcome.facts | {"calls": calls})
 
 
-def _job(planned: PlannedRun, entry: Entry | None, design: StudyDesign, folder: StudyFolder) -> Job:
+def _make_job(planned: PlannedRun, entry: Entry | None, design: StudyDesign, folder: StudyFolder) -> Job:
     params = design.params
-    config = _with_ledger(design.config(planned), design, folder)
+    config = _use_shared_ledger(design.config(planned), design, folder)
     has_folder = entry is not None and entry.done and entry.kept  # only measures or collected rows are missing
     return Job(
         run=planned.run,
@@ -209,12 +214,12 @@ def _job(planned: PlannedRun, entry: Entry | None, design: StudyDesign, folder: 
         folder=str(folder.runs.absolute()),
         path=tuple(dict.fromkeys(str(Path(folder_path or ".").absolute()) for folder_path in (*sys.path, "."))),
         limits=Limits(params.limits.seconds, params.limits.memory_gb),
-        spent=sum_spent([{} if entry is None else entry.facts]),
+        spent=sum_llm_use([{} if entry is None else entry.facts]),
     )
 
 
-def _with_ledger(config: Config, design: StudyDesign, folder: StudyFolder) -> Config:
-    """Return a configuration that uses the study's shared ledger as a cache, if the study has one."""
+def _use_shared_ledger(config: Config, design: StudyDesign, folder: StudyFolder) -> Config:
+    """Return a configuration that caches answers in the study's shared ledger, if the study has one."""
     reasoner = config.reasoner
     if not design.params.cache or reasoner.kind in ("rule", "distilled") or reasoner.ledger_path is not None:
         return config

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import yaml
 
-from prism_mesa.errors import DataError, RunError, redact_credentials, shortened
+from prism_mesa.errors import DataError, RunError, redact_credentials, shorten
 from prism_mesa.params import Params
 from prism_mesa.runs.config import Config
 from prism_mesa.runs.process.lock import try_lock
@@ -36,9 +36,9 @@ _NO_LINKS: Final = getattr(os, "O_NOFOLLOW", 0)
 
 @dataclass(frozen=True)
 class Shard:
-    """The k-th of n parts of a study's runs, k from 1.
+    """Part `k` (from 1) of `n` parts of a study's runs.
 
-    With at least n seeds, a part gets whole seeds, so if it is lost, all conditions lack the same seeds.
+    With at least `n` seeds, a part has all runs of its seeds, so that its loss affects all conditions alike.
     """
 
     k: int = 1
@@ -46,14 +46,14 @@ class Shard:
 
     @property
     def whole(self) -> bool:
-        """Whether it holds all runs."""
+        """Whether the shard has all runs."""
         return self.n == 1
 
-    def has(self, index: int, design: StudyDesign) -> bool:
-        """Return whether it holds the run at an index of `StudyDesign.runs_by_seed`."""
+    def contains(self, index: int, design: StudyDesign) -> bool:
+        """Return whether the shard has the run at an index of `StudyDesign.runs_by_seed`."""
         n_conditions = len(design.conditions)
         seed = index // n_conditions
-        shift = seed if n_conditions % self.n == 0 else 0  # else a part would get the same conditions of all seeds
+        shift = seed if n_conditions % self.n == 0 else 0  # else a part has the same conditions for all seeds
         number = seed if len(design.seeds) >= self.n else index + shift
         return number % self.n == self.k - 1
 
@@ -74,12 +74,12 @@ class StudyFolder:
 
     @property
     def ledger(self) -> Path:
-        """The LLM answers that all runs share."""
+        """The ledger of LLM answers that all runs share."""
         return self.path / LEDGER
 
     @property
     def base(self) -> Path:
-        """The configuration that all runs start from, with every key."""
+        """The file with all keys of the configuration that all runs start from."""
         return self.path / "base.yaml"
 
     def table(self, name: str) -> Path:
@@ -87,7 +87,7 @@ class StudyFolder:
         return self.path / f"{name}.parquet"
 
     def journal(self, shard: Shard) -> Path:
-        """Return the journal of a driver."""
+        """Return the path of a driver's journal."""
         return self.path / ("journal.sqlite" if shard.whole else f"journal-{shard.k}-of-{shard.n}.sqlite")
 
     def journals(self) -> Journals:
@@ -95,7 +95,7 @@ class StudyFolder:
         return Journals(sorted(self.path.glob("journal*.sqlite")), self.runs)
 
     def check(self) -> None:
-        """Raise DataError if the folder, or a file that a study writes in it, is a link, which may lead anywhere."""
+        """Raise DataError if the folder, or a file that a study writes into it, is a link."""
         if self.path.is_symlink():
             raise DataError(f"{self.path}: is a link: name the folder itself in --out")
         for file in sorted(self.path.iterdir()) if self.path.is_dir() else ():
@@ -104,9 +104,9 @@ class StudyFolder:
 
     @contextmanager
     def locked(self, shard: Shard, busy: str = _BUSY) -> Iterator[None]:
-        """Create the folder if it is missing, and lock it; drivers of different shards can share the lock.
+        """Create the folder if it is missing, and lock it; drivers of different shards share the lock.
 
-        Raises DataError, with the message `busy` if another driver has locked the folder.
+        Raises DataError with the message `busy` if another driver has locked the folder.
         """
         make_folder(self.path)
         self.check()
@@ -117,14 +117,14 @@ class StudyFolder:
             yield
 
     @contextmanager
-    def collecting(self) -> Iterator[None]:
-        """Wait for the lock of the collected tables, and hold it: the last process to collect must see all results."""
+    def lock_tables(self) -> Iterator[None]:
+        """Lock the collected tables; wait for the lock, because the last process to collect must see all results."""
         self.check()
         with _lock(self.path / ".lock-collect", blocking=True):
             yield
 
     def existing_manifest(self, manifest: str, kind: str) -> Mapping[str, Any] | None:
-        """Return the folder's manifest, or None if the folder is new; raise DataError if it holds something else."""
+        """Return the folder's manifest, or None if the folder is new; raise DataError for another kind of folder."""
         rename = f"give the {kind} another name, or another --out"
         if self.path.exists() and not self.path.is_dir():
             raise DataError(f"{self.path}: is not a folder; {rename}")
@@ -136,10 +136,10 @@ class StudyFolder:
             raise DataError(f"{self.path / manifest}: is not the manifest of a {kind}; {rename}")
         return values
 
-    def describe(self, manifest: str, facts: Mapping[str, Any], text: str, params: Params, base: Config) -> None:
+    def write_files(self, manifest: str, facts: Mapping[str, Any], text: str, params: Params, base: Config) -> None:
         """Write the manifest, the file of the study or calibration, and ``base.yaml``, without passwords.
 
-        A manifest keeps the versions (`made`) from its first writing. Without `text`, the file is made from `params`.
+        `text` is the content of the file; if empty, `params` are written. An earlier manifest's versions (`made`) stay.
         """
         earlier = read_json(self.path / manifest)
         versions = provenance() if earlier is None else earlier.get("made")
@@ -152,8 +152,8 @@ class StudyFolder:
             write_text(self.path / name, redact_credentials(content))
 
 
-def describe_study(design: StudyDesign, folder: StudyFolder, text: str) -> None:
-    """Write the study's description into its folder; `text` is the study file."""
+def write_study_files(design: StudyDesign, folder: StudyFolder, text: str) -> None:
+    """Write a study's manifest and files into its folder; `text` is the content of the study file."""
     facts = {
         "kind": "study",
         "name": design.name,
@@ -161,14 +161,14 @@ def describe_study(design: StudyDesign, folder: StudyFolder, text: str) -> None:
         "runs": design.n_runs,
         "file": str(Path(design.where).absolute()),
     }
-    folder.describe(MANIFEST, facts, text, design.params, design.base)
+    folder.write_files(MANIFEST, facts, text, design.params, design.base)
 
 
 @contextmanager
 def replacing(file: Path) -> Iterator[Path]:
-    """Yield a new file that replaces `file` when the block ends without an error; raise RunError if that fails.
+    """Yield a new file that replaces `file` unless the block raises; raise RunError if it cannot be written.
 
-    Its name is unique, so several processes may write the same file: the last one wins.
+    The new file has a unique name, so several processes may write the same `file`: the last process wins.
     """
     new_file = file.with_name(f".{file.name}.{secrets.token_hex(8)}")
     try:
@@ -188,19 +188,19 @@ def write_text(file: Path, text: str) -> None:
 
 
 def open_folder(design: StudyDesign, out: str | Path) -> StudyFolder:
-    """Return the folder of a study, ``out/<name>``, existing or new; raise DataError if it holds something else."""
+    """Return the folder of a study, ``out/<name>``; raise DataError if the folder holds something else."""
     folder = StudyFolder(Path(out) / design.name)
     earlier = folder.existing_manifest(MANIFEST, "study")
     if earlier is None or earlier.get("question") == design.params.question or _shares_runs(design, folder):
         return folder
-    question = shortened(str(earlier.get("question")), 120)
+    question = shorten(str(earlier.get("question")), 120)
     raise DataError(
         f"{folder.path}: is the folder of another study ({question!r}); give this one another name, or another --out"
     )
 
 
 def _shares_runs(design: StudyDesign, folder: StudyFolder) -> bool:
-    """Return whether the folder holds no runs, or a run of one of the study's conditions, made by any code."""
+    """Return whether the folder has no runs, or a run of one of the study's conditions; code versions are ignored."""
     study_identities = {(condition.identity.config, condition.identity.data) for condition in design.conditions}
     with folder.journals() as journals:
         folder_identities = {(entry.identity.config, entry.identity.data) for entry in journals.entries()}
@@ -208,7 +208,7 @@ def _shares_runs(design: StudyDesign, folder: StudyFolder) -> bool:
 
 
 def read_json(file: Path) -> Mapping[str, Any] | None:
-    """Return the values of a JSON file, or None if it is missing; raise DataError if it does not hold an object."""
+    """Return the object in a JSON file, or None if the file is missing; raise DataError if it cannot be read."""
     if not file.exists():
         return None
     try:

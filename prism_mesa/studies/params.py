@@ -9,8 +9,8 @@ from typing import Any, Final, Literal, Self
 import yaml
 from pydantic import Field, field_validator, model_validator
 
-from prism_mesa.params import ONE_VALUE, Params, validated
-from prism_mesa.runs.yaml_text import parsed, read_yaml
+from prism_mesa.params import ONE_VALUE, Params, validate_params
+from prism_mesa.runs.yaml_text import parse_yaml, read_yaml
 from prism_mesa.social.tables import SOCIAL_TABLES
 from prism_mesa.studies.measures.curves import CURVES
 
@@ -24,14 +24,14 @@ SAMPLED: Final[tuple[SampledDesign, ...]] = ("sobol", "lhs", "morris")
 
 
 class RunLimits(Params):
-    """Limits of a run; null: no limit."""
+    """Limits of a run; null means no limit."""
 
-    seconds: float | None = Field(None, gt=0, description="wall seconds after which a run is ended")
+    seconds: float | None = Field(None, gt=0, description="seconds of real time after which a run is ended")
     memory_gb: float | None = Field(None, gt=0, description="memory in GB above which a run is ended")
 
 
 class StudyLimits(RunLimits):
-    """Limits of a study; null: no limit."""
+    """Limits of a study; null means no limit."""
 
     calls: int | None = Field(None, ge=0, description="LLM calls in all runs after which no run starts")
 
@@ -40,26 +40,26 @@ class StudyParams(Params):
     """A question, the conditions to compare, and the measures."""
 
     question: str = Field(min_length=1, max_length=400, description="the question")
-    name: str | None = Field(None, pattern=NAME, description="name of its folder; null: that of the study file")
+    name: str | None = Field(None, pattern=NAME, description="name of the study's folder; null: name of the study file")
     base: str | dict[str, Any] = Field(
         default_factory=dict,
         description="the configuration that all runs start from: a YAML file in the working directory or next to the "
         "study file, or its values",
     )
-    set: dict[str, Any] = Field(default_factory=dict, description="values on top of it, by dotted key, for all runs")
+    set: dict[str, Any] = Field(default_factory=dict, description="values that override the base, by dotted key")
     arms: dict[str, dict[str, Any]] = Field(
         default_factory=dict,
         description="conditions to compare: the name of each arm and the values that it changes; `optional: true` "
-        "skips its runs if its LLM is missing",
+        "skips an arm if its LLM is missing",
     )
     vary: dict[str, list[Any]] = Field(
         default_factory=dict,
-        description="values by dotted key, in all combinations; for a sampled design the lowest and highest",
+        description="values by dotted key, in all combinations; for a sampled design the lowest and highest value",
     )
     design: str | dict[str, Any] | None = Field(
         None, description="how points are chosen: {sobol: 64}, {lhs: 200}, {morris: 20}, or a CSV file of points"
     )
-    seeds: int | list[int] = Field(20, description="number of seeds, from 1, or a list of them")
+    seeds: int | list[int] = Field(20, description="number of seeds (1, 2, ...), or a list of seeds")
     paired: bool = Field(True, description="whether all conditions share seeds, and thus random numbers")
     measures: list[str] = Field(
         default_factory=lambda: list(MEASURES),
@@ -71,11 +71,11 @@ class StudyParams(Params):
     )
     limits: StudyLimits = Field(default_factory=StudyLimits)
     keep: Literal["tables", "measures"] = Field(
-        "tables", description="tables: keep each run's folder; measures: keep only its row"
+        "tables", description="tables: keep each run's folder; measures: keep only its row in the table of runs"
     )
     collect: list[str] = Field(
         default_factory=list,
-        description="tables to collect over all runs, with their factors; `curves` holds sizes of cascades, hours, "
+        description="tables whose rows are collected from all runs; `curves` holds sizes of cascades, hours, "
         "delays, ... for figures",
     )
     cache: bool = Field(
@@ -114,7 +114,7 @@ class StudyParams(Params):
     @field_validator("expect", mode="before")
     @classmethod
     def _allow_expectations_without_quotes(cls, lines: object) -> object:
-        """Turn ``- likes: a > b``, which YAML reads as a key and a value, into a string."""
+        """Accept ``- likes: a > b`` without quotes, which YAML reads as a key and a value."""
         if not isinstance(lines, list):
             return lines
         return [
@@ -149,7 +149,7 @@ class StudyParams(Params):
     @model_validator(mode="after")
     def _check_keys(self) -> Self:
         for group, values in ({"vary": self.vary} | self.groups).items():
-            keys = [key for key, _ in flat(values)]
+            keys = [key for key, _ in flatten(values)]
             for key in keys:
                 if keys.count(key) > 1:
                     raise ValueError(f"{group}: {key}: occurs twice")
@@ -161,7 +161,7 @@ class StudyParams(Params):
 
     @property
     def groups(self) -> dict[str, dict[str, Any]]:
-        """The settings of `set` and of each arm, by their key in the study file."""
+        """The settings in `set` and in each arm, by their key in the study file."""
         return {"set": self.set, **{f"arms.{arm}": settings(values) for arm, values in self.arms.items()}}
 
     @property
@@ -179,23 +179,23 @@ def settings(arm: Mapping[str, Any] | None) -> dict[str, Any]:
     return {key: value for key, value in (arm or {}).items() if key != "optional"}
 
 
-def flat(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield nested values by dotted key; a key that occurs twice is yielded twice.
+def flatten(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield nested values by dotted key, including keys that occur twice.
 
-    >>> dict(flat({"feed": {"mode": "random"}, "agents.n": 10}))
+    >>> dict(flatten({"feed": {"mode": "random"}, "agents.n": 10}))
     {'feed.mode': 'random', 'agents.n': 10}
     """
     for key, value in values.items():
         if isinstance(value, Mapping) and value and f"{prefix}{key}" not in ONE_VALUE:
-            yield from flat(value, f"{prefix}{key}.")
+            yield from flatten(value, f"{prefix}{key}.")
         else:
             yield f"{prefix}{key}", value
 
 
-def shortest(values: Mapping[str, Any]) -> str:
-    """Return settings on one line.
+def settings_text(values: Mapping[str, Any]) -> str:
+    """Return settings as one line of text.
 
-    >>> shortest({"feed.mode": "x_algo", "agents.n": 500})
+    >>> settings_text({"feed.mode": "x_algo", "agents.n": 500})
     'feed.mode=x_algo, agents.n=500'
     """
     return ", ".join(f"{key}={json.dumps(v) if not isinstance(v, str) else v}" for key, v in values.items())
@@ -204,16 +204,16 @@ def shortest(values: Mapping[str, Any]) -> str:
 def parse_value(text: str) -> Any:
     """Return the YAML value of a string, or the string itself if it is not YAML."""
     try:
-        return parsed(text)
+        return parse_yaml(text)
     except yaml.YAMLError:
         return text
 
 
 def read_study(file: str | Path) -> StudyParams:
     """Return the parameters in a study file."""
-    return study_params(read_yaml(Path(file), what="study file", hint=""), str(file))
+    return study_params(read_yaml(Path(file), kind="study file", hint=""), str(file))
 
 
 def study_params(values: Mapping[str, Any], where: str) -> StudyParams:
     """Return the parameters of a study."""
-    return validated(StudyParams, values, where)
+    return validate_params(StudyParams, values, where)

@@ -22,10 +22,10 @@ class StudyResult:
         table: The runs and the design; ``table.runs`` is a DataFrame with a row for each run.
         facts: A row for each executed run: `run`, `ending`, `reason`, `cpu_s`, `wall_s`, `peak_memory_mb`,
             `decided_by`, `open`, `fallback`, `calls` and `tokens` (of all attempts), `sources` (JSON: source ->
-            answers), `attempts`, `folder` (relative to `study_dir`; blank: not kept), `again` (the overrides of
-            ``base.yaml`` that repeat the run: ``key=value ...``).
+            number of answers), `attempts`, `folder` (relative to `study_dir`; empty if not kept), `again` (overrides
+            of ``base.yaml``, ``key=value ...``, that repeat the run).
         file: The study file; ``STUDY.yaml`` if there is none.
-        notes: Remarks on stale runs, measures that are not a number, limits, and so on.
+        notes: Remarks, for example on stale runs, undefined measures and limits.
     """
 
     study_dir: Path

@@ -1,4 +1,4 @@
-"""Run and plan a study, and return its status."""
+"""Run or plan a study, and return its status."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -10,11 +10,11 @@ from typing import Final, Literal
 import numpy as np
 import pandas as pd
 
-from prism_mesa.errors import counted
+from prism_mesa.errors import format_count
 from prism_mesa.studies.collect import FACTS, collect, run_table
 from prism_mesa.studies.design.study_design import Condition, StudyDesign, run_text
 from prism_mesa.studies.driver import Engine, Progress, default_workers, is_complete, measure_versions, run_missing
-from prism_mesa.studies.folder import WHOLE, Shard, StudyFolder, describe_study, replacing
+from prism_mesa.studies.folder import WHOLE, Shard, StudyFolder, replacing, write_study_files
 from prism_mesa.studies.journal import Entry
 from prism_mesa.studies.result import StudyResult
 from prism_mesa.studies.statistics.analysis import analyse
@@ -32,8 +32,8 @@ class StudyStatus:
     Attributes:
         outdated: Number of completed runs that lack a measure, a table or the folder.
         failures: Name, condition with seed, and reason of each failed run.
-        stale: Names of runs in the folder that no longer belong to this study, by reason.
-        skipped: Number of runs in optional arms whose LLM was missing; `why_skipped` has the reason by arm.
+        stale: Reason -> names of runs in the folder that no longer belong to this study.
+        skipped: Number of runs in optional arms whose LLM was missing; `skip_reasons` has the reasons by arm.
     """
 
     planned: int
@@ -44,26 +44,28 @@ class StudyStatus:
     failures: tuple[tuple[str, str, str], ...]
     stale: Mapping[str, list[str]]
     skipped: int = 0
-    why_skipped: Mapping[str, str] = field(default_factory=dict)
+    skip_reasons: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def status(self) -> StudyStatusName:
-        """`done`; `failed` if some runs failed and none are left; else `incomplete`. Skipped runs do not count."""
+        """`incomplete` if runs are missing or outdated, or all are skipped; else `failed` if any failed, or `done`."""
         is_unfinished = self.missing or self.outdated or self.skipped == self.planned
         return "incomplete" if is_unfinished else "failed" if self.failed else "done"
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Skipped arms, stale runs and outdated runs."""
+        """Remarks on skipped arms, stale runs and outdated runs."""
         command = "prism study run repeats"
         notes = [
             f"arm {arm}: skipped, because its LLM is missing ({reason}); {command} it when the LLM is there"
-            for arm, reason in self.why_skipped.items()
+            for arm, reason in self.skip_reasons.items()
         ]
-        notes += [f"stale: {counted(len(runs), 'run')} ({reason}): not used" for reason, runs in self.stale.items()]
+        notes += [
+            f"stale: {format_count(len(runs), 'run')} ({reason}): not used" for reason, runs in self.stale.items()
+        ]
         if self.outdated:
             fault = "without a measure, a table or a folder that is asked for, or with measures by other code"
-            notes.append(f"{counted(self.outdated, 'finished run')} {fault}: {command} them")
+            notes.append(f"{format_count(self.outdated, 'finished run')} {fault}: {command} them")
         return tuple(notes)
 
 
@@ -72,12 +74,13 @@ class StudyPlan:
     """An estimate of a study's cost, from a pilot.
 
     Attributes:
-        runs: Number of runs; `done` of them are done, including the pilot.
+        runs: Number of runs; `done` is the number of finished runs, including the pilot.
         conditions: Number of conditions (arms x points).
         seeds: Number of seeds of each condition.
         pilot: Number of runs of the pilot.
-        cpu_hours: CPU hours of all runs; `cpu_hours_left` those of unfinished runs. None without a finished run.
-        wall_hours: Hours left with `workers` simultaneous runs.
+        cpu_hours: CPU hours of all runs; None without a finished run.
+        cpu_hours_left: CPU hours of the runs that are not finished.
+        wall_hours: Remaining hours of real time with `workers` simultaneous runs.
         calls: LLM calls of all runs; None without a finished run.
         widths: The result of `comparisons.expected_width`.
     """
@@ -100,7 +103,7 @@ def study_status(design: StudyDesign, folder: StudyFolder) -> StudyStatus:
     """Return the status of a study, without running or writing anything."""
     versions, counts, failures, planned_names = measure_versions(design), Counter[str](), [], set()
     stale: dict[str, list[str]] = {}
-    why_skipped: dict[str, str] = {}
+    skip_reasons: dict[str, str] = {}
     with folder.journals() as journals:
         for planned in design.runs():
             planned_names.add(planned.run)
@@ -111,7 +114,7 @@ def study_status(design: StudyDesign, folder: StudyFolder) -> StudyStatus:
             if entry.done:
                 counts["outdated"] += not is_complete(entry, design, versions)
             elif entry.status == "skipped":
-                why_skipped[planned.condition.arm] = entry.reason
+                skip_reasons[planned.condition.arm] = entry.reason
             else:
                 failures.append((entry.run, run_text(planned, design), f"{entry.ending}: {entry.reason}"))
         for entry in journals.entries():
@@ -119,7 +122,7 @@ def study_status(design: StudyDesign, folder: StudyFolder) -> StudyStatus:
                 stale.setdefault(_stale_reason(entry, design), []).append(entry.run)
     done, failed, missing = counts["done"], counts["failed"], counts["missing"]
     progress = design.n_runs, done, failed, missing, counts["outdated"]
-    return StudyStatus(*progress, tuple(failures), stale, counts["skipped"], why_skipped)
+    return StudyStatus(*progress, tuple(failures), stale, counts["skipped"], skip_reasons)
 
 
 def _stale_reason(entry: Entry, design: StudyDesign) -> str:
@@ -146,12 +149,12 @@ def run_study(
     After a KeyboardInterrupt, the same call continues with the missing runs.
     """
     with folder.locked(shard):
-        describe_study(design, folder, text)
+        write_study_files(design, folder, text)
         progress = run_missing(design, folder, engine, shard=shard, retry=retry, on_run=on_run)
         notes = []
         if progress.held_back:
             calls = f"{progress.calls:,} LLM calls of at most {design.params.limits.calls:,}"
-            notes.append(f"limits.calls: {calls}: {counted(progress.held_back, 'run')} did not start")
+            notes.append(f"limits.calls: {calls}: {format_count(progress.held_back, 'run')} did not start")
         return collect_result(design, folder, notes=tuple(notes))
 
 
@@ -192,7 +195,7 @@ def plan_study(
     conditions = _pilot_conditions(design)
     pilot = [design.planned_run(condition, seed) for seed in design.seeds[:PILOT_SEEDS] for condition in conditions]
     with folder.locked(WHOLE):
-        describe_study(design, folder, text)
+        write_study_files(design, folder, text)
         skipped = [planned for planned in design.runs() if planned.condition.number in design.skipped]
         run_missing(design, folder, engine, runs=[*pilot, *skipped], on_run=on_run)
         notes = collect(design, folder)
@@ -214,26 +217,26 @@ def plan_study(
         wall_hours=None if cpu_left is None else cpu_left / workers,
         calls=float(np.nanmean(facts["calls"].astype(float))) * n_runs if len(facts) else None,
         widths=expected_width(run_table(design, folder), len(design.seeds)),
-        notes=(*design.notes, *status.notes, *notes, *(f"{run}: {why}" for _, run, why in status.failures)),
+        notes=(*design.notes, *status.notes, *notes, *(f"{run}: {reason}" for _, run, reason in status.failures)),
     )
 
 
 def _pilot_conditions(design: StudyDesign) -> list[Condition]:
-    """Return the first condition, and conditions that differ from it in one value, in turn for each arm and factor.
+    """Return the first condition, and conditions that differ from it only in the arm or in one factor.
 
-    If there are none, as among sampled points, the other conditions are spread over the design.
+    If no condition does, as in a sampled design, the other conditions are spread evenly over the design.
     """
     first, *others = [c for c in design.conditions if c.number not in design.skipped] or design.conditions
-    by_difference: dict[int, list[Condition]] = {}
+    conditions_by_difference: dict[int, list[Condition]] = {}
     for other in others:
         pairs = zip((first.arm, *first.point), (other.arm, *other.point), strict=True)
         differences = [index for index, (a, b) in enumerate(pairs) if repr(a) != repr(b)]
         if len(differences) == 1:
-            by_difference.setdefault(differences[0], []).append(other)
-    if not by_difference and others:
-        places = np.linspace(0, len(others) - 1, min(_PILOT_CONDITIONS - 1, len(others))).round().astype(int)
-        chosen = [others[index] for index in np.unique(places)]
+            conditions_by_difference.setdefault(differences[0], []).append(other)
+    if not conditions_by_difference and others:
+        indices = np.linspace(0, len(others) - 1, min(_PILOT_CONDITIONS - 1, len(others))).round().astype(int)
+        further_conditions = [others[index] for index in np.unique(indices)]
     else:
-        rows = zip_longest(*by_difference.values())
-        chosen = [condition for row in rows for condition in row if condition is not None]
-    return [first, *chosen][:_PILOT_CONDITIONS]
+        rows = zip_longest(*conditions_by_difference.values())
+        further_conditions = [condition for row in rows for condition in row if condition is not None]
+    return [first, *further_conditions][:_PILOT_CONDITIONS]

@@ -1,4 +1,4 @@
-"""An interview in a terminal: its input and output. The interview itself is in `analysis.interview`."""
+"""The input and output of an interview in a terminal; `analysis.interview` has the interview itself."""
 
 import signal
 import sys
@@ -11,14 +11,14 @@ from types import FrameType
 from typing import Any, Self
 
 from prism_mesa.analysis.interview.interview import Interview
-from prism_mesa.analysis.interview.transcript import did_text, grounds, thought_text, tool_text
+from prism_mesa.analysis.interview.transcript import activity_text, evidence_lines, thought_text, tool_text
 from prism_mesa.deliberation import AgentErrorEvent, AgentTextEvent, Event, ToolFinishedEvent
 from prism_mesa.errors import AgentError, printable
-from prism_mesa.terminal import Dimmed, show
+from prism_mesa.terminal import DimmedText, show
 
 PROMPT = "you> "
 HELP = """/did       show what the agent did, from the run's records
-/thoughts  show thoughts and calls of tools, or hide them again
+/thoughts  show or hide thoughts and tool calls
 /help      show this help
 /quit      end the interview, like the end of input
 Any other line is a question to the agent."""
@@ -29,7 +29,7 @@ _MAX_ASIDE = 600
 
 @dataclass
 class Session:
-    """Reads lines from the user and shows the answers through `show`, free of terminal control characters.
+    """Reads lines from the user and shows the answers through `show`, without terminal control characters.
 
     Thoughts and tool calls are shown if `thoughts`, and dimmed if `dim`. With `echo`, questions are shown too, for
     input that is not typed in a terminal.
@@ -42,7 +42,7 @@ class Session:
     dim: bool = False
     echo: bool = False
 
-    def take(self, lines: Iterable[str]) -> None:
+    def handle_lines(self, lines: Iterable[str]) -> None:
         """Handle lines until they end, or until ``/quit``."""
         for line in filter(None, map(str.strip, lines)):
             if not line.startswith("/"):
@@ -70,11 +70,11 @@ class Session:
         """Ask a question and show the answer, which is the last of several responses."""
         try:
             events = self.interview.chat_stream(question)
-        except AgentError as error:  # it is too long
+        except AgentError as error:  # the question is too long
             self._write_question(question)
             self._write(str(error), "error: ")
             return
-        self._write_question(question)  # now that the transcript has it
+        self._write_question(question)  # after the transcript has recorded it
         answer, remaining = "", self.interview.context.limits.iterations
         for event in events:
             if isinstance(event, AgentTextEvent) and event.type == "text":
@@ -86,7 +86,7 @@ class Session:
         if answer:
             self._write(answer.strip(), f"{self.interview.snapshot.name}> ")
         if self.thoughts:
-            self._write_aside("\n".join(grounds(self.interview.transcript[-1])))
+            self._write_aside("\n".join(evidence_lines(self.interview.transcript[-1])))
 
     def _write_event(self, event: Event) -> None:
         match event:
@@ -101,16 +101,16 @@ class Session:
         snapshot = self.interview.snapshot
         if len(snapshot.activities) > _MAX_ACTIVITIES:
             yield f"... and {len(snapshot.activities) - _MAX_ACTIVITIES} activities before"
-        yield from map(did_text, snapshot.activities[-_MAX_ACTIVITIES:])
+        yield from map(activity_text, snapshot.activities[-_MAX_ACTIVITIES:])
         if not snapshot.activities:
-            yield "nothing" if snapshot.at >= 0 else "nothing: it is before the run"
+            yield "nothing" if snapshot.last_round >= 0 else "nothing: the run has not begun"
         if not snapshot.likes_recorded:
             yield "its likes are not recorded"
 
     def _write_aside(self, text: str) -> None:
         for line in text.splitlines():
             for part in textwrap.wrap(printable(line)[:_MAX_ASIDE], _WIDTH - 4):
-                self.show(Dimmed(f"    {part}") if self.dim else f"    {part}")
+                self.show(DimmedText(f"    {part}") if self.dim else f"    {part}")
 
     def _write(self, text: str, label: str = "") -> None:
         """Show text after a label; line breaks are kept."""
@@ -122,7 +122,7 @@ class Session:
 class Interrupts:
     """Handles Ctrl-C during an interview, and records in `was_pressed` that the user pressed it.
 
-    Python drops an exception in a finalizer. While the transcript is being saved (`is_saving`), no exception is raised.
+    While the transcript is being saved (`is_saving`), no exception is raised, because finalizers would drop it.
     """
 
     def __init__(self) -> None:
@@ -144,7 +144,7 @@ class Interrupts:
         if self._earlier_handler is not None:
             signal.signal(signal.SIGINT, self._earlier_handler)
 
-    def between(self, lines: Iterable[str]) -> Iterator[str]:
+    def until_pressed(self, lines: Iterable[str]) -> Iterator[str]:
         """Yield lines until the user presses Ctrl-C, which raises KeyboardInterrupt."""
         for line in lines:
             yield line
@@ -153,7 +153,7 @@ class Interrupts:
 
 
 def typed_lines(prompt_to_stdout: bool) -> Iterator[str]:
-    """Yield lines typed in a terminal until the end of input, with a prompt on stdout, or else on stderr."""
+    """Yield lines typed in a terminal until the end of input; the prompt goes to stdout or to stderr."""
     with suppress(ImportError):
         import readline  # noqa: F401 - it lets input() edit lines
     while True:

@@ -1,4 +1,4 @@
-"""Summaries of runs, nations and surveys as text, and of runs as HTML for notebooks, from their numbers alone."""
+"""Summaries of runs, nations and surveys as text, and of runs as HTML for notebooks."""
 
 from collections.abc import Iterator
 from pathlib import PurePath
@@ -6,7 +6,7 @@ from shlex import quote
 from typing import TYPE_CHECKING, Any, Final
 
 from prism_mesa.domain import NOTHING_HAPPENED
-from prism_mesa.errors import counted, in_command, printable
+from prism_mesa.errors import format_count, printable, quote_path
 from prism_mesa.markup import bar_html, card_html, facts_html, note_html
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ _NETWORK_EVENTS: Final = {
     "unmute": ("mute taken back", "mutes taken back"),
     "unblock": ("block taken back", "blocks taken back"),
 }
-_READERS: Final = {
+_READER_TEXTS: Final = {
     "answer": "given in numbers",
     "parser": "read by the parser",
     "llm": "by the LLM",
@@ -38,16 +38,16 @@ _READERS: Final = {
 
 
 def run_lines(summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield the lines of a platform's summary as (name, text)."""
+    """Yield the lines of the summary of a platform as (name, text)."""
     yield "run", f"{summary['run_dir']} ({summary['status']}, seed {summary['seed']})"
-    yield "platform", ", ".join(counted(summary[f"{name}s"], name) for name in ("agent", "follow", "round"))
+    yield "platform", ", ".join(format_count(summary[f"{name}s"], name) for name in ("agent", "follow", "round"))
     yield from _network_lines(summary)
     yield from _activity_lines(summary)
     yield from _decision_lines(summary["decisions"])
     if writing := summary["writing"]:
         reasons = ", ".join(f"{n} {reason}" for reason, n in writing["reasons"].items())
         failed = f"{writing['failed']:,} failed{f' (calls that failed: {reasons})' if reasons else ''}"
-        texts = f"{writing['written']:,} texts by {writing['by']} ({_spent(writing)})"
+        texts = f"{writing['written']:,} texts by {writing['by']} ({_cost_text(writing)})"
         yield "written", f"{texts}; {failed}, {writing['budget']:,} were beyond a limit"
     elif summary.get("content") == "llm":
         yield "written", "by templates: there was no LLM to write"
@@ -57,7 +57,7 @@ def run_lines(summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
     yield "fallbacks", fallbacks + (f" ({reasons})" if reasons else "")
     yield from _note_lines(summary)
     rounds = f"{summary['round_cpu_s'] * 1000:.0f} CPU ms a round at the median"
-    yield "time", f"{_time(summary)}{rounds}, {summary['records_cpu_s']:.1f} CPU s of records"
+    yield "time", f"{_duration_text(summary)}{rounds}, {summary['records_cpu_s']:.1f} CPU s of records"
     if summary["peak_memory_mb"] is not None:
         yield "memory", f"{summary['peak_memory_mb']:,.0f} MB at its peak"
     yield "pictures", _pictures(summary)
@@ -66,9 +66,9 @@ def run_lines(summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _network_lines(summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield lines on the network, and on changes of follows, of the population and of opinions.
+    """Yield lines about the network, and about changes of follows, agents and opinions.
 
-    The best connected agents show whether edges were read in the wrong direction.
+    The agents with most followers and followees show whether edges were read in the wrong direction.
     """
     most_followed, most_following, direction = summary["most_followers"], summary["follows_most"], summary["direction"]
     yield (
@@ -98,21 +98,24 @@ def _network_lines(summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
             for spread in (opinions["before"], opinions["after"])
             if spread["mean"] is not None
         ]
-        moved = f"{opinions['drawn_on']:,} posts attracted a reader, {opinions['pushed_away']:,} repelled one"
-        yield "opinions", f"{opinions['of']}: {' -> '.join(spreads) or 'no agents'}; {moved}"
+        post_effects = f"{opinions['drawn_on']:,} posts attracted a reader, {opinions['pushed_away']:,} repelled one"
+        yield "opinions", f"{opinions['of']}: {' -> '.join(spreads) or 'no agents'}; {post_effects}"
 
 
 def _activity_lines(summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield lines on agents' activity, on cascades, and on inequality."""
-    engagement, trees = summary["engagement"], summary["cascades"]
+    """Yield lines about activity, cascades and inequality."""
+    engagement, cascades = summary["engagement"], summary["cascades"]
     yield "states", ", ".join(f"{state} {share:.1%}" for state, share in summary["state_shares"].items())
     numbers = {"post": engagement["posts"], "impression": summary["impressions"], "like": engagement["likes"]}
     numbers |= {"reply": engagement["replies"], "reshare": engagement["reshares"]}
     reply_note = f" ({summary['reshares_of_replies']:,} of replies)" if "reshares_of_replies" in summary else ""
-    yield "engagement", ", ".join(counted(n, name) for name, n in numbers.items()) + reply_note
-    if trees["n"]:
-        size = f"mean size {trees['mean_size']:.2f}, largest {trees['max_size']}, deepest {trees['max_depth']}"
-        yield "cascades", f"{counted(trees['n'], 'post')}, {trees['share_never_reshared']:.0%} never reshared, {size}"
+    yield "engagement", ", ".join(format_count(n, name) for name, n in numbers.items()) + reply_note
+    if cascades["n"]:
+        size = f"mean size {cascades['mean_size']:.2f}, largest {cascades['max_size']}, deepest {cascades['max_depth']}"
+        yield (
+            "cascades",
+            f"{format_count(cascades['n'], 'post')}, {cascades['share_never_reshared']:.0%} never reshared, {size}",
+        )
     if "attention" in summary:
         shares = ((name, summary[name]) for name in ("activity", "attention"))
         texts = [f"{name}: Gini {n['gini']:.2f}, the top 10 % have {n['top_10_share']:.0%}" for name, n in shares]
@@ -120,37 +123,37 @@ def _activity_lines(summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _decision_lines(decisions: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield lines on open choices: how many, who answered them, and at what cost."""
+    """Yield lines about open choices: their number, who answered them, and the cost."""
     rates, total, by_source = decisions["rates"], decisions["llm"], decisions["by_source"]
     sources = ", ".join(f"{by_source[source]:,} {text}" for source, text in _SOURCES.items() if source in by_source)
-    choices = f"{counted(decisions['open'], 'open choice')} ({rates['open']:.2f} an agent-round)"
+    choices = f"{format_count(decisions['open'], 'open choice')} ({rates['open']:.2f} an agent-round)"
     yield "decisions", f"{choices}: {sources or 'nobody was asked'}"
     if n_over_limit := by_source.get("budget", 0):
-        beyond = f"{counted(n_over_limit, 'open choice')} ({rates['budget']:.0%}) beyond a limit of the reasoner"
+        beyond = f"{format_count(n_over_limit, 'open choice')} ({rates['budget']:.0%}) beyond a limit of the reasoner"
         yield "limits", f"{beyond}, answered by reasoner.fallback={decisions['fallback']}"
     if total["calls"]:
         yield (
             "asked",
-            f"{_spent(total)}: {total['calls_per_1000_agent_rounds']:.1f} calls and "
+            f"{_cost_text(total)}: {total['calls_per_1000_agent_rounds']:.1f} calls and "
             f"{total['tokens_per_1000_agent_rounds']:,.0f} tokens per 1,000 agent-rounds (asking every agent in every "
             "round: 1,000 calls)",
         )
     for llm, n in decisions.get("llms", {}).items():
         over_limit = f", {n['budget']:,} beyond a limit" if n["budget"] else ""
-        answers = f"{n['answered']:,} answered, {counted(n['fallbacks'], 'fallback')}{over_limit}"
-        yield "by LLM", f"{llm}: {_spent(n)}; {answers}"
+        answers = f"{n['answered']:,} answered, {format_count(n['fallbacks'], 'fallback')}{over_limit}"
+        yield "by LLM", f"{llm}: {_cost_text(n)}; {answers}"
 
 
-def _spent(counts: dict[str, Any]) -> str:
+def _cost_text(counts: dict[str, Any]) -> str:
     return f"{counts['calls']:,} calls, {counts['tokens']:,} tokens"
 
 
-def _decider(part: dict[str, Any]) -> str:
-    return f"{part['decided_by']}{f' ({part["note"]})' if part['note'] else ''}"
+def _decider(summary: dict[str, Any]) -> str:
+    return f"{summary['decided_by']}{f' ({summary["note"]})' if summary['note'] else ''}"
 
 
 def _note_lines(summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield lines on guards that raised errors, on input files, and on recorded agents."""
+    """Yield lines about guards that raised errors, input files, and recorded agents."""
     for fault, n in summary["guard_errors"].items():
         yield "guard error", f"{n:,} times: {fault}"
     for note in summary["notes"]:
@@ -162,14 +165,14 @@ def _note_lines(summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
         yield "recorded", f"{tables}, drawn once for the run ({keys}: of all)"
 
 
-def _time(summary: dict[str, Any]) -> str:
+def _duration_text(summary: dict[str, Any]) -> str:
     """Return the duration of the run, and of the whole command if it is known."""
     cpu, wall = (summary.get(f"run_{name}", summary[name]) for name in ("cpu_s", "wall_s"))
     run = f"{cpu:.1f} CPU s ({wall:.1f} wall s), "
     if "run_cpu_s" not in summary:
         return run
-    whole = f"{summary['cpu_s']:.1f} CPU s ({summary['wall_s']:.1f} wall s) in all"
-    return f"{whole}, with imports and compiling; the run {run}"
+    total = f"{summary['cpu_s']:.1f} CPU s ({summary['wall_s']:.1f} wall s) in all"
+    return f"{total}, with imports and compiling; the run {run}"
 
 
 def _pictures(summary: dict[str, Any]) -> str:
@@ -178,8 +181,8 @@ def _pictures(summary: dict[str, Any]) -> str:
 
 def _commands(summary: dict[str, Any], agent: str, viewer: str) -> str:
     """Return two commands to try after a run."""
-    run_dir, end = in_command(summary["run_dir"]), "-- " if agent.startswith("-") else ""
-    return f"prism why {end}{run_dir} {quote(printable(agent))}; prism {viewer} {run_dir}"
+    run_dir, separator = quote_path(summary["run_dir"]), "-- " if agent.startswith("-") else ""
+    return f"prism why {separator}{run_dir} {quote(printable(agent))}; prism {viewer} {run_dir}"
 
 
 def economy_lines(summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
@@ -189,7 +192,7 @@ def economy_lines(summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
     span = f", {' to '.join(summary['quarters'])}" if summary["quarters"] else ""
     yield "nations", f"{', '.join(summary['nations'])}: {summary['rounds']} quarters{span}"
     yield "decided by", _decider(summary)
-    readers = ", ".join(f"{n:,} {_READERS[reader]}" for reader, n in decisions["read_by"].items())
+    readers = ", ".join(f"{n:,} {_READER_TEXTS[reader]}" for reader, n in decisions["read_by"].items())
     yield (
         "decisions",
         f"{decisions['made']:,} ({readers or 'none'}): {decisions['accepted']:,} carried out, "
@@ -197,31 +200,31 @@ def economy_lines(summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
         f"{decisions['not_understood']:,} not understood",
     )
     if decisions["llm"]["calls"]:
-        yield "asked", _spent(decisions["llm"])
+        yield "asked", _cost_text(decisions["llm"])
     for nation, values in summary["indicators"].items():
         names = ("gdp_growth", "output_gap", "inflation", "unemployment")
         spreads = ((name.removeprefix("gdp_").replace("_", " "), values[name]) for name in names)
         means = ", ".join(f"{label} {spread['mean']:.1f} % (sd {spread['sd']:.1f})" for label, spread in spreads)
-        ends = f"policy rate {values['policy_rate']['last']:.2f} %, debt {values['debt']['last']:.0f} % of GDP"
-        yield "nation", f"{nation}: {means}; at the end {ends}"
+        end_values = f"policy rate {values['policy_rate']['last']:.2f} %, debt {values['debt']['last']:.0f} % of GDP"
+        yield "nation", f"{nation}: {means}; at the end {end_values}"
     if summary["loss"] is not None:
-        others = summary["baseline_loss"]
+        baselines = summary["baseline_loss"]
         yield (
             "loss",
-            f"{summary['loss']:.1f}; with Taylor's rule {others['taylor']:.1f}, without any policy "
-            f"{others['nothing']:.1f} (inflation beyond target squared plus output gap squared, mean of nations and "
+            f"{summary['loss']:.1f}; with Taylor's rule {baselines['taylor']:.1f}, without any policy "
+            f"{baselines['nothing']:.1f} (inflation beyond target squared plus output gap squared, mean of nations and "
             "quarters)",
         )
     for note in summary["notes"]:
         yield "input", note
-    yield "time", f"{_time(summary)}{summary['records_cpu_s']:.1f} CPU s of records"
+    yield "time", f"{_duration_text(summary)}{summary['records_cpu_s']:.1f} CPU s of records"
     yield "pictures", _pictures(summary)
     if summary["rounds"]:
         yield "next", _commands(summary, summary["nations"][0], "replay")
 
 
 def survey_lines(summary: dict[str, Any]) -> Iterator[str]:
-    """Yield the lines of a survey's summary: respondents, a table for each closed question, and a few open answers."""
+    """Yield the lines of a survey's summary: respondents, a table for each closed question, and some open answers."""
     failures = ", ".join(f"{n:,} {reason}" for reason, n in summary["failures"].items())
     yield f"survey      {summary['folder']} ({summary['status']})"
     waves = f"before the run and after round {summary['at']}"
@@ -245,13 +248,13 @@ def survey_lines(summary: dict[str, Any]) -> Iterator[str]:
 
 
 def _option_lines(question: dict[str, Any], table: list[dict[str, Any]]) -> Iterator[str]:
-    """Yield the table of a closed question, with remarks on its reliability."""
+    """Yield the table of a closed question, with notes on its reliability."""
     rows = {(row["option"], row["wave"]): row for row in table if row["question"] == question["id"]}
     width = min(max(map(len, question["options"])), 40)
     waves = {"before": "", "after": "", "change": "+"}
     yield f"  {'':<{width}}" + "".join(f"  {wave:<20}" for wave in waves).rstrip()
     for option in question["options"]:
-        cells = [_estimate(rows[option, wave], sign) for wave, sign in waves.items()]
+        cells = [_format_estimate(rows[option, wave], sign) for wave, sign in waves.items()]
         yield f"  {option[:width]:<{width}}" + "".join(f"  {cell:<20}" for cell in cells).rstrip()
     if any(row["n"] and row["low"] is None for row in rows.values()):
         yield "  no intervals: too few agents answered to estimate the spread"
@@ -263,7 +266,7 @@ def _option_lines(question: dict[str, Any], table: list[dict[str, Any]]) -> Iter
         yield f"  by letter, whatever its option: {letters} ({expected})"
 
 
-def _estimate(row: dict[str, Any], sign: str) -> str:
+def _format_estimate(row: dict[str, Any], sign: str) -> str:
     if not row["n"]:
         return "no answers"
     mean = f"{row['mean']:{sign}.3f}"
@@ -271,7 +274,7 @@ def _estimate(row: dict[str, Any], sign: str) -> str:
 
 
 _OMITTED: Final = frozenset(("run", "states", "network", "time", "memory", "pictures", "next"))
-"""Lines of the summary that a card shows in another form, or not at all."""
+"""Lines of the summary that a card omits or shows in another form."""
 
 
 def run_html(result: "RunResult") -> str:

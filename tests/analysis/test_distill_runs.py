@@ -86,7 +86,7 @@ def test_a_run_with_a_share_is_repeated_and_told_and_refuses_another_model(serve
 
 @pytest.mark.slow
 def test_a_share_of_one_leaves_the_tables_as_they_are_without(server, asked, distilled, tmp_path):
-    with pytest.warns(PrismWarning, match=r"reasoner.distilled: no effect: reasoner.llm_share=1 leaves it no choice"):
+    with pytest.warns(PrismWarning, match=r"reasoner.distilled: no effect: the LLM decides all"):
         result = run(asking(server, llm_share=1, distilled=str(distilled.file)), out=tmp_path)
     for file in asked.run_dir.glob("*.parquet"):
         assert (result.run_dir / file.name).read_bytes() == file.read_bytes()

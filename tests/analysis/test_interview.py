@@ -7,7 +7,7 @@ from hashlib import sha256
 import pytest
 from worlds import plain
 
-from prism_mesa.analysis.interview.constrained import first_person
+from prism_mesa.analysis.interview.constrained import first_person_text
 from prism_mesa.analysis.interview.interview import ACTIVITIES_SHOWN, Interview
 from prism_mesa.analysis.interview.tools import RecallTools
 from prism_mesa.deliberation import AgentErrorEvent
@@ -154,7 +154,7 @@ def test_tools_show_the_platform_as_it_stood(run_dir, busiest):
     thread = back.read_thread(reply).splitlines()
     assert [line.split()[1] for line in thread[:2]] == [str(parent), str(reply)]
     assert f"(reply of post {parent})" in thread[1]
-    words = " ".join(records.posts.says(reply).split()[-2:])
+    words = " ".join(records.posts.shown_text(reply).split()[-2:])
     found = back.search_posts(words).splitlines()
     assert 1 <= len(found) <= 5
     assert all(int(line.split()[1]) < late for line in found)
@@ -168,12 +168,12 @@ def test_tools_show_the_platform_as_it_stood(run_dir, busiest):
 
 def test_the_small_llm_chooses_among_the_deeds_that_fit_a_question_best(run_dir, busiest):
     activity = next(activity for activity in busiest.activities if activity.action == "reply")
-    llm = Player(json.dumps({"what": first_person(activity)}))
+    llm = Player(json.dumps({"what": first_person_text(activity)}))
     with Interview(run_dir, str(busiest.row), llm=LLMClient(llm, kind="embedded")) as talk:
         talk.constrained = True
         events = list(talk.chat_stream(f"Did you reply to {activity.author} in round {activity.round}?"))
-        assert first_person(activity) in talk.context.form.model_json_schema()["properties"]["what"]["enum"]
-    assert events[1].text == talk.transcript[0].text == first_person(activity)
+        assert first_person_text(activity) in talk.context.form.model_json_schema()["properties"]["what"]["enum"]
+    assert events[1].text == talk.transcript[0].text == first_person_text(activity)
     assert activity in talk.transcript[0].refers_to
 
 
@@ -186,7 +186,7 @@ def talk(prism, monkeypatch, run_dir):
 
     def call(*arguments, said=("I liked something.",), lines=b"", llm=None):
         player = LLMClient(llm or Player(*said))
-        monkeypatch.setattr("prism_mesa.analysis.interview.interview.llm_for", lambda config, overrides, **how: player)
+        monkeypatch.setattr("prism_mesa.analysis.interview.interview.make_llm", lambda config, overrides, **how: player)
         monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(lines)))
         return prism("interview", run_dir, *arguments)
 

@@ -42,7 +42,7 @@ def talk(prism, monkeypatch, run_dir):
 
     def call(lines, player=llm):
         monkeypatch.setattr(
-            "prism_mesa.analysis.interview.interview.llm_for", lambda config, given, **how: LLMClient(player)
+            "prism_mesa.analysis.interview.interview.make_llm", lambda config, given, **how: LLMClient(player)
         )
         monkeypatch.setattr("prism_mesa.view.interview_terminal.piped_lines", lines)
         monkeypatch.setattr("sys.stdin", io.StringIO())

@@ -4,8 +4,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from prism_mesa.analysis.interview.constrained import constrained_recall, first_person
-from prism_mesa.analysis.interview.evidence import not_in_records, refers_to
+from prism_mesa.analysis.interview.constrained import first_person_text, make_recall_form
+from prism_mesa.analysis.interview.evidence import find_references, find_unrecorded
 from prism_mesa.social.content.activity import Activity
 
 # -- what an answer refers to ------------------------------------------------------------------------
@@ -32,17 +32,19 @@ ACTIVITIES = (
     ],
 )
 def test_an_answer_refers_to_deeds_by_names_rounds_and_shared_words(answer, places):
-    assert refers_to(answer, ACTIVITIES) == [ACTIVITIES[i] for i in places]
+    assert find_references(answer, ACTIVITIES) == [ACTIVITIES[i] for i in places]
 
 
 def test_rounds_and_users_of_which_there_is_no_record_are_named():
     own = SimpleNamespace(activities=ACTIVITIES, notes=("Cy Park is nice, since round 4",), name="Me Self")
     names = ["Ada Lopez", "Bo Ito", "Cy Park", "Di Quinn", "Me Self", "42"]
     said = "Me Self met Ada Lopez, Cy Park and Di Quinn 42 times in round 1, round 4 and round 9."
-    assert not_in_records(said, own, names) == ["round 9", "Di Quinn"]
+    assert find_unrecorded(said, own, names) == ["round 9", "Di Quinn"]
 
 
 def test_the_small_llm_can_say_nothing_but_deeds():
-    form = constrained_recall(ACTIVITIES)
-    assert form.model_json_schema()["properties"]["what"]["enum"] == [first_person(activity) for activity in ACTIVITIES]
-    assert constrained_recall([]).model_json_schema()["properties"]["what"]["enum"] == ["I do not know."]
+    form = make_recall_form(ACTIVITIES)
+    assert form.model_json_schema()["properties"]["what"]["enum"] == [
+        first_person_text(activity) for activity in ACTIVITIES
+    ]
+    assert make_recall_form([]).model_json_schema()["properties"]["what"]["enum"] == ["I do not know."]

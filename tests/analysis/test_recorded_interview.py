@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from worlds import plain
 
-from prism_mesa.analysis.interview.evidence import not_in_records, refers_to
+from prism_mesa.analysis.interview.evidence import find_references, find_unrecorded
 from prism_mesa.analysis.interview.transcript import Exchange, as_markdown
 from prism_mesa.runs.archive import RunRecords
 from prism_mesa.runs.run_files import read_table
@@ -44,8 +44,10 @@ def test_it_was_that_agent_of_that_run(recorded, agent):
 @BOTH
 def test_what_the_check_says_of_an_answer_is_what_the_tables_say(recorded, agent, records):
     for answer in recorded["answers"]:
-        assert answer["refers_to"] == [asdict(activity) for activity in refers_to(answer["text"], agent.activities)]
-        assert answer["not_in_records"] == not_in_records(answer["text"], agent, records.names)
+        assert answer["refers_to"] == [
+            asdict(activity) for activity in find_references(answer["text"], agent.activities)
+        ]
+        assert answer["not_in_records"] == find_unrecorded(answer["text"], agent, records.names)
 
 
 @ANSWERS

@@ -5,7 +5,7 @@ from worlds import plain
 
 from prism_mesa.analysis.explain.report import report_lines
 from prism_mesa.analysis.explain.why import why
-from prism_mesa.analysis.interview.constrained import first_person
+from prism_mesa.analysis.interview.constrained import first_person_text
 from prism_mesa.analysis.interview.tools import RecallTools
 from prism_mesa.runs.archive import RunRecords
 from prism_mesa.runs.config import make_config
@@ -72,13 +72,13 @@ def test_what_an_agent_did_to_one_names_both_authors(records, writers, posts):
         assert (activity.quotes, activity.text in set(posts["text"])) == (writer, True)
         line = activity_line(activity)
         assert line.index(f"<<< {activity.author} >>>'s post") < line.index(f"quotes <<< {writer} >>>: <<<")
-        assert f"(quoting {writer}: " in first_person(activity)
+        assert f"(quoting {writer}: " in first_person_text(activity)
 
 
 def test_tools_of_an_interview_name_who_wrote_what_it_quotes(records, writers):
     snapshot = records.snapshot(0)
     tools = RecallTools(records, snapshot)
-    there = [post for post in writers if records.posts.round[post] <= snapshot.at]
+    there = [post for post in writers if records.posts.round[post] <= snapshot.last_round]
     for post in there[:20]:
         line = next(line for line in tools.read_thread(post).splitlines() if line.startswith(f"Post {post} "))
         assert f"quotes <<< {writers[post]} >>>: <<<" in line

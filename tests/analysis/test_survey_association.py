@@ -25,7 +25,7 @@ class Associates:
     async def chat(self, prompt, schema=None, seed_offset=0, top_logprobs=0):
         return Completion("Because.")
 
-    async def weigh(self, prompt, texts):
+    async def text_logprobs(self, prompt, texts):
         self.read.append(prompt)
         return tuple(prompt.lower().count(text.strip()[:4]) - len(text) for text in texts), 5
 

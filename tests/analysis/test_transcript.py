@@ -44,7 +44,7 @@ def hostile_exchange():
         AgentTextEvent(text=HOSTILE),
         AgentTextEvent(text=HOSTILE),
     ):
-        exchange.note(event)
+        exchange.add_event(event)
     exchange.refers_to = [Activity(1, "reply", 4, HOSTILE, HOSTILE, HOSTILE)]
     exchange.not_in_records = [HOSTILE]
     return exchange
@@ -104,7 +104,7 @@ def drafting(n):
 def talked(run_dir, iterations, thoughts):
     shown = []
     with Interview(run_dir, "3", llm=drafting(3), overrides=[f"deliberation.iterations={iterations}"]) as talk:
-        Session(talk, shown.append, thoughts=thoughts).take(["Why?"])
+        Session(talk, shown.append, thoughts=thoughts).handle_lines(["Why?"])
     return talk, shown
 
 

@@ -12,7 +12,7 @@ from prism_mesa.runs.config import make_config
 from prism_mesa.social.agent import SocialAgent
 from prism_mesa.social.round.follow_rules import MUTE, SCRIPT
 from prism_mesa.social.round.follows import note_decision
-from prism_mesa.social.state.posts import RESHARE, relevance_of
+from prism_mesa.social.state.posts import RESHARE, to_relevance
 from prism_mesa.statechart import F
 
 fresh = F.post.likes + 0.2 * F.post.in_network - 0.1 * F.post.age
@@ -41,7 +41,7 @@ def watched(model, row):
     if shown and len(shown) < model.params.feed.size and model.params.agents.session is None:
         assert shown == ranked.posts
     for place, one in enumerate(ranked.order.tolist()):
-        assert_parts(ranked, one, ranked.further[place], model.posts)
+        assert_parts(ranked, one, ranked.repeat_factors[place], model.posts)
     return row, shown, ranked, explain_feed(model, row)
 
 
@@ -51,10 +51,10 @@ def assert_parts(ranked, one, further, posts):
     if mode == "chronological":
         assert made.inputs["age"][one] == ranked.model.round - posts.round[post]
     elif mode == "preference":
-        assert relevance_of(made.score[one]) == made.inputs["relevance"][one]
+        assert to_relevance(made.score[one]) == made.inputs["relevance"][one]
     elif mode == "bridging":
         counts, root = ranked.model.platform.group_counts, posts.root[[post]]
-        engaged, seen = counts.of_roots(root)
+        engaged, seen = counts.root_counts(root)
         told = [made.inputs[f"engaged in group {group}"][one] for group in (1, 2)]
         assert told == [f"{a} of {b}" for a, b in zip(engaged[0], seen[0], strict=True)]
     elif mode == "diverse":
@@ -106,7 +106,7 @@ def test_where_roots_are_shown_again_feeds_are_told_as_the_kernel_ranks_them(mod
 
 
 def in_full(model):
-    return " ".join(text for *_, told in model.looked_at for text in told.in_full.values())
+    return " ".join(text for *_, told in model.looked_at for text in told.detailed_texts.values())
 
 
 def test_ways_are_those_by_which_posts_came():
@@ -184,7 +184,7 @@ def test_why_a_post_was_not_shown():
         if about.startswith("the agent sees nothing"):
             assert muted in (posts.author[post], posts.author[posts.root[post]])
         if about.startswith("it was ranked at place"):
-            assert "and the agent was shown 2; " in about or "and the agent was shown 1; " in about
+            assert "but the feed had 2 posts; " in about or "but the feed had 1 posts; " in about
             assert int(about.split("place ")[1].split(" ")[0]) > 1
     assert set(REASONS) <= set(found)
     assert found.count("in its feed, place") == model.shown_to_0
@@ -208,7 +208,7 @@ def test_a_report_tells_of_each_post_that_was_read_why_it_was_there(finished):
 
 
 def test_a_report_about_a_post_tells_of_all_rounds_and_of_no_post_that_is_not_there(finished):
-    table = why(finished, 3).explanation.agent.rounds[1].reasons.in_full
+    table = why(finished, 3).explanation.agent.rounds[1].reasons.detailed_texts
     post = next(iter(table))
     text = str(why(finished, 3, post=post))
     assert f"  round 1: in its feed, {table[post]}" in text

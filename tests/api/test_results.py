@@ -6,7 +6,7 @@ from worlds import plain, small
 
 from prism_mesa import RunResult, Study, open_run, run
 from prism_mesa.errors import ConfigError, DataError
-from prism_mesa.view.plots.sources import one_run, to_groups
+from prism_mesa.view.plots.sources import single_run, to_groups
 from prism_mesa.view.plots.states import states_figure
 from prism_mesa.view.plots.style import NARROW, figure_caption
 
@@ -62,7 +62,7 @@ def test_runs_of_a_group_differ_in_their_seed_only(tmp_path):
     with pytest.raises(DataError, match=r"2 and again have the same seed, 2: give one of them"):
         to_groups([*same, again])
     with pytest.raises(DataError, match="2 runs given: this figure shows one"):
-        one_run(same)
+        single_run(same)
 
 
 def test_what_cannot_be_drawn_is_said_in_one_line(tmp_path):

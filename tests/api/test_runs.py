@@ -15,7 +15,7 @@ from worlds import PLAIN_FILE, plain
 
 from prism_mesa import Config, Reasoner, RunResult, load_config, run, run_economy
 from prism_mesa.errors import ConfigError, RunError
-from prism_mesa.params import nested
+from prism_mesa.params import nest_keys
 from prism_mesa.runs.run_files import read_manifest
 from prism_mesa.social.params import SocialParams
 from prism_mesa.view.plots import files
@@ -56,7 +56,7 @@ def test_a_run_draws_its_pictures_as_the_command_does(tmp_path):
 
 def test_pictures_can_be_switched_off(tmp_path):
     for result in (
-        run(Config.model_validate(nested(SMALL)), out=tmp_path / "a", pictures=False),
+        run(Config.model_validate(nest_keys(SMALL)), out=tmp_path / "a", pictures=False),
         run_economy({"rounds": 1, "economy": {"nations": ["Sweden"]}}, out=tmp_path / "b", pictures=False),
     ):
         assert (result.status, result.pictures, drawn(result.run_dir)) == ("done", (), set())

@@ -9,14 +9,14 @@ from worlds import plain
 
 from prism_mesa import run
 from prism_mesa.errors import RunError
-from prism_mesa.params import nested
+from prism_mesa.params import nest_keys
 
 SMALL = plain({"agents.n": 20, "network.mean_degree": 4, "rounds": 1, "ticks_per_round": 4})
 
 
 @pytest.fixture
 def made(prism):  # in the empty folder that the command is called in
-    return run(nested(SMALL), pictures=False).run_dir
+    return run(nest_keys(SMALL), pictures=False).run_dir
 
 
 def test_a_run_is_packed_checked_and_unpacked(prism, made):
@@ -39,7 +39,7 @@ def test_of_a_run_without_an_end_its_status_is_told_and_that_nothing_is_to_be_re
         raise error
 
     with pytest.raises((RunError, KeyboardInterrupt), match="what was recorded is kept there"):
-        run(nested(SMALL | {"rounds": 2}), pictures=False, on_round=stop)
+        run(nest_keys(SMALL | {"rounds": 2}), pictures=False, on_round=stop)
     [folder] = folders()
     code, out, err = prism("archive", folder)
     told = f"the end of the run: its status is {status}, so it cannot be repeated"

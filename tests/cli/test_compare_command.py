@@ -8,7 +8,7 @@ from PIL import Image
 from worlds import plain
 
 from prism_mesa.cli.comparison import split_sides
-from prism_mesa.params import nested
+from prism_mesa.params import nest_keys
 from prism_mesa.runs.social import run
 from prism_mesa.view.plots import files
 
@@ -19,7 +19,7 @@ def two(tmp_path_factory):
     world = {"agents.n": 30, "network.mean_degree": 5, "rounds": 2, "ticks_per_round": 6}
     out = tmp_path_factory.mktemp("two")
     feeds = ("chronological", "random")
-    return [str(run(nested(plain(world | {"feed.mode": feed, "name": feed})), out=out).run_dir) for feed in feeds]
+    return [str(run(nest_keys(plain(world | {"feed.mode": feed, "name": feed})), out=out).run_dir) for feed in feeds]
 
 
 @pytest.mark.slow

@@ -12,7 +12,7 @@ import yaml
 
 from prism_mesa import run
 from prism_mesa.api.studies import Study
-from prism_mesa.params import nested
+from prism_mesa.params import nest_keys
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]  # the example project has tests of its own
@@ -50,8 +50,8 @@ def test_a_run_with_the_file_of_a_page_does_otherwise_than_one_without(name, tmp
     module = f"page_file_{name}"
     (tmp_path / f"{module}.py").write_text(FILES[name])
     world = {"agents.n": 60, "rounds": 10, **LEANING}
-    made = run(nested(world | settings(USED[name], f"{module}:{name}")), out=tmp_path, pictures=False)
-    plain = run(nested(world), out=tmp_path, pictures=False)
+    made = run(nest_keys(world | settings(USED[name], f"{module}:{name}")), out=tmp_path, pictures=False)
+    plain = run(nest_keys(world), out=tmp_path, pictures=False)
     table = "impressions" if "feed.mode" in USED[name] or name == "bold" else "agents"
     assert made.status == "done"
     assert not made.table(table).equals(plain.table(table))
@@ -62,7 +62,7 @@ def test_readers_who_heed_labels_as_the_page_of_questions_has_it_like_less_of_wh
     (tmp_path / "page_labels.py").write_text(FILES["lowered"])
     noted = {"attributes.noted": {"of": "post", "values": [True, False]}, "agents.n": 100, "rounds": 16}
     made = [
-        run(nested(noted | {"statechart.chart": chart}), out=tmp_path, pictures=False)
+        run(nest_keys(noted | {"statechart.chart": chart}), out=tmp_path, pictures=False)
         for chart in (None, "page_labels:heeding")
     ]
     plain, heeding = map(importlib.import_module("page_labels").noted_likes, made)
@@ -78,7 +78,7 @@ def test_every_study_of_the_page_of_questions_can_be_copied_and_run(jobs, tmp_pa
     assert len(studies) >= 4
     for n, text in enumerate(studies):
         values = yaml.safe_load(text)
-        values["set"] = nested(values["set"])
+        values["set"] = nest_keys(values["set"])
         values["set"] |= {"rounds": 24, "agents": values["set"]["agents"] | {"n": 60}}
         study = Study(values, seeds=1, keep="measures", name=f"study-{n}", out=tmp_path)
         done = study.run(report=False)

@@ -11,8 +11,8 @@ import yaml
 
 from prism_mesa.analysis.survey.questionnaire import make_questionnaire
 from prism_mesa.cli.app import app
-from prism_mesa.params import nested, validated
-from prism_mesa.runs.config import Config, EconomyConfig, make_config, overridden
+from prism_mesa.params import nest_keys, validate_params
+from prism_mesa.runs.config import Config, EconomyConfig, make_config, with_overrides
 from prism_mesa.studies.calibration.plan import CalibrationParams
 from prism_mesa.studies.params import StudyParams
 
@@ -59,7 +59,7 @@ def test_every_line_for_the_shell_is_a_command_with_options_that_there_are(page)
         given = [
             word for before, word in pairwise(words) if OVERRIDE.match(word) and "$" not in word and before != "--vary"
         ]
-        overridden(EconomyConfig if words[0] == "economy" else Config, {}, given)
+        with_overrides(EconomyConfig if words[0] == "economy" else Config, {}, given)
 
 
 def test_every_command_within_a_sentence_is_there_with_its_options():
@@ -74,14 +74,14 @@ def test_every_command_within_a_sentence_is_there_with_its_options():
 def check_yaml(values):
     """Check a file of the pages, or a part of one, as the command that takes it does."""
     if "question" in values:
-        return validated(StudyParams, values, "study")
+        return validate_params(StudyParams, values, "study")
     if "parameters" in values:
-        return validated(CalibrationParams, values, "calibration")
+        return validate_params(CalibrationParams, values, "calibration")
     if "questions" in values:
         return make_questionnaire(values)
     if set(values) <= {"arms", "measures", "expect", "limits"}:
-        return validated(StudyParams, {"question": "?", **values}, "study")
-    return make_config(nested(values))
+        return validate_params(StudyParams, {"question": "?", **values}, "study")
+    return make_config(nest_keys(values))
 
 
 def test_every_block_of_yaml_is_taken_by_what_reads_such_files(monkeypatch):

@@ -61,10 +61,10 @@ def test_resume_prints_what_run_prints(results, killed, prism):
 
 
 def test_what_a_run_that_died_can_do_is_told_by_all_that_read_it(killed, prism):
-    way_on = f"'prism resume {killed}' continues it from round 2"
-    assert prism("why", killed, "3", "1")[2].splitlines()[-1] == f"prism: {killed}: died in round 2 of 4; {way_on}"
-    assert prism("replay", killed)[2].splitlines()[-1].endswith(f"; {way_on}")
-    assert prism("interview", killed, "3", "--ask", "Why?")[2].splitlines()[-1].endswith(way_on)
+    advice = f"'prism resume {killed}' continues it from round 2"
+    assert prism("why", killed, "3", "1")[2].splitlines()[-1] == f"prism: {killed}: died in round 2 of 4; {advice}"
+    assert prism("replay", killed)[2].splitlines()[-1].endswith(f"; {advice}")
+    assert prism("interview", killed, "3", "--ask", "Why?")[2].splitlines()[-1].endswith(advice)
 
 
 def test_a_run_of_another_version_says_how_to_start_it_again(killed, prism, monkeypatch):

@@ -19,7 +19,7 @@ from prism_mesa.deliberation import (
     ToolCallContent,
     ToolResult,
 )
-from prism_mesa.deliberation.conversation import call_line, context_text, count_tokens, quoted
+from prism_mesa.deliberation.conversation import call_line, context_text, count_tokens, quote_data
 
 LOOKED = ToolCallContent(
     tool_id="reasoning_1_1",
@@ -90,7 +90,7 @@ def test_what_was_given_in_words_is_data_too_and_its_end_counts():
 
 @given(st.text(alphabet="<>| a\x00", max_size=40), st.text(alphabet="<>| a\x00", max_size=40))
 def test_what_a_result_quotes_cannot_look_like_the_signs_around_it(name, text):
-    result = ToolResult(ok=True, text=f"post 1 by {quoted(name)}: {quoted(text)}")
+    result = ToolResult(ok=True, text=f"post 1 by {quote_data(name)}: {quote_data(text)}")
     line = call_line(ToolCallContent(tool_id="reasoning_1_1", tool_name="look", parameters={}, result=result))
     assert re.findall("<<+|>>+", line) == ["<<<", ">>>", "<<<", "<<", ">>", "<<", ">>", ">>>"]
 
@@ -138,7 +138,7 @@ def test_a_summary_takes_the_place_of_what_is_old_cut_and_in_one_line():
 def test_a_summary_of_nothing_is_not_kept():
     conversation = Conversation(talk(4), max_tokens=10_000)
     conversation.summarise("They counted.")
-    conversation.forget()
+    conversation.drop_old_messages()
     assert conversation.messages == talk(4)
 
 

@@ -14,7 +14,7 @@ from prism_mesa.deliberation import (
     ToolRegistry,
     TurnContext,
     run_turns,
-    steps,
+    start_turn,
 )
 from prism_mesa.errors import ConfigError
 
@@ -46,7 +46,7 @@ def test_callers_that_await_and_callers_of_many_turns_get_the_same(name):
     events, conversation = [], Conversation()
     context = TurnContext(tools=Garden().tools, limits=Limits(**limits))
     with quick(scripted(*answers)) as client:
-        turn = steps("What grows here?", conversation, context)
+        turn = start_turn("What grows here?", conversation, context)
         assert run_turns(client, [turn], lambda place, event: events.append(event)) == (response or [None])
     assert (events, conversation.messages) == (expected, by_respond)
 
@@ -64,7 +64,7 @@ def test_when_the_time_is_up_it_calls_nothing_thinks_no_further_and_responds(gar
     llm = scripted(thought("Hm.", LOOK, OTHER, MEND), "Tomatoes.")
     events, context = [], TurnContext(tools=slow, limits=Limits(seconds=4))
     with quick(llm) as client:
-        turn = steps("Well?", Conversation(), context, clock=lambda: now[0])
+        turn = start_turn("Well?", Conversation(), context, clock=lambda: now[0])
         assert run_turns(client, [turn], lambda place, event: events.append(event)) == ["Tomatoes."]
     assert events == [
         thinks("Hm.", LOOK, OTHER, MEND),

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, Field
 
-from prism_mesa.deliberation.text import as_text, error_text, quoted_value
+from prism_mesa.deliberation.text import error_text, result_text, short_repr
 from prism_mesa.deliberation.tools import ToolRegistry
 
 TOPICS = frozenset({"jazz", "tea", "chess", "rain", "Oslo"})
@@ -57,8 +57,8 @@ VALUES = {
 
 def lines() -> list[str]:
     """Return what this process tells of all values, and of tools that return or raise them."""
-    found = [f"{name}: {as_text(value)}" for name, value in VALUES.items()]
-    found += [error_text(ValueError(f"no {Plain()}")), quoted_value(Plain())]
+    found = [f"{name}: {result_text(value)}" for name, value in VALUES.items()]
+    found += [error_text(ValueError(f"no {Plain()}")), short_repr(Plain())]
 
     def tag(post: int, tags: set[str] = set(TOPICS)) -> object:  # noqa: B006
         """Tag a post."""
@@ -116,7 +116,7 @@ def test_what_tools_return_is_worded_the_same_in_every_process():
     ],
 )
 def test_a_value_reads_as_json_with_sets_in_order_and_dicts_as_they_came(value, text):
-    assert as_text(value) == text
+    assert result_text(value) == text
 
 
 def test_calls_with_the_same_set_come_to_the_same():
@@ -140,4 +140,4 @@ values = st.recursive(
 
 @given(values)
 def test_what_json_knows_is_told_as_before(value):
-    assert json.loads(as_text({"of": value})) == {"of": value}
+    assert json.loads(result_text({"of": value})) == {"of": value}

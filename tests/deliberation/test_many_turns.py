@@ -32,7 +32,7 @@ from prism_mesa.deliberation import (
     as_llm_client,
     reason_about_text,
     run_turns,
-    steps,
+    start_turn,
 )
 from prism_mesa.errors import ConfigError, LLMFailureException
 from prism_mesa.llm import FunctionClient, RunPosition
@@ -106,21 +106,21 @@ def test_a_limit_is_spent_in_the_order_of_priority_then_agents_whichever_answer_
         ([5, 4, 3, 2, 1], [none] + [thought_only] * 4),
     ):
         contexts = [
-            TurnContext(place=RunPosition(1, i), priority=float(p), limits=Limits(iterations=1))
+            TurnContext(position=RunPosition(1, i), priority=float(p), limits=Limits(iterations=1))
             for i, p in enumerate(priorities)
         ]
-        turns = [steps(f"Number {i}?", Conversation(), context) for i, context in enumerate(contexts)]
+        turns = [start_turn(f"Number {i}?", Conversation(), context) for i, context in enumerate(contexts)]
         with quick(llm, max_calls=4) as client:
             assert run_together(client, turns)[0] == expected
             assert client.usage["calls"] == 4
-    contexts = [TurnContext(place=RunPosition(1, i), limits=Limits(iterations=1)) for i in range(2)]
+    contexts = [TurnContext(position=RunPosition(1, i), limits=Limits(iterations=1)) for i in range(2)]
     with quick(llm, max_calls=3) as client:
-        turns = [steps(f"Number {i}?", Conversation(), context) for i, context in enumerate(contexts)]
+        turns = [start_turn(f"Number {i}?", Conversation(), context) for i, context in enumerate(contexts)]
         assert run_together(client, turns)[0] == [answered, thought_only]
 
 
 def test_a_listener_that_fails_ends_all_turns():
-    def fails(place, event):
+    def fails(position, event):
         raise RuntimeError("the listener's own")
 
     turns, _ = turns_of(3)

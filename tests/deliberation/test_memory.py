@@ -64,29 +64,29 @@ def test_a_note_counts_recency_times_relevance_times_importance(note, about, hou
 
 def test_beyond_the_cap_the_note_with_the_least_recency_times_importance_goes():
     # at hour 2 with half an hour's worth gone each hour: a 8/4, b 3/2, c 2/1
-    notebook = filled(Note("a", 0, 8), Note("b", 1, 3), Note("c", 2, 2), most=2, decay=0.5)
-    assert texts(notebook.of(0)) == ["a", "c"]
+    notebook = filled(Note("a", 0, 8), Note("b", 1, 3), Note("c", 2, 2), max_notes=2, decay=0.5)
+    assert texts(notebook.agent_notes(0)) == ["a", "c"]
 
 
 def test_an_equal_text_renews_the_note():
     notebook = filled(Note("a", 1, 7, (1.0, 0.0)), Note("b", 2, 5), Note("a", 3, 2))
-    assert notebook.of(0) == (Note("b", 2, 5), Note("a", 3, 7))
-    assert notebook.of(0)[1].vector == (1.0, 0.0)
+    assert notebook.agent_notes(0) == (Note("b", 2, 5), Note("a", 3, 7))
+    assert notebook.agent_notes(0)[1].vector == (1.0, 0.0)
     notebook.add(0, Note("a", 0, 9, (0.0, 1.0)))
-    assert notebook.of(0) == (Note("b", 2, 5), Note("a", 3, 9))
-    assert notebook.of(0)[1].vector == (0.0, 1.0)
+    assert notebook.agent_notes(0) == (Note("b", 2, 5), Note("a", 3, 9))
+    assert notebook.agent_notes(0)[1].vector == (0.0, 1.0)
 
 
 @given(st.lists(st.tuples(st.integers(0, 2), notes), max_size=40), st.integers(1, 4))
-def test_no_agent_keeps_more_than_the_cap_and_no_text_twice(added, most):
-    notebook = Notebook(most=most)
+def test_no_agent_keeps_more_than_the_cap_and_no_text_twice(added, max_notes):
+    notebook = Notebook(max_notes=max_notes)
     for agent, note in added:
         notebook.add(agent, note)
     for agent in range(3):
-        kept = notebook.of(agent)
-        assert len(kept) == len(set(texts(kept))) <= most
+        kept = notebook.agent_notes(agent)
+        assert len(kept) == len(set(texts(kept))) <= max_notes
         assert [note.hour for note in kept] == sorted(note.hour for note in kept)
-        assert len(kept) >= min(most, len({note.text for who, note in added if who == agent}))
+        assert len(kept) >= min(max_notes, len({note.text for who, note in added if who == agent}))
 
 
 # what comes to mind
@@ -96,24 +96,24 @@ def test_what_is_recalled_comes_best_first():
     chess, rain, late = Note("chess", 0, 5, (1.0, 0.0)), Note("rain", 0, 9, (0.0, 1.0)), Note("late", 24, 2)
     notebook = filled(chess, rain, late)
     # at hour 24 recency is 0.887 for the first two: 0.443, 0.399, and 0.1 for the third
-    assert texts(notebook.recalled(0, (1.0, 0.0), 24)) == ["chess", "rain", "late"]
+    assert texts(notebook.recall(0, (1.0, 0.0), 24)) == ["chess", "rain", "late"]
     # 0.222, 0.798, 0.1
-    assert texts(notebook.recalled(0, (0.0, 1.0), 24, most=1)) == ["rain"]
-    assert notebook.recalled(0, None, 24, most=0) == notebook.recalled(5, None, 24) == []
+    assert texts(notebook.recall(0, (0.0, 1.0), 24, max_notes=1)) == ["rain"]
+    assert notebook.recall(0, None, 24, max_notes=0) == notebook.recall(5, None, 24) == []
 
 
 @given(st.lists(notes, max_size=20), vectors, st.floats(0, 1e6), st.integers(0, 10))
-def test_recalled_notes_are_sorted_by_score_and_recalling_changes_nothing(added, about, hour, most):
+def test_recalled_notes_are_sorted_by_score_and_recalling_changes_nothing(added, about, hour, max_notes):
     notebook = filled(*added)
-    before = notebook.rows()
-    found = notebook.recalled(0, about, hour, most)
+    before = notebook.as_columns()
+    found = notebook.recall(0, about, hour, max_notes)
     scores = [notebook.score(note, about, hour) for note in found]
-    left = [notebook.score(note, about, hour) for note in notebook.of(0) if note not in found]
+    left = [notebook.score(note, about, hour) for note in notebook.agent_notes(0) if note not in found]
     assert scores == sorted(scores, reverse=True)
-    assert len(found) == min(most, len(notebook.of(0)))
+    assert len(found) == min(max_notes, len(notebook.agent_notes(0)))
     assert all(score <= min(scores, default=1) for score in left)
-    assert notebook.rows() == before
-    assert notebook.recalled(0, about, hour, most) == found
+    assert notebook.as_columns() == before
+    assert notebook.recall(0, about, hour, max_notes) == found
 
 
 # tables and limits
@@ -122,14 +122,14 @@ def test_recalled_notes_are_sorted_by_score_and_recalling_changes_nothing(added,
 def test_rows_are_columns_of_a_table_by_agent():
     notebook = filled(Note("b", 2, 5), Note("a", 1, np.int64(7)), agent=4)
     notebook.add(2, Note("c", 3.5, 1))
-    assert notebook.rows() == {
+    assert notebook.as_columns() == {
         "agent": [2, 4, 4],
         "hour": [3.5, 1.0, 2.0],
         "importance": [1, 7, 5],
         "text": ["c", "a", "b"],
     }
-    assert pd.DataFrame(notebook.rows()).shape == (3, 4)
-    assert Notebook().rows() == {"agent": [], "hour": [], "importance": [], "text": []}
+    assert pd.DataFrame(notebook.as_columns()).shape == (3, 4)
+    assert Notebook().as_columns() == {"agent": [], "hour": [], "importance": [], "text": []}
 
 
 @pytest.mark.parametrize(
@@ -138,7 +138,7 @@ def test_rows_are_columns_of_a_table_by_agent():
         (lambda: Note("a", 0, 11), "importance"),
         (lambda: Note("a", 0, 2.5), "importance"),
         (lambda: Note("a", math.nan, 1), "hour"),
-        (lambda: Notebook(most=0), "most"),
+        (lambda: Notebook(max_notes=0), "max_notes"),
         (lambda: Notebook(decay=0), "decay"),
         (lambda: Notebook(decay=math.nan), "decay"),
         (lambda: Notebook().score(Note("a", 0, 1, (1.0, 0.0)), (1.0, 0.0, 0.0), 0), "vector"),

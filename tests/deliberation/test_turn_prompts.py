@@ -21,7 +21,7 @@ from prism_mesa.errors import AgentError
 
 def test_first_it_asks_itself_about_their_words_then_about_its_own(garden):
     llm = scripted(*ANSWERS)
-    with talk(llm, garden, who="You are Ada.", situation="It is May.", task="Answer in verse.") as agent:
+    with talk(llm, garden, description="You are Ada.", situation="It is May.", task="Answer in verse.") as agent:
         list(agent.chat_stream("What grows here?"))
     first, response, second, better, third = llm.prompts
     for prompt, asked, not_asked in ((first, ABOUT_THEM, ABOUT_ME), (second, ABOUT_ME, ABOUT_THEM)):

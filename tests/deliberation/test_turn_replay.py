@@ -27,7 +27,7 @@ from prism_mesa.deliberation import (
     ToolRegistry,
     TurnContext,
     run_turns,
-    steps,
+    start_turn,
 )
 from prism_mesa.errors import OracleError
 from prism_mesa.llm import AnswerStore, Ledger, LLMClient
@@ -87,7 +87,7 @@ def test_a_prompt_that_was_not_recorded_is_an_error_and_the_agent_can_go_on(tmp_
         with pytest.raises(OracleError, match="holds no answer"):
             asyncio.run(agent.respond("Another?"))
         with pytest.raises(OracleError, match="holds no answer"):
-            run_turns(client, [steps("Another?", Conversation(), TurnContext())])
+            run_turns(client, [start_turn("Another?", Conversation(), TurnContext())])
         agent.conversation.messages.clear()
         assert list(agent.chat_stream("Recorded?")) == events
 

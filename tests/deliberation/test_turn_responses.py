@@ -35,7 +35,7 @@ class Verse(BaseModel):
 
 def test_a_response_can_have_a_form():
     llm = scripted(thought("Hm."), '{"line": "O bean!"}', thought("Fine."))
-    with talk(llm, form=Verse) as agent:
+    with talk(llm, response_type=Verse) as agent:
         events = list(agent.chat_stream("Sing!"))
     assert events == [thinks("Hm."), says('{"line":"O bean!","mood":"glad"}'), thinks("Fine.")]
     assert agent.response == Verse(line="O bean!", mood="glad")
@@ -47,7 +47,7 @@ def test_a_response_of_another_form_or_of_no_use_ends_the_turn():
         return verse.mood == "sad"
 
     for answers, reason in ((["O bean!"] * 2, "unparsable"), (['{"line": "O bean!"}'] * 2, "irrelevant")):
-        with talk(scripted(thought("Hm."), *answers), form=Verse, accept=is_sad, accepts="sad") as agent:
+        with talk(scripted(thought("Hm."), *answers), response_type=Verse, accept=is_sad, accept_rule="sad") as agent:
             assert list(agent.chat_stream("Sing!")) == [thinks("Hm."), no_answer(reason, "response")]
             assert agent.response is None
 

@@ -21,7 +21,7 @@ from prism_mesa.deliberation import (
     ToolStartedEvent,
     TurnContext,
     run_turns,
-    steps,
+    start_turn,
 )
 from prism_mesa.llm import FunctionClient, LLMClient, LLMParams, RunPosition
 
@@ -174,12 +174,12 @@ def by_prompt(prompt):
 
 def turns_of(n, **options):
     contexts = [
-        TurnContext(tools=Garden().tools, place=RunPosition(1, i), limits=Limits(iterations=1 + i % 4), **options)
+        TurnContext(tools=Garden().tools, position=RunPosition(1, i), limits=Limits(iterations=1 + i % 4), **options)
         for i in range(n)
     ]
     conversations = [Conversation([Message.of("user", f"I am {i}.")]) for i in range(n)]
     return [
-        steps(f"Number {i}?", talked, context)
+        start_turn(f"Number {i}?", talked, context)
         for i, (talked, context) in enumerate(zip(conversations, contexts, strict=True))
     ], conversations
 

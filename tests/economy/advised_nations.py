@@ -115,7 +115,7 @@ def everything(model):
         **{name: copy.deepcopy(getattr(model, name)) for name in kept},
         "past": [list(nation.past) for nation in model.nations],
         "chains": [nation.reasoning_chain for nation in model.nations],
-        "decided": model.decided,
+        "decided": model.decisions,
         "records": len(model.rows),
     }
 

@@ -21,7 +21,7 @@ def test_whether_an_action_is_valid_is_said_by_the_validator_only():
 
     with EconomyModelOf(llm) as model:
         model.step()
-        assert {one.action.agent_name for one in model.decided if one.action.validated} == {"Canada"}
+        assert {one.action.agent_name for one in model.decisions if one.action.validated} == {"Canada"}
         assert model.totals == {"accepted": 1, "rejected": 4}
         moved = model.world.policy_rate - model.macro.start().policy_rate
     assert np.allclose(moved, [0, 0, 0.5, 0, 0])
@@ -132,7 +132,7 @@ def seen_after(quarters, **params):
     for _ in range(quarters):
         model.step()
     model.close()
-    return model.observe(), model.seen
+    return model.observe(), model.indicators
 
 
 def errors_of(states, truth):

@@ -59,7 +59,7 @@ def test_what_a_try_says_is_what_the_validator_says_afterwards():
     )
     for wish in wishes:
         model, _ = after_a_step(lambda prompt, wish=wish: thought(tries(wish)) if is_thought(prompt) else says(wish))
-        [decided, [tried]] = model.decided[0], results(model)
+        [decided, [tried]] = model.decisions[0], results(model)
         assert tried.ok
         assert tried.text.startswith("It would be carried out") == decided.action.validated
         if decided.reason:

@@ -146,7 +146,7 @@ def test_a_nation_that_is_removed_leaves_the_nations_and_decides_nothing_more():
     assert len(held) == 1
     assert model.world.policy_rate[1] == model.nation_state(1).policy_rate == held["policy_rate"].iloc[0]
     assert whole.world.policy_rate[1] != model.world.policy_rate[1]
-    assert len(model.decided) == 3
+    assert len(model.decisions) == 3
 
 
 def test_a_nation_of_an_llm_that_is_removed_is_not_asked():
@@ -160,8 +160,8 @@ def test_a_nation_of_an_llm_that_is_removed_is_not_asked():
     model.nations[0].remove()
     model.run_model()
     assert [prompt for prompt in asked if "advise Canada" in prompt] == []
-    assert model.decided[0].reading.read_by == "rule"
-    assert model.decided[1].action.action_string.startswith("Raise")
+    assert model.decisions[0].reading.read_by == "rule"
+    assert model.decisions[1].action.action_string.startswith("Raise")
 
 
 def test_what_a_nation_is_told_holds_its_target_and_the_barriers_between_it_and_others():

@@ -122,7 +122,7 @@ def analytic(params, nation, held, quarters, *, taylor):
 @pytest.mark.parametrize("follows", ["held", "taylor"])
 def test_the_response_to_a_higher_rate_is_that_of_the_linear_system(held, follows):
     params = MacroParams()
-    response = rate_response(ALONE, params, held=held, follows=follows, quarters=60)
+    response = rate_response(ALONE, params, raised_quarters=held, rate_rule=follows, quarters=60)
     found = response[["output_gap", "inflation", "unemployment"]].to_numpy()
     assert found == pytest.approx(analytic(params, ALONE[0], held, 60, taylor=follows == "taylor"), abs=1e-9)
 

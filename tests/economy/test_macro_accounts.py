@@ -18,14 +18,14 @@ from prism_mesa.economy.world import Shocks
 
 def test_an_economy_in_its_long_run_stays_there():
     macro = Macro(FIVE, MacroParams())
-    world = rest = macro.at_rest()
+    world = rest = macro.equilibrium()
     for _ in range(100):
         world = macro.next_quarter(world, Shocks.none(len(FIVE)))
     assert world.gap == pytest.approx(np.zeros(5), abs=1e-9)
-    assert world.inflation == pytest.approx(macro.target)
-    assert world.unemployment == pytest.approx(macro.natural)
+    assert world.inflation == pytest.approx(macro.inflation_target)
+    assert world.unemployment == pytest.approx(macro.natural_unemployment)
     assert world.debt == pytest.approx(rest.debt, rel=0.02)
-    assert world.gdp == pytest.approx(rest.gdp * (1 + macro.trend / 400) ** 100)
+    assert world.gdp == pytest.approx(rest.gdp * (1 + macro.trend_growth / 400) ** 100)
 
 
 @settings(max_examples=60, deadline=None)
@@ -48,7 +48,7 @@ def test_world_trade_sums_to_zero_whatever_nations_do(n, seed):
 def after(change, quarters=1, params=None):
     """Return (world with the change, world without it) after some quiet quarters from the long run."""
     macro = Macro(FIVE, params or MacroParams())
-    worlds = [replace(macro.at_rest(), **change(macro.at_rest())), macro.at_rest()]
+    worlds = [replace(macro.equilibrium(), **change(macro.equilibrium())), macro.equilibrium()]
     for _ in range(quarters):
         worlds = [macro.next_quarter(world, Shocks.none(len(FIVE))) for world in worlds]
     return worlds
@@ -85,7 +85,7 @@ def test_a_nation_starts_with_the_growth_of_the_data(us_data):
 
 def test_taylors_rule_is_that_of_1993():
     macro = Macro(ALONE, MacroParams())
-    world = macro.at_rest()
+    world = macro.equilibrium()
     assert macro.taylor_rate(world).item() == pytest.approx(4.0)
     hot = replace(world, inflations=np.full((1, 4), 4.0), gaps=np.full((1, 5), 1.0))
     assert macro.taylor_rate(hot).item() == pytest.approx(2 + 4 + 0.5 * 2 + 0.5 * 1)

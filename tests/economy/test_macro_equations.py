@@ -83,10 +83,12 @@ def quarter_by_hand(nations, p, w, shocks):
     balance = balance_by_hand(imports, potential)
     found = {name: [] for name in "demand gap inflation unemployment costs loss deficit debt stimulus".split()}
     used = {
-        "used_stimulus": [
-            was + p.adaptation * (new - was) for was, new in zip(w.used_stimulus, w.stimulus, strict=True)
+        "adapted_stimulus": [
+            was + p.adaptation * (new - was) for was, new in zip(w.adapted_stimulus, w.stimulus, strict=True)
         ],
-        "used_balance": [was + p.adaptation * (new - was) for was, new in zip(w.used_balance, w.balance, strict=True)],
+        "adapted_balance": [
+            was + p.adaptation * (new - was) for was, new in zip(w.adapted_balance, w.balance, strict=True)
+        ],
     }
     for i, own in enumerate(nations):
         duties = sum(w.tariff[i][j] * imports[i][j] for j in n) / potential[i]
@@ -95,7 +97,7 @@ def quarter_by_hand(nations, p, w, shocks):
         stimulus = spent + left - duties
         demand = p.demand_lag_1 * w.demand[i] + p.demand_lag_2 * w.demand_before[i]
         demand += shocks.demand[i] - p.rate_effect * w.real_rate[i]
-        gap = demand + stimulus - used["used_stimulus"][i] + balance[i] - used["used_balance"][i]
+        gap = demand + stimulus - used["adapted_stimulus"][i] + balance[i] - used["adapted_balance"][i]
         rise = [exchange[j] - w.exchange[j] for j in n]
         abroad = sum(base(p, w.potential, i, j) / w.potential[i] * (rise[j] - rise[i]) for j in n)
         dearer = sum(imports[i][j] / potential[i] * (w.tariff[i][j] - w.tariff_before[i][j]) for j in n)
@@ -225,9 +227,9 @@ def test_the_start_is_what_nations_say_and_the_long_run_where_they_say_nothing(n
         "instalments": np.zeros((n, 4)),
         "losses": np.zeros((n, 5)),
     }
-    by_hand["balance"] = by_hand["used_balance"] = balance_by_hand(by_hand["imports"], potential)
+    by_hand["balance"] = by_hand["adapted_balance"] = balance_by_hand(by_hand["imports"], potential)
     by_hand |= dict.fromkeys(("tariff", "tariff_before", "sanction"), np.zeros((n, n)))
-    by_hand |= dict.fromkeys(("exchange", "costs", "stimulus", "used_stimulus"), np.zeros(n))
+    by_hand |= dict.fromkeys(("exchange", "costs", "stimulus", "adapted_stimulus"), np.zeros(n))
     assert set(by_hand) == {f.name for f in fields(World)}
     for name, values in by_hand.items():
         assert getattr(world, name) == pytest.approx(np.array(values), rel=1e-12, abs=1e-12), name

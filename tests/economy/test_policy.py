@@ -14,8 +14,8 @@ from prism_mesa.economy.policy import (
     DOMAINS,
     LEVERS,
     UNITS,
+    find_repeats,
     level_after,
-    repeats,
     spell_out,
 )
 from prism_mesa.economy.policy_text import parse_policy
@@ -82,6 +82,6 @@ def test_a_move_goes_by_its_unit_from_where_the_instrument_stands(level, size, u
     ],
 )
 def test_what_is_set_twice_is_an_instrument_against_the_same_nation(measures, again):
-    assert repeats(measures) == again
+    assert find_repeats(measures) == again
     told = [one.measure for one in judged(*measures).verdicts if one.reason.endswith("is set twice")]
     assert told == again

@@ -40,7 +40,7 @@ def failing_at(call, function):
     return fails
 
 
-PLACES = {
+FIELD_ROWS = {
     "the prompt of the second nation": (EconLLMAgent, "_construct_prompt", 1),
     "the reading of what it says": (economy_agent, "read_policy", 1),
     "the last decision of a rule": (economy_model, "propose_by_rule", 1),
@@ -52,10 +52,10 @@ PLACES = {
 }
 
 
-@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("place", FIELD_ROWS)
 @pytest.mark.parametrize("done", [0, 2])
 def test_a_quarter_that_fails_in_the_midst_has_not_been_and_can_be_repeated(monkeypatch, place, done):
-    owner, name, call = PLACES[place]
+    owner, name, call = FIELD_ROWS[place]
     with (
         EconomyModelOf(adviser, economy_nations=MIXED) as model,
         EconomyModelOf(adviser, economy_nations=MIXED) as unbroken,
@@ -97,7 +97,7 @@ def test_a_world_that_is_set_is_where_nations_stand():
     assert other.nation_state(0).policy_rate == pytest.approx(model.nation_state(0).policy_rate + 1)
     model.step()
     other.step()
-    assert other.seen["policy_rate"] == pytest.approx(model.seen["policy_rate"] + 1)
+    assert other.indicators["policy_rate"] == pytest.approx(model.indicators["policy_rate"] + 1)
 
 
 def test_a_nation_whose_own_decide_action_nobody_would_call_is_warned_of():
@@ -123,15 +123,17 @@ def test_what_is_told_of_a_nation_is_every_indicator_in_order_and_what_it_aims_a
     model = EconomyModel(economy_nations=["Sweden", "Canada"])
     aims = ["inflation_target", "natural_unemployment"]
     assert list(NationState.model_fields) == ["name", *INDICATORS, *aims]
-    assert list(model.seen) == list(INDICATORS)
+    assert list(model.indicators) == list(INDICATORS)
     for row, state in enumerate(model.state.nation_states):
-        assert (state.name, state.inflation_target) == (model.macro.names[row], model.macro.target[row])
-        assert state.natural_unemployment == model.macro.natural[row]
-        assert [getattr(state, name) for name in INDICATORS] == [model.seen[name][row] for name in INDICATORS]
+        assert (state.name, state.inflation_target) == (model.macro.names[row], model.macro.inflation_target[row])
+        assert state.natural_unemployment == model.macro.natural_unemployment[row]
+        assert [getattr(state, name) for name in INDICATORS] == [model.indicators[name][row] for name in INDICATORS]
 
 
 def assert_same_state(state, other):
     assert state.world.equals(other.world)
-    assert {name: list(of) for name, of in state.seen.items()} == {name: list(of) for name, of in other.seen.items()}
-    for name in ("nation_states", "past", "decided", "totals", "read_by"):
+    assert {name: list(of) for name, of in state.indicators.items()} == {
+        name: list(of) for name, of in other.indicators.items()
+    }
+    for name in ("nation_states", "past", "decisions", "totals", "read_by"):
         assert getattr(state, name) == getattr(other, name), name

@@ -64,7 +64,7 @@ def after_a_step(llm, **params):
     """Return a model after its first quarter, and its nations' decisions."""
     with closing(model_of(llm, **params)) as model:
         model.step()
-        return model, [one.action.action_string for one in model.decided]
+        return model, [one.action.action_string for one in model.decisions]
 
 
 def betters_itself(prompt):

@@ -20,7 +20,7 @@ from prism_mesa.llm import (
     RunPosition,
     UselessAnswerError,
 )
-from prism_mesa.llm.multiple_choice import MultipleChoice, recordable
+from prism_mesa.llm.multiple_choice import MultipleChoice, make_recordable
 
 TEA = ("tea", "coffee", "water")
 
@@ -123,7 +123,7 @@ def test_reading_undoes_the_turning_of_any_texts(texts, data):
     form = MultipleChoice(tuple(texts), first)
     shown = [(first + place) % len(texts) for place in range(len(texts))]
     tops = tuple((chr(65 + at), math.log(weights[text] / sum(weights))) for at, text in enumerate(shown))
-    said = recordable(Completion("?", top_logprobs=(tops,)), form._lettered_texts)
+    said = make_recordable(Completion("?", top_logprobs=(tops,)), form._lettered_texts)
     assert form.read(said.text) == pytest.approx([weight / sum(weights) for weight in weights])
 
 
@@ -131,11 +131,11 @@ def test_reading_undoes_the_turning_of_any_texts(texts, data):
 
 
 def test_an_answer_is_replayed_from_what_was_recorded(tmp_path):
-    form, place = MultipleChoice(TEA, 2), RunPosition(0, 7, 3)
+    form, position = MultipleChoice(TEA, 2), RunPosition(0, 7, 3)
     with Ledger(tmp_path / "d.sqlite") as ledger:
         with LLMClient(Likes({"tea": 0.5, "coffee": 0.3, "water": 0.2})) as client:
             client.record(ledger, "scope/run")
-            first = answer(client, form, place=place)
+            first = answer(client, form, position=position)
         [row] = ledger.answers()
     assert json.loads(row.raw)["top_logprobs"] == pytest.approx(
         {"A": math.log(0.2), "B": math.log(0.5), "C": math.log(0.3)}
@@ -145,7 +145,7 @@ def test_an_answer_is_replayed_from_what_was_recorded(tmp_path):
     store = AnswerStore("replay", Ledger(tmp_path / "d.sqlite", read_only=True))
     with LLMClient(silent, store=store) as client:
         client.store.run = "scope/again"
-        assert answer(client, form, place=place) == first
+        assert answer(client, form, position=position) == first
     assert silent.asked == []
 
 

@@ -215,7 +215,7 @@ def test_answers_that_are_no_longer_at_hand_are_read_from_the_runs_own_ledger(tm
         store = AnswerStore()
         store.begin(own, "scope/run")
         for number in range(10):
-            store.keep(StoredAnswer(f"k{number}", "prompt", "[]", "llm", "", "{}", f"said {number}"))
+            store.add_answer(StoredAnswer(f"k{number}", "prompt", "[]", "llm", "", "{}", f"said {number}"))
         assert len(store._known) == 3
         assert [store.find_raw(f"k{number}") for number in range(10)] == [f"said {number}" for number in range(10)]
         assert len(store._known) == 3
@@ -273,7 +273,7 @@ def test_what_came_from_a_shared_ledger_still_counts_as_known_and_its_rows_go_to
 def test_other_runs_in_a_ledger_are_left_alone(own):
     answered(lambda prompt: says(C), "live", None, [ask("Ann", round=5)], own=own, run="scope/first")
     own.forget_asked("scope/second", 0)
-    assert own.sizes("scope/first", 6) == (1, 1)
-    assert own.sizes("scope/first", 5) == (1, 0)
+    assert own.count_rows("scope/first", 6) == (1, 1)
+    assert own.count_rows("scope/first", 5) == (1, 0)
     own.sync()
     assert len(own.asked("scope/first")) == 1

@@ -31,7 +31,7 @@ class Weighing:
     async def chat(self, prompt, schema=None, seed_offset=0, top_logprobs=0):
         raise OracleError("refused-request", "it does not talk")
 
-    async def weigh(self, prompt, texts):
+    async def text_logprobs(self, prompt, texts):
         self.asked.append(prompt)
         return tuple(prompt.count(text.strip()) - 2.5 * len(text) for text in texts), 7
 

@@ -13,7 +13,7 @@ from prism_mesa.errors import ConfigError, OracleError
 from prism_mesa.llm import OllamaChatClient
 from prism_mesa.llm.clients.completions import min_tokens, was_cut
 from prism_mesa.llm.ledger import answer_key
-from prism_mesa.params import validated
+from prism_mesa.params import validate_params
 from prism_mesa.reasoner import ReasonerParams
 
 ENGLISH = "The council decided that the library stays open on Saturdays, and all are happy. "
@@ -117,4 +117,4 @@ def test_only_accepting_is_in_the_key():
     assert accepting == own | {"cut_prompts": "accept"} == OllamaChatClient(cut_prompts="accept").decoding
     assert answer_key("p", ["a"], "m", "d", own) != answer_key("p", ["a"], "m", "d", accepting)
     with pytest.raises(ConfigError, match="reasoner: cut_prompts"):
-        validated(ReasonerParams, {"cut_prompts": "perhaps"}, "reasoner")
+        validate_params(ReasonerParams, {"cut_prompts": "perhaps"}, "reasoner")

@@ -14,7 +14,7 @@ from prism_mesa.llm import Ledger, OllamaChatClient, OpenAIChatClient
 from prism_mesa.llm.decision import Decision
 from prism_mesa.llm.errors import UselessAnswerError
 from prism_mesa.llm.ledger import answer_key
-from prism_mesa.params import validated
+from prism_mesa.params import validate_params
 from prism_mesa.reasoner import Persona, PlacedQuestion, Question, Reasoner, ReasonerParams, make_reasoner
 from prism_mesa.statechart import AgentState
 
@@ -107,7 +107,7 @@ def test_what_is_sent_holds_the_state_without_the_options_and_their_order_is_kep
 
 @pytest.mark.parametrize(("kind", "dialect"), KINDS)
 def test_the_levels_of_a_scale_are_a_score(kind, dialect):
-    form = Decision(("never", "now and then", "always"), "How often?", scale=True, orders=2)
+    form = Decision(("never", "now and then", "always"), "How often?", is_scale=True, n_orders=2)
     with serves(dialect) as server:
         reply = asyncio.run(form.ask(by_hand(server, kind), "Ann likes rain."))
         meant = server.decisions.meant
@@ -125,13 +125,13 @@ def test_what_does_not_count_for_a_decision_is_not_in_the_key():
     assert (once, twice) == ({"answer": "decision"}, {"answer": "decision", "decision_orders": 2})
     assert answer_key("p", ["a"], "m", "d", twice) != answer_key("p", ["a"], "m", "d", once)
     with pytest.raises(ConfigError, match="decision_orders"):
-        validated(ReasonerParams, {"decision_orders": 3}, "reasoner")
+        validate_params(ReasonerParams, {"decision_orders": 3}, "reasoner")
 
 
 @given(st.lists(st.integers(1, 999), min_size=2, max_size=9), st.data(), st.sampled_from([1, 2]), st.integers(2, 17))
 def test_probabilities_are_those_of_the_option_whatever_the_order_and_the_rounding(weights, data, orders, digits):
     options = tuple(f"o{at}" for at in range(len(weights)))
-    form = Decision(options, "?", orders=orders)
+    form = Decision(options, "?", n_orders=orders)
     asked = [data.draw(st.permutations(options)) for _ in range(orders)]
     share = {name: round(weight / sum(weights), digits) for name, weight in zip(options, weights, strict=True)}
     if abs(sum(share.values()) - 1) > 0.02:

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from prism_mesa.analysis.interview.constrained import constrained_recall
+from prism_mesa.analysis.interview.constrained import make_recall_form
 from prism_mesa.deliberation import ToolRegistry
 from prism_mesa.deliberation.deliberation import ReasoningResult, reasoning_schema
 from prism_mesa.economy.reading import PolicyDecision
@@ -29,7 +29,7 @@ def add(a: int, b: str = "x") -> str:
     [  # the digests are those of the code of 2026-11-21, before classes and modules got other names
         (LLMRequest("x", str), "str", "87ca37b37d96d838"),
         (LLMRequest("x", PolicyDecision), "PolicyDecision", "86d0478b3d9f5ee6"),
-        (LLMRequest("x", constrained_recall([])), "Recollection", "3c0822f7ab0fd6be"),
+        (LLMRequest("x", make_recall_form([])), "Recollection", "3c0822f7ab0fd6be"),
         (LLMRequest("x", MultipleChoice(("yes", "no"))), "lettered", "90ab33c6f544baec"),
         (LLMRequest("x", AssociationScore(("yes", "no"), "Someone says:")), "likelier", "62e3b71661548300"),
         (

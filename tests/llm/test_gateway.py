@@ -24,7 +24,7 @@ def scrolls(prompt):
 
 
 def wanted(prompt, agent=-1, tick=0, priority=0.0):
-    return LLMRequest(prompt, Said, place=RunPosition(0, agent, tick), priority=priority)
+    return LLMRequest(prompt, Said, position=RunPosition(0, agent, tick), priority=priority)
 
 
 def rows_of(ledger):
@@ -75,8 +75,8 @@ def test_a_choice_is_urgent_by_its_distance_from_the_middle_of_the_band_in_half_
         Question(persona, AgentState.EVALUATING, "decides", (C, S), post), tick=2, agent=5, followers=7
     )
     with Reasoner(scrolls) as reasoner, Reasoner(scrolls, spend_on="followed") as by_followers:
-        assert reasoner.questions.prepare(ask).priority == (pytest.approx(distance), 2, 5)
-        assert by_followers.questions.prepare(ask).priority == (-7.0, 2, 5)
+        assert reasoner.handler.prepare(ask).priority == (pytest.approx(distance), 2, 5)
+        assert by_followers.handler.prepare(ask).priority == (-7.0, 2, 5)
 
 
 def test_what_is_submitted_and_what_is_waited_for_share_one_call():

@@ -110,7 +110,7 @@ def test_an_answer_of_no_use_is_asked_again_and_then_fails_by_its_name(reason, a
 
 def test_a_failure_is_logged_as_an_error_with_who_asked_and_why(caplog):
     with LLMClient(lambda prompt: "Sure!", quick()) as client:
-        failure(client, component="reading", place=RunPosition(3, 7))
+        failure(client, component="reading", position=RunPosition(3, 7))
     [record] = [record for record in caplog.records if record.levelno >= logging.ERROR]
     assert record.message.startswith("LLM_FAILURE component=reading agent=7 (unparsable: the answer 'Sure!'")
 
@@ -199,8 +199,8 @@ def test_another_form_or_another_name_for_what_is_accepted_is_another_question()
     with LLMClient(llm) as client:
         assert ask(client).word == "a"
         assert ask(client, form=Counted).word == "b"
-        assert ask(client, accepts="money").word == "c"
-        again = [ask(client), ask(client, form=Counted), ask(client, accepts="money")]
+        assert ask(client, accept_rule="money").word == "c"
+        again = [ask(client), ask(client, form=Counted), ask(client, accept_rule="money")]
     assert [said.word for said in again] == ["a", "b", "c"]
     assert llm.prompts == ["What now?"] * 3
 
@@ -211,7 +211,7 @@ def test_another_form_or_another_name_for_what_is_accepted_is_another_question()
 def test_what_a_limit_leaves_over_fails_as_budget_without_being_asked():
     with LLMClient(says, quick(max_calls=2)) as client:
         assert [ask(client, prompt).word for prompt in "ab"] == ["a", "b"]
-        failed = failure(client, "c", place=RunPosition(1))
+        failed = failure(client, "c", position=RunPosition(1))
         assert (failed.reason, failed.attempts, client.usage["calls"]) == ("budget", 0, 2)
         assert "None" not in str(failed)
         assert ask(client, "a").word == "a"  # what is known costs nothing

@@ -54,8 +54,8 @@ def answered(function, mode, path, prompts, *, own=None, run="scope/run", form=S
             client.store.run = run
         for agent, prompt in enumerate(prompts):
             try:
-                place = RunPosition(2, agent, tick=1)
-                found.append(ask(client, prompt, form, accept=accept, place=place, component="policy").word)
+                position = RunPosition(2, agent, tick=1)
+                found.append(ask(client, prompt, form, accept=accept, position=position, component="policy").word)
             except LLMFailureException as error:
                 found.append((error.reason, error.attempts, error.component))
     return found, client
@@ -98,7 +98,7 @@ def test_a_replay_repeats_the_failures_of_a_run_that_was_never_answered(path):
     before, _ = answered(good_and_bad, "live", path, ["bad"])
     with LLMClient(FunctionClient(nobody, "unknown"), store=AnswerStore("replay", Ledger(path))) as client:
         client.store.run = "scope/again"
-        failed = failure(client, "bad", place=RunPosition(2, 0, tick=1))
+        failed = failure(client, "bad", position=RunPosition(2, 0, tick=1))
     assert [(failed.reason, failed.attempts, "policy")] == before
 
 

@@ -13,7 +13,7 @@ from prism_mesa.llm import Ledger, OllamaChatClient
 from prism_mesa.llm.clients.base import Completion
 from prism_mesa.llm.clients.completions import strip_thought
 from prism_mesa.llm.ledger import answer_key
-from prism_mesa.llm.multiple_choice import recordable
+from prism_mesa.llm.multiple_choice import make_recordable
 from prism_mesa.reasoner import Persona, PlacedQuestion, Question, Reasoner, ReasonerParams, make_reasoner
 from prism_mesa.statechart import AgentState
 
@@ -198,7 +198,7 @@ TALK = ("B or A", "Not B", "I would not choose A; I choose B", "B. composing", "
 @pytest.mark.parametrize(("text", "reads"), [*((text, True) for text in LETTERED), *((text, False) for text in TALK)])
 def test_log_probabilities_count_where_the_text_is_a_letter_with_its_option_or_alone(text, reads):
     tops = tuple(((piece, -0.01),) for piece in text.replace("B", " B ").replace("A", " A ").split())
-    kept = json.loads(recordable(Completion(text, top_logprobs=tops), ["composing", "scrolling"]).text)
+    kept = json.loads(make_recordable(Completion(text, top_logprobs=tops), ["composing", "scrolling"]).text)
     assert bool(kept["top_logprobs"]) == reads
 
 

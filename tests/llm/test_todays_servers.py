@@ -222,7 +222,7 @@ def test_a_server_works_or_ends_within_twenty_answers_and_says_what_to_change(ro
 @pytest.mark.parametrize("most", [256, 1000])
 def test_content_llm_with_thoughts_writes_or_ends_and_says_what_to_change(most):
     with StandIn(lambda body: "Rain again.", thinks="always", thought=LONG) as server:
-        client = LLMClient(OllamaChatClient(host=server.url, max_tokens=most), gives_up=True)
+        client = LLMClient(OllamaChatClient(host=server.url, max_tokens=most), fails_if_useless=True)
         wanted = [LLMRequest(f"Write about {at}.", str) for at in range(30)]
         if most == 1000:
             assert set(client.answer(wanted)) == {"Rain again."}

@@ -46,7 +46,7 @@ def test_a_limit_of_tokens_counts_useless_answers_at_what_they_cost(useless):
     with serving(always=USELESS[useless]) as server:
         own = ReasonerParams(kind="ollama", host=server.url, backoff_s=0, attempts=5, max_tokens=3500)
         with make_reasoner(own) as reasoner:
-            most = reasoner.questions.prepare(asked()[0]).prompt.encode()
+            most = reasoner.handler.prepare(asked()[0]).prompt.encode()
             reasoner.answer(asked())
             [run, *_] = [reasoner.budget.snapshot()["run"]]
     assert len(most) + 256 + 256 < 3500 - 908

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from prism_mesa.domain import Post
 from prism_mesa.llm import AnswerStore, Completion, Ledger, UselessAnswerError
-from prism_mesa.llm.multiple_choice import read_probabilities, recordable
+from prism_mesa.llm.multiple_choice import make_recordable, read_probabilities
 from prism_mesa.reasoner import Persona, PlacedQuestion, Question, Reasoner
 from prism_mesa.statechart import AgentState
 
@@ -32,7 +32,7 @@ places = st.lists(st.lists(st.tuples(tokens, logprobs), max_size=4).map(tuple), 
 
 @given(places)
 def test_log_probabilities_are_recorded_as_json_that_any_reader_knows(tops):
-    kept = recordable(Completion("A", top_logprobs=tops), NAMES).text
+    kept = make_recordable(Completion("A", top_logprobs=tops), NAMES).text
     try:
         shares = read_probabilities(kept, NAMES, "invalid-state")
     except UselessAnswerError:
@@ -47,7 +47,7 @@ def test_log_probabilities_are_recorded_as_json_that_any_reader_knows(tops):
 def test_an_option_of_which_nobody_knows_how_likely_it_is_leaves_nothing_to_the_others(unknown):
     tops = ((("A", unknown), ("B", math.log(0.4))), (("B", math.log(0.9)),))
     with pytest.raises(UselessAnswerError, match="'A'"):
-        read_probabilities(recordable(Completion("A", top_logprobs=tops), NAMES).text, NAMES, "invalid-state")
+        read_probabilities(make_recordable(Completion("A", top_logprobs=tops), NAMES).text, NAMES, "invalid-state")
 
 
 @given(st.text(max_size=30), st.sampled_from(["choice", "probabilities"]))

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from oracle_questions import REST, C, Logged, S, question
 
 from prism_mesa.llm import Completion, FunctionClient, UselessAnswerError
-from prism_mesa.llm.multiple_choice import recordable
+from prism_mesa.llm.multiple_choice import make_recordable
 from prism_mesa.reasoner import ChatOracle, answer_schema, question_prompt
 
 
@@ -87,7 +87,7 @@ def test_a_letter_cannot_count_more_than_what_the_likeliest_leave_of_one():
 
 @pytest.mark.parametrize("said", ["A. composing? No, B", "A. composing. Or rather B.", "B. scrolling, not A", "A, B"])
 def test_a_letter_that_is_followed_by_another_is_useless(said):
-    answer = recordable(Completion(said, top_logprobs=((("A", -0.1), ("B", -2.5)),)), ["composing", "scrolling"])
+    answer = make_recordable(Completion(said, top_logprobs=((("A", -0.1), ("B", -2.5)),)), ["composing", "scrolling"])
     with pytest.raises(UselessAnswerError, match="names no option"):
         ChatOracle(Logged(), "probabilities").read(question(), answer.text)
 

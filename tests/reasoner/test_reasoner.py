@@ -12,7 +12,7 @@ from asked_reasoners import POST, C, S, Script, ask, says
 from prism_mesa.errors import OracleError
 from prism_mesa.llm import Completion
 from prism_mesa.reasoner import DistilledModel, DistilledReasoner, Reasoner, RuleReasoner, asks_llm, is_distilled
-from prism_mesa.reasoner.distilled import Linear, OptionModel
+from prism_mesa.reasoner.distilled import LinearScore, OptionModel
 from prism_mesa.reasoner.features import DECLARATION, LINEAR_NAMES, NAMES
 from prism_mesa.statechart import AgentState
 
@@ -139,7 +139,7 @@ class Moody(RuleReasoner):
 def learned():
     facts = {"features": list(NAMES), "declaration": DECLARATION, "persona": "individual", "archetypes": 1}
     options = [AgentState.COMPOSING, AgentState.SCROLLING]
-    scores = [Linear(intercept=0.2, weights=[0.0] * len(LINEAR_NAMES))]
+    scores = [LinearScore(intercept=0.2, weights=[0.0] * len(LINEAR_NAMES))]
     facts |= {"choices": [OptionModel(options=options, scores=scores, rows=1)], "provenance": {}, "report": {}}
     return DistilledReasoner(DistilledModel(format=1, kind="logistic", **facts))
 

@@ -11,7 +11,7 @@ from prism_mesa import replay
 from prism_mesa.api.runs import why
 from prism_mesa.errors import ConfigError
 from prism_mesa.llm.clients.base import FunctionClient
-from prism_mesa.params import validated
+from prism_mesa.params import validate_params
 from prism_mesa.reasoner import ReasonerParams, answer_schema, question_prompt
 from prism_mesa.reasoner.oracle import ChatOracle, read_reason
 from prism_mesa.runs.social import run
@@ -57,7 +57,7 @@ def test_an_answer_is_read_with_and_without_a_reason(said, reason):
 
 def test_letters_have_no_reason_and_that_is_an_error_before_the_run():
     with pytest.raises(ConfigError, match="reasoner: reason: answer=probabilities cannot include"):
-        validated(ReasonerParams, {"reason": True, "answer": "probabilities"}, "reasoner")
+        validate_params(ReasonerParams, {"reason": True, "answer": "probabilities"}, "reasoner")
 
 
 def test_the_reason_is_kept_why_shows_it_and_the_run_replays(tmp_path):
@@ -68,7 +68,7 @@ def test_the_reason_is_kept_why_shows_it_and_the_run_replays(tmp_path):
     assert all("reason" in body["format"]["properties"] for body in server.requests)
     assert replay(result.run_dir, out=tmp_path / "again").equal
     rows = (why(result.run_dir, row) for row in range(60))
-    told = next(one for one in rows if any(move.reason for move in one.explanation.shown.moves))
-    assert {move.reason for move in told.explanation.shown.moves} - {""} == {"Music is what I[2J live for <<."}
+    told = next(one for one in rows if any(move.reason for move in one.explanation.reported_round.moves))
+    assert {move.reason for move in told.explanation.reported_round.moves} - {""} == {"Music is what I[2J live for <<."}
     assert any(line.endswith('and gave this reason: "Music is what I[2J live for <<.".') for line in told.brief)
     assert "      Its reason: Music is what I[2J live for <<." in told.lines

@@ -8,7 +8,7 @@ import pytest
 from test_rule import LIKE, REPLY, RESHARE, REST, C, S, some_choices
 from worlds import differing, ran, small
 
-from prism_mesa.kernels.walking.steps import chosen, draw_of_choice, engage_probability
+from prism_mesa.kernels.walking.steps import choice_draw, choose_option, engage_probability
 from prism_mesa.reasoner import RuleParams, RuleReasoner
 from prism_mesa.social.behavior import social_chart
 from prism_mesa.social.round.walk_tables import WalkTables
@@ -39,14 +39,14 @@ def test_the_rule_in_a_walk_chooses_as_over_columns(params):
             near, seen = (asked.utility[i], asked.low[i], asked.high[i]), (asked.velocity[i], float(asked.media[i]))
             engage = engage_probability(*near, *seen, traits, i, numbers)
             assert engage == engages[i]
-            assert STATES[chosen(place, engage, draw, shares, i, tables.options)] is options[wanted[i]]
+            assert STATES[choose_option(place, engage, draw, shares, i, tables.options)] is options[wanted[i]]
 
 
 def test_draws_in_a_walk_are_those_of_the_streams():
     streams = Streams(5)
     for round_, tick, name, row in [(0, 0, "a", 0), (3, 7, "decides", 41), (9, 2, "b", 10**6)]:
         index = np.uint64(digest64(name))
-        drawn = draw_of_choice(streams.key("choice", round_), tick, index, row)
+        drawn = choice_draw(streams.key("choice", round_), tick, index, row)
         assert drawn == streams.uniform("choice", row, round_=round_, tick=tick, index=index)[0]
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from worlds import plain
 
-from prism_mesa.params import nested
+from prism_mesa.params import nest_keys
 
 TABLES = ("rounds", "ticks", "transitions", "impressions", "posts", "engagements", "cascades", "agents")
 """Of a run in which no LLM writes."""
@@ -12,7 +12,7 @@ SMALL = {"agents": {"n": 40, "activity": 0.8}, "network": {"mean_degree": 6}, "r
 
 
 def small(**more):
-    return nested(plain(SMALL | more))
+    return nest_keys(plain(SMALL | more))
 
 
 def table_bytes(folder):

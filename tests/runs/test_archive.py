@@ -87,7 +87,7 @@ def test_a_round_cuts_off_what_came_later_and_before_the_run_nothing_is_told(rec
         assert records.snapshot(row, at).activities == tuple(d for d in whole.activities if d.round <= at)
     assert records.snapshot(row, records.rounds - 1) == whole
     before = records.snapshot(row, -1)
-    assert (before.activities, before.notes, before.memory(), before.who) == ((), (), "", whole.who)
+    assert (before.activities, before.notes, before.memory(), before.profile) == ((), (), "", whole.profile)
 
 
 def test_who_an_agent_is_is_told_as_in_the_prompts_of_the_run(run_dir, records):

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from prism_mesa import Config, EconomyModel, SocialModel, load_config
 from prism_mesa.analysis.survey.questionnaire import read_questionnaire
-from prism_mesa.errors import LONGEST, ConfigError, PrismError, PrismWarning, did_you_mean
-from prism_mesa.params import leaves, nested, validated
+from prism_mesa.errors import MAX_MESSAGE_LENGTH, ConfigError, PrismError, PrismWarning, did_you_mean
+from prism_mesa.params import list_leaves, nest_keys, validate_params
 from prism_mesa.runs.config import EconomyConfig, load
 
 HUGE = (10**30, -(10**30), 1e308, -1e308, 2**63, 10**5000)
@@ -25,7 +25,7 @@ def refused(call):
     except ConfigError as error:
         said = str(error)
         assert "\n" not in said
-        assert len(said) <= LONGEST
+        assert len(said) <= MAX_MESSAGE_LENGTH
         return said
     return ""
 
@@ -39,8 +39,10 @@ def repr_of(value):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_huge_number_is_refused_with_its_key_or_makes_a_model(kind):
-    for key, value in product(dict(leaves(kind)), HUGE):
-        said = refused(lambda key=key, value=value: KINDS[kind](validated(kind, nested({key: value}), "config")))
+    for key, value in product(dict(list_leaves(kind)), HUGE):
+        said = refused(
+            lambda key=key, value=value: KINDS[kind](validate_params(kind, nest_keys({key: value}), "config"))
+        )
         assert not said or said.startswith(f"config: {key.partition('.')[0]}"), (key, repr_of(value))
 
 
@@ -131,7 +133,7 @@ def test_a_group_given_as_a_whole_comes_beside_its_keys():
 TEXTS = st.text(max_size=60) | st.text("[]{}:,-&*!|>'\"%@ \n\tab01.e#?<=~_", max_size=60)
 
 
-@given(key=TEXTS | st.sampled_from([key for key, _ in leaves(Config)]), value=TEXTS)
+@given(key=TEXTS | st.sampled_from([key for key, _ in list_leaves(Config)]), value=TEXTS)
 def test_of_any_override_comes_a_config_or_one_line(key, value):
     refused(lambda: load_config(None, [f"{key}={value}"]))
     refused(lambda: load(EconomyConfig, None, [f"{key}={value}"]))
@@ -143,7 +145,7 @@ def test_of_any_override_comes_a_config_or_one_line(key, value):
 def test_a_message_is_never_longer_than_600_characters_and_keeps_its_ends():
     for kind in (PrismError, ConfigError, PrismWarning):
         said = str(kind("where: " + "x" * 10_000 + " do this instead"))
-        assert len(said) == LONGEST == 600
+        assert len(said) == MAX_MESSAGE_LENGTH == 600
         assert said.startswith("where: xxx")
         assert said.endswith("xxx do this instead")
     assert str(ConfigError("y" * 600)) == "y" * 600

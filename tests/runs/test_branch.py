@@ -14,7 +14,7 @@ from prism_mesa import Ledger, open_run, replay
 from prism_mesa.api.runs import branch, run
 from prism_mesa.errors import BadInputError, ConfigError, DataError, NotedWarning, PrismWarning
 from prism_mesa.llm import AnswerStore
-from prism_mesa.runs.checkpoints.file import files, last_round, read_checkpoint, write_checkpoint
+from prism_mesa.runs.checkpoints.file import checkpoint_files, last_round, read_checkpoint, write_checkpoint
 from prism_mesa.runs.identity import code_version
 from prism_mesa.runs.run_files import LEDGER, MANIFEST, read_manifest
 
@@ -156,7 +156,7 @@ def test_a_shared_ledger_keeps_what_the_parent_asked_and_has_the_branch_beside_i
         (ROUNDS, (), r"has no round 7 \(0 to 6\)"),
         (-1, (), "at: must be at least 0"),
         ("2", (), "at: must be a whole number"),
-        (2, {"agents.n": 9}, "agents.n cannot change in a run"),
+        (2, {"agents.n": 9}, "agents.n cannot change during a run"),
         (2, ["feed.mode"], "an override is written key=value"),
         (2, {"feed.mode": "best"}, "interventions: 0: feed.mode: .*'best'"),
         (2, 7, "overrides: give values by dotted key"),
@@ -180,9 +180,9 @@ def test_what_was_given_in_python_is_asked_for_and_nothing_is_left_behind(tmp_pa
 
 def test_a_checkpoint_of_another_version_is_refused_with_what_can_be_done(parent, tmp_path):
     old = Path(shutil.copytree(parent[1], tmp_path / "old"))
-    for file in files(old):
+    for file in checkpoint_files(old):
         write_checkpoint(file, read_checkpoint(file) | {"code": "other"})
-    with pytest.raises(BadInputError, match="that is 'prism resume', after which it can be branched") as told:
+    with pytest.raises(BadInputError, match="'prism resume' does this; after that, the run can be branched") as told:
         branch(old, 6, OTHER, out=tmp_path / "out", **QUIET)
     assert str(old) in str(told.value)
     assert str(tmp_path / "out") not in str(told.value)

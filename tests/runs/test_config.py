@@ -11,7 +11,7 @@ from pydantic import Field
 
 from prism_mesa import Config, EconomyModel, SocialModel, load_config
 from prism_mesa.errors import ConfigError
-from prism_mesa.params import Params, leaves, merged, nested, validated
+from prism_mesa.params import Params, list_leaves, merge_values, nest_keys, validate_params
 from prism_mesa.runs.config import EconomyConfig, load
 
 ROOT = Path(__file__).parents[2]
@@ -41,8 +41,8 @@ def test_a_mapping_of_llms_is_one_value_wherever_it_is_given(written, key, value
     text = f"reasoner.{key}={yaml.safe_dump(value, default_flow_style=True).strip()}"
     given = load_config(file, [text])
     assert getattr(given.reasoner, key) == value
-    assert merged({"reasoner": before}, {"reasoner": {key: value}})["reasoner"][key] == value
-    assert nested({"reasoner": before, f"reasoner.{key}": value})["reasoner"][key] == value
+    assert merge_values({"reasoner": before}, {"reasoner": {key: value}})["reasoner"][key] == value
+    assert nest_keys({"reasoner": before, f"reasoner.{key}": value})["reasoner"][key] == value
 
 
 def test_an_llm_of_several_cannot_be_set_alone():
@@ -69,7 +69,7 @@ def dotted(tree, prefix=""):
 
 def test_the_default_file_names_every_key_once():
     named = list(dotted(yaml.safe_load(DEFAULT.read_text(encoding="utf-8"))))
-    assert sorted(named) == sorted(key for key, _ in leaves(Config))
+    assert sorted(named) == sorted(key for key, _ in list_leaves(Config))
     assert len(set(named)) == len(named)
 
 
@@ -130,7 +130,7 @@ def test_an_unknown_key_is_refused_at_every_level_with_what_is_allowed(key, way_
         ("clock.start=2026-01-01 00:00:00", "clock.start: .*timezone"),
         ("name=a/b", "name: .*not 'a/b'"),
         ("name=" + "x" * 61, "name: .*not 'xx.{1,60}xx'"),
-        ("network.kind=edges", r"network: kind is 'edges' and network.edges names no file$"),
+        ("network.kind=edges", r"network: kind is 'edges', but network.edges does not name a file$"),
     ],
 )
 def test_a_value_that_is_not_allowed_is_named_with_its_key(override, said):
@@ -233,16 +233,16 @@ class Outer(Params):
 
 
 def test_nested_and_merged_build_a_tree_group_by_group():
-    base = nested({"a.b": 1, "a.c": 2, "d": 3})
+    base = nest_keys({"a.b": 1, "a.c": 2, "d": 3})
     assert base == {"a": {"b": 1, "c": 2}, "d": 3}
-    assert merged(base, {"a": {"b": 9}, "d": None}) == {"a": {"b": 9, "c": 2}, "d": None}
+    assert merge_values(base, {"a": {"b": 9}, "d": None}) == {"a": {"b": 9, "c": 2}, "d": None}
     assert base == {"a": {"b": 1, "c": 2}, "d": 3}
 
 
 def test_a_truth_value_is_one_only_where_one_is_wanted():
-    assert validated(Outer, {"flag": True}, "here").flag is True
+    assert validate_params(Outer, {"flag": True}, "here").flag is True
     with pytest.raises(ConfigError, match=r"^here: inner\.depth: Input should be a number, not True$"):
-        validated(Outer, {"inner": {"depth": True}}, "here")
+        validate_params(Outer, {"inner": {"depth": True}}, "here")
 
 
 def test_a_table_in_the_place_of_a_path_is_refused_in_one_line():

@@ -12,7 +12,7 @@ from prism_mesa.analysis.explain.economy import why_nation
 from prism_mesa.economy.tables import ECONOMY_TABLES
 from prism_mesa.errors import DataError, RunError
 from prism_mesa.llm import Ledger
-from prism_mesa.params import leaves
+from prism_mesa.params import list_leaves
 from prism_mesa.runs.config import EconomyConfig, load
 from prism_mesa.runs.economy import run_economy
 from prism_mesa.runs.replay import replay
@@ -232,7 +232,7 @@ def dotted(values, prefix=""):
 
 def test_the_default_file_names_every_key_once():
     named = list(dotted(yaml.safe_load(FILE.read_text(encoding="utf-8"))))
-    assert sorted(named) == sorted(key for key, _ in leaves(EconomyConfig))
+    assert sorted(named) == sorted(key for key, _ in list_leaves(EconomyConfig))
 
 
 def test_the_default_file_is_the_default_configuration_but_for_who_decides():

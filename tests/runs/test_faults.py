@@ -92,7 +92,7 @@ def test_a_folder_that_is_only_to_be_read_is_one_line():
             (works[1], folder / "new", "cannot make that folder"),
         ):
             with pytest.raises(DataError, match=rf"^--out: {re.escape(str(out))}: {what}: Permission denied$"):
-                work.keep(out, "run")
+                work.run_in_folder(out, "run")
         assert list(folder.iterdir()) == []
 
 

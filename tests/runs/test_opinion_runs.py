@@ -14,7 +14,7 @@ from prism_mesa.analysis.explain.report import report_lines
 from prism_mesa.analysis.explain.why import why
 from prism_mesa.api.runs import branch, resume, run
 from prism_mesa.runs.config import make_config
-from prism_mesa.social.user_objects import objects_named
+from prism_mesa.social.user_objects import find_user_objects
 from prism_mesa.studies.measures.catalogue import compute_measures
 from prism_mesa.studies.measures.finished import finished_run
 from prism_mesa.view.plots.drawing import draw_run
@@ -121,14 +121,14 @@ def test_only_a_run_whose_opinions_move_has_tables_and_a_picture_of_them(made, t
     assert not list(Path(other.run_dir).glob("stances*"))
     assert "opinions" not in other.summary
     folder = Path(made[0].run_dir)
-    assert folder / "opinions.png" in draw_run(folder, partly=True)
+    assert folder / "opinions.png" in draw_run(folder, skip_missing=True)
     assert (folder / "opinions.png").read_bytes().startswith(b"\x89PNG")
-    assert "opinions.png" not in [file.name for file in draw_run(other.run_dir, partly=True)]
+    assert "opinions.png" not in [file.name for file in draw_run(other.run_dir, skip_missing=True)]
     assert pd.read_parquet(folder / "stances.parquet").shape == (50 * (ROUNDS + 1), 3)
 
 
 def test_a_rule_of_somebody_elses_is_named_before_it_is_imported():
     own = make_config({"attributes": DECLARED, "opinions": MOVES | {"rule": "theirs:rule"}})
-    assert objects_named(own) == {"opinions.rule": "theirs:rule"}
+    assert find_user_objects(own) == {"opinions.rule": "theirs:rule"}
     idle = make_config({"opinions.rule": "theirs:rule"})
-    assert objects_named(idle) == {}
+    assert find_user_objects(idle) == {}

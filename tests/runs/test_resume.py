@@ -13,8 +13,8 @@ from small_runs import small
 from prism_mesa import Reasoner, SocialAgent, run_economy
 from prism_mesa.api.runs import resume, run
 from prism_mesa.errors import ConfigError, DataError
-from prism_mesa.params import nested
-from prism_mesa.runs.checkpoints.file import files, read_checkpoint, write_checkpoint
+from prism_mesa.params import nest_keys
+from prism_mesa.runs.checkpoints.file import checkpoint_files, read_checkpoint, write_checkpoint
 from prism_mesa.runs.manifest import read_run
 from prism_mesa.runs.records import folder as folders
 from prism_mesa.runs.run_files import read_manifest
@@ -185,7 +185,7 @@ def test_nations_start_again_in_their_folder(tmp_path):
         if done == 2:
             once.append(image(out, tmp_path / "killed"))
 
-    config = nested({"economy.policy": "taylor", "rounds": 4})
+    config = nest_keys({"economy.policy": "taylor", "rounds": 4})
     whole = run_economy(config, out=out, on_round=look, pictures=False)
     assert all_bytes(resume(once[0], **QUIET)) == all_bytes(whole)
     assert read_manifest(once[0])["status"] == "done"
@@ -207,7 +207,7 @@ def test_a_run_from_elsewhere_goes_on_only_with_trust_and_is_ones_own_from_then_
         resume(folder, **QUIET)
     assert tables_and_points(folder) == before
     assert all_bytes(resume(folder, trust=True, **QUIET)) == all_bytes(killed[0])
-    assert read_run(folder).whose == "own"
+    assert read_run(folder).origin == "own"
 
 
 def test_a_checkpoint_that_another_key_signed_is_not_used_in_a_run_of_ones_own(killed, copy, tmp_path, monkeypatch):
@@ -215,7 +215,7 @@ def test_a_checkpoint_that_another_key_signed_is_not_used_in_a_run_of_ones_own(k
     with monkeypatch.context() as patch:
         patch.setenv("XDG_DATA_HOME", str(tmp_path / "somebody"))
         sign({})
-        write_checkpoint(files(folder)[0], read_checkpoint(files(folder)[0], trust=True))
+        write_checkpoint(checkpoint_files(folder)[0], read_checkpoint(checkpoint_files(folder)[0], trust=True))
     before = tables_and_points(folder)
     with pytest.raises(DataError, match=r"was not written here, or was changed: .*--trust.*--from-start"):
         resume(folder, **QUIET)

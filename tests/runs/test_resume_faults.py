@@ -14,9 +14,9 @@ from worlds import plain
 from prism_mesa import Reasoner
 from prism_mesa.api.runs import resume, run
 from prism_mesa.errors import DataError, PrismWarning, RunError
-from prism_mesa.params import nested
-from prism_mesa.runs.checkpoints import file as checkpoint_files
-from prism_mesa.runs.checkpoints.file import files, last_round, read_checkpoint, write_checkpoint
+from prism_mesa.params import nest_keys
+from prism_mesa.runs.checkpoints import file as checkpoint_module
+from prism_mesa.runs.checkpoints.file import checkpoint_files, last_round, read_checkpoint, write_checkpoint
 from prism_mesa.runs.records import folder as folders
 from prism_mesa.runs.run_files import LEDGER
 
@@ -74,7 +74,7 @@ def flip(file):
 
 @pytest.mark.parametrize("damage", [cut, flip, lambda file: file.write_bytes(b""), lambda file: file.write_text("oh")])
 def test_of_a_damaged_checkpoint_the_one_before_is_taken_and_it_is_said(damage, folder, killed):
-    damage(files(folder)[0])
+    damage(checkpoint_files(folder)[0])
     said = rf"^{folder}/checkpoints/round-000000006\.npz: is damaged: .*: it continues from round 4, and no question is"
     with pytest.warns(PrismWarning, match=said):
         shown, tables = go_on(folder)
@@ -95,7 +95,7 @@ def changed(file, **values):
 
 
 def test_one_of_another_version_of_the_code_is_refused_with_both_ways_on(folder, killed):
-    changed(files(folder)[0], code="0123456789abcdef")
+    changed(checkpoint_files(folder)[0], code="0123456789abcdef")
     before = contents(folder)
     said = r"round-000000006\.npz: another version of PRISM wrote it, .*: go on with that version, or .* --from-start"
     with pytest.raises(DataError, match=said):
@@ -106,8 +106,8 @@ def test_one_of_another_version_of_the_code_is_refused_with_both_ways_on(folder,
 
 
 def test_other_versions_of_packages_are_said(folder, killed):
-    packages = read_checkpoint(files(folder)[0])["packages"] | {"pyarrow": "1.0"}
-    changed(files(folder)[0], packages=packages)
+    packages = read_checkpoint(checkpoint_files(folder)[0])["packages"] | {"pyarrow": "1.0"}
+    changed(checkpoint_files(folder)[0], packages=packages)
     with pytest.warns(PrismWarning, match=r"is resumed with pyarrow \d.* instead of 1\.0: its tables may differ"):
         assert go_on(folder)[1] == killed[0]
 
@@ -220,21 +220,21 @@ def test_a_run_that_a_full_disk_ended_goes_on_when_there_is_room(killed, tmp_pat
 def test_a_signal_while_a_checkpoint_is_written_leaves_a_whole_one(number, killed, tmp_path, monkeypatch):
     monkeypatch.setattr(folders, "PART_ROUNDS", 3)
     before = [signal.signal(signal.SIGINT, signal.default_int_handler), signal.signal(signal.SIGTERM, signal.SIG_DFL)]
-    sync, sent = checkpoint_files.os.fsync, []
+    sync, sent = checkpoint_module.os.fsync, []
 
     def interrupted(file):
         if not sent and (only(tmp_path) / "checkpoints" / ".round-000000004.npz").exists():
             sent.append(os.kill(os.getpid(), number))
         sync(file)
 
-    monkeypatch.setattr(checkpoint_files.os, "fsync", interrupted)
+    monkeypatch.setattr(checkpoint_module.os, "fsync", interrupted)
     try:
         with pytest.raises(KeyboardInterrupt, match=r"round 3: interrupted.*continues it from round 4\)$"):
             run(CONFIG, out=tmp_path, reasoner=Reasoner(llm), **QUIET)
     finally:
         for each, does in zip((signal.SIGINT, signal.SIGTERM), before, strict=True):
             signal.signal(each, does)
-    assert [file.name for file in files(only(tmp_path))] == ["round-000000004.npz", "round-000000002.npz"]
+    assert [file.name for file in checkpoint_files(only(tmp_path))] == ["round-000000004.npz", "round-000000002.npz"]
     assert go_on(only(tmp_path)) == ([5, 6, 7, 8], killed[0])
 
 
@@ -246,7 +246,7 @@ def test_an_input_file_that_was_changed_is_refused(tmp_path):
     pairs = [(a, (a + step) % 40) for a in range(40) for step in (1, 2, 5)]
     file.write_text("src,dst\n" + "\n".join(f"{a},{b}" for a, b in pairs))
     values = {"network.edges": str(file), "rounds": 4, "checkpoint_every": 1, "ticks_per_round": 8}
-    run(nested(plain(values)), out=out, on_round=images(out, tmp_path, [3]), **QUIET)
+    run(nest_keys(plain(values)), out=out, on_round=images(out, tmp_path, [3]), **QUIET)
     file.write_text("src,dst\n" + "\n".join(f"{a},{b}" for a, b in pairs[1:]))
     with pytest.raises(DataError, match=r"/killed-3: network\.edges has changed: restore it, or run anew$"):
         resume(tmp_path / "killed-3")

@@ -182,7 +182,7 @@ def test_the_page_counts_each_llm_and_tells_which_one_decided():
         model.step()
         asked = Counter(body["model"] for body in server.requests)
         told = {row: "\n".join(explain_round(model, row).lines) for row in range(len(model.population))}
-        llms = model.llms.of(np.arange(len(told)), model.population)
+        llms = model.llms.assigned_names(np.arange(len(told)), model.population)
         notes = oracle_details(model).notes
         model.close()
     assert [note for note in notes if "calls" in note] == [

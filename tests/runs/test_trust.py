@@ -13,7 +13,7 @@ from worlds import plain
 from prism_mesa.analysis.distill.distill import distill
 from prism_mesa.analysis.explain.why import why
 from prism_mesa.analysis.interview.interview import Interview
-from prism_mesa.analysis.llm import config_to_ask
+from prism_mesa.analysis.llm import read_llm_config
 from prism_mesa.analysis.survey.questionnaire import Questionnaire
 from prism_mesa.analysis.survey.survey import survey
 from prism_mesa.errors import DataError, PrismWarning
@@ -75,7 +75,7 @@ def test_a_survey_asks_no_server_that_only_the_folder_names(asked, server, tmp_p
 def test_a_server_that_the_user_names_is_asked_whatever_the_folder_says(asked, server, tmp_path):
     foreign = from_elsewhere(asked, tmp_path / "foreign", config__reasoner__host=ELSEWHERE)
     assert asked_by_interview(foreign, f"reasoner.host={server.url}", out=tmp_path)
-    given = config_to_ask(RunRecords(foreign).run, ["reasoner.kind=embedded"])
+    given = read_llm_config(RunRecords(foreign).run, ["reasoner.kind=embedded"])
     assert given.reasoner.host is None  # it is not even there
 
 
@@ -158,10 +158,10 @@ def test_with_the_key_of_another_user_nothing_is_ones_own(asked, tmp_path, monke
 def test_the_repetition_of_a_run_from_elsewhere_is_from_elsewhere(asked, tmp_path):
     foreign = from_elsewhere(asked, tmp_path / "f")
     kept = replay(foreign, out=tmp_path / "kept").run_dir
-    assert read_run(kept).whose == "unsigned"
+    assert read_run(kept).origin == "unsigned"
     for trusted in (asked, foreign):
         again = replay(trusted, out=tmp_path / "trusted", trust=trusted is foreign)
-        assert read_run(again.run_dir).whose == "own"
+        assert read_run(again.run_dir).origin == "own"
 
 
 @pytest.mark.parametrize("held", [b"", b"short"])

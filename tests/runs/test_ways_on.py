@@ -15,7 +15,7 @@ from prism_mesa import Reasoner, open_run, replay
 from prism_mesa.api.runs import resume, run
 from prism_mesa.errors import DataError, PrismWarning, RunError
 from prism_mesa.llm import factory
-from prism_mesa.params import nested
+from prism_mesa.params import nest_keys
 from prism_mesa.runs import lifecycle
 from prism_mesa.runs.checkpoints.file import last_round
 from prism_mesa.runs.manifest import read_run
@@ -38,9 +38,9 @@ def test_a_run_that_failed_without_a_checkpoint_says_how_it_starts_again(tmp_pat
     out = tmp_path / "my results"
     with pytest.raises(RunError, match=r"\(what was recorded is kept there; '.*'") as error:
         run(small(), out=out, on_round=fails, **QUIET)
-    way_on = f"'prism resume \"{only(out)}\"' {AGAIN}"
-    assert str(error.value).endswith(f"; {way_on})")
-    with pytest.raises(DataError, match=re.escape(way_on)):
+    advice = f"'prism resume \"{only(out)}\"' {AGAIN}"
+    assert str(error.value).endswith(f"; {advice})")
+    with pytest.raises(DataError, match=re.escape(advice)):
         replay(only(out))
     assert resume(only(out), **QUIET).status == "done"
 
@@ -53,7 +53,7 @@ def test_a_run_that_failed_with_all_its_rounds_says_that_it_is_only_started_agai
     failed = run(config, out=tmp_path, reasoner=Reasoner(useless, attempts=1, max_fallback_share=0.0), **QUIET)
     told = read_run(failed.run_dir)
     assert (failed.status, told.is_over) == ("failed", True)
-    assert told.way_on == f"; resume(..., from_start=True) in Python, with what it was given there, {AGAIN}"
+    assert told.advice == f"; resume(..., from_start=True) in Python, with what it was given there, {AGAIN}"
 
 
 def test_a_run_that_is_done_is_so_although_its_checkpoints_cannot_be_removed(tmp_path, monkeypatch):
@@ -71,7 +71,9 @@ def test_a_run_that_is_done_is_so_although_its_checkpoints_cannot_be_removed(tmp
 def test_why_the_rule_decides_is_told_of_a_run_that_went_on_too(tmp_path, monkeypatch):
     monkeypatch.setattr(factory, "embedded_fault", lambda file: "is not installed")
     out = tmp_path / "out"
-    config = nested({**small(rounds=4, checkpoint_every=1), "reasoner": {"kind": "auto", "host": "http://127.0.0.1:9"}})
+    config = nest_keys(
+        {**small(rounds=4, checkpoint_every=1), "reasoner": {"kind": "auto", "host": "http://127.0.0.1:9"}}
+    )
     whole = run(config, out=out, on_round=images(out, tmp_path, (3,)), **QUIET)
     assert "no Ollama" in whole.summary["decisions"]["note"]
     result = resume(tmp_path / "killed-3", **QUIET)
@@ -82,7 +84,7 @@ def test_why_the_rule_decides_is_told_of_a_run_that_went_on_too(tmp_path, monkey
 def test_a_path_that_a_shell_would_take_apart_is_in_quotes(tmp_path):
     odd = tmp_path / "a $b"
     shutil.copytree(only_killed(tmp_path), odd)
-    assert read_run(odd).way_on == f"; 'prism resume '{odd}'' {AGAIN}"
+    assert read_run(odd).advice == f"; 'prism resume '{odd}'' {AGAIN}"
 
 
 def only_killed(folder):
@@ -115,12 +117,12 @@ def own_feed(tmp_path, monkeypatch):
 
 def test_a_run_that_failed_in_code_of_ones_own_says_that_the_code_is_to_be_corrected(own_feed, tmp_path):
     config = small(rounds=4, checkpoint_every=1, **{"feed.mode": f"{own_feed.stem}:sometimes", "feed.window": 4})
-    way_on = "; correct that code, and start a new run, because a resumed run would fail there again"
-    with pytest.raises(RunError, match=rf"raised ValueError: as it is written .*is kept there{way_on}\)$"):
+    advice = "; correct that code, and start a new run, because a resumed run would fail there again"
+    with pytest.raises(RunError, match=rf"raised ValueError: as it is written .*is kept there{advice}\)$"):
         run(config, out=tmp_path / "out", **QUIET)
     failed = only(tmp_path / "out")
-    assert read_run(failed).way_on == way_on
-    with pytest.raises(DataError, match=f"{way_on}$"):
+    assert read_run(failed).advice == advice
+    with pytest.raises(DataError, match=f"{advice}$"):
         replay(failed)
     own_feed.write_text(FEED.replace("> 1", "> 100"))
     said = f"code of {own_feed.stem} ({own_feed}) has changed: restore it, or run anew"

@@ -6,7 +6,7 @@ from stand_in import StandIn
 from stand_in.decisions import Decisions
 from worlds import small
 
-from prism_mesa.reasoner.distilled import DECLARATION, LINEAR_NAMES, NAMES, DistilledModel, Linear, OptionModel
+from prism_mesa.reasoner.distilled import DECLARATION, LINEAR_NAMES, NAMES, DistilledModel, LinearScore, OptionModel
 from prism_mesa.social.behavior import social_chart
 from prism_mesa.social.round.walk_tables import WalkTables
 
@@ -37,7 +37,7 @@ def made(tmp_path, server, decider):
     choices = [
         OptionModel(
             options=list(options),
-            scores=[Linear(intercept=0.1, weights=[0.1] * len(LINEAR_NAMES))] * (len(options) - 1),
+            scores=[LinearScore(intercept=0.1, weights=[0.1] * len(LINEAR_NAMES))] * (len(options) - 1),
             rows=1,
         )
         for options in WalkTables(social_chart).option_sets

@@ -11,7 +11,7 @@ from worlds import named, plain
 from prism_mesa import Config, Reasoner
 from prism_mesa.errors import DataError, PrismWarning
 from prism_mesa.llm import factory
-from prism_mesa.params import leaves, nested
+from prism_mesa.params import list_leaves, nest_keys
 from prism_mesa.runs.records.in_memory import RowsInMemory
 from prism_mesa.runs.social import start_run
 from prism_mesa.social.behavior import build_chart, social_chart
@@ -184,10 +184,10 @@ def in_plain_world(values, world):
 def idle_in(values, world):
     """Return the keys that have no effect in a world, whoever sets them, each with the reason."""
     own = given_in(world)
-    model = SocialModel(Config.model_validate(nested(values)), **own)
+    model = SocialModel(Config.model_validate(nest_keys(values)), **own)
     model.close()
     made = make_world(model.params, model.streams)
     idle = KeysWithoutEffect(
         ModelFacts(model.platform, made, has_own_reasoner="reasoner" in own, has_own_chart="chart" in own)
     )
-    return {key: reason for key, _ in leaves(Config) if (reason := idle.reason(key))}
+    return {key: reason for key, _ in list_leaves(Config) if (reason := idle.reason(key))}

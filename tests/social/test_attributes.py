@@ -63,9 +63,9 @@ def of_function(function, of="agent", **what):
 
 
 def test_their_columns_say_which_key_declares_them():
-    known = SocialModel(world()).platform.attributes.known
+    known = SocialModel(world()).platform.attributes.schema
     for name, attribute in (*known.agents.items(), *known.posts.items()):
-        assert f"attributes.{name}" in attribute.in_table("agents").meaning
+        assert f"attributes.{name}" in attribute.to_table_column("agents").meaning
 
 
 def test_they_are_drawn_as_declared_and_each_by_itself():
@@ -88,18 +88,20 @@ def test_they_are_drawn_as_declared_and_each_by_itself():
 def test_posts_inherit_and_reshares_have_what_their_roots_have():
     model = SocialModel(world(rounds=12))
     model.run_model()
-    posts, people, known = model.posts, model.population, model.platform.attributes.known
+    posts, people, known = model.posts, model.population, model.platform.attributes.schema
     own = np.flatnonzero(posts.kind != RESHARE)
     reshares = np.flatnonzero(posts.kind == RESHARE)
     assert len(reshares)
     assert (posts.attributes[reshares] == posts.attributes[posts.root[reshares]]).all()
-    slant = posts.attributes[own, known.of_posts("slant")[0]]
-    leaning = people.attributes[posts.author[own], known.of_agents("leaning")[0]]
+    slant = posts.attributes[own, known.post_attribute("slant")[0]]
+    leaning = people.attributes[posts.author[own], known.agent_attribute("leaning")[0]]
     assert 0.02 < np.abs(slant - leaning).std() < 0.1
-    side = known.of_posts("side")[1].column(posts.attributes[own, known.of_posts("side")[0]])
-    party = known.of_agents("party")[1].column(people.attributes[posts.author[own], known.of_agents("party")[0]])
+    side = known.post_attribute("side")[1].column(posts.attributes[own, known.post_attribute("side")[0]])
+    party = known.agent_attribute("party")[1].column(
+        people.attributes[posts.author[own], known.agent_attribute("party")[0]]
+    )
     assert ((side == "left") == (party == "left")).all()
-    true = posts.attributes[own, known.of_posts("veracity")[0]]
+    true = posts.attributes[own, known.post_attribute("veracity")[0]]
     assert 0.6 < true.mean() < 0.95
 
 
@@ -139,13 +141,13 @@ def test_tables_hold_them_and_a_replay_the_same(tmp_path):
 def test_a_function_of_ones_own_gives_them():
     model = SocialModel(world(of_function("twice") | of_function("by_party", "post", values=[True, False])))
     model.run_model()
-    people, known = model.population, model.platform.attributes.known
-    leaning, strong = (people.attributes[:, known.of_agents(name)[0]] for name in ("leaning", "strong"))
+    people, known = model.population, model.platform.attributes.schema
+    leaning, strong = (people.attributes[:, known.agent_attribute(name)[0]] for name in ("leaning", "strong"))
     assert (strong == np.clip(2 * leaning, -1, 1)).all()
     own = model.posts.kind != RESHARE
-    party = people.attributes[model.posts.author[own], known.of_agents("party")[0]]
+    party = people.attributes[model.posts.author[own], known.agent_attribute("party")[0]]
     expected = (party == 0) & (model.posts.kind[own] == POST) & (model.posts.round[own] > 0)
-    assert (model.posts.attributes[own, known.of_posts("mine")[0]] == expected).all()
+    assert (model.posts.attributes[own, known.post_attribute("mine")[0]] == expected).all()
     assert 0 < expected.sum() < len(expected)
 
 
@@ -174,7 +176,7 @@ def test_a_function_that_cannot_be_used_is_refused_in_one_line(function, said):
         ({"x": {"of": "agent", "range": [1, 0]}}, "range: 1 is not below 0"),
         ({"x": {"of": "agent", "values": ["a", 1]}}, "all true and false, all numbers, or all texts"),
         ({"x": {"of": "agent", "values": ["a", "a"]}}, "two of them are equal"),
-        ({"x": {"of": "agent", "values": [10**400, 1]}}, "a number has to lie in -1e+12..1e+12"),
+        ({"x": {"of": "agent", "values": [10**400, 1]}}, "numbers must be in -1e+12..1e+12"),
         ({"x": {"of": "agent", "values": ["a", " b"]}}, "begins or ends with a blank"),
         ({"x": {"of": "agent", "values": ["a", "b"], "share": [1]}}, "share: give 2 numbers"),
         ({"x": {"of": "agent", "range": [0, 1], "mean": 2, "sd": 1}}, "mean: 2 is not in 0..1"),
@@ -182,7 +184,7 @@ def test_a_function_that_cannot_be_used_is_refused_in_one_line(function, said):
         ({"x": {"of": "agent", "range": [0, 1], "inherits": "y"}}, "can only inherit from its community"),
         ({"x": {"of": "post", "range": [0, 1], "inherits": "y"}}, "'y' is not an attribute of agents (none)"),
         ({**DECLARED, "x": {"of": "post", "range": [0, 1], "inherits": "leaning"}}, "is not within that of x"),
-        ({**DECLARED, "x": {"of": "post", "values": ["left"], "inherits": "party"}}, "has other values than x"),
+        ({**DECLARED, "x": {"of": "post", "values": ["left"], "inherits": "party"}}, "has values that x does not have"),
         ({"x": {"of": "agent", "range": [0, 1], "column": "c"}}, "agents.profiles names no file"),
         ({"x": {"of": "post", "range": [0, 1], "column": "c", "function": "a:b"}}, "give one of them"),
         ({"not a name": {"of": "post", "range": [0, 1]}}, "is not a name"),

@@ -112,5 +112,5 @@ def test_what_was_collected_goes_on_from_a_snapshot(kind):
         one, two = getattr(whole, collector), getattr(rest, collector)
         assert one.get_model_vars_dataframe().equals(two.get_model_vars_dataframe())
     assert whole.datacollector.get_agent_vars_dataframe().equals(rest.datacollector.get_agent_vars_dataframe())
-    with pytest.raises(DataError, match="datacollector: its model_reporters are not those of the run"):
+    with pytest.raises(DataError, match="datacollector: its model_reporters differ from the run"):
         small(rounds=4).restore(first.snapshot())

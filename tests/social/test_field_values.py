@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from worlds import ran, small
 
-from prism_mesa.social.behavior import FIRED, build_chart, chosen_chart, social_chart, viral_chart
-from prism_mesa.social.chart_checks import READABLE
+from prism_mesa.social.behavior import FIRED_TRIGGERS, build_chart, configure_chart, social_chart, viral_chart
+from prism_mesa.social.chart_checks import GUARD_FIELDS
 from prism_mesa.social.round.columns import FIELDS
 from prism_mesa.statechart import AgentState, F, Statechart, Transition
 from prism_mesa.statechart.definition import StatechartParams
@@ -30,7 +30,7 @@ COUNTS = (
 
 def examples(chart):
     """Return the examples of a chart's findings: for each, where and field -> text."""
-    checked = chosen_chart(StatechartParams(), asks_action=False, chart=chart).check(FIRED, READABLE)
+    checked = configure_chart(StatechartParams(), asks_action=False, chart=chart).check(FIRED_TRIGGERS, GUARD_FIELDS)
     shown = [(f.where, f.message.partition("for example ")[2]) for f in checked if f.kind in EXAMPLES]
     return [(where, dict(re.findall(r"(\w+\.\w+) = ([^,]+)", text))) for where, text in shown if text]
 
@@ -39,8 +39,8 @@ def examples(chart):
 @pytest.mark.parametrize("oracle_enabled", [True, False])
 def test_the_charts_that_come_with_prism_have_no_errors(asks_action, oracle_enabled):
     """A platform takes them unchecked."""
-    chart = chosen_chart(StatechartParams(oracle_enabled=oracle_enabled), asks_action=asks_action)
-    assert {finding.level for finding in chart.check(FIRED, READABLE)} <= {"note", "warning"}
+    chart = configure_chart(StatechartParams(oracle_enabled=oracle_enabled), asks_action=asks_action)
+    assert {finding.level for finding in chart.check(FIRED_TRIGGERS, GUARD_FIELDS)} <= {"note", "warning"}
 
 
 def is_possible(name, text, where):
@@ -116,7 +116,7 @@ def test_what_is_said_of_the_values_of_fields_holds_in_a_world():
                 seen.setdefault(name, []).extend(getattr(thing, name.partition(".")[2]) for thing in things)
     assert set(seen) == FIELDS
     for name, found in seen.items():
-        values = READABLE[name]
+        values = GUARD_FIELDS[name]
         for value in found:
             if values.names:
                 assert value in values.names, name

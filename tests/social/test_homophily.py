@@ -46,7 +46,7 @@ def test_noise_draws_some_values_anew_and_is_added_to_numbers():
     [
         (
             {"network.kind": "erdos_renyi"},
-            "own.inherits: community: agents have one with network.kind=stochastic_block",
+            "own.inherits: community: agents have a community only with network.kind=stochastic_block",
         ),
         (
             {"attributes": {"own": {"of": "agent", "range": [0, 1], "inherits": "other"}}},

@@ -86,14 +86,14 @@ def test_what_changes_nothing_is_said(set_, said):
     ("one", "said"),
     [
         ({"at": 8, "set": {"feed.mode": "random"}}, r"at=8 is not a round of this run \(0 to 7\)"),
-        ({"at": 3, "set": {"agents.n": 9}}, r"agents.n cannot change in a run .*agents\.homophily\.\*"),
+        ({"at": 3, "set": {"agents.n": 9}}, r"agents.n cannot change during a run .*agents\.homophily\.\*"),
         ({"at": 3, "set": {"agents.perssistence": 0.5}}, "Did you mean 'agents.persistence'"),
-        ({"at": 3, "set": {"feed.size": 9}}, "feed.size cannot change in a run"),
+        ({"at": 3, "set": {"feed.size": 9}}, "feed.size cannot change during a run"),
         ({"at": 3, "set": {"feed.mod": "random"}}, "Did you mean 'feed.mode'"),
         ({"at": 3, "set": {"feed.mode": "best"}}, "interventions: 0: feed.mode: .*, not 'best'"),
         ({"at": 3, "set": {"utility.sensitivity": 0}}, "cannot go from or to 0"),
-        ({"at": 3}, "interventions.0: does nothing: give set"),
-        ({"at": 3, "set": {}}, "interventions.0: does nothing: give set"),
+        ({"at": 3}, "interventions.0: the intervention does nothing: give set"),
+        ({"at": 3, "set": {}}, "interventions.0: the intervention does nothing: give set"),
         ({"at": 3, "set": {"feed.mode": "random", "feed": {"mode": "x_algo"}}}, "feed.mode is set twice"),
         ({"at": -1, "set": {"feed.mode": "random"}}, "interventions.0.at"),
     ],
@@ -189,7 +189,7 @@ def test_of_settings_for_some_and_for_all_the_later_entry_counts(agents):
 def test_of_many_that_hold_at_a_time_each_counts():
     nobody = [{"at": 2, "set": {"feed.candidates.trending": 5}, "agents": "agent.row < -1"}] * 70
     last = {"at": 2, "set": {"feed.mode": "random"}, "agents": SOME}
-    with pytest.warns(NotedWarning, match="no effect: no agent fits agent.row < -1"):
+    with pytest.warns(NotedWarning, match="no effect: no agent matches agent.row < -1"):
         found, _ = feeds_by_round([*nobody, last])
     assert found == feeds_by_round([last])[0]
 

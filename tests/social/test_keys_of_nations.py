@@ -10,7 +10,7 @@ from worlds import Memory
 from prism_mesa.economy.model import EconomyModel
 from prism_mesa.errors import PrismWarning
 from prism_mesa.llm import LLMClient, LLMParams
-from prism_mesa.params import leaves, nested
+from prism_mesa.params import list_leaves, nest_keys
 from prism_mesa.runs.config import EconomyConfig
 
 
@@ -58,7 +58,7 @@ ADVISORS = {
 def quarters(values, world):
     llm = ADVISORS.get(world)
     memory = Memory()
-    model = EconomyModel(EconomyConfig.model_validate(nested(values)), llm=llm and llm(), recorder=memory)
+    model = EconomyModel(EconomyConfig.model_validate(nest_keys(values)), llm=llm and llm(), recorder=memory)
     for _ in range(6):
         model.step()
     model.close()
@@ -74,7 +74,7 @@ def notes_of(values, world):
     llm = ADVISORS.get(world)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PrismWarning)
-        model = EconomyModel(EconomyConfig.model_validate(nested(values)), llm=llm and llm())
+        model = EconomyModel(EconomyConfig.model_validate(nest_keys(values)), llm=llm and llm())
     model.close()
     return without_effect(model)
 
@@ -83,7 +83,7 @@ def notes_of(values, world):
 @pytest.mark.parametrize("world", NATIONS)
 def test_so_it_is_with_nations(world, made, monkeypatch):
     base, more = NATIONS[world](made)
-    defaults = dict(leaves(EconomyConfig))
+    defaults = dict(list_leaves(EconomyConfig))
     with without_embedded(monkeypatch, world):
         plain, notes = quarters(base, world)
         assert notes == []

@@ -6,7 +6,7 @@ from worlds import PLAIN_FILE, plain
 
 from prism_mesa import Config, load_config
 from prism_mesa.errors import ConfigError, PrismWarning
-from prism_mesa.params import explicit_values, leaves
+from prism_mesa.params import explicit_values, list_leaves
 from prism_mesa.social.model import SocialModel
 
 # -- all others have one -----------------------------------------------------------------------------------
@@ -70,7 +70,7 @@ def test_all_other_keys_change_the_tables_and_nothing_is_said_of_them(world, key
     world = SMALL | {"agents.n": 60, "rounds": 6, "agents.post_rate": 0.4, **world}
     base = plain(world)
     unchanged, _ = outcome(base, "")
-    idle, defaults = idle_in(base, ""), dict(leaves(Config))
+    idle, defaults = idle_in(base, ""), dict(list_leaves(Config))
     same = []
     for key in defaults.keys() - idle.keys() - NO_TABLE_SHOWS - {"feed.x_algo.author_floor"}:
         if not key.startswith(keys):
@@ -91,7 +91,7 @@ def test_the_files_that_come_with_prism_set_nothing_in_vain(name):
     config = load_config(ROOT / "configs" / f"{name}.yaml", ["reasoner.kind=rule", "agents.n=1000"])
     if name != "real":  # which reads a large file
         assert not any("no effect" in note for note in SocialModel(config).notes)
-    assert explicit_values(config).keys() <= {key for key, _ in leaves(Config)}
+    assert explicit_values(config).keys() <= {key for key, _ in list_leaves(Config)}
 
 
 @pytest.mark.slow
@@ -110,7 +110,7 @@ def test_a_kind_of_network_beside_edges_is_told_as_it_was_said_however_the_confi
     assert config.network.kind == "edges"
     assert explicit_values(config)["network.kind"] == "erdos_renyi"
     for given in ({"config": config}, {"config": config, "rng": 3}):
-        with pytest.warns(PrismWarning, match=r"network.kind: no effect: network.edges brings the network"):
+        with pytest.warns(PrismWarning, match=r"network.kind: no effect: the file network.edges defines the network"):
             SocialModel(**given)
     assert "network.kind" not in "".join(SocialModel(network_edges=edges, network_kind="edges").notes)
     with pytest.raises(ConfigError, match=r"network\.kind: Input should be 'erdos_renyi'"):
@@ -119,7 +119,7 @@ def test_a_kind_of_network_beside_edges_is_told_as_it_was_said_however_the_confi
 
 def test_a_number_of_agents_beside_edges_is_told_unless_it_is_that_of_the_graph(tmp_path):
     edges = table(tmp_path / "e.csv", ["src", "dst"], [(1, 2), (2, 1), (2, 3)])
-    with pytest.warns(PrismWarning, match=r"^SocialModel: agents.n: no effect: network.edges brings its 3 agents$"):
+    with pytest.warns(PrismWarning, match=r"^SocialModel: agents.n: no effect: the file network.edges has 3 agents$"):
         model = SocialModel(network_edges=edges, agents_n=7)
-    assert model.notes[-1] == "agents.n: no effect: network.edges brings its 3 agents"
+    assert model.notes[-1] == "agents.n: no effect: the file network.edges has 3 agents"
     assert not any("agents.n" in note for note in SocialModel(network_edges=edges, agents_n=3).notes)

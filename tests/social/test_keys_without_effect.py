@@ -7,7 +7,7 @@ from worlds import named
 from prism_mesa import Config
 from prism_mesa.errors import PrismWarning
 from prism_mesa.llm.clients.embedded import embedded_fault
-from prism_mesa.params import leaves
+from prism_mesa.params import list_leaves
 
 # -- worlds in which keys have no effect -----------------------------------------------------------------
 
@@ -71,7 +71,7 @@ def test_what_is_said_to_have_no_effect_has_none(world, made, monkeypatch):
     if "embedded" in world and embedded_fault():
         pytest.skip(f"the embedded LLM {embedded_fault()}")
     base, more = WORLDS[world](made)
-    defaults = dict(leaves(Config))
+    defaults = dict(list_leaves(Config))
     with without_embedded(monkeypatch, world):
         base = in_plain_world(base, world)
         idle = idle_in(base, world)

@@ -13,7 +13,7 @@ from own_charts import SCROLLING
 from worlds import plain, ran, small
 
 from prism_mesa.errors import AgentError
-from prism_mesa.params import nested
+from prism_mesa.params import nest_keys
 from prism_mesa.social.agent import add_row
 from prism_mesa.social.behavior import IDLE
 from prism_mesa.social.model import SocialModel
@@ -26,12 +26,12 @@ from prism_mesa.social.start import start_platform
 from prism_mesa.social.state.exposure import Exposure
 from prism_mesa.statechart import Statechart, Transition
 
-OUTSIDE = ("scripts", "recorder", "writer", "reasoner", "tables", "walk_buffers")
+OUTSIDE = ("agent_objects", "recorder", "writer", "reasoner", "tables", "walk_buffers")
 """What a platform talks to, what is made of its chart, and memory: no state of its own."""
 
 
 def started(**params):
-    return start_platform(SocialParams(**nested(plain({"agents.n": 60, "network.mean_degree": 8, **params}))))
+    return start_platform(SocialParams(**nest_keys(plain({"agents.n": 60, "network.mean_degree": 8, **params}))))
 
 
 def differing(one, other, name="platform", known=()):
@@ -131,14 +131,14 @@ def test_a_copy_is_a_branch_that_goes_on_like_the_original():
     assert [run_round(trunk) for _ in range(2)] == [run_round(branch) for _ in range(2)]
     assert not list(differing(trunk, branch))
     assert untouched.round == 0
-    assert branch.scripts.agent(3).to_dict() == trunk.scripts.agent(3).to_dict()
+    assert branch.agent_objects.agent(3).to_dict() == trunk.agent_objects.agent(3).to_dict()
 
 
 def test_a_branch_of_a_run_leaves_the_run_and_its_folder_alone():
     model = small()
     model.step()
     branch, rows = deepcopy(model.platform), len(model.recorder.tables["rounds"])
-    assert (branch.recorder, type(branch.scripts)) == (None, PlainAgents)
+    assert (branch.recorder, type(branch.agent_objects)) == (None, PlainAgents)
     rows_of_branch = [run_round(branch) for _ in range(2)]
     assert (model.round, len(model.recorder.tables["rounds"])) == (0, rows)
     ran(model, 2)
@@ -151,7 +151,7 @@ def test_agents_with_scripts_are_copied_with_their_model_only():
     with pytest.raises(AgentError, match="cannot copy agents with scripts"):
         deepcopy(model.platform)
     other = deepcopy(model)
-    assert (other.platform.scripts, type(other.agent(3))) == (other, Echo)
+    assert (other.platform.agent_objects, type(other.agent(3))) == (other, Echo)
     model.step()
     other.step()
     assert other.round_row == model.round_row
@@ -165,7 +165,7 @@ def test_guards_and_actions_in_python_are_handed_agents_without_mesa():
 
     begins = Transition("feed_ready", IDLE, SCROLLING, guard=lambda agent, _: agent.row < 5, action=meets)
     chart = Statechart([IDLE, SCROLLING], [begins], IDLE)
-    platform = start_platform(SocialParams(**nested(plain({"agents.n": 20, "agents.activity": 1.0}))), chart=chart)
+    platform = start_platform(SocialParams(**nest_keys(plain({"agents.n": 20, "agents.activity": 1.0}))), chart=chart)
     run_round(platform)
     assert [agent.row for agent, _ in met] == list(range(5))
     assert all(type(agent) is PlatformAgent and agent.state is SCROLLING for agent, _ in met)
@@ -175,7 +175,7 @@ def test_who_comes_is_there_in_the_next_round_and_who_left_is_gone():
     platform = started()
     row = add_row(platform, follows=[0, 1], followers=[2])
     platform.leaving[7] = None
-    assert platform.scripts.agent(7).has_left
+    assert platform.agent_objects.agent(7).has_left
     run_round(platform)
     assert (row, len(platform.population), platform.population.present[7]) == (60, 61, False)
     with pytest.raises(AgentError, match="row 7 holds no agent"):

@@ -21,7 +21,7 @@ from stand_in.wire import (
     parsed,
     refusal,
     response,
-    shortened,
+    shorten,
 )
 
 type Latency = float | Callable[[int, Body], float]
@@ -136,7 +136,7 @@ class StandIn:
         elif "completion" not in self._capabilities:
             connection.send(error_response(400, f'"{body.get("model")}" does not support chat'))
         else:
-            job = _Job(self, connection, shortened(body, self.context), fault)
+            job = _Job(self, connection, shorten(body, self.context), fault)
             connection.on_gone = job.gone
             self._waiting.append(job)
             self.serve(job.came)

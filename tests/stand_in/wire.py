@@ -52,7 +52,7 @@ def answer_response(body: Body, said: Said, *, done: bool = True) -> bytes:
     return json_response(reply)
 
 
-def shortened(body: Body, context: int | None) -> Body:
+def shorten(body: Body, context: int | None) -> Body:
     """Return a chat request as Ollama passes it to an LLM of that context: it keeps the end of a longer prompt."""
     text = prompt_text(body)
     most = (body.get("options") or {}).get("num_ctx") or context

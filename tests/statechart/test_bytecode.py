@@ -13,7 +13,7 @@ from prism_mesa.kernels.programs import FAULT, run_program
 from prism_mesa.social.fields import REGISTERS
 from prism_mesa.social.round.columns import FIELDS
 from prism_mesa.statechart import AgentState, F
-from prism_mesa.statechart.bytecode import Field, Programmer
+from prism_mesa.statechart.bytecode import Compiler, Field
 
 WHOLE = "timeout_threshold ticks_in_state scripted n_unread post_id likes replies reshares impressions velocity round"
 WHOLE_FIELDS = {*WHOLE.split(), "author", "root"}
@@ -27,14 +27,14 @@ def run_all(programs, register, out):
 
 def known_fields():
     return {
-        name: Field(i, CATEGORIES.get(name, ()), whole=name.partition(".")[2] in WHOLE_FIELDS)
+        name: Field(i, CATEGORIES.get(name, ()), is_int32=name.partition(".")[2] in WHOLE_FIELDS)
         for i, name in enumerate(REGISTERS)
     }
 
 
 def by_program(expression, values, programmer=None):
     """Return what the last program gives, 0, 1 or FAULT, with fields of these values; None if there is none."""
-    programmer = Programmer(known_fields()) if programmer is None else programmer
+    programmer = Compiler(known_fields()) if programmer is None else programmer
     if programmer.add(expression) is None:
         return None
     programs = programmer.programs()
@@ -51,7 +51,7 @@ def by_program(expression, values, programmer=None):
 
 
 def test_the_fields_that_are_read_are_marked_by_ones():
-    programmer = Programmer(known_fields())
+    programmer = Compiler(known_fields())
     programmer.add(F.post.likes > F.agent.energy)
     programmer.add(F.post.likes + F.post.replies > 2)
     used = dict(zip(REGISTERS, programmer.programs().used.tolist(), strict=True))
@@ -136,7 +136,7 @@ def test_a_program_gives_what_the_expression_gives_each_row(expression, many):
     ],
 )
 def test_what_only_python_can_do_has_no_program_and_leaves_no_trace(expression):
-    programmer = Programmer(known_fields())
+    programmer = Compiler(known_fields())
     first = F.post.likes > 2
     assert by_program(first, SOMEBODY, programmer) == 0
     assert programmer.add(expression) is None

@@ -29,11 +29,14 @@ def test_rows_without_a_trigger_or_with_an_unknown_one_or_in_another_state_do_no
     chart = a_chart((COMPOSING,))
     states = np.array([EVALUATING.code, EVALUATING.code, SCROLLING.code])
     nothing = ArrayColumns({})
-    assert chart.fire_many(states, np.array([0, -1, 0]), nothing, nothing).taken.tolist() == [0, -1, -1]
-    assert chart.fire_many(states, "decide", nothing, nothing).taken.tolist() == [-1, -1, -1]
-    assert chart.fire_many(states[:0], "decides", nothing, nothing).taken.tolist() == []
+    assert chart.fire_many(states, np.array([0, -1, 0]), nothing, nothing).transition_indices.tolist() == [0, -1, -1]
+    assert chart.fire_many(states, "decide", nothing, nothing).transition_indices.tolist() == [-1, -1, -1]
+    assert chart.fire_many(states[:0], "decides", nothing, nothing).transition_indices.tolist() == []
     fired = chart.fire_many(states, "decides", nothing, nothing)
-    assert (fired.taken.dtype, fired.open.dtype) == (np.int16, np.int16)  # two bytes for each agent
+    assert (fired.transition_indices.dtype, fired.option_indices.dtype) == (
+        np.int16,
+        np.int16,
+    )  # two bytes for each agent
 
 
 def test_callables_are_named_and_expressions_that_run_over_columns_are_not():
@@ -44,7 +47,7 @@ def test_callables_are_named_and_expressions_that_run_over_columns_are_not():
         (COMPOSING, F.post.relevance > 0.5), (SCROLLING, is_dull), (SCROLLING, lambda agent, post: post.relevance < 0.2)
     )
     fired = fire_rows(chart, 2, relevance=np.array([0.6, 0.1]))
-    assert [fired.transitions[i].target for i in fired.taken] == [COMPOSING, SCROLLING]
+    assert [fired.transitions[i].target for i in fired.transition_indices] == [COMPOSING, SCROLLING]
     label = "evaluating --decides--> scrolling"
     assert fired.row_by_row_guards == {f"{label} [is_dull()]", f"{label} [lambda]"}
     assert fire_rows(a_chart((COMPOSING, F.post.relevance > 0.5)), relevance=np.array([1.0])).row_by_row_guards == set()
@@ -86,7 +89,7 @@ def test_a_field_held_once_for_all_rows_decides_for_all_rows(value, outcome):
 def test_dividing_by_zero_raises_whatever_is_divided(likes):
     chart = a_chart((COMPOSING, ~(F.post.likes / F.post.views > 0.5)), (SCROLLING,))
     fired = fire_rows(chart, likes=np.array([likes]), views=np.array([0.0]))
-    assert fired.transitions[fired.taken[0]].target is SCROLLING
+    assert fired.transitions[fired.transition_indices[0]].target is SCROLLING
     agent = SimpleNamespace(state=EVALUATING, state_history=[], ticks_in_state=0, max_history_depth=0)
     assert chart.fire(agent, "decides", {"likes": likes, "views": 0}) is SCROLLING
     assert chart.guard_errors.total() == 2
@@ -98,8 +101,8 @@ def test_a_place_may_have_any_number_of_guards(n_guards):
     last = n_guards - 1
     target = COMPOSING if last % 2 else SCROLLING
     fired = fire_rows(chart, 2, views=np.array([last, -1]))
-    assert fired.transitions[fired.taken[0]].target is target
-    assert fired.open.tolist() == [-1, 0]
+    assert fired.transitions[fired.transition_indices[0]].target is target
+    assert fired.option_indices.tolist() == [-1, 0]
     agent = SimpleNamespace(state=EVALUATING, state_history=[], ticks_in_state=0, max_history_depth=0)
     assert chart.fire(agent, "decides", {"views": last}) is target
 

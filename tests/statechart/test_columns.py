@@ -165,7 +165,7 @@ def counted(chart):
 @given(scenes(), TYPES)
 def test_the_rule_and_fire_and_fire_many_agree_on_every_row(scene, types):
     chart, meanings, rows = scene
-    many = chart.replaced(oracle_enabled=chart.oracle_enabled)
+    many = chart.with_settings(oracle_enabled=chart.oracle_enabled)
     fired = many.fire_many(
         np.array([state.code for state, *_ in rows], np.int8),
         np.array([trigger for _, trigger, *_ in rows], np.int8),

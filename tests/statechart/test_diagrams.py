@@ -124,7 +124,7 @@ def test_guards_that_exclude_each_other_ask_no_oracle():
 
 def test_without_an_oracle_the_open_choice_leads_to_its_first_option_only():
     chart = a_chart((COMPOSING, F.post.relevance > 0.6), (RESTING, F.post.relevance < 0.2), (None,))
-    chart = chart.replaced(oracle_enabled=False)
+    chart = chart.with_settings(oracle_enabled=False)
     assert [target for source, target, _ in arrows_of(chart) if source == "oracle_1"] == ["composing"]
     assert "oracle disabled, the first option is taken" in texts_of(draw_chart(chart))
 

@@ -72,7 +72,7 @@ def test_a_marker_asks_only_about_what_no_guard_has_settled():
     marked = a_chart((COMPOSING, keen), (SCROLLING, bored), (None, lambda agent, post: "needs_oracle"))
     rows = ArrayColumns({"relevance": np.array([0.9, 0.5, 0.1])})
     fired = marked.fire_many(np.full(3, EVALUATING.code), "decides", rows, rows)
-    assert (fired.open >= 0).tolist() == [False, True, False]
+    assert (fired.option_indices >= 0).tolist() == [False, True, False]
     options = marked.fire(an_agent(), "decides", {"relevance": 0.5})
     assert isinstance(options, list)
     assert options == [COMPOSING, SCROLLING]
@@ -192,11 +192,11 @@ def test_a_chart_with_expressions_survives_pickling_and_copying(twin, has_fired)
 def test_a_replaced_chart_has_the_same_arrows_its_own_settings_and_its_own_count():
     chart = a_chart((COMPOSING, broken), (SCROLLING,), (RESTING,), timeouts={RESTING: 2}, name="social")
     chart.fire(an_agent(), "decides")
-    other = chart.replaced(oracle_enabled=False)
+    other = chart.with_settings(oracle_enabled=False)
     assert other.fire(an_agent(), "decides") is SCROLLING
     assert (chart.guard_errors.total(), other.guard_errors.total()) == (1, 1)
     assert (other.transitions, other.timeouts, other.name) == (chart.transitions, chart.timeouts, "social")
-    assert chart.replaced(oracle_enabled=True, strict=True).strict
+    assert chart.with_settings(oracle_enabled=True, strict=True).strict
 
 
 @pytest.mark.parametrize("name", ["states", "transitions", "initial", "timeouts", "oracle_enabled", "cells"])
@@ -205,4 +205,4 @@ def test_what_a_chart_is_made_of_cannot_be_set_later(name):
     with pytest.raises(ChartError, match=rf"chart: {name} cannot be set"):
         setattr(chart, name, getattr(chart, name))
     chart.strict = True
-    assert chart.replaced(oracle_enabled=False).fire(an_agent(), "decides") is COMPOSING
+    assert chart.with_settings(oracle_enabled=False).fire(an_agent(), "decides") is COMPOSING

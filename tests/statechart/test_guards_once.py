@@ -107,8 +107,10 @@ def test_the_keys_of_columns_are_those_of_rows():
     fired = chart.fire_many(np.full(4, EVALUATING.code), "decides", posts, posts)
     alone = [chart.selected(an_agent(), "decides", posts.row(i)) for i in range(4)]
     is_open = [isinstance(outcome, tuple) for outcome, _ in alone]
-    assert is_open == (fired.open >= 0).tolist() == [False, False, True, True]
-    assert [key for outcome, key in alone if isinstance(outcome, tuple)] == fired.keys[fired.open >= 0].tolist()
+    assert is_open == (fired.option_indices >= 0).tolist() == [False, False, True, True]
+    assert [key for outcome, key in alone if isinstance(outcome, tuple)] == fired.keys[
+        fired.option_indices >= 0
+    ].tolist()
 
 
 class Scripted(SocialAgent):

@@ -11,4 +11,4 @@ def test_keys_of_39_guards_fit_into_64_bit_integers(n_guards, fits):
     many = tuple(
         Transition("decides", AgentState.EVALUATING, AgentState.COMPOSING, F.post.likes > i) for i in range(n_guards)
     )
-    assert Cell(many, oracle_enabled=True).keys_fit == fits
+    assert Cell(many, oracle_enabled=True).fits_int64 == fits

@@ -56,7 +56,7 @@ def test_an_action_that_raises_propagates_and_leaves_the_agent_as_it_was():
     [
         ({}, NOON.replace(tzinfo=None), "is not in UTC"),
         ({"now": NOON.replace(tzinfo=None)}, None, "is not in UTC"),
-        ({"depth": -1}, NOON, r"max_history_depth is -1; give whole numbers from 0"),
+        ({"depth": -1}, NOON, r"max_history_depth is -1; give 0 \(no history\) or a whole number above 0"),
     ],
 )
 def test_what_is_wrong_with_a_fire_is_found_before_its_action_runs(fields, now, message):

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from prism_mesa.errors import AgentError, OwnCodeError
 from prism_mesa.statechart import F, StateTransition
-from prism_mesa.statechart.users_code import is_users_error
+from prism_mesa.statechart.users_code import is_user_code_error
 
 BROKEN_LINE = f"fired_agents.py:{broken.__code__.co_firstlineno + 1} in broken"
 
@@ -33,11 +33,11 @@ def test_what_may_pass_is_not_told_as_a_fault_of_the_code(raised, again):
     def acts(agent, post):
         raise raised
 
-    assert is_users_error(fired(a_chart((COMPOSING, None, acts)), an_agent(), type(raised))) == again
+    assert is_user_code_error(fired(a_chart((COMPOSING, None, acts)), an_agent(), type(raised))) == again
     with pytest.raises(OwnCodeError) as caught:
         raise OwnCodeError("my_feeds:liked: raised") from raised
-    assert is_users_error(caught.value) == again
-    assert not is_users_error(raised.__class__("somewhere else"))
+    assert is_user_code_error(caught.value) == again
+    assert not is_user_code_error(raised.__class__("somewhere else"))
 
 
 def test_what_a_guard_of_a_strict_chart_raises_has_the_same_note():
@@ -54,7 +54,7 @@ def test_where_a_guard_raised_first_goes_into_a_snapshot():
     other.restore(chart.snapshot())
     other.fire(an_agent(agent_id="bob", moment="round 4, tick 2"), "decides")
     [failing] = other.failing_guards()
-    assert (failing.times, failing.first) == (2, f"agent ann in round 3, tick 2, {BROKEN_LINE}")
+    assert (failing.n_errors, failing.first_location) == (2, f"agent ann in round 3, tick 2, {BROKEN_LINE}")
 
 
 def test_the_line_is_the_users_own_where_something_raises_that_it_calls():

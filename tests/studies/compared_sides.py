@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from worlds import plain
 
-from prism_mesa.params import nested
+from prism_mesa.params import nest_keys
 from prism_mesa.runs.economy import run_economy
 from prism_mesa.runs.social import run
 
@@ -15,7 +15,9 @@ WORLD = {"agents": {"n": 40, "activity": 0.8}, "network": {"mean_degree": 6}, "r
 
 
 def platform(out, **keys):
-    return run(nested(plain(WORLD | {key.replace("__", "."): value for key, value in keys.items()})), out=out).run_dir
+    return run(
+        nest_keys(plain(WORLD | {key.replace("__", "."): value for key, value in keys.items()})), out=out
+    ).run_dir
 
 
 def nations(out, policy, **keys):

@@ -70,7 +70,7 @@ def test_what_diverges_first_is_the_row_that_was_changed_or_is_gone(base, place)
     assert (first.table, (first.round, first.tick, first.agent)) == ("transitions", moment(row))
     assert first.columns == ("to_state",)
     assert first.sides[1].startswith(f"{row['from_state']} -> resting, on '{row['trigger']}'")
-    assert first.who == read_table(base, "agents")["name"][row["agent"]]
+    assert first.name == read_table(base, "agents")["name"][row["agent"]]
     first = quick(base, less, why=False).first_divergence
     assert (first.base, first.other, first.sides[1]) == (gone, None, "nothing")
 
@@ -167,7 +167,7 @@ def test_runs_of_other_lengths_are_compared_as_far_as_both_go(runs, tmp_path):
     found = compare(runs["chronological", 1], longer)
     assert found.rounds["round"].max() == 2
     assert (found.first_divergence, len(found.measures)) == (None, 0)
-    assert "runs have 3 to 5 rounds: only the first 3 are compared, and no measures" in found.notes
+    assert "runs have 3 to 5 rounds: only the first 3 are compared, without measures" in found.notes
 
 
 def test_a_run_that_was_broken_off_is_compared_as_far_as_it_came(base):
@@ -198,7 +198,7 @@ def test_a_branch_says_where_it_parted_and_what_differs_before(base):
 def test_nations_are_compared_by_quarter(tmp_path):
     left, right = nations(tmp_path, "taylor"), nations(tmp_path, "nothing")
     found = compare(left, right)
-    assert (found.first_divergence.table, found.first_divergence.round, found.first_divergence.who) == (
+    assert (found.first_divergence.table, found.first_divergence.round, found.first_divergence.name) == (
         "decisions",
         0,
         "Canada",
@@ -300,12 +300,12 @@ def test_input_files_and_code_that_differ_are_settings_that_do(base):
         {"key": "content of input files or modules", "base": facts["inputs"], "other": "i"},
     ]
     mine, theirs = (
-        with_facts(copied(base, name), inputs=name, inputs_one_by_one={"posts.file": "p", "code of my_feeds": name})
+        with_facts(copied(base, name), inputs=name, input_digests={"posts.file": "p", "code of my_feeds": name})
         for name in ("mine", "theirs")
     )
     [told] = compare(mine, theirs, measures="likes").settings.to_dict("records")
     assert told == {"key": "code of my_feeds", "base": "mine", "other": "theirs"}
-    elsewhere = with_facts(copied(base, "elsewhere"), inputs="e", inputs_one_by_one={"posts.file": "q"})
+    elsewhere = with_facts(copied(base, "elsewhere"), inputs="e", input_digests={"posts.file": "q"})
     [told] = compare(mine, elsewhere, measures="likes").settings.to_dict("records")
     assert told == {"key": "content of posts.file", "base": "p", "other": "q"}
 
@@ -353,7 +353,7 @@ def test_what_diverges_first_is_of_a_nation_that_both_have_on_both_sides(countri
     assert "nations that not all runs have are left out: Australia, Sweden" in found.notes
     assert set(found.rounds["nation"]) == {"Canada"}
     first = found.first_divergence
-    assert (first.table, first.round, first.who) == ("decisions", 0, "Canada")
+    assert (first.table, first.round, first.name) == ("decisions", 0, "Canada")
     assert [row["nation"] for row in (first.base, first.other)] == ["Canada", "Canada"]
     told = {one.table: one for one in found.divergences[0].tables}
     assert told["decisions"].note == "is compared for the nations that both have: Canada"

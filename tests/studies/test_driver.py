@@ -12,7 +12,7 @@ from prism_mesa.studies.collect import collect, run_table
 from prism_mesa.studies.driver import Engine, run_missing
 from prism_mesa.studies.engines.job import Outcome
 from prism_mesa.studies.engines.worker import carry_out
-from prism_mesa.studies.folder import Shard, describe_study, open_folder
+from prism_mesa.studies.folder import Shard, open_folder, write_study_files
 from prism_mesa.studies.study import collect_result, study_status
 
 TWO = {"chronological": {"feed.mode": "chronological"}, "ranked": {"feed.mode": "x_algo"}}
@@ -22,7 +22,7 @@ ONE = Engine(workers=1)
 def run_all(design, out, **how):
     folder = open_folder(design, out)
     folder.path.mkdir(parents=True, exist_ok=True)
-    describe_study(design, folder, "")
+    write_study_files(design, folder, "")
     progress = run_missing(design, folder, how.pop("engine", ONE), **how)
     collect(design, folder)
     return folder, progress

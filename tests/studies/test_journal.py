@@ -32,9 +32,9 @@ def test_what_became_of_a_run_is_read_as_it_was_written(tmp_path):
     assert (entry.done, entry.kept, entry.attempts) == (True, True, 1)
     assert (entry.facts, entry.identity) == ({"calls": 2}, IDENTITY)
     assert entry.measures == {"likes": ("1", 3.0), "reshares": ("1", None)}
-    assert entry.has(VERSIONS)
-    assert not entry.has(VERSIONS | {"likes": "2"})
-    assert not entry.has(VERSIONS | {"posts": "1"})
+    assert entry.has_current_measures(VERSIONS)
+    assert not entry.has_current_measures(VERSIONS | {"likes": "2"})
+    assert not entry.has_current_measures(VERSIONS | {"posts": "1"})
 
 
 def test_measures_that_were_taken_before_stay(tmp_path):
@@ -69,7 +69,7 @@ def test_of_a_measure_in_several_journals_the_last_one_that_was_taken_counts(tmp
     for k, version in ((1 - last, "old"), (last, "new")):
         put(files[k], Outcome("a", "done", measures={"likes": 1.0}), versions={"likes": version})
     with Journals(files) as known:
-        assert known.entry("a").has({"likes": "new"})
+        assert known.entry("a").has_current_measures({"likes": "new"})
 
 
 def test_a_run_is_kept_if_it_was_done_and_its_folder_is_there(tmp_path):

@@ -1,7 +1,7 @@
 import pytest
 
 from prism_mesa.errors import ConfigError
-from prism_mesa.studies.params import MEASURES, flat, read_study, study_params
+from prism_mesa.studies.params import MEASURES, flatten, read_study, study_params
 
 LEAST = {"question": "Does it?"}
 
@@ -65,7 +65,7 @@ def test_an_arm_that_changes_nothing_may_be_left_blank():
 
 
 def test_keys_are_the_same_nested_or_dotted():
-    assert [key for key, _ in flat({"feed": {"mode": "random", "x_algo": {"weight_like": 1}}, "agents.n": 10})] == [
+    assert [key for key, _ in flatten({"feed": {"mode": "random", "x_algo": {"weight_like": 1}}, "agents.n": 10})] == [
         "feed.mode",
         "feed.x_algo.weight_like",
         "agents.n",

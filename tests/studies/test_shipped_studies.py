@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from prism_mesa.errors import PrismWarning
-from prism_mesa.params import merged, nested
+from prism_mesa.params import merge_values, nest_keys
 from prism_mesa.reasoner.distilled import read_distilled
 from prism_mesa.runs.config import make_config
 from prism_mesa.runs.yaml_text import read_yaml
@@ -31,7 +31,7 @@ def conditions(study, most=None):
     arms = [settings(arm) for arm in study.arms.values()] or [{}]
     changes = [{**study.set, **arm, **point} for arm in arms for point in points]
     for values in changes[:: -(-len(changes) // most) if most else 1]:
-        yield make_config(merged(nested(base), nested(values)))
+        yield make_config(merge_values(nest_keys(base), nest_keys(values)))
 
 
 @pytest.fixture(autouse=True)

@@ -10,7 +10,7 @@ from prism_mesa.errors import DataError, RunError
 from prism_mesa.runs.config import load_config
 from prism_mesa.studies.design.study_design import design_study
 from prism_mesa.studies.engines.job import Outcome
-from prism_mesa.studies.folder import WHOLE, Shard, describe_study, open_folder, replacing
+from prism_mesa.studies.folder import WHOLE, Shard, open_folder, replacing, write_study_files
 from prism_mesa.studies.journal import Journal
 from prism_mesa.studies.params import study_params
 
@@ -24,7 +24,7 @@ def design_of(question="Does it?", **values):
 def made(design, out):
     folder = open_folder(design, out)
     folder.path.mkdir(parents=True, exist_ok=True)
-    describe_study(design, folder, "")
+    write_study_files(design, folder, "")
     return folder
 
 
@@ -71,8 +71,8 @@ def test_the_folder_of_another_study_is_left_alone(tmp_path):
     put(first, folder, next(first.runs()))
     with pytest.raises(DataError, match=r"is the folder of another study \('Does it\?'\)"):
         open_folder(design_of("Does something else?", set={"rounds": 3}), tmp_path)
-    reworded = design_of("Does it, after all?")
-    assert open_folder(reworded, tmp_path) == folder
+    reword = design_of("Does it, after all?")
+    assert open_folder(reword, tmp_path) == folder
 
 
 def test_two_drivers_never_share_a_folder_but_shards_do(tmp_path):
@@ -91,12 +91,12 @@ def test_two_drivers_never_share_a_folder_but_shards_do(tmp_path):
 
 def test_shards_have_whole_seeds_of_all_conditions_where_there_are_enough():
     design = design_of(vary={"agents.band": [0.02, 0.1]}, seeds=4)
-    dealt = [[k for k in range(1, 3) if Shard(k, 2).has(place, design)] for place in range(8)]
+    dealt = [[k for k in range(1, 3) if Shard(k, 2).contains(place, design)] for place in range(8)]
     assert dealt == [[1], [1], [2], [2], [1], [1], [2], [2]]
     few = design_of(vary={"agents.band": [0.02, 0.1]}, seeds=2)
-    assert [[k for k in range(1, 4) if Shard(k, 3).has(place, few)] for place in range(4)] == [[1], [2], [3], [1]]
+    assert [[k for k in range(1, 4) if Shard(k, 3).contains(place, few)] for place in range(4)] == [[1], [2], [3], [1]]
     many = design_of(vary={"agents.band": [0.02, 0.1, 0.2]}, seeds=2)
-    assert [[k for k in range(1, 4) if Shard(k, 3).has(place, many)] for place in range(6)] == [
+    assert [[k for k in range(1, 4) if Shard(k, 3).contains(place, many)] for place in range(6)] == [
         *([1], [2], [3]),
         *([2], [3], [1]),
     ]

@@ -21,7 +21,7 @@ from prism_mesa.view.plots.answers import oracle_figure
 from prism_mesa.view.plots.chart import timeline_figure
 from prism_mesa.view.plots.network import homophily_figure, mixing, network_by_attribute_figure, ratios
 from prism_mesa.view.plots.outcomes import feeds_figure
-from prism_mesa.view.plots.sources import one_run
+from prism_mesa.view.plots.sources import single_run
 from prism_mesa.view.plots.style import figure_caption
 
 MOVES = [
@@ -156,4 +156,4 @@ def test_a_run_on_a_network_from_a_file_has_the_agents_of_that_file(tmp_path):
     edges = tmp_path / "follows.csv"
     edges.write_text("src,dst\nada,ben\nben,cy\ncy,ada\n")
     result = run(plain({"network": {"edges": str(edges)}, "rounds": 2}), out=tmp_path)
-    assert (one_run(result.run_dir).config["agents"]["n"], one_run(result.run_dir).n_agents) == (1000, 3)
+    assert (single_run(result.run_dir).config["agents"]["n"], single_run(result.run_dir).n_agents) == (1000, 3)

@@ -7,7 +7,7 @@ from matplotlib.colors import to_hex
 from worlds import plain
 
 from prism_mesa.errors import DataError
-from prism_mesa.params import nested
+from prism_mesa.params import nest_keys
 from prism_mesa.runs.social import run
 from prism_mesa.social.state.network import FollowNetwork
 from prism_mesa.view.plots.drawing import draw_run
@@ -17,7 +17,7 @@ from prism_mesa.view.plots.style import GREY, INK, figure_caption
 
 def small(**more):
     group = {} if any(key.startswith("network.") for key in more) else {"network": {"mean_degree": 6}}
-    return nested(plain({"agents": {"n": 40, "activity": 0.8}, "ticks_per_round": 8, **group, **more}))
+    return nest_keys(plain({"agents": {"n": 40, "activity": 0.8}, "ticks_per_round": 8, **group, **more}))
 
 
 def follows(n, *pairs):
@@ -33,7 +33,7 @@ def drawn(axes):
 
 def test_both_panels_have_agents_at_the_same_places_and_tell_follows_inside_from_between():
     before = follows(5, (0, 1), (1, 0), (2, 3), (0, 3))
-    after = before.changed(np.array([0 << 32 | 2, 4 << 32 | 0]), np.array([2 << 32 | 3]))
+    after = before.with_changes(np.array([0 << 32 | 2, 4 << 32 | 0]), np.array([2 << 32 | 3]))
     figure = follow_figure(before, after, Groups(np.array([0, 0, 1, 1, -1]), ["left", "right"], "party"))
     panels = [drawn(axes) for axes in figure.axes]
     first, second = (agents.get_offsets() for *_, agents in panels)
@@ -93,7 +93,7 @@ def test_a_run_whose_network_moves_has_the_picture_and_another_one_has_not(tmp_p
     assert counts[1] > counts[0]
     for table in ("rounds", "cascades"):
         (folder / f"{table}.parquet").unlink()
-    assert [file.name for file in draw_run(folder, partly=True)] == ["network.png"]
+    assert [file.name for file in draw_run(folder, skip_missing=True)] == ["network.png"]
     fixed = run(small(rounds=1), out=tmp_path).run_dir
     with pytest.raises(DataError, match="its network did not change"):
         network_figure(fixed)

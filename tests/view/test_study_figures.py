@@ -158,7 +158,7 @@ def test_figures_are_written_in_another_format_too_and_those_of_an_older_report_
     figures = tmp_path / "figures"
     figures.mkdir()
     (figures / "17-before.png").touch()
-    write_report(two_arms(tmp_path), written=WHEN, figures="pdf")
+    write_report(two_arms(tmp_path), date=WHEN, figures="pdf")
     names = {file.stem for file in figures.glob("*.png")}
     assert {file.stem for file in figures.glob("*.pdf")} == names
     assert "01-differences" in names

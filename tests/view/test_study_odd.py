@@ -6,7 +6,7 @@ from read_reports import Page
 from study_results import factorial, make_result, make_runs, two_arms
 from worlds import plain
 
-from prism_mesa.params import leaves, nested
+from prism_mesa.params import list_leaves, nest_keys
 from prism_mesa.runs.config import Config
 from prism_mesa.social.behavior import social_chart, viral_chart
 from prism_mesa.studies.design.study_design import condition_configs
@@ -72,7 +72,7 @@ def test_every_transition_of_the_chart_is_there_with_its_guard(chart):
 def test_all_parameters_have_their_meaning_and_those_with_other_values_than_the_default_stand_first():
     rows = [row for row in describe(rounds=51, feed={"size": 5}, agents={"n": 500}).rows() if row]
     meanings, default = {row[0]: row for row in rows}, Config()
-    for key, _ in leaves(Config):
+    for key, _ in list_leaves(Config):
         assert len(meanings[key]) == 3, key
     marked = [row[:2] for row in rows if len(row) > 1 and " default " in row[1]]
     assert marked[:3] == [
@@ -121,7 +121,7 @@ def test_what_a_study_changes_is_named_and_marked(tmp_path):
         ),
         ({"statechart": {"oracle_enabled": False}}, "nobody is asked: the first option is taken"),
         ({"content": "template"}, "from templates"),
-        ({"feed": {"mode": "preference"}}, "the most relevant first, of followed agents"),
+        ({"feed": {"mode": "preference"}}, "the most relevant first, by followed agents"),
         ({"network": {"kind": "stochastic_block", "blocks": 7}}, "7 blocks of agents that follow each other more"),
         ({"network": {"edges": "who.csv"}}, "network.edges who.csv who follows whom"),
         (
@@ -152,13 +152,13 @@ def test_a_chart_that_cannot_be_loaded_is_named_and_the_rest_is_there(tmp_path):
 
 
 def test_who_is_there_when_and_close_ties_are_told_as_they_are_configured():
-    calm = describe(**nested(plain())).text
+    calm = describe(**nest_keys(plain())).text
     assert "mean probability 0.5 of coming online and 0.15 of posting in a round; both lognormal over agents" in calm
     assert not any(word in calm for word in ("sessions of", "depends on the hour", "reuses its draw in"))
     agents = {"post_sigma": 1.7, "posting": "online", "popularity": 0.55, "hours": range(24), "persistence": 0.4}
     settings = {"agents": {**agents, "session": 320}, "network": {"close_ties": 4}}
-    assert "up to 4 mutual" not in describe(**nested(plain(settings))).text  # utility is relevance: they do not count
-    text = describe(**nested(plain(settings | {"utility": {"sensitivity": 0.03, "closeness": 4}}))).text
+    assert "up to 4 mutual" not in describe(**nest_keys(plain(settings))).text  # they do not count here
+    text = describe(**nest_keys(plain(settings | {"utility": {"sensitivity": 0.03, "closeness": 4}}))).text
     for part in (
         "mean probability 0.5 of coming online in a round, and 0.15 of posting in a round online",
         "sigma 1.6 (posting: 1.7)",

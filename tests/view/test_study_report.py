@@ -184,13 +184,13 @@ def check_written(folder, page, text):
 def test_the_same_study_gives_the_same_report_with_its_figures(tmp_path, monkeypatch):
     monkeypatch.setattr(machine, "wall_clock", lambda: "2026-01-02T03:04:05+00:00")  # the minute may change in between
     monkeypatch.setattr(figures, "MAX_MEASURES", 1)
-    written = write_report(two_arms(tmp_path), written=WHEN)
+    written = write_report(two_arms(tmp_path), date=WHEN)
     check_written(tmp_path, *written)
     html, markdown = [file.read_text("utf-8") for file in written]
     assert read_page(html).rows() == read_markdown(markdown).rows()
     first = [file.read_bytes() for file in written]
     drawn = {file.name: file.read_bytes() for file in (tmp_path / "figures").iterdir()}
-    assert [file.read_bytes() for file in write_report(two_arms(tmp_path), written=WHEN)] == first
+    assert [file.read_bytes() for file in write_report(two_arms(tmp_path), date=WHEN)] == first
     assert {file.name: file.read_bytes() for file in (tmp_path / "figures").iterdir()} == drawn
 
 

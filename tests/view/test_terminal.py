@@ -15,7 +15,7 @@ from worlds import plain
 
 from prism_mesa import run
 from prism_mesa.runs.records.table_checks import write_csv
-from prism_mesa.terminal import Dimmed, show, show_line
+from prism_mesa.terminal import DimmedText, show, show_line
 
 PACKAGE = Path(__file__).parents[2] / "prism_mesa"
 STEERING = "\x1b[31mred\x1b[0m \x9b2J \x07 \u202eback\u202c \u2066left\u2069 \x08\x7f"
@@ -39,7 +39,7 @@ def test_nothing_that_is_shown_can_steer(text):
 
 def test_only_what_the_program_dims_is_dimmed():
     to = io.StringIO()
-    show(Dimmed("thinks \x1b[8m"), file=to)
+    show(DimmedText("thinks \x1b[8m"), file=to)
     show("\x1b[2mthinks\x1b[0m", file=to)
     assert to.getvalue() == "\x1b[2mthinks  [8m\x1b[0m\n [2mthinks [0m\n"
 

@@ -14,7 +14,14 @@ from prism_mesa.studies.validation.targets import CASCADES
 from prism_mesa.studies.validation.validation import EXPLANATORY, Validation, target_rows
 from prism_mesa.studies.validation.variants import Match
 from prism_mesa.view.validation.figures import cascades_figure, matrix_figure
-from prism_mesa.view.validation.report import broken_rows, data_used, joint, markdown, validation_lines, variant_lines
+from prism_mesa.view.validation.report import (
+    broken_rows,
+    data_used,
+    joint_verdict,
+    markdown,
+    validation_lines,
+    variant_lines,
+)
 
 
 def rows(excused=lambda target: "", **columns):
@@ -60,10 +67,10 @@ def validation():
 
 
 def test_the_verdict_is_joint_and_names_what_is_outside(validation):
-    assert joint(validation).startswith(
+    assert joint_verdict(validation).startswith(
         "33 of 34 targets inside, jointly, from one set of parameters, as means over 3 seeds"
     )
-    assert joint(validation).endswith("Outside: burstiness")
+    assert joint_verdict(validation).endswith("Outside: burstiness")
     assert not validation.passed
     assert [row.target.measure for row in validation.outside] == ["burstiness"]
 
@@ -71,7 +78,7 @@ def test_the_verdict_is_joint_and_names_what_is_outside(validation):
 def test_nothing_passes_to_which_no_target_applies(validation):
     nothing = Validation(**{**vars(validation), "rows": rows(lambda target: "too small")})
     assert not nothing.passed
-    assert "nothing is validated" in joint(nothing)
+    assert "nothing is validated" in joint_verdict(nothing)
 
 
 def test_a_variant_breaks_what_the_full_model_reaches(validation):

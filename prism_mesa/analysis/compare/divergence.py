@@ -1,7 +1,7 @@
-"""Find the first difference between two runs, and compare their tables.
+"""Find the first difference between two runs, table by table.
 
-Tables are read side by side in parts, up to the first difference. If a run recorded a table for some agents only
-(`records.*`), the agents that both runs recorded are compared.
+Both runs are read in parts, up to the first difference. If a run recorded a table for only some agents (`records.*`),
+the comparison covers the agents that both runs recorded.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -13,10 +13,10 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from prism_mesa.analysis.compare.moments import STARTS, TIMED, Moment, moment, row_text
-from prism_mesa.analysis.compare.rows import DifferentRows, Row, first_difference, same_bytes
+from prism_mesa.analysis.compare.moments import START_COLUMNS, TIMED_TABLES, Moment, row_moment, row_text
+from prism_mesa.analysis.compare.rows import DifferentRows, Row, first_difference, has_same_bytes
 from prism_mesa.errors import DataError
-from prism_mesa.llm.text import NAME_CAP, plain
+from prism_mesa.llm.text import NAME_CAP, clean_text
 from prism_mesa.runs.records.table_checks import RUN_TABLES
 from prism_mesa.runs.run_files import has_table, read_column_names, read_manifest, read_table
 
@@ -26,13 +26,13 @@ type Filter = Callable[[pa.RecordBatch], pa.RecordBatch]
 
 @dataclass(frozen=True)
 class Divergence:
-    """The first difference in one table.
+    """The first difference between two runs in one table.
 
     Attributes:
         round: The round or quarter.
         tick: None if the table has no ticks.
         agent: Row of the agent; None for rows without an agent, and for nations.
-        who: Name of the agent or nation, if any.
+        name: Name of the agent or nation, if any.
         columns: The columns that differ.
         base: The row of the base run; None if it has no row at this moment.
         other: The row of the other run.
@@ -43,31 +43,31 @@ class Divergence:
     round: int
     tick: int | None
     agent: int | None
-    who: str
+    name: str
     columns: tuple[str, ...]
     base: Row | None
     other: Row | None
     moment: Moment
 
     @property
-    def where(self) -> str:
-        """The time, agent and table, as text."""
+    def location(self) -> str:
+        """The time, the agent or nation, and the table, as text."""
         quarter = (self.base or self.other or {}).get("quarter")
-        parts = [f"{'quarter' if self.of_nations else 'round'} {self.round}{f' ({quarter})' if quarter else ''}"]
+        parts = [f"{'quarter' if self.is_economy else 'round'} {self.round}{f' ({quarter})' if quarter else ''}"]
         parts += [] if self.tick is None else [f"tick {self.tick}"]
         if self.agent is not None:
-            parts.append(f"agent {self.agent}{f' ({self.who})' if self.who else ''}")
-        elif self.who:
-            parts.append(self.who)
+            parts.append(f"agent {self.agent}{f' ({self.name})' if self.name else ''}")
+        elif self.name:
+            parts.append(self.name)
         return ", ".join([*parts, f"table {self.table}"])
 
     @property
-    def of_nations(self) -> bool:
-        """Whether the runs are of nations."""
-        return bool(TIMED[self.table].nation)
+    def is_economy(self) -> bool:
+        """Whether the runs simulate nations."""
+        return bool(TIMED_TABLES[self.table].nation)
 
     @property
-    def sides(self) -> tuple[str, str]:
+    def row_texts(self) -> tuple[str, str]:
         """The row of each run as text."""
         return row_text(self.table, self.base, self.columns), row_text(self.table, self.other, self.columns)
 
@@ -77,9 +77,9 @@ class TableComparison:
     """The comparison of a table in two runs.
 
     Attributes:
-        equal: Whether the compared parts are equal; None if they cannot be compared.
-        difference: Where the first difference is, or why the table cannot be compared.
-        note: The part of the table that was compared, if not all of it.
+        equal: Whether the tables are equal; None if they cannot be compared.
+        difference: The first difference as text, or why the tables cannot be compared.
+        note: Which part of the tables was compared; empty for whole tables.
         divergence: The first difference, if the rows have a time.
     """
 
@@ -96,7 +96,7 @@ class Divergences:
 
     Attributes:
         tables: All tables of either run.
-        start: How the agents differ before the first round; empty if they are equal, or if it is unknown.
+        start: How the agents differ before the first round; empty if they are equal or this is unknown.
     """
 
     tables: tuple[TableComparison, ...]
@@ -114,36 +114,36 @@ class Divergences:
         return all(table.equal is not False for table in self.tables)
 
 
-def divergences(base: Path, other: Path, rounds: int, *, whole: bool) -> Divergences:
+def divergences(base: Path, other: Path, rounds: int, *, same_length: bool) -> Divergences:
     """Compare the first `rounds` of two runs of the same system; raise DataError if a table cannot be read.
 
-    Tables without time are compared only if both runs are `whole`, that is, have exactly these rounds.
+    Tables without time are compared only with `same_length`, that is, if neither run has more rounds.
     """
-    sides = _Sides(base, other, rounds, whole)
+    runs = _RunPair(base, other, rounds, same_length)
     names = [name for name in RUN_TABLES if has_table(base, name) or has_table(other, name)]
-    return Divergences(tuple(_compare_table(sides, name) for name in names), _start(sides))
+    return Divergences(tuple(_compare_table(runs, name) for name in names), _describe_start(runs))
 
 
 @dataclass(frozen=True)
-class _Sides:
+class _RunPair:
     base: Path
     other: Path
     rounds: int
-    whole: bool
+    same_length: bool
 
-    def have(self, table: str) -> bool:
+    def both_have(self, table: str) -> bool:
         return has_table(self.base, table) and has_table(self.other, table)
 
     def columns(self, table: str) -> list[str]:
         """Return the known columns of a table that both runs have."""
-        both = set(read_column_names(self.base, table)) & set(read_column_names(self.other, table))
-        return [name for name in RUN_TABLES[table].names if name in both]
+        common_names = set(read_column_names(self.base, table)) & set(read_column_names(self.other, table))
+        return [name for name in RUN_TABLES[table].names if name in common_names]
 
     def read(self, table: str, column: str) -> list[Any]:
         """Return a column of both runs."""
         return [read_table(run, table, [column])[column] for run in (self.base, self.other)]
 
-    def find(self, table: str, columns: Sequence[str], row_filter: Filter | None = None) -> DifferentRows | None:
+    def compare(self, table: str, columns: Sequence[str], row_filter: Filter | None = None) -> DifferentRows | None:
         try:
             return first_difference(self.base, self.other, table, columns, row_filter)
         except (pa.ArrowException, ValueError) as error:  # DataError is a ValueError
@@ -153,26 +153,27 @@ class _Sides:
             raise DataError(f"table {table!r} of {self.base} and {self.other} cannot be compared: {reason}") from None
 
 
-def _compare_table(sides: _Sides, table: str) -> TableComparison:
-    if not sides.have(table):
-        incomplete_run = sides.other if has_table(sides.base, table) else sides.base
+def _compare_table(runs: _RunPair, table: str) -> TableComparison:
+    if not runs.both_have(table):
+        incomplete_run = runs.other if has_table(runs.base, table) else runs.base
         return TableComparison(table, None, f"{incomplete_run.name} has none")
-    if table not in TIMED and not sides.whole:
+    if table not in TIMED_TABLES and not runs.same_length:
         return TableComparison(table, None, "is written for whole runs, and the runs have different rounds")
-    note, subset = _sample(sides, table)
-    if subset is None and _share(sides.base, table) != _share(sides.other, table):
+    note, subset = _compared_subset(runs, table)
+    if subset is None and _recorded_share(runs.base, table) != _recorded_share(runs.other, table):
         return TableComparison(table, None, note)
-    if same_bytes(sides.base, sides.other, table):
+    if has_same_bytes(runs.base, runs.other, table):
         return TableComparison(table, True, note=note)
-    columns = sides.columns(table)
-    fixed_columns = [name for name in columns if name in (TIMED[table].fixed or columns)] if table in TIMED else []
-    rows = sides.find(table, fixed_columns, _filter(sides, table, subset)) if fixed_columns else None
+    columns = runs.columns(table)
+    fixed = (TIMED_TABLES[table].fixed_columns or columns) if table in TIMED_TABLES else ()
+    fixed_columns = [name for name in columns if name in fixed]
+    rows = runs.compare(table, fixed_columns, _make_filter(runs, table, subset)) if fixed_columns else None
     if rows is not None:
-        difference = _make_divergence(sides, table, rows, fixed_columns)
-        when = difference.where.removesuffix(f", table {table}")
+        difference = _make_divergence(runs, table, rows, fixed_columns)
+        when = difference.location.removesuffix(f", table {table}")
         return TableComparison(table, False, f"differs from {when} on", note, difference)
-    if len(fixed_columns) < len(columns) and sides.whole:  # tables without time, and counters of posts
-        rows = sides.find(table, columns)
+    if len(fixed_columns) < len(columns) and runs.same_length:  # tables without time, and counters of posts
+        rows = runs.compare(table, columns)
         return (
             TableComparison(table, True)
             if rows is None
@@ -183,9 +184,10 @@ def _compare_table(sides: _Sides, table: str) -> TableComparison:
 
 def _describe_difference(rows: DifferentRows, columns: Sequence[str]) -> str:
     if rows.base is None or rows.other is None:
-        return f"one has more than {rows.index:,} rows"
-    differing = _differing_columns(rows.base, rows.other, columns)
-    return f"row {rows.index}: {row_text('', rows.base, differing)} | {row_text('', rows.other, differing)}"
+        return f"one run has more than {rows.index:,} rows"
+    differing_columns = _differing_columns(rows.base, rows.other, columns)
+    left, right = (row_text("", row, differing_columns) for row in (rows.base, rows.other))
+    return f"row {rows.index}: {left} | {right}"
 
 
 def _differing_columns(base: Row, other: Row, columns: Sequence[str]) -> tuple[str, ...]:
@@ -195,50 +197,51 @@ def _differing_columns(base: Row, other: Row, columns: Sequence[str]) -> tuple[s
     return tuple(n for n in columns if base[n] != other[n] and not (is_nan(base[n]) and is_nan(other[n])))
 
 
-def _make_divergence(sides: _Sides, table: str, rows: DifferentRows, columns: Sequence[str]) -> Divergence:
-    """Return the earlier of two different rows; both rows if they have the same time."""
+def _make_divergence(runs: _RunPair, table: str, rows: DifferentRows, columns: Sequence[str]) -> Divergence:
+    """Return the divergence at two different rows; it has only the earlier row if their times differ."""
     base, other = rows.base, rows.other
-    moments = [moment(table, row) for row in (base, other) if row is not None]
+    moments = [row_moment(table, row) for row in (base, other) if row is not None]
     earliest = min(moments)
     if max(moments) != earliest and not (table == "posts" and moments[0][0] == moments[-1][0]):
-        base, other = (row if row is not None and moment(table, row) == earliest else None for row in (base, other))
-    timed = TIMED[table]
-    if timed.nation and base is not None and other is not None and base.get(timed.nation) != other.get(timed.nation):
+        base, other = (row if row is not None and row_moment(table, row) == earliest else None for row in (base, other))
+    timed_table = TIMED_TABLES[table]
+    nation = timed_table.nation
+    if nation and base is not None and other is not None and base.get(nation) != other.get(nation):
         other = None  # the order of nations differs
-    differing = _differing_columns(base, other, columns) if base is not None and other is not None else ()
+    differing_columns = _differing_columns(base, other, columns) if base is not None and other is not None else ()
     row: Mapping[str, Any] = base or other or {}
     round_, tick, agent_row, _ = earliest
-    agent = int(agent_row) if timed.agent and isfinite(agent_row) else None
-    name = str(row.get(timed.nation, "")) if timed.nation else _name(sides, agent)
+    agent = int(agent_row) if timed_table.agent and isfinite(agent_row) else None
+    name = str(row.get(nation, "")) if nation else _agent_name(runs, agent)
     return Divergence(
         table=table,
         round=int(round_) if isfinite(round_) else 0,
         tick=int(tick) if "tick" in row and isfinite(tick) else None,
         agent=agent,
-        who=plain(name, NAME_CAP),
-        columns=differing,
+        name=clean_text(name, NAME_CAP),
+        columns=differing_columns,
         base=base,
         other=other,
         moment=earliest,
     )
 
 
-def _name(sides: _Sides, agent: int | None) -> str:
-    """Return the name of an agent; empty if it is unknown, or differs between the runs."""
-    if agent is None or not sides.have(_AGENTS):
+def _agent_name(runs: _RunPair, agent: int | None) -> str:
+    """Return an agent's name; empty if the name is unknown or differs between the runs."""
+    if agent is None or not runs.both_have(_AGENTS):
         return ""
-    names = {str(names.iloc[agent]) if 0 <= agent < len(names) else "" for names in sides.read(_AGENTS, "name")}
+    names = {str(names.iloc[agent]) if 0 <= agent < len(names) else "" for names in runs.read(_AGENTS, "name")}
     return names.pop() if len(names) == 1 else ""
 
 
-def _filter(sides: _Sides, table: str, subset: pa.Array | None) -> Filter | None:
-    if sides.whole and subset is None:
+def _make_filter(runs: _RunPair, table: str, subset: pa.Array | None) -> Filter | None:
+    if runs.same_length and subset is None:
         return None
 
     def row_filter(batch: pa.RecordBatch) -> pa.RecordBatch:
-        mask = pc.less(batch.column("round"), sides.rounds)
+        mask = pc.less(batch.column("round"), runs.rounds)
         if subset is not None:
-            names = batch.column(TIMED[table].agent or TIMED[table].nation)
+            names = batch.column(TIMED_TABLES[table].agent or TIMED_TABLES[table].nation)
             names = names.dictionary_decode() if pa.types.is_dictionary(names.type) else names
             mask = pc.and_(mask, pc.is_in(names, value_set=subset.cast(names.type)))
         return batch.filter(mask)
@@ -246,44 +249,44 @@ def _filter(sides: _Sides, table: str, subset: pa.Array | None) -> Filter | None
     return row_filter
 
 
-def _sample(sides: _Sides, table: str) -> tuple[str, pa.Array | None]:
-    """Return a note on the compared part of a table, and its agents or nations; None if it has all, or is unknown."""
-    if table in TIMED and TIMED[table].nation:
-        if not sides.have("nations"):
+def _compared_subset(runs: _RunPair, table: str) -> tuple[str, pa.Array | None]:
+    """Return a note on the compared part of a table, and the agents or nations in it; None for all or if unknown."""
+    if table in TIMED_TABLES and TIMED_TABLES[table].nation:
+        if not runs.both_have("nations"):
             return "", None
-        base, other = (names.astype(str).tolist() for names in sides.read("nations", "name"))
-        both = [name for name in base if name in other]
-        note = f"is compared for the nations that both have: {', '.join(both)}"
-        return ("", None) if base == other else (note, pa.array(both, pa.string()))
-    if min(_share(sides.base, table), _share(sides.other, table)) >= 1:
+        base, other = (names.astype(str).tolist() for names in runs.read("nations", "name"))
+        common_names = [name for name in base if name in other]
+        note = f"is compared for the nations that both have: {', '.join(common_names)}"
+        return ("", None) if base == other else (note, pa.array(common_names, pa.string()))
+    if min(_recorded_share(runs.base, table), _recorded_share(runs.other, table)) >= 1:
         return "", None
     column = f"recorded_{table}"
-    if not sides.have(_AGENTS) or column not in sides.columns(_AGENTS):
+    if not runs.both_have(_AGENTS) or column not in runs.columns(_AGENTS):
         return "has only some agents, and the run does not say which", None
-    masks = [mask.to_numpy(bool) for mask in sides.read(_AGENTS, column)]
+    masks = [mask.to_numpy(bool) for mask in runs.read(_AGENTS, column)]
     n = min(map(len, masks))
     rows = pa.array((masks[0][:n] & masks[1][:n]).nonzero()[0])
     return f"has only {len(rows):,} of {n:,} agents", rows
 
 
-def _share(run: Path, table: str) -> float:
+def _recorded_share(run: Path, table: str) -> float:
     recorded = read_manifest(run).get("recorded")
     facts = recorded.get(table) if isinstance(recorded, dict) else None
     share = facts.get("share") if isinstance(facts, dict) else None
     return float(share) if isinstance(share, int | float) else 1.0
 
 
-def _start(sides: _Sides) -> str:
+def _describe_start(runs: _RunPair) -> str:
     """Describe the first difference between the agents of two runs before the first round."""
-    if not sides.have(_AGENTS) or same_bytes(sides.base, sides.other, _AGENTS):
+    if not runs.both_have(_AGENTS) or has_same_bytes(runs.base, runs.other, _AGENTS):
         return ""
-    columns = [name for name in sides.columns(_AGENTS) if name in STARTS]
-    rows = sides.find(_AGENTS, columns)
+    columns = [name for name in runs.columns(_AGENTS) if name in START_COLUMNS]
+    rows = runs.compare(_AGENTS, columns)
     if rows is None:
         return ""
     if rows.base is None or rows.other is None:
-        return f"one has more than {rows.index:,} agents"
-    differing = _differing_columns(rows.base, rows.other, columns)
-    left, right = (row_text("", row, differing[:1]) for row in (rows.base, rows.other))
-    more = f", and {len(differing) - 1} more columns" if len(differing) > 1 else ""
-    return f"agent {rows.index}: {left} | {right}{more}"
+        return f"one run has more than {rows.index:,} agents"
+    differing_columns = _differing_columns(rows.base, rows.other, columns)
+    left, right = (row_text("", row, differing_columns[:1]) for row in (rows.base, rows.other))
+    more_text = f", and {len(differing_columns) - 1} more columns" if len(differing_columns) > 1 else ""
+    return f"agent {rows.index}: {left} | {right}{more_text}"

@@ -1,4 +1,4 @@
-"""Find the first different row of a table of two runs."""
+"""Find the first row in which a table differs between two runs."""
 
 import filecmp
 from collections.abc import Callable, Iterator, Sequence
@@ -19,14 +19,14 @@ type Bools = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class DifferentRows:
-    """The first different rows, with their index from 0; a row is None if its table has ended."""
+    """The first rows that differ, and their index; a row is None if its table is shorter."""
 
     index: int
     base: Row | None
     other: Row | None
 
 
-def same_bytes(base: Path, other: Path, table: str) -> bool:
+def has_same_bytes(base: Path, other: Path, table: str) -> bool:
     """Return whether a table has the same bytes in two runs."""
     left, right = table_files(table_path(base, table)), table_files(table_path(other, table))
     if [file.name for file in left] != [file.name for file in right]:
@@ -41,23 +41,23 @@ def first_difference(
     columns: Sequence[str],
     row_filter: Callable[[pa.RecordBatch], pa.RecordBatch] | None = None,
 ) -> DifferentRows | None:
-    """Return the first rows of a table whose columns differ between two runs, if any.
+    """Return the first rows in which the columns of a table differ between two runs, if any.
 
-    `row_filter` filters the rows. Raises DataError if a table cannot be read.
+    `row_filter` filters the rows before the comparison. Raises DataError if a table cannot be read.
     """
 
-    def parts(run: Path) -> Iterator[pa.RecordBatch]:
+    def filtered_batches(run: Path) -> Iterator[pa.RecordBatch]:
         for batch in read_batches(run, table, columns):
             rows = batch if row_filter is None else row_filter(batch)
             if rows.num_rows:
                 yield rows
 
-    for index, left, right in _side_by_side(parts(base), parts(other)):
+    for index, left, right in _side_by_side(filtered_batches(base), filtered_batches(other)):
         if left is None or right is None:
             return DifferentRows(index, _row(left), _row(right))
-        different = _different_rows(left, right, columns)
-        if different.any():
-            offset = int(different.argmax())
+        is_different = _different_rows(left, right, columns)
+        if is_different.any():
+            offset = int(is_different.argmax())
             return DifferentRows(index + offset, _row(left[offset:]), _row(right[offset:]))
     return None
 
@@ -65,7 +65,7 @@ def first_difference(
 def _side_by_side(
     left: Iterator[pa.RecordBatch], right: Iterator[pa.RecordBatch]
 ) -> Iterator[tuple[int, pa.RecordBatch | None, pa.RecordBatch | None]]:
-    """Yield the row index and equally long parts of both tables; None for a table that has ended first."""
+    """Yield the row index and equally long parts of both tables; None for the table that ends first."""
     index, a, b = 0, next(left, None), next(right, None)
     while a is not None and b is not None:
         n = min(a.num_rows, b.num_rows)
@@ -83,29 +83,29 @@ def _row(part: pa.RecordBatch | None) -> Row | None:
 
 def _different_rows(left: pa.RecordBatch, right: pa.RecordBatch, columns: Sequence[str]) -> Bools:
     """Return which rows of two equally long parts differ; null equals null, and NaN equals NaN."""
-    different = np.zeros(left.num_rows, bool)
+    is_different = np.zeros(left.num_rows, bool)
     for name in columns:
         a, b = _comparable(left.column(name), right.column(name))
         if a.equals(b):
             continue
-        blank_a, blank_b = (_bools(pc.is_null(column, nan_is_null=True)) for column in (a, b))
-        unequal = _bools(pc.fill_null(pc.not_equal(a, b), fill_value=False))
-        different |= np.where(blank_a | blank_b, blank_a != blank_b, unequal)
-    return different
+        is_blank_a, is_blank_b = (_bool_array(pc.is_null(column, nan_is_null=True)) for column in (a, b))
+        is_unequal = _bool_array(pc.fill_null(pc.not_equal(a, b), fill_value=False))
+        is_different |= np.where(is_blank_a | is_blank_b, is_blank_a != is_blank_b, is_unequal)
+    return is_different
 
 
 def _comparable(a: pa.Array, b: pa.Array) -> tuple[pa.Array, pa.Array]:
-    """Return two columns in a common type; dictionaries with different values become strings."""
+    """Return two columns with a common type; dictionaries with different values become strings."""
     if pa.types.is_dictionary(a.type) and pa.types.is_dictionary(b.type) and a.dictionary.equals(b.dictionary):
         return a.indices, b.indices
     a, b = (column.dictionary_decode() if pa.types.is_dictionary(column.type) else column for column in (a, b))
     if pa.types.is_null(a.type) or pa.types.is_null(b.type):
-        kind = b.type if pa.types.is_null(a.type) else a.type
-        return a.cast(kind), b.cast(kind)
+        common_type = b.type if pa.types.is_null(a.type) else a.type
+        return a.cast(common_type), b.cast(common_type)
     if a.type != b.type and not pa.types.is_primitive(a.type):
         return a.cast(pa.large_string()), b.cast(pa.large_string())
     return a, b
 
 
-def _bools(values: pa.Array) -> Bools:
+def _bool_array(values: pa.Array) -> Bools:
     return np.asarray(values.to_numpy(zero_copy_only=False), bool)

@@ -1,4 +1,4 @@
-"""Training examples from an LLM's answers, from runs that are repeated from their ledgers."""
+"""Training examples: an LLM's answers in runs, which are repeated from their ledgers."""
 
 from collections.abc import Callable, Sequence
 from contextlib import closing
@@ -27,7 +27,7 @@ MAX_FOLDS: Final = 4
 
 @dataclass(frozen=True)
 class TrainingExample:
-    """An answer of the LLM. Its persona and text decide when it is held out.
+    """An answer of the LLM; `persona` and `text` decide in which folds it is held out.
 
     Attributes:
         probabilities: The probability of each option; 0 or 1 for a plain choice.
@@ -47,7 +47,7 @@ class TrainingSet:
     """All answers of the LLM in some runs.
 
     Attributes:
-        by_options: The examples by their options; each decision of an agent is an example.
+        by_options: The examples by their options, one for each decision of an agent.
         persona: `individual` or `archetype`; `archetypes` is the number of archetypes.
         provenance: The runs, the LLM, and counts of decisions, answers, personas and posts.
         rule: The weights of the rule, for comparison.
@@ -61,10 +61,10 @@ class TrainingSet:
 
 
 def completed_rounds(run_dir: Path) -> int:
-    """Return the number of completed rounds of a run; raise DataError if it is unknown or the run has no LLM."""
+    """Return the number of completed rounds of a run; raise DataError if this is unknown or the run has no LLM."""
     run = read_run(run_dir)
     manifest = run.manifest
-    if manifest.of_nations:
+    if manifest.is_economy:
         raise DataError(f"{run_dir}: is a run of nations, which has no choices to learn")
     if manifest.llm is None:
         raise DataError(
@@ -72,7 +72,7 @@ def completed_rounds(run_dir: Path) -> int:
         )
     if not manifest.summary.rounds:
         reason = f"no round is known to be complete (status {run.state})"
-        raise DataError(f"{run_dir}: {reason}{run.way_on}")
+        raise DataError(f"{run_dir}: {reason}{run.advice}")
     return manifest.summary.rounds
 
 
@@ -82,13 +82,13 @@ def make_training_set(
     """Repeat runs from their ledgers, and return the answers of their common LLM.
 
     Raises:
-        DataError: If a run has no LLM, another LLM or no answers, or if it is not trusted.
+        DataError: If the runs differ in their LLM, or if a run has no LLM or no answers, or is not trusted.
         OracleError: If a ledger lacks an answer.
     """
     folders = [Path(run_dir) for run_dir in run_dirs]
     manifests = [read_run(folder).manifest for folder in folders if completed_rounds(folder)]
-    llm_facts = {key: _common(folders, manifests, key) for key in ("name", "digest", "answer", "persona")}
-    examples = [example for folder in folders for example in _examples(folder, on_round, trust=trust)]
+    llm_facts = {key: _common_value(folders, manifests, key) for key in ("name", "digest", "answer", "persona")}
+    examples = [example for folder in folders for example in _read_examples(folder, on_round, trust=trust)]
     if not examples:
         raise DataError(f"{folders[0]}: no LLM answered an open choice, so there is nothing to learn")
     by_options: dict[tuple[AgentState, ...], list[TrainingExample]] = {}
@@ -99,7 +99,7 @@ def make_training_set(
         "llm": llm_facts["name"],
         "llm_digest": llm_facts["digest"],
         "answer": llm_facts["answer"],
-        "runs": [_provenance(folder, manifest) for folder, manifest in zip(folders, manifests, strict=True)],
+        "runs": [_run_provenance(folder, manifest) for folder, manifest in zip(folders, manifests, strict=True)],
         "decisions": len(examples),
         "answers": len({example.key for example in examples}),
         "personas": len({example.persona for example in examples}),
@@ -108,7 +108,7 @@ def make_training_set(
     return TrainingSet(by_options, llm_facts["persona"], config.reasoner.archetypes, provenance, config.reasoner.rule)
 
 
-def _common(folders: list[Path], manifests: list[Manifest], key: str) -> Any:
+def _common_value(folders: list[Path], manifests: list[Manifest], key: str) -> Any:
     first, *_ = values = [getattr(manifest.llm, key) for manifest in manifests]
     for folder, value in zip(folders, values, strict=True):
         if value != first:
@@ -118,14 +118,14 @@ def _common(folders: list[Path], manifests: list[Manifest], key: str) -> Any:
     return first
 
 
-def _provenance(folder: Path, manifest: Manifest) -> dict[str, Any]:
+def _run_provenance(folder: Path, manifest: Manifest) -> dict[str, Any]:
     config = {name: value for name, value in (manifest.config or {}).items() if name != "name"}
     digest = f"{digest64(repr(sorted(config.items(), key=lambda item: item[0]))):016x}"
     return {"run": folder.resolve().name, "seed": manifest.seed, "config": digest}
 
 
 @without_repeated_warnings()
-def _examples(folder: Path, on_round: Callable[[], object], *, trust: bool) -> list[TrainingExample]:
+def _read_examples(folder: Path, on_round: Callable[[], object], *, trust: bool) -> list[TrainingExample]:
     """Return the LLM's answers in a run, ordered by round, tick and agent."""
     examples: list[TrainingExample] = []
 
@@ -146,7 +146,7 @@ def _examples(folder: Path, on_round: Callable[[], object], *, trust: bool) -> l
 
 
 def _first_text(model: SocialModel, question: Question) -> str:
-    """Return the first text in a post's thread, because replies and comments share its subject."""
+    """Return the first text in a post's thread, whose subject replies and comments share."""
     if question.post is None:
         return ""
     posts, post = model.posts, question.post.post_id
@@ -157,26 +157,26 @@ def _first_text(model: SocialModel, question: Question) -> str:
     return posts.texts[int(posts.text_id[post])]
 
 
-def deal_folds(groups: Sequence[str]) -> Ints:
+def assign_folds(groups: Sequence[str]) -> Ints:
     """Return the fold of each row's group, from 0 to `MAX_FOLDS` - 1; folds have similar numbers of rows.
 
-    Groups go to the smallest fold, the largest group first, so the order of rows does not matter.
+    Each group goes to the smallest fold so far, largest group first. The order of rows does not matter.
     """
     names, inverse, sizes = np.unique(np.array(groups, dtype=object), return_inverse=True, return_counts=True)
-    fold = np.zeros(len(names), np.int64)
-    load = [0] * min(MAX_FOLDS, len(names))
+    folds = np.zeros(len(names), np.int64)
+    fold_sizes = [0] * min(MAX_FOLDS, len(names))
     for i in sorted(range(len(names)), key=lambda i: (-sizes[i], digest64(str(names[i])))):
-        fold[i] = load.index(min(load))
-        load[fold[i]] += int(sizes[i])
-    return np.asarray(fold[inverse])
+        folds[i] = fold_sizes.index(min(fold_sizes))
+        fold_sizes[folds[i]] += int(sizes[i])
+    return np.asarray(folds[inverse])
 
 
 def split_blocks(examples: Sequence[TrainingExample]) -> list[tuple[Ints, Ints]]:
-    """Return pairs of rows to fit and rows to test that share no persona and no post; each row is tested once.
+    """Return pairs of rows to fit and rows to test, which share no persona and no post; each row is tested once.
 
     Raises DataError if there are too few personas or posts.
     """
-    personas, texts = (deal_folds([getattr(example, name) for example in examples]) for name in ("persona", "text"))
+    personas, texts = (assign_folds([getattr(example, name) for example in examples]) for name in ("persona", "text"))
     blocks = []
     for persona_fold in range(int(personas.max()) + 1):
         for text_fold in range(int(texts.max()) + 1):

@@ -1,8 +1,8 @@
 """Distill an LLM's choices in runs into a small model, and evaluate the model on new personas and posts.
 
-Personas and posts are dealt into up to four folds each. A model that was fitted to other personas and other posts
-predicts the rows of each pair of folds, so every row is evaluated once. The final model is fitted to all rows. No LLM
-is asked, and the folders of the runs are only read.
+Personas and posts are split into up to four folds each. Each block, a fold of personas with a fold of posts, is
+predicted by a model fitted to the other personas and the other posts, so every row is evaluated once. The final model
+is fitted to all rows. No LLM is asked, and the folders of the runs are only read.
 """
 
 import json
@@ -19,7 +19,7 @@ from prism_mesa.analysis.distill.dataset import TrainingExample, TrainingSet, ma
 from prism_mesa.analysis.distill.fit import Kind, check_installed, fit_scores
 from prism_mesa.analysis.distill.scores import auc, calibration, calibration_error, js_divergence, js_totals, log_loss
 from prism_mesa.errors import DataError, one_line
-from prism_mesa.params import shown
+from prism_mesa.params import short_repr
 from prism_mesa.reasoner import DistilledModel, RuleReasoner
 from prism_mesa.reasoner.distilled import FILE, FORMAT, OptionModel
 from prism_mesa.reasoner.features import DECLARATION, NAMES, feature_columns
@@ -63,14 +63,14 @@ def distill(
 
     Args:
         runs: One or several results, or folders of runs, that used the same LLM.
-        kind: The kind of model to keep, `logistic` or `boosting`; both are evaluated.
+        kind: The kind of model to write, `logistic` or `boosting`; both are evaluated.
         out: Parent folder; created if missing.
         on_round: Called after each repeated round.
         trust: As for `replay`.
 
     Raises:
         ConfigError: If scikit-learn is not installed.
-        DataError: If the runs lack the answers, or are not trusted.
+        DataError: If the runs have too few answers, or are not trusted.
     """
     check_installed()
     if kind not in KINDS:
@@ -87,15 +87,17 @@ def _run_folders(runs: object) -> list[Path]:
     run_list = run_list if isinstance(run_list, Iterable) and not isinstance(run_list, bytes) else []
     folders = list(map(run_folder, run_list))
     if not folders:
-        raise DataError(f"runs: give a RunResult or the folder of a run, or a list of at least one, not {shown(runs)}")
+        raise DataError(
+            f"runs: give a RunResult or the folder of a run, or a list of at least one, not {short_repr(runs)}"
+        )
     return folders
 
 
 def fit_model(examples: TrainingSet, kind: Kind) -> DistilledModel:
-    """Return the model fitted to all examples, with its report; raises DataError for too few personas or posts."""
-    sets = sorted(examples.by_options.items(), key=lambda item: -len(item[1]))
+    """Return the model fitted to all examples, with its report; raise DataError for too few personas or posts."""
+    choices = sorted(examples.by_options.items(), key=lambda item: -len(item[1]))
     rule = RuleReasoner(examples.rule)
-    evaluated = [_evaluate(options, rows, rule, kind, required=i == 0) for i, (options, rows) in enumerate(sets)]
+    evaluations = [_evaluate(options, rows, rule, kind, required=i == 0) for i, (options, rows) in enumerate(choices)]
     return DistilledModel(
         format=FORMAT,
         kind=kind,
@@ -105,10 +107,10 @@ def fit_model(examples: TrainingSet, kind: Kind) -> DistilledModel:
         archetypes=examples.archetypes,
         choices=[
             OptionModel(options=list(options), scores=fit_scores(kind, *_features(options, rows)), rows=len(rows))
-            for options, rows in sets
+            for options, rows in choices
         ],
         provenance=examples.provenance,
-        report={"kind": kind, "choices": evaluated, "verdict": evaluated[0]["verdict"]},
+        report={"kind": kind, "choices": evaluations, "verdict": evaluations[0]["verdict"]},
     )
 
 
@@ -137,25 +139,25 @@ def _evaluate(
     predicted = {name: np.zeros_like(observed) for name in (*KINDS, "majority")}
     for fit_rows, test_rows in blocks:
         for name in KINDS:
-            fitted = fit_scores(name, columns[:, fit_rows], observed[fit_rows])
-            model = OptionModel(options=list(options), scores=fitted, rows=1)
+            fold_scores = fit_scores(name, columns[:, fit_rows], observed[fit_rows])
+            model = OptionModel(options=list(options), scores=fold_scores, rows=1)
             predicted[name][test_rows] = model.probabilities(columns[:, test_rows])
         predicted["majority"][test_rows] = observed[fit_rows].mean(axis=0)
     predicted["rule"] = rule.probabilities(detailed_columns(options, [example.ask for example in rows]))
     predicted["llm"] = observed
-    scores = {name: _scores(observed, probabilities) for name, probabilities in predicted.items()}
+    scores = {name: _score_prediction(observed, probabilities) for name, probabilities in predicted.items()}
     scores["majority"]["auc"] = 0.5  # its prediction is the same for all rows of a fold
     gains = {name: _measure_gain(observed, predicted[kind], predicted[name], blocks) for name in ("rule", "majority")}
     evaluation |= {"blocks": len(blocks), "scores": scores, "better": gains}
     floor, ceiling = scores["llm"]["log_loss"], scores["majority"]["log_loss"]
-    # the share of the majority's excess log loss that the model removes; the LLM itself removes all of it
+    # the model's gain over the majority, as a share of the LLM's gain
     span = ceiling - floor
     evaluation["explained"] = (ceiling - scores[kind]["log_loss"]) / span if span > 1e-9 else None
     evaluation["calibration"] = {name: calibration(observed, predicted[name]) for name in (*KINDS, "rule")}
     return evaluation | {"verdict": _verdict(evaluation, kind)}
 
 
-def _scores(observed: Floats, predicted: Floats) -> dict[str, float]:
+def _score_prediction(observed: Floats, predicted: Floats) -> dict[str, float]:
     return {
         "log_loss": log_loss(observed, predicted),
         "auc": auc(observed, predicted),
@@ -166,23 +168,24 @@ def _scores(observed: Floats, predicted: Floats) -> dict[str, float]:
 
 
 def _measure_gain(observed: Floats, predicted: Floats, other: Floats, blocks: list[Any]) -> dict[str, float]:
-    """Return the gain in log loss over another prediction, and the number of blocks with a gain."""
+    """Return by how much a prediction improves log loss over another, and the number of blocks that improve."""
     gains = [log_loss(observed[rows], other[rows]) - log_loss(observed[rows], predicted[rows]) for _, rows in blocks]
     loss, other_loss = log_loss(observed, predicted), log_loss(observed, other)
     return {
         "by": other_loss - loss,
         "share": 1 - loss / other_loss if other_loss else 0.0,
-        "blocks": sum(g > 0 for g in gains),
+        "blocks": sum(gain > 0 for gain in gains),
     }
 
 
 def _verdict(facts: dict[str, Any], kind: str) -> str:
     gains, scores = facts["better"], facts["scores"]
     gains_text = " and ".join(
-        f"the {name} by {b['by']:+.3f} nats ({b['share']:+.0%}; better in {b['blocks']} of {facts['blocks']} blocks)"
-        for name, b in gains.items()
+        f"the {name} by {gain['by']:+.3f} nats ({gain['share']:+.0%}; "
+        f"better in {gain['blocks']} of {facts['blocks']} blocks)"
+        for name, gain in gains.items()
     )
-    if all(b["by"] > 0 for b in gains.values()):
+    if all(gain["by"] > 0 for gain in gains.values()):
         return f"beats {gains_text} in log loss, on personas and posts it has never seen"
     llm_gain = scores["majority"]["log_loss"] - scores["llm"]["log_loss"]
     reason = (

@@ -1,7 +1,7 @@
-"""Scores of a model of an LLM's choices.
+"""Scores that compare an LLM's probabilities (`observed`) with a model's (`predicted`).
 
-They compare the LLM's probabilities, `observed`, with the model's, `predicted`. Both have shape (n, options), and rows
-add up to 1. The LLM itself is uncertain, so no model can beat its log loss and AUC.
+Both have shape (n, options), and each row adds up to 1. The LLM itself is uncertain, so no model can have a better log
+loss or AUC than the LLM.
 """
 
 from typing import Final
@@ -26,15 +26,15 @@ def log_loss(observed: Floats, predicted: Floats) -> float:
 def auc(observed: Floats, predicted: Floats) -> float:
     """Return the area under the ROC curve of the first option, for probabilities instead of outcomes.
 
-    A row counts as chosen with weight `observed[:, 0]`, and as not chosen with the rest. The area is the probability
-    that `predicted` is larger for a chosen row than for another; ties count half. With more than two options it is the
-    mean over options, weighted by their probability. It is 0.5 if all rows are alike.
+    A row counts as positive with weight `observed[:, 0]`, and as negative with the remaining weight. The area is the
+    probability that `predicted` is larger for a positive row than for a negative row; ties count half. With more than
+    two options it is the mean over options, weighted by their probability. It is 0.5 if all rows are equal.
     """
     shares = observed.mean(axis=0)
     columns = range(1 if observed.shape[1] == 2 else observed.shape[1])
-    parts = [(_auc(observed[:, k], predicted[:, k]), shares[k]) for k in columns]
-    total = sum(share for _, share in parts)
-    return float(sum(area * share for area, share in parts) / total) if total > 0 else 0.5
+    areas = [(_auc(observed[:, k], predicted[:, k]), shares[k]) for k in columns]
+    total = sum(share for _, share in areas)
+    return float(sum(area * share for area, share in areas) / total) if total > 0 else 0.5
 
 
 def _auc(chosen: Floats, score: Floats) -> float:
@@ -46,7 +46,7 @@ def _auc(chosen: Floats, score: Floats) -> float:
 
 
 def js_divergence(observed: Floats, predicted: Floats) -> float:
-    """Return the mean over rows of the Jensen-Shannon divergence, in bits: 0 if equal, 1 at most.
+    """Return the mean Jensen-Shannon divergence of the rows, in bits, from 0 (equal) to 1.
 
     Lin 1991, doi:10.1109/18.61115.
     """
@@ -60,12 +60,12 @@ def _kl(p: Floats, q: Floats) -> Floats:
 
 
 def js_totals(observed: Floats, predicted: Floats) -> float:
-    """Return the Jensen-Shannon divergence, in bits, of the mean probabilities of all rows."""
+    """Return the Jensen-Shannon divergence of the mean probabilities over all rows, in bits."""
     return js_divergence(observed.mean(axis=0)[None], predicted.mean(axis=0)[None])
 
 
 def calibration(observed: Floats, predicted: Floats, bins: int = 10) -> list[dict[str, float]]:
-    """Return the means of the first option in up to `bins` groups of equal size, by ascending `predicted`."""
+    """Return the mean probabilities of the first option in up to `bins` equal groups, ordered by `predicted`."""
     order = np.argsort(predicted[:, 0], kind="stable")
     groups = [group for group in np.array_split(order, bins) if len(group)]
     return [
@@ -75,6 +75,6 @@ def calibration(observed: Floats, predicted: Floats, bins: int = 10) -> list[dic
 
 
 def calibration_error(observed: Floats, predicted: Floats) -> float:
-    """Return the mean distance of `predicted` and `observed` over the groups of `calibration`, weighted by size."""
+    """Return the mean distance between prediction and observation over the groups of `calibration`, by size."""
     groups = calibration(observed, predicted)
-    return sum(abs(g["said"] - g["true"]) * g["n"] for g in groups) / sum(g["n"] for g in groups)
+    return sum(abs(row["said"] - row["true"]) * row["n"] for row in groups) / sum(row["n"] for row in groups)

@@ -1,7 +1,7 @@
-"""Run a scenario in which the LLM gets several shares of the choices, and a distilled model the rest.
+"""Run a scenario several times, with different shares of the choices for the LLM and the rest for a distilled model.
 
 The runs use the same keyed draws: an agent that asks the LLM at a small share also asks it at a larger share. The runs
-share one ledger, which starts with the answers in the ledger of the original run. That run's folder does not change.
+share one ledger, which starts with the answers of the original run. The folder of the original run does not change.
 """
 
 from collections.abc import Callable, Sequence
@@ -16,11 +16,11 @@ from prism_mesa.analysis.distill.dataset import completed_rounds
 from prism_mesa.errors import RunError
 from prism_mesa.llm import Ledger
 from prism_mesa.llm.params import STAND_INS
-from prism_mesa.params import merged
+from prism_mesa.params import merge_values
 from prism_mesa.runs.config import make_config
-from prism_mesa.runs.recorded import config_to_run_anew, recorded_rounds
+from prism_mesa.runs.recorded import config_for_new_run, recorded_rounds
 from prism_mesa.runs.records.folder import make_folder
-from prism_mesa.runs.records.table_checks import check_written, write_csv
+from prism_mesa.runs.records.table_checks import check_schema, write_csv
 from prism_mesa.runs.rounds import without_repeated_warnings
 from prism_mesa.runs.run_files import LEDGER
 from prism_mesa.runs.social import run
@@ -64,10 +64,10 @@ def drift(
     on_round: Callable[[], object] = lambda: None,
     trust: bool = False,
 ) -> Drift:
-    """Run the scenario of a run with several shares of its LLM, and write a table of outcomes to `out`.
+    """Run the scenario of a run with several shares for its LLM, and write a table of outcomes to `out`.
 
     Args:
-        run_dir: The run whose configuration, LLM and answers are used.
+        run_dir: The original run, with the configuration, the LLM and its answers.
         distilled: The file of the distilled model.
         out: Folder for the table and the runs.
         shares: Shares of open choices for the LLM, ascending.
@@ -76,36 +76,36 @@ def drift(
         trust: As for `replay`.
 
     Raises:
-        DataError: If there is no such run, or if it cannot be repeated from its folder or is not trusted.
-        ConfigError: If the LLM for new questions is missing.
+        DataError: If the run does not exist, cannot be repeated from its folder, or is not trusted.
+        ConfigError: If the LLM is not available for new questions.
     """
     folder = Path(out)
     make_folder(folder)
     ledger = folder / "answers.sqlite"
     reasoner = {"distilled": str(distilled), "ledger": "cache", "ledger_path": str(ledger)}
-    recorded = config_to_run_anew(Path(run_dir), trust=trust)
-    base = make_config(merged(recorded.model_dump(), {"reasoner": reasoner}), str(run_dir))
+    recorded = config_for_new_run(Path(run_dir), trust=trust)
+    base = make_config(merge_values(recorded.model_dump(), {"reasoner": reasoner}), str(run_dir))
     with Ledger(ledger) as shared_ledger, Ledger(Path(run_dir) / LEDGER, read_only=True) as run_ledger:
         shared_ledger.write(run_ledger.answers(), [])
     rows: list[dict[str, Any]] = []
 
-    def advance(done: int) -> None:
+    def count_round(done: int) -> None:
         on_round()
 
     for seed in range(base.seed, base.seed + n_seeds):
         for share in shares:
             changes = {"seed": seed, "name": f"share-{share:g}", "reasoner": {"llm_share": share}}
-            config = make_config(merged(base.model_dump(), changes))
-            result = run(config, out=folder / "runs", on_round=advance)
+            config = make_config(merge_values(base.model_dump(), changes))
+            result = run(config, out=folder / "runs", on_round=count_round)
             if result.status != "done":
                 raise RunError(f"{result.run_dir}: {result.summary['error']}; nothing is compared")
             values = outcomes(result.summary).items()
             rows += [{"share": share, "seed": seed, "outcome": name, "value": value} for name, value in values]
     table = pd.DataFrame(rows)
-    largest = table[table["share"] == max(shares)].set_index(["seed", "outcome"])["value"].rename("largest")
-    reference = table.join(largest, on=["seed", "outcome"])["largest"]
+    reference_values = table[table["share"] == max(shares)].set_index(["seed", "outcome"])["value"].rename("largest")
+    reference = table.join(reference_values, on=["seed", "outcome"])["largest"]
     table["relative"] = (table["value"] / reference.where(reference != 0)).astype(float)
-    check_written(DRIFT, pa.Schema.from_pandas(table, preserve_index=False))
+    check_schema(DRIFT, pa.Schema.from_pandas(table, preserve_index=False))
     table.to_parquet(folder / f"{DRIFT.name}.parquet", index=False)
     write_csv(table, folder / f"{DRIFT.name}.csv")
     return Drift(table, folder)
@@ -119,12 +119,12 @@ def drift_rounds(run_dir: str | Path, n_seeds: int = 1) -> int:
 
 def outcomes(summary: dict[str, Any]) -> dict[str, float]:
     """Return the outcomes to compare, from the summary of a run."""
-    trees, decisions = summary["cascades"], summary["decisions"]
+    cascades, decisions = summary["cascades"], summary["decisions"]
     return {
         **{name: float(n) for name, n in summary["engagement"].items()},
         "open choices": float(decisions["open"]),
         **{f"by {source}": float(decisions["by_source"].get(source, 0)) for source in STAND_INS},
-        **{f"cascade {name}": float(trees.get(name, 0)) for name in ("mean_size", "max_size", "max_depth")},
-        "cascades reshared": 1.0 - float(trees.get("share_never_reshared", 1.0)),
+        **{f"cascade {name}": float(cascades.get(name, 0)) for name in ("mean_size", "max_size", "max_depth")},
+        "cascades reshared": 1.0 - float(cascades.get("share_never_reshared", 1.0)),
         **{f"share {state}": float(share) for state, share in summary["state_shares"].items()},
     }

@@ -1,4 +1,4 @@
-"""The terms of posts' scores in each feed mode, for all candidates of a reader."""
+"""The scores of a reader's candidates and their terms, in each feed mode."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from prism_mesa.kernels.feeds.outbox import Outbox
 from prism_mesa.kernels.feeds.scoring import Scoring
-from prism_mesa.llm.text import NAME_CAP, plain
+from prism_mesa.llm.text import NAME_CAP, clean_text
 from prism_mesa.social.params import FEED_MODES, FeedParams
 from prism_mesa.social.platform import Platform
 from prism_mesa.social.round.columns import AgentColumns, CandidateColumns
@@ -17,13 +17,13 @@ from prism_mesa.social.round.feeds import engagement_rates
 from prism_mesa.social.state.feeds import UserFeed
 from prism_mesa.social.state.groups import NO_GROUPS
 from prism_mesa.social.state.population import Rows
-from prism_mesa.social.state.posts import relevance_of
+from prism_mesa.social.state.posts import to_relevance
 
 type Floats = npt.NDArray[np.float64]
-type FurtherFactors = tuple[tuple[float, str], ...]
-"""Factors for further posts by the same author or group, each with its reason."""
+type RepeatFactors = tuple[tuple[float, str], ...]
+"""Factors for repeated posts by the same author or group, each with its reason."""
 
-_MAX_FIELDS: Final = 12  # fields of a user's own feed that are shown
+_MAX_FIELDS: Final = 12  # fields of a user-defined feed to show
 
 
 @dataclass(frozen=True)
@@ -51,11 +51,11 @@ class ScoredCandidates:
 
     Attributes:
         criterion: The ranking criterion as text.
-        score: The kernel's score without factors for further posts of one author; higher is better.
-        terms: A weight and a column by name; their weighted sum, times all `factors`, is the score.
-        factors: Factors of at most 1 by name; a negative sum is divided by them.
+        score: The kernel's score before `RepeatFactors`; higher is better.
+        terms: Weight and column of each term; the score is the weighted sum of the columns, times all `factors`.
+        factors: Factors of at most 1 by name; they divide a negative sum.
         inputs: Other inputs of the score by name.
-        is_shown: Whether to show the score itself.
+        shows_score: Whether to show the score itself.
     """
 
     criterion: str
@@ -63,38 +63,38 @@ class ScoredCandidates:
     terms: Mapping[str, tuple[float, Floats]] = field(default_factory=dict)
     factors: Mapping[str, Floats] = field(default_factory=dict)
     inputs: Mapping[str, npt.NDArray[Any]] = field(default_factory=dict)
-    is_shown: bool = True
+    shows_score: bool = True
 
-    def describe(self, index: int, further: FurtherFactors, *, in_full: bool) -> str:
-        """Describe a candidate's score, lowered by the factors in `further`; `in_full` adds its terms."""
+    def describe(self, index: int, repeat_factors: RepeatFactors, *, detailed: bool) -> str:
+        """Describe a candidate's score, lowered by `repeat_factors`; `detailed` adds its terms."""
         score = self.score[index]
-        for factor, _ in further:
-            score = lowered(score, factor)
-        parts = [f"score {float(score):.4g}"] if self.is_shown else []
-        if in_full or not self.is_shown:
-            terms = [(weight, f"x {name} {_short(column[index])}") for name, (weight, column) in self.terms.items()]
-            added = "".join(f" {'-' if weight < 0 else '+'} {abs(weight):g} {term}" for weight, term in terms if weight)
-            times = [f" x {column[index]:g} ({name})" for name, column in self.factors.items() if column[index] != 1.0]
-            times += [f" x {factor:.4g} ({why})" for factor, why in further if factor != 1.0]
-            formula = (f" = ({added.removeprefix(' + ')})" if added else "") + "".join(times)
+        for factor, _ in repeat_factors:
+            score = lower_score(score, factor)
+        parts = [f"score {float(score):.4g}"] if self.shows_score else []
+        if detailed or not self.shows_score:
+            terms = [(weight, f"x {name} {_text(column[index])}") for name, (weight, column) in self.terms.items()]
+            total = "".join(f" {'-' if weight < 0 else '+'} {abs(weight):g} {term}" for weight, term in terms if weight)
+            scales = [f" x {column[index]:g} ({name})" for name, column in self.factors.items() if column[index] != 1.0]
+            scales += [f" x {factor:.4g} ({reason})" for factor, reason in repeat_factors if factor != 1.0]
+            formula = (f" = ({total.removeprefix(' + ')})" if total else "") + "".join(scales)
             parts = [f"{part}{formula}" for part in parts]
-            parts += [f"{name} = {_short(column[index])}" for name, column in list(self.inputs.items())[:_MAX_FIELDS]]
+            parts += [f"{name} = {_text(column[index])}" for name, column in list(self.inputs.items())[:_MAX_FIELDS]]
             parts += ["..."] if len(self.inputs) > _MAX_FIELDS else []
         return ", ".join(parts)
 
 
-def lowered(score: Floats | float, factor: Floats | float) -> Floats:
-    """Lower scores by factors of at most 1, as `kernels.feeds.scoring.lowered` does."""
+def lower_score(score: Floats | float, factor: Floats | float) -> Floats:
+    """Lower scores by factors of at most 1, as in `kernels.feeds.scoring`."""
     with np.errstate(all="ignore"):
         return np.where(np.less(score, 0.0), np.divide(score, factor), np.multiply(score, factor))
 
 
-def _short(value: Any) -> str:
-    return f"{value:.4g}" if isinstance(value, float | np.floating) else plain(str(value), NAME_CAP)
+def _text(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float | np.floating) else clean_text(str(value), NAME_CAP)
 
 
 def explain_scores(feed: Candidates) -> ScoredCandidates | None:
-    """Return the scores of candidates in the mode of the reader's feed; None for a mode without an explanation."""
+    """Return the scores of candidates in the mode of the reader's feed; None if the mode cannot be explained."""
     if feed.user_feed is not None:
         return _user_feed(feed, feed.user_feed)
     explain = _MODES.get(feed.params.ranking)
@@ -107,31 +107,31 @@ def _criterion(feed: Candidates) -> str:
 
 def _chronological(feed: Candidates) -> ScoredCandidates:
     age = feed.platform.round - feed.platform.posts.round[feed.post].astype(np.int64)
-    return ScoredCandidates(_criterion(feed), np.zeros(len(age)), inputs={"age": age}, is_shown=False)
+    return ScoredCandidates(_criterion(feed), np.zeros(len(age)), inputs={"age": age}, shows_score=False)
 
 
 def _random(feed: Candidates) -> ScoredCandidates:
     keys, now = feed.platform.posts.key[feed.post], feed.platform.round
     draw = feed.platform.streams.uniform("feed order", feed.readers, round_=now, index=keys)
-    return ScoredCandidates(_criterion(feed), draw, inputs={"draw": draw}, is_shown=False)
+    return ScoredCandidates(_criterion(feed), draw, inputs={"draw": draw}, shows_score=False)
 
 
 def _preference(feed: Candidates) -> ScoredCandidates:
-    match = feed.platform.matches(feed.readers, feed.post)
-    inputs = {"relevance": relevance_of(match)}
-    return ScoredCandidates(_criterion(feed), match.astype(np.float64), inputs=inputs, is_shown=False)
+    similarity = feed.platform.similarities(feed.readers, feed.post)
+    inputs = {"relevance": to_relevance(similarity)}
+    return ScoredCandidates(_criterion(feed), similarity.astype(np.float64), inputs=inputs, shows_score=False)
 
 
 def _predicted(feed: Candidates) -> ScoredCandidates:
-    weights, scoring, local = feed.params.weights or feed.params.x_algo, feed.scoring, feed.post - feed.outbox.first
-    relevance = relevance_of(feed.platform.matches(feed.readers, feed.post))
+    weights, scoring, local_ids = feed.params.weights or feed.params.x_algo, feed.scoring, feed.post - feed.outbox.first
+    relevance = to_relevance(feed.platform.similarities(feed.readers, feed.post))
     factors = {
         "from outside of its network": np.where(feed.is_followed, 1.0, weights.out_of_network_factor),
-        "a reply": scoring.factor[local],
+        "a reply": scoring.factor[local_ids],
     }
-    score = 2.0 * (relevance * scoring.good[local] + (1.0 - relevance) * scoring.bad)
+    score = 2.0 * (relevance * scoring.good[local_ids] + (1.0 - relevance) * scoring.bad)
     for factor in factors.values():
-        score = lowered(score, factor)
+        score = lower_score(score, factor)
     like, reply, reshare = (
         2.0 * relevance * rate
         for rate in engagement_rates(feed.platform.posts.root[feed.post], feed.platform.posts, weights)
@@ -150,20 +150,19 @@ def _predicted(feed: Candidates) -> ScoredCandidates:
 
 
 def _bridging(feed: Candidates) -> ScoredCandidates:
-    """Return the engagement rates of groups, shrunk towards the rate over all visible posts."""
+    """Score candidates by the engagement rates of groups, shrunk towards the rate over all visible posts."""
     score = feed.scoring.good[feed.post - feed.outbox.first]
     groups = feed.platform.groups or NO_GROUPS
-    engaged, seen = groups.counts.of_roots(feed.platform.posts.root[feed.post])
+    engaged, seen = groups.counts.root_counts(feed.platform.posts.root[feed.post])
     inputs = {}
     for group in range(groups.counts.n):
-        inputs[f"engaged in group {group + 1}"] = np.array(
-            [f"{a} of {b}" for a, b in zip(engaged[:, group].tolist(), seen[:, group].tolist(), strict=True)]
-        )
+        pairs = zip(engaged[:, group].tolist(), seen[:, group].tolist(), strict=True)
+        inputs[f"engaged in group {group + 1}"] = np.array([f"{n_engaged} of {n_seen}" for n_engaged, n_seen in pairs])
     return ScoredCandidates(_criterion(feed), score, inputs=inputs)
 
 
 def _diverse(feed: Candidates) -> ScoredCandidates:
-    relevance = relevance_of(feed.platform.matches(feed.readers, feed.post))
+    relevance = to_relevance(feed.platform.similarities(feed.readers, feed.post))
     return ScoredCandidates(_criterion(feed), np.asarray(relevance), {"relevance": (1.0, np.asarray(relevance))})
 
 

@@ -8,18 +8,18 @@ from typing import Any, Final, get_args
 import numpy as np
 
 from prism_mesa.analysis.explain.feed import FeedReasons, explain_feed
-from prism_mesa.analysis.explain.follows import Influence, churn_events, follow_events, influences
+from prism_mesa.analysis.explain.follows import Influence, churn_event_texts, follow_event_texts, read_influences
 from prism_mesa.domain import ACTIONS, POST_KINDS, Post
 from prism_mesa.llm import StoredAnswer
-from prism_mesa.llm.text import NAME_CAP, plain
+from prism_mesa.llm.text import NAME_CAP, clean_text
 from prism_mesa.reasoner import Answer, Question, Reasoner
 from prism_mesa.reasoner.oracle import read_reason
 from prism_mesa.social.agent import SocialAgent
 from prism_mesa.social.behavior import SEES_POST
 from prism_mesa.social.content.activity import ActivityKind
 from prism_mesa.social.model import SocialModel
-from prism_mesa.social.round.choices import ask_alone, choice_draws
-from prism_mesa.social.round.presence import chances_online, draws_of_coming
+from prism_mesa.social.round.choices import ask_single, choice_draws
+from prism_mesa.social.round.presence import online_draws, online_probabilities
 from prism_mesa.social.state.population import NO_POST
 from prism_mesa.social.state.posts import POST
 from prism_mesa.social.state.texts import NO_TEXT
@@ -33,18 +33,18 @@ class Move:
     """A trigger that fired for the agent, and its effect.
 
     Attributes:
-        candidates: The candidate transitions, with the value of the guard and the values that it read.
+        candidates: The candidate transitions, each with the result of its guard and the values that the guard read.
         draw: The keyed draw in [0, 1) that decided an open choice.
         stored_answer: The LLM's answer in the ledger, if any.
         action_draw: The draw of the pending action, if the agent began composing.
         words: The words that the agent added to a reply or reshare.
         log_odds: The terms of the post's utility other than relevance (`Platform.log_odds`).
-        place: An explanation of the post's place in the feed.
+        feed_note: Why the post was at its place in the feed.
     """
 
     tick: int
     state: AgentState
-    waited: int
+    ticks_in_state: int
     trigger: str
     post: Post | None
     candidates: list[tuple[Transition, str, dict[str, Any]]]
@@ -57,7 +57,7 @@ class Move:
     action_draw: float = 0.0
     words: str = ""
     log_odds: dict[str, float] = field(default_factory=dict)
-    place: str = ""
+    feed_note: str = ""
 
     @property
     def reason(self) -> str:
@@ -67,7 +67,7 @@ class Move:
 
 @dataclass(frozen=True)
 class ToolActivity:
-    """A tool call with which the agent acted while it wrote; for a new post, `action` is "post" and `post` is -1."""
+    """An action through a tool, called while the agent wrote; for a new post, `action` is "post" and `post` is -1."""
 
     action: ActivityKind
     post: int
@@ -100,7 +100,7 @@ class AgentRound:
 
     Attributes:
         n_feed: The number of posts in the feed.
-        passed: Ticks in which the agent scrolled past posts, with the ids of the posts.
+        passed_posts: Ticks in which the agent scrolled past posts, with the ids of these posts.
         reasons: The explanation of the feed; None if the agent was offline.
     """
 
@@ -109,9 +109,9 @@ class AgentRound:
     online_chance: float
     came_online: bool = False
     n_feed: int = 0
-    posted: list[str] = field(default_factory=list)
+    new_posts: list[str] = field(default_factory=list)
     moves: list[Move] = field(default_factory=list)
-    passed: list[tuple[int, list[int]]] = field(default_factory=list)
+    passed_posts: list[tuple[int, list[int]]] = field(default_factory=list)
     thoughts: list[Thought] = field(default_factory=list)
     reasons: FeedReasons | None = None
 
@@ -121,35 +121,35 @@ class AgentRound:
         return [activity for thought in self.thoughts if (activity := thought.activity) is not None]
 
     @property
-    def engaged(self) -> list[str]:
+    def engagements(self) -> list[str]:
         """The likes, replies and reshares among the moves."""
         names = {AgentState(f"engaging_{action}"): action for action in ACTIONS}
         return [names[move.target] for move in self.moves if move.target in names and move.target is not move.state]
 
 
-def folded[T](things: Sequence[T], kind: Callable[[T], object], max_length: int = 4) -> Iterator[tuple[list[T], int]]:
-    """Yield parts of a sequence in order, with immediate repetitions folded into a count.
+def fold_repeats[T](items: Sequence[T], key: Callable[[T], object], max_size: int = 4) -> Iterator[tuple[list[T], int]]:
+    """Yield the parts of a sequence in order, with the number of times that each is repeated immediately.
 
-    >>> [("".join(part), n) for part, n in folded("xababab", str)]
+    >>> [("".join(part), n) for part, n in fold_repeats("xababab", str)]
     [('x', 1), ('ab', 3)]
     """
-    kinds, start = [kind(thing) for thing in things], 0
-    while start < len(things):
-        length, times = 1, 1
-        for size in range(1, max_length + 1):
+    keys, start = [key(item) for item in items], 0
+    while start < len(items):
+        length, n_times = 1, 1
+        for size in range(1, max_size + 1):
             n = 1
-            while kinds[start : start + size] == kinds[start + n * size : start + (n + 1) * size]:
+            while keys[start : start + size] == keys[start + n * size : start + (n + 1) * size]:
                 n += 1
-            if n > 1 and n * size > length * times:
-                length, times = size, n
-        yield list(things[start : start + length]), times
-        start += length * times
+            if n > 1 and n * size > length * n_times:
+                length, n_times = size, n
+        yield list(items[start : start + length]), n_times
+        start += length * n_times
 
 
 class TracedAgent(SocialAgent):
-    """An agent that acts as usual and records its reasons, and why `traced_post` was in its feed or not.
+    """An agent that acts as usual and records its reasons, and why its feed had or lacked `traced_post`.
 
-    It also keeps its rows of the tables `follows` (`follow_events`), `churn` (`churn_events`) and `influences`.
+    `follow_events`, `churn_events` and `influences` describe the agent's rows in `follows`, `churn` and `influences`.
     """
 
     def __init__(self, model: SocialModel, row: int, traced_post: int | None = None) -> None:
@@ -159,7 +159,7 @@ class TracedAgent(SocialAgent):
         self.churn_events: list[str] = []
         self.influences: list[Influence] = []
         self.thoughts: list[Thought] = []
-        self._move: Move | None = None
+        self._current_move: Move | None = None
         super().__init__(model, row)
         params = model.params
         is_moving = params.network.dynamics == "live" or params.has_churn or params.opinions.of is not None
@@ -169,45 +169,46 @@ class TracedAgent(SocialAgent):
     @property
     def llm(self) -> str:
         """The name of the agent's LLM if the run has several; otherwise empty."""
-        [llm] = self.model.platform.llms.of(np.array([self.row]), self.model.population)
-        return plain(llm, NAME_CAP)
+        [llm] = self.model.platform.llms.assigned_names(np.array([self.row]), self.model.population)
+        return clean_text(llm, NAME_CAP)
 
     def step(self) -> None:
         """Start a new `AgentRound` at the first tick of a round, then step."""
         model = self.model
         if not self.rounds or self.rounds[-1].round != model.round:
-            draw = float(draws_of_coming(model.platform, np.array([self.row]))[0])
-            chance = float(chances_online(model.platform)[self.row])
+            draw = float(online_draws(model.platform, np.array([self.row]))[0])
+            chance = float(online_probabilities(model.platform)[self.row])
             n_feed = int(model.population.n_feed[self.row])
             self.rounds.append(AgentRound(model.round, draw, chance, self.state is not AgentState.IDLE, n_feed))
             if self.rounds[-1].came_online:
                 self.rounds[-1].reasons = explain_feed(model, self.row, self.traced_post)
-        read = int(model.population.n_read[self.row])
-        before = len(self.rounds[-1].moves)
+        n_read = int(model.population.n_read[self.row])
+        n_moves_before = len(self.rounds[-1].moves)
         super().step()
-        stopped = any(move.trigger == SEES_POST for move in self.rounds[-1].moves[before:])
-        passed = model.population.feed[self.row, read : int(model.population.n_read[self.row]) - stopped].tolist()
-        if passed:
-            self.rounds[-1].passed.append((model.tick, passed))
+        has_stopped = any(move.trigger == SEES_POST for move in self.rounds[-1].moves[n_moves_before:])
+        end = int(model.population.n_read[self.row]) - has_stopped
+        passed_posts = model.population.feed[self.row, n_read:end].tolist()
+        if passed_posts:
+            self.rounds[-1].passed_posts.append((model.tick, passed_posts))
 
     def fire(self, trigger: str, context: Any = None) -> AgentState | None:
         """Fire a trigger, and record the candidate transitions and the effect."""
         model = self.model
-        candidates = model.chart.considered(self, trigger, context)
+        candidates = model.chart.explain(self, trigger, context)
         post = context if isinstance(context, Post) else None
         # the clock advances before a trigger fires
-        self._move = Move(model.tick, self.state, self.ticks_in_state, trigger, post, candidates)
+        self._current_move = Move(model.tick, self.state, self.ticks_in_state, trigger, post, candidates)
         if trigger == SEES_POST and post is not None:
-            self._move.log_odds = model.platform.log_odds(self.row, post.post_id)
+            self._current_move.log_odds = model.platform.log_odds(self.row, post.post_id)
             reasons = self.rounds[-1].reasons
-            self._move.place = "" if reasons is None else reasons.in_full.get(post.post_id, "")
-        self._move.target = super().fire(trigger, context)
-        if self._move.target is AgentState.COMPOSING:
-            self._move.action = self.pending_action
-            drawn = model.streams.uniform("action", self.row, round_=model.round, tick=model.tick)
-            self._move.action_draw = float(drawn[0])
-        self.rounds[-1].moves.append(self._move)
-        return self._move.target
+            self._current_move.feed_note = "" if reasons is None else reasons.detailed_texts.get(post.post_id, "")
+        self._current_move.target = super().fire(trigger, context)
+        if self._current_move.target is AgentState.COMPOSING:
+            self._current_move.action = self.pending_action
+            draws = model.streams.uniform("action", self.row, round_=model.round, tick=model.tick)
+            self._current_move.action_draw = float(draws[0])
+        self.rounds[-1].moves.append(self._current_move)
+        return self._current_move.target
 
     def note_round(self) -> None:
         """After a round, record its posts and thoughts, and the words of replies and reshares."""
@@ -215,27 +216,27 @@ class TracedAgent(SocialAgent):
         round_, posts = self.model.round, self.model.posts
         if not self.rounds or self.rounds[-1].round != round_:
             return
-        shown = np.flatnonzero((posts.round == round_) & (posts.kind == POST) & (posts.author == self.row))
-        self.rounds[-1].thoughts, self.rounds[-1].posted = thoughts, posts.shown(shown)
+        post_ids = np.flatnonzero((posts.round == round_) & (posts.kind == POST) & (posts.author == self.row))
+        self.rounds[-1].thoughts, self.rounds[-1].new_posts = thoughts, posts.visible_texts(post_ids)
         written = np.flatnonzero((posts.written == round_) & (posts.author == self.row))
         columns = (posts.kind[written].tolist(), posts.parent[written].tolist(), posts.words[written].tolist())
-        ids = {(POST_KINDS[kind], parent): words for kind, parent, words in zip(*columns, strict=True)}
+        words_by_post = {(POST_KINDS[kind], parent): words for kind, parent, words in zip(*columns, strict=True)}
         for move in self.rounds[-1].moves:
             if move.target is not None and move.post is not None:
-                words = ids.get((move.target.value.removeprefix("engaging_"), move.post.post_id), NO_TEXT)
+                words = words_by_post.get((move.target.value.removeprefix("engaging_"), move.post.post_id), NO_TEXT)
                 move.words = "" if words == NO_TEXT else posts.texts[words]
 
     def _ask(self, trigger: str, options: tuple[AgentState, ...], context: Any) -> AgentState | None:
-        if len(options) == 1 or self._move is None:
+        if len(options) == 1 or self._current_move is None:
             return super()._ask(trigger, options, context)
         model = self.model
         codes = np.array([model.platform.trigger_code(trigger)])
-        self._move.draw = float(choice_draws(model.platform, np.array([self.row]), codes, model.tick)[0])
-        self._move.question = self._question(trigger, options, context)
-        self._move.answer = ask_alone(model.platform, self.row, self._move.question)
-        if isinstance(model.reasoner, Reasoner) and model.reasoner.store.shared is not None:
-            self._move.stored_answer = model.reasoner.store.shared.get(self._move.answer.key)
-        return self._move.answer.choice
+        self._current_move.draw = float(choice_draws(model.platform, np.array([self.row]), codes, model.tick)[0])
+        self._current_move.question = self._question(trigger, options, context)
+        self._current_move.answer = ask_single(model.platform, self.row, self._current_move.question)
+        if isinstance(model.reasoner, Reasoner) and model.reasoner.store.shared_ledger is not None:
+            self._current_move.stored_answer = model.reasoner.store.shared_ledger.get(self._current_move.answer.key)
+        return self._current_move.answer.choice
 
 
 class _Recorder:
@@ -249,11 +250,11 @@ class _Recorder:
         agent = self.agent
         match table:
             case "follows":
-                agent.follow_events += follow_events(agent.model, agent.row, columns)
+                agent.follow_events += follow_event_texts(agent.model, agent.row, columns)
             case "churn":
-                agent.churn_events += churn_events(agent.model, agent.row, columns)
+                agent.churn_events += churn_event_texts(agent.model, agent.row, columns)
             case "influences":
-                agent.influences += influences(agent.row, columns)
+                agent.influences += read_influences(agent.row, columns)
             case "thoughts":
                 rows = np.flatnonzero(columns["agent"] == agent.row)
                 values = (columns[name][rows].tolist() for name in ("tick", "action", "event", "text"))

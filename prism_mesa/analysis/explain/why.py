@@ -19,19 +19,19 @@ from prism_mesa.social.model import SocialModel
 
 @dataclass(frozen=True)
 class Explanation:
-    """An agent of a run and its rounds; `shown` is reported in full.
+    """An agent of a run, its rounds, and the round to report in full.
 
     Attributes:
         decided_by: The decider of open choices in the run.
-        asked: The requests that used each answer, by the answer's key in the ledger, in order.
+        requests: For each answer, by its key in the ledger, the requests that used it, in order.
         post: A post to report on instead of a round.
     """
 
     agent: TracedAgent
     decided_by: str
     rounds: list[AgentRound]
-    shown: AgentRound | None
-    asked: Mapping[str, Sequence[AskedRow]] = field(default_factory=dict)
+    reported_round: AgentRound | None
+    requests: Mapping[str, Sequence[AskedRow]] = field(default_factory=dict)
     post: int | None = None
 
 
@@ -49,26 +49,26 @@ def why(
     run_dir = Path(run_dir)
     config = recorded_config(run_dir, trust=trust)
     recorded = read_run(run_dir)
-    last = _last_round(recorded, config)
-    if round_ is not None and not 0 <= round_ <= last:
-        raise DataError(f"{run_dir}: has no round {round_} (rounds: 0 .. {last})")
+    last_round = _last_round(recorded, config)
+    if round_ is not None and not 0 <= round_ <= last_round:
+        raise DataError(f"{run_dir}: has no round {round_} (rounds: 0 .. {last_round})")
     with closing(SocialModel(config)) as model:
         population = model.population
-        traced = TracedAgent(model, find_row(agent, population.ids, population.names, run_dir), post)
-        for round_index in range((last if round_ is None else round_) + 1):
+        traced_agent = TracedAgent(model, find_row(agent, population.ids, population.names, run_dir), post)
+        for round_index in range((last_round if round_ is None else round_) + 1):
             model.step()
-            traced.note_round()
+            traced_agent.note_round()
             if on_round is not None:
                 on_round(round_index + 1)
-        n_posts = model.posts.n_there(model.round)
+        n_posts = model.posts.n_visible(model.round)
         if post is not None and not 0 <= post < n_posts:
             raise DataError(f"{run_dir}: has no post {post} by round {model.round} (posts: 0 .. {n_posts - 1})")
-    rounds = traced.rounds
-    shown = next((r for r in rounds if r.round == round_), None) if round_ is not None else _most_eventful(rounds)
-    stored = [move.stored_answer for move in (shown.moves if shown is not None else ())]
+    rounds = traced_agent.rounds
+    reported = next((r for r in rounds if r.round == round_), None) if round_ is not None else _most_eventful(rounds)
+    stored = [move.stored_answer for move in (reported.moves if reported is not None else ())]
     keys = {answer.key for answer in stored if answer is not None}
     requests = _read_requests(recorded.folder, keys)
-    return Explanation(traced, recorded.manifest.decided_by, rounds, shown, requests, post)
+    return Explanation(traced_agent, recorded.manifest.decided_by, rounds, reported, requests, post)
 
 
 def _read_requests(run_dir: Path, keys: Collection[str]) -> dict[str, list[AskedRow]]:
@@ -82,21 +82,21 @@ def _read_requests(run_dir: Path, keys: Collection[str]) -> dict[str, list[Asked
 
 
 def _last_round(run: RecordedRun, config: Config) -> int:
-    """Return the last complete round, from the ledger if the manifest of a killed run lacks it."""
+    """Return the last complete round; if the run was killed and its manifest lacks the round, the ledger has it."""
     rounds = run.manifest.summary.rounds
     if rounds is None and run.manifest.llm is not None:
         with Ledger(run.folder / LEDGER, read_only=True) as ledger:
             rounds = max((row.round for row in ledger.asked()), default=0)
     if rounds == 0:
-        raise DataError(f"{run.folder}: no round was completed (status {run.state}){run.way_on}")
+        raise DataError(f"{run.folder}: no round was completed (status {run.state}){run.advice}")
     return min(rounds or config.rounds, config.rounds) - 1
 
 
 def _most_eventful(rounds: list[AgentRound]) -> AgentRound | None:
     def weight(r: AgentRound) -> tuple[int, int, int, bool, int]:
         open_choices = sum(move.answer is not None for move in r.moves)
-        n_actions = len(r.engaged) + len(r.tool_activities)
-        n_certain = min(len(r.engaged), open_choices) + len(r.tool_activities)
-        return n_certain, n_actions, n_actions + open_choices + len(r.posted), r.came_online, r.round
+        n_actions = len(r.engagements) + len(r.tool_activities)
+        n_certain = min(len(r.engagements), open_choices) + len(r.tool_activities)
+        return n_certain, n_actions, n_actions + open_choices + len(r.new_posts), r.came_online, r.round
 
     return max(rounds, key=weight, default=None)

@@ -1,4 +1,4 @@
-"""Tools with which an interviewed agent searches its run, up to a round."""
+"""Tools that search a run, up to a round, for an agent in an interview."""
 
 import re
 from collections.abc import Callable, Iterable, Sequence
@@ -7,7 +7,7 @@ from typing import Any, Final
 import numpy as np
 
 from prism_mesa.deliberation import ToolRegistry
-from prism_mesa.deliberation.conversation import quoted
+from prism_mesa.deliberation.conversation import quote_data
 from prism_mesa.errors import AgentError
 from prism_mesa.llm.text import NAME_CAP
 from prism_mesa.runs.archive import AgentSnapshot, RunRecords
@@ -19,7 +19,7 @@ _TEXT_CAP: Final = 200
 
 
 class RecallTools:
-    """The tools of an agent of a run: the LLM may call all public methods except `registry`."""
+    """The tools of an interviewed agent; the LLM may call all public methods except `registry`."""
 
     def __init__(self, records: RunRecords, snapshot: AgentSnapshot) -> None:
         self.records, self.snapshot = records, snapshot
@@ -36,7 +36,7 @@ class RecallTools:
             about: Words that should stand in it; empty for what you did last.
         """
         activities = self.snapshot.activities
-        matches = best_matches(activities, about, searched) if about.strip() else activities[-MAX_LINES:]
+        matches = best_matches(activities, about, search_text) if about.strip() else activities[-MAX_LINES:]
         lines = [f"(post {activity.post}) {activity_line(activity)}" for activity in matches]
         return "\n".join(lines) or "You did nothing of the kind."
 
@@ -46,12 +46,12 @@ class RecallTools:
         Args:
             post: The number of the post.
         """
-        posts, there = self.records.posts, self._n_there()
-        if not 0 <= post < there:
-            known = f"posts: 0 .. {there - 1}" if there else "there are none yet"
+        posts, n_posts = self.records.posts, self._n_posts()
+        if not 0 <= post < n_posts:
+            known = f"posts: 0 .. {n_posts - 1}" if n_posts else "there are none yet"
             raise AgentError(f"there is no post {post} ({known})")
         above = [int(posts.parent[post])] if posts.parent[post] >= 0 else []
-        below = np.flatnonzero(posts.parent[:there] == post)[:MAX_LINES]
+        below = np.flatnonzero(posts.parent[:n_posts] == post)[:MAX_LINES]
         return self._posts_text([*above, post, *below.tolist()])
 
     def look_at_profile(self, agent: int) -> str:
@@ -62,9 +62,9 @@ class RecallTools:
         """
         if not 0 <= agent < self.records.n_agents:
             raise AgentError(f"there is no user {agent} (users: 0 .. {self.records.n_agents - 1})")
-        posts = np.flatnonzero(self.records.posts.author[: self._n_there()] == agent)[-MAX_LINES:].tolist()
-        name = quoted(self.records.names[agent], NAME_CAP)
-        interests = quoted(", ".join(self.records.interests(agent)), 2 * NAME_CAP)
+        posts = np.flatnonzero(self.records.posts.author[: self._n_posts()] == agent)[-MAX_LINES:].tolist()
+        name = quote_data(self.records.names[agent], NAME_CAP)
+        interests = quote_data(", ".join(self.records.interests(agent)), 2 * NAME_CAP)
         return "\n".join(filter(None, [f"{name} (agent {agent}) likes {interests}.", self._posts_text(posts)]))
 
     def search_posts(self, words: str) -> str:
@@ -74,13 +74,13 @@ class RecallTools:
             words: What should stand in them.
         """
         posts = self.records.posts
-        numbers = range(self._n_there())
-        matches = best_matches(numbers, words, lambda post: f"{posts.says(post)} {posts.words(post)}")
+        numbers = range(self._n_posts())
+        matches = best_matches(numbers, words, lambda post: f"{posts.shown_text(post)} {posts.words(post)}")
         return self._posts_text(matches) or "Nothing was found."
 
-    def _n_there(self) -> int:
-        """Return the number of posts up to the interview's round; ids grow with time."""
-        return int(np.searchsorted(self.records.posts.round, self.snapshot.at, side="right"))
+    def _n_posts(self) -> int:
+        """Return the number of posts up to the interview's round; later posts have larger ids."""
+        return int(np.searchsorted(self.records.posts.round, self.snapshot.last_round, side="right"))
 
     def _posts_text(self, posts: Iterable[int]) -> str:
         return "\n".join(map(self._post, posts))
@@ -88,17 +88,17 @@ class RecallTools:
     def _post(self, post: int) -> str:
         posts = self.records.posts
         author = int(posts.author[post])
-        whose = f"by {quoted(self.records.names[author], NAME_CAP)} (agent {author})"
-        about = "" if posts.kind[post] == "post" else f" ({posts.kind[post]} of post {posts.parent[post]})"
-        origin, text = posts.origin(post), quoted(posts.says(post), _TEXT_CAP)
+        author_text = f"by {quote_data(self.records.names[author], NAME_CAP)} (agent {author})"
+        relation_text = "" if posts.kind[post] == "post" else f" ({posts.kind[post]} of post {posts.parent[post]})"
+        origin, text = posts.origin(post), quote_data(posts.shown_text(post), _TEXT_CAP)
         if origin == post:
-            return f"Post {post} {whose}, round {posts.written[post]}{about}: {text}"
-        shows = f"says {quoted(posts.words(post), _TEXT_CAP)} and quotes" if posts.words(post) else "quotes"
-        writer = quoted(self.records.names[posts.author[origin]], NAME_CAP)
-        return f"Post {post} {whose}, round {posts.written[post]}{about}, {shows} {writer}: {text}"
+            return f"Post {post} {author_text}, round {posts.written[post]}{relation_text}: {text}"
+        quote_text = f"says {quote_data(posts.words(post), _TEXT_CAP)} and quotes" if posts.words(post) else "quotes"
+        writer = quote_data(self.records.names[posts.author[origin]], NAME_CAP)
+        return f"Post {post} {author_text}, round {posts.written[post]}{relation_text}, {quote_text} {writer}: {text}"
 
 
-_VERBS: Final[dict[ActivityKind, str]] = {
+_SEARCH_VERBS: Final[dict[ActivityKind, str]] = {
     "post": "posted wrote write",
     "like": "like liked likes",
     "reply": "reply replied replies answer answered said say",
@@ -106,26 +106,26 @@ _VERBS: Final[dict[ActivityKind, str]] = {
 }
 
 
-def searched(activity: Activity) -> str:
-    """Return the text of an activity for searching."""
+def search_text(activity: Activity) -> str:
+    """Return an activity as text to search in."""
     names = f"{activity.author} {activity.quotes}"
-    return f"{_VERBS[activity.action]} post {names} {activity.text} {activity.words} round {activity.round}"
+    return f"{_SEARCH_VERBS[activity.action]} post {names} {activity.text} {activity.words} round {activity.round}"
 
 
 def best_matches[T](
-    things: Sequence[T], words: str, text: Callable[[T], str], max_things: int = MAX_LINES, *, ties: bool = False
+    items: Sequence[T], words: str, get_text: Callable[[T], str], max_items: int = MAX_LINES, *, only_best: bool = False
 ) -> list[T]:
-    """Return up to `max_things` things whose text contains the most of `words`, in their order; later ones win ties.
+    """Return up to `max_items` items whose text contains the most of `words`, in the order of `items`.
 
-    With `ties`, only the things that contain as many words as the best one.
+    Later items win ties. With `only_best`, return only the items that contain as many words as the best item.
 
-    >>> best_matches(["a red pan", "a pan", "a hat"], "red pans, pan", str, max_things=1)
+    >>> best_matches(["a red pan", "a pan", "a hat"], "red pans, pan", str, max_items=1)
     ['a red pan']
     """
     query = set(re.findall(r"\w+", words.lower())) - (STOP_WORDS - {"like"})
-    counts = [len(query & set(re.findall(r"\w+", text(thing).lower()))) for thing in things] if query else []
-    min_words = max(counts, default=0) if ties else 1
-    best_places = sorted(
-        (place for place, n in enumerate(counts) if n >= max(min_words, 1)), key=lambda place: (-counts[place], -place)
-    )[:max_things]
-    return [things[place] for place in sorted(best_places)]
+    counts = [len(query & set(re.findall(r"\w+", get_text(item).lower()))) for item in items] if query else []
+    min_words = max(counts, default=0) if only_best else 1
+    best_indices = sorted(
+        (index for index, n in enumerate(counts) if n >= max(min_words, 1)), key=lambda index: (-counts[index], -index)
+    )[:max_items]
+    return [items[index] for index in sorted(best_indices)]

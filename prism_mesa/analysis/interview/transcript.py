@@ -1,6 +1,6 @@
 """The transcript of an interview as JSON and Markdown.
 
-Markdown quotes all texts by people and LLMs, and escapes marks of Markdown and HTML in them.
+In Markdown, texts by people and LLMs are quoted, and their markup is escaped.
 """
 
 import json
@@ -15,9 +15,9 @@ from prism_mesa.errors import printable
 from prism_mesa.social.content.activity import Activity, activity_line
 
 CONSTRAINED: Final = "answers are constrained to what the agent did"
-"""The note on a constrained LLM, whose answers always pass the check against the records."""
-_MARKS: Final = re.compile(r"[\\`*_\[\]<>#|~&$]|:(?=//)|(?<=www)\.|(?<!\S)[-+=](?=\W|$)|(?<!\S)\d+(?=[.)])")
-"""Marks of Markdown and HTML: anywhere, in addresses, and at the start of lists and rules."""
+"""The note for a constrained LLM, whose answers always agree with the records."""
+_MARKUP: Final = re.compile(r"[\\`*_\[\]<>#|~&$]|:(?=//)|(?<=www)\.|(?<!\S)[-+=](?=\W|$)|(?<!\S)\d+(?=[.)])")
+"""Markup of Markdown and HTML: anywhere, in addresses, and at the start of lists and rules."""
 
 
 @dataclass
@@ -25,12 +25,13 @@ class Exchange:
     """A question and its answer.
 
     Attributes:
-        events: In order, each with its `type`. A `thought` (`text` is JSON, see `deliberation.ReasoningResult`) is
-            `about` the question (`user`) or the answer so far (`assistant`). A `call` is a tool call with parameters
-            and result. All `text` events but the last are drafts. The last type is `error`.
+        events: The events in order. Each has a `type`: `thought`, `call`, `text` or `error`. A thought is `about` the
+            question (`user`) or the answer so far (`assistant`), and its `text` is JSON (see
+            `deliberation.ReasoningResult`). A call has the parameters and the result of a tool. All texts except the
+            last are drafts.
         text: The answer; empty if there is none.
-        refers_to: Activities that the answer refers to (see `evidence`).
-        not_in_records: Rounds and users that the answer mentions, but the records do not.
+        refers_to: Activities that the answer refers to (see `evidence.find_references`).
+        not_in_records: Rounds and users that the answer mentions but the records do not.
     """
 
     question: str
@@ -39,22 +40,22 @@ class Exchange:
     refers_to: list[Activity] = field(default_factory=list)
     not_in_records: list[str] = field(default_factory=list)
 
-    def note(self, event: Event) -> None:
-        """Add an event; the last of several responses is the answer."""
+    def add_event(self, event: Event) -> None:
+        """Add an event; the last text is the answer."""
         match event:
-            case AgentTextEvent(type="thought"):  # after a response, it concerns that response
+            case AgentTextEvent(type="thought"):  # after a text, the thought is about this text
                 self.add("thought", about="assistant" if self.text else "user", text=event.text)
             case AgentTextEvent():
                 self.text = event.text
                 self.add("text", text=event.text)
             case ToolFinishedEvent():
-                called = {"tool_name": event.tool_name, "parameters": event.parameters}
-                self.add("call", **called, result=event.result.model_dump())
+                call = {"tool_name": event.tool_name, "parameters": event.parameters}
+                self.add("call", **call, result=event.result.model_dump())
             case AgentErrorEvent():
                 self.add("error", text=f"{event.reason}: {event.text}")
 
     def add(self, kind: str, **values: Any) -> None:
-        """Add an event by its type and values."""
+        """Add an event with a type and values."""
         self.events.append({"type": kind, **values})
 
     @property
@@ -68,7 +69,7 @@ class Exchange:
 
 
 def json_text(values: Any) -> str:
-    """Return values as JSON with a final line break."""
+    """Return values as JSON, with a line break at the end."""
     return json.dumps(values, indent=2, default=str) + "\n"
 
 
@@ -84,20 +85,20 @@ def as_markdown(facts: Mapping[str, Any], date: str, transcript: Sequence[Exchan
     heading = [
         "# Interview",
         *_events_text("With", [agent["name"]]),
-        f"- run: {_escaped(facts['run'])}\n- agent: row {agent['row']}, as it was {when}\n"
-        f"- played by: {_escaped(facts['llm']['label'])}\n- date: {date}",
+        f"- run: {_escape_markup(facts['run'])}\n- agent: row {agent['row']}, as it was {when}\n"
+        f"- played by: {_escape_markup(facts['llm']['label'])}\n- date: {date}",
     ]
     if facts["held_to_deeds"]:
         heading[-1] += f"\n- {CONSTRAINED}: each is one of them, so the check against its records cannot fail"
-    parts = [part for number, exchange in enumerate(transcript, start=1) for part in _exchange(number, exchange)]
+    parts = [part for number, exchange in enumerate(transcript, start=1) for part in _exchange_parts(number, exchange)]
     return "\n\n".join([*heading, *parts]) + "\n"
 
 
-def _exchange(number: int, exchange: Exchange) -> Iterator[str]:
+def _exchange_parts(number: int, exchange: Exchange) -> Iterator[str]:
     yield f"## Question {number}"
-    yield _quoted(exchange.question)
-    last = max((place for place, event in enumerate(exchange.events) if event["type"] == "text"), default=-1)
-    for place, event in enumerate(exchange.events):
+    yield _quote(exchange.question)
+    last_text = max((index for index, event in enumerate(exchange.events) if event["type"] == "text"), default=-1)
+    for index, event in enumerate(exchange.events):
         match event["type"]:
             case "thought":
                 about = "" if event["about"] == "user" else " about the answer so far"
@@ -107,11 +108,11 @@ def _exchange(number: int, exchange: Exchange) -> Iterator[str]:
             case "error":
                 yield from _events_text("Error", [event["text"]])
             case _:
-                yield from _events_text("Answer" if place == last else "Draft", [event["text"]])
+                yield from _events_text("Answer" if index == last_text else "Draft", [event["text"]])
     if not exchange.text:
         yield "**No answer.**"
         return
-    yield from _events_text("Refers to", list(map(did_text, exchange.refers_to)), "nothing that the agent did")
+    yield from _events_text("Refers to", list(map(activity_text, exchange.refers_to)), "nothing that the agent did")
     yield from _events_text("Not in its records", exchange.not_in_records, "nothing")
 
 
@@ -119,35 +120,35 @@ def _events_text(title: str, texts: Sequence[str], placeholder: str = "") -> Ite
     """Yield a title and quoted texts, or the `placeholder` if there are no texts."""
     yield f"**{title}:**" if texts else f"**{title}:** {placeholder}"
     if texts:
-        yield "\n>\n".join(map(_quoted, texts))
+        yield "\n>\n".join(map(_quote, texts))
 
 
-def _quoted(text: str) -> str:
-    return "\n".join(f"> {_escaped(line)}".rstrip() for line in text.strip().splitlines() or [""])
+def _quote(text: str) -> str:
+    return "\n".join(f"> {_escape_markup(line)}".rstrip() for line in text.strip().splitlines() or [""])
 
 
-def _escaped(text: str) -> str:
-    r"""Return a string as one printable line with the marks of Markdown and HTML escaped.
+def _escape_markup(text: str) -> str:
+    r"""Return a string as one printable line, with its Markdown and HTML escaped.
 
-    >>> print(_escaped("# 1. <b>Hi</b> [x](y) - a-b \x1b"))
+    >>> print(_escape_markup("# 1. <b>Hi</b> [x](y) - a-b \x1b"))
     \# 1\. \<b\>Hi\</b\> \[x\](y) \- a-b
     """
     line = " ".join(printable(text).split())
-    return _MARKS.sub(lambda mark: f"{mark[0]}\\" if mark[0].isdecimal() else f"\\{mark[0]}", line)
+    return _MARKUP.sub(lambda mark: f"{mark[0]}\\" if mark[0].isdecimal() else f"\\{mark[0]}", line)
 
 
-def grounds(exchange: Exchange) -> list[str]:
-    """Return lines on the activities that an answer refers to, and on its claims outside the records."""
+def evidence_lines(exchange: Exchange) -> list[str]:
+    """Return the activities that an answer refers to, and its claims that the records lack, as lines."""
     if not exchange.text:
         return []
-    lines = [f"- {did_text(activity)}" for activity in exchange.refers_to] or ["- nothing that the agent did"]
+    lines = [f"- {activity_text(activity)}" for activity in exchange.refers_to] or ["- nothing that the agent did"]
     return ["Refers to:", *lines, f"Not in its records: {', '.join(exchange.not_in_records) or 'nothing'}"]
 
 
-def did_text(activity: Activity) -> str:
-    """Describe an activity for readers; double quotation marks in texts become single ones.
+def activity_text(activity: Activity) -> str:
+    """Describe an activity for readers; double quotation marks in its texts become single.
 
-    >>> print(did_text(Activity(3, "reply", 17, "Ada Lopez", 'The "rain" again.', "It suits me.")))
+    >>> print(activity_text(Activity(3, "reply", 17, "Ada Lopez", 'The "rain" again.', "It suits me.")))
     Round 3: replied to "Ada Lopez"'s post "The 'rain' again." with "It suits me."
     """
     text = activity_line(activity).replace('"', "'")
@@ -155,10 +156,10 @@ def did_text(activity: Activity) -> str:
 
 
 def thought_text(thought: str) -> str:
-    """Return the sentences of a thought, which is JSON."""
+    """Return the sentences of a thought in JSON."""
     return reasoning_text(ReasoningResult.model_validate_json(thought))
 
 
 def tool_text(call: Mapping[str, Any]) -> str:
-    """Return a call of a tool and its result in one line."""
+    """Return a tool call and its result in one line."""
     return f"{call_text(call['tool_name'], call['parameters'])}: {call['result']['text']}"

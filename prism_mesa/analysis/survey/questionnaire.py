@@ -8,7 +8,7 @@ from pydantic import Field, field_validator, model_validator
 
 from prism_mesa.llm.decision import MAX_LEVELS
 from prism_mesa.llm.multiple_choice import TOP_LOGPROBS
-from prism_mesa.params import Params, validated
+from prism_mesa.params import Params, validate_params
 from prism_mesa.runs.yaml_text import Loader, read_yaml
 
 MAX_OPTIONS: Final = TOP_LOGPROBS
@@ -16,13 +16,13 @@ MAX_OPTIONS: Final = TOP_LOGPROBS
 
 
 class SurveyQuestion(Params):
-    """A question: closed if it has options, else open.
+    """A closed question if there are options; otherwise an open question.
 
     Attributes:
         id: The question's name in tables.
         ask: The wording.
-        options: 2..20 different texts of one line each; none for an open question.
-        scale: Whether the options are levels of a scale, lowest first, at most 10; only decision models use it.
+        options: 2 to 20 different texts of one line each; none for an open question.
+        scale: Whether the options are levels of a scale, lowest first (at most 10); used by decision models only.
     """
 
     id: str = Field(pattern=r"^[\w.-]{1,60}$")
@@ -57,7 +57,7 @@ class SurveyQuestion(Params):
 
 
 class Questionnaire(Params):
-    """The questions that each agent is asked, in order.
+    """The questions for each agent, in order.
 
     Attributes:
         intro: A text before every question.
@@ -81,21 +81,21 @@ class Questionnaire(Params):
 
 
 class _TextLoader(Loader):
-    """Reads every bare YAML word as a string: ``yes`` and ``5`` are options, not a boolean and a number."""
+    """A loader that reads every unquoted YAML value as a string, such as the options ``yes`` and ``5``."""
 
     yaml_implicit_resolvers: dict[str, Any] = {}  # noqa: RUF012
 
 
 def read_questionnaire(path: str | Path) -> Questionnaire:
-    """Return the questions of a YAML file: ``questions`` (each with `id`, `ask`, and `options` if closed), ``intro``.
+    """Return the questions of a YAML file with the keys of `Questionnaire`.
 
     Raises:
-        ConfigError: The first fault: the file, the question (from 0), and what is allowed.
+        ConfigError: If the file is not valid; the message names the first error and its question (from 0).
     """
     file = Path(path)
-    return make_questionnaire(read_yaml(file, _TextLoader, what="questions file", hint=": questions"), str(file))
+    return make_questionnaire(read_yaml(file, _TextLoader, kind="questions file", hint=": questions"), str(file))
 
 
 def make_questionnaire(values: Mapping[str, Any], where: str = "questions") -> Questionnaire:
-    """Return the questions in nested values; errors as in `read_questionnaire`."""
-    return validated(Questionnaire, values, where)
+    """Return the questions in a mapping; errors as in `read_questionnaire`."""
+    return validate_params(Questionnaire, values, where)

@@ -9,12 +9,12 @@ import numpy.typing as npt
 import pandas as pd
 
 from prism_mesa.analysis.survey.questionnaire import SurveyQuestion
-from prism_mesa.tables import Column, TableSchema, by_name
+from prism_mesa.tables import Column, TableSchema, index_tables
 
 type Floats = npt.NDArray[np.float64]
 
 MIN_AGENTS: Final = 10
-"""Smallest sample with an interval; the mean of fewer agents is too far from normal."""
+"""Smallest sample with an interval; the mean of a smaller sample is too far from normal."""
 WAVES: Final = ("before", "after")
 
 _QUESTION = Column("question", "text", "id of the question")
@@ -50,14 +50,14 @@ MEANS: Final = TableSchema(
         Column("high", "float64", "upper end of the interval", "probability", finite=False),
     ),
 )
-SURVEY_TABLES: Final = by_name(ANSWERS, MEANS)
+SURVEY_TABLES: Final = index_tables(ANSWERS, MEANS)
 
 
 def mean_interval(values: npt.ArrayLike) -> tuple[Floats, Floats, Floats]:
     """Return the mean of each column of `values` over agents, and the ends of its 95 % interval (Student's t).
 
-    The interval covers other samples of agents, not other LLMs or wordings. `values` has shape (n, k). Means are NaN
-    without rows, and the ends for fewer than `MIN_AGENTS` rows.
+    The interval covers other samples of agents, not other LLMs or wordings. `values` has shape (agents, columns).
+    Without agents the means are NaN; with fewer than `MIN_AGENTS` the ends are NaN.
     """
     from scipy.stats import t  # importing it takes as long as a small run
 
@@ -77,7 +77,7 @@ class Replies:
         first_options: For each agent, the index of the option with the letter A; None without letters.
         probabilities: Shape (2, agents, options); NaN for missing answers. Open questions have no options.
         texts: The answers to an open question by wave; None for missing answers.
-        failures: The reasons of missing answers, by wave and index of the agent.
+        failures: The reasons for missing answers, by wave and index of the agent.
     """
 
     question: SurveyQuestion
@@ -91,23 +91,23 @@ class Replies:
         self.probabilities = np.full((2, self.n, len(self.question.options)), np.nan)
         self.texts = ([None] * self.n, [None] * self.n)
 
-    def keep(self, wave: int, agent_index: int, answer: Any) -> None:
+    def store_answer(self, wave: int, agent_index: int, answer: Any) -> None:
         """Store an answer: a string, or the probabilities of the options."""
         if self.question.options:
             self.probabilities[wave, agent_index] = answer
         else:
             self.texts[wave][agent_index] = str(answer)
 
-    def answered(self, wave: int) -> npt.NDArray[np.bool_]:
+    def answered_mask(self, wave: int) -> npt.NDArray[np.bool_]:
         """Return which agents answered, shape (agents,)."""
         if self.question.options:
             return ~np.isnan(self.probabilities[wave, :, 0])
         return np.array([text is not None for text in self.texts[wave]], bool)
 
-    def by_letter(self) -> dict[str, float]:
-        """Return the mean probability of each letter; they are about equal if the LLM reads the options."""
+    def letter_probabilities(self) -> dict[str, float]:
+        """Return the mean probability of each letter; the means are about equal if the LLM reads the options."""
         k = len(self.question.options)
-        if self.first_options is None or not any(self.answered(wave).any() for wave in (0, 1)):
+        if self.first_options is None or not any(self.answered_mask(wave).any() for wave in (0, 1)):
             return {}
         order = (np.arange(k)[None, :] + self.first_options[:, None]) % k
         letters = np.concatenate([np.take_along_axis(self.probabilities[wave], order, axis=1) for wave in (0, 1)])
@@ -121,8 +121,8 @@ def means_table(replies: Sequence[Replies]) -> pd.DataFrame:
         question, values = reply.question, reply.probabilities
         if not question.options:
             continue
-        answered_both = reply.answered(0) & reply.answered(1)
-        waves = [(name, values[wave][reply.answered(wave)]) for wave, name in enumerate(WAVES)]
+        answered_both = reply.answered_mask(0) & reply.answered_mask(1)
+        waves = [(name, values[wave][reply.answered_mask(wave)]) for wave, name in enumerate(WAVES)]
         for wave, answers in (*waves, ("change", (values[1] - values[0])[answered_both])):
             interval = mean_interval(answers)
             for option, mean, low, high in zip(question.options, *(part.tolist() for part in interval), strict=True):
@@ -138,7 +138,7 @@ def answer_columns(replies: Sequence[Replies], agents: npt.NDArray[np.int64]) ->
     columns: dict[str, list[Any]] = {name: [] for name in ANSWERS.names}
     for reply in replies:
         for wave, name in enumerate(WAVES):
-            for index in np.flatnonzero(reply.answered(wave)).tolist():
+            for index in np.flatnonzero(reply.answered_mask(wave)).tolist():
                 options = reply.question.options
                 shares = reply.probabilities[wave, index].tolist()
                 pairs: list[tuple[str | None, float | None]] = [*zip(options, shares, strict=True)] or [(None, None)]

@@ -1,1 +1,1 @@
-"""The files that `prism new` writes, unchanged; their texts name no folder, so they fit anywhere."""
+"""The files that `prism new` copies; they name no folder, so they work in any folder."""

@@ -1,1 +1,1 @@
-"""Kernels for committing the events of a round, and for lists of what agents have seen."""
+"""Kernels that commit the events of a round, and update the lists of seen roots."""

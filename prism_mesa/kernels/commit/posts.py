@@ -1,4 +1,4 @@
-"""Count what happens to posts, and choose the texts of new ones."""
+"""Count impressions and engagements of posts, and choose the texts of new posts."""
 
 from typing import Final, NamedTuple
 
@@ -6,18 +6,18 @@ import numpy as np
 import numpy.typing as npt
 
 from prism_mesa.kernels.compiling import kernel
-from prism_mesa.kernels.draws import mixed, unit
-from prism_mesa.kernels.matching import match_of
+from prism_mesa.kernels.draws import mix, uniform
+from prism_mesa.kernels.matching import compute_match
 
 type Int32 = npt.NDArray[np.int32]
 
 LIKE: Final = 0
 REPLY: Final = 1
-"""Places in `domain.ACTIONS`; the third is a reshare."""
+"""Indices into `domain.ACTIONS`; the third action is a reshare."""
 
 
 class Counters(NamedTuple):
-    """Counters of posts, and their kinds, shape (n,)."""
+    """The counters and kinds of posts, shape (n,)."""
 
     likes: Int32
     replies: Int32
@@ -26,8 +26,8 @@ class Counters(NamedTuple):
 
 
 @kernel
-def roots_counted(post: Int32, root: Int32, counter: Int32) -> Int32:
-    """Count impressions at roots, and return the root of each."""
+def count_by_root(post: Int32, root: Int32, counter: Int32) -> Int32:
+    """Add impressions of posts to the counters of their roots, and return the roots."""
     roots = np.empty(len(post), np.int32)
     for i in range(len(post)):
         roots[i] = root[post[i]]
@@ -44,74 +44,78 @@ def add(counter: Int32, roots: Int32, step: int) -> None:
 
 @kernel
 def count_engagements(
-    post: Int32, action: Int32, root: Int32, counters: Counters, looked_at: int, largest: int
+    post: Int32, action: Int32, root: Int32, counters: Counters, cascade_kind: int, largest: int
 ) -> tuple[Int32, int, int, int, int, int]:
-    """Count engagements at roots; cascades begin with roots of the kind `looked_at`, of which `largest` is the largest.
+    """Add engagements to the counters of their roots.
+
+    Cascades begin with roots of kind `cascade_kind`; `largest` is the largest number of reshares of a cascade so far.
 
     Returns:
-        The root of each engagement; the numbers of likes and replies; and of these roots: reshares, roots that had no
-        reshare before, and the most reshares of one.
+        The root of each engagement, the numbers of likes and replies, and for cascades: the number of reshares, the
+        number of cascades with a first reshare, and the new `largest`.
     """
     roots = np.empty(len(post), np.int32)
-    likes, replies, joined, begun = 0, 0, 0, 0
+    likes, replies, n_joined, n_begun = 0, 0, 0, 0
     for i in range(len(post)):
-        roots[i] = to = root[post[i]]
+        roots[i] = target = root[post[i]]
         if action[i] == LIKE:
-            counters.likes[to] += 1
+            counters.likes[target] += 1
             likes += 1
         elif action[i] == REPLY:
-            counters.replies[to] += 1
+            counters.replies[target] += 1
             replies += 1
         else:
-            counters.reshares[to] += 1
-            if counters.kind[to] == looked_at:
-                joined += 1
-                begun += counters.reshares[to] == 1
-                largest = max(largest, counters.reshares[to])
-    return roots, likes, replies, joined, begun, largest
+            counters.reshares[target] += 1
+            if counters.kind[target] == cascade_kind:
+                n_joined += 1
+                n_begun += counters.reshares[target] == 1
+                largest = max(largest, counters.reshares[target])
+    return roots, likes, replies, n_joined, n_begun, largest
 
 
 @kernel
-def shown_texts(
+def default_texts(
     parent: Int32, kind: npt.NDArray[np.int64], reshare: int, root: Int32, text_id: Int32, words: Int32
 ) -> Int32:
-    """Return the texts that readers see of replies and reshares without words: what their parents' roots say or show.
+    """Return the texts that readers see for replies and reshares without words of their own.
 
-    A `reshare` shows what its root shows. `words` are the texts that posts say themselves, -1 where readers see those.
+    A reshare (of kind `reshare`) shows the text of its root, and a reply the words of its parent's root. `words` has
+    the text of each post's own words, or -1 if these are all that readers see.
     """
     out = np.empty(len(parent), np.int32)
     for i in range(len(parent)):
-        of = root[parent[i]]
-        out[i] = text_id[of] if kind[i] == reshare or words[of] < 0 else words[of]
+        parent_root = root[parent[i]]
+        out[i] = text_id[parent_root] if kind[i] == reshare or words[parent_root] < 0 else words[parent_root]
     return out
 
 
 @kernel
 def add_attention(
-    roots: Int32, impressions: Int32, known: Int32, author: Int32, attention: npt.NDArray[np.int64]
+    roots: Int32, impressions: Int32, counted_impressions: Int32, author: Int32, attention: npt.NDArray[np.int64]
 ) -> None:
-    """Add to the `attention` of authors the impressions of `roots` beyond those `known`, and note them there.
+    """Add new impressions of `roots` to the `attention` of their authors.
 
-    `roots` are all posts whose impressions may have grown, in any order; repetitions do not matter.
+    `counted_impressions` has the impressions that are already included, and is updated. `roots` are all posts that may
+    have new impressions, in any order; repetitions do not matter.
     """
     for root in roots:
-        new = impressions[root] - known[root]
-        if new:
-            attention[author[root]] += new
-            known[root] = impressions[root]
+        n_new = impressions[root] - counted_impressions[root]
+        if n_new:
+            attention[author[root]] += n_new
+            counted_impressions[root] = impressions[root]
 
 
 @kernel
-def rank_sum(numbers: npt.NDArray[np.int64], most: int) -> int:
-    """Return the sum of numbers from 0 to `most`, each times its rank from 1."""
-    counts = np.zeros(most + 1, np.int64)
+def rank_sum(numbers: npt.NDArray[np.int64], largest: int) -> int:
+    """Return the sum of numbers times their ranks, which start at 1; numbers lie between 0 and `largest`."""
+    counts = np.zeros(largest + 1, np.int64)
     for number in numbers:
         counts[number] += 1
     total, below = 0, 0
-    for number in range(most + 1):
-        many = counts[number]
-        total += number * (many * below + many * (many + 1) // 2)
-        below += many
+    for number in range(largest + 1):
+        count = counts[number]
+        total += number * (count * below + count * (count + 1) // 2)
+        below += count
     return total
 
 
@@ -122,19 +126,19 @@ def nearest_texts(
     current: Int32,
     interests: npt.NDArray[np.int8],
     vectors: npt.NDArray[np.int8],
-    considered: int,
+    n_draws: int,
     best: Int32,
 ) -> None:
-    """Write for each author the nearest to its interests of `considered` texts drawn from the `current` ones.
+    """Write into `best`, for each author, the text nearest to its interests of `n_draws` texts drawn from `current`.
 
-    Ties go to the text drawn first. `key` has round and tick mixed in; the index of a draw and the agent follow.
+    Ties go to the text drawn first. `key` includes round and tick.
     """
     for i in range(len(authors)):
         nearest = np.int64(-1 << 40)
-        for draw in range(considered):
-            u = unit(mixed(mixed(key, np.uint64(draw)), np.uint64(authors[i])))
+        for draw in range(n_draws):
+            u = uniform(mix(mix(key, np.uint64(draw)), np.uint64(authors[i])))
             text = current[np.int64(u * len(current))]
-            match = match_of(interests, vectors, authors[i], text)
+            match = compute_match(interests, vectors, authors[i], text)
             if match > nearest:
                 nearest = match
                 best[i] = text

@@ -1,11 +1,11 @@
-"""The visible posts by author, from which feeds are made."""
+"""The visible posts by author, as the input of feeds."""
 
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from prism_mesa.kernels.compiling import lean_kernel, part_of_kernels
+from prism_mesa.kernels.compiling import inline_kernel, lean_kernel
 from prism_mesa.kernels.lanes import count_bits
 
 type Int32 = npt.NDArray[np.int32]
@@ -15,23 +15,23 @@ type Keys = npt.NDArray[np.uint64]
 BITS_32: Final = np.uint64(32)
 BITS_33: Final = np.uint64(33)
 LOWER: Final = np.uint64(0xFFFFFFFF)
-"""Mask of the lower 32 bits, which hold the root of an item."""
+"""Mask of the lower 32 bits of an item, which contain its root."""
 
 
 class Outbox(NamedTuple):
-    """The visible posts by author, with local numbers from 0 in order of id.
+    """The visible posts by author; local numbers count visible posts from 0, in order of id.
 
-    It is small enough to stay mostly in the processor's caches.
+    These arrays are small enough to stay mostly in the processor's caches.
 
     Attributes:
         first: Id of local number 0.
         n: Number of visible posts.
-        has_posts: A bit for each agent: whether it has visible posts.
-        writers: Number of agents with posts in all earlier words of `has_posts`, int32.
+        has_posts: A bit for each agent that is 1 if the agent has visible posts.
+        writers: Number of bits set in all earlier words of `has_posts`, int32.
         start: The w-th agent with posts has items ``start[w]`` .. ``start[w + 1] - 1``, oldest first.
-        item: Posts as numbers: ``local number << 33 | whether several visible posts have its root << 32 | root's id``.
-            One extra entry at the end is unused.
-        old_roots: Roots of visible posts that are no longer visible themselves, ascending, with repetitions.
+        item: Each post as ``local number << 33 | has_copies << 32 | id of the root``. `has_copies` is 1 if several
+            visible posts have this root. The last entry is unused.
+        old_roots: Roots that are too old to be visible but have visible copies, ascending, with repetitions.
         root: Root of each visible post.
     """
 
@@ -46,7 +46,7 @@ class Outbox(NamedTuple):
 
 
 class Audience(NamedTuple):
-    """Four lists for each agent i, all ascending: ``indices[indptr[i]:indptr[i + 1]]``, and so on.
+    """Four ascending lists for each agent i: ``indices[indptr[i]:indptr[i + 1]]``, and so on.
 
     Attributes:
         indptr, indices: The agents that each agent follows.
@@ -74,12 +74,12 @@ def count_copies(root: Int32, first_root: int, copies: npt.NDArray[np.uint8]) ->
 
 @lean_kernel
 def note_writers(author: Int32, first: int, last: int, has_posts: Keys, posts: Int32) -> Any:
-    """Write the posts of authors `first` .. `last` - 1 into `posts`, set the authors' bits, and return how many posts.
+    """Write the posts of authors `first` .. `last` - 1 into `posts`, set the authors' bits, return the number of posts.
 
-    Ranges of authors that run in different threads must not share a word of bits.
+    Authors of different threads must not share a word of bits.
     """
     n = np.int64(0)
-    for i in range(len(author)):  # always write, overwriting the last entry, to avoid a mispredicted branch
+    for i in range(len(author)):  # always writes, to avoid a branch that is hard to predict
         posts[n] = i
         n += first <= author[i] < last
     for i in posts[:n]:
@@ -97,7 +97,7 @@ def fill_outbox(
     items_before: int,
     outbox: Outbox,
 ) -> None:
-    """Fill in the posts of some authors, whose bits are set.
+    """Fill in the posts of some authors. Their bits must be set.
 
     `author` and `root` are those of each visible post; `copies` counts roots from `first_root` on (`count_copies`).
     `posts` has the posts of these authors (`note_writers`) and space for the index of each post's author.
@@ -112,39 +112,39 @@ def fill_outbox(
         writer[k] = w
         lowest, highest = min(lowest, w), max(highest, w)
     next_start = np.int64(items_before)
-    for w in range(lowest, highest + 1):  # start of each author's posts; while filling, the position of the next one
+    for w in range(lowest, highest + 1):  # makes each start the position of the author's next post
         count = start[w + 1]
         start[w + 1] = next_start
         next_start += count
     for k in range(len(post)):
         w, i = writer[k], post[k]
-        copied = np.uint64(copies[root[i] - first_root] >> 1)
-        item[start[w + 1]] = np.uint64(i) << BITS_33 | copied << BITS_32 | np.uint64(root[i])
+        has_copies = np.uint64(copies[root[i] - first_root] >> 1)
+        item[start[w + 1]] = np.uint64(i) << BITS_33 | has_copies << BITS_32 | np.uint64(root[i])
         start[w + 1] += 1
 
 
 @lean_kernel
 def number_writers(has_posts: Keys, writers: Int32) -> None:
-    """Write the number of set bits in all words before each one."""
+    """Write for each word the number of bits set in all earlier words."""
     n = np.int64(0)
     for word in range(len(has_posts)):
         writers[word] = n
         n += count_bits(has_posts[word])
 
 
-@part_of_kernels
+@inline_kernel
 def writer_index(has_posts: Keys, writers: Int32, author: Any) -> Any:
-    """Return the index of an agent among those with a visible post."""
-    row = np.uint64(author)
-    word, below = row >> np.uint64(6), (np.uint64(1) << (row & np.uint64(63))) - np.uint64(1)
+    """Return the index of an agent among the agents with visible posts."""
+    agent = np.uint64(author)
+    word, below = agent >> np.uint64(6), (np.uint64(1) << (agent & np.uint64(63))) - np.uint64(1)
     return np.int64(writers[word]) + count_bits(has_posts[word] & below)
 
 
-@part_of_kernels
-def place_of_root(root: Any, first: Any, n: Any, old_roots: Int32) -> Any:
-    """Return the index of a root, in 0 .. ``n + len(old_roots)`` - 1, or -1 if no visible post has it.
+@inline_kernel
+def root_place(root: Any, first: Any, n: Any, old_roots: Int32) -> Any:
+    """Return an index for a root, 0 .. ``n + len(old_roots)`` - 1, or -1 if no visible post has this root.
 
-    A visible root has its local number; old ones come after these.
+    It is the local number for a visible root. Old roots come after all visible posts.
     """
     if root >= first:
         return np.int64(root) - first

@@ -1,1 +1,1 @@
-"""Agents' ticks: inputs, steps and outputs of the walk."""
+"""Walks: agents take their ticks in one loop. Inputs, steps and outputs."""

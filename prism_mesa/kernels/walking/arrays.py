@@ -1,4 +1,4 @@
-"""Arrays that a walk reads and writes, by name, and the codes in them."""
+"""Named arrays that a walk reads and writes, and the codes in these arrays."""
 
 from typing import Annotated, Final, NamedTuple
 
@@ -19,29 +19,29 @@ NO_POST: Final = -1
 NO_ACTION: Final = 255
 
 NOTHING: Final = -1
-"""An outcome: no transition. As a trigger: none fires."""
+"""As an outcome: no transition. As a trigger: no trigger fires."""
 
 UNDECIDED: Final = -2
-"""An outcome: the tables do not know it, so the statechart is asked."""
+"""An outcome that the tables do not contain, so the statechart itself decides."""
 
 FIRST_SET: Final = -10
-"""Outcomes from here downwards are open choices: option set s is ``FIRST_SET - s``."""
+"""Outcomes up to this code are open choices: ``FIRST_SET - s`` stands for option set s."""
 
 GUARDED: Final = -4
-"""Stands for an outcome: guards decide."""
+"""In place of an outcome: guards decide."""
 
 POST_AT_HAND: Final = -2
-"""Stands for the post that was decided about: it is the agent's current post."""
+"""In place of the post of a decision: the agent's current post."""
 
 FIRE: Final = -3
-"""Stands for a target: the agent first fires its trigger."""
+"""In place of a target: the agent first fires its trigger."""
 
 STATE_BITS: Final = 3
 """Bits of a state in a packed move: ``trigger << 6 | source << 3 | target``."""
 
 
 class People(NamedTuple):
-    """Columns of the population (`social.state.population.Population` says what they hold)."""
+    """Columns of the population; see `social.state.population.Population`."""
 
     state: UInt8
     ticks_in_state: Int32
@@ -61,7 +61,7 @@ class People(NamedTuple):
 
 
 class PostTable(NamedTuple):
-    """Columns of the posts, and topic vectors of the texts, shape (n texts, n_topics), and which texts show media."""
+    """Columns of posts, topic vectors of texts, shape (texts, topics), and a mask of texts with media."""
 
     text_id: Int32
     root: Int32
@@ -81,26 +81,26 @@ class PostTable(NamedTuple):
 
 
 class ChartTables(NamedTuple):
-    """A chart and the rules for triggers, as numbers.
+    """A chart and the trigger rules as numbers.
 
     Attributes:
-        timeout: Ticks after which each state times out, 0 for the agent's own threshold; int32.
+        timeout: Ticks after which each state times out; 0 if the threshold is the agent's.
         timeout_trigger: Code of the timeout trigger, or `NOTHING`.
-        sees_trigger: Code of the trigger that reads a post, or `NOTHING`.
+        sees_trigger: Code of the trigger that reads the next post, or `NOTHING`.
         rule_start: Rules of state s are ``rule_start[s]`` .. ``rule_start[s + 1] - 1``.
-        rule_program: Conditions of rules, or `NOTHING` if always true.
-        rule_trigger: Triggers of rules, or `NOTHING` if the chart lacks it.
-        claims: Program that marks posts below the band at which agents still stop; `NOTHING` if none.
-        cell: Shape (triggers, states): the cell, or `NOTHING`.
+        rule_program: Program of each rule's condition, or `NOTHING` if the rule always applies.
+        rule_trigger: Trigger of each rule, or `NOTHING` if the chart lacks the trigger.
+        claim_program: Program that says whether agents stop at a post below the band, or `NOTHING`.
+        cell: Index of each cell, shape (triggers, states), or `NOTHING`.
         arm_start: Guards of cell c are ``arm_start[c]`` .. ``arm_start[c + 1] - 1``.
         arm_program: Programs of the guards.
-        outcome_start: Start of the outcomes of cell c, indexed by the guards' values as bits.
-        outcome: A target, `NOTHING`, `UNDECIDED`, or an option set.
-        fixed: Shape (triggers, states): the outcome if there is no guard, else `GUARDED`.
-        composes: 1 for the state that draws the action on entry.
-        engages: Action of an engaging state, else -1.
+        outcome_start: Start of the outcomes of each cell. The guards' values are the bits of an index from there.
+        outcome: Each a target, `NOTHING`, `UNDECIDED`, or an option set.
+        fixed: Outcome of cells without guards, shape (triggers, states), else `GUARDED`.
+        composes: 1 for the state that draws an action on entry.
+        engages: Action of each engaging state, else -1.
         releases_post: 1 for states that release the post on entry.
-        idle: Code of the state in which nothing happens.
+        idle: Code of the state in which agents do nothing.
     """
 
     timeout: UInt32
@@ -109,7 +109,7 @@ class ChartTables(NamedTuple):
     rule_start: UInt32
     rule_program: Int32
     rule_trigger: Int32
-    claims: int
+    claim_program: int
     cell: Table[np.int32]
     arm_start: UInt32
     arm_program: UInt32
@@ -131,8 +131,8 @@ class RoundConstants(NamedTuple):
         unit_length: Similarity of two equal topic vectors.
         action_key: Key of the draws of actions, with the round mixed in.
         ticks: Ticks per round.
-        clock: Number of tick 0 of this round.
-        depth: Entries of history kept per agent.
+        first_clock: Number of the round's tick 0, counted over all rounds.
+        history_depth: Entries of history per agent.
     """
 
     half_band: float
@@ -140,15 +140,15 @@ class RoundConstants(NamedTuple):
     unit_length: float
     action_key: np.uint64
     ticks: int
-    clock: int
-    depth: int
+    first_clock: int
+    history_depth: int
 
 
 HISTORY_ENTRY: Final = np.dtype([("move", np.uint16), ("clock", np.int32), ("post", np.int32)])
 
 
 class HistoryRing(NamedTuple):
-    """Histories as rings (`social.state.population.History`): packed move, clock and post, with counts."""
+    """Histories as ring buffers (`social.state.population.History`), with the total number of entries of each agent."""
 
     ring: Annotated[Table[np.void], HISTORY_ENTRY]
     total: npt.NDArray[np.int64]

@@ -1,14 +1,14 @@
-"""What guards can read of an agent and of a post, and how it comes into their registers."""
+"""Fields of agents and posts that guards can read, and how they are loaded into registers."""
 
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
-from prism_mesa.kernels.compiling import early_part_of_kernels
+from prism_mesa.kernels.compiling import early_inline_kernel
 from prism_mesa.kernels.lanes import prefetch
-from prism_mesa.kernels.matching import match_of, relevance_at
-from prism_mesa.kernels.utility import utility_at
+from prism_mesa.kernels.matching import compute_match, match_to_relevance
+from prism_mesa.kernels.utility import post_utility
 from prism_mesa.kernels.walking.arrays import (
     NO_POST,
 )
@@ -25,14 +25,14 @@ POST_FIELDS: Final = (
     "post_id relevance utility kind likes replies reshares impressions velocity round author root".split()
 )
 FIELD_NAMES: Final = (*(f"agent.{name}" for name in AGENT_FIELDS), *(f"post.{name}" for name in POST_FIELDS))
-"""What programs can read; the place of a name in here is its register."""
+"""Fields that programs can read; the index of a field is its register."""
 THRESHOLD, TIMEOUT = range(2)
-"""Places of two fields in `People.numbers`: the middle of the band, and after how many ticks an agent times out."""
+"""Indices into `People.numbers`: the middle of an agent's band, and its timeout in ticks."""
 
 N_FIELDS: Final = len(FIELD_NAMES)
-"""Registers from here on are for the numbers of agents, then for what a user declares of agents, and of posts."""
+"""The next registers contain the numbers of agents, then declared attributes of agents, then those of posts."""
 
-WAITED, SCRIPTED, UNREAD, STATE, ACTION, LOW, HIGH, TRAITS = range(8)
+TICKS_IN_STATE, SCRIPTED, UNREAD, STATE, ACTION, LOW, HIGH, TRAITS = range(8)
 _FIRST_POST: Final = len(AGENT_FIELDS)
 ID, RELEVANCE, UTILITY, KIND, LIKES, REPLIES, RESHARES, IMPRESSIONS, VELOCITY, ROUND, AUTHOR, ROOT = range(
     _FIRST_POST, len(FIELD_NAMES)
@@ -42,79 +42,79 @@ ID, RELEVANCE, UTILITY, KIND, LIKES, REPLIES, RESHARES, IMPRESSIONS, VELOCITY, R
 N_TRAITS: Final = 5
 
 
-@early_part_of_kernels
-def fetch_posts(starts: Starts, first: Any, last: Any, until: Any, world: World) -> None:
-    """Prefetch the data of the posts that a group of agents may read."""
+@early_inline_kernel
+def prefetch_posts(starts: Starts, first: Any, last: Any, until: Any, world: World) -> None:
+    """Prefetch data of the posts that a group of agents may read."""
     people, text_id = world.people, world.posts.text_id
     for j in range(first, last):
         row = np.int64(np.uint32(starts.rows[j]))
-        ahead = people.n_read[row] + (until - starts.at[j] + 1) // 2
-        for place in range(people.n_read[row], min(people.n_feed[row], ahead)):
+        end = people.n_read[row] + (until - starts.start_ticks[j] + 1) // 2
+        for place in range(people.n_read[row], min(people.n_feed[row], end)):
             prefetch(text_id, np.int64(people.feed[row, place]))
 
 
-@early_part_of_kernels
-def load_agent(row: Any, register: Floats, world: World) -> None:
-    """Load the fields of an agent that a walk does not change."""
-    people, used = world.people, world.programs.used
+@early_inline_kernel
+def load_agent(row: Any, registers: Floats, world: World) -> None:
+    """Load the fields of an agent that do not change during a walk."""
+    people, is_used = world.people, world.programs.used
     threshold = people.numbers[THRESHOLD, row]
-    register[LOW] = threshold - world.setting.half_band
-    register[HIGH] = threshold + world.setting.half_band
-    if used[SCRIPTED]:
-        register[SCRIPTED] = people.scripted[row]
+    registers[LOW] = threshold - world.constants.half_band
+    registers[HIGH] = threshold + world.constants.half_band
+    if is_used[SCRIPTED]:
+        registers[SCRIPTED] = people.scripted[row]
     for trait in range(N_TRAITS):
-        if used[TRAITS + trait]:
-            register[TRAITS + trait] = people.traits[row, trait]
+        if is_used[TRAITS + trait]:
+            registers[TRAITS + trait] = people.traits[row, trait]
     n_numbers = people.numbers.shape[0]
     for place in range(n_numbers):
-        register[N_FIELDS + place] = people.numbers[place, row]
+        registers[N_FIELDS + place] = people.numbers[place, row]
     for place in range(people.attributes.shape[1]):
-        register[N_FIELDS + n_numbers + place] = people.attributes[row, place]
+        registers[N_FIELDS + n_numbers + place] = people.attributes[row, place]
 
 
-@early_part_of_kernels
-def load_moment(row: Any, state: Any, waited: Any, register: Floats, world: World) -> None:
-    """Load the fields of an agent that a walk changes."""
+@early_inline_kernel
+def load_state(row: Any, state: Any, ticks_in_state: Any, registers: Floats, world: World) -> None:
+    """Load the fields of an agent that change during a walk."""
     people = world.people
-    register[WAITED] = waited
-    register[UNREAD] = np.int64(people.n_feed[row]) - np.int64(people.n_read[row])
-    register[STATE] = state
-    register[ACTION] = people.pending_action[row]
+    registers[TICKS_IN_STATE] = ticks_in_state
+    registers[UNREAD] = np.int64(people.n_feed[row]) - np.int64(people.n_read[row])
+    registers[STATE] = state
+    registers[ACTION] = people.pending_action[row]
 
 
-@early_part_of_kernels
-def load(row: Any, post: Any, current: Any, register: Floats, world: World) -> None:
-    """Put what guards read of a post into the registers; `current` is the post whose match with the agent is known."""
-    people, posts, used = world.people, world.posts, world.programs.used
+@early_inline_kernel
+def load_post(row: Any, post: Any, current: Any, registers: Floats, world: World) -> None:
+    """Load the fields of a post; `current` is the agent's current post, whose match is known."""
+    people, posts, is_used = world.people, world.posts, world.programs.used
     match = np.int64(people.current_match[row])
     if post != current:
-        match = match_of(people.interests, posts.vectors, row, posts.text_id[post])
-    register[RELEVANCE] = relevance_at(match, world.setting.unit_length)
-    if used[ID]:
-        register[ID] = post
-    if used[KIND]:
-        register[KIND] = posts.kind[post]
-    if used[ROUND]:
-        register[ROUND] = posts.round[post]
-    if used[AUTHOR]:
-        register[AUTHOR] = posts.author[post]
-    if used[ROOT] | used[LIKES] | used[REPLIES] | used[RESHARES] | used[IMPRESSIONS] | used[VELOCITY]:
+        match = compute_match(people.interests, posts.vectors, row, posts.text_id[post])
+    registers[RELEVANCE] = match_to_relevance(match, world.constants.unit_length)
+    if is_used[ID]:
+        registers[ID] = post
+    if is_used[KIND]:
+        registers[KIND] = posts.kind[post]
+    if is_used[ROUND]:
+        registers[ROUND] = posts.round[post]
+    if is_used[AUTHOR]:
+        registers[AUTHOR] = posts.author[post]
+    if is_used[ROOT] | is_used[LIKES] | is_used[REPLIES] | is_used[RESHARES] | is_used[IMPRESSIONS] | is_used[VELOCITY]:
         root = np.int64(posts.root[post])
-        register[ROOT] = root
-        register[LIKES] = posts.likes[root]
-        register[REPLIES] = posts.replies[root]
-        register[RESHARES] = posts.reshares[root]
-        register[IMPRESSIONS] = posts.impressions[root]
-        register[VELOCITY] = posts.velocity[root]
+        registers[ROOT] = root
+        registers[LIKES] = posts.likes[root]
+        registers[REPLIES] = posts.replies[root]
+        registers[RESHARES] = posts.reshares[root]
+        registers[IMPRESSIONS] = posts.impressions[root]
+        registers[VELOCITY] = posts.velocity[root]
     first_attribute = N_FIELDS + people.numbers.shape[0] + people.attributes.shape[1]
     for place in range(posts.attributes.shape[1]):
-        register[first_attribute + place] = posts.attributes[post, place]
-    register[UTILITY] = register[RELEVANCE]
+        registers[first_attribute + place] = posts.attributes[post, place]
+    registers[UTILITY] = registers[RELEVANCE]
     if world.tastes.sensitivity != 0.0:  # utility includes more than relevance
-        register[UTILITY] = utility_at(row, post, register[RELEVANCE], world.tastes, world.taste_tables, posts)
+        registers[UTILITY] = post_utility(row, post, registers[RELEVANCE], world.tastes, world.taste_tables, posts)
 
 
-@early_part_of_kernels
+@early_inline_kernel
 def next_unread(row: Any, world: World) -> Any:
     """Return the next unread post of an agent's feed, or `NO_POST`."""
     people = world.people
@@ -122,10 +122,10 @@ def next_unread(row: Any, world: World) -> Any:
     return np.int64(np.uint32(people.feed[row, place])) if place < people.n_feed[row] else np.int64(NO_POST)
 
 
-@early_part_of_kernels
-def at_hand_of(row: Any, trigger: Any, post: Any, world: World) -> Any:
-    """Return the post of a trigger: the next unread one if it reads, else the current one."""
+@early_inline_kernel
+def find_post_at_hand(row: Any, trigger: Any, post: Any, world: World) -> Any:
+    """Return the post of a trigger: the next unread post if the trigger reads it, else the current post."""
     if trigger == world.chart.sees_trigger:
-        ahead = next_unread(row, world)
-        return post if ahead == NO_POST else ahead
+        next_post = next_unread(row, world)
+        return post if next_post == NO_POST else next_post
     return post

@@ -1,15 +1,15 @@
-"""The steps of a walk: which trigger an agent meets, where it leads, how the rule answers, and the effects."""
+"""The steps of a walk: the next trigger, its outcome, the rule's answers, and the effects."""
 
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
-from prism_mesa.kernels.compiling import early_part_of_kernels, part_of_kernels
-from prism_mesa.kernels.draws import mixed, unit
-from prism_mesa.kernels.matching import match_of, relevance_at
+from prism_mesa.kernels.compiling import early_inline_kernel, inline_kernel
+from prism_mesa.kernels.draws import mix, uniform
+from prism_mesa.kernels.matching import compute_match, match_to_relevance
 from prism_mesa.kernels.programs import FAULT, run_program
-from prism_mesa.kernels.utility import utility_ahead
+from prism_mesa.kernels.utility import preview_utility
 from prism_mesa.kernels.walking.arrays import (
     FIRST_SET,
     GUARDED,
@@ -26,8 +26,8 @@ from prism_mesa.kernels.walking.reading import (
     TIMEOUT,
     UNREAD,
     UTILITY,
-    at_hand_of,
-    load,
+    find_post_at_hand,
+    load_post,
     next_unread,
 )
 from prism_mesa.kernels.walking.world import Options, Rule, WalkOutput, World
@@ -38,10 +38,10 @@ type Floats = npt.NDArray[np.float64]
 
 PASSIVE: Final = -2
 COMPOSES: Final = -1
-"""What an option does that is not the state of an action."""
+"""In place of an action, for options that are not the state of an action."""
 
 
-@part_of_kernels
+@inline_kernel
 def engage_probability(
     utility: float,
     low: float,
@@ -52,12 +52,12 @@ def engage_probability(
     row: Any,
     rule: Rule,
 ) -> float:
-    """Return P(engage) of the agent of a row for a post."""
-    width, held = high - low, 0.0
+    """Return the probability that the agent in a row engages with a post."""
+    width, position = high - low, 0.0
     if width > 0.0:
-        held = min(max(2.0 * (utility - low) / width - 1.0, -rule.most), rule.most)
-    logged = rule.log1p[min(max(velocity, 0), len(rule.log1p) - 1)]
-    z = rule.bias + rule.slope * held + rule.velocity * logged + rule.media * media
+        position = min(max(2.0 * (utility - low) / width - 1.0, -rule.max_position), rule.max_position)
+    log_velocity = rule.log1p[min(max(velocity, 0), len(rule.log1p) - 1)]
+    z = rule.bias + rule.slope * position + rule.velocity * log_velocity + rule.media * media
     for k in range(len(rule.traits)):
         z = z + rule.traits[k] * (np.float64(traits[row, k]) - rule.means[k]) / rule.sds[k]
     middle = len(rule.logistic) // 2
@@ -65,67 +65,70 @@ def engage_probability(
     return np.float64(rule.logistic[steps + middle])
 
 
-@part_of_kernels
+@inline_kernel
 def _weight(
-    does: Any, left: Floats, choices: Any, is_any: Any, propensities: npt.NDArray[np.float32], row: Any
+    option_action: Any, unlisted: Floats, choices: Any, is_any: Any, propensities: npt.NDArray[np.float32], row: Any
 ) -> float:
-    """Return an option's weight in P(engage), before weights are scaled to add up to 1."""
-    if does == PASSIVE:
+    """Return an option's weight in P(engage), before weights are scaled to a sum of 1."""
+    if option_action == PASSIVE:
         return 0.0
-    if does != COMPOSES:
-        return np.float64(propensities[row, does])
+    if option_action != COMPOSES:
+        return np.float64(propensities[row, option_action])
     total = 0.0 if is_any else 1.0
-    for action in range(left.shape[1]):
-        if is_any and left[choices, action] > 0.0:
+    for action in range(unlisted.shape[1]):
+        if is_any and unlisted[choices, action] > 0.0:
             total += np.float64(propensities[row, action])
     return total
 
 
-@part_of_kernels
-def chosen(
-    choices: Any, engage: float, draw: float, propensities: npt.NDArray[np.float32], row: Any, options: Options
+@inline_kernel
+def choose_option(
+    choices: Any, p_engage: float, draw: float, propensities: npt.NDArray[np.float32], row: Any, options: Options
 ) -> Any:
-    """Return the option of a set that the agent of a row chooses, by its draw."""
+    """Return the target of the option that the agent in a row chooses from an option set, given its draw."""
     first, last = np.int64(options.start[choices]), np.int64(options.start[choices + 1])
     n_active, total, is_any = 0, 0.0, False
     for i in range(first, last):
-        n_active += options.does[i] != PASSIVE
-        is_any |= options.does[i] >= 0
+        n_active += options.action[i] != PASSIVE
+        is_any |= options.action[i] >= 0
     for i in range(first, last):
-        total += _weight(options.does[i], options.left, choices, is_any, propensities, row)
+        total += _weight(options.action[i], options.unlisted, choices, is_any, propensities, row)
     n_passive = last - first - n_active
     if n_active == 0 or n_passive == 0:
-        engage = 1.0 if n_passive == 0 else 0.0
-    before, picked = 0.0, np.int64(first)
+        p_engage = 1.0 if n_passive == 0 else 0.0
+    cumulative, chosen = 0.0, np.int64(first)
     for i in range(first, last):
-        if options.does[i] == PASSIVE:
-            share = (1.0 - engage) / float(n_passive)
+        if options.action[i] == PASSIVE:
+            share = (1.0 - p_engage) / float(n_passive)
         elif total > 0.0:
-            share = engage * (_weight(options.does[i], options.left, choices, is_any, propensities, row) / total)
+            weight = _weight(options.action[i], options.unlisted, choices, is_any, propensities, row)
+            share = p_engage * (weight / total)
         else:
-            share = engage * (1.0 / n_active)
-        if before <= draw and share > 0.0:
-            picked = np.int64(i)
-        before += share
-    return np.int64(options.target[picked])
+            share = p_engage * (1.0 / n_active)
+        if cumulative <= draw and share > 0.0:
+            chosen = np.int64(i)
+        cumulative += share
+    return np.int64(options.target[chosen])
 
 
-@part_of_kernels
-def draw_of_choice(key: np.uint64, tick: Any, trigger: np.uint64, row: Any) -> float:
-    """Return the draw of an agent's choice (`social.round.choices.choice_draws`)."""
-    return unit(mixed(mixed(mixed(key, np.uint64(tick)), trigger), np.uint64(row)))
+@inline_kernel
+def choice_draw(key: np.uint64, tick: Any, trigger: np.uint64, row: Any) -> float:
+    """Return the draw for an agent's choice (`social.round.choices.choice_draws`)."""
+    return uniform(mix(mix(mix(key, np.uint64(tick)), trigger), np.uint64(row)))
 
 
 STOPPED, IMPRESSIONS, ENGAGEMENTS, MOVES = range(4)
-"""Places in `WalkOutput.size`."""
+"""Indices into `WalkOutput.size`."""
 
 
-@early_part_of_kernels
-def meets(row: Any, state: Any, waited: Any, post: Any, loaded: Any, register: Floats, world: World) -> Any:
-    """Return the trigger that an agent meets in a tick, and the post that is loaded into registers."""
+@early_inline_kernel
+def find_trigger(
+    row: Any, state: Any, ticks_in_state: Any, post: Any, loaded: Any, registers: Floats, world: World
+) -> Any:
+    """Return the trigger of an agent in this tick, and the post that is loaded into registers."""
     chart, programs = world.chart, world.programs
     limit = chart.timeout[state]
-    if waited >= (limit if limit > 0 else world.people.numbers[TIMEOUT, row]):
+    if ticks_in_state >= (limit if limit > 0 else world.people.numbers[TIMEOUT, row]):
         return np.int64(chart.timeout_trigger), loaded
     for rule in range(chart.rule_start[state], chart.rule_start[state + 1]):
         program = chart.rule_program[rule]
@@ -135,58 +138,58 @@ def meets(row: Any, state: Any, waited: Any, post: Any, loaded: Any, register: F
                     continue
                 if loaded != post:
                     loaded = post
-                    load(row, post, post, register, world)
-            if run_program(program, world.programs, register) != 1:
+                    load_post(row, post, post, registers, world)
+            if run_program(program, world.programs, registers) != 1:
                 continue
         return np.int64(chart.rule_trigger[rule]), loaded
     return np.int64(NOTHING), loaded
 
 
-@early_part_of_kernels
+@early_inline_kernel
 def note_impression(tick: Any, row: Any, post: Any, out: WalkOutput) -> None:
-    """Record that an agent has read a post."""
-    at = np.uint32(out.size[IMPRESSIONS])
-    out.impressions[0, at] = tick
-    out.impressions[1, at] = row
-    out.impressions[2, at] = post
-    out.size[IMPRESSIONS] = at + 1
+    """Note that an agent has read a post."""
+    index = np.uint32(out.size[IMPRESSIONS])
+    out.impressions[0, index] = tick
+    out.impressions[1, index] = row
+    out.impressions[2, index] = post
+    out.size[IMPRESSIONS] = index + 1
 
 
-@early_part_of_kernels
-def scroll_past(tick: Any, row: Any, post: Any, register: Floats, world: World, out: WalkOutput) -> Any:
-    """Let an agent pass posts below its band; return the next post that it meets, or `NO_POST`.
+@early_inline_kernel
+def scroll_past(tick: Any, row: Any, post: Any, registers: Floats, world: World, out: WalkOutput) -> Any:
+    """Let an agent pass posts below its band; return the post at which it stops, or `NO_POST`.
 
-    This equals `social.round.effects.pass_posts` for one agent. The returned post is loaded into registers.
+    This is equivalent to `social.round.effects.pass_posts`. The returned post is loaded into registers.
     """
-    people, ahead, claims = world.people, world.ahead, world.chart.claims
-    most = min(people.n_read[row] + world.setting.glances, np.int64(people.n_feed[row]))
-    while people.n_read[row] < most:
+    people, previews, claim_program = world.people, world.previews, world.chart.claim_program
+    max_read = min(people.n_read[row] + world.constants.glances, np.int64(people.n_feed[row]))
+    while people.n_read[row] < max_read:
         next_post = np.int64(np.uint32(people.feed[row, people.n_read[row]]))
-        preview = ahead.previews[np.uint32(next_post - ahead.first)]
-        match = match_of(people.interests, world.posts.vectors, row, preview.text)
-        relevance = relevance_at(match, world.setting.unit_length)
-        utility = utility_ahead(row, preview, relevance, ahead.are_followed, world.tastes, world.taste_tables)
-        meets_it = utility >= register[LOW]
-        if meets_it or claims >= 0:
-            load(row, next_post, post, register, world)
-            if meets_it or run_program(claims, world.programs, register) != 0:
+        preview = previews.entries[np.uint32(next_post - previews.first)]
+        match = compute_match(people.interests, world.posts.vectors, row, preview.text)
+        relevance = match_to_relevance(match, world.constants.unit_length)
+        utility = preview_utility(row, preview, relevance, previews.are_followed, world.tastes, world.taste_tables)
+        is_above_low = utility >= registers[LOW]
+        if is_above_low or claim_program >= 0:
+            load_post(row, next_post, post, registers, world)
+            if is_above_low or run_program(claim_program, world.programs, registers) != 0:
                 return next_post
         people.n_read[row] += 1
         note_impression(tick, row, next_post, out)
-    register[UNREAD] = np.int64(people.n_feed[row]) - np.int64(people.n_read[row])
+    registers[UNREAD] = np.int64(people.n_feed[row]) - np.int64(people.n_read[row])
     return np.int64(NO_POST)
 
 
-@early_part_of_kernels
-def leads_to(
-    row: Any, trigger: Any, state: Any, post: Any, loaded: Any, register: Floats, world: World, out: WalkOutput
+@early_inline_kernel
+def find_outcome(
+    row: Any, trigger: Any, state: Any, post: Any, loaded: Any, registers: Floats, world: World, out: WalkOutput
 ) -> Any:
     """Return the outcome of a trigger, and the post that is loaded into registers."""
     chart, programs = world.chart, world.programs
     outcome = np.int64(chart.fixed[trigger, state])
     if outcome != GUARDED:
         return outcome, loaded
-    cell, at_hand = np.uint32(chart.cell[trigger, state]), at_hand_of(row, trigger, post, world)
+    cell, at_hand = np.uint32(chart.cell[trigger, state]), find_post_at_hand(row, trigger, post, world)
     key, first = np.int64(0), chart.arm_start[cell]
     for arm in range(first, chart.arm_start[cell + np.uint32(1)]):
         program = chart.arm_program[arm]
@@ -194,17 +197,17 @@ def leads_to(
         if not programs.reads_post[program] or at_hand >= 0:
             if programs.reads_post[program] and loaded != at_hand:
                 loaded = at_hand
-                load(row, at_hand, post, register, world)
-            value = run_program(program, world.programs, register)
+                load_post(row, at_hand, post, registers, world)
+            value = run_program(program, world.programs, registers)
         if value == FAULT:
             return np.int64(UNDECIDED), loaded
-        out.gave_value[program] = 1
+        out.has_value[program] = 1
         key |= np.int64(value) << np.int64(arm - first)
     return np.int64(chart.outcome[np.uint32(chart.outcome_start[cell] + key)]), loaded
 
 
-@early_part_of_kernels
-def answer(
+@early_inline_kernel
+def answer_choice(
     tick: Any,
     row: Any,
     trigger: Any,
@@ -212,10 +215,10 @@ def answer(
     post: Any,
     at_hand: Any,
     loaded: Any,
-    register: Floats,
+    registers: Floats,
     world: World,
 ) -> Any:
-    """Return the state that the rule chooses for an open choice, and the post loaded into registers.
+    """Return the state that the rule chooses for an open choice, and the post that is loaded into registers.
 
     Without a post, the utility is the middle of the band.
     """
@@ -223,81 +226,81 @@ def answer(
     choices = np.uint32(FIRST_SET - outcome)
     if options.start[choices + 1] - options.start[choices] == 1:
         return np.int64(options.target[options.start[choices]]), loaded
-    low, high = register[LOW], register[HIGH]
+    low, high = registers[LOW], registers[HIGH]
     utility, velocity, media = (low + high) / 2, np.int64(0), 0.0
     if at_hand >= 0:
         if loaded != at_hand:
             loaded = at_hand
-            load(row, at_hand, post, register, world)
-        utility, velocity = register[UTILITY], np.int64(posts.velocity[posts.root[at_hand]])
+            load_post(row, at_hand, post, registers, world)
+        utility, velocity = registers[UTILITY], np.int64(posts.velocity[posts.root[at_hand]])
         media = 1.0 if posts.with_media[posts.text_id[at_hand]] else 0.0
-    engage = engage_probability(utility, low, high, velocity, media, people.traits, row, rule)
-    draw = draw_of_choice(rule.key, tick, options.trigger[trigger], row)
-    return chosen(choices, engage, draw, people.propensities, row, options), loaded
+    p_engage = engage_probability(utility, low, high, velocity, media, people.traits, row, rule)
+    draw = choice_draw(rule.key, tick, options.trigger[trigger], row)
+    return choose_option(choices, p_engage, draw, people.propensities, row, options), loaded
 
 
-@early_part_of_kernels
-def note_history(tick: Any, row: Any, move: Any, decided: Any, world: World) -> None:
-    """Record a move and its post in an agent's history."""
-    ring, total, setting = world.histories.ring, world.histories.total, world.setting
-    place = total[row] % setting.depth
+@early_inline_kernel
+def note_history(tick: Any, row: Any, move: Any, decided_post: Any, world: World) -> None:
+    """Add a move and its post to an agent's history."""
+    ring, total, constants = world.histories.ring, world.histories.total, world.constants
+    place = total[row] % constants.history_depth
     ring["move"][row, place] = move
-    ring["clock"][row, place] = setting.clock + tick
-    ring["post"][row, place] = decided
+    ring["clock"][row, place] = constants.first_clock + tick
+    ring["post"][row, place] = decided_post
     total[row] += 1
 
 
-@early_part_of_kernels
+@early_inline_kernel
 def note_move(tick: Any, row: Any, move: Any, post: Any, was_open: Any, out: WalkOutput) -> None:
-    """Record a move for the recorder."""
-    at = np.uint32(out.size[MOVES])
-    out.moves[0, at] = tick
-    out.moves[1, at] = row
-    out.moves[2, at] = move
-    out.moves[3, at] = post
-    out.moves[4, at] = was_open
-    out.size[MOVES] = at + 1
+    """Note a move for the recorder."""
+    index = np.uint32(out.size[MOVES])
+    out.moves[0, index] = tick
+    out.moves[1, index] = row
+    out.moves[2, index] = move
+    out.moves[3, index] = post
+    out.moves[4, index] = was_open
+    out.size[MOVES] = index + 1
 
 
-@early_part_of_kernels
+@early_inline_kernel
 def read_next(tick: Any, row: Any, post: Any, world: World, out: WalkOutput) -> None:
     """Let an agent read the next post of its feed, which is `post`."""
     people, posts = world.people, world.posts
     people.n_read[row] += 1
-    people.current_match[row] = match_of(people.interests, posts.vectors, row, posts.text_id[post])
+    people.current_match[row] = compute_match(people.interests, posts.vectors, row, posts.text_id[post])
     note_impression(tick, row, post, out)
 
 
-@early_part_of_kernels
+@early_inline_kernel
 def enter(tick: Any, row: Any, target: Any, post: Any, world: World, out: WalkOutput) -> Any:
-    """Apply the effects of entering a state with a post at hand; return the post at hand after that."""
+    """Apply the effects of entering a state with a post at hand; return the post at hand afterwards."""
     chart, people = world.chart, world.people
     if chart.composes[target]:
-        people.pending_action[row] = drawn_action(tick, row, world)
+        people.pending_action[row] = draw_action(tick, row, world)
     if chart.engages[target] >= 0 and post >= 0:
-        at = np.uint32(out.size[ENGAGEMENTS])
-        out.engagements[0, at] = tick
-        out.engagements[1, at] = row
-        out.engagements[2, at] = post
-        out.engagements[3, at] = chart.engages[target]
-        out.size[ENGAGEMENTS] = at + 1
+        index = np.uint32(out.size[ENGAGEMENTS])
+        out.engagements[0, index] = tick
+        out.engagements[1, index] = row
+        out.engagements[2, index] = post
+        out.engagements[3, index] = chart.engages[target]
+        out.size[ENGAGEMENTS] = index + 1
     if chart.releases_post[target]:
         people.pending_action[row] = NO_ACTION
         return np.int64(NO_POST)
     return post
 
 
-@early_part_of_kernels
-def drawn_action(tick: Any, row: Any, world: World) -> Any:
-    """Draw the action that an agent composes from its propensities."""
-    propensities, key = world.people.propensities, world.setting.action_key
-    draw = unit(mixed(mixed(mixed(key, np.uint64(tick)), np.uint64(0)), np.uint64(row)))
+@early_inline_kernel
+def draw_action(tick: Any, row: Any, world: World) -> Any:
+    """Draw the action that an agent composes, given its propensities."""
+    propensities, key = world.people.propensities, world.constants.action_key
+    draw = uniform(mix(mix(mix(key, np.uint64(tick)), np.uint64(0)), np.uint64(row)))
     like = np.float64(propensities[row, 0])
-    both = like + np.float64(propensities[row, 1])
-    return np.uint8((1 if draw >= like else 0) + (1 if draw >= both else 0))
+    like_or_reply = like + np.float64(propensities[row, 1])
+    return np.uint8((1 if draw >= like else 0) + (1 if draw >= like_or_reply else 0))
 
 
-@early_part_of_kernels
+@early_inline_kernel
 def transition(
     tick: Any,
     row: Any,
@@ -305,28 +308,28 @@ def transition(
     state: Any,
     target: Any,
     post: Any,
-    decided: Any,
+    decided_post: Any,
     was_open: Any,
-    keeps: Any,
+    is_recorded: Any,
     world: World,
     out: WalkOutput,
 ) -> Any:
-    """Take a transition and apply its effects; return the post at hand after that.
+    """Take a transition and apply its effects; return the post at hand afterwards.
 
-    This equals `social.round.effects.apply_effects` for one agent; a self-transition enters nothing.
+    This is equivalent to `social.round.effects.apply_effects`. A self-transition has no effects of entering a state.
     """
-    ahead = next_unread(row, world) if trigger == world.chart.sees_trigger else np.int64(NO_POST)
+    next_post = next_unread(row, world) if trigger == world.chart.sees_trigger else np.int64(NO_POST)
     if state == target:
-        if ahead >= 0:
-            read_next(tick, row, ahead, world, out)
-            return ahead
+        if next_post >= 0:
+            read_next(tick, row, next_post, world, out)
+            return next_post
         return post
     move = np.int64(trigger) << 2 * STATE_BITS | state << STATE_BITS | target
-    about = post if ahead == NO_POST else ahead
-    if world.setting.depth > 0:
-        note_history(tick, row, move, about if decided == POST_AT_HAND else decided, world)
-    if ahead >= 0:
-        read_next(tick, row, ahead, world, out)
-    if keeps:
-        note_move(tick, row, move, about, was_open, out)
-    return enter(tick, row, target, about, world, out)
+    event_post = post if next_post == NO_POST else next_post
+    if world.constants.history_depth > 0:
+        note_history(tick, row, move, event_post if decided_post == POST_AT_HAND else decided_post, world)
+    if next_post >= 0:
+        read_next(tick, row, next_post, world, out)
+    if is_recorded:
+        note_move(tick, row, move, event_post, was_open, out)
+    return enter(tick, row, target, event_post, world, out)

@@ -1,4 +1,4 @@
-"""The inputs of a walk by name, and its outputs."""
+"""The inputs and outputs of a walk, by name."""
 
 from typing import Annotated, NamedTuple
 
@@ -17,35 +17,35 @@ type Floats = npt.NDArray[np.float64]
 
 
 class Options(NamedTuple):
-    """The options of open choices: the option sets of a chart.
+    """The options of open choices, in the option sets of a chart.
 
     Attributes:
         start: Options of set s are ``start[s]`` .. ``start[s + 1] - 1``.
         target: The state that each option leads to.
-        does: Its action, `COMPOSES`, or `PASSIVE`.
-        left: Shape (sets, 3): 1 for actions that are not options; composing stands for these.
-        trigger: Index of the draws of choices after each trigger of the chart, uint64.
+        action: The action of each option, `COMPOSES`, or `PASSIVE`.
+        unlisted: 1 for actions that are not options of a set, shape (sets, actions); composing stands for these.
+        trigger: Index of the draws of choices for each trigger of the chart, uint64.
     """
 
     start: UInt32
     target: UInt32
-    does: Int32
-    left: Table[np.float64]
+    action: Int32
+    unlisted: Table[np.float64]
     trigger: npt.NDArray[np.uint64]
 
 
 class Rule(NamedTuple):
-    """The numbers of the rule.
+    """The parameters of the rule.
 
     Attributes:
-        answers: Whether the rule answers; if not, agents stop at open choices.
-        key: Key of the draws of choices, with the round mixed in.
-        bias, slope, velocity, media: Log-odds of engaging: to begin with, by a post's position on the band, by the
-            logarithm of its velocity, and if it has media.
-        traits, means, sds: Log-odds by standardised trait, shape (5,), and the means and deviations of traits.
+        answers: Whether the rule answers open choices. If not, agents stop there.
+        key: Key of the draws of choices, including the round.
+        bias, slope, velocity, media: Log-odds of engaging: a constant, per unit of the post's position in the band, per
+            unit of log velocity, and for media.
+        traits, means, sds: Log-odds per standardised trait, and the traits' means and standard deviations, shape (5,).
         logistic: P(engage) by log-odds, with `steps` entries per unit.
-        log1p: Logarithm of 1 + 0, 1, 2, ...; the last applies to more.
-        most: The farthest position from the middle of the band.
+        log1p: ``log(1 + v)`` for velocity v = 0, 1, 2, ...; the last value applies to more.
+        max_position: Maximum distance of a position from the middle of the band.
     """
 
     answers: bool
@@ -60,53 +60,53 @@ class Rule(NamedTuple):
     logistic: Floats
     log1p: Floats
     steps: int
-    most: float
+    max_position: float
 
 
 class Starts(NamedTuple):
-    """Agents about to walk, each once: arrays of one length.
+    """Agents that are about to walk, each once; all arrays have the same length.
 
     Attributes:
         rows: Rows of the agents.
-        at: The tick at which each starts.
-        triggers: The trigger that it meets first, or `NOTHING`.
-        targets: Where that leads (an answer to an open choice), `FIRE` if the chart decides, or `NOTHING`.
-        opens: Whether it was an open choice.
-        about: The post that was decided about, or `POST_AT_HAND`: an action may have read the next post since.
+        start_ticks: The tick in which each agent starts.
+        triggers: The first trigger of each agent, or `NOTHING`.
+        targets: The target of this trigger (the answer to an open choice), `FIRE` if the tables decide, or `NOTHING`.
+        was_open: Whether the choice was open.
+        decided_posts: The post of the decision, or `POST_AT_HAND`. An action may have read the next post since then.
     """
 
     rows: Int32
-    at: Int32
+    start_ticks: Int32
     triggers: Int32
     targets: Int32
-    opens: UInt8
-    about: Int32
+    was_open: UInt8
+    decided_posts: Int32
 
 
-class Ahead(NamedTuple):
-    """What agents see who scroll past posts.
+class Previews(NamedTuple):
+    """The data of posts that scrolling agents read.
 
     Attributes:
-        first: The post of the first preview.
-        previews: A preview of each post in a feed, of type `kernels.utility.PREVIEW`.
-        are_followed: Whether readers follow the authors of all posts in feeds.
+        first: Id of the post of the first entry.
+        entries: A preview of each post that feeds can show, of type `kernels.utility.PREVIEW`.
+        are_followed: Whether readers follow the authors of all posts in their feeds.
     """
 
     first: int
-    previews: Annotated[npt.NDArray[np.void], PREVIEW]
+    entries: Annotated[npt.NDArray[np.void], PREVIEW]
     are_followed: bool
 
 
 class World(NamedTuple):
-    """All that a walk reads, and the population and histories that it changes.
+    """The inputs of a walk. It changes the population and the histories.
 
     Attributes:
         chart, programs, options: The chart, its guards, and the options of its open choices.
-        rule: How the rule answers open choices, if it does.
+        rule: The parameters of the rule.
         people: The population.
-        posts, tastes, taste_tables: The posts, and what makes their utility.
-        ahead: What agents see of the next posts of their feeds.
-        setting: Constants of the round.
+        posts, tastes, taste_tables: The posts and the parameters of their utility.
+        previews: Previews of posts for scrolling agents.
+        constants: Constants of the round.
         histories: The last transitions of each agent.
     """
 
@@ -118,23 +118,23 @@ class World(NamedTuple):
     posts: PostTable
     tastes: Tastes
     taste_tables: TasteTables
-    ahead: Ahead
-    setting: RoundConstants
+    previews: Previews
+    constants: RoundConstants
     histories: HistoryRing
 
 
 class WalkOutput(NamedTuple):
-    """What happened in a walk; `size` counts stopped agents, impressions, engagements and moves.
+    """The events of a walk; `size` has the numbers of stopped agents, impressions, engagements and moves.
 
     Attributes:
-        counts: Shape (ticks, states): agents in each state at the end of each tick.
-        answered: Open choices answered by the rule, by option set.
-        stopped: Shape (4, rows): row, tick, trigger, outcome.
-        impressions: Shape (3, .): tick, row, post.
-        engagements: Shape (4, .): tick, row, post, action.
-        moves: Shape (5, .): tick, row, packed move, post, whether the choice was open.
-        gave_value: Whether the program of each guard gave a value.
-        register: The registers of the guards, for use within a walk.
+        counts: Number of agents in each state at the end of each tick, shape (ticks, states).
+        answered: Number of open choices that the rule answered, for each option set.
+        stopped: Rows for row, tick, trigger and outcome.
+        impressions: Rows for tick, row and post.
+        engagements: Rows for tick, row, post and action.
+        moves: Rows for tick, row, packed move, post, and whether the choice was open.
+        has_value: Whether the program of each guard has returned a value.
+        registers: The registers of the guards, for use within a walk.
     """
 
     size: npt.NDArray[np.int64]
@@ -144,5 +144,5 @@ class WalkOutput(NamedTuple):
     impressions: Table[np.int32]
     engagements: Table[np.int32]
     moves: Table[np.int32]
-    gave_value: UInt8
-    register: Floats
+    has_value: UInt8
+    registers: Floats

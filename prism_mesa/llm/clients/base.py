@@ -1,4 +1,4 @@
-"""The interface of an LLM: a prompt goes in, a `Completion` comes out, and every failure is an `OracleError`."""
+"""The interface of an LLM's client: it takes a prompt and returns a `Completion`; each failure is an `OracleError`."""
 
 import inspect
 import time
@@ -24,7 +24,7 @@ class Completion:
         top_logprobs: For each token of the answer, if requested, the likeliest tokens at its position with their
             log-probabilities, best first.
         calls: The number of requests for the answer.
-        truncated: Whether the LLM ran out of tokens, so the answer may be incomplete.
+        truncated: Whether the LLM reached its limit of tokens, so that the answer may be incomplete.
     """
 
     text: str
@@ -38,10 +38,10 @@ class Completion:
 
 @runtime_checkable
 class ChatClient(Protocol):
-    """An LLM that can be asked.
+    """A client of an LLM.
 
-    A client may also have `digest` (the LLM's build, part of the ledger's key), `label` (its name in summaries), and
-    `decide(state, question)`, which asks a decision model (see `llm.decision`).
+    A client may also have `digest` (the LLM's build, part of the ledger's key), `label` (the client's name in
+    summaries), and `decide(state, question)`, which asks a decision model (see `llm.decision`).
 
     Attributes:
         name: The LLM's name.
@@ -56,7 +56,7 @@ class ChatClient(Protocol):
 
         Args:
             prompt: The full prompt.
-            schema: The JSON schema that the answer should follow; a client may ignore it.
+            schema: The JSON schema of the answer. A client may ignore it.
             seed_offset: Added to the sampling seed, so that attempts can differ.
             top_logprobs: Number of likeliest tokens wanted for each position of the answer, 0..20.
 
@@ -89,7 +89,7 @@ def timed[**P](ask: Callable[P, Awaitable[Completion]]) -> Callable[P, Coroutine
 
 
 class FunctionClient:
-    """A plain or async function of the prompt that replaces the LLM; it gets neither seed nor schema."""
+    """A client that calls a plain or async function of the prompt. The function gets neither seed nor schema."""
 
     def __init__(self, function: PromptFunction, name: str = "") -> None:
         self.function = function
@@ -99,7 +99,7 @@ class FunctionClient:
         self.label = f"function {self.name}"
 
     async def chat(self, prompt: str, schema: Schema = None, seed_offset: int = 0, top_logprobs: int = 0) -> Completion:
-        """Return the function's answer; OracleError (`empty`) if it is not a string. Other exceptions propagate."""
+        """Return the function's answer. Raises OracleError (`empty`) if it is not a string; other errors propagate."""
         answer = self.function(prompt)
         text = await answer if inspect.isawaitable(answer) else answer
         if not isinstance(text, str) or not text.strip():
@@ -107,6 +107,6 @@ class FunctionClient:
         return Completion(text)
 
     async def decide(self, state: str, question: Mapping[str, Any]) -> Completion:
-        """Return the probabilities of the options, which the function returns as a JSON object."""
+        """Return the decision of a function that returns the options' probabilities as a JSON object."""
         answer = {"probabilities": parse_json((await self.chat(state)).text)}
         return Completion(dumps({"model": self.name, "answer": answer}))

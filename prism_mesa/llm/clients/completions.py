@@ -8,19 +8,19 @@ from typing import Any, Final
 
 from prism_mesa.errors import OracleError
 from prism_mesa.llm.clients.base import Completion, TokenLogprobs
-from prism_mesa.llm.text import LETTERS, without_thought
+from prism_mesa.llm.text import LETTERS, remove_thought
 
 _USUAL_TOKENS: Final = 1000
-"""Tokens that most LLMs need for a thought and an answer."""
+"""Number of tokens that suffices most LLMs for a thought and an answer."""
 _ROUNDING: Final = 0.2
-"""Nats by which rounding can make the likeliest token appear less likely than another."""
+"""Tolerance in nats: rounding may make the likeliest token appear less likely than another token."""
 _PUNCTUATION: Final = " \n\"'().:*"
 _REPEATED: Final = re.compile(r"(.)\1{2,}", re.DOTALL)
 _WIDE_CHARACTERS: Final = re.compile("[\u2e80-\U0003ffff]")
 
 
 def likeliest_tokens(positions: Iterable[Mapping[str, Any]]) -> TokenLogprobs:
-    """Return the likeliest tokens at each position as the server lists them, at least the chosen token."""
+    """Return the likeliest tokens at each position, or only the chosen token if the server lists no others."""
     return tuple(
         tuple((str(entry["token"]), float(entry["logprob"])) for entry in position.get("top_logprobs") or [position])
         for position in positions
@@ -30,20 +30,20 @@ def likeliest_tokens(positions: Iterable[Mapping[str, Any]]) -> TokenLogprobs:
 def strip_thought(
     label: str, reply: Completion, *, thought: Any, tokens: Sequence[str], decoding: Mapping[str, Any]
 ) -> Completion:
-    """Return a reply without its thought, and with the log-probabilities of its answer only.
+    """Return a reply without its thought and without the thought's log-probabilities.
 
     Args:
         label: The LLM's name in errors.
-        reply: The server's content, with the log-probabilities at all positions.
-        thought: The thought that the server sent separately, if any.
-        tokens: The token at each position that has log-probabilities.
+        reply: The server's text, with the log-probabilities at all positions.
+        thought: The thought, if the server sent it separately.
+        tokens: The token at each position with log-probabilities.
         decoding: The options of the request.
 
     Raises:
         OracleError: `empty` or `thought` if there is no answer; `unmatched` if the log-probabilities may belong to a
             thought.
     """
-    text = without_thought(reply.text)
+    text = remove_thought(reply.text)
     token_counts = (reply.prompt_tokens, reply.completion_tokens)
     if not text.strip():
         if not (thought or reply.text.strip() or reply.truncated):
@@ -71,25 +71,27 @@ def _thought_fault(reply: Completion, decoding: Mapping[str, Any]) -> str:
 
 
 def suggest_more_tokens(max_tokens: int) -> str:
-    """Return the keys to change if `max_tokens` tokens do not suffice."""
+    """Return the keys to set if `max_tokens` tokens do not suffice."""
     n = _USUAL_TOKENS if max_tokens < _USUAL_TOKENS else 4 * max_tokens
     return f"reasoner.max_answer_tokens={n} (for texts and surveys: deliberation.max_answer_tokens)"
 
 
 def _contradicts(reply: Completion, tokens: Sequence[str], first: int) -> bool:
-    """Return whether the answer has a letter that is not the likeliest token, although the LLM should choose that."""
+    """Return whether a letter in the answer is not the likeliest token, although temperature 0 requires that."""
     positions = zip(tokens[first:], map(dict, reply.top_logprobs[first:]), strict=False)
-    letters = [(token, top) for token, top in positions if top and token.strip(_PUNCTUATION) in {*LETTERS}]
-    return any(top.get(token, -math.inf) < max(top.values()) - _ROUNDING for token, top in letters)
+    letters = [
+        (token, logprobs) for token, logprobs in positions if logprobs and token.strip(_PUNCTUATION) in {*LETTERS}
+    ]
+    return any(logprobs.get(token, -math.inf) < max(logprobs.values()) - _ROUNDING for token, logprobs in letters)
 
 
 def _answer_start(text: str, tokens: Sequence[str], *, after_thought: bool) -> int | None:
-    """Return the index of the first token of the answer; None if the tokens do not end with the answer."""
+    """Return the index of the answer's first token; None if the last tokens are not the answer."""
     answer, tail = _ascii(text), ""
     if not after_thought and _ascii("".join(tokens)) == answer:
         return 0
     for first in range(len(tokens) - 1, -1, -1):
-        if tail or not tokens[first].startswith("<"):  # a last token such as <|im_end|>
+        if tail or not tokens[first].startswith("<"):  # skip an end token such as <|im_end|>
             tail = _ascii(tokens[first]) + tail
         if tail == answer:
             return first
@@ -106,19 +108,20 @@ def _ascii(text: str) -> str:
 def was_cut(prompt: str, n_read: int, context: int) -> bool:
     """Return whether a server that read `n_read` tokens (0: unknown) cannot have read the whole prompt.
 
-    It returns True if no tokenizer makes so few tokens, or if `n_read` is a length to which Ollama cuts prompts: its
-    `context` (older versions; 0: unknown), or half of it plus 2. Other cuts that leave a token per word go undetected.
+    This is the case if no tokenizer makes so few tokens of the prompt, or if Ollama cuts prompts to this length: to its
+    `context` (older versions; 0: unknown), or to half the context plus 2. Other cuts that leave at least one token per
+    word are not detected.
 
     >>> was_cut("word " * 300, 102, 0), was_cut("word " * 300, 301, 0), was_cut("word " * 300, 0, 0)
     (True, False, False)
     """
     may_be_longer = 2 * len(prompt.encode("utf-8", "replace")) >= 5 * context
-    is_half = abs(n_read - context // 2 - 2) <= 3 and may_be_longer
-    is_cut_size = context > 0 and (is_half or abs(n_read - context) <= 1)
+    is_half_context = abs(n_read - context // 2 - 2) <= 3 and may_be_longer
+    is_cut_size = context > 0 and (is_half_context or abs(n_read - context) <= 1)
     return n_read > 0 and (is_cut_size or n_read < min_tokens(prompt))
 
 
 def min_tokens(text: str) -> int:
-    """Return the minimum tokens of a text: one per word, and one per 3 characters of Chinese and similar scripts."""
-    rest, n_wide = _WIDE_CHARACTERS.subn("", _REPEATED.sub(r"\1", text))
-    return len(rest.split()) + n_wide // 3
+    """Return the minimum number of tokens: one per word, and one per 3 characters of Chinese and similar scripts."""
+    other_text, n_wide = _WIDE_CHARACTERS.subn("", _REPEATED.sub(r"\1", text))
+    return len(other_text.split()) + n_wide // 3

@@ -1,4 +1,4 @@
-"""Event loops: a loop in a background thread, and clients that belong to one loop each."""
+"""An event loop in a background thread, and clients that belong to one event loop."""
 
 import asyncio
 import os
@@ -10,34 +10,34 @@ from typing import Any, Final
 from weakref import WeakKeyDictionary
 
 _MAX_SLEEP_S: Final = 0.5
-"""Maximum sleep of the main thread, because an interrupt just before it falls asleep does not wake it."""
+"""Maximum sleep of the main thread. An interrupt just before the sleep does not end it."""
 
 
 class Connections[T]:
-    """A client for each event loop, closed when the loop ends.
+    """Creates a client for each event loop, and closes it when the loop ends.
 
-    An asynchronous generator owns the client: loops close their generators before they end, so no socket stays open.
+    An asynchronous generator owns the client. Loops close their generators before they end, so no socket stays open.
     """
 
-    def __init__(self, make: Callable[[], AbstractAsyncContextManager[T]]) -> None:
-        self._make = make
-        self._open: WeakKeyDictionary[asyncio.AbstractEventLoop, tuple[T, object]] = WeakKeyDictionary()
+    def __init__(self, make_client: Callable[[], AbstractAsyncContextManager[T]]) -> None:
+        self._make_client = make_client
+        self._clients: WeakKeyDictionary[asyncio.AbstractEventLoop, tuple[T, object]] = WeakKeyDictionary()
 
     async def client(self) -> T:
-        """Return the running loop's client, created on first use."""
+        """Return the running loop's client, which is created on first use."""
         loop = asyncio.get_running_loop()
-        if loop not in self._open:
+        if loop not in self._clients:
             generator = self._generate()
-            self._open[loop] = await anext(generator), generator
-        return self._open[loop][0]
+            self._clients[loop] = await anext(generator), generator
+        return self._clients[loop][0]
 
     async def _generate(self) -> AsyncGenerator[T]:
-        async with self._make() as client:
+        async with self._make_client() as client:
             yield client
 
 
 class LoopThread:
-    """A thread with an event loop, so that synchronous code can wait, even inside Jupyter."""
+    """A thread with an event loop, in which synchronous code can run coroutines, even inside Jupyter."""
 
     def __init__(self) -> None:
         self._pid = os.getpid()
@@ -51,11 +51,11 @@ class LoopThread:
             runner.run(self._stopped.wait())
 
     def start[T](self, work: Coroutine[Any, Any, T]) -> Future[T]:
-        """Run `work` in this loop; other threads can wait for the future, and other loops if they wrap it."""
+        """Run `work` in this loop. Other threads can wait for the future; other loops must wrap it."""
         return asyncio.run_coroutine_threadsafe(work, self._loop)
 
     def run[T](self, work: Coroutine[Any, Any, T]) -> T:
-        """Run `work` and return its result; an interrupt while waiting cancels it."""
+        """Run `work` and return its result. An interrupt cancels `work`."""
         future = self.start(work)
         try:
             while not future.done():
@@ -68,11 +68,11 @@ class LoopThread:
 
     @property
     def is_in_process(self) -> bool:
-        """Whether the thread runs in this process; forks do not inherit it."""
+        """Whether the thread runs in this process. Forked processes do not inherit threads."""
         return os.getpid() == self._pid
 
     def stop(self) -> None:
-        """End the loop and the thread; calling it twice or in a forked child is harmless."""
+        """End the loop and the thread. Calling it twice or in a forked child is harmless."""
         if not self.is_in_process:
             return
         if not self._loop.is_closed():
@@ -82,7 +82,7 @@ class LoopThread:
 
 
 def run_now[T](work: Coroutine[Any, Any, T]) -> T:
-    """Run `work` in a new loop and return its result; this also works where a loop is running, as in Jupyter."""
+    """Run `work` in a new loop and return its result, even while another loop is running, as in Jupyter."""
     thread = LoopThread()
     try:
         return thread.run(work)

@@ -9,19 +9,19 @@ from prism_mesa.llm.clients.base import Completion, Schema, timed
 from prism_mesa.llm.clients.decisions import check_capability, reported_count
 from prism_mesa.llm.clients.event_loop import run_now
 from prism_mesa.llm.clients.server import CHECK_TIMEOUT_S, ServerClient
-from prism_mesa.llm.params import DECISION_MODEL, OLLAMA_MODEL, CutPrompts, LLMParams, Think, later_options
+from prism_mesa.llm.params import DECISION_MODEL, OLLAMA_MODEL, CutPrompts, LLMParams, Think, explicit_options
 
 _REMEDY = "start it with 'ollama serve', or set reasoner.kind=rule"
 _MAX_LISTED = 8
 
 
 class OllamaChatClient(ServerClient):
-    """Asks one LLM on one Ollama server. A call takes at most `timeout_s`, even if the server sends slowly.
+    """Asks one LLM on one Ollama server. A call takes at most `timeout_s`, even if the response is slow.
 
-    `check` sets `digest` and `server_version`. The module `server` lists the reasons of errors.
+    `check` sets `digest` and `server_version`. The module `server` lists the reasons for errors.
     """
 
-    key = "OLLAMA_API_KEY"
+    key_variable = "OLLAMA_API_KEY"
     more_context = "reasoner.num_ctx={0}"
 
     def __init__(
@@ -38,7 +38,7 @@ class OllamaChatClient(ServerClient):
         cut_prompts: CutPrompts = "useless",
     ) -> None:
         decoding = {"temperature": temperature, "seed": seed, "max_tokens": max_tokens}
-        super().__init__(model, host, timeout_s, decoding | later_options(think, num_ctx, cut_prompts))
+        super().__init__(model, host, timeout_s, decoding | explicit_options(think, num_ctx, cut_prompts))
         self._think, self._keep_alive = think, keep_alive
         self._context: int | None = None
 
@@ -82,15 +82,15 @@ class OllamaChatClient(ServerClient):
         return self._completion(message, logprobs, token_counts, truncated=reply.get("done_reason") == "length")
 
     async def _loaded_context(self) -> int:
-        """Return the loaded LLM's context, or else the requested context; 0 if both are unknown."""
+        """Return the context of the loaded LLM, else the configured context; 0 if both are unknown."""
         loaded: dict[str, Any] = {}
         with suppress(OracleError, LookupError, TypeError, AttributeError):
             reply = await self.request(f"{self.host}/api/ps", timeout_s=CHECK_TIMEOUT_S)
             loaded = {entry["model"]: reported_count(entry.get("context_length")) for entry in reply["models"]}
         return loaded.get(self._full_name) or loaded.get(self.name) or int(self.decoding.get("num_ctx", 0))
 
-    def check(self, *, decides: bool = False) -> None:
-        """Check that the server has the LLM, and that it chats or decides; ConfigError (MissingLLMError) if not."""
+    def check(self, *, needs_decisions: bool = False) -> None:
+        """Check that the server has the LLM, and that it can chat (or decide). Raises ConfigError if not."""
         try:
             models = self.models(CHECK_TIMEOUT_S)
         except OracleError as error:
@@ -98,13 +98,13 @@ class OllamaChatClient(ServerClient):
             raise MissingLLMError(f"reasoner.host: {error}: {remedy}") from error
         if self.name not in models and self._full_name not in models:
             names = ", ".join(sorted(models)[:10]) or "none"
-            near = did_you_mean(self.name, [name.removesuffix(":latest") for name in models])
-            fault = f"{self.name!r} is not on the server (it has: {names}): 'ollama pull {self.name}'{near}"
+            hint = did_you_mean(self.name, [name.removesuffix(":latest") for name in models])
+            fault = f"{self.name!r} is not on the server (it has: {names}): 'ollama pull {self.name}'{hint}"
             raise MissingLLMError(f"reasoner.model: {fault}")
         [capabilities] = run_now(self.capabilities(self.name))
-        check_capability(self.name, capabilities, decides=decides)
+        check_capability(self.name, capabilities, needs_decisions=needs_decisions)
         thinks = self.decoding.get("think") not in (None, False)
-        if capabilities and "thinking" not in capabilities and not decides and thinks:
+        if capabilities and "thinking" not in capabilities and not needs_decisions and thinks:
             remedy = f"(the server says: {', '.join(sorted(capabilities))}): set reasoner.think=false"
             raise ConfigError(f"reasoner.think: {self.name!r} does not think {remedy}")
         self.digest = models.get(self._full_name) or models.get(self.name, "")
@@ -113,7 +113,7 @@ class OllamaChatClient(ServerClient):
             self.server_version = str(version.get("version", ""))
 
     def models(self, timeout_s: float) -> dict[str, str]:
-        """Return the digests of the server's LLMs by name; OracleError if it does not answer like Ollama."""
+        """Return the digests of the server's LLMs by name. Raises OracleError if it does not answer like Ollama."""
         try:
             reply = run_now(self.request(f"{self.host}/api/tags", timeout_s=timeout_s))
             return {str(entry["model"]): str(entry.get("digest") or "") for entry in reply["models"]}
@@ -125,13 +125,13 @@ class OllamaChatClient(ServerClient):
         raise OracleError("refused", f"{self.host} does not answer ({fault})")
 
     def decision_models(self, models: Sequence[str]) -> list[str]:
-        """Return which of these LLMs are decision models (`reasoner.answer=decision`), according to the server."""
+        """Return the names of the LLMs that, according to the server, are decision models."""
         capabilities = run_now(self.capabilities(*models))
         return [name for name, abilities in zip(models, capabilities, strict=True) if "decision" in abilities]
 
     @classmethod
     def doctor(cls, host: str | None, wait_s: float) -> tuple[bool, str, str]:
-        """Return whether Ollama answers and has the default LLM, its state, and a remedy."""
+        """Return whether Ollama answers and has the default LLM, a description of its state, and a remedy."""
         try:
             client = cls(host=host or "http://127.0.0.1:11434")
             models = [printable(name) for name in client.models(wait_s)]

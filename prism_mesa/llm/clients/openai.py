@@ -1,6 +1,6 @@
 """The client for servers with OpenAI's chat protocol: OpenAI, vLLM, llama-server, LM Studio.
 
-A user and password in the address replace the key.
+If the address has a user and a password, they replace the key.
 """
 
 import logging
@@ -13,30 +13,30 @@ from prism_mesa.llm.clients.base import Completion, Schema, timed
 from prism_mesa.llm.clients.decisions import check_capability, reported_count
 from prism_mesa.llm.clients.event_loop import run_now
 from prism_mesa.llm.clients.server import CHECK_TIMEOUT_S, ServerClient
-from prism_mesa.llm.params import CutPrompts, LLMParams, Think, later_options
+from prism_mesa.llm.params import CutPrompts, LLMParams, Think, explicit_options
 
 _NO_KEY: Final = "none"
 _OPTIONAL_SETTINGS: Final = ("temperature", "seed", "reasoning_effort", "chat_template")
-"""Options that some servers refuse, by their names in the servers' errors."""
+"""Names, in servers' errors, of options that some servers refuse."""
 _MAX_ERROR_CHARS: Final = 2000
 
 type Server = Literal["", "openai", "ollama", "vllm", "llama.cpp"]
 _SERVERS: Final[dict[str, Server]] = {"library": "ollama", "vllm": "vllm", "llamacpp": "llama.cpp"}
-"""Programs that serve LLMs, by the owner that their lists of LLMs name."""
+"""The server's program for each value of `owned_by` in its list of LLMs."""
 
 logger = logging.getLogger("prism_mesa.llm")
 
 
 class OpenAIChatClient(ServerClient):
-    """Asks one LLM on one server. The protocol does not reveal the LLM's build, so `digest` is empty.
+    """Asks one LLM on one server. `digest` is empty, because the protocol does not reveal the LLM's build.
 
-    `prism_mesa.llm.clients.server` lists the reasons for errors.
+    The module `server` lists the reasons for errors.
 
     Attributes:
-        server: The server's program, if known from its address or, after `check`, its list of LLMs; else empty.
+        server: The server's program; empty if unknown. `check` finds it in the server's list of LLMs.
     """
 
-    key = "OPENAI_API_KEY"
+    key_variable = "OPENAI_API_KEY"
     more_context = "OLLAMA_CONTEXT_LENGTH={0} for the server, or reasoner.kind=ollama reasoner.num_ctx={0}"
 
     def __init__(
@@ -51,7 +51,7 @@ class OpenAIChatClient(ServerClient):
         cut_prompts: CutPrompts = "useless",
     ) -> None:
         decoding = {"temperature": temperature, "seed": seed, "max_tokens": max_tokens}
-        super().__init__(model, host, timeout_s, decoding | later_options(think, cut_prompts=cut_prompts))
+        super().__init__(model, host, timeout_s, decoding | explicit_options(think, cut_prompts=cut_prompts))
         self.server: Server = "openai" if self.host.startswith("https://api.openai.com:") else ""
         self._think = think
         self._refused_options: set[str] = set()
@@ -65,15 +65,16 @@ class OpenAIChatClient(ServerClient):
 
     @classmethod
     def doctor(cls, host: str | None, wait_s: float) -> tuple[bool, str, str]:
-        """Return how to configure a server, and whether its key is set, without asking a server."""
-        key = f"the key {cls.key} is {'set' if os.environ.get(cls.key, '').strip() else 'not set'}"
+        """Return True, instructions for the configuration, and no remedy, without asking a server."""
+        key = f"the key {cls.key_variable} is {'set' if os.environ.get(cls.key_variable, '').strip() else 'not set'}"
         return True, f"reasoner.kind=openai with reasoner.host and reasoner.model; {key}", ""
 
     def _read_key(self) -> str:
         return super()._read_key() or _NO_KEY
 
     def _decision_options(self) -> dict[str, Any]:
-        return {"cache_prompt": False} if self.server == "llama.cpp" else {}  # else cached tokens are not counted
+        # with a cache, llama.cpp does not count cached tokens
+        return {"cache_prompt": False} if self.server == "llama.cpp" else {}
 
     @timed
     async def chat(self, prompt: str, schema: Schema = None, seed_offset: int = 0, top_logprobs: int = 0) -> Completion:
@@ -83,11 +84,11 @@ class OpenAIChatClient(ServerClient):
         if schema is not None:
             form = {"name": "answer", "schema": schema, "strict": True}
             body["response_format"] = {"type": "json_schema", "json_schema": form}
-        reply = await self._create(body, seed_offset)
+        reply = await self._send_chat(body, seed_offset)
         usage = reply.get("usage") if isinstance(reply, dict) else None
         counts = usage if isinstance(usage, dict) else {}
         n_in, n_out = (reported_count(counts.get(f"{part}_tokens")) for part in ("prompt", "completion"))
-        if self.server in ("", "ollama"):  # the others refuse a prompt that is too long
+        if self.server in ("", "ollama"):  # other servers refuse a prompt that is too long
             self._refuse_cut_prompt(prompt, (n_in, n_out))
         try:
             [choice] = reply["choices"]
@@ -99,18 +100,19 @@ class OpenAIChatClient(ServerClient):
             raise OracleError("refusal", fault, tokens=(n_in, n_out))
         return self._completion(choice.get("message"), logprobs, (n_in, n_out), truncated=reason == "length")
 
-    async def _create(self, body: dict[str, Any], seed_offset: int) -> Any:
-        """Ask; if the server refuses an optional setting, omit it from now on and ask again."""
+    async def _send_chat(self, body: dict[str, Any], seed_offset: int) -> Any:
+        """Send a chat request. If the server refuses an optional setting, repeat the request without the setting."""
         while True:
-            omitted = set(self._refused_options)
+            omitted_names = set(self._refused_options)
             response = await self._send(f"{self.host}/chat/completions", body | self._options(seed_offset))
             is_refused = response.status_code == 400
-            refused = _unsupported(response.error_text(_MAX_ERROR_CHARS)) - omitted if is_refused else set()
-            if not refused:
-                return self._json(response)
-            if new_names := refused - self._refused_options - {"max_tokens"}:
+            error_text = response.error_text(_MAX_ERROR_CHARS) if is_refused else ""
+            refused_names = _refused_settings(error_text) - omitted_names
+            if not refused_names:
+                return self._parse_json(response)
+            if new_names := refused_names - self._refused_options - {"max_tokens"}:
                 logger.warning("%s refuses %s: PRISM omits it from now on", self.label, " and ".join(sorted(new_names)))
-            self._refused_options |= refused
+            self._refused_options |= refused_names
 
     def _options(self, seed_offset: int) -> dict[str, Any]:
         """Return the options of a request under the server's names."""
@@ -123,15 +125,15 @@ class OpenAIChatClient(ServerClient):
         options = {name: value for name, value in options.items() if name not in self._refused_options}
         return options if "chat_template" in self._refused_options else options | template
 
-    def check(self, *, decides: bool = False) -> None:
-        """Check that the server has the LLM, if it lists its LLMs; ConfigError (MissingLLMError) if not."""
+    def check(self, *, needs_decisions: bool = False) -> None:
+        """Check that the server's list of LLMs, if any, has the LLM. Raises ConfigError if not."""
         try:
             models = run_now(self._list_models())
         except OracleError as error:
             if error.reason == "http-404":
                 return
             fault = str(error).removeprefix(f"{self.label}: ")
-            remedy = f"set {self.key}" if error.reason == "http-401" else "start it, or set reasoner.host"
+            remedy = f"set {self.key_variable}" if error.reason == "http-401" else "start it, or set reasoner.host"
             raise MissingLLMError(f"reasoner.host: {self.host} does not answer ({fault}): {remedy}") from error
         if models and self.name not in models:
             names = ", ".join(sorted(models)[:10])
@@ -139,10 +141,10 @@ class OpenAIChatClient(ServerClient):
             raise MissingLLMError(f"reasoner.model: {fault}")
         model = models.get(self.name, {})
         self.server = self.server or _SERVERS.get(str(model.get("owned_by", "")), "")
-        capabilities = _modalities(model)
+        capabilities = _listed_capabilities(model)
         if self.server == "ollama":
             [capabilities] = run_now(self.capabilities(self.name))
-        check_capability(self.name, capabilities, decides=decides)
+        check_capability(self.name, capabilities, needs_decisions=needs_decisions)
 
     @property
     def note(self) -> str:
@@ -152,7 +154,7 @@ class OpenAIChatClient(ServerClient):
         return f"reasoner.think: not sent, because {self.host} does not name its program (Ollama, vLLM, llama.cpp)"
 
     async def _list_models(self) -> dict[str, dict[str, Any]]:
-        """Return the LLMs that the server lists, by name."""
+        """Return the server's list of LLMs, by name."""
         try:
             reply = await self.request(f"{self.host}/models", timeout_s=CHECK_TIMEOUT_S)
             return {str(model["id"]): dict(model) for model in reply.get("data") or ()}
@@ -160,8 +162,8 @@ class OpenAIChatClient(ServerClient):
             raise self._shape_error() from None
 
 
-def _modalities(model: dict[str, Any]) -> frozenset[str]:
-    """Return an LLM's capabilities in llama.cpp's list of models; empty if unknown."""
+def _listed_capabilities(model: dict[str, Any]) -> frozenset[str]:
+    """Return an LLM's capabilities according to llama.cpp's list of models; empty if unknown."""
     architecture = model.get("architecture")
     modalities = architecture.get("output_modalities") if isinstance(architecture, dict) else None
     names = {"decisions": "decision", "text": "completion"}
@@ -170,8 +172,8 @@ def _modalities(model: dict[str, Any]) -> frozenset[str]:
     )
 
 
-def _unsupported(error_text: str) -> set[str]:
-    """Return the optional settings that a server refuses."""
+def _refused_settings(error_text: str) -> set[str]:
+    """Return the optional settings that a server refuses, according to its error."""
     if "max_completion_tokens" in error_text:
         return {"max_tokens"}
     is_refusal = re.search("support|unrecognized", error_text, re.IGNORECASE)
@@ -179,7 +181,7 @@ def _unsupported(error_text: str) -> set[str]:
 
 
 def _thinking_options(server: Server, think: Think) -> tuple[str | None, dict[str, Any]]:
-    """Return the `reasoning_effort` (None: not sent) and further fields that make a server's LLM think."""
+    """Return the `reasoning_effort` (None: not sent) and additional fields that set whether the LLM thinks."""
     if think is None or not server:
         return None, {}
     levels = {True: "medium", False: "none", "max": "xhigh"}

@@ -1,8 +1,9 @@
 """Several servers as one client: each question goes to the least busy server that is up.
 
-A server counts as down after some failures in a row (a circuit breaker: Nygard 2007, Release It!). While others answer,
-it rests, and then gets one question as a test; each rest is twice as long as the one before. If all are down, one
-question tries again after twice the time that a failure took. `dispatcher` repeats questions, not the pool.
+A server counts as down after some failures in a row (a circuit breaker: Nygard 2007, Release It!). While other servers
+answer, it rests, and then gets one question as a test. Each rest is twice as long as the rest before. If all servers
+are down, the pool sends one question as a test after twice the duration of a failure. The dispatcher repeats failed
+questions; the pool does not.
 """
 
 import asyncio
@@ -26,7 +27,7 @@ UNAVAILABLE = frozenset({"refused", "timeout", "dropped", "busy", "server-error"
 class _Host:
     client: ChatClient
     max_failures: int
-    busy: int = 0
+    n_questions: int = 0
     failures: int = 0
     rest_s: float = 0.0
     down_until: float = 0.0
@@ -37,27 +38,27 @@ class _Host:
     def is_down(self) -> bool:
         return self.failures >= self.max_failures
 
-    def note_failure(self, reason: str, now: float, took_s: float) -> None:
-        """Count a failure; failures of questions sent before the server went down do not lengthen its rest."""
+    def note_failure(self, reason: str, now: float, duration_s: float) -> None:
+        """Count a failure. Questions that were sent before the server went down do not lengthen its rest."""
         self.failures += 1
         self.last_reason = reason
         if self.is_down:
-            self.retry_at = now + min(max(2 * took_s, MIN_REST_S), MAX_REST_S)
+            self.retry_at = now + min(max(2 * duration_s, MIN_REST_S), MAX_REST_S)
         if self.is_down and now >= self.down_until:
-            self.rest_s = min(max(2 * self.rest_s, 2 * took_s, FIRST_REST_S), MAX_REST_S)
+            self.rest_s = min(max(2 * self.rest_s, 2 * duration_s, FIRST_REST_S), MAX_REST_S)
             self.down_until = now + self.rest_s
 
 
 class HostPool:
-    """One LLM on one or more servers; the pool is a `ChatClient`, too.
+    """A `ChatClient` for one LLM on one or more servers.
 
     Args:
         clients: One client for each server (at least one), all with the same name and decoding.
-        failures: Failures in a row after which a server counts as down; choose more than the concurrent questions, so
-            that a single hiccup does not suffice.
-        grace_s: Seconds after all servers went down in which questions may be asked again later.
-        patience_s: Seconds that a question waits for another question that tests the servers.
-        clock: Returns seconds, for tests.
+        failures: Failures in a row after which a server counts as down. Choose a number above that of concurrent
+            questions, so that one short fault is not enough.
+        grace_s: Seconds after all servers went down during which failed questions may be asked again.
+        patience_s: Seconds that a question waits for the result of a test.
+        clock: A function that returns the time in seconds; tests can replace it.
     """
 
     def __init__(
@@ -95,12 +96,12 @@ class HostPool:
         first = client_label(self.clients[0])
         return first if len(self._hosts) == 1 else f"{first} and {len(self._hosts) - 1} more"
 
-    def check(self, *, decides: bool = False) -> None:
-        """Check that every server answers, and that all have the same build of the LLM; ConfigError if not."""
+    def check(self, *, needs_decisions: bool = False) -> None:
+        """Check that all servers answer and have the same build of the LLM. Raises ConfigError if not."""
         for client in self.clients:
             check = getattr(client, "check", None)
             if check is not None:
-                check(decides=True) if decides else check()
+                check(needs_decisions=True) if needs_decisions else check()
         digests = {client_digest(client): client for client in self.clients}
         if len(digests) > 1:
             builds = "; ".join(f"{client_label(client)}: {digest[:12]}" for digest, client in digests.items())
@@ -116,24 +117,24 @@ class HostPool:
         return await self._answer(lambda client: cast("Any", client).decide(state, question))
 
     async def _answer(self, ask: Callable[[ChatClient], Awaitable[Completion]]) -> Completion:
-        """Return the answer of the least busy server; OracleError if it fails, or if all are down."""
+        """Return the answer of the least busy server. Raises OracleError if it fails, or if all servers are down."""
         host = await self._free_host()
-        host.busy += 1
-        began, tries_again = self._clock(), self._all_down
+        host.n_questions += 1
+        started, is_retry = self._clock(), self._all_down
         try:
             completion = await ask(host.client)
         except OracleError as error:
             if error.reason not in UNAVAILABLE or error.retry_after_s:
-                self._note_success(host)  # the server answers, though it refuses this question
+                self._note_success(host)  # the server is up, although it refuses this question
                 raise
-            host.note_failure(error.reason, self._clock(), self._clock() - began)
+            host.note_failure(error.reason, self._clock(), self._clock() - started)
             if self._all_down and self._down_since is None:
                 self._down_since = self._clock()
-            if tries_again:
+            if is_retry:
                 raise OracleError("resting" if self._may_come_back else "still-down", str(error)) from error
             raise
         finally:
-            host.busy -= 1
+            host.n_questions -= 1
         self._note_success(host)
         return completion
 
@@ -149,7 +150,7 @@ class HostPool:
         return all(host.is_down for host in self._hosts)
 
     async def _free_host(self) -> _Host:
-        """Return the server to ask; if all are down, wait a moment for the question that tests one of them."""
+        """Return the server to ask. If all servers are down, first wait a moment for the result of a test."""
         failures = self._failures
         for poll in range(self._polls + 1):
             host = self._least_busy()
@@ -166,11 +167,11 @@ class HostPool:
         return sum(host.failures for host in self._hosts)
 
     def _least_busy(self) -> _Host | None:
-        """Return the server to ask next; None if all are down and none is due for a test."""
+        """Return the server to ask next; None if all servers are down and none is due for a test."""
         now = self._clock()
-        due_hosts = [host for host in self._hosts if host.is_down and not host.busy and now >= host.down_until]
+        due_hosts = [host for host in self._hosts if host.is_down and not host.n_questions and now >= host.down_until]
         if due_hosts and not self._all_down:
             return due_hosts[0]
         hosts_up = [host for host in self._hosts if not host.is_down]
-        hosts_up = hosts_up or [host for host in self._hosts if not host.busy and now >= host.retry_at]
-        return min(hosts_up, key=lambda host: (host.busy, host.failures), default=None)
+        hosts_up = hosts_up or [host for host in self._hosts if not host.n_questions and now >= host.retry_at]
+        return min(hosts_up, key=lambda host: (host.n_questions, host.failures), default=None)

@@ -1,4 +1,4 @@
-"""LLMs recorded in ledgers, for replay."""
+"""Clients for replay, which represent LLMs in a ledger."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -10,11 +10,11 @@ from prism_mesa.llm.ledger import Ledger
 from prism_mesa.llm.params import LLMParams
 
 _CHOICE_OPTIONS: Final = frozenset({"answer", "method"})
-"""Decoding options that only answers to open choices have."""
+"""Decoding options that are recorded only for answers to open choices."""
 
 
 class RecordedClient:
-    """A client with the name, digest and decoding of a recorded LLM, which does not answer."""
+    """A client with the name, digest and decoding of a recorded LLM. It cannot be asked."""
 
     def __init__(self, name: str, digest: str = "", decoding: dict[str, Any] | None = None) -> None:
         self.name = name
@@ -28,41 +28,43 @@ class RecordedClient:
 
 
 def recorded_client(ledger: Ledger, params: LLMParams, llm: str = "") -> RecordedClient:
-    """Return the latest LLM in a ledger that has the options of `params`; errors as in `find_recorded`."""
+    """Return the latest LLM in a ledger with the decoding options of `params`; raises as `find_recorded` does."""
 
     def is_configured(name: str, decoding: Mapping[str, Any]) -> bool:
         is_named = params.model is None or "build" in decoding or name == params.model
         return is_named and same_options(decoding, params.decoding, lenient=True)
 
-    recorded = find_recorded(ledger, llm, is_configured, chooses=False)
+    recorded = find_recorded(ledger, llm, is_configured, answered_choices=False)
     return recorded or RecordedClient(str(params.model or ""))
 
 
 def find_recorded(
-    ledger: Ledger, llm: str, is_configured: Callable[[str, dict[str, Any]], bool], *, chooses: bool
+    ledger: Ledger, llm: str, is_configured: Callable[[str, dict[str, Any]], bool], *, answered_choices: bool
 ) -> RecordedClient | None:
-    """Return the latest configured LLM in a ledger; None if the ledger has no answers. `llm` names one of several LLMs.
+    """Return the latest configured LLM in a ledger; None if the ledger has no answers.
 
-    `chooses` selects LLMs that answered open choices, otherwise LLMs that wrote texts.
+    `llm` is the name of one of several LLMs. With `answered_choices`, the LLM has answered open choices, otherwise it
+    has written texts.
 
     Raises:
-        ConfigError: If all answers are from other LLMs or options; DataError if the ledger is damaged.
+        ConfigError: If all answers are from other LLMs, or have other options.
+        DataError: If the ledger is damaged.
     """
     entries = [entry for entry in _llms_in(ledger) if llm in ("", entry[0])]
-    entries = [entry for entry in entries if bool(_CHOICE_OPTIONS & entry[2].keys()) == chooses]
-    recorded = next((entry for entry in entries if is_configured(entry[0], entry[2])), None)
-    if entries and recorded is None:
-        shown = "; ".join(f"{name} {json.dumps(decoding)}" for name, _, decoding in entries[:5])
-        fault = f"{ledger.path} has no answers of the configured LLM and options (it has: {shown})"
+    entries = [entry for entry in entries if bool(_CHOICE_OPTIONS & entry[2].keys()) == answered_choices]
+    match = next((entry for entry in entries if is_configured(entry[0], entry[2])), None)
+    if entries and match is None:
+        available = "; ".join(f"{name} {json.dumps(decoding)}" for name, _, decoding in entries[:5])
+        fault = f"{ledger.path} has no answers of the configured LLM and options (it has: {available})"
         raise ConfigError(f"reasoner.ledger: {fault}")
-    return None if recorded is None else RecordedClient(*recorded)
+    return None if match is None else RecordedClient(*match)
 
 
 def same_options(decoding: Mapping[str, Any], expected: Mapping[str, Any], *, lenient: bool = False) -> bool:
     """Return whether a recorded LLM was asked with the expected options.
 
-    `decoding` has `think`, `num_ctx` and `cut_prompts` only if they differ from their defaults, and never for an
-    embedded LLM. If `lenient`, other missing options count as expected.
+    A ledger records `think`, `num_ctx` and `cut_prompts` only if they differ from their defaults, and never for an
+    embedded LLM. With `lenient`, other options that are not recorded count as equal.
     """
     defaults: dict[str, Any] = {"think": False, "num_ctx": None, "cut_prompts": "useless"}
     options, required = defaults | dict(decoding), defaults | dict(expected)
@@ -75,7 +77,7 @@ def same_options(decoding: Mapping[str, Any], expected: Mapping[str, Any], *, le
 
 
 def _llms_in(ledger: Ledger) -> list[tuple[str, str, dict[str, Any]]]:
-    """Return name, digest and decoding of the LLMs in a ledger, latest first."""
+    """Return the name, digest and decoding of each LLM in a ledger, latest first."""
     llms = []
     for name, digest, decoding in ledger.llms():
         try:

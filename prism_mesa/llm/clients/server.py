@@ -1,17 +1,19 @@
-"""LLMs on servers over HTTP: addresses, connections, limits on responses, and a name for each failure.
+"""Clients of servers over HTTP: addresses, connections, limits on responses, and a reason for each failure.
 
 | reason | what happened |
 |---|---|
-| `refused`, `timeout`, `dropped`, `transport` | no connection; no answer in time; it broke; another HTTP error |
-| `http-404`, `busy`, `server-error` | the server refused (3xx, 4xx); its queue is full (503); another 5xx |
-| `not-json`, `wrong-shape`, `no-answer`, `too-large` | no JSON, no chat answer, no decision; too many bytes |
-| `partial`, `empty`, `thought`, `unmatched` | unfinished; no answer; only a thought; log-probabilities of a thought |
-| `cut-answer`, `cut-prompt` | the answer ran out of tokens; the server read only part of the prompt |
+| `refused`, `timeout` | no connection; no answer in time |
+| `dropped`, `transport` | the connection broke; another HTTP error |
+| `http-404`, `busy`, `server-error` | a refusal (3xx, 4xx); a full queue (503); another fault of the server (5xx) |
+| `not-json`, `wrong-shape`, `no-answer` | the response is not JSON; not a chat answer; not a decision |
+| `too-large`, `partial`, `empty` | the response has too many bytes; the answer is incomplete; it is empty |
+| `thought`, `unmatched` | the answer is only a thought; the log-probabilities may belong to a thought |
+| `cut-answer`, `cut-prompt` | the answer reached the limit of tokens; the server read only part of the prompt |
 | `refusal`, `wrong-options`, `wrong-numbers`, `contradiction` | a useless decision (`llm.decision`) |
-| `circuit-open`, `still-down`, `resting` | all servers are down: not asked; tried in vain; ask again soon |
+| `circuit-open`, `still-down`, `resting` | all servers are down: not asked; asked without success; to be asked again |
 | `too-long`, `refused-request` | the prompt does not fit the embedded LLM; llama.cpp refuses it |
 
-`llm.dispatcher.may_pass` defines the reasons after which PRISM asks again.
+`llm.dispatcher.is_temporary` defines the reasons after which PRISM asks again.
 """
 
 import asyncio
@@ -36,7 +38,7 @@ from prism_mesa.llm.clients.base import Completion, timed
 from prism_mesa.llm.clients.completions import likeliest_tokens, strip_thought, was_cut
 from prism_mesa.llm.clients.decisions import openai_question, read_decision
 from prism_mesa.llm.clients.event_loop import Connections
-from prism_mesa.llm.text import plain
+from prism_mesa.llm.text import clean_text
 
 if TYPE_CHECKING:
     from ssl import SSLContext
@@ -44,11 +46,11 @@ if TYPE_CHECKING:
     import httpx
 
 MAX_BYTES: Final = 2**24
-"""Largest response after unpacking, in bytes."""
+"""Maximum size of an unpacked response, in bytes."""
 CHECK_TIMEOUT_S: Final = 10.0
 _SHOW_TIMEOUT_S: Final = 5.0
 _MIN_SECRET: Final = 8
-"""Minimum length of a secret to mask; shorter ones occur in ordinary answers."""
+"""Minimum length of a secret to mask. Shorter strings occur in ordinary answers."""
 _MAX_CHARS: Final = 200
 _PORTS: Final = {"http": 80, "https": 443}
 _MIN_CONTEXT: Final = 4096
@@ -61,15 +63,16 @@ class ServerClient:
     """The base class of clients that ask a server: requests, failures, and decision models.
 
     Attributes:
-        key: The environment variable with the server's key, which is never recorded.
-        more_context: How to raise the context to {0} tokens.
-        digest: The LLM's build on the server, and `server_version` the server's version; both empty if unknown.
+        key_variable: The environment variable with the server's key, which is never recorded.
+        more_context: The setting with which the context has {0} tokens, for errors.
+        digest: The LLM's build on the server; empty if unknown.
+        server_version: The server's version; empty if unknown.
 
     Raises:
         ConfigError: If `host` is not an address, `model` is empty, or a number or the key is not allowed.
     """
 
-    key: ClassVar[str]
+    key_variable: ClassVar[str]
     more_context: ClassVar[str]
     digest = ""
     server_version = ""
@@ -103,17 +106,17 @@ class ServerClient:
         return self.host.removesuffix("/v1") if self.host.endswith("/v1") else self.host.removesuffix("/api")
 
     def _read_key(self) -> str:
-        key = os.environ.get(self.key, "").strip()
+        key = os.environ.get(self.key_variable, "").strip()
         if not key.isascii() or not (key.isprintable() and " " not in key):
-            raise ConfigError(f"{self.key}: has white space or non-ASCII characters: set it again")
+            raise ConfigError(f"{self.key_variable}: has white space or non-ASCII characters: set it again")
         return key
 
-    def _http(self) -> dict[str, Any]:
-        """Return the arguments of the HTTP client."""
+    def _client_options(self) -> dict[str, Any]:
+        """Return the arguments for the HTTP client."""
         from httpx import Limits
 
         key = self._read_key()
-        # Without TLS, connections are not reused, because the rest of one response may look like the next response.
+        # Without TLS, do not reuse connections: unread bytes of a response may look like the next response.
         keepalive = None if self.host.startswith("https:") else 0
         return {
             "timeout": self.timeout_s,
@@ -130,13 +133,13 @@ class ServerClient:
         user, password = self._credentials.get("auth", ("", ""))
         query = self._credentials.get("params", {}).values()
         self._secrets = secrets_pattern([f"{user}:{password}", password, *query, self._read_key()])
-        return AsyncClient(**self._http())
+        return AsyncClient(**self._client_options())
 
     async def request(self, url: str, body: Any = None, timeout_s: float | None = None) -> Any:
-        """Send a request (POST with a body, else GET) and return the JSON of the response."""
-        return self._json(await self._send(url, body, timeout_s))
+        """Send a request (POST with a body, else GET) and return the response's JSON value."""
+        return self._parse_json(await self._send(url, body, timeout_s))
 
-    def _json(self, response: "Response") -> Any:
+    def _parse_json(self, response: "Response") -> Any:
         if response.status_code >= 300:
             raise self._refusal(response)
         try:
@@ -152,7 +155,7 @@ class ServerClient:
         try:
             async with asyncio.timeout(timeout_s):
                 async with http.stream("GET" if body is None else "POST", url, json=body) as response:
-                    return await self._read(response)
+                    return await self._read_response(response)
         except OracleError as error:
             reason, fault = error.reason, str(error)
         except (TimeoutError, httpx.TimeoutException):
@@ -166,7 +169,7 @@ class ServerClient:
             reason, fault = "transport", f"{type(error).__name__}: {error}"
         raise OracleError(reason, f"{self.label}: {fault}")
 
-    async def _read(self, response: "httpx.Response") -> "Response":
+    async def _read_response(self, response: "httpx.Response") -> "Response":
         """Return a response with its body unpacked and secrets masked."""
         if 300 <= response.status_code < 400:
             url = self._secrets.sub(b"***", str(response.headers.get("location", "")).encode()).decode()[:_MAX_CHARS]
@@ -192,7 +195,7 @@ class ServerClient:
         return OracleError("wrong-shape", f"{self.label}: the answer is JSON, but not a chat answer")
 
     def _refuse_cut_prompt(self, prompt: str, token_counts: tuple[int, int], context: int = 0) -> None:
-        """Raise OracleError if the server cut the prompt; with ``cut_prompts: accept`` log the first cut instead."""
+        """Raise OracleError if the server cut the prompt. With ``cut_prompts: accept``, log the first cut instead."""
         if not was_cut(prompt, token_counts[0], context):
             return
         tokens_needed = len(prompt.encode("utf-8", "replace")) // 2 + int(self.decoding["max_tokens"])
@@ -230,25 +233,26 @@ class ServerClient:
         return read_decision(response.body.decode("utf-8", "replace"), self.label, state, self.decoding)
 
     async def _send_decision(self, state: str, question: Mapping[str, Any]) -> "Response":
-        """Post the question to the path that answers decisions, and remember that path."""
+        """Post the question to the path for decisions. Try two paths, and remember the one that works."""
         for path in self._decision_paths:
             body: dict[str, Any] = {"input": state, "questions": [openai_question(question)]}
             if path == "/v1/systemone":
                 body = {"state": state, "questions": {"answer": question}, **self._decision_options()}
             response = await self._send(f"{self.root}{path}", {"model": self.name, **body})
             fault = response.error_text() if response.body.lstrip().startswith(b"{") else ""
-            if response.status_code not in (404, 405) or "model" in fault.lower():  # there is no such model
+            # the path exists unless the error is about the path
+            if response.status_code not in (404, 405) or "model" in fault.lower():
                 self._decision_paths = (path,) if response.status_code < 300 else self._decision_paths
                 return response
         fault = "the server lacks /v1/systemone and /v1/decisions (Ollama 0.35, llama.cpp): set reasoner.answer=choice"
         raise OracleError("http-404", f"{self.label}: {fault}")
 
     def _decision_options(self) -> dict[str, Any]:
-        """Return further fields of a request to `/v1/systemone`."""
+        """Return additional fields for a request to `/v1/systemone`."""
         return {}
 
     async def capabilities(self, *models: str) -> list[frozenset[str]]:
-        """Return the capabilities of LLMs on an Ollama server (`completion`, `decision`); empty sets if unknown."""
+        """Return the capabilities (such as `completion`) of LLMs on an Ollama server; empty sets if unknown."""
 
         async def show(model: str) -> frozenset[str]:
             with suppress(OracleError, AttributeError, TypeError):
@@ -261,25 +265,25 @@ class ServerClient:
 
 @dataclass(frozen=True)
 class Response:
-    """A server's response."""
+    """A response of a server."""
 
     status_code: int
     headers: Mapping[str, str]
     body: bytes
 
     def error_text(self, cap: int = _MAX_CHARS) -> str:
-        """Return the error that the server sent, as one line."""
+        """Return the server's error message on one line."""
         try:
             error = json.loads(self.body)
         except (ValueError, RecursionError):
             error = self.body.decode("utf-8", "replace")
         for name in ("error", "message", "detail"):
             error = error.get(name, error) if isinstance(error, dict) else error
-        return plain(error, cap)
+        return clean_text(error, cap)
 
 
 def secrets_pattern(secrets: Iterable[str]) -> re.Pattern[bytes]:
-    """Return a pattern that matches secrets, also as written in base64, JSON or an address."""
+    """Return a pattern that matches secrets as plain text and in the notations of base64, JSON and addresses."""
     spellings: set[str] = set()
     for secret in secrets:
         encoded = base64.b64encode(secret.encode()).decode().rstrip("=")
@@ -291,7 +295,7 @@ def secrets_pattern(secrets: Iterable[str]) -> re.Pattern[bytes]:
 
 
 def retry_after_s(response: Any, max_s: float) -> float:
-    """Return the seconds until a busy server wants a new request (RFC 9110, 10.2.3), at most `max_s`; 0 if unknown."""
+    """Return the seconds to wait according to a busy server (RFC 9110, 10.2.3), at most `max_s`; 0 if unknown."""
     text = str(response.headers.get("retry-after", "")).strip() if response.status_code in (429, 503) else ""
     if text.isdecimal():
         return min(float(text[:9]), max_s)
@@ -304,7 +308,7 @@ def retry_after_s(response: Any, max_s: float) -> float:
 
 
 def is_local(host: str) -> bool:
-    """Return whether `host` is this machine, which no proxy serves (as in Ollama's client)."""
+    """Return whether `host` is this machine. As in Ollama's client, requests to it use no proxy."""
     name = urlsplit(host).hostname or ""
     try:
         return ipaddress.ip_address(name).is_loopback
@@ -318,29 +322,29 @@ def server_address(host: str) -> str:
     User, password and query are omitted (see `credentials`). Raises ConfigError if `host` is not an address.
     """
     try:
-        parts = _split(host)
+        parts = _split_address(host)
         name = (parts.hostname or "").encode("idna").decode()
         port = parts.port or (_PORTS[parts.scheme] if "://" in host else 11434)
     except (ValueError, KeyError):
         name, port = "", 0
     if not name or parts.scheme not in _PORTS or any(char.isspace() for char in name):
-        shown = redact_credentials(f"host={host}").removeprefix("host=")
-        raise ConfigError(f"reasoner.host: {shown!r} is not an address; give one like http://127.0.0.1:11434")
-    shown = f"[{name}]" if ":" in name else name
-    return f"{parts.scheme}://{shown}:{port}{parts.path.rstrip('/')}"
+        redacted = redact_credentials(f"host={host}").removeprefix("host=")
+        raise ConfigError(f"reasoner.host: {redacted!r} is not an address; give one like http://127.0.0.1:11434")
+    bracketed = f"[{name}]" if ":" in name else name  # an IPv6 address
+    return f"{parts.scheme}://{bracketed}:{port}{parts.path.rstrip('/')}"
 
 
-def _split(host: str) -> SplitResult:
+def _split_address(host: str) -> SplitResult:
     return urlsplit(host.strip() if "://" in host else f"http://{host.strip()}")
 
 
 def credentials(host: str) -> dict[str, Any]:
-    """Return the secret parts of an address as arguments of an HTTP client.
+    """Return the secret parts of an address as arguments for an HTTP client.
 
     >>> credentials("http://me:p%40ss@127.0.0.1:11434?api_key=abc")
     {'auth': ('me', 'p@ss'), 'params': {'api_key': 'abc'}}
     """
-    parts = _split(host)
+    parts = _split_address(host)
     user = {"auth": (unquote(parts.username), unquote(parts.password or ""))} if parts.username is not None else {}
     query = dict(parse_qsl(parts.query, keep_blank_values=True))
     return user | ({"params": query} if query else {})
@@ -348,7 +352,7 @@ def credentials(host: str) -> dict[str, Any]:
 
 @cache
 def _trusted_certificates() -> "SSLContext":
-    """Return the trusted certificates; they are read once per process, because that is slower than a request."""
+    """Return the trusted certificates. They are read once per process, because reading is slower than a request."""
     import httpx
 
     return httpx.create_ssl_context()

@@ -1,7 +1,7 @@
 """Files of checkpoints.
 
-A checkpoint is nested plain data (`prism_mesa.snapshot`) in one ``.npz`` file without pickle: its arrays, and the rest
-as JSON. It is signed with the user's key. PRISM uses other checkpoints only if the user trusts them.
+A checkpoint is nested plain data (`prism_mesa.snapshot`) in one ``.npz`` file without pickle: arrays, and everything
+else as JSON. Each file is signed with the user's key; PRISM uses other files only if the user trusts them.
 """
 
 import hmac
@@ -17,8 +17,8 @@ from typing import IO, Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from prism_mesa.errors import DataError, NotRestorableError, shortened
-from prism_mesa.runs.trust import seal
+from prism_mesa.errors import DataError, NotRestorableError, shorten
+from prism_mesa.runs.trust import sign_bytes
 from prism_mesa.snapshot import OwnedArray, Plain
 
 FOLDER: Final = "checkpoints"
@@ -54,7 +54,7 @@ def checkpoint_name(n_rounds: int) -> str:
     return f"round-{n_rounds:09d}.npz"
 
 
-def files(run: Path) -> list[Path]:
+def checkpoint_files(run: Path) -> list[Path]:
     """Return the checkpoints of a run, newest first."""
     paths = (file for file in (run / FOLDER).glob("round-*") if file.is_file() and _NAME.fullmatch(file.name))
     return sorted(paths, key=checkpoint_round, reverse=True)
@@ -67,7 +67,7 @@ def checkpoint_round(file: Path) -> int:
 
 def last_round(run: Path) -> int | None:
     """Return the number of complete rounds in the newest checkpoint; None without a checkpoint."""
-    return next(map(checkpoint_round, files(run)), None)
+    return next(map(checkpoint_round, checkpoint_files(run)), None)
 
 
 def write_checkpoint(file: Path, data: Mapping[str, Plain]) -> None:
@@ -101,7 +101,7 @@ def atomic_write(file: Path) -> Iterator[IO[bytes]]:
 
 
 def sync_folder(folder: Path) -> None:
-    """Sync the entries of a folder to the disk, if the system can."""
+    """Sync the entries of a folder to the disk, if the system supports it."""
     with suppress(OSError):  # Windows cannot open folders
         descriptor = os.open(folder, os.O_RDONLY)
         try:
@@ -114,8 +114,8 @@ def read_checkpoint(file: Path, *, trust: bool = False) -> dict[str, Plain]:
     """Return the data of a checkpoint, with contiguous arrays.
 
     Raises:
-        DamagedError: If it cannot be read.
-        RefusedError: If the user's key did not sign it.
+        DamagedError: If the file cannot be read.
+        RefusedError: If the user's key did not sign the checkpoint.
     """
     try:
         with file.open("rb") as stream:
@@ -123,9 +123,9 @@ def read_checkpoint(file: Path, *, trust: bool = False) -> dict[str, Plain]:
                 raise ValueError("it is truncated, or not a checkpoint")
             members = np.load(stream, allow_pickle=False)
             arrays = {name: np.asarray(members[name], order="C").view(OwnedArray) for name in members.files}
-    except Exception as error:  # zipfile and numpy raise nearly anything for a damaged file
+    except Exception as error:  # zipfile and numpy raise errors of many classes for a damaged file
         why = getattr(error, "strerror", None) or " ".join(str(error).split()) or type(error).__name__
-        raise DamagedError(f"{file}: is damaged: {shortened(why)}") from None
+        raise DamagedError(f"{file}: is damaged: {shorten(why)}") from None
     if _SEAL not in arrays:
         raise other_version_error(file)
     is_own = hmac.compare_digest(arrays.pop(_SEAL).tobytes(), _signature(arrays) or b"no key")
@@ -139,14 +139,14 @@ def read_checkpoint(file: Path, *, trust: bool = False) -> dict[str, Plain]:
 def other_version_error(file: Path) -> RefusedError:
     """Return the error for a checkpoint that another version of PRISM wrote."""
     return RefusedError(
-        f"{file}: another version of PRISM wrote it, in which a run may take another course",
-        f": go on with that version, or start the run again in this one {FROM_START}",
+        f"{file}: another version of PRISM wrote it, and a run may continue differently in this version",
+        f": go on with that version, or start the run again in this version {FROM_START}",
     )
 
 
 def _signature(arrays: Mapping[str, npt.NDArray[Any]]) -> bytes:
     """Return the signature of named arrays; empty if the user has no key."""
-    return seal(
+    return sign_bytes(
         piece
         for name, array in arrays.items()
         for piece in (

@@ -8,14 +8,14 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from prism_mesa.errors import DataError, NotRestorableError, PrismWarning, shortened
+from prism_mesa.errors import DataError, NotRestorableError, PrismWarning, shorten
 from prism_mesa.llm import Ledger
 from prism_mesa.runs.checkpoints.file import (
     FOLDER,
     WORLD,
+    checkpoint_files,
     checkpoint_name,
     checkpoint_round,
-    files,
     last_round,
     sync_folder,
     write_checkpoint,
@@ -30,13 +30,13 @@ MAX_LOST_S: Final = 60.0
 MAX_SHARE: Final = 0.05
 """Maximum share of the time that checkpoints take."""
 _SAFETY: Final = 0.8
-"""Share of both limits to use, because rounds and checkpoints vary in length."""
+"""Share of both limits that is used, because rounds and checkpoints vary in length."""
 _N_CHECKPOINTS: Final = 2
 _SHORT_RUN_S: Final = 1.0
 """Seconds after which the version of the code is read; shorter runs are rarely resumed."""
 
 
-class Policy:
+class CheckpointSchedule:
     """Decides after each round whether a checkpoint is due.
 
     Args:
@@ -67,54 +67,54 @@ class Policy:
 
 
 class Checkpoints:
-    """Makes the checkpoints of a run (see `Checkpointing`); `name` is the run's name in ledgers.
+    """Makes the checkpoints of a run (see `CheckpointMaker`); `name` is the run's name in ledgers.
 
-    If a checkpoint cannot be written, the run continues with a note, and the checkpoint before it stays.
+    If a checkpoint cannot be written, a note says so, and the run continues and keeps the previous checkpoint.
     """
 
     def __init__(self, run: RunFolder, ledger: Ledger, name: str, every: int | None) -> None:
         self._run, self._ledger, self._name = run, ledger, name
-        self._policy = Policy(every)
-        self._is_off = False
-        self._began = time.monotonic()
+        self._schedule = CheckpointSchedule(every)
+        self._is_disabled = False
+        self._start_s = time.monotonic()
         self.cpu_s = 0.0
         self.world: Callable[[], Mapping[str, Plain] | None] | None = None
 
-    def round_done(self, done: int, state: Callable[[], Mapping[str, Plain]], *, last: bool) -> None:
-        """Make a checkpoint if one is due after `done` rounds; `last`: the run stops now."""
-        if time.monotonic() - self._began > _SHORT_RUN_S:
-            code_version()  # now, because the code may change during the run
-        must_write = self._policy.is_due(done) or last
-        if self._is_off or not must_write:
+    def round_done(self, n_rounds: int, state: Callable[[], Mapping[str, Plain]], *, last: bool) -> None:
+        """Make a checkpoint if one is due after `n_rounds` rounds, or if the run stops now (`last`)."""
+        if time.monotonic() - self._start_s > _SHORT_RUN_S:
+            code_version()  # computed now, because the code may change during the run
+        must_write = self._schedule.is_due(n_rounds) or last
+        if self._is_disabled or not must_write:
             return
         cpu_start, wall_start = time.process_time(), time.monotonic()
         try:
-            self._make(done, state())
+            self._make(n_rounds, state())
         except NotRestorableError as error:
-            self._is_off = True
+            self._is_disabled = True
             self._warn(f"no checkpoint can be made of this run: {error}")
         except (OSError, DataError) as error:
             why = getattr(error, "strerror", None) or error
             before = last_round(self._run.path)
             hint = "" if before is None else f"; the checkpoint of round {before} stays"
-            self._warn(f"the checkpoint of round {done} could not be written: {why}{hint}")
+            self._warn(f"the checkpoint of round {n_rounds} could not be written: {why}{hint}")
         self.cpu_s += time.process_time() - cpu_start
-        self._policy.note_cost(time.monotonic() - wall_start)
+        self._schedule.note_cost(time.monotonic() - wall_start)
 
-    def _make(self, done: int, state: Mapping[str, Plain]) -> None:
+    def _make(self, n_rounds: int, state: Mapping[str, Plain]) -> None:
         self._ledger.sync()
-        answers, asked = self._ledger.sizes(self._name, done)
-        head = {"code": code_version(), "packages": package_versions(), "rounds": done}
-        parts = {"ledger": {"run": self._name, "answers": answers, "asked": asked}, "records": self._run.snapshot()}
+        answers, asked = self._ledger.count_rows(self._name, n_rounds)
+        facts = {"code": code_version(), "packages": package_versions(), "rounds": n_rounds}
+        records = {"ledger": {"run": self._name, "answers": answers, "asked": asked}, "records": self._run.snapshot()}
         folder = self._run.path / FOLDER
         folder.mkdir(exist_ok=True)
-        write_checkpoint(folder / checkpoint_name(done), {**head, **parts, **state})
-        for old_file in files(self._run.path)[_N_CHECKPOINTS:]:
+        write_checkpoint(folder / checkpoint_name(n_rounds), {**facts, **records, **state})
+        for old_file in checkpoint_files(self._run.path)[_N_CHECKPOINTS:]:
             old_file.unlink(missing_ok=True)
         if self.world is not None:
-            self._keep_world(folder / WORLD)
+            self._write_world(folder / WORLD)
 
-    def _keep_world(self, file: Path) -> None:
+    def _write_world(self, file: Path) -> None:
         """Write the drawn world once; without it, `resume` draws the world again."""
         world, self.world = self.world, None
         data = None if file.exists() or world is None else world()
@@ -126,7 +126,7 @@ class Checkpoints:
             self._warn(f"the drawn world could not be written: {error.strerror or error}; a resumed run draws it again")
 
     def _warn(self, note: str) -> None:
-        note = shortened(note)
+        note = shorten(note)
         if note not in self._run.notes:
             self._run.notes.append(note)
             warnings.warn(note, PrismWarning, stacklevel=3)
@@ -134,7 +134,7 @@ class Checkpoints:
 
 def remove_checkpoints(run: Path, after: int = -1) -> None:
     """Remove the checkpoints after a round; -1 removes all."""
-    for file in files(run):
+    for file in checkpoint_files(run):
         if checkpoint_round(file) > after:
             file.unlink(missing_ok=True)
     if after < 0 and (run / FOLDER).is_dir() and not (run / FOLDER).is_symlink():

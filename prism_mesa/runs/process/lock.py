@@ -1,7 +1,7 @@
-"""The lock on a run's folder: only one process writes to it, and a crash leaves no lock behind.
+"""The lock on a run's folder, so that only one process writes to the folder; a crash leaves no lock behind.
 
 The kernel holds the lock (`flock` on a lock file) and releases it when the process ends. The file names the process
-and the round, so they are known even after a run has died.
+and the round, which therefore remain known after a run has died.
 """
 
 import errno
@@ -18,30 +18,30 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final, TypeGuard
 
-from prism_mesa.errors import DataError, printable, shortened
+from prism_mesa.errors import DataError, printable, shorten
 
 LOCK: Final = ".lock"
 """The lock file. A run removes it at its end; a run that died leaves it."""
 _BYTES: Final = 512
-"""Size of the file, so that one write replaces its content."""
+"""Fixed size of the file, so that one write replaces its content."""
 _NOTE_INTERVAL_S: Final = 1.0
 _TRIES: Final = 10
 _PAUSE_S: Final = 0.02
-_NO_LOCKS_HERE: Final = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL}
+_NO_LOCK_ERRORS: Final = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL}
 _SAFE_FLAGS: Final = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 """Do not follow links or wait for pipes."""
 
 
 @dataclass(frozen=True)
 class Holder:
-    """The process that writes to a run's folder, or that wrote when the run died.
+    """The process that writes to a run's folder, or the last one if the run died.
 
     Attributes:
         pid: The process id.
         host: The machine.
         since: The start time (UTC).
         round: The current or last round, from 0, at most a second old; None before the first is complete.
-        locks: Whether the kernel holds the lock; False on file systems without locks.
+        locks: Whether the file system has locks, so that the kernel holds the lock.
     """
 
     pid: int
@@ -58,12 +58,12 @@ class RunLock:
     """The lock on a folder while this process holds it (see `lock_run`).
 
     Attributes:
-        has_ended: Whether `release` removes the file, because the run has ended, or has not begun.
+        has_ended: Whether the run has ended or not begun, so that `release` removes the file.
     """
 
-    def __init__(self, file: Path, number: int, holder: Holder) -> None:
-        self._file, self._number, self._holder = file, number, holder
-        self.has_ended = os.fstat(number).st_size == 0  # otherwise a run died there
+    def __init__(self, file: Path, descriptor: int, holder: Holder) -> None:
+        self._file, self._descriptor, self._holder = file, descriptor, holder
+        self.has_ended = os.fstat(descriptor).st_size == 0  # otherwise a run died in this folder
         self._next_note_s = 0.0
         self._write(holder)
         _held_locks.add(self)
@@ -76,39 +76,39 @@ class RunLock:
             self._write(self._holder)
 
     def _write(self, holder: Holder) -> None:
-        if self._number >= 0:
+        if self._descriptor >= 0:
             text = json.dumps(asdict(holder)).encode()
             with suppress(OSError):  # the round is for information only
-                os.pwrite(self._number, text.ljust(_BYTES - 1) + b"\n", 0)
+                os.pwrite(self._descriptor, text.ljust(_BYTES - 1) + b"\n", 0)
 
     def release(self) -> None:
         """Release the lock, and remove the file if the run has ended."""
-        if self._number >= 0 and self.has_ended:
+        if self._descriptor >= 0 and self.has_ended:
             with suppress(OSError):  # the folder may have been deleted
                 self._file.unlink()
         else:
             self._write(self._holder)
-        self.forget()
+        self.close()
 
-    def forget(self) -> None:
+    def close(self) -> None:
         """Close the file, which releases the lock unless a parent process also has the file open."""
         _held_locks.discard(self)
-        number, self._number = self._number, -1
-        if number >= 0:
-            os.close(number)
+        descriptor, self._descriptor = self._descriptor, -1
+        if descriptor >= 0:
+            os.close(descriptor)
 
 
 _held_locks: Final[set[RunLock]] = set()
 
 
-def _forget_all() -> None:
-    """Forget the parent's locks after a fork; otherwise the child would keep them."""
+def _close_all() -> None:
+    """Close the parent's lock files after a fork; otherwise the child would keep the locks."""
     for lock in tuple(_held_locks):
-        lock.forget()
+        lock.close()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget_all)
+    os.register_at_fork(after_in_child=_close_all)
 
 
 @contextmanager
@@ -124,9 +124,9 @@ def lock_run(folder: Path) -> Iterator[RunLock]:
 def is_locked(folder: Path, name: str = LOCK) -> bool:
     """Return whether a process writes to a folder; `name` is the lock file."""
     try:
-        with _open_file(folder / name, os.O_RDONLY) as number:
-            is_free = try_lock(number, shared=True)
-            return is_free is False or _claims_lock(number, kernel_locks=bool(is_free))
+        with _open_file(folder / name, os.O_RDONLY) as descriptor:
+            is_free = try_lock(descriptor, shared=True)
+            return is_free is False or _claims_lock(descriptor, is_free_in_kernel=bool(is_free))
     except OSError:
         return False
 
@@ -134,8 +134,8 @@ def is_locked(folder: Path, name: str = LOCK) -> bool:
 def last_holder(folder: Path) -> Holder | None:
     """Return the current or last process that writes to a run's folder; None if unknown."""
     try:
-        with _open_file(folder / LOCK, os.O_RDONLY) as number:
-            return _read(number)
+        with _open_file(folder / LOCK, os.O_RDONLY) as descriptor:
+            return _read(descriptor)
     except OSError:
         return None
 
@@ -143,11 +143,11 @@ def last_holder(folder: Path) -> Holder | None:
 def require_free(folder: Path) -> None:
     """Raise DataError if a process writes to a run's folder."""
     if is_locked(folder):
-        raise _busy(folder, last_holder(folder))
+        raise _busy_error(folder, last_holder(folder))
 
 
-def try_lock(number: int, *, shared: bool = False) -> bool | None:
-    """Try to lock an open file, and return whether that succeeded; None on file systems without locks."""
+def try_lock(descriptor: int, *, shared: bool = False) -> bool | None:
+    """Try to lock an open file, and return whether this succeeded; None on file systems without locks."""
     try:
         import fcntl
     except ImportError:  # Windows
@@ -156,9 +156,9 @@ def try_lock(number: int, *, shared: bool = False) -> bool | None:
     for attempt in range(1 if shared else _TRIES):
         time.sleep(_PAUSE_S if attempt else 0)
         try:
-            fcntl.flock(number, flags)
+            fcntl.flock(descriptor, flags)
         except OSError as error:
-            if error.errno in _NO_LOCKS_HERE:
+            if error.errno in _NO_LOCK_ERRORS:
                 return None
             if not isinstance(error, BlockingIOError | PermissionError):
                 raise
@@ -172,27 +172,27 @@ def _lock(folder: Path) -> RunLock:
     now = datetime.now(UTC).isoformat(timespec="seconds")
     while True:
         try:
-            number = _open(file, os.O_RDWR | os.O_CREAT)
+            descriptor = _open(file, os.O_RDWR | os.O_CREAT)
         except OSError as error:
             raise DataError(f"{file}: cannot be opened to be written: {error.strerror}") from None
         try:
-            is_ours = try_lock(number)
-            holder = _read(number)
-            if is_ours is False or _claims_lock(number, kernel_locks=bool(is_ours)):
-                raise _busy(folder, holder)
-            if _is_same_file(file, number):
+            has_lock = try_lock(descriptor)
+            holder = _read(descriptor)
+            if has_lock is False or _claims_lock(descriptor, is_free_in_kernel=bool(has_lock)):
+                raise _busy_error(folder, holder)
+            if _is_same_file(file, descriptor):
                 round_ = None if holder is None else holder.round
-                return RunLock(file, number, Holder(os.getpid(), platform.node(), now, round_, bool(is_ours)))
+                return RunLock(file, descriptor, Holder(os.getpid(), platform.node(), now, round_, bool(has_lock)))
         except OSError as error:
-            os.close(number)
+            os.close(descriptor)
             raise DataError(f"{file}: cannot be locked: {error.strerror}") from None
         except BaseException:
-            os.close(number)
+            os.close(descriptor)
             raise
-        os.close(number)  # the holder has removed this file, so lock a new one
+        os.close(descriptor)  # the holder has removed this file, so lock a new one
 
 
-def _busy(folder: Path, holder: Holder | None) -> DataError:
+def _busy_error(folder: Path, holder: Holder | None) -> DataError:
     message = f"{folder}: {holder or 'another process'} writes to this run now: wait until it has ended, or end it"
     hint = f"; if it is gone, remove {folder / LOCK} (this file system has no locks)"
     return DataError(message + (hint if holder is not None and not holder.locks else ""))
@@ -200,37 +200,37 @@ def _busy(folder: Path, holder: Holder | None) -> DataError:
 
 def _open(file: Path, flags: int) -> int:
     """Open a lock file; raises OSError if it is a link, or not a regular file."""
-    number = os.open(file, flags | _SAFE_FLAGS, 0o666)
-    if not stat.S_ISREG(os.fstat(number).st_mode):
-        os.close(number)
+    descriptor = os.open(file, flags | _SAFE_FLAGS, 0o666)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
         raise OSError(errno.EINVAL, "is not a regular file")
-    return number
+    return descriptor
 
 
 @contextmanager
 def _open_file(file: Path, flags: int) -> Iterator[int]:
-    number = _open(file, flags)
+    descriptor = _open(file, flags)
     try:
-        yield number
+        yield descriptor
     finally:
-        os.close(number)
+        os.close(descriptor)
 
 
-def _is_same_file(file: Path, number: int) -> bool:
+def _is_same_file(file: Path, descriptor: int) -> bool:
     """Return whether a path still leads to an open file."""
     try:
-        return os.path.samestat(os.stat(file, follow_symlinks=False), os.fstat(number))
+        return os.path.samestat(os.stat(file, follow_symlinks=False), os.fstat(descriptor))
     except FileNotFoundError:
         return False
 
 
-def _claims_lock(number: int, *, kernel_locks: bool) -> bool:
+def _claims_lock(descriptor: int, *, is_free_in_kernel: bool) -> bool:
     """Return whether the file names a writing process that may still exist.
 
-    `kernel_locks`: the kernel reports that the lock is free, which settles it if the writer used locks.
+    `is_free_in_kernel`: whether the kernel reports that the lock is free, which is conclusive if the writer used it.
     """
-    holder = _read(number)
-    if holder is None or (kernel_locks and holder.locks):
+    holder = _read(descriptor)
+    if holder is None or (is_free_in_kernel and holder.locks):
         return False
     if holder.host != platform.node() or sys.platform == "win32":  # the process cannot be checked from here
         return True
@@ -243,17 +243,17 @@ def _claims_lock(number: int, *, kernel_locks: bool) -> bool:
     return holder.pid != os.getpid() or bool(_held_locks)  # a container may reuse a process id
 
 
-def _read(number: int) -> Holder | None:
+def _read(descriptor: int) -> Holder | None:
     """Return the holder in a lock file; None if the content is invalid, because the file may come from elsewhere."""
     try:
-        values: Any = json.loads(os.pread(number, _BYTES, 0))
+        values: Any = json.loads(os.pread(descriptor, _BYTES, 0))
         pid, host, since, round_ = (values[name] for name in ("pid", "host", "since", "round"))
         locks = values["locks"] is not False
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None
     if not (_is_number(pid) and pid and isinstance(host, str) and isinstance(since, str)):
         return None
-    host, since = (printable(shortened(text, 100)) for text in (host, since))
+    host, since = (printable(shorten(text, 100)) for text in (host, since))
     return Holder(pid, host, since, round_ if _is_number(round_) else None, locks)
 
 

@@ -16,10 +16,10 @@ _PACKAGES = tuple("prism-mesa mesa numpy pandas pyarrow numba scikit-learn httpx
 _IMPORT_TIME = time.time()
 _STAT = Path("/proc/self/stat")
 _STATUS = Path("/proc/self/status")
-_START_FIELD = 19  # the field after the process's name that holds its start, in ticks since the machine booted
+_START_FIELD = 19  # index, after the process's name, of its start in ticks since the machine booted
 
 
-def whole_process() -> dict[str, float]:
+def process_clocks() -> dict[str, float]:
     """Return CPU and wall seconds since this process began, or wall seconds since the import of this module."""
     wall_s = time.time() - _IMPORT_TIME
     if _STAT.is_file() and hasattr(time, "CLOCK_BOOTTIME"):
@@ -42,12 +42,12 @@ def provenance() -> dict[str, Any]:
 
 
 def package_versions() -> dict[str, str | None]:
-    """Return the versions of the packages that a run depends on; None if one is not installed."""
+    """Return the versions of the packages that a run depends on; None for a package that is not installed."""
     return {name: installed_version(name) for name in _PACKAGES}
 
 
 def wall_clock() -> str:
-    """Return the time of day (UTC) for a manifest."""
+    """Return the current date and time (UTC) for a manifest."""
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
@@ -87,7 +87,7 @@ def peak_memory_mb() -> float | None:
     import resource
 
     peak = re.search(r"VmHWM:\s+(\d+) kB", _STATUS.read_text()) if _STATUS.is_file() else None
-    if peak:  # on Linux, getrusage includes the process that started this one
+    if peak:  # on Linux, getrusage includes the parent process
         return int(peak[1]) / 2**10
     peak_rss = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak_rss / (2**20 if sys.platform == "darwin" else 2**10)

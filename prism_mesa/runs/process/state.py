@@ -18,7 +18,7 @@ class RunState:
     """The state of a run.
 
     Attributes:
-        status: `done`, `failed`, `interrupted`, `running`, or `died`: the manifest says `running`, but no process runs.
+        status: `done`, `failed`, `interrupted`, `running`, or `died` if the process of a running run is gone.
         round: The current or last round, from 0, at most a second old; None if unknown.
         rounds: The planned rounds or quarters; None if unknown.
     """
@@ -34,7 +34,7 @@ class RunState:
         return f"{self.status}{separator} round {self.round} of {self.rounds}"
 
     @property
-    def unfinished(self) -> bool:
+    def is_unfinished(self) -> bool:
         """Whether the manifest says that the run is running."""
         return self.status in ("running", "died")
 
@@ -44,15 +44,15 @@ def read_state(folder: Path, status: str, rounds: int | None) -> RunState:
     if status != "running":
         return RunState(status, None, rounds)
     is_running, holder = is_locked(folder), last_holder(folder)
-    if not is_running and (new_status := _status_in(folder)) in STATUSES and new_status != "running":
-        return RunState(new_status, None, rounds)  # it ended after the manifest was read
+    if not is_running and (new_status := _read_status(folder)) in STATUSES and new_status != "running":
+        return RunState(new_status, None, rounds)  # the run ended after the manifest was read
     rounds_seen = [] if holder is None else [holder.round or 0]
     rounds_seen += [] if (checkpoint := last_round(folder)) is None else [checkpoint]
     round_ = min(max(rounds_seen), rounds) if rounds_seen and rounds is not None else None
     return RunState("running" if is_running else "died", round_, rounds)
 
 
-def _status_in(folder: Path) -> Any:
+def _read_status(folder: Path) -> Any:
     with suppress(OSError, ValueError, AttributeError, RecursionError):
         return json.loads((folder / "manifest.json").read_bytes()).get("status")
     return None

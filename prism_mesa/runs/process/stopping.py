@@ -1,4 +1,4 @@
-"""End a run after its round on Ctrl-C or SIGTERM, and let it write its last tables."""
+"""On Ctrl-C or SIGTERM, end a run after its current round, and write its last tables."""
 
 import signal
 import sys
@@ -12,20 +12,20 @@ from typing import Any, Final, NoReturn
 from prism_mesa.terminal import show_line
 
 _REPEAT_S: Final = 0.3
-"""A terminal, a scheduler and `uv run` may each pass on the same signal; repeats within these seconds count once."""
-_WRITING: Final = "prism: the last tables are being written (press again to end at once, without them)"
-_IN_ROUND: Final = "prism: the run is stopped after this round, and can go on later (press again to end at once)"
+"""Seconds within which signals count as one, because a terminal, a scheduler and `uv run` may all pass on the same."""
+_WRITING_TEXT: Final = "prism: the last tables are being written (press again to end at once, without them)"
+_ROUND_TEXT: Final = "prism: the run is stopped after this round, and can go on later (press again to end at once)"
 
 
 class TerminatedError(KeyboardInterrupt):
-    """SIGTERM from a scheduler; it ends a run as Ctrl-C does."""
+    """SIGTERM from a scheduler, which ends a run as Ctrl-C does."""
 
 
 class EndAtOnceError(KeyboardInterrupt):
-    """A second signal ends the run without its last tables."""
+    """A second signal, which ends the run without its last tables."""
 
 
-class Stopping:
+class SignalHandler:
     """Handles signals: the first ends the run after its round, the second at once.
 
     Attributes:
@@ -38,21 +38,21 @@ class Stopping:
         self.received: int | None = None
         self.is_writing = False
         self.is_in_round = False
-        self._last = float("-inf")
+        self._last_signal_s = float("-inf")
 
     def handle(self, number: int, frame: FrameType | None) -> None:
         """Handle a signal (see `signal.signal`); raises KeyboardInterrupt if it ends the run now."""
         now = time.monotonic()
-        if now - self._last < _REPEAT_S:
+        if now - self._last_signal_s < _REPEAT_S:
             return
-        self._last, is_first = now, self.received is None
+        self._last_signal_s, is_first = now, self.received is None
         self.received = number if is_first else self.received
         if not is_first:
             raise EndAtOnceError
         if not (self.is_writing or self.is_in_round):
             self.end()
         with suppress(RuntimeError, OSError, ValueError):  # stderr is in use or closed
-            show_line(_WRITING if self.is_writing else _IN_ROUND, file=sys.stderr)
+            show_line(_WRITING_TEXT if self.is_writing else _ROUND_TEXT, file=sys.stderr)
 
     def end(self) -> NoReturn:
         """End the run with a KeyboardInterrupt."""
@@ -60,15 +60,18 @@ class Stopping:
 
 
 @contextmanager
-def ended_by_signals() -> Iterator[None]:
-    """Handle Ctrl-C and SIGTERM for runs in the block, if it is in the main thread.
+def handle_signals() -> Iterator[None]:
+    """Handle Ctrl-C and SIGTERM for runs in the block, if the block is in the main thread.
 
     Other handlers stay in place; an ignored Ctrl-C, as in the background of a shell, stays ignored.
     """
-    handle, handlers = Stopping().handle, {}
+    handle, handlers = SignalHandler().handle, {}
     if threading.current_thread() is threading.main_thread():
-        usual: dict[signal.Signals, Any] = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_DFL}
-        handlers = {number: action for number, action in usual.items() if signal.getsignal(number) is action}
+        defaults: dict[signal.Signals, Any] = {
+            signal.SIGINT: signal.default_int_handler,
+            signal.SIGTERM: signal.SIG_DFL,
+        }
+        handlers = {number: action for number, action in defaults.items() if signal.getsignal(number) is action}
     try:
         for number in handlers:
             signal.signal(number, handle)
@@ -79,46 +82,46 @@ def ended_by_signals() -> Iterator[None]:
 
 
 @contextmanager
-def last_tables() -> Iterator[Stopping]:
-    """Defer the first signal until the block has ended; a second signal interrupts it. Yields the handler."""
-    stopping = _stopping() or Stopping()
-    before, stopping.is_writing = stopping.is_writing, True
+def protect_last_tables() -> Iterator[SignalHandler]:
+    """Defer the first signal until the block has ended; a second signal interrupts the block. Yields the handler."""
+    signal_handler = _current_handler() or SignalHandler()
+    was_active, signal_handler.is_writing = signal_handler.is_writing, True
     try:
-        yield stopping
+        yield signal_handler
     finally:
-        stopping.is_writing = before
+        signal_handler.is_writing = was_active
 
 
 @contextmanager
-def whole_rounds() -> Iterator[Callable[[], bool]]:
+def finish_rounds() -> Iterator[Callable[[], bool]]:
     """Defer the first signal until a round is over; yields a function that returns whether there was a signal."""
-    stopping = _stopping() or Stopping()
-    before, stopping.is_in_round = stopping.is_in_round, True
+    signal_handler = _current_handler() or SignalHandler()
+    was_active, signal_handler.is_in_round = signal_handler.is_in_round, True
     try:
-        yield lambda: stopping.received is not None
+        yield lambda: signal_handler.received is not None
     finally:
-        stopping.is_in_round = before
+        signal_handler.is_in_round = was_active
 
 
-def stop_now() -> None:
+def raise_if_stopped() -> None:
     """Raise KeyboardInterrupt if there was a signal."""
-    stopping = _stopping()
-    if stopping is not None and stopping.received is not None:
-        stopping.end()
+    signal_handler = _current_handler()
+    if signal_handler is not None and signal_handler.received is not None:
+        signal_handler.end()
 
 
 def first_signal() -> int | None:
     """Return the first signal that this thread received, if any."""
-    stopping = _stopping()
-    return None if stopping is None else stopping.received
+    signal_handler = _current_handler()
+    return None if signal_handler is None else signal_handler.received
 
 
-def _stopping() -> Stopping | None:
-    """Return the handler of this thread's signals, if it is a `Stopping`."""
+def _current_handler() -> SignalHandler | None:
+    """Return the handler of this thread's signals, if it is a `SignalHandler`."""
     if threading.current_thread() is not threading.main_thread():
         return None
     for number in (signal.SIGINT, signal.SIGTERM):
         handler = getattr(signal.getsignal(number), "__self__", None)
-        if isinstance(handler, Stopping):
+        if isinstance(handler, SignalHandler):
             return handler
     return None

@@ -1,4 +1,4 @@
-"""Rows of tables, kept as Arrow tables until they are written."""
+"""Rows of tables that are kept in Arrow tables until they are written."""
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 
-from prism_mesa.runs.records.table_checks import ARROW_TYPES, check_written
+from prism_mesa.runs.records.table_checks import ARROW_TYPES, check_schema
 from prism_mesa.tables import ColumnType, TableSchema
 
 type Cells = "npt.NDArray[Any] | pd.Categorical | pd.Series[Any] | pa.Array | Sequence[Any]"
@@ -37,7 +37,7 @@ class WaitingRows:
 
     def table(self) -> pa.Table:
         """Return all rows."""
-        return concatenated(self._tables)
+        return concatenate_tables(self._tables)
 
     def clear(self) -> None:
         """Drop all rows."""
@@ -53,8 +53,8 @@ class WaitingRows:
         return np.frombuffer(stream.getvalue(), np.uint8)
 
     @classmethod
-    def restored(cls, schema: TableSchema | None, stream: npt.NDArray[np.uint8] | None) -> Self:
-        """Return the rows that `snapshot` returned."""
+    def from_snapshot(cls, schema: TableSchema | None, stream: npt.NDArray[np.uint8] | None) -> Self:
+        """Return the rows in the bytes that `snapshot` returned."""
         return cls(schema, None if stream is None else pa.ipc.open_stream(stream).read_all())
 
 
@@ -63,11 +63,11 @@ def arrow_table(columns: Rows, schema: TableSchema | None, previous: pa.Table | 
     types = schema.types if schema else {}
     table = pa.table({name: _arrow(cells, types.get(name)) for name, cells in columns.items()})
     if schema and not (previous is not None and table.schema.equals(previous.schema)):
-        check_written(schema, table.schema)
+        check_schema(schema, table.schema)
     return table
 
 
-def concatenated(tables: Sequence[pa.Table]) -> pa.Table:
+def concatenate_tables(tables: Sequence[pa.Table]) -> pa.Table:
     """Join tables with the same columns."""
     return pa.concat_tables(tables, promote_options="permissive")  # int32 and int64
 

@@ -20,7 +20,7 @@ from prism_mesa.social.state.texts import NO_TEXT
 if TYPE_CHECKING:
     from prism_mesa.social.model import SocialModel
 
-_COPIED = ("parent", "root", "likes", "replies", "reshares", "impressions", "velocity")
+_COPIED_COLUMNS = ("parent", "root", "likes", "replies", "reshares", "impressions", "velocity")
 
 type Columns = Mapping[str, npt.NDArray[Any] | pa.Array]
 
@@ -28,7 +28,7 @@ type Columns = Mapping[str, npt.NDArray[Any] | pa.Array]
 def post_blocks(model: "SocialModel") -> Iterator[Columns]:
     """Yield the table of posts in blocks."""
     nearest = model.topics.nearest_name(model.posts.text_vectors)
-    return _blocks(len(model.posts), lambda rows: _posts(model, rows, nearest))
+    return _blocks(len(model.posts), lambda rows: _post_columns(model, rows, nearest))
 
 
 def cascade_blocks(model: "SocialModel", trees: pd.DataFrame) -> Iterator[Columns]:
@@ -51,35 +51,35 @@ def agent_blocks(model: "SocialModel") -> Iterator[Columns]:
         "followees": network.n_followees,
         "posts": posts,
     }
-    return _blocks(n, lambda rows: _agents(model, rows, counts))
+    return _blocks(n, lambda rows: _agent_columns(model, rows, counts))
 
 
 def _blocks(n: int, block: Callable[[slice], Columns]) -> Iterator[Columns]:
-    """Yield blocks of `PART_ROWS` rows; an empty table has one block, with its columns."""
+    """Yield blocks of `PART_ROWS` rows; an empty table has one block without rows."""
     for first in range(0, max(n, 1), PART_ROWS):
         yield block(slice(first, min(n, first + PART_ROWS)))
 
 
-def _posts(model: "SocialModel", rows: slice, nearest: npt.NDArray[np.integer[Any]]) -> Columns:
-    """Return a block of posts; `nearest` is the index of each text's topic among the names, -1 for none."""
+def _post_columns(model: "SocialModel", rows: slice, nearest: npt.NDArray[np.integer[Any]]) -> Columns:
+    """Return a block of posts; `nearest` is the index of each text's topic among the topic names, or -1."""
     posts = model.posts
     kind = posts.kind[rows].astype(np.int8)
     columns: dict[str, Any] = {"post": np.arange(rows.start, rows.stop), "round": posts.round[rows]}
     columns["written"] = posts.written[rows]
     columns |= {"author": posts.author[rows], "kind": category_column(kind, POST_KINDS)}
-    columns |= {name: getattr(posts, name)[rows] for name in _COPIED}
-    columns["topic"] = _texts(model.topics.names, nearest[posts.text_id[rows]])
+    columns |= {name: getattr(posts, name)[rows] for name in _COPIED_COLUMNS}
+    columns["topic"] = _text_column(model.topics.names, nearest[posts.text_id[rows]])
     words = posts.words[rows]
     text_ids = posts.added_texts(np.arange(rows.start, rows.stop))
     text = np.where((kind == REPLY) & (words == NO_TEXT), NO_TEXT, text_ids)  # a reply without words shows no text
     ids, index = _distinct_texts(np.where(text == NO_TEXT, NO_TEXT, text.astype(np.int64) << 32 | posts.wording[rows]))
     media = [posts.media(code >> 32) for code in ids]
-    columns["text"] = _texts([posts.text(code >> 32, code & 0xFFFFFFFF) for code in ids], index)
+    columns["text"] = _text_column([posts.text(code >> 32, code & 0xFFFFFFFF) for code in ids], index)
     comments, comment_index = _distinct_texts(np.where(kind == RESHARE, words, NO_TEXT))
-    columns["comment"] = _texts([posts.texts[i] for i in comments], comment_index)
-    columns["media_type"] = _texts([type_ for type_, _ in media], index)
-    columns["media_description"] = _texts([description for _, description in media], index)
-    return columns | _attribute_columns(model.platform.attributes.known.posts, posts.attributes[rows])
+    columns["comment"] = _text_column([posts.texts[i] for i in comments], comment_index)
+    columns["media_type"] = _text_column([type_ for type_, _ in media], index)
+    columns["media_description"] = _text_column([description for _, description in media], index)
+    return columns | _attribute_columns(model.platform.attributes.schema.posts, posts.attributes[rows])
 
 
 def _attribute_columns(attributes: Mapping[str, Attribute], values: npt.NDArray[np.float64]) -> dict[str, Any]:
@@ -93,20 +93,20 @@ def _attribute_columns(attributes: Mapping[str, Attribute], values: npt.NDArray[
 
 
 def _distinct_texts(text_id: npt.NDArray[np.integer[Any]]) -> tuple[list[int], npt.NDArray[np.int32]]:
-    """Return the distinct ids of texts, and the index of each id among them; -1 stands for `NO_TEXT`."""
+    """Return the distinct text ids, and the index of each `text_id` among them; -1 for `NO_TEXT`."""
     ids, index = np.unique(text_id, return_inverse=True)
     has_blank = int(len(ids) > 0 and ids[0] == NO_TEXT)
     return ids[has_blank:].tolist(), (index - has_blank).astype(np.int32)
 
 
-def _texts(texts: Sequence[str], index: npt.NDArray[np.integer[Any]]) -> pa.DictionaryArray:
-    """Return the text at each index, as codes of distinct texts; -1 is a blank."""
+def _text_column(texts: Sequence[str], index: npt.NDArray[np.integer[Any]]) -> pa.DictionaryArray:
+    """Return the text at each index as a column of categories; the index -1 gives a blank."""
     codes, distinct = pd.factorize(np.array(texts, dtype=object))
     codes = np.append(codes, -1).astype(np.int32)  # for the index -1
     return category_column(codes[index], list(distinct))
 
 
-def _agents(model: "SocialModel", rows: slice, counts: Mapping[str, npt.NDArray[np.integer[Any]]]) -> Columns:
+def _agent_columns(model: "SocialModel", rows: slice, counts: Mapping[str, npt.NDArray[np.integer[Any]]]) -> Columns:
     population, agents = model.population, range(rows.start, rows.stop)
     columns: dict[str, Any] = {"agent": np.arange(rows.start, rows.stop)}
     columns["unique_id"] = columns["agent"] + 1
@@ -114,7 +114,7 @@ def _agents(model: "SocialModel", rows: slice, counts: Mapping[str, npt.NDArray[
     columns["name"] = pa.array([population.names[i] for i in agents], pa.string())
     columns["interests"] = _joined_words(model.topics.names, model.topics.nearest_names(population.interests[rows]))
     columns |= {trait: population.traits[rows, i] for i, trait in enumerate(BIG_FIVE)}
-    columns |= {name: field.as_read(getattr(population, name)[rows]) for name, field in AGENT_FIELDS.items()}
+    columns |= {name: field.to_column(getattr(population, name)[rows]) for name, field in AGENT_FIELDS.items()}
     columns |= {action: population.propensities[rows, i] for i, action in enumerate(ACTIONS)}
     columns |= {name: count[rows] for name, count in counts.items()}
     columns |= {"scripted": population.scripted[rows], "present": population.present[rows]}
@@ -125,7 +125,7 @@ def _agents(model: "SocialModel", rows: slice, counts: Mapping[str, npt.NDArray[
         columns["llm"] = category_column(
             llms.codes(np.arange(rows.start, rows.stop), population).astype(np.int32), llms.names
         )
-    return columns | _attribute_columns(model.platform.attributes.known.agents, population.attributes[rows])
+    return columns | _attribute_columns(model.platform.attributes.schema.agents, population.attributes[rows])
 
 
 def _joined_words(names: Sequence[str], nearest: npt.NDArray[np.integer[Any]]) -> pa.Array:

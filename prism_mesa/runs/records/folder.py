@@ -19,13 +19,13 @@ from prism_mesa.runs.process.lock import RunLock, require_free
 from prism_mesa.runs.records.arrow_rows import Rows, WaitingRows, arrow_table
 from prism_mesa.runs.run_files import MANIFEST, table_path
 from prism_mesa.runs.trust import sign
-from prism_mesa.runs.work import Checkpointing
+from prism_mesa.runs.work import CheckpointMaker
 from prism_mesa.snapshot import Plain
 from prism_mesa.tables import TableSchema
 
 PART_ROWS = 1_000_000
 PART_ROUNDS = 50
-_SPREAD: Final = ("post", "root")
+_INCOMPRESSIBLE: Final = ("post", "root")
 """Columns that do not compress well after encoding, because their numbers are far apart."""
 
 
@@ -39,39 +39,39 @@ class RunFolder:
         out: Parent folder; made if missing.
         name: Name of the folder.
         tables: Schemas by name; tables without a schema are not checked.
-        dated: Whether to add date and time to the name. Otherwise an existing folder is renamed, with a note.
+        has_date: Whether to add date and time to the name. Otherwise an existing folder is renamed, with a note.
 
     Attributes:
-        lock: The lock on the folder, which notes each round, if any.
+        lock: The lock on the folder, if any; it records each round.
     """
 
-    def __init__(self, out: Path, name: str, tables: Mapping[str, TableSchema], *, dated: bool = True) -> None:
-        path, earlier = (new_folder(out, name), None) if dated else replace_folder(out, name)
+    def __init__(self, out: Path, name: str, tables: Mapping[str, TableSchema], *, has_date: bool = True) -> None:
+        path, earlier = (new_folder(out, name), None) if has_date else replace_folder(out, name)
         self._begin(path, tables)
         self.notes += [f"an earlier attempt at this run is in {earlier.name}"] if earlier else []
 
     def _begin(self, path: Path, tables: Mapping[str, TableSchema]) -> None:
         self.path = path
         self._tables = tables
-        self._open: dict[str, tuple[int, WaitingRows]] = {}
-        """Number of written parts and waiting rows by table; one value, so an interrupt cannot change only one."""
+        self._progress: dict[str, tuple[int, WaitingRows]] = {}
+        """Number of written parts and waiting rows by table, in one tuple so that an interrupt cannot separate them."""
         self._rounds = 0
         self.cpu_s = 0.0
         self.lock: RunLock | None = None
         self.notes: list[str] = []
-        self.checkpoints: Checkpointing | None = None
+        self.checkpoints: CheckpointMaker | None = None
         self._unsynced: list[Path] = []
 
     def write(self, table: str, columns: Rows) -> None:
         """Append rows to a table; raises TypeError if they do not fit the schema."""
         start_s = time.process_time()
-        _, waiting = self._open.setdefault(table, (0, WaitingRows(self._tables.get(table))))
+        _, waiting = self._progress.setdefault(table, (0, WaitingRows(self._tables.get(table))))
         waiting.add(columns)
         while len(waiting) >= PART_ROWS:
             waiting = self._flush(table)
         self.cpu_s += time.process_time() - start_s
 
-    def write_whole(self, table: str, blocks: Rows | Iterable[Rows]) -> None:
+    def replace_table(self, table: str, blocks: Rows | Iterable[Rows]) -> None:
         """Replace a table with one file, or with a folder of parts if there are several blocks."""
         start_s = time.process_time()
         blocks = [blocks] if isinstance(blocks, Mapping) else blocks
@@ -99,12 +99,12 @@ class RunFolder:
         if self.lock is not None:
             self.lock.note_round(self._rounds)
         if self._rounds % PART_ROUNDS == 0:
-            for table in self._open:
+            for table in self._progress:
                 self._flush(table)
 
     def close(self) -> None:
-        """Write the waiting rows."""
-        for table, (_, waiting) in self._open.items():
+        """Write all waiting rows."""
+        for table, (_, waiting) in self._progress.items():
             file = table_path(self.path, table)
             if file.is_dir():
                 while self._flush(table):
@@ -115,7 +115,7 @@ class RunFolder:
 
     def _flush(self, table: str) -> WaitingRows:
         """Write a part of at most `PART_ROWS` waiting rows, and return the rest."""
-        part, waiting = self._open[table]
+        part, waiting = self._progress[table]
         if not len(waiting):
             return waiting
         rows = waiting.table()
@@ -123,9 +123,9 @@ class RunFolder:
         folder.mkdir(exist_ok=True)
         _write_file(rows[:PART_ROWS], folder / part_name(part))
         self._unsynced.append(folder / part_name(part))
-        rest = WaitingRows(self._tables.get(table), rows[PART_ROWS:] if len(rows) > PART_ROWS else None)
-        self._open[table] = part + 1, rest
-        return rest
+        remaining = WaitingRows(self._tables.get(table), rows[PART_ROWS:] if len(rows) > PART_ROWS else None)
+        self._progress[table] = part + 1, remaining
+        return remaining
 
     def snapshot(self) -> dict[str, Plain]:
         """Sync the parts to the disk, and return their sizes and the waiting rows."""
@@ -137,12 +137,12 @@ class RunFolder:
                 "sizes": [(table_path(self.path, table) / part_name(part)).stat().st_size for part in range(parts)],
                 "waiting": waiting.snapshot(),
             }
-            for table, (parts, waiting) in self._open.items()
+            for table, (parts, waiting) in self._progress.items()
         }
         return {"rounds": self._rounds, "cpu_s": self.cpu_s, "notes": list(self.notes), "tables": tables}
 
     def write_manifest(self, manifest: Mapping[str, Any]) -> None:
-        """Write a signed manifest.json in one piece, without passwords in addresses."""
+        """Write a signed manifest.json atomically, without passwords in addresses."""
         values, note = sign(_redacted(dict(manifest)))
         part = self.path / f".{MANIFEST}"
         part.write_text(json.dumps(values, indent=2) + "\n", encoding="utf-8")
@@ -155,7 +155,7 @@ class RunFolder:
 
 
 def _redacted(value: Any) -> Any:
-    """Return a value without passwords in addresses; a `host` may lack the ``http://``."""
+    """Return a value without passwords in addresses; an address under `host` may lack ``http://``."""
     if isinstance(value, dict):
         return {key: _redacted_host(item) if key == "host" else _redacted(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
@@ -230,16 +230,16 @@ def part_name(number: int) -> str:
 
 
 def _write_file(table: pa.Table, file: Path) -> None:
-    """Write a table in one piece, with statistics of round, tick and agent for queries."""
+    """Write a table atomically, with statistics of round, tick and agent for queries."""
     encoded = [f.name for f in table.schema if pa.types.is_dictionary(f.type) or f.name == "interests"]
     integers = [f.name for f in table.schema if pa.types.is_integer(f.type)]
-    dense = () if "to_state" in table.column_names else _SPREAD
+    uncompressed = () if "to_state" in table.column_names else _INCOMPRESSIBLE
     part = file.with_name(f".{file.name}")
     pq.write_table(
         table.combine_chunks(),  # the file does not depend on how the rows were added
         part,
-        compression={name: "NONE" if name in dense else "ZSTD" for name in table.column_names},
-        compression_level=dict.fromkeys((name for name in table.column_names if name not in dense), 1),
+        compression={name: "NONE" if name in uncompressed else "ZSTD" for name in table.column_names},
+        compression_level=dict.fromkeys((name for name in table.column_names if name not in uncompressed), 1),
         use_dictionary=encoded,
         column_encoding=dict.fromkeys(integers, "DELTA_BINARY_PACKED"),
         write_statistics=[name for name in ("round", "tick", "agent") if name in table.column_names],

@@ -21,7 +21,7 @@ from prism_mesa.tables import TableSchema
 class ReopenedFolder(RunFolder):
     """The folder of a resumed run; call `remove_later_tables` before writing.
 
-    `snapshot` comes from `RunFolder.snapshot` and was checked by `check_parts`; None starts without tables.
+    `snapshot` comes from `RunFolder.snapshot`, and `check_parts` has checked it; None starts without tables.
     """
 
     def __init__(self, path: Path, tables: Mapping[str, TableSchema], snapshot: Mapping[str, Plain] | None) -> None:
@@ -30,13 +30,13 @@ class ReopenedFolder(RunFolder):
             self._rounds, self.cpu_s = snapshot["rounds"], snapshot["cpu_s"]
             self.notes += snapshot["notes"]
             for table, rows in snapshot["tables"].items():
-                waiting = WaitingRows.restored(tables.get(table), rows["waiting"])
-                self._open[table] = len(rows["sizes"]), waiting
+                waiting = WaitingRows.from_snapshot(tables.get(table), rows["waiting"])
+                self._progress[table] = len(rows["sizes"]), waiting
 
     def remove_later_tables(self) -> None:
         """Remove parts and tables that were written after the checkpoint."""
         for table in self._tables:
-            parts, _ = self._open.get(table, (0, None))
+            parts, _ = self._progress.get(table, (0, None))
             file = table_path(self.path, table)
             if parts:
                 names = {part_name(part) for part in range(parts)}
@@ -51,7 +51,7 @@ class ReopenedFolder(RunFolder):
 
 
 def check_parts(run: Path, snapshot: Mapping[str, Any]) -> None:
-    """Raise DamagedError if a part of a table is missing, or has another size than at the checkpoint."""
+    """Raise DamagedError if a part of a table is missing, or its size differs from that at the checkpoint."""
     for table, rows in snapshot["tables"].items():
         for number, size in enumerate(rows["sizes"]):
             part = table_path(run, table) / part_name(number)

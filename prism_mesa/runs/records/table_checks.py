@@ -1,4 +1,4 @@
-"""Check tables against their schemas: strictly when written; tables that are read may be old or damaged."""
+"""Check tables against their schemas: strictly when they are written, leniently when they are read."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -24,12 +24,12 @@ ARROW_TYPES: Final[Mapping[ColumnType, pa.DataType]] = {
     "category": pa.dictionary(pa.int8(), pa.string()),
 }
 """Types of written columns; integers, texts and codes may be wider."""
-_MAX_WHOLE: Final = 2**53
-"""The largest whole number; older runs wrote some whole numbers as floats."""
+_MAX_INTEGER: Final = 2**53
+"""The largest integer that is allowed; older runs wrote some integers as floats."""
 _DAMAGED: Final = "(it is damaged, or another version wrote it)"
 
 
-def check_written(table: TableSchema, schema: pa.Schema) -> None:
+def check_schema(table: TableSchema, schema: pa.Schema) -> None:
     """Raise TypeError unless a table has the columns of its schema, in order, with their types."""
     columns = [column for column in table.columns if not column.optional or column.name in schema.names]
     if schema.names != [column.name for column in columns]:
@@ -41,14 +41,14 @@ def check_written(table: TableSchema, schema: pa.Schema) -> None:
 
 
 def _is_wider(type_: pa.DataType, column: ColumnType) -> bool:
-    """Return whether a type is a wider form of a column's type."""
+    """Return whether a type is a wider variant of a column's type."""
     if column == "category":
         return bool(pa.types.is_dictionary(type_) and type_.value_type == ARROW_TYPES["text"])
     return bool(type_ == {"int": pa.int64(), "text": pa.large_string()}.get(column))
 
 
 def check_columns(where: str, table: str, schema: pa.Schema, required: Sequence[str]) -> None:
-    """Raise DataError if a table lacks a wanted column, has a column twice, or a column of the wrong type."""
+    """Raise DataError if a table lacks a required column, has a column twice, or has a column of the wrong type."""
     names = [str(name) for name in schema.names]
     for name in required:
         if name not in names:
@@ -95,14 +95,14 @@ def check_values(where: str, table: str, rows: pd.DataFrame) -> None:
 
 
 def _find_invalid(cells: "pd.Series[Any]", column: Column) -> Any:
-    """Return a mask of the cells that must not be blank, or are out of range."""
-    if cells.dtype in (np.int32, np.bool_):  # nearly all columns
+    """Return a mask of the cells that are blank but must not be, or are out of range."""
+    if cells.dtype in (np.int32, np.bool_):  # most columns: always valid
         return []
     is_blank = cells.isna().to_numpy(bool) & (not column.blank)
     match column.type:
         case "int":
             numbers = cells.to_numpy(np.float64, na_value=0.0)
-            return (np.abs(numbers) > _MAX_WHOLE) | (numbers % 1 != 0) | is_blank
+            return (np.abs(numbers) > _MAX_INTEGER) | (numbers % 1 != 0) | is_blank
         case "float32" | "float64":
             return ~np.isfinite(cells.to_numpy(np.float64, na_value=np.nan)) & column.finite
         case _:
@@ -120,11 +120,11 @@ def write_csv(table: pd.DataFrame, file: Path, **options: Any) -> None:
     Python 3.12 does not quote them.
     """
     is_number = pd.api.types.is_numeric_dtype
-    cells = {name: column.map(_inert) for name, column in table.items() if not is_number(column.dtype)}
+    cells = {name: column.map(_escape_formula) for name, column in table.items() if not is_number(column.dtype)}
     table.assign(**cells).to_csv(file, index=False, lineterminator="\n", **options)
 
 
-def _inert(cell: Any) -> Any:
+def _escape_formula(cell: Any) -> Any:
     if not isinstance(cell, str):
         return cell
     cell = cell.replace("\r\n", "\n").replace("\r", "\n")

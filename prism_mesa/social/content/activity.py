@@ -1,4 +1,4 @@
-"""Activities and notes of agents in words."""
+"""Activities and notes of agents as text."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,39 +7,39 @@ from typing import Final, Literal
 import numpy as np
 
 from prism_mesa.deliberation import Note
-from prism_mesa.deliberation.conversation import quoted
+from prism_mesa.deliberation.conversation import quote_data
 from prism_mesa.domain import POST_KINDS
-from prism_mesa.llm.text import plain, unframed
+from prism_mesa.llm.text import clean_text, remove_frames
 from prism_mesa.social.behavior import ENGAGING
 from prism_mesa.social.platform import Platform
-from prism_mesa.social.state.population import NO_POST, unpacked_move
+from prism_mesa.social.state.population import NO_POST, unpack_move
 from prism_mesa.social.state.posts import NO_PARENT, WORDS_CAP
 from prism_mesa.social.state.texts import NO_TEXT
 from prism_mesa.social.tables import COUNTERS
 
 type ActivityKind = Literal["post", "like", "reply", "reshare"]
 
-TEXT_SHOWN: Final = 200
-"""Characters of a text in the line about an activity."""
-_MIN_TEXT_SHOWN: Final = 60
-NAME_SHOWN: Final = 80
-LIKES_KEPT: Final = 12
-"""Likes by tools that are kept per agent, since its history does not include them."""
-ROUNDS_BACK: Final = 50
-"""Rounds that an agent can look back."""
+TEXT_CAP: Final = 200
+"""Maximum number of characters of a text in the line about an activity."""
+_MIN_TEXT_CAP: Final = 60
+NAME_CAP: Final = 80
+MAX_TOOL_LIKES: Final = 12
+"""Number of likes by tools to keep per agent, because its history does not include these likes."""
+MAX_ROUNDS_BACK: Final = 50
+"""Number of rounds that an agent can look back."""
 _LIKES: Final = ENGAGING["like"]
 
 
 @dataclass(frozen=True)
 class Activity:
-    """An engagement of an agent with a post, or a post by it.
+    """A post by an agent, or the agent's engagement with a post.
 
     Attributes:
-        author: The name of the post's author; empty if the agent wrote it.
-        text: The text of the post, or of the post that it reshares, or answers without words.
+        author: The name of the post's author; empty if the agent wrote the post.
+        text: The text that the post shows.
         words: The agent's own words in a reply or a comment.
-        tick: The tick; -1 if it is unknown.
-        quotes: The author of `text`, if another post is quoted.
+        tick: The tick, or -1 if it is unknown.
+        quotes: The name of the author of `text`, if the post shows the text of another post.
     """
 
     round: int
@@ -56,34 +56,34 @@ _VERBS: Final = {"like": "you liked", "reply": "you replied to", "reshare": "you
 
 
 def activity_line(activity: Activity) -> str:
-    """Return an activity as one line, with texts and names quoted.
+    """Return one line about an activity, with texts and names quoted.
 
     >>> print(activity_line(Activity(3, "reply", 17, "Ada Lopez", "Rain again.", "It suits me.")))
     Round 3: you replied to <<< Ada Lopez >>>'s post <<< Rain again. >>> with <<< It suits me. >>>
     """
-    text = quoted(activity.text, TEXT_SHOWN)
+    text = quote_data(activity.text, TEXT_CAP)
     if activity.action == "post":
         return f"Round {activity.round}: you posted {text}"
     verb = "with" if activity.action == "reply" else "saying"
-    how = f" {verb} {quoted(activity.words, TEXT_SHOWN)}" if activity.words else ""
-    quotes = f", which quotes {quoted(activity.quotes, NAME_SHOWN)}:" if activity.quotes else ""
-    whose = f"{quoted(activity.author, NAME_SHOWN)}'s post{quotes}"
-    return f"Round {activity.round}: {_VERBS[activity.action]} {whose} {text}{how}"
+    words_part = f" {verb} {quote_data(activity.words, TEXT_CAP)}" if activity.words else ""
+    quotes = f", which quotes {quote_data(activity.quotes, NAME_CAP)}:" if activity.quotes else ""
+    post_part = f"{quote_data(activity.author, NAME_CAP)}'s post{quotes}"
+    return f"Round {activity.round}: {_VERBS[activity.action]} {post_part} {text}{words_part}"
 
 
 def recent_activities(platform: Platform, row: int, max_activities: int) -> list[Activity]:
-    """Return up to `max_activities` last activities of an agent, oldest first, up to this round.
+    """Return the last activities of an agent (up to `max_activities`), oldest first.
 
-    Likes go back as far as the agent's history (and the last `LIKES_KEPT` likes by tools), posts `ROUNDS_BACK` rounds.
+    Likes come from the agent's history and its likes by tools; posts go back `MAX_ROUNDS_BACK` rounds.
     """
-    activities = [*_published(platform, row, max_activities), *_likes(platform, row, max_activities)]
+    activities = [*_published_posts(platform, row, max_activities), *_liked_posts(platform, row, max_activities)]
     activities.sort(key=lambda activity: (activity.round, activity.tick, activity.post))
     return activities[-max_activities:] if max_activities else []
 
 
-def _published(platform: Platform, row: int, max_activities: int) -> list[Activity]:
+def _published_posts(platform: Platform, row: int, max_activities: int) -> list[Activity]:
     posts = platform.posts
-    first, stop = posts.first_visible(platform.round, ROUNDS_BACK), posts.n_there(platform.round)
+    first, stop = posts.first_visible(platform.round, MAX_ROUNDS_BACK), posts.n_visible(platform.round)
     posts_of_agent = (first + np.flatnonzero(posts.author[first:stop] == row))[-max_activities:]
     activities = []
     for post in posts_of_agent.tolist():
@@ -97,11 +97,11 @@ def _published(platform: Platform, row: int, max_activities: int) -> list[Activi
     return activities
 
 
-def _likes(platform: Platform, row: int, max_activities: int) -> list[Activity]:
+def _liked_posts(platform: Platform, row: int, max_activities: int) -> list[Activity]:
     activities = []
     for move, clock, post in platform.history.entries(row):
         round_, tick = platform.time_of_day.round_and_tick(clock)
-        if unpacked_move(move)[2] is _LIKES and post != NO_POST and round_ < platform.round:
+        if unpack_move(move)[2] is _LIKES and post != NO_POST and round_ < platform.round:
             activities.append(_activity(platform, round_, "like", post, tick=tick))
     likes_by_tool = [liked for liked in platform.liked.get(row, ()) if liked[0] < platform.round]
     activities += [_activity(platform, round_, "like", post, tick=tick) for round_, tick, post in likes_by_tool]
@@ -118,50 +118,50 @@ def _activity(
 
 
 def author_and_text(platform: Platform, post: int) -> tuple[str, str]:
-    """Return the author and the text that a post shows: its own, or those of the post behind it."""
+    """Return the name of the author of the text that a post shows, and the text."""
     posts = platform.posts
     origin = posts.origin(post)
     return platform.population.names[posts.author[origin]], posts.added_text(origin)
 
 
 def post_lines(platform: Platform, posts: Sequence[int]) -> list[str]:
-    """Return a line for each post, with its number, author and counts; lines are shorter for more posts."""
+    """Return a line for each post with its number, author, text and counts; with many posts, texts are shorter."""
     post_table, lines = platform.posts, []
-    cap = max(_MIN_TEXT_SHOWN, 2 * TEXT_SHOWN // max(1, len(posts) - 2))
+    cap = max(_MIN_TEXT_CAP, 2 * TEXT_CAP // max(1, len(posts) - 2))
     for post in posts:
         author, root = int(post_table.author[post]), int(post_table.root[post])
-        name = quoted(platform.population.names[author], NAME_SHOWN)
+        name = quote_data(platform.population.names[author], NAME_CAP)
         counts = {column: int(getattr(post_table, column)[root]) for column in COUNTERS}
         count_text = ", ".join(f"{n} {column}" for column, n in counts.items() if n)
         kind = POST_KINDS[post_table.kind[post]]
         relation = f" ({kind} to post {post_table.parent[post]})" if post_table.parent[post] != NO_PARENT else ""
-        text = quoted(post_table.shown([post])[0], cap)
+        text = quote_data(post_table.visible_texts([post])[0], cap)
         if post_table.origin(post) != post and post_table.words[post] == NO_TEXT:
-            text = f"no words; it quotes {quoted(author_and_text(platform, post)[0], NAME_SHOWN)}: {text}"
+            text = f"no words; it quotes {quote_data(author_and_text(platform, post)[0], NAME_CAP)}: {text}"
         line = f"post {post} by {name} (agent {author}), round {post_table.written[post]}{relation}: {text}"
         lines.append(f"{line} [{count_text}]" if count_text else line)
     return lines
 
 
 NOTE_CAP: Final = 200
-"""Characters of a note."""
+"""Maximum number of characters of a note."""
 
 
 def recall_notes(platform: Platform, row: int, topic: str) -> list[str]:
-    """Return the notes of an agent that are nearest to a topic, nearest first."""
+    """Return the notes of an agent that fit a topic best, best first."""
     max_notes = platform.params.deliberation.notes_told
-    if not max_notes or not platform.notebook.of(row):
+    if not max_notes or not platform.notebook.agent_notes(row):
         return []
-    vector = platform.topics.place([topic])[0].astype(np.float64) if topic.strip() else None
-    return [note.text for note in platform.notebook.recalled(row, vector, platform.hours, max_notes)]
+    vector = platform.topics.embed_texts([topic])[0].astype(np.float64) if topic.strip() else None
+    return [note.text for note in platform.notebook.recall(row, vector, platform.hours, max_notes)]
 
 
-def keep_notes(platform: Platform) -> None:
-    """Add the notes of this round to the notebook, by tick and agent, and record them."""
-    notes = sorted(platform.events.notes, key=lambda note: note[:2])  # stable: keeps the order of each agent
+def store_notes(platform: Platform) -> None:
+    """Add the notes of this round to the notebook, sorted by tick and agent, and record them."""
+    notes = sorted(platform.events.notes, key=lambda note: note[:2])  # stable, so an agent's notes stay in order
     if not notes:
         return
-    vectors = platform.topics.place([text for _, _, text, _ in notes])
+    vectors = platform.topics.embed_texts([text for _, _, text, _ in notes])
     for (_, row, text, importance), vector in zip(notes, vectors, strict=True):
         platform.notebook.add(row, Note(text, platform.hours, importance, tuple(vector.tolist())))
     if platform.recorder is not None:
@@ -174,13 +174,13 @@ def keep_notes(platform: Platform) -> None:
 _QUOTE_MARKS: Final = {('"', '"'), ("“", "”"), ("'", "'")}
 
 
-def cleaned(text: str) -> str:
-    r"""Return words on one line, without surrounding quotes or delimiters, truncated after `WORDS_CAP` characters.
+def strip_quotes(text: str) -> str:
+    r"""Return a text on one line, without enclosing quotation marks, truncated after `WORDS_CAP` characters.
 
-    >>> cleaned('  "Rain again.\nOh well." ')
+    >>> strip_quotes('  "Rain again.\nOh well." ')
     'Rain again. Oh well.'
     """
-    line = unframed(text, 2 * WORDS_CAP)
+    line = remove_frames(text, 2 * WORDS_CAP)
     while len(line) > 1 and (line[0], line[-1]) in _QUOTE_MARKS:
         line = line[1:-1].strip()
-    return plain(line, WORDS_CAP)
+    return clean_text(line, WORDS_CAP)

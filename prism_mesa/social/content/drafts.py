@@ -1,7 +1,7 @@
 """Replies, comments and posts by an LLM, each in a turn of thinking and writing.
 
-Turns run side by side, in the order of ticks and agents, and do not depend on the order of answers. Failed texts are
-counted and left out.
+Turns run concurrently. Their results do not depend on the order in which answers arrive. Failed texts are counted and
+left out.
 """
 
 from collections.abc import Sequence
@@ -23,20 +23,20 @@ from prism_mesa.deliberation import (
     ToolStartedEvent,
     TurnContext,
     run_turns,
-    steps,
+    start_turn,
 )
-from prism_mesa.deliberation.conversation import quoted
+from prism_mesa.deliberation.conversation import quote_data
 from prism_mesa.domain import ACTIONS
 from prism_mesa.llm import LLMClient, RunPosition
 from prism_mesa.reasoner import Reasoner
 from prism_mesa.reasoner.prompt import profile_text
 from prism_mesa.social.content.activity import (
-    NAME_SHOWN,
+    NAME_CAP,
     activity_line,
     author_and_text,
-    cleaned,
     recall_notes,
     recent_activities,
+    strip_quotes,
 )
 from prism_mesa.social.content.tools import PlatformTools
 from prism_mesa.social.platform import Platform
@@ -83,20 +83,20 @@ EXAMPLES: Final = {
     )
     for action, responses in _RESPONSES.items()
 }
-"""Examples of thoughts and texts, for prompts."""
-ACTIVITIES_SHOWN: Final = 3
-"""Number of activities of an agent in its prompts."""
-N_SIDE_BY_SIDE: Final = 4
-"""Number of drafts side by side under limits; it is fixed, so that a replay repeats them."""
+"""Examples of thoughts and texts in prompts."""
+N_ACTIVITIES: Final = 3
+"""Number of an agent's activities in its prompts."""
+N_CONCURRENT: Final = 4
+"""Number of concurrent drafts under limits; it is fixed, so that a replay makes the same drafts."""
 
 
 @dataclass(frozen=True)
 class Draft:
-    """A text to write about a post, or (`action` "post") about a text of the corpus.
+    """A text to write: a reply to a post, a comment on it, or (`action` "post") a post about a text of the corpus.
 
     Attributes:
         post: The post to answer or reshare, or `NO_POST`.
-        about: The text of that post, or of the corpus.
+        about: The text of this post, or the text of the corpus.
     """
 
     tick: int
@@ -107,46 +107,46 @@ class Draft:
 
 
 def draft_texts(platform: Platform, writer: LLMClient, tick: Rows, agent: Rows, post: Rows, action: Rows) -> list[str]:
-    """Return words for replies and reshares, empty where the LLM failed; all arguments have the same length."""
+    """Return words for replies and reshares, or "" if the LLM failed; the columns have the same length."""
     columns = zip(tick.tolist(), agent.tolist(), post.tolist(), action.tolist(), strict=True)
     drafts = [Draft(t, a, p, ACTIONS[code], author_and_text(platform, p)[1]) for t, a, p, code in columns]
-    return _write_all(platform, writer, drafts)
+    return _write_drafts(platform, writer, drafts)
 
 
 def draft_posts(platform: Platform, writer: LLMClient, authors: Rows, texts: Rows) -> list[str]:
-    """Return posts about texts of the corpus, empty where the LLM failed."""
+    """Return posts about texts of the corpus, or "" if the LLM failed."""
     subjects = [platform.posts.texts[text] for text in texts.tolist()]
     drafts = [Draft(0, a, NO_POST, "post", text) for a, text in zip(authors.tolist(), subjects, strict=True)]
-    return _write_all(platform, writer, drafts)
+    return _write_drafts(platform, writer, drafts)
 
 
-def _write_all(platform: Platform, writer: LLMClient, drafts: Sequence[Draft]) -> list[str]:
-    """Run the turns of all drafts side by side, and return their words.
+def _write_drafts(platform: Platform, writer: LLMClient, drafts: Sequence[Draft]) -> list[str]:
+    """Run the turns of all drafts concurrently, and return their texts.
 
-    Under limits only a few run at a time, in the order of spending, so that turns are completed.
+    Under limits, only a few turns run at a time, by priority, so that turns that have begun can be completed.
     """
     events: list[list[Event]] = [[] for _ in drafts]
     words = [""] * len(drafts)
-    for indices in _groups(platform, writer, drafts):
-        turns = [steps(drafts[i].about, Conversation(), _turn_context(platform, drafts[i])) for i in indices]
+    for indices in _group_drafts(platform, writer, drafts):
+        turns = [start_turn(drafts[i].about, Conversation(), _turn_context(platform, drafts[i])) for i in indices]
         log = [events[i] for i in indices]
         responses = run_turns(writer, turns, lambda turn, event, log=log: log[turn].append(event))  # type: ignore[misc]
         for i, response in zip(indices, responses, strict=True):
-            words[i] = "" if response is None else cleaned(response)
+            words[i] = "" if response is None else strip_quotes(response)
     for text, draft_events in zip(words, events, strict=True):
         reasons = [event.reason for event in draft_events if isinstance(event, AgentErrorEvent)]
         platform.written["written" if text else "budget" if reasons[-1:] == ["budget"] else "failed"] += 1
-    _record(platform, drafts, events)
+    _record_events(platform, drafts, events)
     return words
 
 
-def _groups(platform: Platform, writer: LLMClient, drafts: Sequence[Draft]) -> list[list[int]]:
-    """Return the groups of drafts to write side by side."""
+def _group_drafts(platform: Platform, writer: LLMClient, drafts: Sequence[Draft]) -> list[list[int]]:
+    """Return groups of drafts (as indices) to write concurrently."""
     indices = list(range(len(drafts)))
     if not writer.budget.is_limited:
         return [indices] if indices else []
     indices.sort(key=lambda i: (_priority(platform, drafts[i].agent), drafts[i].tick, drafts[i].agent))
-    return [indices[i : i + N_SIDE_BY_SIDE] for i in range(0, len(indices), N_SIDE_BY_SIDE)]
+    return [indices[i : i + N_CONCURRENT] for i in range(0, len(indices), N_CONCURRENT)]
 
 
 def _priority(platform: Platform, row: int) -> float:
@@ -159,49 +159,49 @@ def _turn_context(platform: Platform, draft: Draft) -> TurnContext:
     row, params = draft.agent, platform.params.deliberation
     tools = PlatformTools(platform, row, tick=draft.tick)
     people = platform.population
-    [interests] = platform.topics.words_of(people.interests[[row]])
+    [interests] = platform.topics.interest_names(people.interests[[row]])
     return TurnContext(
         tools=tools.registry(acts=draft.action != "post"),
-        who=profile_text(people.names[row], interests, personalities(platform, np.array([row]))[0]),
+        description=profile_text(people.names[row], interests, personalities(platform, np.array([row]))[0]),
         situation=_situation(platform, draft),
         task=TASKS[draft.action],
         examples=EXAMPLES[draft.action],
         accept=lambda text: _is_new(text, draft.about),
-        accepts="own words",
+        accept_rule="own words",
         recall=lambda text: recall_notes(platform, row, text),
         limits=Limits(params.iterations, params.max_tool_calls, params.max_tokens),
-        place=RunPosition(platform.round, row, draft.tick, *platform.llms.of(np.array([row]), people)),
+        position=RunPosition(platform.round, row, draft.tick, *platform.llms.assigned_names(np.array([row]), people)),
         priority=_priority(platform, row),
     )
 
 
 def _situation(platform: Platform, draft: Draft) -> str:
-    """Return the agent's last activities and the subject of its text, for a prompt."""
-    activities = [activity_line(activity) for activity in recent_activities(platform, draft.agent, ACTIVITIES_SHOWN)]
+    """Return the part of a prompt about the agent's last activities and the subject of its text."""
+    activities = [activity_line(activity) for activity in recent_activities(platform, draft.agent, N_ACTIVITIES)]
     parts = ["What you did last:\n" + "\n".join(activities)] if activities else []
     if draft.post == NO_POST:
         parts.append("You are about to write a post. This is what people talk about.")
     else:
         author = int(platform.posts.author[draft.post])
-        post_text = f"post {draft.post} by {quoted(platform.population.names[author], NAME_SHOWN)} (agent {author})"
+        post_text = f"post {draft.post} by {quote_data(platform.population.names[author], NAME_CAP)} (agent {author})"
         task = f"reply to {post_text}" if draft.action == "reply" else f"pass on {post_text}"
         is_quoted = platform.posts.origin(draft.post) != draft.post
-        quotes = f", which quotes {quoted(author_and_text(platform, draft.post)[0], NAME_SHOWN)}" if is_quoted else ""
+        quotes = f", which quotes {quote_data(author_and_text(platform, draft.post)[0], NAME_CAP)}" if is_quoted else ""
         parts.append(f"You are about to {task} of round {platform.posts.round[draft.post]}{quotes}.")
     return "\n\n".join(parts)
 
 
 def _is_new(text: str, about: str) -> bool:
     """Return whether a text has letters and does not repeat its subject."""
-    words = cleaned(text).casefold()
-    return any(char.isalnum() for char in words) and words != cleaned(about).casefold()
+    words = strip_quotes(text).casefold()
+    return any(char.isalnum() for char in words) and words != strip_quotes(about).casefold()
 
 
-def _record(platform: Platform, drafts: Sequence[Draft], events: Sequence[Sequence[Event]]) -> None:
+def _record_events(platform: Platform, drafts: Sequence[Draft], events: Sequence[Sequence[Event]]) -> None:
     """Record a row for each event of the turns."""
     if platform.recorder is None:
         return
-    rows = [(draft, *_row(event)) for draft, log in zip(drafts, events, strict=True) for event in log]
+    rows = [(draft, *_event_text(event)) for draft, log in zip(drafts, events, strict=True) for event in log]
     rows = [row for row in rows if row[1]]
     if not rows:
         return
@@ -213,8 +213,8 @@ def _record(platform: Platform, drafts: Sequence[Draft], events: Sequence[Sequen
     platform.recorder.write("thoughts", columns | {name: np.array(values, object) for name, values in texts.items()})
 
 
-def _row(event: Event) -> tuple[str, str]:
-    """Return the kind and text of an event, empty for the start of a tool call."""
+def _event_text(event: Event) -> tuple[str, str]:
+    """Return the kind and the text of an event; both are empty for the start of a tool call."""
     match event:
         case AgentTextEvent():
             return event.type, event.text

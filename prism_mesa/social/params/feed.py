@@ -1,4 +1,4 @@
-"""Parameters of feeds, and of the utility of a post to a reader."""
+"""Parameters of feeds and of the utility of posts to readers."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from typing import Annotated, Final, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
-from prism_mesa.params import LogOdds, Params, Share, known_or_object
+from prism_mesa.params import LogOdds, Params, Share, check_name_or_object
 from prism_mesa.without_effect import OnlyWith
 
 MAX_FEED_SIZE = 10_000
@@ -18,9 +18,9 @@ Weight = Annotated[float, Field(ge=-1e6, le=1e6)]
 class XAlgoParams(Params):
     """The ranking published for Twitter's home timeline in 2023, with the signals that this platform has.
 
-    Weights: github.com/twitter/the-algorithm-ml, projects/home/recap/README.md (2023); `reply` was 27 in a
-    later and 13.5 in the first copy. Factors: github.com/twitter/the-algorithm, home-mixer (2023). Rates
-    per impression: 9.7 million impressions of one account's posts, 2016-2021 (rOpenSci), as prior means.
+    Sources: weights from github.com/twitter/the-algorithm-ml, projects/home/recap/README.md (2023), where `reply` is
+    13.5 in the first version and 27 in a later version; factors from github.com/twitter/the-algorithm, home-mixer
+    (2023); prior rates per impression from 9.7 million impressions of one account's posts, 2016-2021 (rOpenSci).
     """
 
     out_of_network: int = Field(10, ge=0, le=1000, description="candidates per agent drawn from the whole platform")
@@ -40,13 +40,11 @@ class XAlgoParams(Params):
     rate_negative: Share = Field(0.0001, description="prior negative feedback per impression (assumed)")
     rate_report: Share = Field(0.00001, description="prior reports per impression (assumed)")
     reply_engaged: Share = Field(0.1, description="share of replies that the author engages with (assumed)")
-    prior_impressions: float = Field(
-        20.0, gt=0, le=1e9, description="number of impressions that a prior counts as (assumed)"
-    )
+    prior_impressions: float = Field(20.0, gt=0, le=1e9, description="weight of a prior, in impressions (assumed)")
     out_of_network_factor: Share = Field(0.75, description="factor on the score of posts from outside the network")
     reply_factor: Share = Field(0.75, description="factor on the score of a reply")
-    author_decay: Share = Field(0.5, description="factor on the score of each further post by an author")
-    author_floor: Share = Field(0.25, description="lower limit of the factor for further posts by the same author")
+    author_decay: Share = Field(0.5, description="factor on the score of each further post by the same author")
+    author_floor: Share = Field(0.25, description="lower limit of the factor on further posts by the same author")
 
 
 X_2026: Final = XAlgoParams(
@@ -58,22 +56,22 @@ X_2026: Final = XAlgoParams(
     weight_report=-234.0,
     reply_factor=1.0,
 )
-"""The weights published for X's home timeline in August 2026, on what this platform can observe.
+"""The weights published for X's home timeline in August 2026, for the signals that this platform has.
 
-Weights: github.com/xai-org/x-algorithm, home-mixer/params/param.rs, as of 2026-08-12. Features that this
-platform does not have (quotes, shares, dwell, photos, videos) are left out, and so are the bonus of mutual follows for
-a reply (15), semantic diversity, and the positions of new authors. The rates are those of `x_algo`.
+Source: github.com/xai-org/x-algorithm, home-mixer/params/param.rs, as of 2026-08-12. Features that this platform does
+not have (quotes, shares, dwell, photos, videos) are left out. So are the bonus for a reply between mutual followers
+(15), semantic diversity, and the positions of new authors. The rates are the same as in `x_algo`.
 """
 
 
 @dataclass(frozen=True)
 class FeedMode:
-    """A ranking that comes with PRISM.
+    """A built-in ranking.
 
     Attributes:
-        order: The order and the source of its posts, for the ODD protocol.
-        why: The posts that come first, for `prism why`; `{attribute}` stands for `feed.attribute`.
-        weights: The weights of a mode that predicts engagement, unless they are keys of the configuration.
+        order: The order and source of posts, for the ODD protocol.
+        why: A phrase for `prism why` about the posts that come first; `{attribute}` is replaced by `feed.attribute`.
+        weights: The weights of a mode that predicts engagement, if they are not configuration keys.
         attribute: Whether the mode needs `feed.attribute` (True), can use it (False), or ignores it (None).
     """
 
@@ -85,32 +83,32 @@ class FeedMode:
 
 _PREDICTED: Final = "by predicted engagement, each kind with its weight, in proportion to relevance"
 _X_2023: Final = FeedMode(
-    "by the ranking published for Twitter in 2023, with posts from outside the own network", _PREDICTED
+    "by the ranking published for Twitter in 2023, including posts by authors who are not followed", _PREDICTED
 )
 FEED_MODES: Final[Mapping[str, FeedMode]] = {
-    "random": FeedMode("in random order, of followed agents", "drawn anew each round, the highest draw first"),
-    "chronological": FeedMode("the newest first, of followed agents", "the newest come first (age in rounds)"),
-    "preference": FeedMode("the most relevant first, of followed agents", "the most relevant come first"),
+    "random": FeedMode("in random order, by followed agents", "redrawn each round, the highest draw first"),
+    "chronological": FeedMode("the newest first, by followed agents", "the newest come first (age in rounds)"),
+    "preference": FeedMode("the most relevant first, by followed agents", "the most relevant come first"),
     "x_2023": _X_2023,
     "x_2026_08": FeedMode(
-        "by the weights published for X in August 2026, with posts from outside the own network",
+        "by the weights published for X in August 2026, including posts by authors who are not followed",
         _PREDICTED,
         weights=X_2026,
     ),
     "bridging": FeedMode(
-        "by what the groups of agents (feed.attribute) each engage with, of followed agents",
-        "by what all groups by {attribute} engage with (likes, replies and reshares of impressions)",
+        "by how much each group of agents (feed.attribute) engages with them, by followed agents",
+        "those with which all groups by {attribute} engage most (likes, replies and reshares per impression)",
         attribute=True,
     ),
     "diverse": FeedMode(
-        "the most relevant first, with fewer of one author and of one group of agents, of followed agents",
-        "the most relevant come first, but further posts of an author, and of a group, count less",
+        "the most relevant first, with fewer from the same author and group of agents, by followed agents",
+        "the most relevant come first, but further posts by the same author or group count less",
         attribute=False,
     ),
     "x_algo": _X_2023,
 }
-"""The rankings that come with PRISM, by their name as `feed.mode`; `x_algo` is another name of `x_2023`."""
-_WITH_GROUPS: Final = tuple(name for name, mode in FEED_MODES.items() if mode.attribute is not None)
+"""PRISM's rankings, by their name in `feed.mode`; `x_algo` is another name for `x_2023`."""
+_GROUP_MODES: Final = tuple(name for name, mode in FEED_MODES.items() if mode.attribute is not None)
 
 
 class CandidateParams(Params):
@@ -118,7 +116,7 @@ class CandidateParams(Params):
 
     followed: int | None = Field(None, ge=0, le=1_000_000, description="newest posts of followed agents; null: all")
     out_of_network: int = Field(0, ge=0, le=1000, description="posts drawn from the whole platform")
-    two_hops: int = Field(0, ge=0, le=1000, description="posts drawn from agents two hops away")
+    two_hops: int = Field(0, ge=0, le=1000, description="posts drawn from authors two hops away")
     trending: int = Field(
         0, ge=0, le=1000, description="posts with the highest velocity on the platform, the same for all agents"
     )
@@ -131,7 +129,7 @@ class CandidateParams(Params):
 
 
 class SlotParams(Params):
-    """Positions in the feed that are reserved for trending posts and search results, whatever the ranking."""
+    """Positions that every ranking reserves for trending posts and search results."""
 
     trending: int = Field(0, ge=0, le=100, description="number of slots for trending posts, which come first")
     search: int = Field(0, ge=0, le=100, description="number of slots for search results")
@@ -139,19 +137,19 @@ class SlotParams(Params):
         5,
         ge=1,
         le=1000,
-        description="every n-th position of a feed is a slot; slots after its last post are filled",
+        description="every n-th position of a feed is a slot; slots beyond the last ranked post are also filled",
     )
 
 
 class FeedParams(Params):
-    """What agents are shown."""
+    """The feeds of agents."""
 
-    mode: Annotated[str, AfterValidator(lambda mode: known_or_object(mode, FEED_MODES))] = Field(
+    mode: Annotated[str, AfterValidator(lambda mode: check_name_or_object(mode, FEED_MODES))] = Field(
         "chronological",
         description="order of the feed: random, chronological, preference, x_2023 (or x_algo), x_2026_08, bridging, "
         "diverse, or module:object for your own function or expression over F",
     )
-    attribute: Annotated[str | None, OnlyWith("feed.mode", *_WITH_GROUPS)] = Field(
+    attribute: Annotated[str | None, OnlyWith("feed.mode", *_GROUP_MODES)] = Field(
         None, min_length=1, description="attribute of agents that defines the groups for modes bridging and diverse"
     )
     size: int = Field(300, ge=1, le=MAX_FEED_SIZE, description="maximum number of posts in a feed")
@@ -159,43 +157,43 @@ class FeedParams(Params):
         10,
         ge=1,
         le=1000,
-        description="maximum posts below its band that an agent scrolls past in a tick, each an impression; 1: it "
-        "stops at every post",
+        description="maximum number of posts below its band that an agent scrolls past in a tick, each an impression; "
+        "1: the agent stops at every post",
     )
     window: int = Field(30, ge=1, le=1000, description="number of rounds in which a post can be shown")
     repeats: bool = Field(
-        False, description="show a root again with each reshare until the reader engages, with a new mood each time"
+        False, description="whether each reshare shows its root again, with a new mood, until the reader engages"
     )
     velocity_window: int = Field(
         3, ge=1, le=1000, description="number of recent rounds whose engagements count as velocity"
     )
     candidates: CandidateParams = Field(default_factory=CandidateParams, description="candidates of feeds")
-    slots: SlotParams = Field(default_factory=SlotParams, description="positions reserved in any ranking")
+    slots: SlotParams = Field(default_factory=SlotParams, description="positions that every ranking reserves")
     x_algo: Annotated[XAlgoParams, OnlyWith("feed.mode", "x_2023", "x_algo")] = Field(
         default_factory=XAlgoParams, description="weights of mode x_2023"
     )
 
     @model_validator(mode="after")
-    def _has_groups(self) -> Self:
+    def _check_groups(self) -> Self:
         if self.mode in FEED_MODES and FEED_MODES[self.mode].attribute and self.attribute is None:
             raise ValueError(f"mode: {self.mode} ranks by groups of agents: name an attribute (feed.attribute)")
         return self
 
     @property
     def ranking(self) -> str:
-        """The name of the mode; `x_algo` counts as `x_2023`."""
+        """The name of the mode; for `x_algo`, this is `x_2023`."""
         return "x_2023" if self.mode == "x_algo" else self.mode
 
     @property
     def weights(self) -> XAlgoParams | None:
-        """The weights of a mode that predicts engagement, else None."""
+        """The weights of a mode that predicts engagement, or None."""
         mode = FEED_MODES.get(self.mode)
         if mode is _X_2023:
             return self.x_algo
         return None if mode is None else mode.weights
 
     @property
-    def has_others(self) -> bool:
+    def shows_unfollowed(self) -> bool:
         """Whether a feed may show posts of authors that the reader does not follow."""
         extra, slots = self.candidates, self.slots
         n_drawn = self.weights.out_of_network if self.weights is not None else 0
@@ -206,11 +204,10 @@ class FeedParams(Params):
 class UtilityParams(Params):
     """The utility of a post to a reader, in units of relevance; an agent compares it with its band.
 
-    ``weight * relevance + sensitivity * (reason + reshared - theta * log(1 + age) + mood)``: random utility (McFadden
-    1974). One part is the topic of the post, the others are in log-odds of engaging. The reason is ``g * appeal``, or
-    for posts by a close tie the soft maximum ``log(exp(g * appeal) + exp(closeness))``: a reader engages because the
-    post appeals or because a friend wrote it. Age is that of the root, in hours. With a sensitivity of 0 utility is
-    relevance.
+    Random utility (McFadden 1974): ``weight * relevance + sensitivity * (reason + reshared - theta * log(1 + age) +
+    mood)``. The terms in brackets are log-odds of engaging. The reason is ``g * appeal``. For posts by a close tie, it
+    is the soft maximum ``log(exp(g * appeal) + exp(closeness))``: a reader engages because the post appeals or because
+    a friend wrote it. Age is the age of the root, in hours. With a sensitivity of 0, utility is relevance.
     """
 
     weight: float = Field(0.09, ge=0, le=100, description="weight of relevance")
@@ -222,8 +219,8 @@ class UtilityParams(Params):
     )
     gamma: Annotated[Share, OnlyWith("utility.appeal_sigma")] = Field(
         0.6,
-        description="g, the share of the appeal that counts for reshares and for readers who do not follow the author; "
-        "otherwise all of it counts",
+        description="g, the share of the appeal that applies to reshares and to readers who do not follow the author; "
+        "otherwise g is 1",
     )
     reshared: LogOdds = Field(-1.0, description="change in log-odds of engaging if the post is a reshare")
     theta: float = Field(0.1, ge=0, le=10, description="loss in log-odds per unit of log(1 + age in hours)")
@@ -231,11 +228,11 @@ class UtilityParams(Params):
         4.0,
         ge=-20,
         le=20,
-        description="log-odds of engaging with a post because a close tie wrote it; null: close ties have no effect",
+        description="log-odds of engaging because a close tie wrote the post; null: close ties have no effect",
     )
     mood: float = Field(
         1.0, ge=0, le=10, description="scale of an agent's fixed random preference for a root (logistic), in log-odds"
     )
     per_source: Annotated[LogOdds, OnlyWith("feed.repeats")] = Field(
-        0.0, description="change in log-odds for each earlier time that the reader read the root (feed.repeats)"
+        0.0, description="change in log-odds for each time that the reader has already read the root (feed.repeats)"
     )

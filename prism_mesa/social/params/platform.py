@@ -1,4 +1,4 @@
-"""All parameters of the platform in one class."""
+"""`SocialParams`: all parameters of the platform."""
 
 from collections.abc import Mapping
 from datetime import UTC, timedelta
@@ -7,7 +7,7 @@ from typing import Annotated, Any, Final, Literal, Self
 from pydantic import Field, ValidationError, model_validator
 
 from prism_mesa.deliberation.params import DeliberationParams
-from prism_mesa.params import Params, Seed, merged, nested, shown
+from prism_mesa.params import Params, Seed, merge_values, nest_keys, short_repr
 from prism_mesa.reasoner.params import ReasonerParams
 from prism_mesa.social.params.agents import AgentsParams
 from prism_mesa.social.params.attributes import (
@@ -36,15 +36,15 @@ class SocialParams(Params):
     )
     scheduler: Literal["columns", "mesa"] = Field(
         "columns",
-        description="mesa: Mesa calls step() of each agent; slower, same result, but limits of the reasoner reach "
-        "agents in another order",
+        description="mesa: Mesa calls step() of each agent; this is slower and has the same result, except that "
+        "limits of the reasoner reach agents in another order",
     )
     threads: int = Field(1, ge=1, le=1024, description="threads that compute a round; they do not change the result")
     content: Literal["none", "template", "llm"] = Field(
         "none",
-        description="text of replies and reshares; template: a sentence about the topic, friendly from agreeable "
-        "agents, doubting from others; llm: the reasoner's LLM writes them and agents' own posts (templates if kind "
-        "auto finds no LLM)",
+        description="text of replies and reshares; template: a sentence about the topic, friendly for agreeable "
+        "agents, doubting for others; llm: the reasoner's LLM writes these texts and agents' own posts (templates if "
+        "kind auto finds no LLM)",
     )
     agents: AgentsParams = Field(default_factory=AgentsParams)
     network: NetworkParams = Field(default_factory=NetworkParams)
@@ -69,7 +69,7 @@ class SocialParams(Params):
     interventions: tuple[InterventionParams, ...] = Field(
         (),
         max_length=1000,
-        description="settings that change during the run, in this order: {at: ROUND, until: ROUND, set: {key: value}}",
+        description="settings that change during the run, in time order: {at: ROUND, until: ROUND, set: {key: value}}",
     )
 
     @property
@@ -83,38 +83,40 @@ class SocialParams(Params):
         return self.agents.churn.leave > 0 or any(act.set.get("agents.churn.leave", 0) for act in self.interventions)
 
     @property
-    def asked(self) -> ReasonerParams:
-        """The reasoner's parameters, with every LLM that interventions name."""
-        changed = [self.changed_by(act.set).reasoner for act in self.interventions if "reasoner.model" in act.set]
-        llms = {llm for params in (self.reasoner, *changed) for llm in params.llms or (params.single_llm,)}
-        return self.reasoner.model_copy(update={"model": dict.fromkeys(llms, 1.0), "model_by": None} if changed else {})
+    def combined_reasoner(self) -> ReasonerParams:
+        """The reasoner's parameters, with every LLM from interventions added."""
+        acts = [act for act in self.interventions if "reasoner.model" in act.set]
+        reasoners = (self.reasoner, *(self.with_settings(act.set).reasoner for act in acts))
+        llms = {llm for params in reasoners for llm in params.llms or (params.single_llm,)}
+        return self.reasoner.model_copy(update={"model": dict.fromkeys(llms, 1.0), "model_by": None} if acts else {})
 
-    def at(self, round_: int) -> Self:
-        """Return the parameters of all agents in a round, with the settings of interventions."""
+    def for_round(self, round_: int) -> Self:
+        """Return the parameters in a round, with the interventions that apply to all agents."""
         settings: dict[str, Any] = {}
         for act in self.interventions:
-            settings |= act.set if act.agents is None and act.holds_in(round_) else {}
-        return self.changed_by(settings) if settings else self
+            settings |= act.set if act.agents is None and act.applies_in(round_) else {}
+        return self.with_settings(settings) if settings else self
 
-    def changed_by(self, settings: Mapping[str, Any]) -> Self:
-        """Return a copy with other values of some keys and the same interventions."""
-        values = merged(self.model_dump(exclude={"interventions": True}), nested(settings))
+    def with_settings(self, settings: Mapping[str, Any]) -> Self:
+        """Return a copy with new values for some keys and the same interventions."""
+        values = merge_values(self.model_dump(exclude={"interventions": True}), nest_keys(settings))
         if "reasoner.model" in settings and isinstance(hosts := values["reasoner"]["host"], dict):
-            model = values["reasoner"]["model"]  # drop the hosts of LLMs that are no longer asked
+            model = values["reasoner"]["model"]  # drop the hosts of LLMs that are no longer used
             names = {*model, *model.values()} if isinstance(model, dict) else {model}
             values["reasoner"]["host"] = {name: host for name, host in hosts.items() if name in names} or None
         return type(self).model_validate(values).model_copy(update={"interventions": self.interventions})
 
     @model_validator(mode="after")
-    def _attributes_are_consistent(self) -> Self:
+    def _check_attributes(self) -> Self:
         check_attributes(self.attributes)
-        known = {name: params for name, params in self.attributes.items() if params.of == "agent"}
+        agent_attributes = {name: params for name, params in self.attributes.items() if params.of == "agent"}
         time_zone = self.agents.time_zone
         for key, by in (("agents.homophily.by", self.agents.homophily.by), ("agents.time_zone", time_zone)):
-            if by is not None and by not in known:
-                known_names = ", ".join(known) or "none"
+            if by is not None and by not in agent_attributes:
+                known_names = ", ".join(agent_attributes) or "none"
                 raise ValueError(f"{key}: {by!r:.60} is not an attribute of agents ({known_names})")
-        for hours in (known[time_zone].values or known[time_zone].range or ()) if time_zone is not None else ():
+        zone_attribute = None if time_zone is None else agent_attributes[time_zone]
+        for hours in () if zone_attribute is None else zone_attribute.values or zone_attribute.range or ():
             if isinstance(hours, str | bool) or abs(hours) > 24:
                 raise ValueError(f"agents.time_zone: {time_zone}: give hours from UTC, -24 to 24, not {hours!r:.60}")
         check_opinions(self.opinions, self.attributes)
@@ -124,15 +126,15 @@ class SocialParams(Params):
             key, file = files[params.of]
             if params.of == "agent" and params.inherits is not None and self.network.kind != "stochastic_block":
                 raise ValueError(
-                    f"attributes: {name}.inherits: {params.inherits}: agents have one with "
-                    f"network.kind=stochastic_block alone, not {self.network.kind}"
+                    f"attributes: {name}.inherits: {params.inherits}: agents have a community only with "
+                    f"network.kind=stochastic_block, not {self.network.kind}"
                 )
             if params.column is not None and file is None:
                 raise ValueError(f"attributes: {name}.column: {key} names no file with a column {params.column!r}")
         return self
 
     @model_validator(mode="after")
-    def _interventions_are_consistent(self) -> Self:
+    def _check_interventions(self) -> Self:
         for index, act in enumerate(self.interventions):
             where = f"interventions: {index}"
             if act.at >= self.rounds:
@@ -141,34 +143,34 @@ class SocialParams(Params):
                 raise ValueError(f"{where}: until={act.until} is after the last round ({self.rounds - 1})")
             if index and act.at < self.interventions[index - 1].at:
                 raise ValueError(f"{where}: at={act.at} is before the previous intervention: list them in order")
-            changed = self._changed_in(index, act.at)
-            if (changed.utility.sensitivity > 0) != (self.utility.sensitivity > 0):
+            changed_params = self._params_in_round(index, act.at)
+            if (changed_params.utility.sensitivity > 0) != (self.utility.sensitivity > 0):
                 raise ValueError(f"{where}: utility.sensitivity cannot go from or to 0 in a run")
             if act.until is not None and act.until < self.rounds:
-                self._changed_in(index, act.until)
+                self._params_in_round(index, act.until)
         return self
 
-    def _changed_in(self, index: int, round_: int) -> Self:
-        """Return the parameters of an intervention's agents in the round in which it begins or ends.
+    def _params_in_round(self, index: int, round_: int) -> Self:
+        """Return the parameters of an intervention's agents in the round in which the intervention begins or ends.
 
         Raises:
-            ValueError: If settings of that round contradict each other, for all agents or for those of an intervention.
+            ValueError: If settings in this round contradict each other.
         """
         intervention = self.interventions[index]
-        targeted = [act for act in self.interventions if act.agents is not None and act.holds_in(round_)]
+        targeted = [act for act in self.interventions if act.agents is not None and act.applies_in(round_)]
         try:
-            changed = self.at(round_)
-            by_intervention = {id(act): changed.changed_by(act.set) for act in targeted}
+            changed_params = self.for_round(round_)
+            params_by_act = {id(act): changed_params.with_settings(act.set) for act in targeted}
         except ValidationError as error:
             fault = error.errors()[0]
             key, prefix = ".".join(map(str, fault["loc"])), f"until={round_}: " if round_ == intervention.until else ""
             text, value = fault["msg"].removeprefix("Value error, "), fault["input"]
-            text += "" if isinstance(value, Mapping) else f", not {shown(value)}"
+            text += "" if isinstance(value, Mapping) else f", not {short_repr(value)}"
             raise ValueError(f"interventions: {index}: {prefix}{key}: {text}") from None
-        return by_intervention.get(id(intervention), changed)
+        return params_by_act.get(id(intervention), changed_params)
 
     @model_validator(mode="after")
-    def _seeded_posts_have_a_round(self) -> Self:
+    def _check_seeded_posts(self) -> Self:
         seeded, min_rounds = self.posts.seeded, self.posts.seeded.round + self.posts.seeded.count
         if seeded.count and min_rounds > self.rounds:
             raise ValueError(
@@ -178,15 +180,15 @@ class SocialParams(Params):
         return self
 
     @model_validator(mode="after")
-    def _time_does_not_run_out(self) -> Self:
+    def _check_time(self) -> Self:
         minutes, ticks = self.clock.round_minutes, self.rounds * (self.ticks_per_round + 2)
         if ticks >= _MAX_TICKS:
             raise ValueError(
-                f"rounds={self.rounds} of ticks_per_round={self.ticks_per_round} are more ticks than can be told apart "
-                f"({_MAX_TICKS:,})"
+                f"rounds={self.rounds} of ticks_per_round={self.ticks_per_round} are more than the maximum number of "
+                f"ticks ({_MAX_TICKS:,})"
             )
         try:
-            Clock(self.clock.start.astimezone(UTC), timedelta(minutes=minutes), self.ticks_per_round).at(ticks)
+            Clock(self.clock.start.astimezone(UTC), timedelta(minutes=minutes), self.ticks_per_round).time_at(ticks)
         except OverflowError:
             raise ValueError(
                 f"rounds={self.rounds} of clock.round_minutes={minutes:g} from clock.start={self.clock.start} run past "

@@ -1,4 +1,4 @@
-"""Columns of users' files, their other names, and Python lines that convert graph files."""
+"""Columns of users' files, alternative names for them, and Python lines that convert graph files."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -29,14 +29,15 @@ COLUMNS: Final[Mapping[str, Mapping[str, str]]] = {
         **dict.fromkeys(("name", "interests", *AGENT_FIELDS, *ACTIONS, *BIG_FIVE), ""),
     },
 }
-"""Key of a file -> its columns -> other names for them (see `_core_name`)."""
-OTHER_NAMES: Final = {column: others for columns in COLUMNS.values() for column, others in columns.items()}
-NEEDED: Final = ("src", "dst", "text", "agent")
+"""Configuration key of a file -> column -> alternative names, separated by spaces (see `_core_name`)."""
+ALTERNATIVE_NAMES: Final = {column: others for columns in COLUMNS.values() for column, others in columns.items()}
+REQUIRED_COLUMNS: Final = ("src", "dst", "text", "agent")
 
-FOLLOWS: Final = (("followee", "follower"), ("followed", "follower"), ("friend", "user"), ("user", "follower"))
-"""Pairs of columns of edges: the followed agent, and the follower."""
-UNCLEAR: Final = (("source", "target"), ("from", "to"))
-"""Columns that are read as src and dst if network.direction is set."""
+FOLLOW_COLUMNS: Final = (("followee", "follower"), ("followed", "follower"), ("friend", "user"), ("user", "follower"))
+"""Pairs of names for the columns of edges: the followed agent and the follower."""
+AMBIGUOUS_COLUMNS: Final = (("source", "target"), ("from", "to"))
+"""Pairs of names that are read as src and dst only if network.direction is set."""
+_ALL_PAIRS: Final = FOLLOW_COLUMNS + AMBIGUOUS_COLUMNS
 _GRAPHS: Final = {
     ".graphml": "read_graphml({})",
     ".gexf": "read_gexf({})",
@@ -49,20 +50,20 @@ _MAX_PATH: Final = 150
 
 
 def _core_name(name: str) -> str:
-    """Return the core of a column's name: "User_ID", "user name" and "user" are all "user"."""
+    """Return the core of a column's name: "user" for "User_ID", "user name" and "user"."""
     return re.sub(r"(?<=.)(?:id|name|user|node)+$", "", re.sub(r"[\W_]+", "", name.casefold()))
 
 
-def meant_for(column: str, names: Sequence[str], cutoff: float) -> str | None:
-    """Return the column of a file that is most like `column`, by other names or spelling."""
+def most_similar_column(column: str, names: Sequence[str], cutoff: float) -> str | None:
+    """Return the name in a file that is most similar to `column`, by alternative names or spelling."""
     by_core = {_core_name(name): name for name in reversed(names) if len(name) <= _MAX_NAME}  # time is quadratic
-    exact = [name for name in map(_core_name, (column, *OTHER_NAMES.get(column, "").split())) if name in by_core]
+    exact = [name for name in map(_core_name, (column, *ALTERNATIVE_NAMES.get(column, "").split())) if name in by_core]
     matches = exact or get_close_matches(_core_name(column), by_core, n=1, cutoff=cutoff)
     return by_core[matches[0]] if matches else None
 
 
-def follow_columns(names: Sequence[str], pairs: Sequence[tuple[str, str]] = FOLLOWS + UNCLEAR) -> tuple[str, ...]:
-    """Return the first pair of columns that a file has, by its names, or an empty tuple."""
+def follow_columns(names: Sequence[str], pairs: Sequence[tuple[str, str]] = _ALL_PAIRS) -> tuple[str, ...]:
+    """Return the first of `pairs` whose columns are among a file's `names`, or an empty tuple."""
     by_core = {_core_name(name): name for name in reversed(names)}
     return next(((by_core[src], by_core[dst]) for src, dst in pairs if {src, dst} <= by_core.keys()), ())
 
@@ -70,7 +71,7 @@ def follow_columns(names: Sequence[str], pairs: Sequence[tuple[str, str]] = FOLL
 def conversion(file: Path, first_line: str = "") -> str | None:
     """Return Python lines that convert a graph file or a list of edges without a header; None for other files."""
     suffix = Path(file.name.lower().removesuffix(".gz")).suffix
-    path = str(file) if len(str(file)) <= _MAX_PATH else file.name  # messages are cut in the middle
+    path = str(file) if len(str(file)) <= _MAX_PATH else file.name  # long messages are cut in the middle
     argument, csv_file = repr(path), repr(f"{path}.csv")
     if suffix in _GRAPHS:
         if suffix == ".gml" and b"label" not in file.read_bytes():

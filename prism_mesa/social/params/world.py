@@ -1,4 +1,4 @@
-"""Parameters of posts, files, simulated time, and records."""
+"""Parameters of posts, files, simulated time and records."""
 
 import codecs
 import re
@@ -9,12 +9,12 @@ from pydantic import AwareDatetime, Field, field_validator
 
 from prism_mesa.errors import did_you_mean
 from prism_mesa.params import Params, Share, UserPath
-from prism_mesa.social.params.user_files import NEEDED, OTHER_NAMES
+from prism_mesa.social.params.user_files import ALTERNATIVE_NAMES, REQUIRED_COLUMNS
 from prism_mesa.without_effect import OnlyWith
 
 
 class SeededParams(Params):
-    """Posts that you place. Authors with the requested `size` and `position` are drawn and take turns.
+    """Seeded posts, which you place. Authors with the requested `size` and `position` are drawn and take turns.
 
     Texts are drawn from the corpus, independently of the authors. The summary names the authors.
     """
@@ -22,12 +22,12 @@ class SeededParams(Params):
     count: int = Field(0, ge=0, le=10_000, description="number of seeded posts")
     round: int = Field(0, ge=0, le=10_000_000, description="round of the first seeded post; then one per round")
     size: Literal["any", "small", "large"] = Field(
-        "any", description="followers of the author; small: the lowest 10 % of agents; large: the highest 10 %"
+        "any", description="number of followers of the author; small: lowest 10 % of agents; large: highest 10 %"
     )
     position: Literal["any", "bridge", "periphery"] = Field(
         "any",
-        description="share of the author's followers in other communities, among authors of that size; bridge: highest "
-        "20 %; periphery: lowest 20 %. Communities are the blocks of stochastic_block, otherwise main interests",
+        description="share of the author's followers in other communities; bridge: highest 20 % of the authors of that "
+        "size; periphery: lowest 20 %. Communities are the blocks of stochastic_block, otherwise main interests",
     )
 
 
@@ -35,10 +35,10 @@ class PostsParams(Params):
     """The texts that agents post."""
 
     file: UserPath | None = Field(
-        None, description="posts with a column text (CSV, .tsv, .gz, Parquet); null: PRISM's texts"
+        None, description="file of posts with a column text (CSV, .tsv, .gz, Parquet); null: PRISM's texts"
     )
     dates: Annotated[Literal["day_first", "month_first"] | None, OnlyWith("posts.file")] = Field(
-        None, description="order of day and month in dates such as 01/02/2017; null: the order that fits all dates"
+        None, description="order of day and month in dates like 01/02/2017; null: the order that fits all dates"
     )
     circulating: int = Field(
         16,
@@ -47,7 +47,7 @@ class PostsParams(Params):
         description="number of texts that agents can post; each round a new one replaces the oldest",
     )
     authors: Annotated[Literal["id", "rank"], OnlyWith("posts.file")] = Field(
-        "id", description="how authors in the file become agents: by id, or by rank (most posts: most followers)"
+        "id", description="how authors in the file map to agents: by id, or by rank (most posts: most followers)"
     )
     n_topics: int = Field(16, ge=2, le=512, description="number of dimensions of topic and interest vectors")
     embedder: Literal["hashing", "wordllama"] = Field(
@@ -80,22 +80,23 @@ class FilesParams(Params):
 
     @field_validator("columns")
     @classmethod
-    def _are_columns(cls, names: dict[str, str | None]) -> dict[str, str | None]:
+    def _check_columns(cls, names: dict[str, str | None]) -> dict[str, str | None]:
         for name, in_file in names.items():
-            if name not in OTHER_NAMES:
-                raise ValueError(f"{name!r:.60} is not a column that PRISM reads.{did_you_mean(name, OTHER_NAMES)}")
-            if in_file is None and name in NEEDED:
-                raise ValueError(f"{name!r} is needed: give the name of that column in your file")
+            if name not in ALTERNATIVE_NAMES:
+                near = did_you_mean(name, ALTERNATIVE_NAMES)
+                raise ValueError(f"{name!r:.60} is not a column that PRISM reads.{near}")
+            if in_file is None and name in REQUIRED_COLUMNS:
+                raise ValueError(f"{name!r} is required: give the name of that column in your file")
         return names
 
     @field_validator("encoding")
     @classmethod
-    def _is_known(cls, name: str) -> str:
+    def _check_encoding(cls, name: str) -> str:
         try:
             codecs.lookup(name)
             "é".encode(name, "replace").decode(name, "replace")
         except (LookupError, ValueError):
-            raise ValueError("give an encoding of text (utf-8, latin-1, cp1252, utf-16, ...)") from None
+            raise ValueError("give a text encoding (utf-8, latin-1, cp1252, utf-16, ...)") from None
         return name
 
 
@@ -107,14 +108,14 @@ class ClockParams(Params):
 
     @field_validator("start", mode="before")
     @classmethod
-    def _is_a_time(cls, start: Any) -> Any:
+    def _require_time_text(cls, start: Any) -> Any:
         if re.fullmatch(r"[-+.e\d]+", str(start)):  # pydantic would read a number as seconds since 1970
             raise ValueError("Input should be a time with its offset, as 2026-01-01T00:00:00Z")
         return start
 
     @field_validator("start")
     @classmethod
-    def _is_a_time_in_utc(cls, start: datetime) -> datetime:
+    def _check_year(cls, start: datetime) -> datetime:
         try:
             start.astimezone(UTC)
         except OverflowError:
@@ -123,16 +124,16 @@ class ClockParams(Params):
 
 
 class RecordsParams(Params):
-    """Shares of agents or posts that are recorded; all rounds and tables use the same sample."""
+    """Shares of recorded agents or posts; all rounds and tables use the same sample."""
 
     transitions: float | None = Field(
-        None, ge=0, le=1, description="share of agents with recorded transitions; null: all, or 10,000 if over 100,000"
+        None, ge=0, le=1, description="share of agents with recorded transitions; null: all, or 10,000 of over 100,000"
     )
     impressions: float | None = Field(
         None, ge=0, le=1, description="share of agents with recorded impressions; null: same as transitions"
     )
     engagements: float | None = Field(
-        None, ge=0, le=1, description="share of agents with recorded engagements; null: all"
+        None, ge=0, le=1, description="share of agents with recorded engagements; null: all agents"
     )
     views: Share = Field(
         0, description="share of posts whose impressions are counted by round (table `views`); 0: no table"

@@ -1,9 +1,9 @@
-"""Ask the reasoner about open choices, and report what it cannot answer.
+"""Ask the reasoner about open choices, and report choices that it cannot answer.
 
-Agents that wait for an LLM's answer stand still (`PendingAnswers`) while all others go on with their ticks. Agents do
-not interact within a round, so the result is the same as if all had waited. The rule and distilled models answer whole
-columns at once. With `reasoner.llm_share` below 1 a keyed draw selects the choices for the LLM. If you raise the share,
-the LLM keeps these choices and gets more.
+Agents that wait for an LLM's answer pause (`PendingAnswers`) while all others continue with their ticks. Agents do not
+interact within a round, so the result is the same as if all had waited. The rule and distilled models answer whole
+columns at once. If `reasoner.llm_share` is below 1, a keyed draw selects the choices for the LLM. With a larger share,
+the LLM gets the same choices and more.
 """
 
 from collections import Counter
@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from prism_mesa.errors import ConfigError, counted
+from prism_mesa.errors import ConfigError, format_count
 from prism_mesa.reasoner import (
     Answer,
     DetailedChoices,
@@ -71,32 +71,32 @@ def ask(
         triggers: Indices of the fired triggers.
         options: Indices into `option_sets`.
         option_sets: The options; a single option needs no answer.
-        ticks: The tick of each question; None: the platform's.
+        ticks: The tick of each question; None means the current tick.
     """
     rows = agents.rows
-    chosen = np.full(len(rows), NO_CHANGE, np.int64)
+    targets = np.full(len(rows), NO_CHANGE, np.int64)
     draws = choice_draws(platform, rows, triggers, platform.tick if ticks is None else ticks)
     for i, choices in enumerate(option_sets):
         if len(choices) == 1:
-            chosen[options == i] = choices[0].code
+            targets[options == i] = choices[0].code
     indices = np.flatnonzero(np.array([len(choices) > 1 for choices in option_sets])[options])
     platform.counts["open"] += len(indices)
     if not len(indices):
-        return chosen
+        return targets
     question_ticks = np.broadcast_to(platform.tick if ticks is None else ticks, len(rows))
     is_for_llm = goes_to_llm(platform, rows[indices], triggers[indices], question_ticks[indices])
-    _answer_in_batch(platform, agents, posts, options, option_sets, draws, indices[~is_for_llm], chosen)
+    _answer_in_batch(platform, agents, posts, options, option_sets, draws, indices[~is_for_llm], targets)
     indices = indices[is_for_llm]
     if not len(indices) or not asks_llm(platform.reasoner):
-        return chosen
+        return targets
     agents, posts, question_ticks = agents.take(indices), posts.take(indices), question_ticks[indices]
     trigger_names = [platform.chart.triggers[trigger] for trigger in triggers[indices].tolist()]
     row_options = [option_sets[i] for i in options[indices].tolist()]
     new_questions = questions(agents, posts, trigger_names, row_options)
     platform.reasoner.submit(place_questions(platform, question_ticks, agents.rows, new_questions, draws[indices]))
-    platform.pending.put(question_ticks, agents.rows, triggers[indices], posts.posts)
-    chosen[indices] = PENDING
-    return chosen
+    platform.pending.add(question_ticks, agents.rows, triggers[indices], posts.posts)
+    targets[indices] = PENDING
+    return targets
 
 
 def _answer_in_batch(
@@ -107,9 +107,9 @@ def _answer_in_batch(
     option_sets: tuple[tuple[AgentState, ...], ...],
     draws: npt.NDArray[np.float64],
     indices: Rows,
-    chosen: Codes,
+    targets: Codes,
 ) -> None:
-    """Write the answers to the open choices at `indices`, which do not go to an LLM, into `chosen`."""
+    """Write answers into `chosen` for the open choices at `indices`, which do not go to an LLM."""
     reasoner = platform.reasoner.batch_reasoner
     if reasoner is None:
         return
@@ -117,16 +117,16 @@ def _answer_in_batch(
         selected = indices[options[indices] == i]
         if len(selected):
             agent_columns, post_columns = agents.take(selected), posts.take(selected)
-            columns = _columns(choices, agent_columns, post_columns, draws[selected])
+            columns = _choice_columns(choices, agent_columns, post_columns, draws[selected])
             if is_distilled(reasoner):
-                answers = reasoner.choose(_detailed(columns, agent_columns, post_columns))
+                answers = reasoner.choose(_detailed_choices(columns, agent_columns, post_columns))
             else:
                 answers = reasoner.choose(columns)
-            chosen[selected] = np.array([state.code for state in choices])[answers]
+            targets[selected] = np.array([state.code for state in choices])[answers]
             platform.sources[reasoner.source_for(choices)] += len(selected)
 
 
-def answers_at_once(platform: Platform) -> bool:
+def needs_no_llm(platform: Platform) -> bool:
     """Return whether no open choice goes to an LLM."""
     return platform.reasoner.batch_reasoner is not None and not platform.reasoner.llm_share
 
@@ -136,11 +136,11 @@ def goes_to_llm(platform: Platform, rows: Rows, triggers: Rows, ticks: Rows | in
     share = platform.reasoner.llm_share
     if share in (0, 1):
         return np.full(len(rows), share == 1)
-    return _drawn_by_trigger(platform, "llm share", rows, triggers, ticks) < share
+    return _trigger_draws(platform, "llm share", rows, triggers, ticks) < share
 
 
-def ask_alone(platform: Platform, row: int, question: Question) -> Answer:
-    """Ask the question of a single agent, and wait for the answer."""
+def ask_single(platform: Platform, row: int, question: Question) -> Answer:
+    """Ask a single agent's question, and wait for the answer."""
     rows = np.array([row])
     platform.counts["open"] += 1
     codes = np.array([platform.trigger_code(question.trigger)])
@@ -155,10 +155,10 @@ def ask_alone(platform: Platform, row: int, question: Question) -> Answer:
 
 def choice_draws(platform: Platform, rows: Rows, triggers: Rows, ticks: Rows | int) -> npt.NDArray[np.float64]:
     """Return the keyed draws that decide open choices; the trigger's name is part of the key."""
-    return _drawn_by_trigger(platform, "choice", rows, triggers, ticks)
+    return _trigger_draws(platform, "choice", rows, triggers, ticks)
 
 
-def _drawn_by_trigger(
+def _trigger_draws(
     platform: Platform, purpose: str, rows: Rows, triggers: Rows, ticks: Rows | int
 ) -> npt.NDArray[np.float64]:
     names = np.array([digest64(trigger) for trigger in platform.chart.triggers], np.uint64)[triggers]
@@ -168,14 +168,15 @@ def _drawn_by_trigger(
 def place_questions(
     platform: Platform, ticks: Rows, rows: Rows, new_questions: list[Question], draws: npt.NDArray[np.float64]
 ) -> list[PlacedQuestion]:
-    """Return questions with round, tick, agent, draw, followers and LLM."""
-    followers, llms = platform.network.n_followers[rows].tolist(), platform.llms.of(rows, platform.population)
+    """Return the questions with their round, tick, agent, draw, number of followers, and LLM."""
+    followers = platform.network.n_followers[rows].tolist()
+    llms = platform.llms.assigned_names(rows, platform.population)
     columns = new_questions, ticks.tolist(), rows.tolist(), draws.tolist(), followers, llms
     return [PlacedQuestion(question, platform.round, *row) for question, *row in zip(*columns, strict=True)]
 
 
 def collect_answers(platform: Platform) -> list[TickAnswers]:
-    """Wait for answers if any agent waits, and return them by tick."""
+    """Wait for pending answers, and return them by tick."""
     if not platform.pending or not asks_llm(platform.reasoner):
         return []
     answers = platform.reasoner.collect()
@@ -195,7 +196,7 @@ def _count(platform: Platform, answers: list[Answer]) -> None:
     platform.counts["fallback"] += sources["fallback"]
 
 
-def _columns(
+def _choice_columns(
     options: tuple[AgentState, ...], agents: AgentColumns, posts: PostColumns, draws: npt.NDArray[np.float64]
 ) -> OpenChoices:
     """Return open choices as columns; without a post, utility is the middle of the band and other values are 0."""
@@ -224,7 +225,7 @@ def _columns(
     )
 
 
-def _detailed(columns: OpenChoices, agents: AgentColumns, posts: PostColumns) -> DetailedChoices:
+def _detailed_choices(columns: OpenChoices, agents: AgentColumns, posts: PostColumns) -> DetailedChoices:
     """Return open choices with all features of a distilled model; without a post, features are 0."""
     rows_with_post = np.flatnonzero(posts.posts != NO_POST)
     with_post = posts.take(rows_with_post)
@@ -237,20 +238,20 @@ def _detailed(columns: OpenChoices, agents: AgentColumns, posts: PostColumns) ->
             )
         return values
 
-    return DetailedChoices.of(columns, prompt_matches(agents.platform, agents.rows, posts.posts), column)
+    return DetailedChoices.from_open_choices(columns, prompt_matches(agents.platform, agents.rows, posts.posts), column)
 
 
 def shortfall(platform: Platform) -> str:
-    """Return one line on fallbacks, or missing texts, above the allowed share, else an empty string."""
-    allowed, totals, written = allowed_share(platform), platform.totals, platform.written
+    """Return one line if the share of fallbacks, or of missing texts, is above its limit; else an empty string."""
+    max_share, totals, written = allowed_share(platform), platform.totals, platform.written
     fallbacks = totals["fallback"] / max(1, totals["open"])
-    limit = f"{FALLBACK_KEY} allows {allowed:.1%}"
-    if fallbacks > allowed:
+    limit = f"{FALLBACK_KEY} allows {max_share:.1%}"
+    if fallbacks > max_share:
         reasons = _counts_text(getattr(platform.reasoner, "reasons", {}))
-        choices = counted(totals["open"], "open choice")
+        choices = format_count(totals["open"], "open choice")
         return f"{fallbacks:.1%} of {choices} were answered by the fallback ({reasons}); {limit}"
     missing = written["failed"] / max(1, written.total())
-    if platform.writer is not None and missing > allowed:
+    if platform.writer is not None and missing > max_share:
         reasons = _counts_text(platform.writer.reasons)
         return (
             f"{missing:.1%} of {written.total()} texts were not written by the LLM (failed calls: {reasons}); {limit}"
@@ -259,29 +260,29 @@ def shortfall(platform: Platform) -> str:
 
 
 def allowed_share(platform: Platform) -> float:
-    """Return the allowed share of fallbacks from the platform's parameters, or else from the reasoner's."""
-    allowed = platform.params.reasoner.max_fallback_share
-    is_default = allowed == ReasonerParams.model_fields["max_fallback_share"].default
-    return platform.reasoner.params.max_fallback_share if is_default and asks_llm(platform.reasoner) else allowed
+    """Return the allowed share of fallbacks, from the platform's parameters or else from the reasoner's."""
+    max_share = platform.params.reasoner.max_fallback_share
+    is_default = max_share == ReasonerParams.model_fields["max_fallback_share"].default
+    return platform.reasoner.params.max_fallback_share if is_default and asks_llm(platform.reasoner) else max_share
 
 
 def _counts_text(reasons: Mapping[str, int]) -> str:
     return ", ".join(f"{n} {reason}" for reason, n in reasons.items())
 
 
-def unlearned(reasoner: object, chart: Statechart, declared: Attributes) -> tuple[str, ...]:
-    """Return a note on the choices that a distilled model has not learned, which the rule then decides.
+def unlearned_notes(reasoner: object, chart: Statechart, attributes: Attributes) -> tuple[str, ...]:
+    """Return a note on open choices that a distilled model has not learned; the rule decides these.
 
     Raises:
-        ConfigError: If it has learned none of the open choices.
+        ConfigError: If the model has learned no open choice of the chart.
     """
     if not is_distilled(reasoner):
         return ()
-    open_choices = [options for options in WalkTables(chart, declared).option_sets if len(options) > 1]
-    new = [options for options in open_choices if options not in reasoner.model.by_options]
-    choices = "; ".join(" or ".join(options) for options in new)
-    if new and len(new) == len(open_choices):
+    open_choices = [options for options in WalkTables(chart, attributes).option_sets if len(options) > 1]
+    new_choices = [options for options in open_choices if options not in reasoner.model.by_options]
+    choices = "; ".join(" or ".join(options) for options in new_choices)
+    if new_choices and len(new_choices) == len(open_choices):
         raise ConfigError(
             f"reasoner.distilled: has learned none of the open choices of this chart ({choices}): distill a run with it"
         )
-    return (f"reasoner.distilled: the rule decides choices that it has not learned: {choices}",) if new else ()
+    return (f"reasoner.distilled: the rule decides choices that it has not learned: {choices}",) if new_choices else ()

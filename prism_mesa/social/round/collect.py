@@ -1,4 +1,4 @@
-"""The row of a round, and its records."""
+"""Make the row of a round, and write its records."""
 
 from collections.abc import Sequence
 from functools import lru_cache
@@ -11,7 +11,7 @@ import pandas as pd
 from prism_mesa.domain import ACTIONS
 from prism_mesa.kernels.commit.orders import order_by_tick
 from prism_mesa.social.platform import Platform
-from prism_mesa.social.state.population import STATE_NAMES, Rows, unpacked_codes
+from prism_mesa.social.state.population import STATE_NAMES, Rows, unpack_codes
 from prism_mesa.social.tables import ROUND_COUNTS, ROUND_SHARES, STATE_COUNTS
 
 ROUND_FIELDS: Final = tuple(column.name for column in ROUND_COUNTS)
@@ -22,7 +22,7 @@ _IMPRESSION: Final = (np.int32, np.int32, np.int32)
 
 
 def collect(platform: Platform) -> dict[str, float]:
-    """Return the round's row, with the totals of the run, and record it."""
+    """Return and record the round's row; the returned row also has the totals of the run."""
     counts = platform.tick_counts
     shares = counts.sum(axis=0) / max(1, int(counts.sum()))
     numbers = {name: int(platform.counts[name]) for name in ROUND_FIELDS}
@@ -35,24 +35,24 @@ def collect(platform: Platform) -> dict[str, float]:
     if platform.recorder is not None and platform.records("ticks"):
         ticks = {"round": np.full(len(counts), platform.round), "tick": np.arange(1, len(counts) + 1)}
         platform.recorder.write("ticks", ticks | {name: counts[:, i] for i, name in enumerate(TICK_FIELDS)})
-    there = {"there": int(platform.counts["there"])}
-    return row | there | platform.outcomes.row(platform.totals, platform.population.has_joined)
+    row |= {"there": int(platform.counts["there"])}
+    return row | platform.outcomes.row(platform.totals, platform.population.has_joined)
 
 
 def record_moves(platform: Platform) -> None:
     """Record the round's transitions, by tick and agent."""
-    noted, platform.events.moves = platform.events.moves, []
+    moves, platform.events.moves = platform.events.moves, []
     if platform.recorder is None or not platform.records("transitions"):
         return
-    tick, agent, move, post, was_open = _recorded(platform, "transitions", noted, _MOVE)
-    trigger, source, target = unpacked_codes(move)
+    tick, agent, move, post, was_open = _select_recorded(platform, "transitions", moves, _MOVE)
+    trigger, source, target = unpack_codes(move)
     columns = {
         "round": np.full(len(tick), platform.round, np.int32),
         "tick": tick,
         "agent": agent,
-        "trigger": _named(trigger, platform.chart.triggers),
-        "from_state": _named(source, STATE_NAMES),
-        "to_state": _named(target, STATE_NAMES),
+        "trigger": _categorical(trigger, platform.chart.triggers),
+        "from_state": _categorical(source, STATE_NAMES),
+        "to_state": _categorical(target, STATE_NAMES),
         "post": post,
         "open": was_open,
     }
@@ -63,17 +63,17 @@ def record_impressions(platform: Platform, impressions: Sequence[tuple[Rows, ...
     """Record the round's impressions, by tick and agent."""
     if platform.recorder is None or not platform.records("impressions"):
         return
-    tick, agent, post = _recorded(platform, "impressions", impressions, _IMPRESSION)
+    tick, agent, post = _select_recorded(platform, "impressions", impressions, _IMPRESSION)
     root = platform.posts.root[post]
     columns = {"round": np.full(len(tick), platform.round, np.int32), "tick": tick, "agent": agent, "post": post}
     columns["root"] = root
     if platform.met.is_used:
-        columns["source"] = platform.met.times(agent, root) + 1
+        columns["source"] = platform.met.read_counts(agent, root) + 1
     platform.recorder.write("impressions", columns)
 
 
 def record_views(platform: Platform, roots: Sequence[Rows]) -> None:
-    """Record the round's impressions of each root that `records.views` draws, from the roots of all impressions."""
+    """Record this round's number of impressions of a random share of roots (`records.views`)."""
     share = platform.params.records.views
     if platform.recorder is None or not share or not platform.records("views"):
         return
@@ -85,11 +85,11 @@ def record_views(platform: Platform, roots: Sequence[Rows]) -> None:
 
 
 def record_engagements(platform: Platform, tick: Rows, agent: Rows, post: Rows, action: Rows) -> None:
-    """Count the round's engagements of each agent, and record them in their order."""
+    """Count the round's engagements of each agent, and record them."""
     if platform.recorder is None:
         return
-    counted = np.bincount(agent)
-    platform.recorded.n_engaged[: len(counted)] += counted.astype(np.int32)
+    n_engagements = np.bincount(agent)
+    platform.recorded.n_engaged[: len(n_engagements)] += n_engagements.astype(np.int32)
     if not platform.records("engagements"):
         return
     mask = platform.recorded["engagements"]
@@ -97,30 +97,30 @@ def record_engagements(platform: Platform, tick: Rows, agent: Rows, post: Rows, 
         tick, agent, post, action = (column[mask[agent]] for column in (tick, agent, post, action))
     columns = {"round": np.full(len(tick), platform.round, np.int32), "tick": tick, "agent": agent, "post": post}
     columns["root"] = platform.posts.root[post]
-    platform.recorder.write("engagements", columns | {"action": _named(action, ACTIONS)})
+    platform.recorder.write("engagements", columns | {"action": _categorical(action, ACTIONS)})
 
 
-def _recorded(
+def _select_recorded(
     platform: Platform, table: str, chunks: Sequence[tuple[npt.NDArray[Any], ...]], kinds: Sequence[type[np.generic]]
 ) -> list[npt.NDArray[Any]]:
-    """Return columns (tick, agent, ...) of all chunks in these types, of the recorded agents, by tick and agent."""
+    """Return the columns (tick, agent, ...) of all chunks for recorded agents, by tick and agent, in these types."""
     mask = platform.recorded[table]
     if mask is not None:
         chunks = [tuple(column[keep] for column in chunk) for chunk in chunks for keep in (mask[chunk[1]],)]
-    none = [np.zeros(0, kind) for kind in kinds]
+    empty = [np.zeros(0, kind) for kind in kinds]
     columns = [
-        np.concatenate(column, dtype=column[0].dtype, casting="unsafe") for column in zip(none, *chunks, strict=True)
+        np.concatenate(column, dtype=column[0].dtype, casting="unsafe") for column in zip(empty, *chunks, strict=True)
     ]
     order = order_by_tick(columns[0], columns[1], platform.params.ticks_per_round + 2, len(platform.population))
     return [column.take(order) for column in columns]
 
 
-def _named(codes: Rows, names: Sequence[str]) -> pd.Categorical:
-    small = codes.astype(np.int8 if len(names) < 128 else np.int16)
-    return pd.Categorical.from_codes(small, dtype=_categories(tuple(names)), validate=False)
+def _categorical(codes: Rows, names: Sequence[str]) -> pd.Categorical:
+    small_codes = codes.astype(np.int8 if len(names) < 128 else np.int16)
+    return pd.Categorical.from_codes(small_codes, dtype=_categories(tuple(names)), validate=False)
 
 
 @lru_cache(maxsize=64)
 def _categories(names: tuple[str, ...]) -> pd.CategoricalDtype:
-    """Return the type of a column of these texts; making it takes as long as filling a column."""
+    """Return the type of a column with these names; creating it takes as long as filling a column."""
     return pd.CategoricalDtype(list(names))

@@ -1,4 +1,4 @@
-"""Agents and their posts as columns for guards, feeds and rules, gathered on demand."""
+"""Columns of agents and their posts for guards, feeds and rules, gathered on demand."""
 
 from collections.abc import Callable
 from dataclasses import fields
@@ -15,7 +15,7 @@ from prism_mesa.social.round.feeds import Int32, Scorer
 from prism_mesa.social.state.agent_fields import AGENT_FIELDS
 from prism_mesa.social.state.feeds import UserFeed
 from prism_mesa.social.state.population import NO_POST, STATE_NAMES, Categories, Population, Rows
-from prism_mesa.social.state.posts import COUNTED, relevance_of
+from prism_mesa.social.state.posts import POST_COUNTERS, to_relevance
 
 type Bools = npt.NDArray[np.bool_]
 
@@ -31,11 +31,11 @@ FIELDS: Final = frozenset(
     + [f"post.{field.name}" for field in fields(Post)]
     + ["post.has_media"]
 )
-"""Fields that guard expressions can read of every agent and post."""
+"""Fields of all agents and posts that guard expressions can read."""
 
 
 class AgentColumns:
-    """The agents in some rows; each row is an agent from `Platform.scripts`."""
+    """The agents in some rows; each row is an agent from `Platform.agent_objects`."""
 
     def __init__(self, platform: Platform, rows: Rows) -> None:
         self.platform = platform
@@ -47,7 +47,7 @@ class AgentColumns:
 
     def row(self, i: int) -> Any:
         """Return the agent of row `i`."""
-        return self.platform.scripts.agent(int(self.rows[i]))
+        return self.platform.agent_objects.agent(int(self.rows[i]))
 
     def column(self, name: str) -> Any:
         """Return a field; AttributeError if there is none."""
@@ -55,7 +55,7 @@ class AgentColumns:
         if name == "row":
             return rows
         if name in AGENT_FIELDS:
-            return AGENT_FIELDS[name].as_read(getattr(population, name)[rows])
+            return AGENT_FIELDS[name].to_column(getattr(population, name)[rows])
         if name in _STORED_FIELDS:
             return getattr(population, name)[rows]
         if name in _DERIVED_FIELDS:
@@ -64,9 +64,9 @@ class AgentColumns:
             return population.engagement_threshold[rows] + _BAND_SIDES[name] * self.platform.half_band
         if name in BIG_FIVE:
             return population.traits[rows, BIG_FIVE.index(name)]
-        known = self.platform.attributes.known
-        if name in known.agents:
-            index, attribute = known.of_agents(name)
+        schema = self.platform.attributes.schema
+        if name in schema.agents:
+            index, attribute = schema.agent_attribute(name)
             return attribute.column(population.attributes[rows, index])
         raise AttributeError(f"agents have no column {name!r}")
 
@@ -86,7 +86,7 @@ class PostColumns:
 
     def row(self, i: int) -> Post | None:
         """Return the post of row `i` as its reader sees it."""
-        if self._views is None:  # all views are made at once
+        if self._views is None:  # creates all views at once
             self._views = [None] * len(self.posts)
             with_post = np.flatnonzero(self.posts != NO_POST)
             views = self.platform.views(self.readers[with_post], self.posts[with_post]) if len(with_post) else ()
@@ -98,22 +98,22 @@ class PostColumns:
         """Return a field; AttributeError if a row has no post, or there is no such column."""
         table = self.platform.posts
         if (self.posts == NO_POST).any():
-            raise AttributeError(f"no post to read {name!r} of")
+            raise AttributeError(f"no post from which to read {name!r}")
         if name == "relevance":
-            return relevance_of(self._matches())
+            return to_relevance(self._matches())
         if name == "utility":
             return self.platform.utilities(self.readers, self.posts, self._matches())
         if name == "post_id":
             return self.posts
         if name == "kind":
             return Categories(table.kind[self.posts], POST_KINDS)
-        if name in COUNTED:
+        if name in POST_COUNTERS:
             return getattr(table, name)[table.root[self.posts]]
         if name in ("round", "author", "root"):
             return getattr(table, name)[self.posts]
-        known = self.platform.attributes.known
-        if name in known.posts:
-            index, attribute = known.of_posts(name)
+        schema = self.platform.attributes.schema
+        if name in schema.posts:
+            index, attribute = schema.post_attribute(name)
             return attribute.column(table.attributes[self.posts, index])
         raise AttributeError(f"posts have no column {name!r}")
 
@@ -122,7 +122,7 @@ class PostColumns:
         population = self.platform.population
         if (population.current_post[self.readers] == self.posts).all():
             return population.current_match[self.readers]
-        return self.platform.matches(self.readers, self.posts)
+        return self.platform.similarities(self.readers, self.posts)
 
 
 class CandidateColumns(PostColumns):
@@ -150,7 +150,7 @@ class CandidateColumns(PostColumns):
         if name == "author_followers":
             return platform.network.n_followers[platform.posts.author[self.posts]]
         field = name.removeprefix("author_")
-        if field != name and field in platform.attributes.known.agents:
+        if field != name and field in platform.attributes.schema.agents:
             return AgentColumns(platform, platform.posts.author[self.posts]).column(field)
         return super().column(name)
 
@@ -162,7 +162,7 @@ class CandidateColumns(PostColumns):
 
 
 def make_scorer(platform: Platform, feed: UserFeed | None) -> Scorer | None:
-    """Return the function that scores candidates by a feed of your own in this round, if any."""
+    """Return a function that scores candidates by your own feed in this round; None without such a feed."""
     if feed is None:
         return None
 

@@ -1,6 +1,6 @@
-"""The effects of a transition on an agent's own fields, as `kernels.walking` applies them to columns.
+"""The effects of a transition on the fields of one agent; `kernels.walking` has the same effects for columns.
 
-Effects on other agents and posts are noted in `Events` for the commit.
+`Events` collects effects on other agents and on posts for the commit.
 """
 
 from collections.abc import Iterator
@@ -10,18 +10,18 @@ from typing import Any, Final
 
 import numpy as np
 
-from prism_mesa.social.behavior import COMPOSING, ENGAGES_BY, RELEASES_POST, SEES_POST
+from prism_mesa.social.behavior import ACTION_INDICES, COMPOSING, SEES_POST, STATES_WITHOUT_POST
 from prism_mesa.social.platform import Platform
 from prism_mesa.social.round.engagements import engagement_key, has_engaged
 from prism_mesa.social.state.agent_fields import AGENT_FIELDS
-from prism_mesa.social.state.population import NO_ACTION, NO_POST, Population, Rows, packed_move
+from prism_mesa.social.state.population import NO_ACTION, NO_POST, Population, Rows, pack_move
 from prism_mesa.statechart import AgentState, Expression
 
-_COLUMNS: Final = (*(f.name for f in fields(Population) if f.name not in ("ids", "names", "numbers")), *AGENT_FIELDS)
+_FIELDS: Final = (*(f.name for f in fields(Population) if f.name not in ("ids", "names", "numbers")), *AGENT_FIELDS)
 
 
 def read_posts(platform: Platform, row: int, tick: int, max_posts: int) -> Rows:
-    """Let an agent read up to `max_posts` posts of its feed, each an impression, and return them."""
+    """Let an agent read up to `max_posts` posts of its feed, and return them. Each is an impression."""
     population = platform.population
     first = int(population.n_read[row])
     posts = population.feed[row, first : min(first + max_posts, int(population.n_feed[row]))].astype(np.int32)
@@ -35,18 +35,18 @@ def read_posts(platform: Platform, row: int, tick: int, max_posts: int) -> Rows:
 def pass_posts(platform: Platform, row: int) -> bool:
     """Let a scrolling agent pass posts below its band, and return whether it stops at the next post.
 
-    It passes up to `Platform.glances` posts in a tick, each an impression, except those that the chart claims. If it
-    passes all of them, its timeout starts again.
+    It passes up to `Platform.glances` posts in a tick, each an impression. It also stops at a post for which the chart
+    asks for a decision (`WalkTables.claim_condition`). If it does not stop, its timeout starts again.
     """
     population = platform.population
     low_threshold = float(population.engagement_threshold[row]) - platform.half_band
     unread = population.feed[row, int(population.n_read[row]) : int(population.n_feed[row])]
     next_posts = unread[: platform.glances].astype(np.int32)
     readers = np.full(len(next_posts), row)
-    is_stop = platform.utilities(readers, next_posts, platform.matches(readers, next_posts)) >= low_threshold
-    if isinstance(claimed := platform.tables.claimed, Expression):
-        agent = platform.scripts.agent(row)
-        is_stop |= np.array([bool(claimed(agent, platform.post(post, row))) for post in next_posts.tolist()], np.bool_)
+    is_stop = platform.utilities(readers, next_posts, platform.similarities(readers, next_posts)) >= low_threshold
+    if isinstance(claims := platform.tables.claim_condition, Expression):
+        agent = platform.agent_objects.agent(row)
+        is_stop |= np.array([bool(claims(agent, platform.post(post, row))) for post in next_posts.tolist()], np.bool_)
     stops = bool(is_stop.any())
     read_posts(platform, row, platform.tick, int(is_stop.argmax()) if stops else len(next_posts))
     if not stops:
@@ -57,7 +57,7 @@ def pass_posts(platform: Platform, row: int) -> bool:
 def read_next(platform: Platform, row: int) -> None:
     """Let an agent read the next post of its feed, which becomes its current post."""
     post = read_posts(platform, row, platform.tick, 1)
-    platform.population.current_match[row] = platform.matches(np.array([row]), post)[0]
+    platform.population.current_match[row] = platform.similarities(np.array([row]), post)[0]
     platform.population.current_post[row] = post[0]
 
 
@@ -66,8 +66,8 @@ def apply_effects(
 ) -> None:
     """Apply the effects of an agent's transition, after its state has been set.
 
-    `sees_post` reads the next post; entering COMPOSING draws the pending action; entering an engaging state notes the
-    engagement; entering IDLE, SCROLLING or RESTING releases the post. A self-transition enters nothing.
+    `sees_post` reads the next post. Entering COMPOSING draws the pending action, entering an engaging state notes the
+    engagement, and entering IDLE, SCROLLING or RESTING releases the post. A self-transition does not enter its state.
     """
     population, tick = platform.population, platform.tick
     if trigger == platform.trigger_code(SEES_POST) and population.n_read[row] < population.n_feed[row]:
@@ -76,15 +76,16 @@ def apply_effects(
         return
     post = int(population.current_post[row])
     if platform.records_moves(row):
-        move = packed_move(trigger, source.code, target.code)
+        move = pack_move(trigger, source.code, target.code)
         platform.events.moves.append(tuple(np.array([[tick], [row], [move], [post], [was_open]], np.int32)))
     if target is COMPOSING:
         like, reply, _ = population.propensities[row].astype(np.float64)
         draw = platform.streams.uniform("action", row, round_=platform.round, tick=tick)[0]
         population.pending_action[row] = int(draw >= like) + int(draw >= like + reply)
-    if target in ENGAGES_BY and post != NO_POST and not note_engagement(platform, row, post, ENGAGES_BY[target]):
+    action = ACTION_INDICES.get(target)
+    if action is not None and post != NO_POST and not note_engagement(platform, row, post, action):
         platform.totals["repeated"] += 1
-    if target in RELEASES_POST:
+    if target in STATES_WITHOUT_POST:
         population.current_post[row] = NO_POST
         population.pending_action[row] = NO_ACTION
 
@@ -92,25 +93,25 @@ def apply_effects(
 def note_engagement(
     platform: Platform, row: int, post: int, action: int, words: str = "", *, tick: int | None = None
 ) -> bool:
-    """Note an engagement for the commit, and return whether it is new. Only the first words for it are kept."""
+    """Note an engagement for the commit, and return whether it is new. Repeats do not replace its words."""
     if words:
         platform.events.texts.setdefault((row, post, action), words)
     if has_engaged(platform, row, post, action):
         return False
     platform.engagements.beside.add(row)
-    now = platform.tick if tick is None else tick
-    platform.events.beside[engagement_key(platform, row, post, action)] = now, row, post, action
+    event_tick = platform.tick if tick is None else tick
+    platform.events.beside[engagement_key(platform, row, post, action)] = event_tick, row, post, action
     return True
 
 
 @contextmanager
 def rollback_on_error(platform: Platform, row: int) -> Iterator[None]:
-    """If the block raises, restore the agent's own fields, and drop events that it noted.
+    """If the block raises, restore the agent's fields, and drop the events that the block noted.
 
-    Changes to other agents, or to objects of your own, stay.
+    Changes to other agents and to your own objects stay.
     """
     population, history, events = platform.population, platform.history, platform.events
-    values = [np.array(getattr(population, column)[row]) for column in _COLUMNS]
+    values = [np.array(getattr(population, column)[row]) for column in _FIELDS]
     name, count, ring = population.names[row], history.count.item(row), history.ring[row].copy()
     limit = history.limit(row)
     was_noted = row in platform.engagements.beside
@@ -118,7 +119,7 @@ def rollback_on_error(platform: Platform, row: int) -> Iterator[None]:
     try:
         yield
     except BaseException:
-        for column, value in zip(_COLUMNS, values, strict=True):
+        for column, value in zip(_FIELDS, values, strict=True):
             getattr(population, column)[row] = value
         if population.names[row] != name:  # setting a name stores it, even the same name
             population.names[row] = name

@@ -1,7 +1,7 @@
-"""Move agents' stances when a round is committed, according to the posts that they read or engaged with.
+"""Move agents' stances when a round is committed, by the posts that they read or engaged with.
 
-A reader takes its posts in the order of reading, and each post moves the reader's current stance. The stance of a post
-is an attribute of the post, or the stance of its author before the commit. So readers do not depend on each other.
+Each post moves the reader's current stance, in the order of reading. The stance of a post is an attribute of the post,
+or the stance of its author before the commit. So readers do not depend on each other.
 """
 
 from typing import Any, Final
@@ -14,16 +14,16 @@ from prism_mesa.social.platform import Platform
 from prism_mesa.social.round.columns import AgentColumns, CandidateColumns
 from prism_mesa.social.round.engagements import Columns as Engagements
 from prism_mesa.social.state.attributes import Attribute, Floats
-from prism_mesa.social.state.chunks import blocks, in_threads
-from prism_mesa.social.state.feeds import columns_by_name, readable
+from prism_mesa.social.state.chunks import blocks, map_in_threads
+from prism_mesa.social.state.feeds import columns_by_name, readable_fields
 from prism_mesa.social.state.network import Int32s
-from prism_mesa.social.state.opinions import PARTS, Spread, UserRule, measure_spread
+from prism_mesa.social.state.opinions import N_PARTS, Spread, UserRule, measure_spread
 from prism_mesa.social.state.population import Rows
 from prism_mesa.social.state.relations import is_first, pair_keys
 from prism_mesa.social.world.attributes import Columns
 
 PART_SIZE: Final = 1 << 18
-"""Approximate number of posts that a thread takes at a time; results do not depend on it."""
+"""Approximate number of posts that a thread processes at a time. Results do not depend on it."""
 
 
 def open_opinions(platform: Platform) -> None:
@@ -35,7 +35,7 @@ def open_opinions(platform: Platform) -> None:
 
 
 def moved_stances(platform: Platform, engagements: Engagements) -> Floats | None:
-    """Return the stances of all agents after this round; None if opinions do not move.
+    """Return the stances of all agents after this round; None if `opinions.of` is not set.
 
     A post moves an agent once, even after several engagements.
     """
@@ -43,7 +43,7 @@ def moved_stances(platform: Platform, engagements: Engagements) -> Floats | None
     if params.of is None:
         return None
     if params.when == "read":
-        tick, agent, post = platform.events.seen()
+        tick, agent, post = platform.events.all_impressions()
     else:
         tick, agent, post, _ = engagements
         first_engagements = np.sort(np.unique(pair_keys(agent, post), return_index=True)[1])
@@ -55,7 +55,7 @@ def moved_stances(platform: Platform, engagements: Engagements) -> Floats | None
     old, attribute = _stances(platform)
     new, index = old.copy(), -1
     if params.by is not None:
-        index = platform.attributes.known.of_posts(params.by)[0]
+        index = platform.attributes.schema.post_attribute(params.by)[0]
     if platform.opinions.user_rule is None:
         _move(platform, agent, post, index, attribute, old, new, path)
     else:
@@ -70,7 +70,7 @@ def commit_opinions(platform: Platform, stances: Floats | None) -> None:
     """Set the stances after this round, and record their spread."""
     if stances is None:
         return
-    index, _ = platform.attributes.known.of_agents(str(platform.params.opinions.of))
+    index, _ = platform.attributes.schema.agent_attribute(str(platform.params.opinions.of))
     platform.population.attributes[:, index] = stances
     counts = {name: platform.counts[name] for name in ("moved", "drawn_on", "pushed_away")}
     platform.totals.update(counts)
@@ -78,7 +78,7 @@ def commit_opinions(platform: Platform, stances: Floats | None) -> None:
 
 
 def _stances(platform: Platform) -> tuple[Floats, Attribute]:
-    index, attribute = platform.attributes.known.of_agents(str(platform.params.opinions.of))
+    index, attribute = platform.attributes.schema.agent_attribute(str(platform.params.opinions.of))
     return np.ascontiguousarray(platform.population.attributes[:, index]), attribute
 
 
@@ -92,21 +92,21 @@ def _move(
     new: Floats,
     path: Floats,
 ) -> None:
-    """Move stances by one of PRISM's rules; `path` gets the reader's stance after each post."""
+    """Move stances by one of PRISM's rules; `path` receives the reader's stance after each post."""
     params, posts = platform.params.opinions, platform.posts
     repels = params.rule == "assimilation_repulsion"
     limit = (params.repulsion if repels else params.confidence) * (attribute.high - attribute.low)
     columns, rule = (posts.root, posts.author, posts.attributes, index, old), (repels, params.rate, limit)
-    ends = (attribute.low, attribute.high)
+    bounds = (attribute.low, attribute.high)
 
     def move_part(part: slice) -> tuple[int, int]:
-        drawn_on, pushed_away = move_stances(agent[part], post[part], *columns, *rule, ends, new, path[part])
+        drawn_on, pushed_away = move_stances(agent[part], post[part], *columns, *rule, bounds, new, path[part])
         return int(drawn_on), int(pushed_away)
 
     # parts end between agents
     stops = [int(np.searchsorted(agent, agent[part.stop - 1], "right")) for part in blocks(len(agent), PART_SIZE)]
     parts = [slice(first, stop) for first, stop in zip([0, *stops], stops, strict=False) if first < stop]
-    for drawn_on, pushed_away in in_threads(move_part, parts, platform.params.threads):
+    for drawn_on, pushed_away in map_in_threads(move_part, parts, platform.params.threads):
         platform.counts["drawn_on"] += drawn_on
         platform.counts["pushed_away"] += pushed_away
 
@@ -121,7 +121,7 @@ def _move_by_user_rule(
     new: Floats,
     path: Floats,
 ) -> None:
-    """Move stances by a rule of your own: by the first post of each agent, then by the second, and so on."""
+    """Move stances by your own rule: by each agent's first post, then by the second posts, and so on."""
     posts = platform.posts
     kept_rows = np.flatnonzero(posts.author[posts.root[post]] != agent)
     agent, post = agent[kept_rows], post[kept_rows]
@@ -144,11 +144,11 @@ def _move_by_user_rule(
 def _apply_user_rule(
     platform: Platform, rule: UserRule, agent: Rows, post: Rows, stance: Floats, stance_read: Floats
 ) -> Floats:
-    names, network = readable(platform.attributes.known), platform.network
+    names, network = readable_fields(platform.attributes.schema), platform.network
 
     def columns(rows: npt.NDArray[Any]) -> Columns:
         readers, posts = agent[rows], post[rows]
-        is_followed = network.holds(readers, platform.posts.author[posts])
+        is_followed = network.contains(readers, platform.posts.author[posts])
         candidates = CandidateColumns(platform, readers, posts, is_followed)
         by_name = columns_by_name(names, AgentColumns(platform, readers), candidates)
         return Columns(by_name | {"stance": lambda: stance[rows], "read": lambda: stance_read[rows]})
@@ -168,16 +168,16 @@ def _record(platform: Platform, round_: int, spread: Spread, counts: dict[str, i
         row = {"round": round_, **spread.numbers, **counts}
         platform.recorder.write("opinions", {name: np.array([value]) for name, value in row.items()})
     if platform.records("stances"):
-        _, attribute = platform.attributes.known.of_agents(str(platform.params.opinions.of))
-        middles = attribute.low + (np.arange(PARTS) + 0.5) / PARTS * (attribute.high - attribute.low)
-        columns = {"round": np.full(PARTS, round_), "stance": middles, "agents": spread.agents}
+        _, attribute = platform.attributes.schema.agent_attribute(str(platform.params.opinions.of))
+        middles = attribute.low + (np.arange(N_PARTS) + 0.5) / N_PARTS * (attribute.high - attribute.low)
+        columns = {"round": np.full(N_PARTS, round_), "stance": middles, "agents": spread.agents}
         platform.recorder.write("stances", columns)
 
 
 def _record_influences(platform: Platform, agent: Rows, post: Rows, old: Floats, path: Floats) -> None:
-    """Record rows of the table `influences`, of agents whose impressions are recorded.
+    """Record the table `influences` for agents whose impressions are recorded.
 
-    `path` has the reader's stance after each post, NaN for its own posts.
+    `path` has the reader's stance after each post; NaN for the reader's own posts.
     """
     mask = platform.recorded["impressions"]
     by_others = ~np.isnan(path) if mask is None else ~np.isnan(path) & mask[agent]

@@ -1,7 +1,7 @@
-"""The agents present in a round, and which of them come online, and for how long.
+"""Decide which agents are present in a round, which come online, and for how long.
 
-When a round opens, except round 0, waiting agents join, members leave, and agents that left come back, each by one
-keyed draw (`agents.churn`). The drawn follows between an agent that joins and those that have joined begin then. Posts,
+When a round opens (except round 0), waiting agents join, members leave, and agents that left come back. Each agent has
+one keyed draw (`agents.churn`). When an agent joins, its drawn follows to and from earlier members begin. The posts,
 follows, mutes and blocks of an agent that leaves stay.
 """
 
@@ -17,8 +17,8 @@ from prism_mesa.domain import CHURN_EVENTS
 from prism_mesa.social.behavior import IDLE
 from prism_mesa.social.params import ClockParams
 from prism_mesa.social.platform import Platform
-from prism_mesa.social.state.population import AWAY, GONE, MEMBER, NO_ACTION, NO_POST, WAITS, Rows
-from prism_mesa.social.state.relations import distinct
+from prism_mesa.social.state.population import AWAY, GONE, MEMBER, NO_ACTION, NO_POST, WAITING, Rows
+from prism_mesa.social.state.relations import sorted_unique
 from prism_mesa.streams import Streams
 
 type Floats = npt.NDArray[np.float64]
@@ -28,144 +28,146 @@ JOIN, LEAVE, BACK, REMOVED = range(len(CHURN_EVENTS))
 
 
 def apply_churn(platform: Platform) -> None:
-    """Let agents join and leave as this round opens, and note those removed or added since the last round."""
-    people, churns = platform.population, platform.configured.has_churn
-    if not churns and bool((people.present == (people.membership == MEMBER)).all()):
+    """Let agents join and leave as this round opens, and count agents that scripts added or removed before."""
+    people, has_churn = platform.population, platform.configured.has_churn
+    if not has_churn and bool((people.present == (people.membership == MEMBER)).all()):
         _count(platform, {})
         return
-    was_present, past = people.present.copy(), people.membership.copy()
-    turns = platform.streams.happens("churn", chances_of_turning(platform), round_=platform.round)
-    comes, leaves, removed = turns & ~was_present, turns & was_present, ~was_present & (past == MEMBER)
-    joins = (comes | was_present) & (past == WAITS)  # a script has added those that are present
-    people.present[comes], people.present[leaves] = True, False
-    people.membership[comes | joins], people.membership[leaves], people.membership[removed] = MEMBER, AWAY, GONE
-    people.state[leaves], people.state[comes] = IDLE.code, platform.chart.initial.code
-    people.ticks_in_state[leaves | comes] = 0
-    people.current_post[leaves], people.pending_action[leaves] = NO_POST, NO_ACTION
-    platform.scripts.have_moved(np.flatnonzero(turns).tolist())
-    _begin_follows(platform, comes & joins)
-    _note(platform, (joins, leaves, comes & ~joins, removed))
+    was_present, old_membership = people.present.copy(), people.membership.copy()
+    is_changing = platform.streams.draw_events("churn", churn_probabilities(platform), round_=platform.round)
+    is_arriving, is_leaving = is_changing & ~was_present, is_changing & was_present
+    is_removed = ~was_present & (old_membership == MEMBER)
+    is_joining = (is_arriving | was_present) & (old_membership == WAITING)  # scripts may have added agents
+    people.present[is_arriving], people.present[is_leaving] = True, False
+    people.membership[is_arriving | is_joining], people.membership[is_leaving] = MEMBER, AWAY
+    people.membership[is_removed] = GONE
+    people.state[is_leaving], people.state[is_arriving] = IDLE.code, platform.chart.initial.code
+    people.ticks_in_state[is_leaving | is_arriving] = 0
+    people.current_post[is_leaving], people.pending_action[is_leaving] = NO_POST, NO_ACTION
+    platform.agent_objects.update_presence(np.flatnonzero(is_changing).tolist())
+    _begin_follows(platform, is_arriving & is_joining)
+    _note(platform, (is_joining, is_leaving, is_arriving & ~is_joining, is_removed))
 
 
-def chances_of_turning(platform: Platform) -> Floats:
+def churn_probabilities(platform: Platform) -> Floats:
     """Return each agent's probability of joining or leaving as this round opens."""
     people, churn = platform.population, platform.params.agents.churn
-    chances = np.zeros(GONE + 1)
+    probabilities = np.zeros(GONE + 1)
     if platform.round > 0:
-        chances[[MEMBER, WAITS, AWAY]] = churn.leave, churn.join, churn.back
-    is_as_it_was = people.present == (people.membership == MEMBER)
-    return np.where(is_as_it_was, chances[people.membership], 0.0)
+        probabilities[[MEMBER, WAITING, AWAY]] = churn.leave, churn.join, churn.back
+    is_unchanged = people.present == (people.membership == MEMBER)
+    return np.where(is_unchanged, probabilities[people.membership], 0.0)
 
 
-def _begin_follows(platform: Platform, joins: Mask) -> None:
-    if not joins.any():
+def _begin_follows(platform: Platform, is_joining: Mask) -> None:
+    if not is_joining.any():
         return
     joined = platform.population.has_joined
-    platform.network, begun = platform.network.with_comers(platform.drawn_network, joined, joins)
+    platform.network, new_follows = platform.network.with_joiners(platform.drawn_network, joined, is_joining)
     if platform.params.network.dynamics == "live":
-        platform.relations.new_follows = distinct(np.append(platform.relations.new_follows, begun))
+        platform.relations.new_follows = sorted_unique(np.append(platform.relations.new_follows, new_follows))
 
 
 def _note(platform: Platform, events: tuple[Mask, ...]) -> None:
-    """Count present agents and those that have joined or left, and record the table `churn`."""
+    """Count present, joining and leaving agents, and record the table `churn`."""
     event = np.full(len(platform.population), -1, np.int8)
-    for code, which in enumerate(events):
-        event[which] = code
+    for code, mask in enumerate(events):
+        event[mask] = code
     agents = np.flatnonzero(event >= 0)
     counts = np.bincount(event[agents], minlength=len(CHURN_EVENTS)).tolist()
     _count(platform, dict(zip(CHURN_EVENTS, counts, strict=True)))
     if platform.recorder is None or not platform.records("churn"):
         return
     rounds = np.full(len(agents), platform.round, np.int32)
-    named = pd.Categorical.from_codes(event[agents], list(CHURN_EVENTS))
-    platform.recorder.write("churn", {"round": rounds, "agent": agents.astype(np.int32), "event": named})
+    event_names = pd.Categorical.from_codes(event[agents], list(CHURN_EVENTS))
+    platform.recorder.write("churn", {"round": rounds, "agent": agents.astype(np.int32), "event": event_names})
 
 
 def _count(platform: Platform, events: dict[str, int]) -> None:
-    now = events | {"there": int(np.count_nonzero(platform.population.present))}
-    platform.counts["there"] = now["there"]
-    platform.totals.update(now)
+    counts = events | {"there": int(np.count_nonzero(platform.population.present))}
+    platform.counts["there"] = counts["there"]
+    platform.totals.update(counts)
     if platform.round == 0:
-        platform.totals["there_first"] = now["there"]
+        platform.totals["there_first"] = counts["there"]
 
 
-def comes_online(platform: Platform) -> npt.NDArray[np.bool_]:
-    """Return whether each agent would come online in this round if it is present and idle."""
-    params, chances = platform.params.agents, chances_online(platform)
+def draw_online(platform: Platform) -> npt.NDArray[np.bool_]:
+    """Draw whether each agent comes online in this round; it must also be present and idle."""
+    params, probabilities = platform.params.agents, online_probabilities(platform)
     if not params.persistence:
-        return platform.streams.happens("online", chances, round_=platform.round)
-    return draws_of_coming(platform, np.arange(len(chances))) < chances
+        return platform.streams.draw_events("online", probabilities, round_=platform.round)
+    return online_draws(platform, np.arange(len(probabilities))) < probabilities
 
 
-def draws_of_coming(platform: Platform, rows: Rows) -> Floats:
-    """Return the draws of agents in this round; an agent comes online if its draw is below its chance.
+def online_draws(platform: Platform, rows: Rows) -> Floats:
+    """Return the agents' draws for this round. An agent comes online if its draw is below its probability.
 
-    With probability `agents.persistence` an agent keeps its draw of the last round. So it tends to repeat itself, while
-    its probability in each single round stays the same.
+    With probability `agents.persistence`, an agent keeps its draw from the last round. It then tends to repeat its
+    behaviour, while its probability in each round stays the same.
     """
-    lasting = platform.params.agents.persistence
-    since = platform.streams.last_redraw_round("online lasts", rows, round_=platform.round, lasting=lasting)
-    return platform.streams.uniform("online", rows, round_=since)
+    now, persistence = platform.round, platform.params.agents.persistence
+    last_draws = platform.streams.last_redraw_round("online lasts", rows, round_=now, persistence=persistence)
+    return platform.streams.uniform("online", rows, round_=last_draws)
 
 
-def chances_online(platform: Platform) -> Floats:
+def online_probabilities(platform: Platform) -> Floats:
     """Return each agent's probability of coming online: its activity times the weight of the hour."""
     params, clock = platform.params.agents, platform.params.clock
     activity, hours = platform.population.activity, params.hours or (1.0,) * 24
     if params.hours is None and not params.rhythm:
         return activity
     if params.rhythm or params.time_zone:
-        return np.minimum(activity * _weights_of_own_hours(platform, hours), 1.0)
-    return np.minimum(activity * weight_of_hours(hours, clock, platform.round), 1.0)
+        return np.minimum(activity * _local_hour_weights(platform, hours), 1.0)
+    return np.minimum(activity * mean_hour_weight(hours, clock, platform.round), 1.0)
 
 
 def local_hours(platform: Platform, round_: int) -> Floats:
-    """Return the local hour of each agent, 0 to 24, as a round opens."""
+    """Return each agent's local hour of the day, 0 to 24, as a round opens."""
     zone, n = platform.params.agents.time_zone, len(platform.population)
-    opens = np.full(n, _opens(platform.params.clock, round_))
+    start_hour = np.full(n, _start_hour(platform.params.clock, round_))
     if zone is None:
-        return opens
-    place, _ = platform.attributes.known.of_agents(zone)
-    return np.asarray((opens + platform.population.attributes[:, place]) % 24)
+        return start_hour
+    index, _ = platform.attributes.schema.agent_attribute(zone)
+    return np.asarray((start_hour + platform.population.attributes[:, index]) % 24)
 
 
-def _weights_of_own_hours(platform: Platform, hours: tuple[float, ...]) -> Floats:
-    """Return the mean weight of a round's time by each agent's clock and habits, with a mean of 1 over a day."""
-    habits, opens = (platform.streams, platform.params.agents.rhythm), local_hours(platform, platform.round)
-    length, mean = platform.params.clock.round_minutes / 60, _mean_weights(*habits, hours, len(opens))
-    days, rest = divmod(length, 24)
+def _local_hour_weights(platform: Platform, hours: tuple[float, ...]) -> Floats:
+    """Return each agent's mean weight of this round's time, by local time and habits; the mean over a day is 1."""
+    habits, start_hour = (platform.streams, platform.params.agents.rhythm), local_hours(platform, platform.round)
+    length, mean = platform.params.clock.round_minutes / 60, _mean_agent_weights(*habits, hours, len(start_hour))
+    days, remainder = divmod(length, 24)
     weight = days * 24 * mean
-    for hour in np.floor(opens) + np.arange(ceil(rest) + 1)[:, np.newaxis]:  # the first and last hour count in part
-        part = np.minimum(opens + rest, hour + 1) - np.maximum(opens, hour)
-        weight += np.maximum(part, 0) * _own_weights(*habits, hours, hour.astype(np.int64) % 24)
+    for hour in np.floor(start_hour) + np.arange(ceil(remainder) + 1)[:, np.newaxis]:  # the ends may be parts
+        part = np.minimum(start_hour + remainder, hour + 1) - np.maximum(start_hour, hour)
+        weight += np.maximum(part, 0) * _agent_hour_weights(*habits, hours, hour.astype(np.int64) % 24)
     return np.asarray(weight / length / mean)
 
 
 @lru_cache(maxsize=2)
-def _mean_weights(streams: Streams, sigma: float, hours: tuple[float, ...], n: int) -> Floats:
-    return np.asarray(sum(_own_weights(streams, sigma, hours, np.full(n, hour)) for hour in range(24)) / 24)
+def _mean_agent_weights(streams: Streams, sigma: float, hours: tuple[float, ...], n: int) -> Floats:
+    return np.asarray(sum(_agent_hour_weights(streams, sigma, hours, np.full(n, hour)) for hour in range(24)) / 24)
 
 
-def _own_weights(streams: Streams, sigma: float, hours: tuple[float, ...], hour: Rows) -> Floats:
-    """Return the weight of an hour for each agent: `hours` times a habit, rounded like sessions."""
-    drawn = streams.normal("rhythm", np.arange(len(hour)), index=hour) if sigma else 0.0
-    return np.asarray(np.array(hours)[hour] * np.exp(sigma * drawn - sigma * sigma / 2).astype(np.float32))
+def _agent_hour_weights(streams: Streams, sigma: float, hours: tuple[float, ...], hour: Rows) -> Floats:
+    """Return each agent's weight of an hour: `hours` times a random factor, rounded to float32."""
+    normals = streams.normal("rhythm", np.arange(len(hour)), index=hour) if sigma else 0.0
+    return np.asarray(np.array(hours)[hour] * np.exp(sigma * normals - sigma * sigma / 2).astype(np.float32))
 
 
-def weight_of_hours(weights: tuple[float, ...], clock: ClockParams, round_: int) -> float:
-    """Return the mean weight of a round's time, with a mean of 1 over a day; `weights` are of the 24 hours in UTC."""
-    opens, length = _opens(clock, round_), clock.round_minutes / 60
+def mean_hour_weight(weights: tuple[float, ...], clock: ClockParams, round_: int) -> float:
+    """Return the mean weight of a round's time; the mean over a day is 1. `weights` are for the 24 hours in UTC."""
+    start_hour, length = _start_hour(clock, round_), clock.round_minutes / 60
     sums = np.append(0.0, np.cumsum(weights))  # up to each full hour
     mean = sums[-1] / 24
 
-    def up_to(hours: float) -> float:
-        days, rest = divmod(hours, 24)
-        return float(days * sums[-1] + np.interp(rest, np.arange(25), sums))
+    def cumulative_weight(hours: float) -> float:
+        days, remainder = divmod(hours, 24)
+        return float(days * sums[-1] + np.interp(remainder, np.arange(25), sums))
 
-    return float((up_to(opens + length) - up_to(opens)) / length / mean)
+    return float((cumulative_weight(start_hour + length) - cumulative_weight(start_hour)) / length / mean)
 
 
-def _opens(clock: ClockParams, round_: int) -> float:
+def _start_hour(clock: ClockParams, round_: int) -> float:
     """Return the hour of the day, in UTC, at which a round opens."""
     start = clock.start.astimezone(UTC)
     first = (start - datetime.combine(start, datetime.min.time(), UTC)).total_seconds() / 3600
@@ -173,15 +175,15 @@ def _opens(clock: ClockParams, round_: int) -> float:
 
 
 def session_lengths(platform: Platform, readers: Rows) -> npt.NDArray[np.int32] | None:
-    """Return the number of posts after which each reader ends this round's session; None if only its feed limits it.
+    """Return the maximum number of posts that each reader reads in this round; None without a limit.
 
-    It is 1 plus the whole part of a lognormal number of mean `agents.session`, rounded to float32, since the last
-    digits of exp differ between machines.
+    It is 1 plus the integer part of a lognormal draw with mean `agents.session`. The draw is rounded to float32,
+    because the last digits of exp differ between machines.
     """
     params, size = platform.params.agents, platform.population.feed.shape[1]
     if params.session is None:
         return None
     sigma = params.session_sigma
-    drawn = platform.streams.normal("session", readers, round_=platform.round)
-    length = params.session * np.exp(sigma * drawn - sigma * sigma / 2)
+    normals = platform.streams.normal("session", readers, round_=platform.round)
+    length = params.session * np.exp(sigma * normals - sigma * sigma / 2)
     return np.asarray(np.minimum(size, 1 + np.floor(length.astype(np.float32))), np.int32)

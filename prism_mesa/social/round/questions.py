@@ -1,4 +1,4 @@
-"""Questions to the LLM about open choices, and the nearness of posts to the interests that prompts show."""
+"""Questions to the LLM about open choices, and the similarity of posts and the interests in prompts."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -12,7 +12,7 @@ from prism_mesa.reasoner import Persona, Question
 from prism_mesa.social.platform import Platform
 from prism_mesa.social.round.columns import AgentColumns, PostColumns
 from prism_mesa.social.state.attributes import prompt_texts
-from prism_mesa.social.state.population import NO_POST, Rows, unpacked_move
+from prism_mesa.social.state.population import NO_POST, Rows, unpack_move
 from prism_mesa.social.state.topics import UNIT
 from prism_mesa.social.world.profiles import personality
 from prism_mesa.statechart import STATES, AgentState
@@ -25,11 +25,12 @@ def questions(
 ) -> list[Question]:
     """Return the question of each of `agents`; all arguments have the same length.
 
-    This equals `reasoner.make_question` for each `SocialAgent`, read from columns about twenty times faster. If
-    `reasoner.persona` is `archetype`, the persona is the archetype's, with the agent's traits, propensities and band.
+    The result equals `reasoner.make_question` for each `SocialAgent`, but reading columns is about twenty times faster.
+    If `reasoner.persona` is `archetype`, the persona is the archetype's, with the agent's traits, propensities and
+    band.
     """
     platform, rows = agents.platform, agents.rows
-    kinds = _kinds(platform, rows)
+    kinds = _archetype_numbers(platform, rows)
     states = [STATES[code] for code in platform.population.state[rows].tolist()]
     views: list[Post | None] = list(map(posts.row, range(len(rows))))
     if kinds is not None:  # questions of archetypes show the original text
@@ -47,25 +48,25 @@ def questions(
     return [Question(*row) for row in zip(*columns, strict=True)]
 
 
-def as_archetype(question: Question, agents: AgentColumns) -> Question:
-    """Return the question of a single agent with the persona of its archetype, if there are archetypes."""
-    platform, kinds = agents.platform, _kinds(agents.platform, agents.rows)
+def to_archetype(question: Question, agents: AgentColumns) -> Question:
+    """Return a single agent's question, with the persona of its archetype if there are archetypes."""
+    platform, kinds = agents.platform, _archetype_numbers(agents.platform, agents.rows)
     if kinds is None:
         return replace(question, match=_question_match(platform, question))
     [persona] = _personas(agents, kinds)
     numbers = {name: getattr(question.persona, name) for name in ("traits", "propensities", "low", "high")}
     posts, post = platform.posts, question.post
-    if post is not None and 0 <= post.post_id < len(posts):  # one question for all wordings of a text
-        [shown_text], original_text = posts.shown([post.post_id]), posts.texts[posts.text_id[post.post_id]]
+    if post is not None and 0 <= post.post_id < len(posts):  # all wordings of a text share one question
+        [shown_text], original_text = posts.visible_texts([post.post_id]), posts.texts[posts.text_id[post.post_id]]
         post = replace(post, text=post.text.replace(shown_text, original_text))
     question = replace(question, persona=replace(persona, **numbers), history=(), post=post)
     return replace(question, match=_question_match(platform, question))
 
 
-def _kinds(platform: Platform, rows: Rows) -> list[int] | None:
+def _archetype_numbers(platform: Platform, rows: Rows) -> list[int] | None:
     if platform.archetypes is None:
         return None
-    kinds: list[int] = platform.archetypes.of(platform.population, rows).tolist()
+    kinds: list[int] = platform.archetypes.assign(platform.population, rows).tolist()
     return kinds
 
 
@@ -74,7 +75,7 @@ def _personas(agents: AgentColumns, kinds: list[int] | None) -> list[Persona]:
     population, archetypes = platform.population, platform.archetypes
     if kinds is None or archetypes is None:
         names = [population.names[row] for row in rows.tolist()]
-        interests, texts = platform.topics.words_of(population.interests[rows]), personalities(platform, rows)
+        interests, texts = platform.topics.interest_names(population.interests[rows]), personalities(platform, rows)
     else:
         names = [f"a user of kind {kind}" for kind in kinds]
         interests = [archetypes.interests[kind] for kind in kinds]
@@ -92,7 +93,7 @@ def _personas(agents: AgentColumns, kinds: list[int] | None) -> list[Persona]:
 def personalities(platform: Platform, rows: Rows) -> list[str]:
     """Return the descriptions of agents in prompts: personality, and the attributes that prompts mention."""
     people = platform.population
-    attribute_texts = prompt_texts(platform.attributes.known.agents, people.attributes[rows])
+    attribute_texts = prompt_texts(platform.attributes.schema.agents, people.attributes[rows])
     return [
         "; ".join(filter(None, (personality(traits), text)))
         for traits, text in zip(people.traits[rows], attribute_texts, strict=True)
@@ -106,17 +107,17 @@ def _histories(platform: Platform, rows: Rows) -> list[tuple[str, ...]]:
         moves = platform.history.last_moves(row, MAX_HISTORY)
         for move in moves:
             if move not in texts:
-                trigger, source, target = unpacked_move(move)
+                trigger, source, target = unpack_move(move)
                 texts[move] = f"{source.value} -> {target.value} ({platform.chart.triggers[trigger]})"
         histories.append(tuple(texts[move] for move in moves))
     return histories
 
 
 def prompt_matches(platform: Platform, rows: Rows, posts: Rows) -> npt.NDArray[np.float64]:
-    """Return the cosine of each agent's post and the nearest of the interests that prompts show.
+    """Return the cosine similarity of each agent's post and the nearest interest in the agent's prompt.
 
     It is 0 without a post or interests. An LLM reads a few names of interests (of the agent, or of its archetype), not
-    the numbers behind them. So this cosine predicts the LLM's answer better than the relevance, which guards read.
+    the numbers behind them. So this cosine predicts the LLM's answer better than the relevance that guards read.
     """
     people, archetypes, names = platform.population, platform.archetypes, platform.topics.names
     if archetypes is None:
@@ -125,11 +126,11 @@ def prompt_matches(platform: Platform, rows: Rows, posts: Rows) -> npt.NDArray[n
     width = max(map(len, archetypes.interests), default=0)
     padded = [[index[word] for word in words] + [-1] * (width - len(words)) for words in archetypes.interests]
     name_codes = np.array(padded, np.int16).reshape(len(archetypes.interests), width)
-    return _cosines(platform, name_codes[archetypes.of(people, rows)], posts)
+    return _cosines(platform, name_codes[archetypes.assign(people, rows)], posts)
 
 
 def _question_match(platform: Platform, question: Question) -> float:
-    """Return the cosine of a question's post and the nearest of the interests in the question."""
+    """Return the cosine similarity of a question's post and the nearest interest in the question."""
     if question.post is None or not 0 <= question.post.post_id < len(platform.posts):
         return 0.0
     index = {name: i for i, name in enumerate(platform.topics.names)}

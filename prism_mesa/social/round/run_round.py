@@ -1,12 +1,14 @@
 """Run one round of a platform.
 
 1. publish: Interventions begin or end. Agents join and leave (`agents.churn`). Posts of agents, seeded posts, and the
-replies and reshares of the last round appear. 2. rank: Each agent that will read gets a feed of posts that it has not
-seen. 3. open: Idle agents that come online (by their activity and the hour of the day) receive `feed_ready`. 4. ticks:
-In each tick, every agent that is not idle fires at most one trigger. The reasoner answers open choices. 5. commit:
-Replies and reshares get their texts (`content`). Engagements are added to the posts' counters and cascades. Changes of
-follows, mutes, blocks and opinions take effect in the next round. 6. collect: The round's rows go to the recorder and
-to the caller. 7. close: `round_ends` brings every active agent to IDLE.
+   replies and reshares of the last round appear.
+2. rank: Each agent that will read gets a feed of posts that it has not seen.
+3. open: Idle agents that come online (by their activity and the hour of the day) receive `feed_ready`.
+4. ticks: In each tick, every agent that is not idle fires at most one trigger. The reasoner answers open choices.
+5. commit: Replies and reshares get their texts (`content`). Engagements are added to the posts' counters and cascades.
+   Changes of follows, mutes, blocks and opinions take effect in the next round.
+6. collect: The round's rows go to the recorder and to the caller.
+7. close: `round_ends` brings every active agent to IDLE.
 
 All agents see the platform as it was at the start of the round and do not interact within it, so the result depends
 neither on their order nor on the order in which answers arrive.
@@ -18,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from prism_mesa.social.behavior import IDLE, ROUND_ENDS
-from prism_mesa.social.content.writer import write
+from prism_mesa.social.content.writer import write_words
 from prism_mesa.social.platform import Platform
 from prism_mesa.social.round.collect import collect, record_moves
 from prism_mesa.social.round.columns import AgentColumns, make_scorer
@@ -26,18 +28,18 @@ from prism_mesa.social.round.engagements import open_round
 from prism_mesa.social.round.feeds import rank_feeds
 from prism_mesa.social.round.follows import open_follows
 from prism_mesa.social.round.opinions import open_opinions
-from prism_mesa.social.round.presence import apply_churn, comes_online, session_lengths
+from prism_mesa.social.round.presence import apply_churn, draw_online, session_lengths
 from prism_mesa.social.round.publish import commit, publish
 from prism_mesa.social.round.ticks import fire_on_active, run_ticks
 from prism_mesa.social.state.population import GONE, MEMBER, Rows
 
 
-def run_round(platform: Platform, tell: Callable[[dict[str, float]], object] | None = None) -> dict[str, float]:
+def run_round(platform: Platform, on_collected: Callable[[dict[str, float]], object] | None = None) -> dict[str, float]:
     """Run one round, and return its row: the columns of the table `rounds`, with running outcomes.
 
     Args:
         platform: The platform.
-        tell: Called with the row before the round closes.
+        on_collected: Called with the row before the round closes.
     """
     platform.round += 1
     platform.tick = 0
@@ -49,20 +51,20 @@ def run_round(platform: Platform, tell: Callable[[dict[str, float]], object] | N
     open_follows(platform)
     open_opinions(platform)
     open_round(platform)
-    comes = comes_online(platform)
-    publish(platform, comes)
-    run_ticks(platform, _rank(platform, comes))
-    write(platform)
+    is_online = draw_online(platform)
+    publish(platform, is_online)
+    run_ticks(platform, _rank(platform, is_online))
+    write_words(platform)
     commit(platform)
     row = collect(platform)
-    if tell is not None:
-        tell(row)
+    if on_collected is not None:
+        on_collected(row)
     _close(platform)
     return row
 
 
 def remove_departed(platform: Platform) -> None:
-    """Take away the agents that left since the last round opened."""
+    """Remove the agents that have left since the last round opened."""
     population, leaving = platform.population, list(platform.leaving)
     is_member = population.membership[leaving] == MEMBER
     population.membership[leaving] = np.where(is_member, MEMBER, GONE)  # an absent agent does not come back
@@ -72,30 +74,30 @@ def remove_departed(platform: Platform) -> None:
     platform.leaving.clear()
 
 
-def _rank(platform: Platform, comes: npt.NDArray[np.bool_]) -> Rows:
-    """Rank the feeds of agents that will read one; return the agents of `comes` that come online."""
+def _rank(platform: Platform, is_online: npt.NDArray[np.bool_]) -> Rows:
+    """Rank the feeds of agents that will read in this round; return the agents that come online."""
     population = platform.population
     idle = population.state == IDLE.code
-    online = np.flatnonzero(comes & idle & population.present)
-    reads = np.flatnonzero(population.present & ((comes & idle) | ~idle | population.scripted))
+    online = np.flatnonzero(is_online & idle & population.present)
+    readers = np.flatnonzero(population.present & ((is_online & idle) | ~idle | population.scripted))
     population.n_feed[:] = 0
     population.n_read[:] = 0
     world = (population, platform.posts, platform.exposure, platform.network)
     hidden, groups = platform.relations.hidden_rows(len(population)), platform.groups
-    for rows, params, feed in platform.feeds.assign(reads, AgentColumns(platform, reads)):
+    for rows, params, feed in platform.feeds.assign(readers, AgentColumns(platform, readers)):
         rank_feeds(
             rows,
             *world,
             params,
             platform.streams,
             platform.round,
-            threads=platform.params.threads if feed is None or feed.is_expression else 1,  # it may not be thread-safe
+            threads=platform.params.threads if feed is None or feed.is_expression else 1,  # functions may be unsafe
             scorer=make_scorer(platform, feed),
             hidden=hidden,
-            shown=platform.copies,
+            read_copies=platform.copies,
             groups=groups,
             depths=platform.depths,
-            most=session_lengths(platform, rows),
+            max_posts=session_lengths(platform, rows),
         )
     platform.counts["online"] = len(online)
     return online

@@ -1,8 +1,8 @@
-"""The ticks of a round over columns, and firing a trigger on many agents; `SocialAgent.step` does a tick of one row.
+"""Run the ticks of a round over columns, and fire triggers on many agents; `SocialAgent.step` runs a tick of one agent.
 
-Agents walk (`kernels.walking.walk`) until a choice is open that the rule does not answer, or until only the chart
-itself can go on: at a guard in Python, or at an action. These are settled here, and the walk goes on from that tick. An
-agent that waits for an LLM stands still, and goes on from the tick of its question when the answer comes.
+Agents walk (`kernels.walking.walk`) until a choice is open that the rule does not answer, or until only the chart can
+decide: at a guard in Python, or at an action. This module handles these cases, and the walk continues from that tick.
+An agent that waits for an LLM pauses, and continues from the tick of its question when the answer arrives.
 """
 
 from collections.abc import Sequence, Set
@@ -16,12 +16,12 @@ from prism_mesa.kernels.walking.arrays import FIRE, FIRST_SET, NOTHING
 from prism_mesa.kernels.walking.world import Starts
 from prism_mesa.social.behavior import DECIDES, FEED_READY, IDLE, SEES_POST, next_trigger
 from prism_mesa.social.platform import Platform
-from prism_mesa.social.round.choices import NO_CHANGE, PENDING, TickAnswers, answers_at_once, ask, collect_answers
+from prism_mesa.social.round.choices import NO_CHANGE, PENDING, TickAnswers, ask, collect_answers, needs_no_llm
 from prism_mesa.social.round.columns import AgentColumns, PostColumns
 from prism_mesa.social.round.effects import rollback_on_error
 from prism_mesa.social.round.walk import Stopped, join_starts, make_starts, select_starts, walk_agents
 from prism_mesa.social.state.population import Rows
-from prism_mesa.statechart import STATES, Expression, act
+from prism_mesa.statechart import STATES, Expression, run_action
 
 type Mask = npt.NDArray[np.bool_]
 
@@ -29,63 +29,64 @@ _CALLABLE: Final = (
     "this guard is a Python callable, evaluated agent by agent; write it as an expression over F to have it evaluated "
     "for all agents at once (docs/charts.md)"
 )
-_NO_COLUMNS: Final = (
-    "this guard was evaluated agent by agent: it reads a field that is no column, or a post where there is none, or "
-    "divides by zero; without that it is evaluated for all agents at once (docs/charts.md)"
+_UNREADABLE: Final = (
+    "this guard was evaluated agent by agent: it reads a field that is not a column, reads a missing post, or divides "
+    "by zero; otherwise it would be evaluated for all agents at once (docs/charts.md)"
 )
 
 
 def run_ticks(platform: Platform, online: Rows) -> None:
     """Fire `feed_ready` on agents that come online, run the ticks of a round, and count states after each tick.
 
-    All ticks are one walk, unless something may look at other agents or at the order of events: scripts, guards in
-    Python, actions.
+    One walk covers all ticks, unless code may read other agents or the order of events: scripts, guards in Python or
+    actions.
     """
     ticks = platform.params.ticks_per_round
     platform.tick_counts = np.zeros((ticks, len(STATES)), np.int64)
-    is_plain = platform.params.scheduler == "columns" and not platform.scripts.has_scripts
+    is_plain = platform.params.scheduler == "columns" and not platform.agent_objects.has_scripts
     is_plain = is_plain and not platform.population.scripted.any()
-    if is_plain and platform.tables.is_whole and answers_at_once(platform):
+    if is_plain and platform.tables.is_complete and needs_no_llm(platform):
         advance(platform, _open_round(platform, online), ticks)
         platform.tick = ticks
         return
     fire_and_wait(platform, FEED_READY, online)
-    stride = ticks if platform.tables.is_whole and not platform.scripts.has_scripts else 1
+    stride = ticks if platform.tables.is_complete and not platform.agent_objects.has_scripts else 1
     for last in range(stride, ticks + 1, stride):
         platform.tick = last
-        waits = np.zeros(len(platform.population), np.bool_)
-        waits[list(platform.pending.by_row)] = True
-        walks = _moved_by_columns(platform) & ~waits
+        is_waiting = np.zeros(len(platform.population), np.bool_)
+        is_waiting[list(platform.pending.by_row)] = True
+        is_walking = _are_in_columns(platform) & ~is_waiting
         if stride == 1:
-            platform.scripts.step_scripts()
-        advance(platform, make_starts(np.flatnonzero(walks), last - stride), last)
-        others = platform.population.state[: len(walks)][~walks & ~waits & platform.population.present[: len(walks)]]
-        platform.tick_counts[last - stride : last] += np.bincount(others, minlength=len(STATES))
+            platform.agent_objects.step_scripts()
+        advance(platform, make_starts(np.flatnonzero(is_walking), last - stride), last)
+        is_other = ~is_walking & ~is_waiting & platform.population.present[: len(is_walking)]
+        other_states = platform.population.state[: len(is_walking)][is_other]
+        platform.tick_counts[last - stride : last] += np.bincount(other_states, minlength=len(STATES))
     await_answers(platform, ticks)
     platform.tick = ticks
 
 
 def _open_round(platform: Platform, online: Rows) -> Starts:
-    """Return all agents that walk in a round, and count the others, which are idle in all its ticks."""
+    """Return all agents that walk in a round, and count the other agents as idle in all ticks."""
     population = platform.population
-    awake = np.flatnonzero(population.present & (population.state != IDLE.code))
+    active = np.flatnonzero(population.present & (population.state != IDLE.code))
     starts = make_starts(online, 0, platform.trigger_code(FEED_READY), FIRE)
-    if len(awake):
-        starts = join_starts([starts, make_starts(awake, 0)])
+    if len(active):
+        starts = join_starts([starts, make_starts(active, 0)])
     platform.tick_counts[:, IDLE.code] += np.count_nonzero(population.present) - len(starts.rows)
     return starts
 
 
-def _moved_by_columns(platform: Platform) -> Mask:
+def _are_in_columns(platform: Platform) -> Mask:
     population = platform.population
-    moved: Mask = (population.state != IDLE.code) & population.present & ~population.scripted
-    if platform.params.scheduler == "mesa":  # Mesa schedules the others, but no longer knows agents that leave
-        moved &= np.isin(np.arange(len(population)), list(platform.leaving))
-    return moved
+    is_in_columns: Mask = (population.state != IDLE.code) & population.present & ~population.scripted
+    if platform.params.scheduler == "mesa":  # Mesa schedules all others, but no longer has agents that leave
+        is_in_columns &= np.isin(np.arange(len(population)), list(platform.leaving))
+    return is_in_columns
 
 
 def fire_and_wait(platform: Platform, trigger: str, rows: Rows) -> None:
-    """Fire a trigger on each of `rows`, outside the ticks, and wait for all answers; a no-op if no chart has it."""
+    """Fire a trigger on each of `rows`, outside the ticks, and wait for all answers; a no-op for unknown triggers."""
     code = platform.trigger_code(trigger)
     if code >= 0 and len(rows):
         advance(platform, make_starts(rows, platform.tick, code, FIRE), platform.tick)
@@ -99,148 +100,148 @@ def fire_on_active(platform: Platform, trigger: str) -> None:
 
 
 def await_answers(platform: Platform, until: int) -> None:
-    """Wait for all answers that are out; agents that get one go on up to the tick `until`."""
+    """Wait for all pending answers; each answered agent continues up to the tick `until`."""
     while platform.pending:
         for answered in collect_answers(platform):
             _resume(platform, answered, until)
 
 
 def _resume(platform: Platform, answered: TickAnswers, until: int) -> None:
-    """Let agents go where their answers lead, at the tick of their question, and on from there."""
+    """Let answered agents take their transitions, at the tick of their question, and continue from there."""
     platform.tick, rows = answered.tick, answered.rows
-    choice = _Choice(AgentColumns(platform, rows), PostColumns(platform, rows, answered.posts), answered.triggers)
+    choices = _Choices(AgentColumns(platform, rows), PostColumns(platform, rows, answered.posts), answered.triggers)
     sources = platform.population.state[rows]
     keys = [platform.pending.keys.pop(row, 0) for row in rows.tolist()]
     starts = make_starts(rows, answered.tick, answered.triggers, answered.targets, 1, answered.posts)
-    _run_actions(choice, _transitions_to(choice, sources, answered.targets, keys), starts)
+    _run_actions(choices, _chosen_transitions(choices, sources, answered.targets, keys), starts)
     advance(platform, starts, until)
 
 
 def advance(platform: Platform, starts: Starts, until: int) -> None:
-    """Let agents walk up to the tick `until`, and settle what stops them, except answers that are out."""
+    """Let agents walk up to the tick `until`; only agents with pending answers stop before."""
     while len(starts.rows):
         starts = _settle(platform, walk_agents(platform, starts, until))
 
 
 def _settle(platform: Platform, stopped: Stopped) -> Starts:
-    """Return the agents that can go on, and what they do next; agents whose question is out are in `pending`."""
+    """Return the stopped agents that can continue, with their next steps; agents in `pending` wait for answers."""
     is_open = stopped.outcomes <= FIRST_SET
     answered = [_ask_open_choices(platform, stopped.take(is_open))] if is_open.any() else []
-    now, fired = platform.tick, dict[int, Starts]()
+    current_tick, fired = platform.tick, dict[int, Starts]()
     try:
         for tick in np.unique(stopped.ticks[~is_open]).tolist():
-            platform.tick = tick  # guards and actions may read the time
+            platform.tick = tick  # because guards and actions may read the time
             fired[tick] = _fire(platform, stopped.take(~is_open & (stopped.ticks == tick)))
     except BaseException:
-        for tick, starts in fired.items():  # their actions have run
+        for tick, starts in fired.items():  # because their actions have run
             advance(platform, starts, tick)
         raise
-    platform.tick = now
+    platform.tick = current_tick
     return join_starts([*answered, *fired.values()])
 
 
 @dataclass(frozen=True)
-class _Choice:
+class _Choices:
     agents: AgentColumns
     posts: PostColumns
     triggers: Rows
 
-    def take(self, which: Rows) -> "_Choice":
-        return _Choice(self.agents.take(which), self.posts.take(which), self.triggers[which])
+    def take(self, rows: Rows) -> "_Choices":
+        return _Choices(self.agents.take(rows), self.posts.take(rows), self.triggers[rows])
 
 
-def _choice(platform: Platform, stopped: Stopped) -> _Choice:
-    """Return what the guards of stopped agents read: the next unread post for `sees_post`, else the current one."""
+def _read_choices(platform: Platform, stopped: Stopped) -> _Choices:
+    """Return stopped agents with the posts for guards: the next unread post for `sees_post`, else the current one."""
     population, rows = platform.population, stopped.rows
     posts = population.current_post.take(rows)
-    sees = np.flatnonzero(stopped.triggers == platform.trigger_code(SEES_POST))
-    n_read = population.n_read.take(rows.take(sees))
-    has_next = n_read < population.n_feed.take(rows.take(sees))
-    sees, n_read = sees[has_next], n_read[has_next]
-    posts[sees] = population.feed[rows.take(sees), n_read]
-    return _Choice(AgentColumns(platform, rows), PostColumns(platform, rows, posts), stopped.triggers)
+    readers = np.flatnonzero(stopped.triggers == platform.trigger_code(SEES_POST))
+    n_read = population.n_read.take(rows.take(readers))
+    has_next = n_read < population.n_feed.take(rows.take(readers))
+    readers, n_read = readers[has_next], n_read[has_next]
+    posts[readers] = population.feed[rows.take(readers), n_read]
+    return _Choices(AgentColumns(platform, rows), PostColumns(platform, rows, posts), stopped.triggers)
 
 
 def _ask_open_choices(platform: Platform, stopped: Stopped) -> Starts:
-    choice, sets = _choice(platform, stopped), platform.tables.option_sets
+    choices, sets = _read_choices(platform, stopped), platform.tables.option_sets
     options = FIRST_SET - stopped.outcomes
-    targets = ask(platform, choice.agents, choice.posts, stopped.triggers, options, sets, stopped.ticks)
-    return _going_on(stopped, choice, targets, np.ones(len(targets), np.bool_))
+    targets = ask(platform, choices.agents, choices.posts, stopped.triggers, options, sets, stopped.ticks)
+    return _next_starts(stopped, choices, targets, np.ones(len(targets), np.bool_))
 
 
 def _fire(platform: Platform, stopped: Stopped) -> Starts:
-    """Let the chart itself fire the triggers of one tick, ask about open choices, and run actions."""
-    choice = _choice(platform, stopped)
+    """Let the chart fire the triggers of one tick, ask about open choices, and run actions."""
+    choices = _read_choices(platform, stopped)
     sources = platform.population.state[stopped.rows].astype(np.int64)
-    if not isinstance(claimed := platform.tables.claimed, bool):
-        for i in np.flatnonzero(choice.triggers == platform.trigger_code(DECIDES)).tolist():
-            agent, post = choice.agents.row(i), choice.posts.row(i)
-            trigger = next_trigger(platform.chart, claimed, STATES[sources[i]], agent, post)
-            choice.triggers[i] = platform.trigger_code(trigger or DECIDES)  # also changes `stopped`
-    fired = platform.chart.fire_many(sources, stopped.triggers, choice.agents, choice.posts)
-    _note_row_by_row(platform, fired.row_by_row_guards)
+    if not isinstance(condition := platform.tables.claim_condition, bool):
+        for i in np.flatnonzero(choices.triggers == platform.trigger_code(DECIDES)).tolist():
+            agent, post = choices.agents.row(i), choices.posts.row(i)
+            trigger = next_trigger(platform.chart, condition, STATES[sources[i]], agent, post)
+            choices.triggers[i] = platform.trigger_code(trigger or DECIDES)  # also changes `stopped`
+    fired = platform.chart.fire_many(sources, stopped.triggers, choices.agents, choices.posts)
+    _note_slow_guards(platform, fired.row_by_row_guards)
     codes = [NO_CHANGE if t.target is None else t.target.code for t in fired.transitions]
-    targets = np.array([*codes, NO_CHANGE])[fired.taken]
-    taken, was_open = fired.taken.astype(np.int64), fired.open >= 0
+    targets = np.array([*codes, NO_CHANGE])[fired.transition_indices]
+    taken, was_open = fired.transition_indices.astype(np.int64), fired.option_indices >= 0
     if was_open.any():
-        where = np.flatnonzero(was_open)
-        asking, options = choice.take(where), fired.open[where]
-        targets[where] = ask(platform, asking.agents, asking.posts, asking.triggers, options, fired.option_sets)
-        keys = fired.keys[where].tolist()
-        taken[where] = _transitions_to(asking, sources[where], targets[where], keys)
-        wait = np.flatnonzero(targets[where] == PENDING).tolist()
-        platform.pending.keys.update((int(stopped.rows[where[i]]), keys[i]) for i in wait)
-    here, starts = np.flatnonzero(targets != PENDING), _going_on(stopped, choice, targets, was_open)
-    _run_actions(choice.take(here), taken[here], starts)
+        open_rows = np.flatnonzero(was_open)
+        subset, options = choices.take(open_rows), fired.option_indices[open_rows]
+        targets[open_rows] = ask(platform, subset.agents, subset.posts, subset.triggers, options, fired.option_sets)
+        keys = fired.keys[open_rows].tolist()
+        taken[open_rows] = _chosen_transitions(subset, sources[open_rows], targets[open_rows], keys)
+        pending_rows = np.flatnonzero(targets[open_rows] == PENDING).tolist()
+        platform.pending.keys.update((int(stopped.rows[open_rows[i]]), keys[i]) for i in pending_rows)
+    ready_rows, starts = np.flatnonzero(targets != PENDING), _next_starts(stopped, choices, targets, was_open)
+    _run_actions(choices.take(ready_rows), taken[ready_rows], starts)
     return starts
 
 
-def _going_on(stopped: Stopped, choice: _Choice, targets: Rows, was_open: Mask) -> Starts:
-    targets, here = np.where(targets == NO_CHANGE, NOTHING, targets), targets != PENDING
-    columns = stopped.rows, stopped.ticks, stopped.triggers, targets, was_open, choice.posts.posts
-    return make_starts(*(column[here] for column in columns))
+def _next_starts(stopped: Stopped, choices: _Choices, targets: Rows, was_open: Mask) -> Starts:
+    targets, is_ready = np.where(targets == NO_CHANGE, NOTHING, targets), targets != PENDING
+    columns = stopped.rows, stopped.ticks, stopped.triggers, targets, was_open, choices.posts.posts
+    return make_starts(*(column[is_ready] for column in columns))
 
 
-def _transitions_to(choice: _Choice, sources: Rows, targets: Rows, keys: Sequence[int]) -> npt.NDArray[np.int64]:
-    """Return the transitions that lead to chosen targets, whose actions are to run.
+def _chosen_transitions(choices: _Choices, sources: Rows, targets: Rows, keys: Sequence[int]) -> npt.NDArray[np.int64]:
+    """Return the transitions to chosen targets, for running their actions.
 
-    Only where a transition has an action does it matter which one is taken. What the guards said when the trigger was
-    fired (`keys`) then decides, row by row.
+    The transition matters only if some transition has an action. Then the guards' values from firing (`keys`) decide,
+    row by row.
     """
-    chart = choice.agents.platform.chart
+    chart = choices.agents.platform.chart
     transitions = np.full(len(targets), NOTHING, np.int64)
     if not any(t.action for t in chart.transitions):
         return transitions
     index = {id(t): i for i, t in enumerate(chart.transitions)}
     for i, target in enumerate(targets.tolist()):
         if target >= 0:
-            trigger = chart.triggers[choice.triggers[i]]
+            trigger = chart.triggers[choices.triggers[i]]
             transitions[i] = index[id(chart.resolve_key(STATES[sources[i]], trigger, STATES[target], keys[i]))]
     return transitions
 
 
-def _run_actions(choice: _Choice, taken: Rows, starts: Starts) -> None:
-    """Run the actions of the transitions about to be taken, in the order of rows.
+def _run_actions(choices: _Choices, taken: Rows, starts: Starts) -> None:
+    """Run the actions of transitions that are about to be taken, in order of rows.
 
-    If one raises, its agent is as before, agents of earlier rows go where they were going (`starts`), and those of
-    later rows have done nothing: as if agents did their ticks one by one.
+    If an action raises, its agent is unchanged. Agents in earlier rows still take their transitions (`starts`), and
+    agents in later rows do nothing, as if agents had taken their ticks one by one.
     """
-    platform = choice.agents.platform
+    platform = choices.agents.platform
     transitions = platform.chart.transitions
     acting = [i for i, transition in enumerate(transitions) if transition.action is not None]
     for i in np.flatnonzero(np.isin(taken, acting)).tolist() if acting else ():
-        row, post = int(choice.agents.rows[i]), int(choice.posts.posts[i])
+        row, post = int(choices.agents.rows[i]), int(choices.posts.posts[i])
         try:
             with rollback_on_error(platform, row):
-                act(transitions[taken[i]], platform.scripts.agent(row), platform.post(post, row))
+                run_action(transitions[taken[i]], platform.agent_objects.agent(row), platform.post(post, row))
         except BaseException:
             advance(platform, select_starts(starts, slice(i)), platform.tick)
             raise
 
 
-def _note_row_by_row(platform: Platform, guards: Set[str]) -> None:
-    """Name each guard that was evaluated agent by agent once in the platform's notes."""
+def _note_slow_guards(platform: Platform, guards: Set[str]) -> None:
+    """Add a note for each guard that was evaluated agent by agent, once per guard."""
     for guard in sorted(guards - platform.row_by_row_guards):
         is_callable = any(str(t) == guard and not isinstance(t.guard, Expression) for t in platform.chart.transitions)
-        platform.notes += (f"{guard}: {_CALLABLE if is_callable else _NO_COLUMNS}",)
+        platform.notes += (f"{guard}: {_CALLABLE if is_callable else _UNREADABLE}",)
     platform.row_by_row_guards |= guards

@@ -1,4 +1,4 @@
-"""What a walk needs beside the population: the chart and the trigger rules as tables, and memory for events."""
+"""The inputs of a walk apart from the population: chart and trigger rules as tables, and memory for events."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -14,35 +14,35 @@ from prism_mesa.kernels.walking.arrays import FIRST_SET, GUARDED, NOTHING, UNDEC
 from prism_mesa.kernels.walking.steps import COMPOSES, PASSIVE, STOPPED
 from prism_mesa.kernels.walking.world import Options, WalkOutput
 from prism_mesa.social.behavior import (
+    ACTION_INDICES,
     COMPOSING,
-    ENGAGES_BY,
     EVALUATING,
     IDLE,
     IGNORES,
     IS_BELOW,
-    RELEASES_POST,
     SCROLLING,
     SEES_POST,
+    STATES_WITHOUT_POST,
     TRIGGER_RULES,
-    Claimed,
+    ClaimCondition,
     TriggerRule,
-    claims_below,
+    claim_condition,
 )
 from prism_mesa.social.fields import FIELD_VALUES, REGISTERS
 from prism_mesa.social.state.attributes import NO_ATTRIBUTES, Attributes
 from prism_mesa.statechart import STATES, TIMEOUT, AgentState, Expression, Statechart, Transition
-from prism_mesa.statechart.bytecode import Field, Programmer
+from prism_mesa.statechart.bytecode import Compiler, Field
 from prism_mesa.statechart.selection import Cell, Outcome
 from prism_mesa.streams import digest64
 
 _FIELDS: Final = {
-    name: Field(place, tuple(n for n in values.names if isinstance(n, str)), whole=values.whole or bool(values.names))
-    for place, name in enumerate(REGISTERS)
+    name: Field(i, tuple(n for n in values.names if isinstance(n, str)), is_int32=values.whole or bool(values.names))
+    for i, name in enumerate(REGISTERS)
     for values in (FIELD_VALUES[name],)
 }
-_MOST_GUARDS: Final = 10
-_MOMENTARY: Final = frozenset(f"agent.{name}" for name in ("state", "ticks_in_state", "n_unread", "pending_action"))
-"""Fields that change between a glance at a post and the decision about it."""
+_MAX_GUARDS: Final = 10
+_VOLATILE: Final = frozenset(f"agent.{name}" for name in ("state", "ticks_in_state", "n_unread", "pending_action"))
+"""Fields that change between a glance at a post and the decision about the post."""
 
 type OptionSets = tuple[tuple[AgentState, ...], ...]
 
@@ -54,16 +54,17 @@ class WalkTables:
         triggers: Each trigger's index in the chart.
         chart: The tables of chart and rules.
         programs: The guards as programs.
-        claimed: The posts below the band that `decides` claims (`behavior.claims_below`); None if no program can tell.
-        why_each: Why agents meet posts one at a time, whatever `feed.glances` says; empty if they may glance.
-        option_sets: The options of open choices; `options` are the same as numbers.
-        is_whole: Whether the walk never stops to ask the chart.
+        claim_condition: Condition for agents to stop at a post below the band (`behavior.claim_condition`); None if no
+            program can evaluate it.
+        no_glance_reason: Why agents stop at every post, whatever `feed.glances` says; empty if they can glance.
+        option_sets: The options of open choices; `options` has the same as numbers.
+        is_complete: Whether the walk never needs the chart itself.
     """
 
-    def __init__(self, chart: Statechart, declared: Attributes = NO_ATTRIBUTES) -> None:
-        self._acts = any(t.action is not None for t in chart.transitions)  # which transition is taken then matters
+    def __init__(self, chart: Statechart, attributes: Attributes = NO_ATTRIBUTES) -> None:
+        self._has_actions = any(t.action is not None for t in chart.transitions)  # then the chosen transition matters
         self.triggers = {trigger: i for i, trigger in enumerate(chart.triggers)}
-        self._programmer = Programmer(_FIELDS | _declared(declared))
+        self._compiler = Compiler(_FIELDS | _declared_fields(attributes))
         self._guards: dict[int, tuple[Cell, Transition]] = {}
         self._sets: dict[tuple[AgentState, ...], int] = {}
         self._arms: list[list[int]] = []
@@ -73,73 +74,74 @@ class WalkTables:
             for state, state_cell in by_state.items():
                 cell[self.triggers[trigger], state.code] = len(self._arms)
                 self._add(state_cell)
-        self.claimed, claims = claims_below(chart), None
-        if isinstance(self.claimed, Expression):
-            claims = self._programmer.add(self.claimed)
-            self.claimed = None if claims is None else self.claimed
-        self.why_each = _why_each(chart, self.claimed)
-        fired = [rule for rule in map(self._under_chart, TRIGGER_RULES) if rule is not None]
-        rules = [[rule for rule in fired if rule.state is state] for state in STATES]
-        flat = [rule for of_state in rules for rule in of_state]
-        conditions = [self._condition(rule) for rule in flat]
-        by_cell = [
+        self.claim_condition, claim_program = claim_condition(chart), None
+        if isinstance(self.claim_condition, Expression):
+            claim_program = self._compiler.add(self.claim_condition)
+            self.claim_condition = None if claim_program is None else self.claim_condition
+        self.no_glance_reason = _no_glance_reason(chart, self.claim_condition)
+        chart_rules = [rule for rule in map(self._adapt_rule, TRIGGER_RULES) if rule is not None]
+        rules = [[rule for rule in chart_rules if rule.state is state] for state in STATES]
+        all_rules = [rule for state_rules in rules for rule in state_rules]
+        conditions = [self._condition(rule) for rule in all_rules]
+        fixed_outcomes = [
             outcomes[0] if not arms else GUARDED for arms, outcomes in zip(self._arms, self._outcomes, strict=True)
         ]
         self.chart = ChartTables(
-            timeout=_places([chart.timeouts.get(state, 0) for state in STATES]),
+            timeout=_indices([chart.timeouts.get(state, 0) for state in STATES]),
             timeout_trigger=self.triggers.get(TIMEOUT, NOTHING),
             sees_trigger=self.triggers.get(SEES_POST, NOTHING),
             rule_start=_starts(rules),
             rule_program=_ints(conditions),
-            rule_trigger=_ints([self.triggers.get(rule.trigger, NOTHING) for rule in flat]),
-            claims=NOTHING if claims is None else claims,
+            rule_trigger=_ints([self.triggers.get(rule.trigger, NOTHING) for rule in all_rules]),
+            claim_program=NOTHING if claim_program is None else claim_program,
             cell=cell,
             arm_start=_starts(self._arms),
-            arm_program=_places([program for arms in self._arms for program in arms]),
+            arm_program=_indices([program for arms in self._arms for program in arms]),
             outcome_start=_starts(self._outcomes),
             outcome=_ints([outcome for outcomes in self._outcomes for outcome in outcomes]),
-            fixed=np.array([*by_cell, NOTHING], np.int32)[cell],
+            fixed=np.array([*fixed_outcomes, NOTHING], np.int32)[cell],
             composes=np.array([state is COMPOSING for state in STATES], np.uint8),
-            engages=_ints([ENGAGES_BY.get(state) for state in STATES]),
-            releases_post=np.array([state in RELEASES_POST for state in STATES], np.uint8),
+            engages=_ints([ACTION_INDICES.get(state) for state in STATES]),
+            releases_post=np.array([state in STATES_WITHOUT_POST for state in STATES], np.uint8),
             idle=IDLE.code,
         )
-        self.programs: Programs = self._programmer.programs()
+        self.programs: Programs = self._compiler.programs()
         self.option_sets: OptionSets = tuple(self._sets)
         self.options = _options(self.option_sets, chart.triggers)
-        self.is_whole = UNDECIDED not in self.chart.outcome
+        self.is_complete = UNDECIDED not in self.chart.outcome
 
-    def _under_chart(self, rule: TriggerRule) -> TriggerRule | None:
-        """Return a rule as the walk applies it; None for `IGNORES` if all posts are claimed or only Python can tell."""
-        if rule.trigger != IGNORES or self.claimed is False:
+    def _adapt_rule(self, rule: TriggerRule) -> TriggerRule | None:
+        """Return a rule for the walk; None for `IGNORES` if agents stop at all posts, or if only Python can decide."""
+        condition = self.claim_condition
+        if rule.trigger != IGNORES or condition is False:
             return rule
-        return replace(rule, when=IS_BELOW & ~self.claimed) if isinstance(self.claimed, Expression) else None
+        return replace(rule, when=IS_BELOW & ~condition) if isinstance(condition, Expression) else None
 
     def _condition(self, rule: TriggerRule) -> int:
-        """Return the program of a rule's condition, `NOTHING` without one."""
-        program = NOTHING if rule.when is None else self._programmer.add(rule.when)
+        """Return the program of a rule's condition, or `NOTHING`."""
+        program = NOTHING if rule.when is None else self._compiler.add(rule.when)
         if program is None:
             raise ValueError(f"{rule.trigger} in {rule.state.value}: kernels cannot read all fields of {rule.when}")
         return program
 
-    def note_values(self, gave_value: npt.NDArray[np.uint8]) -> None:
-        """Note the guards that gave a value in the walk."""
-        for program in [program for program in self._guards if gave_value[program]]:
+    def note_values(self, has_value: npt.NDArray[np.uint8]) -> None:
+        """Note the guards that returned a value in a walk."""
+        for program in [program for program in self._guards if has_value[program]]:
             cell, transition = self._guards.pop(program)
             cell.mark_tried([transition])
 
     def _add(self, cell: Cell) -> None:
         """Add a cell. If a guard has no program, or there are too many guards, its outcome is undecided."""
-        programs = [self._programmer.add(guard) if isinstance(guard, Expression) else None for _, _, guard in cell.arms]
-        known = [program for program in programs if program is not None]
-        if len(known) < len(programs) or len(programs) > _MOST_GUARDS:
+        programs = [self._compiler.add(guard) if isinstance(guard, Expression) else None for _, _, guard in cell.guards]
+        ids = [program for program in programs if program is not None]
+        if len(ids) < len(programs) or len(programs) > _MAX_GUARDS:
             self._arms.append([])
             self._outcomes.append([UNDECIDED])
             return
-        weights = [weight for weight, _, _ in cell.arms]
+        weights = [weight for weight, _, _ in cell.guards]
         keys = [sum(w for i, w in enumerate(weights) if bits >> i & 1) for bits in range(2 ** len(weights))]
-        self._arms.append(known)
-        self._guards.update((program, (cell, t)) for program, (_, t, _) in zip(known, cell.arms, strict=True))
+        self._arms.append(ids)
+        self._guards.update((program, (cell, t)) for program, (_, t, _) in zip(ids, cell.guards, strict=True))
         self._outcomes.append([self._code(cell.outcomes[key]) for key in keys])
 
     def _code(self, outcome: Outcome) -> int:
@@ -147,42 +149,42 @@ class WalkTables:
             return NOTHING
         if isinstance(outcome, Transition):
             return UNDECIDED if outcome.action is not None or outcome.target is None else outcome.target.code
-        return UNDECIDED if self._acts else FIRST_SET - self._sets.setdefault(outcome, len(self._sets))
+        return UNDECIDED if self._has_actions else FIRST_SET - self._sets.setdefault(outcome, len(self._sets))
 
 
-def _why_each(chart: Statechart, claimed: Claimed) -> str:
-    """Return why agents cannot glance: a glance stands for `sees_post` and `ignores` of the default chart."""
+def _no_glance_reason(chart: Statechart, condition: ClaimCondition) -> str:
+    """Return why agents cannot glance. A glance replaces `sees_post` and `ignores` of the default chart."""
     for trigger, state, target in ((SEES_POST, SCROLLING, EVALUATING), (IGNORES, EVALUATING, SCROLLING)):
         cell = chart.cells.get(trigger, {}).get(state)
-        leads = [t for t in cell.candidates if t.guard is None and t.action is None] if cell else []
-        if cell is None or [t.target for t in leads] != [target] or len(cell.candidates) > 1:
+        plain = [t for t in cell.candidates if t.guard is None and t.action is None] if cell else []
+        if cell is None or [t.target for t in plain] != [target] or len(cell.candidates) > 1:
             return f"{state.value} --{trigger}--> is not as in the default chart"
-    if claimed is True or claimed is None:
+    if condition is True or condition is None:
         reason = "decides may claim any post"
-        return reason if claimed else "only an evaluation agent by agent can tell which posts decides claims"
-    fields = claimed.fields & _MOMENTARY if isinstance(claimed, Expression) else ()
-    if fields or "/" in str(claimed):
+        return reason if condition else "only an evaluation agent by agent can tell which posts decides claims"
+    fields = condition.fields & _VOLATILE if isinstance(condition, Expression) else ()
+    if fields or "/" in str(condition):
         return f"a guard of decides {f'reads {min(fields)}' if fields else 'divides'}"
     return ""
 
 
-def _declared(attributes: Attributes) -> dict[str, Field]:
-    """Return the declared fields; their registers come last, those of agents before those of posts."""
+def _declared_fields(attributes: Attributes) -> dict[str, Field]:
+    """Return the declared fields. Their registers come last, first those of agents, then those of posts."""
     return {
-        name: Field(place, tuple(text for text in values.names if isinstance(text, str)), whole=bool(values.names))
-        for place, (name, values) in enumerate(attributes.fields.items(), start=len(REGISTERS))
+        name: Field(i, tuple(text for text in values.names if isinstance(text, str)), is_int32=bool(values.names))
+        for i, (name, values) in enumerate(attributes.fields.items(), start=len(REGISTERS))
     }
 
 
 def _options(sets: OptionSets, triggers: Sequence[str]) -> Options:
-    flat = [option for options in sets for option in options]
-    does = [ENGAGES_BY.get(option, COMPOSES if option is COMPOSING else PASSIVE) for option in flat]
-    left = [[1.0 - (action in map(ENGAGES_BY.get, options)) for action in range(len(ACTIONS))] for options in sets]
+    all_options = [option for options in sets for option in options]
+    actions = [ACTION_INDICES.get(option, COMPOSES if option is COMPOSING else PASSIVE) for option in all_options]
+    unlisted = [[1.0 - (i in map(ACTION_INDICES.get, options)) for i in range(len(ACTIONS))] for options in sets]
     return Options(
         start=_starts(sets),
-        target=_places([option.code for option in flat]),
-        does=_ints(does),
-        left=np.array(left, np.float64).reshape(len(sets), len(ACTIONS)),
+        target=_indices([option.code for option in all_options]),
+        action=_ints(actions),
+        unlisted=np.array(unlisted, np.float64).reshape(len(sets), len(ACTIONS)),
         trigger=np.array([digest64(trigger) for trigger in triggers], np.uint64),
     )
 
@@ -191,8 +193,8 @@ def _ints(values: list[int | None] | list[int]) -> np.ndarray[tuple[int], np.dty
     return np.array([NOTHING if value is None else value for value in values], np.int32)
 
 
-def _places(values: Sequence[int]) -> npt.NDArray[np.uint32]:
-    """Return numbers as uint32: kernels then index without a check for negative places."""
+def _indices(values: Sequence[int]) -> npt.NDArray[np.uint32]:
+    """Return numbers as uint32, so that kernels need no check for negative indices."""
     return np.array(values, np.uint32)
 
 
@@ -214,10 +216,10 @@ class WalkEvents(NamedTuple):
 
 
 class WalkBuffers:
-    """Memory for the events of one part of the agents; events stay there until the next round.
+    """Memory for the events of one part of the agents, which stay there until the next round.
 
     Attributes:
-        out: The arrays that kernels write to.
+        out: The arrays that kernels write.
     """
 
     def __init__(self, ticks: int, n_sets: int, programs: Programs) -> None:
@@ -229,44 +231,44 @@ class WalkBuffers:
             impressions=np.empty((3, 0), np.int32),
             engagements=np.empty((4, 0), np.int32),
             moves=np.empty((5, 0), np.int32),
-            gave_value=aligned_zeros(len(programs.reads_post), np.uint8),
-            register=aligned_zeros(programs.registers.shape, np.float64),
+            has_value=aligned_zeros(len(programs.reads_post), np.uint8),
+            registers=aligned_zeros(programs.registers.shape, np.float64),
         )
-        self.out.register[:] = programs.registers
+        self.out.registers[:] = programs.registers
 
     def begin_walk(self) -> None:
-        """Start the counts of a walk at 0."""
+        """Reset the counts of a walk."""
         self.out.size[STOPPED] = 0
-        self._before = self.out.size.copy()
-        for counts in (self.out.counts, self.out.answered, self.out.gave_value):
+        self._start_sizes = self.out.size.copy()
+        for counts in (self.out.counts, self.out.answered, self.out.has_value):
             counts[:] = 0
 
-    def make_room(self, *more: int) -> None:
-        """Make room for so many more stopped agents, impressions, engagements and moves."""
-        for name, used, n in zip(_EVENTS, self.out.size.tolist(), more, strict=True):
+    def make_room(self, *n_new: int) -> None:
+        """Make room for more stopped agents, impressions, engagements and moves."""
+        for name, n_used, n in zip(_EVENT_KINDS, self.out.size.tolist(), n_new, strict=True):
             columns: Int32 = getattr(self.out, name)
-            if used + n > columns.shape[1]:
-                grown = np.empty((len(columns), max(used + n, 2 * columns.shape[1])), np.int32)
-                grown[:, :used] = columns[:, :used]
-                self.out = self.out._replace(**{name: grown})
+            if n_used + n > columns.shape[1]:
+                larger = np.empty((len(columns), max(n_used + n, 2 * columns.shape[1])), np.int32)
+                larger[:, :n_used] = columns[:, :n_used]
+                self.out = self.out._replace(**{name: larger})
 
     def events(self) -> WalkEvents:
-        """Return the events since the walk began: views of this memory."""
-        parts = zip(_EVENTS, self._before.tolist(), self.out.size.tolist(), strict=True)
+        """Return the events since the walk began, as views of this memory."""
+        parts = zip(_EVENT_KINDS, self._start_sizes.tolist(), self.out.size.tolist(), strict=True)
         stopped, *others = (getattr(self.out, name)[:, first:last] for name, first, last in parts)
         return WalkEvents(stopped, *map(tuple, others))
 
 
-_EVENTS: Final = WalkEvents._fields
-"""In the order of `WalkOutput.size`."""
+_EVENT_KINDS: Final = WalkEvents._fields
+"""Kinds of events, in the order of `WalkOutput.size`."""
 
 
 class WalkBufferPool:
-    """The buffers of a platform: one for each part of its agents, used again from round to round."""
+    """The buffers of a platform, one for each part of its agents; rounds reuse them."""
 
     def __init__(self) -> None:
         self._buffers: list[WalkBuffers] = []
-        self._made_for: tuple[int, Programs] | None = None
+        self._made_with: tuple[int, Programs] | None = None
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         return type(self)()
@@ -277,9 +279,9 @@ class WalkBufferPool:
             buffers.out.size[:] = 0
 
     def take(self, parts: int, ticks: int, n_sets: int, programs: Programs) -> list[WalkBuffers]:
-        """Return buffers for so many parts, ready for a walk."""
-        if self._made_for is None or self._made_for[0] != ticks or self._made_for[1] is not programs:
-            self._buffers, self._made_for = [], (ticks, programs)
+        """Return buffers for a number of parts, ready for a walk."""
+        if self._made_with is None or self._made_with[0] != ticks or self._made_with[1] is not programs:
+            self._buffers, self._made_with = [], (ticks, programs)
         while len(self._buffers) < parts:
             self._buffers.append(WalkBuffers(ticks, n_sets, programs))
         for buffers in self._buffers[:parts]:

@@ -1,7 +1,8 @@
-"""The numeric fields of agents, each declared once.
+"""The numeric fields of agents.
 
-A field becomes a row of `Population.numbers`, a property of agents, a value for guards, feeds and user functions, a
-column of `agents.profiles` and the table `agents`, and a row of the ODD description. `draw_profiles` draws it.
+Each field is a row of `Population.numbers`, a property of agents, a value that guards, feeds and user functions can
+read, a column of `agents.profiles` and of the table `agents`, and a row of the ODD description. `draw_profiles` draws
+the values.
 """
 
 from typing import Any, Final, NamedTuple
@@ -11,7 +12,7 @@ import numpy.typing as npt
 
 
 class AgentField(NamedTuple):
-    """A numeric field of every agent, from `low` to `high`; `whole` marks whole numbers."""
+    """A numeric field of every agent, from `low` to `high`; `whole` is True for whole numbers."""
 
     name: str
     meaning: str
@@ -20,8 +21,8 @@ class AgentField(NamedTuple):
     high: float = 1
     whole: bool = False
 
-    def as_read(self, values: npt.NDArray[np.float64]) -> npt.NDArray[Any]:
-        """Return values for users; whole numbers become integers."""
+    def to_column(self, values: npt.NDArray[np.float64]) -> npt.NDArray[Any]:
+        """Return the values as a column for users; whole numbers become integers."""
         return values.astype(np.int32) if self.whole else values
 
 
@@ -36,5 +37,5 @@ AGENT_FIELDS: Final = {
         AgentField("post_rate", "how likely the agent is to post in a round", "probability"),
     )
 }
-"""The fields by name, in order of rows; kernels know the first two places (`kernels.walking.arrays`)."""
-PLACES: Final = {name: place for place, name in enumerate(AGENT_FIELDS)}
+"""The fields by name, in the order of their rows; kernels rely on the first two rows (`kernels.walking.arrays`)."""
+FIELD_ROWS: Final = {name: row for row, name in enumerate(AGENT_FIELDS)}

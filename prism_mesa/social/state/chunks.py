@@ -1,4 +1,4 @@
-"""Large arrays in parts: blocks of rows, threads, packed rows; and memory of the C library."""
+"""Tools for large arrays: blocks of rows, threads, packed rows, and memory of the C library."""
 
 import ctypes
 import sys
@@ -12,14 +12,14 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-BLOCK: Final = 1 << 14
+BLOCK_ROWS: Final = 1 << 14
 """Rows in a block; results do not depend on it."""
 _MMAP_THRESHOLD: Final = -3
 """The option M_MMAP_THRESHOLD of glibc's malloc.h."""
 
 
-def blocks(n: int, size: int = BLOCK) -> Iterator[slice]:
-    """Yield slices that cover rows 0 .. n-1 in turn."""
+def blocks(n: int, size: int = BLOCK_ROWS) -> Iterator[slice]:
+    """Yield consecutive slices that cover rows 0 .. n-1."""
     for start in range(0, n, size):
         yield slice(start, min(start + size, n))
 
@@ -27,22 +27,22 @@ def blocks(n: int, size: int = BLOCK) -> Iterator[slice]:
 def fill_in_blocks[T: np.generic](
     out: npt.NDArray[T], rows: npt.NDArray[np.integer[Any]], compute: Callable[[npt.NDArray[np.integer[Any]]], Any]
 ) -> npt.NDArray[T]:
-    """Fill `out` with ``compute(rows)``, called with a block of rows at a time, and return it."""
+    """Fill `out` with ``compute(rows)``, block by block, and return it."""
     for part in blocks(len(rows)):
         out[part] = compute(rows[part])
     return out
 
 
-def in_threads[A, B](work: Callable[[A], B], parts: Sequence[A], threads: int) -> list[B]:
-    """Return ``work(part)`` for each part, in order; threads share the parts."""
-    return side_by_side([partial(work, part) for part in parts], threads)
+def map_in_threads[A, B](work: Callable[[A], B], parts: Sequence[A], threads: int) -> list[B]:
+    """Return ``work(part)`` for each part, in order, computed by several threads."""
+    return run_in_threads([partial(work, part) for part in parts], threads)
 
 
-def side_by_side(steps: Sequence[Callable[[], Any]], threads: int) -> list[Any]:
-    """Return the results of independent steps, which threads share. When a step fails, no further step starts.
+def run_in_threads(steps: Sequence[Callable[[], Any]], threads: int) -> list[Any]:
+    """Run independent steps in several threads, and return their results. When a step fails, no further step starts.
 
-    The calling thread starts with the last step, so put steps that make arrays last: the C library reuses only the
-    memory of the calling thread (80 ms of a commit of a million agents).
+    The calling thread begins with the last step. Put steps that make arrays last, because the C library reuses only the
+    memory of the calling thread (this saves 80 ms in a commit of a million agents).
     """
     if threads == 1 or len(steps) < 2:
         return [step() for step in steps]
@@ -72,7 +72,7 @@ def side_by_side(steps: Sequence[Callable[[], Any]], threads: int) -> list[Any]:
 def trim_heap() -> None:
     """Let glibc return freed memory to the system.
 
-    By itself it keeps blocks of up to 32 MB, which are a fifth of all memory after some rounds of a million agents.
+    By default, glibc keeps blocks of up to 32 MB: a fifth of all memory after some rounds with a million agents.
     """
     trim = _c_function("malloc_trim")
     if trim is not None:
@@ -82,8 +82,8 @@ def trim_heap() -> None:
 def map_large_blocks() -> None:
     """Let glibc allocate blocks of 64 KiB or more outside its heap, for the whole process.
 
-    Otherwise freed memory stays between live blocks when a process copies a platform in each round. Call it early;
-    rounds of very many agents take a little longer.
+    Otherwise freed memory stays between live blocks in a process that copies a platform in each round. Call this early.
+    Rounds with very many agents take a little longer.
     """
     set_option = _c_function("mallopt")
     if set_option is not None:
@@ -96,19 +96,19 @@ def _c_function(name: str) -> Any:
 
 
 _CACHE_LINE: Final = 64
-"""Bytes of a line of the processor's caches; each column begins at a new line."""
+"""Bytes of a cache line of the processor; each column begins at a new line."""
 
 _MAX_SHARED_ROWS: Final = 1 << 20
-"""Rows above which each column has its own memory."""
+"""Number of rows above which each column has its own memory."""
 
 
 def zeroed_columns(
     types: Mapping[str, type[np.generic]], n: int, widths: Mapping[str, int]
 ) -> dict[str, npt.NDArray[Any]]:
-    """Return columns of `n` zeros by name; those in `widths` have the shape (n, width).
+    """Return columns of `n` zeros by name; columns in `widths` have the shape (n, width).
 
-    Short columns share one piece of memory, which is faster at first use, since systems give large allocations
-    large pages. Long columns can be freed one by one.
+    Short columns share one allocation. This makes their first use faster, because the system gives large allocations
+    large pages. Long columns are separate, so that they can be freed one by one.
     """
     if n > _MAX_SHARED_ROWS:
         return {name: np.zeros((n, widths[name]) if name in widths else n, kind) for name, kind in types.items()}
@@ -135,7 +135,7 @@ def packed_rows[T: np.generic](table: npt.NDArray[T], lengths: npt.NDArray[np.in
 def unpack_rows[T: np.generic](
     packed: npt.NDArray[T], lengths: npt.NDArray[np.integer[Any]], table: npt.NDArray[T]
 ) -> None:
-    """Write the result of `packed_rows` into the rows of a table, and truncate rows that do not fit."""
+    """Write the result of `packed_rows` back into a table; rows that do not fit are truncated."""
     start, width = 0, table.shape[1]
     for part in blocks(len(table)):
         counts = lengths[part].astype(np.int64)

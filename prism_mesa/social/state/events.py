@@ -1,4 +1,4 @@
-"""Events of a round before its commit, and engagements that count only once."""
+"""Events of a round before its commit, and earlier engagements, because each counts only once."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from prism_mesa.domain import ACTIONS
-from prism_mesa.kernels.commit.orders import ascends, order_by_agent
+from prism_mesa.kernels.commit.orders import is_ascending, order_by_agent
 from prism_mesa.snapshot import Plain, Restorable
 from prism_mesa.social.state.population import Rows
 
@@ -20,18 +20,18 @@ type Int32 = npt.NDArray[np.int32]
 LIKE: Final = ACTIONS.index("like")
 REPLY: Final = ACTIONS.index("reply")
 _NO_KEYS: Final[Keys] = np.zeros(0, np.int64)
-_MAX_JOINED: Final = 1 << 20
-"""Number of keys above which a part is never joined with others."""
-_ALWAYS_JOINED: Final = 1 << 13
-"""Number of keys up to which parts are always joined."""
+_MAX_JOIN_LENGTH: Final = 1 << 20
+"""Maximum length of a part that is joined with others."""
+_SHORT_PART_LENGTH: Final = 1 << 13
+"""Length up to which parts are always joined."""
 
 
 class Engagements(Restorable):
-    """The likes and reshares of roots in the committed rounds, 8 bytes each.
+    """The likes and reshares of roots in committed rounds, 8 bytes each.
 
     Attributes:
-        beside: Rows of agents that have engaged by a script, a tool or an action.
-        carried: Rows that entered this round with a current post, or with engagements since the last commit.
+        beside: Rows of agents that have engaged through a script, a tool or an action.
+        carried_rows: Rows of agents that began this round with a current post, or with uncommitted engagements.
     """
 
     changes = ("beside",)
@@ -39,41 +39,41 @@ class Engagements(Restorable):
     def __init__(self) -> None:
         self._parts: list[Keys] = []
         self.beside: set[int] = set()
-        self.carried: Rows = np.zeros(0, np.int32)
+        self.carried_rows: Rows = np.zeros(0, np.int32)
 
     def snapshot(self) -> dict[str, Plain]:
         """Return all keys, concatenated."""
         lengths = np.array(list(map(len, self._parts)), np.int64)
         return super().snapshot() | {"keys": np.concatenate([_NO_KEYS, *self._parts]), "lengths": lengths}
 
-    def restore(self, kept: Mapping[str, Plain]) -> None:
+    def restore(self, data: Mapping[str, Plain]) -> None:
         """Restore a snapshot."""
-        super().restore(kept)
-        keys, lengths = kept["keys"], kept["lengths"]
+        super().restore(data)
+        keys, lengths = data["keys"], data["lengths"]
         self._parts = [part.copy() for part in np.split(keys, np.cumsum(lengths)[:-1])] if len(keys) else []
 
     def add(self, keys: Keys) -> None:
-        """Add likes and reshares; `keys` ascend."""
+        """Add likes and reshares; `keys` must ascend."""
         if len(keys):
             self._parts.append(keys)
 
-    def holds(self, keys: Keys) -> Mask:
-        """Return which of `keys` were added."""
-        self._join(max(len(keys), _ALWAYS_JOINED))
+    def contains(self, keys: Keys) -> Mask:
+        """Return which of `keys` have been added."""
+        self._join_parts(max(len(keys), _SHORT_PART_LENGTH))
         is_known = np.zeros(len(keys), np.bool_)
         for part in self._parts:
             is_known |= part[np.minimum(np.searchsorted(part, keys), len(part) - 1)] == keys
         return is_known
 
-    def _join(self, max_length: int) -> None:
-        """Join the last parts with earlier parts that are not much longer, so that few parts are searched.
+    def _join_parts(self, max_length: int) -> None:
+        """Join the last parts with earlier parts that are not much longer, so that there are few parts to search.
 
-        Parts of more than `max_length` entries are faster to search than to join, and joining very long parts would
-        take their memory twice.
+        A part of more than `max_length` entries is faster to search than to join. Joining very long parts would need
+        twice their memory.
         """
         first = max(len(self._parts) - 1, 0)
         size = sum(map(len, self._parts[first:]))
-        while first > 0 and len(self._parts[first - 1]) <= min(2 * size, max_length, _MAX_JOINED):
+        while first > 0 and len(self._parts[first - 1]) <= min(2 * size, max_length, _MAX_JOIN_LENGTH):
             first -= 1
             size += len(self._parts[first])
         if len(self._parts) - first > 1:
@@ -81,34 +81,34 @@ class Engagements(Restorable):
 
 
 def engagement_keys(agent: Rows, target: Rows, action: Rows) -> Keys:
-    """Return a number for each engagement that ascends by agent, root or post, and action."""
+    """Return a number for each engagement; numbers ascend by agent, then root or post, then action."""
     return agent.astype(np.int64) << 33 | target.astype(np.int64) << 2 | action
 
 
 @dataclass(frozen=True)
 class TemplateTexts:
-    """Shared words: ``texts[places[i]]`` are those of the engagement ``keys[i]`` (`engagement_keys`, ascending)."""
+    """Words shared by engagements: the engagement ``keys[i]`` (ascending) has the words ``texts[text_indices[i]]``."""
 
     texts: list[str]
     keys: Keys
-    places: Int32
+    text_indices: Int32
 
 
 @dataclass
 class Events(Restorable):
-    """The events of a round before its commit, mostly as lists of tuples of columns.
+    """The events of a round before its commit; most are lists of tuples of columns.
 
     Attributes:
-        impressions: (tick, agent, post).
-        engagements: Engagements by columns: (tick, agent, post, action code); each tuple is sorted by agent.
-        beside: All other engagements: `engagement_key` -> tick, agent, post, action code.
+        impressions: Columns (tick, agent, post).
+        engagements: Engagements of agents that are updated as columns: (tick, agent, post, action code), by agent.
+        beside: All other engagements: `engagement_key` -> (tick, agent, post, action code).
         written: Posts by scripts or tools: (agent, text).
-        moves: Transitions for the records: (tick, agent, packed move, post, was open).
+        moves: Recorded transitions: columns (tick, agent, packed move, post, was open).
         texts: Words of replies and reshares: (agent, post, action code) -> one line.
-        decided: Decisions of scripts and tools about others: (agent, other, index in `domain.FOLLOW_EVENTS`) -> (post,
-            index in `domain.FOLLOW_REASONS`); a report has the root in place of the other agent.
+        decided: Decisions of scripts and tools about other agents: (agent, other, index in `domain.FOLLOW_EVENTS`) ->
+            (post, index in `domain.FOLLOW_REASONS`). A report has the root instead of the other agent.
         notes: Notes that agents wrote for themselves: (tick, agent, text, importance).
-        template_texts: Words of other engagements, as columns.
+        template_texts: Words from templates.
     """
 
     changes = ("impressions", "engagements", "beside", "written", "moves", "texts", "notes", "decided")
@@ -123,42 +123,45 @@ class Events(Restorable):
     decided: dict[tuple[int, int, int], tuple[int, int]] = field(default_factory=dict)
     template_texts: TemplateTexts | None = None
 
-    def seen(self) -> tuple[Int32, Int32, Int32]:
-        """Return all impressions: tick, agent, post."""
-        tick, agent, post = _joined(self.impressions, 3)
+    def all_impressions(self) -> tuple[Int32, Int32, Int32]:
+        """Return all impressions as columns: tick, agent, post."""
+        tick, agent, post = _concatenate(self.impressions, 3)
         return tick, agent, post
 
-    def put_in_order(self, n_agents: int) -> None:
-        """Sort impressions by agent, unless agents ascend already, within and between parts."""
+    def sort_impressions(self, n_agents: int) -> None:
+        """Sort impressions by agent, unless agents already ascend within and between parts."""
         self.impressions, last_agent = [part for part in self.impressions if len(part[1])], -1
         for _, agent, _ in self.impressions:
-            if agent[0] <= last_agent or not ascends(agent):
-                tick, agent, post = self.seen()
+            if agent[0] <= last_agent or not is_ascending(agent):
+                tick, agent, post = self.all_impressions()
                 order = order_by_agent(agent, n_agents)
                 self.impressions = [(tick[order], agent[order], post[order])]
                 return
             last_agent = agent[-1]
 
     @property
-    def n_engaged(self) -> int:
-        """The number of engagements before repeated ones are dropped."""
+    def n_engagements(self) -> int:
+        """The number of engagements, repeated ones included."""
         return len(self.beside) + sum(len(part[0]) for part in self.engagements)
 
-    def engaged(self) -> tuple[Int32, ...]:
-        """Return all engagements: tick, agent, post, action; `social.round.engagements` says which count."""
-        if not self.beside:
-            return _joined(self.engagements, 4)
-        single = tuple(np.array(list(self.beside.values()), np.int32).T)
-        return _joined([single, *self.engagements], 4)
+    def all_engagements(self) -> tuple[Int32, ...]:
+        """Return all engagements as columns: tick, agent, post, action.
 
-    def unwritten(self, tick: Rows, agent: Rows, post: Rows, action: Rows) -> tuple[Rows, Rows, Rows, Rows]:
-        """Return the replies and reshares without words, in order."""
+        `social.round.engagements` selects the engagements that count.
+        """
+        if not self.beside:
+            return _concatenate(self.engagements, 4)
+        single_events = tuple(np.array(list(self.beside.values()), np.int32).T)
+        return _concatenate([single_events, *self.engagements], 4)
+
+    def wordless(self, tick: Rows, agent: Rows, post: Rows, action: Rows) -> tuple[Rows, Rows, Rows, Rows]:
+        """Return the columns of replies and reshares that have no words yet."""
         is_unwritten = action != LIKE
         is_unwritten[list(self._written_texts(agent, post, action))] = False
         return tick[is_unwritten], agent[is_unwritten], post[is_unwritten], action[is_unwritten]
 
-    def words(self, agent: Rows, post: Rows, action: Rows) -> tuple[list[str], Int32]:
-        """Return words, and for each engagement an index into them, -1 for none."""
+    def engagement_words(self, agent: Rows, post: Rows, action: Rows) -> tuple[list[str], Int32]:
+        """Return a list of words, and for each engagement its index in the list, or -1."""
         texts: list[str] = []
         indices = np.full(len(agent), -1, np.int32)
         templates = self.template_texts
@@ -166,14 +169,14 @@ class Events(Restorable):
             keys = engagement_keys(agent, post, action)
             positions = np.minimum(np.searchsorted(templates.keys, keys), len(templates.keys) - 1)
             texts += templates.texts
-            np.copyto(indices, templates.places[positions], where=templates.keys[positions] == keys)
+            np.copyto(indices, templates.text_indices[positions], where=templates.keys[positions] == keys)
         for i, text in self._written_texts(agent, post, action).items():
             indices[i] = len(texts)
             texts.append(text)
         return texts, indices
 
     def _written_texts(self, agent: Rows, post: Rows, action: Rows) -> dict[int, str]:
-        """Return the words in `texts`, by the index of their engagement."""
+        """Return the words from `texts`, by the index of their engagement."""
         if not self.texts:
             return {}
         rows = np.flatnonzero(np.isin(agent, [row for row, _, _ in self.texts]))
@@ -181,7 +184,7 @@ class Events(Restorable):
         return {i: self.texts[key] for i, key in zip(rows.tolist(), keys, strict=True) if key in self.texts}
 
 
-def _joined(parts: list[tuple[Int32, ...]], columns: int) -> tuple[Int32, ...]:
+def _concatenate(parts: list[tuple[Int32, ...]], columns: int) -> tuple[Int32, ...]:
     if len(parts) == 1:
         return parts[0]
     empty = (np.zeros(0, np.int32),) * columns
@@ -190,29 +193,29 @@ def _joined(parts: list[tuple[Int32, ...]], columns: int) -> tuple[Int32, ...]:
 
 @dataclass(frozen=True)
 class Clock:
-    """The clock of a run: tick 0 opens a round, 1 .. `ticks_per_round` are its ticks, and the next tick closes it.
+    """The clock of a run, whose round 0 starts at `start`, in UTC.
 
-    Round 0 starts at `start`, in UTC.
+    Tick 0 opens a round, ticks 1 to `ticks_per_round` follow, and one more tick closes it.
     """
 
     start: datetime
     round_length: timedelta
     ticks_per_round: int
 
-    def number(self, round_: int, tick: int) -> int:
-        """Return the number of a tick; numbers ascend with time."""
+    def tick_number(self, round_: int, tick: int) -> int:
+        """Return the number of a tick, which ascends with time."""
         return round_ * (self.ticks_per_round + 2) + tick
 
     def round_and_tick(self, number: int) -> tuple[int, int]:
-        """Return the round and tick of a number."""
+        """Return the round and tick from a tick's number."""
         return divmod(number, self.ticks_per_round + 2)
 
-    def at(self, number: int) -> datetime:
-        """Return the time of a tick by its number."""
+    def time_at(self, number: int) -> datetime:
+        """Return the time of a tick from its number."""
         round_, tick = self.round_and_tick(number)  # the product of all ticks and a long round would overflow
         return self.start + self.round_length * round_ + self.round_length * tick / (self.ticks_per_round + 2)
 
-    def nearest(self, time: datetime) -> int:
+    def nearest_tick(self, time: datetime) -> int:
         """Return the number of the tick nearest to a time."""
         return round((time - self.start) / self.round_length * (self.ticks_per_round + 2))
 
@@ -221,7 +224,7 @@ class Clock:
 class PendingAnswers(Restorable):
     """Agents that wait for an answer: row -> (tick, trigger, post).
 
-    `keys` holds the values of guards where an answer may lead to several transitions (see `Statechart.resolve_key`).
+    If an answer may lead to several transitions, `keys` holds the guards' values (see `Statechart.resolve_key`).
     """
 
     changes = ("by_row", "keys")
@@ -229,8 +232,8 @@ class PendingAnswers(Restorable):
     by_row: dict[int, tuple[int, int, int]] = field(default_factory=dict)
     keys: dict[int, int] = field(default_factory=dict)
 
-    def put(self, ticks: Rows, rows: Rows, triggers: Rows, posts: Rows) -> None:
-        """Mark agents as waiting, each for one answer."""
+    def add(self, ticks: Rows, rows: Rows, triggers: Rows, posts: Rows) -> None:
+        """Add agents that wait, each for one answer."""
         waiting = zip(ticks.tolist(), triggers.tolist(), posts.tolist(), strict=True)
         self.by_row.update(zip(rows.tolist(), waiting, strict=True))
 

@@ -1,4 +1,4 @@
-"""Groups of agents by an attribute, and each group's impressions and engagements by root."""
+"""Groups of agents by an attribute, with impressions and engagements of each group by root."""
 
 from dataclasses import dataclass
 from typing import Any, Final
@@ -12,8 +12,8 @@ from prism_mesa.social.state.attributes import Attribute
 type Rows = npt.NDArray[np.integer[Any]]
 type Counts = npt.NDArray[np.int32]
 
-MOST_GROUPS: Final = 10
-"""The most groups that feeds can distinguish."""
+MAX_GROUPS: Final = 10
+"""Maximum number of groups that feeds can distinguish."""
 
 
 def n_groups(attribute: Attribute) -> int:
@@ -31,16 +31,16 @@ def assign_groups(attribute: Attribute, stored: npt.NDArray[np.float64]) -> npt.
     """
     if not attribute.values:
         return (stored > (attribute.low + attribute.high) / 2).astype(np.int16)
-    order = np.argsort(attribute.kept)
-    return order[np.searchsorted(attribute.kept, stored, sorter=order)].astype(np.int16)
+    order = np.argsort(attribute.stored_values)
+    return order[np.searchsorted(attribute.stored_values, stored, sorter=order)].astype(np.int16)
 
 
 class GroupCounts(Restorable):
-    """Counts of the copies of each root that each group has read, and engaged with.
+    """Impressions and engagements of each group with each root and its reshares.
 
     Attributes:
-        impressions: Shape (posts, groups), counted at roots; posts added since the last count have no row yet.
-        engagements: Likes, replies and reshares in the same shape.
+        impressions: Shape (posts, groups), counted for roots; posts added since the last count have no row yet.
+        engagements: Likes, replies and reshares, in the same shape.
     """
 
     changes = ("impressions", "engagements")
@@ -55,33 +55,33 @@ class GroupCounts(Restorable):
         return self.impressions.shape[1]
 
     def count(self, n_posts: int, group: Rows, read: tuple[Rows, Rows], engaged: tuple[Rows, Rows]) -> None:
-        """Count a round; `read` and `engaged` are agents and roots, and `group` holds each agent's group."""
-        self.impressions = self._counted(self.impressions, n_posts, group, *read)
-        self.engagements = self._counted(self.engagements, n_posts, group, *engaged)
+        """Count a round; `read` and `engaged` are columns of agents and roots, and `group` has each agent's group."""
+        self.impressions = self._add_counts(self.impressions, n_posts, group, *read)
+        self.engagements = self._add_counts(self.engagements, n_posts, group, *engaged)
 
-    def _counted(self, old: Counts, n_posts: int, group: Rows, agents: Rows, roots: Rows) -> Counts:
+    def _add_counts(self, old_counts: Counts, n_posts: int, group: Rows, agents: Rows, roots: Rows) -> Counts:
         counts = np.zeros((n_posts, self.n), np.int32)
-        counts[: len(old)] = old
+        counts[: len(old_counts)] = old_counts
         if len(roots):
-            first = int(roots.min())  # old roots are seldom read
-            counts_of_round = np.bincount((roots.astype(np.int64) - first) * self.n + group[agents])
-            cells = counts.reshape(-1)[first * self.n :]
-            cells[: len(counts_of_round)] += counts_of_round.astype(np.int32)
+            first_root = int(roots.min())  # old roots are seldom read
+            new_counts = np.bincount((roots.astype(np.int64) - first_root) * self.n + group[agents])
+            cells = counts.reshape(-1)[first_root * self.n :]
+            cells[: len(new_counts)] += new_counts.astype(np.int32)
         return counts
 
     def consensus(self, roots: Rows, weight: float) -> npt.NDArray[np.float64]:
-        """Return for each root the product over groups of its engagements per impression.
+        """Return the product of each root's engagement rates (engagements per impression) over the groups.
 
-        Each rate is shrunk to the rate over all these roots, with the weight of `weight` impressions. Small et al.
-        2021, doi:10.6035/recerca.5516, shrink to 1/2 (group-informed consensus).
+        Each rate is shrunk towards the mean rate of these roots, with a prior of `weight` impressions. Group-informed
+        consensus (Small et al. 2021, doi:10.6035/recerca.5516) shrinks towards 1/2 instead.
         """
-        n_engaged, n_seen = self.of_roots(roots)
-        engaged_in_all, seen_in_all = (int(part.sum()) for part in self.of_roots(np.unique(roots)))
-        mean_rate = engaged_in_all / seen_in_all if seen_in_all else 0.0
+        n_engaged, n_seen = self.root_counts(roots)
+        total_engaged, total_seen = (int(part.sum()) for part in self.root_counts(np.unique(roots)))
+        mean_rate = total_engaged / total_seen if total_seen else 0.0
         return np.asarray(((n_engaged + weight * mean_rate) / (n_seen + weight)).prod(axis=1))
 
-    def of_roots(self, roots: Rows) -> tuple[Counts, Counts]:
-        """Return engagements and impressions of roots by group, each of shape (roots, groups)."""
+    def root_counts(self, roots: Rows) -> tuple[Counts, Counts]:
+        """Return engagements and impressions of roots by group, each with shape (roots, groups)."""
         counts = np.zeros((2, len(roots), self.n), np.int32)
         is_counted = roots < len(self.impressions)
         for rows, column in zip(counts, (self.engagements, self.impressions), strict=True):
@@ -94,11 +94,11 @@ class Groups:
     """The groups of agents in a round.
 
     Attributes:
-        of: The group of each agent.
+        agent_groups: The group of each agent.
         counts: Impressions and engagements of each group so far.
     """
 
-    of: npt.NDArray[np.int16]
+    agent_groups: npt.NDArray[np.int16]
     counts: GroupCounts
 
 

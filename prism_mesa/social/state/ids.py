@@ -1,4 +1,4 @@
-"""Agents' ids and names as compact lists of strings."""
+"""Agents' ids and names as compact sequences of strings."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, Self, overload
@@ -8,18 +8,18 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from prism_mesa.errors import counted, printable
+from prism_mesa.errors import format_count, printable
 from prism_mesa.snapshot import Plain, Restorable
 
 type Rows = npt.NDArray[np.integer[Any]]
 type Objects = npt.NDArray[np.object_]
 
 _BLANK_IDS: Final = ("NA", "N/A", "NaN", "nan", "NULL", "null", "None", "none")
-_ROUNDED_BY_EXCEL: Final = r"^\d(?:[.,]\d+)?[eE]\+\d+$"
+_EXCEL_ROUNDED_NUMBER: Final = r"^\d(?:[.,]\d+)?[eE]\+\d+$"
 
 
 class Labels(Sequence[str]):
-    """Ids or names, which read and compare like a list."""
+    """A sequence of ids or names, which compares like a list."""
 
     def to_numpy(self) -> Objects:
         """Return all labels as an array of strings."""
@@ -53,25 +53,25 @@ class Labels(Sequence[str]):
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        more = ", ..." if len(self) > 3 else ""
-        return f"{type(self).__name__}([{', '.join(map(repr, self[:3]))}{more}])"
+        ending = ", ..." if len(self) > 3 else ""
+        return f"{type(self).__name__}([{', '.join(map(repr, self[:3]))}{ending}])"
 
 
 def _normalised(texts: pa.Array) -> pa.Array:
-    """Return ids in lower case, without a leading @; numbers without plus, leading zeros or zero decimals."""
+    """Return ids in lower case without a leading @, and numbers without plus sign, leading zeros and zero decimals."""
     normalised = pc.replace_substring_regex(texts, r"^(?:@|\+?0*(\d+?)(?:\.0*)?$)", r"\1")
     return pc.utf8_lower(normalised)
 
 
 class Ids(Labels, Restorable):
-    """The ids of the agents: row numbers, whole numbers from a file, or strings.
+    """The agents' ids: row numbers, whole numbers from a file, or strings.
 
     >>> ids = Ids(range(1_000_000))
     >>> ids[-1], "77" in ids, "077" in ids, ids.rows_of(["3", "x"]).tolist()
     ('999999', True, False, [3, -1])
 
     Args:
-        ids: A range or an array of int64, which become decimal digits, or strings.
+        ids: Strings, or numbers (a range or an int64 array), which are read as their decimal digits.
     """
 
     changes = ("_added",)
@@ -88,23 +88,23 @@ class Ids(Labels, Restorable):
 
     @property
     def is_range(self) -> bool:
-        """Whether the ids are row numbers, as in a network without a file."""
+        """Whether the ids are row numbers, as in a generated network."""
         return isinstance(self._base, range)
 
     def __contains__(self, label: object) -> bool:
         if isinstance(self._base, range) and isinstance(label, str):
-            is_plain = label.isdecimal() and len(label) < 20 and str(int(label)) == label
-            return label in self._added or (is_plain and int(label) in self._base)
-        return isinstance(label, str) and self._row(label) >= 0
+            is_decimal_label = label.isdecimal() and len(label) < 20 and str(int(label)) == label
+            return label in self._added or (is_decimal_label and int(label) in self._base)
+        return isinstance(label, str) and self._find_row(label) >= 0
 
     def index(self, label: str, start: int = 0, stop: int | None = None) -> int:
         """Return the first row of a label."""
-        row = self._row(label)
+        row = self._find_row(label)
         if row < start or (stop is not None and row >= stop):
             raise ValueError(f"{label!r} is not an id")
         return row
 
-    def _row(self, label: str) -> int:
+    def _find_row(self, label: str) -> int:
         return int(pc.index(self.to_arrow(), label).as_py())
 
     def rows_of(self, labels: Sequence[str]) -> npt.NDArray[np.int64]:
@@ -112,55 +112,57 @@ class Ids(Labels, Restorable):
         rows = pc.index_in(pa.array(labels, pa.string()), value_set=self.to_arrow())
         return np.asarray(rows.fill_null(-1), np.int64)
 
-    def otherwise(self, labels: Sequence[str]) -> tuple[str, str] | None:
-        """Return the first label that is an id only if numbers or capitals are spelt differently, and that id.
+    def find_misspelt(self, labels: Sequence[str]) -> tuple[str, str] | None:
+        """Return the first label that matches an id except in capitals or the spelling of numbers, and that id.
 
-        >>> Ids(["1", "Ann"]).otherwise(["0001"]), Ids(["1", "Ann"]).otherwise(["1", "bo"])
+        >>> ids = Ids(["1", "Ann"])
+        >>> ids.find_misspelt(["0001"]), ids.find_misspelt(["1", "bo"])
         (('0001', '1'), None)
         """
         unknown = [label for label, row in zip(labels, self.rows_of(labels).tolist(), strict=True) if row < 0]
         rows = pc.index_in(_normalised(pa.array(unknown, pa.string())), value_set=_normalised(self.to_arrow()))
-        similar = np.flatnonzero(rows.is_valid())
-        return (unknown[similar[0]], self[rows[int(similar[0])].as_py()]) if len(similar) else None
+        similar_rows = np.flatnonzero(rows.is_valid())
+        return (unknown[similar_rows[0]], self[rows[int(similar_rows[0])].as_py()]) if len(similar_rows) else None
 
-    def doubts(self) -> Iterator[str]:
-        """Yield notes on ids from a file that may be misspelt or blank."""
+    def spelling_notes(self) -> Iterator[str]:
+        """Yield notes on ids from a file that may be misspelt or meant as blank."""
         if not isinstance(self._base, pa.Array):
             return
         normalised = _normalised(self._base)
-        repeats = normalised.to_pandas().duplicated().to_numpy()
-        if repeats.any():
-            row = int(np.flatnonzero(repeats)[0])
+        is_repeated = normalised.to_pandas().duplicated().to_numpy()
+        if is_repeated.any():
+            row = int(np.flatnonzero(is_repeated)[0])
             pair = f"{self[int(pc.index(normalised, normalised[row]).as_py())]!r} and {self[row]!r}"
-            yield f"{counted(int(repeats.sum()), 'id')} spelt almost like another ({pair}): read as different agents"
-        rounded = np.flatnonzero(pc.match_substring_regex(self._base, _ROUNDED_BY_EXCEL).fill_null(False))
-        if len(rounded):
+            count = format_count(int(is_repeated.sum()), "id")
+            yield f"{count} spelt almost like another ({pair}): read as different agents"
+        rounded_rows = np.flatnonzero(pc.match_substring_regex(self._base, _EXCEL_ROUNDED_NUMBER).fill_null(False))
+        if len(rounded_rows):
             yield (
-                f"{counted(len(rounded), 'id')} such as {self[int(rounded[0])]!r} may stand for several agents: "
-                "Excel rounds long numbers; export the column as text"
+                f"{format_count(len(rounded_rows), 'id')} such as {self[int(rounded_rows[0])]!r} may stand for several "
+                "agents: Excel rounds long numbers; export the column as text"
             )
         for row in self.rows_of(_BLANK_IDS).tolist():
             if row >= 0:
                 yield f"{self[row]!r} is read as the id of an agent: leave the cell empty if it means none"
 
-    def extend(self, more: Iterable[str]) -> None:
+    def extend(self, added: Iterable[str]) -> None:
         """Append ids."""
-        self._added.extend(more)
+        self._added.extend(added)
 
     def to_arrow(self) -> pa.Array:
         """Return all ids as an Arrow array of strings."""
-        base = self._base
-        if not isinstance(base, pa.Array):
-            base = pa.array(np.arange(base.start, base.stop, base.step) if isinstance(base, range) else base)
-        return pa.concat_arrays([base.cast(pa.string()), pa.array(self._added, pa.string())])
+        ids = self._base
+        if not isinstance(ids, pa.Array):
+            ids = pa.array(np.arange(ids.start, ids.stop, ids.step) if isinstance(ids, range) else ids)
+        return pa.concat_arrays([ids.cast(pa.string()), pa.array(self._added, pa.string())])
 
     def to_numpy(self) -> Objects:
         """Return all ids as an array of strings."""
         return np.asarray(self.to_arrow().to_numpy(zero_copy_only=False), object)
 
 
-def shortened(text: str, max_length: int = 40) -> str:
-    """Return a text for a message, on one line, truncated after `max_length` characters."""
+def shorten(text: str, max_length: int = 40) -> str:
+    """Return a string for a message: on one line, truncated after `max_length` characters."""
     return printable(text if len(text) <= max_length else f"{text[:max_length]}...")
 
 
@@ -170,49 +172,49 @@ def examples(labels: Sequence[str], max_labels: int = 3) -> str:
     >>> examples(["ann", "bo", "cy", "di"])
     "'ann', 'bo', 'cy', ..."
     """
-    more = ", ..." if len(labels) > max_labels else ""
-    return ", ".join(repr(shortened(label)) for label in labels[:max_labels]) + more
+    ending = ", ..." if len(labels) > max_labels else ""
+    return ", ".join(repr(shorten(label)) for label in labels[:max_labels]) + ending
 
 
 class Names(Labels, Restorable):
-    """The agents' names in prompts: indices into a pool of names, shape (n,), and the names that you have set."""
+    """The agents' names in prompts: indices into a pool of names, and names that you have set."""
 
     changes = ("_codes",)
 
     def __init__(self, codes: npt.NDArray[np.uint16], pool: Sequence[str]) -> None:
         self._codes, self._pool = codes, pool
-        self._set: dict[int, str] = {}
+        self._custom_names: dict[int, str] = {}
 
     def __len__(self) -> int:
         return len(self._codes)
 
     def _label(self, row: int) -> str:
-        name = self._set.get(row)
+        name = self._custom_names.get(row)
         return self._pool[self._codes[row]] if name is None else name
 
     def snapshot(self) -> dict[str, Plain]:
-        """Return codes, and the names that you have set."""
-        rows = np.array(list(self._set), np.int64)
-        return super().snapshot() | {"rows": rows, "names": list(self._set.values())}
+        """Return the indices into the pool, and the names that you have set."""
+        rows = np.array(list(self._custom_names), np.int64)
+        return super().snapshot() | {"rows": rows, "names": list(self._custom_names.values())}
 
-    def restore(self, kept: Mapping[str, Plain]) -> None:
+    def restore(self, data: Mapping[str, Plain]) -> None:
         """Restore a snapshot."""
-        super().restore(kept)
-        self._set = dict(zip(kept["rows"].tolist(), kept["names"], strict=True))
+        super().restore(data)
+        self._custom_names = dict(zip(data["rows"].tolist(), data["names"], strict=True))
 
     def __setitem__(self, row: int | slice, name: str | Sequence[str]) -> None:
         if isinstance(row, slice):
-            self._set.update(zip(range(*row.indices(len(self))), name, strict=True))
+            self._custom_names.update(zip(range(*row.indices(len(self))), name, strict=True))
         else:
-            self._set[range(len(self))[row]] = str(name)
+            self._custom_names[range(len(self))[row]] = str(name)
 
-    def extend(self, more: Self) -> None:
-        """Append the names of other agents, drawn from the same pool."""
-        self._set |= {len(self) + row: name for row, name in more._set.items()}
-        self._codes = np.concatenate([self._codes, more._codes])
+    def extend(self, added: Self) -> None:
+        """Append the names of other agents, which come from the same pool."""
+        self._custom_names |= {len(self) + row: name for row, name in added._custom_names.items()}
+        self._codes = np.concatenate([self._codes, added._codes])
 
     def to_numpy(self) -> Objects:
         """Return all names as an array of strings."""
         names = np.array(self._pool, object)[self._codes]
-        names[list(self._set)] = list(self._set.values())
+        names[list(self._custom_names)] = list(self._custom_names.values())
         return np.asarray(names, object)

@@ -1,4 +1,4 @@
-"""The follow network as compressed sparse rows. It never changes during a round."""
+"""The follow network in compressed sparse rows; it does not change during a round."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -24,9 +24,9 @@ class FollowNetwork(Restorable):
     Attributes:
         indptr: Shape (n + 1,): agent i follows ``indices[indptr[i]:indptr[i + 1]]``, ascending.
         indices: Followed agents, int32.
-        dropped: Reasons for unusable rows of a file, with the number of rows.
+        dropped: Pairs of a reason why rows of a file were left out, and their number.
         notes: Notes on how the file was read.
-        close_indptr, close_indices: The close ties of each agent, which are a subset of its follows, in the same form.
+        close_indptr, close_indices: The close ties of each agent in the same format; they are a subset of its follows.
     """
 
     changes = ("indptr", "indices", "close_indptr", "close_indices")
@@ -75,80 +75,82 @@ class FollowNetwork(Restorable):
         """Return all follows as (src, dst): dst follows src."""
         return self.indices, np.repeat(np.arange(self.n_agents, dtype=np.int32), self.n_followees)
 
-    def holds(self, agents: Ints, others: Ints) -> npt.NDArray[np.bool_]:
+    def contains(self, agents: Ints, others: Ints) -> npt.NDArray[np.bool_]:
         """Return whether each agent follows the other; both arrays have the same length."""
         follows, pairs = np.empty(len(agents), np.bool_), (np.asarray(agents, np.int64), np.asarray(others, np.int64))
         kernels.are_in_rows(self.indptr, self.indices, *pairs, follows)
         return follows
 
-    def changed(self, added: Int64s, removed: Int64s) -> "FollowNetwork":
+    def with_changes(self, added: Int64s, removed: Int64s) -> "FollowNetwork":
         """Return the network with some follows added and removed; close ties end with their follows.
 
-        Both are disjoint, distinct numbers ``agent << 32 | followed``, ascending.
+        `added` and `removed` are disjoint arrays of distinct, ascending numbers ``agent << 32 | followed``.
         """
-        rows = self._changed(self.indptr, self.indices, added, removed)
-        close = self.close_indptr, self.close_indices
+        rows = self._change_rows(self.indptr, self.indices, added, removed)
+        close_rows = self.close_indptr, self.close_indices
         if len(self.close_indices) and len(removed):
-            close = self._changed(*close, removed[:0], removed)
-        return FollowNetwork(*rows, self.dropped, self.notes, *close)
+            close_rows = self._change_rows(*close_rows, removed[:0], removed)
+        return FollowNetwork(*rows, self.dropped, self.notes, *close_rows)
 
-    def _changed(self, indptr: Int64s, indices: Int32s, added: Int64s, removed: Int64s) -> tuple[Int64s, Int32s]:
+    def _change_rows(self, indptr: Int64s, indices: Int32s, added: Int64s, removed: Int64s) -> tuple[Int64s, Int32s]:
         starts, entries = np.empty(len(indptr), np.int64), np.empty(len(indices) + len(added), np.int32)
-        return starts, entries[: kernels.changed_rows(indptr, indices, added, removed, starts, entries)]
+        return starts, entries[: kernels.change_rows(indptr, indices, added, removed, starts, entries)]
 
-    def among(self, is_present: npt.NDArray[np.bool_]) -> "FollowNetwork":
-        """Return the network of the agents that are present."""
+    def subnetwork(self, is_present: npt.NDArray[np.bool_]) -> "FollowNetwork":
+        """Return the network among the present agents."""
 
-        def rows_among(indptr: Int64s, indices: Int32s) -> tuple[Int64s, Int32s]:
+        def select_rows(indptr: Int64s, indices: Int32s) -> tuple[Int64s, Int32s]:
             starts, entries = np.empty(len(indptr), np.int64), np.empty(len(indices), np.int32)
-            return starts, entries[: kernels.rows_among(indptr, indices, is_present, starts, entries)].copy()
+            return starts, entries[: kernels.select_rows(indptr, indices, is_present, starts, entries)].copy()
 
-        follows, close_ties = (rows_among(*rows) for rows in self._both())
+        follows, close_ties = (select_rows(*rows) for rows in self._row_arrays())
         return FollowNetwork(*follows, self.dropped, self.notes, *close_ties)
 
-    def with_comers(
-        self, drawn: "FollowNetwork", is_present: npt.NDArray[np.bool_], joins: npt.NDArray[np.bool_]
+    def with_joiners(
+        self, drawn_network: "FollowNetwork", is_present: npt.NDArray[np.bool_], is_joining: npt.NDArray[np.bool_]
     ) -> tuple["FollowNetwork", Int64s]:
-        """Return the network with the drawn follows of agents that join, and these follows as numbers (see `changed`).
+        """Return the network with the drawn follows of agents that join, and these follows as numbers.
 
-        `is_present` marks all present agents, and `joins` those of them that have just joined.
+        See `with_changes` for the numbers. `is_present` marks all present agents, and `is_joining` marks the agents
+        among them that have just joined.
         """
-        follows, close = (_keys_of_comers(*rows, is_present, joins) for rows in drawn._both())
-        empty = follows[:0]
-        rows = self._changed(self.indptr, self.indices, follows, empty)
-        ties = self._changed(self.close_indptr, self.close_indices, close, empty) if len(close) else self._both()[1]
-        return FollowNetwork(*rows, self.dropped, self.notes, *ties), follows
+        follow_keys, close_keys = (_joiner_keys(*rows, is_present, is_joining) for rows in drawn_network._row_arrays())
+        no_keys = follow_keys[:0]
+        rows = self._change_rows(self.indptr, self.indices, follow_keys, no_keys)
+        ties = self.close_indptr, self.close_indices
+        ties = self._change_rows(*ties, close_keys, no_keys) if len(close_keys) else ties
+        return FollowNetwork(*rows, self.dropped, self.notes, *ties), follow_keys
 
-    def _both(self) -> tuple[tuple[Int64s, Int32s], tuple[Int64s, Int32s]]:
+    def _row_arrays(self) -> tuple[tuple[Int64s, Int32s], tuple[Int64s, Int32s]]:
         return (self.indptr, self.indices), (self.close_indptr, self.close_indices)
 
     def with_agent(self, follows: Sequence[int], followers: Sequence[int]) -> "FollowNetwork":
-        """Return the network with one more agent, which has no close ties."""
+        """Return the network with one more agent, who has no close ties."""
         row = self.n_agents
-        followees, fans = np.unique(np.array(follows, np.int64)), np.unique(np.array(followers, np.int64))
-        n_added = np.append(np.bincount(fans, minlength=row), len(followees))
-        indices = np.insert(self.indices, self.indptr[fans + 1], row)  # the highest number, so rows stay ascending
+        followees, new_followers = np.unique(np.array(follows, np.int64)), np.unique(np.array(followers, np.int64))
+        n_added = np.append(np.bincount(new_followers, minlength=row), len(followees))
+        indices = np.insert(self.indices, self.indptr[new_followers + 1], row)  # the highest row, so the order stays
         indptr = np.append(self.indptr, self.indptr[-1])
         indptr[1:] += np.cumsum(n_added)
-        close = np.append(self.close_indptr, self.close_indptr[-1])
+        close_indptr = np.append(self.close_indptr, self.close_indptr[-1])
         edges = np.append(indices, followees).astype(np.int32)
-        return FollowNetwork(indptr, edges, self.dropped, self.notes, close, self.close_indices)
+        return FollowNetwork(indptr, edges, self.dropped, self.notes, close_indptr, self.close_indices)
 
 
-def _keys_of_comers(
-    indptr: Int64s, indices: Int32s, is_present: npt.NDArray[np.bool_], joins: npt.NDArray[np.bool_]
+def _joiner_keys(
+    indptr: Int64s, indices: Int32s, is_present: npt.NDArray[np.bool_], is_joining: npt.NDArray[np.bool_]
 ) -> Int64s:
     no_keys = np.zeros(0, np.int64)
-    keys = np.empty(kernels.keys_of_comers(indptr, indices, is_present, joins, no_keys), np.int64)
+    keys = np.empty(kernels.list_new_edges(indptr, indices, is_present, is_joining, no_keys), np.int64)
     if len(keys):
-        kernels.keys_of_comers(indptr, indices, is_present, joins, keys)
+        kernels.list_new_edges(indptr, indices, is_present, is_joining, keys)
     return keys
 
 
 def from_edges(src: Ints, dst: Ints, n: int) -> FollowNetwork:
-    """Return the network in which each `dst` follows its `src`; order and repetitions do not matter.
+    """Return the network in which each `dst` follows its `src`; the order does not matter.
 
-    Self-follows and repeated follows are dropped and counted.
+    Self-follows and duplicates are dropped and counted.
     """
     return from_parts([(src, dst)], n)
 
@@ -163,9 +165,9 @@ def from_parts(parts: Sequence[tuple[Ints, Ints]], n: int) -> FollowNetwork:
     indices, cursor = np.empty(int(indptr[-1]), np.int32), indptr[:-1].copy()
     for src, dst in edges:
         kernels.place_rows(src, dst, cursor, indices)
-    n_edges, n_kept = sum(len(src) for src, _ in edges), kernels.tidy_rows(indptr, indices)
-    loops, repeats = n_edges - len(indices), len(indices) - n_kept
+    n_edges, n_edges_kept = sum(len(src) for src, _ in edges), kernels.tidy_rows(indptr, indices)
+    loops, repeats = n_edges - len(indices), len(indices) - n_edges_kept
     dropped = tuple((reason, n) for reason, n in (("self-follows", loops), ("repeated follows", repeats)) if n)
     if repeats:
-        indices = indices[:n_kept].copy()
+        indices = indices[:n_edges_kept].copy()
     return FollowNetwork(indptr, indices, dropped)

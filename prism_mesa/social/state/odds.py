@@ -1,4 +1,4 @@
-"""Draws and tables for the parts of utility that are log-odds."""
+"""The parts of utility that are log-odds: their draws and tables."""
 
 from functools import cache, lru_cache
 from math import inf
@@ -7,8 +7,8 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from prism_mesa.kernels.draws import mixed
-from prism_mesa.kernels.utility import MOOD_BITS, MOOD_SHIFT, SOFT_STEPS, Tastes, TasteTables, begin_of_moods, softplus
+from prism_mesa.kernels.draws import mix
+from prism_mesa.kernels.utility import MOOD_BITS, MOOD_SHIFT, SOFT_STEPS, Tastes, TasteTables, post_mood_key, softplus
 from prism_mesa.social.params import HomophilyParams, UtilityParams
 from prism_mesa.social.state.attributes import NO_ATTRIBUTES, Attributes
 from prism_mesa.social.state.exposure import Exposure
@@ -20,38 +20,38 @@ type Floats = npt.NDArray[np.float64]
 type Rows = npt.NDArray[np.integer[Any]]
 
 _MAX_AGE: Final = 1 << 16
-"""Rounds after which a post stops ageing."""
+"""Age in rounds after which a post no longer loses log-odds."""
 _MAX_DIFFERENCE: Final = 20
-"""Difference in log-odds above which the weaker of two reasons adds nothing."""
+"""Difference in log-odds above which the weaker of two reasons has no effect."""
 
 
 class Homophily:
-    """How much agents differ, and the effects."""
+    """The differences between agents, and how much these reduce engagement and following."""
 
     def __init__(self, params: HomophilyParams | None = None, declared: Attributes = NO_ATTRIBUTES) -> None:
         self.is_on = params is not None and params.by is not None
         self.index, self.scale, self.engaging, self.following = 0, 0.0, 0.0, 0.0
         if params is not None and params.by is not None:
-            self.index, attribute = declared.of_agents(params.by)
+            self.index, attribute = declared.agent_attribute(params.by)
             self.scale, self.engaging, self.following = attribute.scale, params.engaging, params.following
 
     def difference(self, attributes: Floats, agents: Rows, others: Rows) -> Floats:
-        """Return the difference of each pair of agents, 0 to 1; `attributes` has a row for every agent."""
+        """Return the difference between each agent and the other, 0 to 1; `attributes` has a row for every agent."""
         column = attributes[:, self.index]
         return np.minimum(1.0, np.abs(column[agents] - column[others]) * self.scale)
 
     def follow_factor(self, attributes: Floats, agents: Rows, others: Rows) -> Floats | float:
-        """Return the factor of the probability that each agent follows the other one."""
+        """Return the factor on the probability that each agent follows the other agent."""
         if not self.following:
             return 1.0
         factor = np.exp(-self.following * self.difference(attributes, agents, others))
-        return factor.astype(np.float32).astype(np.float64)  # the last digits of exp differ between machines
+        return factor.astype(np.float32).astype(np.float64)  # the last digits of exp depend on the machine
 
 
 class Odds:
     """The parts of utility that are log-odds of engaging.
 
-    Tables and draws are rounded to float32, since the last digits of log and exp differ between machines.
+    Tables and draws are rounded to float32, because the last digits of log and exp depend on the machine.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class Odds:
         self._mood = params.mood * _logistic_quantiles() if params.sensitivity else np.zeros(1)
 
     def draw_appeal(self, key: npt.NDArray[np.uint64]) -> npt.NDArray[np.float32]:
-        """Return the appeal of posts with these keys; its odds are lognormal with mean 1."""
+        """Return the appeal of the posts with these keys, in log-odds; the odds are lognormal with mean 1."""
         sigma = self.params.appeal_sigma
         if not (sigma and self.params.sensitivity and len(key)):
             return np.zeros(len(key), np.float32)
@@ -86,59 +86,68 @@ class Odds:
             now=now,
         )
 
-    def tables(self, network: FollowNetwork, attributes: Floats, read: Exposure) -> TasteTables:
+    def tables(self, network: FollowNetwork, attributes: Floats, impressions: Exposure) -> TasteTables:
         """Return the arrays of utility; `attributes` has a row for every agent."""
         ties = (network.indptr, network.indices, network.close_indptr, network.close_indices)
         agent_values = np.ascontiguousarray(attributes)
-        return TasteTables(self._loss_by_age, self._mood, _softplus_table(), *ties, agent_values, *read.lists)
+        return TasteTables(self._loss_by_age, self._mood, _softplus_table(), *ties, agent_values, *impressions.lists)
 
     def explain(
-        self, now: int, reader: int, post: int, posts: Posts, network: FollowNetwork, attributes: Floats, read: Exposure
+        self,
+        now: int,
+        reader: int,
+        post: int,
+        posts: Posts,
+        network: FollowNetwork,
+        attributes: Floats,
+        impressions: Exposure,
     ) -> dict[str, float]:
-        """Return the named log-odds of a post for a reader, without relevance; empty if utility is relevance."""
-        tastes, tables = self.tastes(now), self.tables(network, attributes, read)
+        """Return the log-odds in the utility of a post to a reader, by name; empty if utility is relevance."""
+        tastes, tables = self.tastes(now), self.tables(network, attributes, impressions)
         if not tastes.sensitivity:
             return {}
         root, author = int(posts.root[post]), int(posts.author[post])
         is_reshare = bool(posts.kind[post] == RESHARE)
         is_followed = not is_reshare and author in network.followees(reader)
         close = network.close_indices[network.close_indptr[reader] : network.close_indptr[reader + 1]]
-        age = min(max(tastes.now - int(posts.round[root]), 0), len(tables.aged) - 1)
+        age = min(max(tastes.now - int(posts.round[root]), 0), len(tables.age_loss) - 1)
         appeal = float(posts.appeal[root]) * (1.0 if is_followed else tastes.gamma)
-        bonus = softplus(tastes.closeness - appeal, tables.soft) if author in close and tastes.closeness > -inf else 0
+        has_tie = author in close and tastes.closeness > -inf
+        bonus = softplus(tastes.closeness - appeal, tables.softplus_table) if has_tie else 0
         parts = {
             "its appeal": appeal,
             "passed on": tastes.reshared * is_reshare,
-            "its age": -float(tables.aged[age]),
+            "its age": -float(tables.age_loss[age]),
             "by a close tie": float(bonus),
         }
         if self.homophily.is_on:
             pair = np.array([reader]), posts.author[[root]].astype(np.int64)
             parts["by an unlike author"] = -tastes.homophily * float(self.homophily.difference(attributes, *pair)[0])
-        if read.is_used:
-            parts["shown before"] = tastes.per_source * int(read.times(np.array([reader]), np.array([root]))[0])
-        draw = np.uint64(begin_of_moods(post, root, tastes, tables, posts.table))  # the kernel returns an int
-        draw = np.uint64(mixed(draw, np.uint64(reader)))
+        if impressions.is_used:
+            [n_read] = impressions.read_counts(np.array([reader]), np.array([root])).tolist()
+            parts["shown before"] = tastes.per_source * n_read
+        draw = np.uint64(post_mood_key(post, root, tastes, tables, posts.table))  # the kernel returns an int
+        draw = np.uint64(mix(draw, np.uint64(reader)))
         parts["its mood"] = float(tables.mood[int(draw >> MOOD_SHIFT)])
         return parts
 
 
 @lru_cache(maxsize=16)
 def _log_odds_lost(theta: float, round_hours: float) -> Floats:
-    """Return the log-odds that posts lose in 0, 1, 2, ... rounds."""
-    ages = theta * np.log1p(np.arange(_MAX_AGE + 1) * round_hours)
-    return ages.astype(np.float32).astype(np.float64)
+    """Return the log-odds that posts have lost after 0, 1, 2, ... rounds."""
+    losses = theta * np.log1p(np.arange(_MAX_AGE + 1) * round_hours)
+    return losses.astype(np.float32).astype(np.float64)
 
 
 @cache
 def _softplus_table() -> Floats:
-    """Return the log-odds that the weaker of two reasons adds to the stronger one, by their difference in log-odds."""
-    difference = np.arange(_MAX_DIFFERENCE * SOFT_STEPS + 1) / SOFT_STEPS
-    return np.log1p(np.exp(-difference)).astype(np.float32).astype(np.float64)
+    """Return the log-odds that the weaker of two reasons adds to the stronger, by their difference in log-odds."""
+    differences = np.arange(_MAX_DIFFERENCE * SOFT_STEPS + 1) / SOFT_STEPS
+    return np.log1p(np.exp(-differences)).astype(np.float32).astype(np.float64)
 
 
 @cache
 def _logistic_quantiles() -> npt.NDArray[np.float64]:
-    """Return the quantiles of the standard logistic distribution at the middles of equal steps."""
-    u = (np.arange(1 << MOOD_BITS) + 0.5) / (1 << MOOD_BITS)
-    return np.log(u / (1 - u)).astype(np.float32).astype(np.float64)
+    """Return the standard logistic quantiles at the midpoints of equal steps of probability."""
+    probability = (np.arange(1 << MOOD_BITS) + 0.5) / (1 << MOOD_BITS)
+    return np.log(probability / (1 - probability)).astype(np.float32).astype(np.float64)

@@ -1,4 +1,4 @@
-"""The spread of stances, and rules of your own that move them."""
+"""The spread of stances, and your own rules of influence."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,15 +9,15 @@ import numpy as np
 import numpy.typing as npt
 
 from prism_mesa.errors import OwnCodeError
-from prism_mesa.kernels.opinions import spread
+from prism_mesa.kernels.opinions import spread_moments
 from prism_mesa.snapshot import Restorable
 from prism_mesa.social.params import OpinionsParams
 from prism_mesa.social.state.attributes import Attribute, Attributes, Floats
-from prism_mesa.social.world.attributes import Columns, OwnFunction
+from prism_mesa.social.world.attributes import Columns, UserFunction
 
-PARTS: Final = 50
-"""Number of equal parts of the range in which agents are counted."""
-KEY: Final = "opinions.rule"
+N_PARTS: Final = 50
+"""Number of equal parts of the range for counting agents."""
+RULE_KEY: Final = "opinions.rule"
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Spread:
 
     Attributes:
         bimodality: Sarle's coefficient: 5/9 for a uniform distribution, 1 for two camps; NaN if all stances are equal.
-        agents: Number of agents in each of `PARTS` equal parts of the range.
+        agents: Number of agents in each of `N_PARTS` equal parts of the range.
     """
 
     mean: float
@@ -36,14 +36,14 @@ class Spread:
 
     @property
     def numbers(self) -> dict[str, float]:
-        """Mean, standard deviation and bimodality, by name."""
+        """Mean, standard deviation and bimodality by name."""
         return {"mean": self.mean, "sd": self.sd, "bimodality": self.bimodality}
 
 
 def measure_spread(stances: Floats, is_counted: npt.NDArray[np.bool_], attribute: Attribute) -> Spread:
-    """Return the spread of the stances where `is_counted`, which are values of `attribute`."""
-    agents_by_part, ends = np.zeros(PARTS, np.int64), (attribute.low, attribute.high)
-    n, mean, second, third, fourth = spread(np.ascontiguousarray(stances), is_counted, ends, agents_by_part)
+    """Return the spread of stances, which are values of `attribute`, over the agents in `is_counted`."""
+    agents_by_part, ends = np.zeros(N_PARTS, np.int64), (attribute.low, attribute.high)
+    n, mean, second, third, fourth = spread_moments(np.ascontiguousarray(stances), is_counted, ends, agents_by_part)
     return Spread(mean if n else nan, sqrt(second) if n else nan, bimodality(second, third, fourth), agents_by_part)
 
 
@@ -58,37 +58,38 @@ def bimodality(second: float, third: float, fourth: float) -> float:
 
 
 class UserRule:
-    """Your own function (``module:function``), which returns readers' stances after they read a post."""
+    """Your own function (``module:function``), which returns the stances of readers after reading a post."""
 
     def __init__(self, name: str, stance: Attribute) -> None:
-        self._where, self._calls = f"{KEY}: {name}", 0
-        self._function = OwnFunction(stance, name, KEY)
+        self._where, self._calls = f"{RULE_KEY}: {name}", 0
+        self._function = UserFunction(stance, name, RULE_KEY)
 
     def __call__(self, columns: Callable[[Any], Columns], n: int) -> Floats:
-        """Return the stances of `n` readers; `columns` returns the columns of the rows that it gets.
+        """Return the new stances of `n` readers; `columns` is a function that returns the columns of given rows.
 
         Raises:
-            ConfigError: If the function raises, or does not return a stance for each row that depends on it alone.
+            ConfigError: If the function raises, or does not return one stance for each row.
+            OwnCodeError: If a stance depends on other rows.
         """
         stances = self._function(columns(np.arange(n)), n)
         self._calls += 1
         is_checked = self._calls & (self._calls - 1) == 0  # in calls 1, 2, 4, 8, ...
         rows = np.arange(n)[::-2]
         if is_checked and not np.array_equal(stances[rows], self._function(columns(rows), len(rows))):
-            raise OwnCodeError(f"{self._where}: returned other values for some rows when called without the others")
+            raise OwnCodeError(f"{self._where}: returned other values for some rows when called without the other rows")
         return stances
 
 
 class Opinions(Restorable):
-    """The spread of stances before the first round, and your own rule of influence, if any.
+    """The spread of stances before the first round, and your own rule of influence.
 
     Attributes:
-        first: Mean, standard deviation and bimodality before the first round; 0 before the run starts.
-        user_rule: Your own rule of influence, if any.
+        first: Mean, standard deviation and bimodality before the first round; 0 until the run starts.
+        user_rule: Your own rule of influence, or None.
     """
 
     changes = ("first",)
 
-    def __init__(self, params: OpinionsParams, known: Attributes) -> None:
+    def __init__(self, params: OpinionsParams, schema: Attributes) -> None:
         self.first = np.zeros(3)
-        self.user_rule = None if params.user_rule is None else UserRule(params.user_rule, known.agents[str(params.of)])
+        self.user_rule = None if params.user_rule is None else UserRule(params.user_rule, schema.agents[str(params.of)])

@@ -1,4 +1,4 @@
-"""Cascades, the reshare trees under posts, and running results of a platform."""
+"""Running results of a platform, and cascades (the trees of reshares under posts)."""
 
 from typing import Any, Final
 
@@ -15,7 +15,7 @@ type Ids = npt.NDArray[np.integer[Any]]
 type Int32 = npt.NDArray[np.int32]
 
 TOTALS: Final = ("posts", "impressions", "likes", "replies", "reshares", "open", "fallback")
-"""Counts that are also reported as `total_<name>`, summed over all rounds so far."""
+"""Counts whose sums over all rounds so far are reported as `total_<name>`."""
 
 OUTCOME_FIELDS: Final = (
     *(f"total_{name}" for name in TOTALS),
@@ -28,13 +28,13 @@ OUTCOME_FIELDS: Final = (
 
 
 class Outcomes(Restorable):
-    """Running results of a platform, updated each round without walking trees.
+    """Running results of a platform, updated each round without traversing trees.
 
-    A cascade is a post and its reshares; replies and their reshares do not count, as in a run's summary.
+    A cascade is a post and its reshares. Replies and their reshares are left out, as in a run's summary.
 
     Attributes:
-        attention: Impressions of each agent's posts and replies, shape (n,), also after it has left. An impression of
-            a reshare counts for the author of its root.
+        attention: Impressions of each agent's posts and replies, shape (n,), including those after the agent left. An
+            impression of a reshare counts for the author of the root.
     """
 
     changes = ("attention", "_known", "_seen", "_posts", "_joined", "_begun", "_most_reshares")
@@ -46,7 +46,7 @@ class Outcomes(Restorable):
         self._posts = self._joined = self._begun = self._most_reshares = 0
 
     def count_engagements(self, posts: Posts, post: Int32, action: Int32) -> tuple[int, int]:
-        """Count a round's engagements for their roots, and the growth of cascades; return likes and replies."""
+        """Add a round's engagements to the counters of roots and cascades; return the numbers of likes and replies."""
         counters = Counters(posts.likes, posts.replies, posts.reshares, posts.kind)
         roots, likes, replies, joined, begun, self._most_reshares = count_engagements(
             post, action, posts.root, counters, POST, self._most_reshares
@@ -62,13 +62,13 @@ class Outcomes(Restorable):
         self._seen = len(posts)
 
     def count_attention(self, posts: Posts, n_agents: int, window: slice) -> None:
-        """Count the impressions of a round; `window` covers the ids of all posts read in it."""
-        self.attention = _grown(self.attention, n_agents, n_agents)
-        self._known = _grown(self._known, window.stop, 2 * window.stop)
+        """Count the impressions of a round; `window` covers the ids of all posts read in the round."""
+        self.attention = _padded(self.attention, n_agents, n_agents)
+        self._known = _padded(self._known, window.stop, 2 * window.stop)
         add_attention(posts.root[window], posts.impressions, self._known, posts.author, self.attention)
 
     def row(self, totals: "dict[str, int]", joined: npt.NDArray[np.bool_]) -> dict[str, float]:
-        """Return `OUTCOME_FIELDS`: totals so far, and the inequality of attention among agents that have joined.
+        """Return the values of `OUTCOME_FIELDS`; attention is compared among the agents that have joined.
 
         Without cascades, their sizes and shares are 0.
         """
@@ -83,19 +83,19 @@ class Outcomes(Restorable):
         }
 
 
-def _grown[T: np.generic](array: npt.NDArray[T], needed: int, size: int) -> npt.NDArray[T]:
+def _padded[T: np.generic](array: npt.NDArray[T], needed: int, size: int) -> npt.NDArray[T]:
     """Return `array` if it has `needed` entries, else a copy padded with zeros to `size` entries."""
     if needed <= len(array):
         return array
-    grown = np.zeros(size, array.dtype)
-    grown[: len(array)] = array
-    return grown
+    padded = np.zeros(size, array.dtype)
+    padded[: len(array)] = array
+    return padded
 
 
 def gini_of_counts(numbers: npt.NDArray[np.int64]) -> float:
-    """Return the Gini coefficient of non-negative integers: 0 if all are equal, near 1 if one has everything.
+    """Return the Gini coefficient of non-negative integers: 0 if all are equal, near 1 if one number is the whole sum.
 
-    Small numbers are counted instead of sorted. Sums are whole numbers, so the order does not matter.
+    Small numbers are counted instead of sorted. All sums are exact integers, so the order does not matter.
 
     >>> gini_of_counts(np.array([1, 1, 1, 1])), gini_of_counts(np.array([0, 0, 0, 8]))
     (0.0, 0.75)
@@ -117,9 +117,9 @@ def cascades(parent: Ids, root: Ids, kind: Ids) -> pd.DataFrame:
         kind: Codes of `domain.POST_KINDS`.
 
     Returns:
-        Columns `root`; `size` (1 + reshares); `depth` (reshares from the root to the farthest one);
-        `breadth` (largest number of reshares at one depth; 1 without reshares); `structural_virality` (mean distance
-        between all pairs in the tree, 0 for a lone post; Goel, Anderson, Hofman, Watts 2016,
+        The columns `root`; `size` (1 + reshares); `depth` (reshares from the root to the farthest reshare);
+        `breadth` (largest number of reshares at one depth; 1 without reshares); and `structural_virality` (mean
+        distance between all pairs in the tree; 0 for a lone post; Goel, Anderson, Hofman, Watts 2016,
         doi:10.1287/mnsc.2015.2158).
     """
     is_reshare = kind == RESHARE
@@ -129,7 +129,7 @@ def cascades(parent: Ids, root: Ids, kind: Ids) -> pd.DataFrame:
     measure_trees(parents, roots_by_post, is_reshare, size, depth, breadth, distance_sums)
     roots = np.flatnonzero(~is_reshare).astype(np.int32)
     size = size[roots]
-    pairs = size * (size - 1.0) / 2
-    virality = np.divide(distance_sums[roots], pairs, out=np.zeros(len(roots)), where=pairs > 0)
+    pair_counts = size * (size - 1.0) / 2
+    virality = np.divide(distance_sums[roots], pair_counts, out=np.zeros(len(roots)), where=pair_counts > 0)
     columns = {"root": roots, "size": size, "depth": depth[roots], "breadth": breadth[roots]}
     return pd.DataFrame(columns | {"structural_virality": virality}, copy=False)

@@ -8,10 +8,10 @@ from zlib import crc32
 import numpy as np
 import numpy.typing as npt
 
-from prism_mesa.errors import counted
+from prism_mesa.errors import format_count
 from prism_mesa.kernels.walking import arrays
-from prism_mesa.snapshot import Plain, Restorable, plain, restored
-from prism_mesa.social.state.agent_fields import PLACES
+from prism_mesa.snapshot import Plain, Restorable, from_plain, to_plain
+from prism_mesa.social.state.agent_fields import FIELD_ROWS
 from prism_mesa.social.state.chunks import packed_rows, unpack_rows
 from prism_mesa.social.state.ids import Ids, Names
 from prism_mesa.statechart import STATES, AgentState
@@ -23,10 +23,10 @@ NO_ACTION: Final = arrays.NO_ACTION
 HISTORY_ENTRY: Final = arrays.HISTORY_ENTRY
 
 IDENTITY_COLUMNS: Final = "interests traits numbers propensities attributes".split()
-"""Columns that are drawn or read from a file when a run starts."""
+"""Columns that are drawn, or read from a file, when a run starts."""
 
-MEMBER, WAITS, AWAY, GONE = range(4)
-"""An agent is on the platform, waits to join, has left and may come back, or has left for good."""
+MEMBER, WAITING, AWAY, GONE = range(4)
+"""Membership codes: on the platform; waiting to join; left, may come back; left for good."""
 
 STATE_BITS: Final = arrays.STATE_BITS
 
@@ -36,24 +36,24 @@ class Population(Restorable):
     """Columns of n agents.
 
     Attributes:
-        ids: The ids of agents, as strings.
-        names: Their names in prompts.
+        ids: The agents' ids, as strings.
+        names: The agents' names in prompts.
         interests: Shape (n, n_topics), int8, of length about 127.
         traits: Big Five on 1..5, shape (n, 5).
-        numbers: Shape (fields, n), the fields of `AGENT_FIELDS`; each is also an attribute, such as
+        numbers: Shape (fields, n), the fields in `AGENT_FIELDS`; each field is also an attribute, such as
             ``population.activity``.
         propensities: Shares of like, reply and reshare among engagements, shape (n, 3); rows sum to 1.
         attributes: Declared attributes as numbers, shape (n, attributes) (`state.attributes.Attributes`).
         present: Whether an agent is on the platform.
-        membership: `MEMBER`, `WAITS`, `AWAY` or `GONE` when the last round opened; `present` also reflects agents that
-            were removed or added since.
+        membership: `MEMBER`, `WAITING`, `AWAY` or `GONE` when the last round opened; `present` also reflects agents
+            that were removed or added since then.
         scripted: True for agents whose class overrides `step`; Mesa schedules them.
         state: State codes.
         ticks_in_state: Ticks since the last transition.
         pending_action: Index into `ACTIONS`, or `NO_ACTION`.
         current_post: The post under evaluation, or `NO_POST`; `current_match` holds its similarity.
         feed: This round's posts, best first, shape (n, feed size).
-        n_feed: Number of posts in the feed; `n_read` counts those that the agent has read.
+        n_feed: Number of posts in the feed; `n_read` is the number that the agent has read.
     """
 
     ids: Ids
@@ -80,63 +80,63 @@ class Population(Restorable):
 
     def __getattr__(self, name: str) -> npt.NDArray[np.float64]:
         """Return a column of `numbers`, which is writable."""
-        if name not in PLACES:
+        if name not in FIELD_ROWS:
             raise AttributeError(f"agents have no column {name!r}")
-        column: npt.NDArray[np.float64] = self.numbers[PLACES[name]]
+        column: npt.NDArray[np.float64] = self.numbers[FIELD_ROWS[name]]
         return column
 
     def checksums(self) -> dict[str, int]:
-        """Return a CRC-32 of each of the columns `IDENTITY_COLUMNS`."""
+        """Return a CRC-32 of each column in `IDENTITY_COLUMNS`."""
         columns = {name: np.ascontiguousarray(getattr(self, name)) for name in IDENTITY_COLUMNS}
         return {name: crc32(column, crc32(str(column.shape).encode())) for name, column in columns.items()}
 
     def snapshot(self) -> dict[str, Plain]:
-        """Return all columns; a feed only with the posts in it."""
+        """Return all columns; feeds without their unused entries."""
         return super().snapshot() | {"feed": packed_rows(self.feed, self.n_feed)}
 
-    def restore(self, kept: Mapping[str, Plain]) -> None:
-        """Restore a snapshot; feeds are truncated to `feed.size`, and columns that the snapshot lacks stay."""
+    def restore(self, data: Mapping[str, Plain]) -> None:
+        """Restore a snapshot; feeds are truncated to `feed.size`, and columns missing from the snapshot stay."""
         size = self.feed.shape[1]
-        self.restore_each([name for name in self.changes if name in kept], kept)
+        self.restore_each([name for name in self.changes if name in data], data)
         self.feed = np.zeros((len(self.n_feed), size), np.int32)
-        unpack_rows(restored(kept["feed"]), self.n_feed.astype(np.int64), self.feed)
+        unpack_rows(from_plain(data["feed"]), self.n_feed.astype(np.int64), self.feed)
         self.n_feed, self.n_read = np.minimum(self.n_feed, size), np.minimum(self.n_read, size)
 
     @property
     def has_joined(self) -> npt.NDArray[np.bool_]:
-        """Which agents are or were on the platform (all but those that wait to join)."""
-        return np.asarray(self.present | (self.membership != WAITS))
+        """Which agents are or were on the platform: all except those that wait to join."""
+        return np.asarray(self.present | (self.membership != WAITING))
 
     def mark_waiting(self, is_waiting: npt.NDArray[np.bool_]) -> None:
-        """Let some agents wait to join."""
+        """Mark agents as waiting to join."""
         self.present[is_waiting] = False
-        self.membership[is_waiting] = WAITS
+        self.membership[is_waiting] = WAITING
 
     def __repr__(self) -> str:
-        return f"<Population: {counted(len(self), 'agent')}>"
+        return f"<Population: {format_count(len(self), 'agent')}>"
 
-    def state_counts(self, without: Sequence[int] = ()) -> dict[AgentState, int]:
-        """Return the number of present agents in each state, except for some rows."""
+    def state_counts(self, skipped_rows: Sequence[int] = ()) -> dict[AgentState, int]:
+        """Return the number of present agents in each state, without `skipped_rows`."""
         is_counted = self.present.copy()
-        is_counted[list(without)] = False
+        is_counted[list(skipped_rows)] = False
         counts = np.bincount(self.state[is_counted], minlength=len(STATES))
         return dict(zip(STATES, counts.tolist(), strict=True))
 
     def append(self, other: "Population") -> None:
         """Append the agents of another population."""
         for column in fields(self):
-            old, added = getattr(self, column.name), getattr(other, column.name)
-            if isinstance(old, np.ndarray):
-                setattr(self, column.name, np.concatenate([old, added], axis=int(column.name == "numbers")))
+            column_data, added = getattr(self, column.name), getattr(other, column.name)
+            if isinstance(column_data, np.ndarray):
+                setattr(self, column.name, np.concatenate([column_data, added], axis=int(column.name == "numbers")))
             else:
-                old.extend(added)
+                column_data.extend(added)
 
 
 Population.changes = tuple(column.name for column in fields(Population) if column.name != "feed")
 
 
 class Categories:
-    """A column of codes that compares with strings.
+    """A column of codes that can be compared with strings.
 
     >>> (Categories(np.array([0, 2]), ("like", "reply", "reshare")) == "reshare").tolist()
     [False, True]
@@ -167,8 +167,8 @@ class History(Restorable):
     """The latest transitions of every agent, in ring buffers; 10 bytes per entry.
 
     Attributes:
-        ring: Shape (n, depth), with the fields `move` (packed trigger, source and target), `clock` (`Clock.number`)
-            and `post` (the post at hand, or `NO_POST`).
+        ring: Shape (n, depth), with the fields `move` (packed trigger, source and target), `clock`
+            (`Clock.tick_number`) and `post` (the post at hand, or `NO_POST`).
         count: Transitions so far, shape (n,).
         limits: Limits below `depth`, by row.
     """
@@ -189,20 +189,20 @@ class History(Restorable):
         self.ring[row, : len(entries)], self.count[row], self.limits[row] = entries, len(entries), limit
 
     def positions(self, row: int, n: int | None = None) -> npt.NDArray[np.int64]:
-        """Return the positions in its ring of an agent's last transitions (up to `n`), oldest first."""
+        """Return the positions of an agent's last transitions (up to `n`) in the ring buffer, oldest first."""
         count, limit = int(self.count[row]), self.limit(row)
         return np.arange(max(0, count - min(limit if n is None else n, limit)), count) % max(self.depth, 1)
 
     def snapshot(self) -> dict[str, Plain]:
-        """Return all rings, or only their entries while they are mostly empty."""
+        """Return the ring buffers, or only their entries if at most half is in use."""
         lengths = np.minimum(self.count, self.depth)
         is_full = 2 * int(lengths.sum()) > self.ring.size
         ring = self.ring if is_full else packed_rows(self.ring, lengths)
-        return {"count": self.count, "ring": ring, "limits": plain(self.limits)}
+        return {"count": self.count, "ring": ring, "limits": to_plain(self.limits)}
 
-    def restore(self, kept: Mapping[str, Plain]) -> None:
+    def restore(self, data: Mapping[str, Plain]) -> None:
         """Restore a snapshot."""
-        self.count, self.limits, ring = (restored(kept[name]) for name in ("count", "limits", "ring"))
+        self.count, self.limits, ring = (from_plain(data[name]) for name in ("count", "limits", "ring"))
         if ring.ndim == 2:
             self.ring = ring
         else:
@@ -235,18 +235,18 @@ class History(Restorable):
         return entries
 
 
-def packed_move(trigger: int, source: int, target: int) -> int:
+def pack_move(trigger: int, source: int, target: int) -> int:
     """Return a transition as a number below 2**16 (up to 1,023 triggers)."""
     return trigger << 2 * STATE_BITS | source << STATE_BITS | target
 
 
-def unpacked_codes[Move: (int, npt.NDArray[np.integer[Any]])](move: Move) -> tuple[Move, Move, Move]:
+def unpack_codes[Move: (int, npt.NDArray[np.integer[Any]])](move: Move) -> tuple[Move, Move, Move]:
     """Return the trigger's index and the codes of source and target, for one move or a column."""
     state = (1 << STATE_BITS) - 1
     return move >> 2 * STATE_BITS, move >> STATE_BITS & state, move & state
 
 
-def unpacked_move(move: int) -> tuple[int, AgentState, AgentState]:
+def unpack_move(move: int) -> tuple[int, AgentState, AgentState]:
     """Return the trigger's index, the source and the target."""
-    trigger, source, target = unpacked_codes(move)
+    trigger, source, target = unpack_codes(move)
     return trigger, STATES[source], STATES[target]

@@ -10,10 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from prism_mesa.domain import POST_KINDS, Post
-from prism_mesa.kernels.commit.posts import add, shown_texts
+from prism_mesa.kernels.commit.posts import add, default_texts
 from prism_mesa.kernels.walking import arrays
 from prism_mesa.kernels.walking.arrays import PostTable
-from prism_mesa.snapshot import Plain, Restorable, plain, restored
+from prism_mesa.snapshot import Plain, Restorable, from_plain, to_plain
 from prism_mesa.social.state.chunks import zeroed_columns
 from prism_mesa.social.state.texts import NO_TEXT, Texts
 from prism_mesa.social.state.topics import UNIT, Topics
@@ -26,7 +26,7 @@ REPLY: Final = arrays.REPLY
 RESHARE: Final = arrays.RESHARE
 NO_PARENT: Final = -1
 WORDS_CAP: Final = 280
-"""Maximum characters of a reply, a comment, or a post by an LLM; longer ones are truncated."""
+"""Maximum number of characters of a reply, a comment, or a post by an LLM; longer texts are truncated."""
 
 _COLUMNS: Final[dict[str, type[np.generic]]] = {
     "author": np.int32,
@@ -48,19 +48,19 @@ _COLUMNS: Final[dict[str, type[np.generic]]] = {
     "attributes": np.float64,
 }
 _VIEW_COLUMNS: Final = ("kind", "parent", "text_id", "wording", "words")
-COUNTED: Final = ("likes", "replies", "reshares", "impressions", "velocity")
+POST_COUNTERS: Final = ("likes", "replies", "reshares", "impressions", "velocity")
 _VERBS: Final = {REPLY: "in reply to", RESHARE: "resharing"}
 
 
-def relevance_of(match: npt.NDArray[np.integer[Any]] | int) -> Any:
-    """Return the relevance, 0..1, of an integer similarity of two int8 vectors: (1 + cosine) / 2."""
+def to_relevance(match: npt.NDArray[np.integer[Any]] | int) -> Any:
+    """Convert integer similarities of int8 vectors to relevance, 0..1: (1 + cosine) / 2."""
     return np.clip((np.asarray(match, np.float64) / (UNIT * UNIT) + 1.0) / 2.0, 0.0, 1.0)
 
 
-def matches(a: npt.NDArray[np.int8], b: npt.NDArray[np.int8]) -> npt.NDArray[np.int16]:
-    """Return the similarity of each pair of rows: their exact integer product.
+def similarities(a: npt.NDArray[np.int8], b: npt.NDArray[np.int8]) -> npt.NDArray[np.int16]:
+    """Return the similarity of each pair of rows: their dot product, an exact integer.
 
-    Sums of products of int8 fit float32's 24 bits, so any order of adding gives the same number.
+    Sums of products of int8 fit the 24 bits of float32, so the order of addition does not matter.
     """
     return np.asarray(np.einsum("ij,ij->i", a.astype(np.float32), b.astype(np.float32)), np.int16)
 
@@ -68,15 +68,15 @@ def matches(a: npt.NDArray[np.int8], b: npt.NDArray[np.int8]) -> npt.NDArray[np.
 class Posts(Restorable):
     """All posts so far; the id is the row, and ids grow with time.
 
-    Column `text_id` is the text that readers see; its topics are those of the post. Column `wording` is the number of
-    the wording in which readers see that text, 0 for the original (`shown`). Column `words` is the text that the
-    author of a reply or reshare adds, or `NO_TEXT`. Both point into `texts`. A post is written in round `written`, and
-    appears in `round`.
+    Column `text_id` is the text that readers see; the post has the topics of this text. Column `wording` is the number
+    of the wording in which they see it (`visible_texts`); 0 is the original. Column `words` is the text that the author
+    of a reply or reshare adds, or `NO_TEXT`. `text_id` and `words` are indices into `texts`. A post is written in round
+    `written`, and appears in `round`.
 
     Args:
-        corpus: The first texts.
-        topics: Their topics.
-        window: Rounds over which engagements count as velocity.
+        corpus: The texts at the start.
+        topics: The topics of these texts.
+        window: Number of rounds whose engagements count as velocity.
         room: Number of posts to reserve space for.
     """
 
@@ -85,14 +85,14 @@ class Posts(Restorable):
         self.draw_appeal: Callable[[npt.NDArray[np.uint64]], npt.NDArray[np.float32]] | None = None
         """Draws the appeal of posts, in log-odds, by their keys; only roots use it."""
         self.draw_attributes: Callable[[Ids], npt.NDArray[np.float64]] | None = None
-        """Draws the attributes of new posts, shape (n, attributes); reshares have those of their roots."""
+        """Draws the attributes of new posts, shape (n, attributes); reshares get the attributes of their roots."""
         self._columns = zeroed_columns(_COLUMNS, max(room, 1024), {"attributes": 0})
         self._recent: deque[Ids] = deque()
         self._all_texts = Texts(corpus, topics)
         self._wordings = np.zeros(len(corpus.subjects), np.int32)
 
     def declare(self, n_attributes: int, draw: Callable[[Ids], npt.NDArray[np.float64]]) -> None:
-        """Declare the attributes of posts, before there is any post."""
+        """Declare the attributes of posts; call this before the first post."""
         self._columns = zeroed_columns(_COLUMNS, len(self._columns["author"]), {"attributes": n_attributes})
         self.draw_attributes = draw
 
@@ -108,29 +108,29 @@ class Posts(Restorable):
         return self._columns[name][: self.n]
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        """Return a copy whose free space takes no memory yet."""
-        other = memo[id(self)] = type(self).__new__(type(self))
-        vars(other).update((name, deepcopy(value, memo)) for name, value in vars(self).items() if name != "_columns")
-        other._columns = self._zeroed(len(self._columns["author"]))
-        for name, column in other._columns.items():
+        """Return a copy whose spare space does not use memory yet."""
+        branch = memo[id(self)] = type(self).__new__(type(self))
+        vars(branch).update((name, deepcopy(value, memo)) for name, value in vars(self).items() if name != "_columns")
+        branch._columns = self._zeroed_columns(len(self._columns["author"]))
+        for name, column in branch._columns.items():
             column[: self.n] = self._columns[name][: self.n]
-        return other
+        return branch
 
     def snapshot(self) -> dict[str, Plain]:
-        """Return the posts, and the texts written in the run."""
+        """Return the posts, and the texts written during the run."""
         columns = {name: self._columns[name][: self.n] for name in _COLUMNS}
-        kept: dict[str, Plain] = {"columns": columns, "recent": plain(self._recent), "wordings": plain(self._wordings)}
-        return kept | {"texts": self._all_texts.snapshot()}
+        rest: dict[str, Plain] = {"recent": to_plain(self._recent), "wordings": to_plain(self._wordings)}
+        return {"columns": columns} | rest | {"texts": self._all_texts.snapshot()}
 
-    def restore(self, kept: Mapping[str, Plain]) -> None:
+    def restore(self, data: Mapping[str, Plain]) -> None:
         """Restore a snapshot over the same corpus."""
-        columns = kept["columns"]
+        columns = data["columns"]
         self.n = len(columns["author"])
-        self._columns_for(self.n, 0)
+        self._grow_columns(self.n, 0)
         for name in _COLUMNS:
             self._columns[name][: self.n] = columns[name]
-        self._recent, self._wordings = restored(kept["recent"]), restored(kept["wordings"])
-        self._all_texts.restore(kept["texts"])
+        self._recent, self._wordings = from_plain(data["recent"]), from_plain(data["wordings"])
+        self._all_texts.restore(data["texts"])
 
     def add(
         self,
@@ -148,12 +148,12 @@ class Posts(Restorable):
     ) -> Ids:
         """Append posts and return their ids.
 
-        A `root` of None or -1 means the post itself. `key` identifies a post by its content, so that draws about it do
-        not depend on the number of posts. Posts appear in `round_`, and by default are `written` then.
+        A `root` of None or -1 means the post itself. `key` identifies a post by its content, so that draws for the post
+        do not depend on the number of posts. Posts appear in `round_`; by default, they are also `written` in it.
         """
         first, self.n = self.n, self.n + len(author)
         ids = np.arange(first, self.n)
-        self._columns_for(self.n, first)
+        self._grow_columns(self.n, first)
         rows = slice(first, self.n)
         roots = ids if root is None else np.where(np.asarray(root) < 0, ids, root)
         names = ("author", "text_id", "wording", "words", "round", "kind", "parent", "root", "key", "written")
@@ -167,32 +167,32 @@ class Posts(Restorable):
         return ids
 
     def make_room(self, n_added: int) -> list[Callable[[], None]]:
-        """Make room for `n_added` posts, so that columns do not move while these are added.
+        """Make room for `n_added` posts, so that columns do not move while posts are added.
 
         Returns:
-            Steps that write to this memory for the first time, which is slow. Threads may share them.
+            Steps that write to this memory for the first time. This is slow, so several threads can run the steps.
         """
-        self._columns_for(self.n + n_added, self.n)
+        self._grow_columns(self.n + n_added, self.n)
         rows = slice(self.n, self.n + n_added)
         parts = (part for column in self._columns.values() for part in np.array_split(column[rows], 4))
         return [partial(part.fill, 0) for part in parts]
 
-    def _zeroed(self, n: int) -> dict[str, npt.NDArray[Any]]:
+    def _zeroed_columns(self, n: int) -> dict[str, npt.NDArray[Any]]:
         return zeroed_columns(_COLUMNS, n, {"attributes": self._columns["attributes"].shape[1]})
 
-    def _columns_for(self, n: int, n_used: int) -> None:
-        """Grow columns that are too short for `n` posts, fourfold."""
+    def _grow_columns(self, n: int, n_old: int) -> None:
+        """Grow columns that are too short for `n` posts to four times their length, or more."""
         size = len(self._columns["author"])
         while size < n:
             size *= 4
         if size > len(self._columns["author"]):
-            old, self._columns = self._columns, self._zeroed(size)
+            old_columns, self._columns = self._columns, self._zeroed_columns(size)
             for name in _COLUMNS:
-                self._columns[name][:n_used] = old.pop(name)[:n_used]  # one column at a time
+                self._columns[name][:n_old] = old_columns.pop(name)[:n_old]  # one column at a time
 
     @property
     def texts(self) -> list[str]:
-        """All texts, also those written during the run."""
+        """All texts, including texts written during the run."""
         return self._all_texts.texts
 
     def add_texts(self, texts: Sequence[str], about: Sequence[int] | None = None, *, with_media: bool = False) -> Ids:
@@ -200,15 +200,15 @@ class Posts(Restorable):
         return self._all_texts.add(texts, about, with_media=with_media)
 
     def media(self, text_id: int) -> tuple[str, str]:
-        """Return type and description of a text's media; empty without media."""
+        """Return type and description of a text's media; both are empty without media."""
         return self._all_texts.media(text_id)
 
     def reserve(self, texts: Ids) -> None:
-        """Reserve the original wording of these texts of the corpus for scheduled posts."""
+        """Reserve the original wording of `texts` (from the corpus) for scheduled posts."""
         self._wordings[texts[texts < len(self._wordings)]] = 1
 
     def new_wordings(self, texts: Ids) -> Ids:
-        """Return for each new post the number of earlier posts of its text; 0 for texts of your file or of the run."""
+        """Return the number of earlier posts with each new post's text; 0 for texts outside PRISM's corpus."""
         wordings = np.zeros(len(texts), np.int32)
         order = np.argsort(texts, kind="stable")[: np.count_nonzero(texts < len(self._wordings))]
         ids = texts[order]
@@ -220,58 +220,63 @@ class Posts(Restorable):
         """Return a text in a wording (see `Texts.text`)."""
         return self._all_texts.text(text_id, wording)
 
-    def shown(self, ids: Ids | Sequence[int]) -> list[str]:
+    def visible_texts(self, ids: Ids | Sequence[int]) -> list[str]:
         """Return the texts of posts as readers see them."""
         return list(map(self.text, self.text_id[ids].tolist(), self.wording[ids].tolist()))
 
     def added_text(self, post: int) -> str:
-        """Return the text that a post adds (see `added_texts`)."""
+        """Return the text that a post adds, as a string (see `added_texts`)."""
         return self.text(int(self.added_texts(np.array([post]))[0]), int(self.wording[post]))
 
     def origin(self, post: int) -> int:
-        """Return the post whose text a post shows: itself, its root, or the post that it answers without words."""
+        """Return the post whose text a post shows: itself, its root, or the post that a reply without words answers."""
         origin = int(self.root[post])
         while self.kind[origin] == REPLY and self.words[origin] == NO_TEXT:
             origin = int(self.root[self.parent[origin]])
         return origin
 
     def added_texts(self, ids: Ids) -> Ids:
-        """Return the texts that posts add: a reply's words or its parent's text; for a reshare, its root's text."""
+        """Return the ids of the texts that posts add: a post's text, a reply's words, or the text of a reshare's root.
+
+        A reply without words adds the text that readers see.
+        """
         root = self.root[ids]
         words = self.words[root]
         return np.asarray(np.where(words == NO_TEXT, self.text_id[root], words))
 
-    def worded(self, parent: Ids, kind: Ids, phrases: Sequence[str], phrase_ids: Ids) -> tuple[Ids, Ids]:
-        """Return the columns `text_id` and `words` of replies and reshares to be added.
+    def compose_texts(self, parent: Ids, kind: Ids, phrases: Sequence[str], phrase_ids: Ids) -> tuple[Ids, Ids]:
+        """Compose the texts of new replies and reshares, and return their columns `text_id` and `words`.
 
-        Readers see the words, ``phrases[place]``, and in brackets the text that the parent adds, without nesting. If
-        `phrase_ids` is `NO_TEXT`, they see that text of a reply, and the root of a reshare.
+        Readers see the words, ``phrases[phrase_id]``, and in brackets the text that the parent adds, without nesting.
+        If a phrase id is `NO_TEXT`, they see only the parent's text (reply) or the root's text (reshare).
         """
-        text_id = shown_texts(
+        text_id = default_texts(
             np.asarray(parent, np.int32), np.asarray(kind, np.int64), RESHARE, self.root, self.text_id, self.words
         )
         words = np.full(len(parent), NO_TEXT, np.int32)
         rows = np.flatnonzero(phrase_ids != NO_TEXT) if phrases else ()
         if len(rows):
-            cores = self.added_texts(parent)
-            parts, which = np.unique(np.stack([phrase_ids[rows], cores[rows], kind[rows]]), axis=1, return_inverse=True)
-            texts, quoted = [phrases[i] for i in parts[0].tolist()], parts[1].tolist()
+            quoted_texts = self.added_texts(parent)
+            columns = np.stack([phrase_ids[rows], quoted_texts[rows], kind[rows]])
+            parts, inverse = np.unique(columns, axis=1, return_inverse=True)
+            texts, quoted_ids = [phrases[i] for i in parts[0].tolist()], parts[1].tolist()
             verbs = [_VERBS[code] for code in parts[2].tolist()]
-            seen = [f"{text} ({verb}: {self.texts[c]})" for text, verb, c in zip(texts, verbs, quoted, strict=True)]
-            words[rows] = self.add_texts(texts, quoted)[which]
-            text_id[rows] = self.add_texts(seen, quoted, with_media=True)[which]
+            parts_seen = zip(texts, verbs, quoted_ids, strict=True)
+            seen_texts = [f"{text} ({verb}: {self.texts[i]})" for text, verb, i in parts_seen]
+            words[rows] = self.add_texts(texts, quoted_ids)[inverse]
+            text_id[rows] = self.add_texts(seen_texts, quoted_ids, with_media=True)[inverse]
         return text_id, words
 
     def has_media(self, ids: Ids) -> npt.NDArray[np.bool_]:
         """Return which posts have media."""
         return np.asarray(self._all_texts.with_media[self.text_id[ids]])
 
-    def n_there(self, now: int) -> int:
-        """Return the number of posts that have appeared up to round `now`, inclusive."""
+    def n_visible(self, now: int) -> int:
+        """Return the number of posts that have appeared up to and including round `now`."""
         return int(np.searchsorted(self.round, np.int32(now), side="right"))
 
     def first_visible(self, now: int, window: int) -> int:
-        """Return the first id that appeared in the last `window` rounds up to `now`, inclusive."""
+        """Return the id of the first post of the last `window` rounds up to and including `now`."""
         return int(self.round.searchsorted(np.int32(max(now - window + 1, 0))))
 
     @property
@@ -290,11 +295,11 @@ class Posts(Restorable):
         return np.asarray(self.text_vectors[self.text_id[ids]])
 
     def count(self, column: str, roots: Ids, step: int = 1) -> None:
-        """Add `step` to a counter for each entry of `roots`, repetitions included."""
+        """Add `step` to a counter for each entry of `roots`; repeated roots count repeatedly."""
         add(self._columns[column], np.asarray(roots, np.int32), step)
 
     def count_velocity(self, roots: Ids) -> None:
-        """Add this round's engagements to the velocity, and subtract those that left its window."""
+        """Add this round's engagements to velocity, and subtract the engagements that left the window."""
         self.count("velocity", roots)
         self._recent.append(roots)
         if len(self._recent) > self.window:
@@ -306,14 +311,14 @@ class Posts(Restorable):
         """Return posts as readers see them; all arguments have the same length."""
         columns = {"post_id": ids.tolist(), "author_name": author_names, "relevance": relevances, "utility": utilities}
         columns |= {name: self._columns[name][ids].tolist() for name in ("author", "round", "root", *_VIEW_COLUMNS)}
-        columns |= {name: self._columns[name][self.root[ids]].tolist() for name in COUNTED}
+        columns |= {name: self._columns[name][self.root[ids]].tolist() for name in POST_COUNTERS}
         return [self._view(dict(zip(columns, row, strict=True))) for row in zip(*columns.values(), strict=True)]
 
     def _view(self, fields: dict[str, Any]) -> Post:
         kind, parent, text_id, wording, words = map(fields.pop, _VIEW_COLUMNS)
         text, (media_type, media_description) = self.text(text_id, wording), self.media(text_id)
         view: Post = object.__new__(Post)
-        vars(view).update(  # the constructor of a frozen class takes several times as long
+        vars(view).update(  # the constructor of a frozen class is several times slower
             fields,
             text=f"({_VERBS[REPLY]}: {text})" if kind == REPLY and words == NO_TEXT else text,
             kind=POST_KINDS[kind],

@@ -1,4 +1,4 @@
-"""The recorded agents: all, or a drawn share that stays fixed."""
+"""The recorded agents: all agents, or a fixed random sample."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -13,24 +13,24 @@ from prism_mesa.streams import Streams
 type Mask = npt.NDArray[np.bool_]
 
 MAX_AGENTS_FOR_ALL: Final = 100_000
-"""Number of agents up to which all are recorded by default."""
+"""Number of agents up to which all agents are recorded by default."""
 
 SAMPLE_SIZE: Final = 10_000
-"""Approximate number of recorded agents by default, if there are more than `MAX_AGENTS_FOR_ALL`."""
+"""Approximate default number of recorded agents if there are more than `MAX_AGENTS_FOR_ALL`."""
 
 SAMPLED: Final = ("transitions", "impressions", "engagements")
 """The tables with a row for each event of an agent."""
 
 
-class Recorded(Restorable):
-    """The agents in each table of `SAMPLED`, and the number of engagements of each agent.
+class RecordedAgents(Restorable):
+    """The agents recorded in each of the tables `SAMPLED`, and the number of engagements of each agent.
 
-    An agent draws one number, and is recorded in the tables whose share is above that number. So a larger share
-    includes the agents of a smaller share, in all tables and rounds. `n` is the number of agents at the start.
+    Each agent draws one number, and is recorded in the tables whose share is above this number. So a larger share
+    includes all agents of a smaller share, in all tables and rounds. `n` is the number of agents at the start.
 
     Attributes:
         shares: Share of recorded agents by table, 0..1.
-        n_engaged: Engagements of each agent so far, recorded or not, shape (n,). Counted only if records are kept.
+        n_engaged: Engagements of each agent so far, recorded or not, shape (n,); counted only if there is a recorder.
     """
 
     changes = ("n_engaged",)
@@ -40,37 +40,39 @@ class Recorded(Restorable):
         self.shares = {"transitions": default_share, "impressions": default_share, "engagements": 1.0}
         self.shares |= {table: share for table in SAMPLED if (share := getattr(params, table)) is not None}
         self._streams = streams
-        self._begin(n)
+        self._draw_masks(n)
 
-    def _begin(self, n: int) -> None:
+    def _draw_masks(self, n: int) -> None:
         self.n_engaged = np.zeros(0, np.int32)
-        self._masks = {table: None if share >= 1 else np.zeros(0, np.bool_) for table, share in self.shares.items()}
+        self._recorded_masks = {
+            table: None if share >= 1 else np.zeros(0, np.bool_) for table, share in self.shares.items()
+        }
         self.grow(n)
 
     def __getitem__(self, table: str) -> Mask | None:
-        """Return which agents a table records, shape (n,); None for all."""
-        return self._masks[table]
+        """Return which agents a table records, shape (n,), or None if it records all agents."""
+        return self._recorded_masks[table]
 
     def grow(self, n: int) -> None:
         """Make room for `n` agents in total."""
         new_rows = np.arange(len(self.n_engaged), n)
         self.n_engaged = np.concatenate([self.n_engaged, np.zeros(len(new_rows), np.int32)])
-        if all(mask is None for mask in self._masks.values()):
+        if all(mask is None for mask in self._recorded_masks.values()):
             return
         draws = self._streams.uniform("recorded", new_rows)
-        for table, mask in self._masks.items():
+        for table, mask in self._recorded_masks.items():
             if mask is not None:
-                self._masks[table] = np.concatenate([mask, draws < self.shares[table]])
+                self._recorded_masks[table] = np.concatenate([mask, draws < self.shares[table]])
 
-    def restore(self, kept: Mapping[str, Plain]) -> None:
-        """Restore a snapshot; the recorded agents are drawn once more."""
-        super().restore(kept)
+    def restore(self, data: Mapping[str, Plain]) -> None:
+        """Restore a snapshot; the recorded agents are drawn again."""
+        super().restore(data)
         n_engaged = self.n_engaged
-        self._begin(len(n_engaged))
+        self._draw_masks(len(n_engaged))
         self.n_engaged = n_engaged
 
-    def as_facts(self) -> dict[str, dict[str, float]]:
-        """Return the share and number of recorded agents by table."""
+    def to_facts(self) -> dict[str, dict[str, float]]:
+        """Return share and number of recorded agents, by table."""
         n = len(self.n_engaged)
-        counts = {table: n if mask is None else int(mask.sum()) for table, mask in self._masks.items()}
-        return {table: {"share": self.shares[table], "agents": counts[table]} for table in self._masks}
+        counts = {table: n if mask is None else int(mask.sum()) for table, mask in self._recorded_masks.items()}
+        return {table: {"share": self.shares[table], "agents": counts[table]} for table in self._recorded_masks}

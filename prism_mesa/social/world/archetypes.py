@@ -1,7 +1,7 @@
 """Archetypes: clusters of agents by interests and personality, so that one answer can serve many agents.
 
-k-means (Lloyd 1982, doi:10.1109/TIT.1982.1056489) on interests and standardised Big Five, from spread-out centres
-without a random draw.
+They are computed with k-means (Lloyd 1982, doi:10.1109/TIT.1982.1056489) on interests and standardised Big Five
+scores. The initial centres are far apart, and chosen without a random draw.
 """
 
 from dataclasses import dataclass
@@ -20,11 +20,11 @@ from prism_mesa.social.world.profiles import personality
 type Floats = npt.NDArray[np.float64]
 
 TRAIT_WEIGHT: Final = 0.1
-"""Weight of one standard deviation of a trait; interests, of length 1, count more."""
+"""Weight of one standard deviation of a trait; vectors of interests have length 1."""
 _LLM_WEIGHT: Final = 1024.0
-MAX_SAMPLED: Final = 100_000
+MAX_SAMPLE_SIZE: Final = 100_000
 ITERATIONS: Final = 20
-_INTERESTS_SHOWN: Final = 3
+_MAX_INTERESTS: Final = 3
 _BLOCK_ROWS: Final = 1 << 11
 
 
@@ -33,8 +33,8 @@ class Archetypes:
     """The archetypes of a platform.
 
     Attributes:
-        centres: Shape (k, features); with several LLMs, k centres for the agents of each.
-        interests: The topics of each archetype's interests, nearest first.
+        centres: Shape (k, features); with several LLMs, there are k centres for each LLM.
+        interests: The topics nearest to each archetype's interests, nearest first.
         personality: The mean Big Five of each archetype in words.
         llms: The LLM of each agent if there are several.
     """
@@ -44,31 +44,31 @@ class Archetypes:
     personality: list[str]
     llms: AgentLLMs
 
-    def of(self, people: Population, rows: Rows) -> npt.NDArray[np.int64]:
+    def assign(self, population: Population, rows: Rows) -> npt.NDArray[np.int64]:
         """Return the archetype of each agent: the nearest centre, ties to the first."""
         nearest = np.empty(len(rows), np.int64)
         for part in blocks(len(rows)):
-            nearest[part] = _nearest(_features(people, rows[part], self.llms), self.centres)
+            nearest[part] = _nearest(_features(population, rows[part], self.llms), self.centres)
         return nearest
 
 
-def make_archetypes(people: Population, llms: AgentLLMs, k: int, topics: Topics) -> Archetypes:
+def make_archetypes(population: Population, llms: AgentLLMs, k: int, topics: Topics) -> Archetypes:
     """Return at most `k` archetypes, for each LLM if there are several.
 
-    They are computed from up to `MAX_SAMPLED` evenly spaced agents.
+    They are computed from up to `MAX_SAMPLE_SIZE` evenly spaced agents.
     """
-    rows = np.arange(0, len(people), -(-len(people) // MAX_SAMPLED))
-    codes, features = llms.codes(rows, people), _features(people, rows, llms)
-    centres = np.concatenate([_clustered(features[codes == code], k) for code in np.unique(codes)])
-    n_topics = people.interests.shape[1]
+    rows = np.arange(0, len(population), -(-len(population) // MAX_SAMPLE_SIZE))
+    codes, features = llms.codes(rows, population), _features(population, rows, llms)
+    centres = np.concatenate([_cluster(features[codes == code], k) for code in np.unique(codes)])
+    n_topics = population.interests.shape[1]
     means = centres[:, n_topics : n_topics + len(TRAIT_MEANS)] / TRAIT_WEIGHT * TRAIT_SDS + TRAIT_MEANS
-    words = topics.words_of(quantised(centres[:, :n_topics]), _INTERESTS_SHOWN)
+    words = topics.interest_names(quantised(centres[:, :n_topics]), _MAX_INTERESTS)
     return Archetypes(centres, words, [personality(row) for row in means], llms)
 
 
-def _clustered(features: Floats, k: int) -> Floats:
+def _cluster(features: Floats, k: int) -> Floats:
     """Return the centres of at most `k` clusters."""
-    centres = _spread_out(features, k)
+    centres = _spread_centres(features, k)
     for _ in range(ITERATIONS):
         cluster = _nearest(features, centres)
         size = np.bincount(cluster, minlength=len(centres))
@@ -80,15 +80,16 @@ def _clustered(features: Floats, k: int) -> Floats:
     return centres
 
 
-def _features(people: Population, rows: Rows, llms: AgentLLMs) -> Floats:
+def _features(population: Population, rows: Rows, llms: AgentLLMs) -> Floats:
     """Return interests, traits, and a heavily weighted column for each LLM."""
-    z_scores = (people.traits[rows].astype(np.float64) - TRAIT_MEANS) / TRAIT_SDS
-    llm = _LLM_WEIGHT * np.eye(len(llms.names))[llms.codes(rows, people)] if llms.names else np.empty((len(rows), 0))
-    return np.concatenate([people.interests[rows] / float(UNIT), TRAIT_WEIGHT * z_scores, llm], axis=1)
+    z_scores = (population.traits[rows].astype(np.float64) - TRAIT_MEANS) / TRAIT_SDS
+    llm = np.eye(len(llms.names))[llms.codes(rows, population)] if llms.names else np.empty((len(rows), 0))
+    columns = [population.interests[rows] / float(UNIT), TRAIT_WEIGHT * z_scores, _LLM_WEIGHT * llm]
+    return np.concatenate(columns, axis=1)
 
 
-def _spread_out(features: Floats, k: int) -> Floats:
-    """Return up to k rows: the nearest to the mean, then always the farthest from those chosen (Gonzalez 1985)."""
+def _spread_centres(features: Floats, k: int) -> Floats:
+    """Return up to k rows: the nearest to the mean, then always the farthest from earlier choices (Gonzalez 1985)."""
     chosen = [int(_distances(features, features.mean(axis=0)).argmin())]
     distances = _distances(features, features[chosen[0]])
     while len(chosen) < k and distances.max() > 0:
@@ -102,7 +103,7 @@ def _distances(features: Floats, centre: Floats) -> Floats:
 
 
 def _nearest(features: Floats, centres: Floats) -> npt.NDArray[np.int64]:
-    """Return the nearest centre of each row, ties to the first; blocks stay in the processor's cache."""
+    """Return the nearest centre of each row, ties to the first; blocks are small enough for the processor's cache."""
     nearest = np.zeros(len(features), np.int64)
     for part in blocks(len(features), _BLOCK_ROWS):
         nearest[part] = np.argmin([_distances(features[part], centre) for centre in centres], axis=0)

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from prism_mesa.domain import ACTIONS, BIG_FIVE, POST_KINDS, Post
-from prism_mesa.errors import ConfigError, OwnCodeError, counted, shortened
+from prism_mesa.errors import ConfigError, OwnCodeError, format_count, shorten
 from prism_mesa.social.params.attributes import AttributeParams
 from prism_mesa.social.state.agent_fields import AGENT_FIELDS
 from prism_mesa.social.state.attributes import Attribute, Attributes, Floats, prompt_texts
@@ -17,56 +17,56 @@ from prism_mesa.social.state.network import FollowNetwork
 from prism_mesa.social.state.population import Population, Rows
 from prism_mesa.social.state.posts import RESHARE, Posts
 from prism_mesa.social.user_objects import load_object
-from prism_mesa.statechart.users_code import users_line
+from prism_mesa.statechart.users_code import user_code_line
 from prism_mesa.streams import Streams
 
-type Makers = dict[str, Callable[[], Any]]
+type Factories = dict[str, Callable[[], Any]]
 
 
 class Columns(Mapping[str, npt.NDArray[Any]]):
     """Read-only columns by name; each is computed when it is first read."""
 
-    def __init__(self, makers: Mapping[str, Callable[[], Any]]) -> None:
-        self._makers, self._columns = dict(makers), dict[str, npt.NDArray[Any]]()
+    def __init__(self, factories: Mapping[str, Callable[[], Any]]) -> None:
+        self._factories, self._columns = dict(factories), dict[str, npt.NDArray[Any]]()
 
     def __getitem__(self, name: str) -> npt.NDArray[Any]:
         if name not in self._columns:
-            column = np.asarray(self._makers[name]()).view()  # the base array stays writable
+            column = np.asarray(self._factories[name]()).view()  # the base array stays writable
             column.flags.writeable = False
             self._columns[name] = column
         return self._columns[name]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._makers)
+        return iter(self._factories)
 
     def __len__(self) -> int:
-        return len(self._makers)
+        return len(self._factories)
 
     @property
-    def read(self) -> tuple[str, ...]:
+    def names_read(self) -> tuple[str, ...]:
         """Names of the columns that were read."""
         return tuple(self._columns)
 
-    def add(self, name: str, maker: Callable[[], Any]) -> None:
+    def add(self, name: str, factory: Callable[[], Any]) -> None:
         """Add a column."""
-        self._makers[name] = maker
+        self._factories[name] = factory
 
 
-class OwnFunction:
-    """A user's function that returns the values of an attribute, and that must be deterministic."""
+class UserFunction:
+    """A user's deterministic function that returns the values of an attribute."""
 
-    def __init__(self, attribute: Attribute, where: str, key: str) -> None:
-        self._attribute, self._where = attribute, f"{key}: {where}"
+    def __init__(self, attribute: Attribute, path: str, key: str) -> None:
+        self._attribute, self._location = attribute, f"{key}: {path}"
         self._is_checked = False
-        self._function, _ = load_object(key, where, "my_module:function")
+        self._function, _ = load_object(key, path, "my_module:function")
         if not callable(self._function):
-            raise ConfigError(f"{self._where}: is not a function")
+            raise ConfigError(f"{self._location}: is not a function")
 
     def __call__(self, columns: Columns, n: int) -> Floats:
         """Return the stored values of `n` rows, without calling the function for 0 rows.
 
         Raises:
-            OwnCodeError: If it raises, or does not return a value of the attribute for each row.
+            OwnCodeError: If the function raises, or does not return an allowed value for each row.
         """
         if not n:
             return np.zeros(0)
@@ -74,20 +74,20 @@ class OwnFunction:
         if not self._is_checked:
             self._is_checked = True
             if not np.array_equal(values, self._call(columns, n)):
-                raise OwnCodeError(f"{self._where}: a second call with the same rows returned other values")
+                raise OwnCodeError(f"{self._location}: a second call with the same rows returned other values")
         return values
 
     def _call(self, columns: Columns, n: int) -> Floats:
         try:
             values = self._function(columns)
         except Exception as error:  # users' code may fail in any way
-            text, line = " ".join(str(error).split()), users_line(error)
-            fault = f"{self._where}: raised {type(error).__name__}: {text}{line and f' ({line})'}"
-            raise OwnCodeError(shortened(fault, 400)) from error
+            text, line = " ".join(str(error).split()), user_code_line(error)
+            fault = f"{self._location}: raised {type(error).__name__}: {text}{line and f' ({line})'}"
+            raise OwnCodeError(shorten(fault, 400)) from error
         try:
             return self._attribute.numbers(values, n)
         except ValueError as error:
-            raise OwnCodeError(f"{self._where}: wrong return value: {error}") from None
+            raise OwnCodeError(f"{self._location}: wrong return value: {error}") from None
 
 
 @dataclass
@@ -97,83 +97,84 @@ class AttributeSource:
     Args:
         declared: The declarations, by name.
         streams: The random streams.
-        text_values: The values in posts.file for each text of the corpus, by attribute; NaN for blank cells.
-        bounds: The first row of each community of agents, and the end of the last community.
+        text_values: For each attribute, the values of all texts in posts.file; NaN for blank cells.
+        bounds: The first row of each community of agents, then the number of agents in communities.
     """
 
     declared: Mapping[str, AttributeParams]
     streams: Streams
     text_values: Mapping[str, Floats] = field(default_factory=dict)
     bounds: Rows = field(default_factory=lambda: np.zeros(1, np.int64))
-    known: Attributes = field(init=False)
-    _functions: dict[str, OwnFunction] = field(init=False)
+    schema: Attributes = field(init=False)
+    _functions: dict[str, UserFunction] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.known = Attributes(self.declared)
-        by_name = self.known.agents | self.known.posts
+        self.schema = Attributes(self.declared)
+        by_name = self.schema.agents | self.schema.posts
         self._functions = {
-            name: OwnFunction(by_name[name], params.function, f"attributes.{name}.function")
+            name: UserFunction(by_name[name], params.function, f"attributes.{name}.function")
             for name, params in self.declared.items()
             if params.function is not None
         }
 
-    def of_agents(
-        self, rows: Rows, people: Population, network: FollowNetwork, file_data: Mapping[str, Floats] | None = None
+    def agent_values(
+        self, rows: Rows, population: Population, network: FollowNetwork, file_data: Mapping[str, Floats] | None = None
     ) -> Floats:
         """Return the attributes of agents, shape (n, attributes).
 
-        `rows` are their rows in the network, which key the draws; `people` has their other columns, in the order of
-        `rows`. `file_data` has the values in agents.profiles, by attribute, NaN for blank cells.
+        `rows` are their rows in the network, which key the draws. `population` has their other columns, in the same
+        order. `file_data` has the values in agents.profiles, by attribute, NaN for blank cells.
         """
-        columns, keys = Columns(_agent_columns(rows, people, network)), rows.astype(np.int64)
-        table = np.zeros((len(rows), len(self.known.agents)))
-        for index, (name, attribute) in enumerate(self.known.agents.items()):
-            values = self._first_values(name, attribute, columns, keys, f"attribute {name}")
+        columns, keys = Columns(_agent_columns(rows, population, network)), rows.astype(np.int64)
+        table = np.zeros((len(rows), len(self.schema.agents)))
+        for index, (name, attribute) in enumerate(self.schema.agents.items()):
+            values = self._initial_values(name, attribute, columns, keys, f"attribute {name}")
             if self.declared[name].inherits is not None:
-                values = self._inherited_from_community(name, attribute, keys, values)
+                values = self._from_community(name, attribute, keys, values)
             if file_data and name in file_data:
                 values = np.where(np.isnan(file_data[name]), values, file_data[name])
             table[:, index] = values
-            columns.add(name, partial(shown_values, attribute, values))
+            columns.add(name, partial(user_values, attribute, values))
         return table
 
-    def of_posts(self, posts: Posts, ids: Rows, people: Population) -> Floats:
+    def post_values(self, posts: Posts, ids: Rows, population: Population) -> Floats:
         """Return the attributes of newly added posts, shape (n, attributes).
 
-        Draws are keyed by the post's key, and do not depend on the number of posts.
+        Draws depend on the post's key, not on the number of posts.
         """
-        known, table = self.known, np.zeros((len(ids), len(self.known.posts)))
+        schema, table = self.schema, np.zeros((len(ids), len(self.schema.posts)))
         is_root = posts.kind[ids] != RESHARE
         table[~is_root] = posts.attributes[posts.root[ids[~is_root]]]
         ids = ids[is_root]
         keys, author = posts.key[ids].view(np.int64), posts.author[ids]
-        columns = Columns(_post_columns(posts, ids, known, people))
-        for index, (name, attribute) in enumerate(known.posts.items()):
-            values = self._first_values(name, attribute, columns, keys, f"post attribute {name}")
+        columns = Columns(_post_columns(posts, ids, schema, population))
+        for index, (name, attribute) in enumerate(schema.posts.items()):
+            values = self._initial_values(name, attribute, columns, keys, f"post attribute {name}")
             inherits = self.declared[name].inherits
             if inherits is not None:
-                source_index, source = known.of_agents(inherits)
-                values = self._inherited(name, attribute, source, people.attributes[author, source_index], values, keys)
+                source_index, source = schema.agent_attribute(inherits)
+                author_values = population.attributes[author, source_index]
+                values = self._from_author(name, attribute, source, author_values, values, keys)
             if name in self.text_values:
                 values = _with_file_values(self.text_values[name], posts, ids, values)
             table[is_root, index] = values
-            columns.add(name, partial(shown_values, attribute, values))
+            columns.add(name, partial(user_values, attribute, values))
         return table
 
-    def give_to(self, posts: Posts, people: Population) -> None:
-        """Make posts draw their attributes from this source when they are added."""
-        if self.known.posts:
-            posts.declare(len(self.known.posts), partial(self.of_posts, posts, people=people))
+    def attach_to(self, posts: Posts, population: Population) -> None:
+        """Make `posts` draw the attributes of added posts from this source."""
+        if self.schema.posts:
+            posts.declare(len(self.schema.posts), partial(self.post_values, posts, population=population))
 
-    def shown(self, views: list[Post], stored: Floats) -> list[Post]:
-        """Set the attributes of views of posts and return them; `stored` has a row of values for each."""
-        if self.known.posts:
-            texts = prompt_texts(self.known.posts, stored)
+    def fill_views(self, views: list[Post], stored: Floats) -> list[Post]:
+        """Set the attributes of views of posts and return the views; `stored` has a row of values for each view."""
+        if self.schema.posts:
+            texts = prompt_texts(self.schema.posts, stored)
             for view, row, text in zip(views, stored.tolist(), texts, strict=True):
-                vars(view).update(self.known.values(self.known.posts, row), about=text)  # the class is frozen
+                vars(view).update(self.schema.values(self.schema.posts, row), about=text)  # the class is frozen
         return views
 
-    def _first_values(
+    def _initial_values(
         self, name: str, attribute: Attribute, columns: Columns, keys: npt.NDArray[np.int64], purpose: str
     ) -> Floats:
         """Return the values of the user's function, or drawn values."""
@@ -181,111 +182,111 @@ class AttributeSource:
             return self._functions[name](columns, len(keys))
         params = self.declared[name]
         if attribute.values:
-            return attribute.kept[self._value_places(name, attribute, self.streams.uniform(purpose, keys))]
+            return attribute.stored_values[self._value_indices(name, attribute, self.streams.uniform(purpose, keys))]
         if params.sd is None or params.mean is None:
             return attribute.low + self.streams.uniform(purpose, keys) * (attribute.high - attribute.low)
-        return _clipped(attribute, params.mean + params.sd * self.streams.normal(purpose, keys))
+        return _clip_to_range(attribute, params.mean + params.sd * self.streams.normal(purpose, keys))
 
-    def _inherited_from_community(
-        self, name: str, attribute: Attribute, rows: npt.NDArray[np.int64], drawn: Floats
-    ) -> Floats:
-        """Return the values of agents' communities, spread evenly over the quantiles of a draw.
+    def _from_community(self, name: str, attribute: Attribute, rows: npt.NDArray[np.int64], drawn: Floats) -> Floats:
+        """Return values by community, spread evenly over the quantiles of a draw.
 
-        Agents added later belong to no community and keep the `drawn` values.
+        Agents added later belong to no community and keep their `drawn` values.
         """
         n_communities, noise = len(self.bounds) - 1, self.declared[name].noise
         community = np.searchsorted(self.bounds, rows, side="right") - 1
-        middle = (community + 0.5) / max(n_communities, 1)
+        quantile = (community + 0.5) / max(n_communities, 1)
         if attribute.values:
-            indices = np.minimum(self._value_places(name, attribute, middle), len(attribute.values) - 1)
-            values = attribute.kept[indices]
+            indices = np.minimum(self._value_indices(name, attribute, quantile), len(attribute.values) - 1)
+            values = attribute.stored_values[indices]
             is_drawn = self.streams.uniform(f"noise of {name}", rows) < noise
         else:
-            values = attribute.low + middle * (attribute.high - attribute.low)
+            values = attribute.low + quantile * (attribute.high - attribute.low)
             if noise:
-                values = _clipped(attribute, values + noise * self.streams.normal(f"noise of {name}", rows))
+                values = _clip_to_range(attribute, values + noise * self.streams.normal(f"noise of {name}", rows))
             is_drawn = np.zeros(len(rows), np.bool_)
         return np.where(is_drawn | (community >= n_communities), drawn, values)
 
-    def _value_places(self, name: str, attribute: Attribute, quantiles: Floats) -> npt.NDArray[np.int64]:
+    def _value_indices(self, name: str, attribute: Attribute, quantiles: Floats) -> npt.NDArray[np.int64]:
         """Return the index of the value at each quantile."""
         share = np.array(self.declared[name].share or [1.0] * len(attribute.values))
         return np.searchsorted(np.cumsum(share / share.sum())[:-1], quantiles, side="right")
 
-    def _inherited(
+    def _from_author(
         self,
         name: str,
         attribute: Attribute,
         source: Attribute,
-        authors_values: Floats,
+        author_values: Floats,
         drawn: Floats,
         keys: npt.NDArray[np.int64],
     ) -> Floats:
         """Return the values that posts inherit from their authors; noise replaces some by `drawn` values."""
-        noise, purpose, values = self.declared[name].noise, f"noise of {name}", authors_values
+        noise, purpose, values = self.declared[name].noise, f"noise of {name}", author_values
         if not attribute.values:
-            return _clipped(attribute, values + noise * self.streams.normal(purpose, keys)) if noise else values
+            return _clip_to_range(attribute, values + noise * self.streams.normal(purpose, keys)) if noise else values
         if attribute.texts:
             values = np.array([attribute.texts.index(text) for text in source.texts], np.float64)[values.astype(int)]
         return np.where(self.streams.uniform(purpose, keys) < noise, drawn, values) if noise else values
 
 
 def file_columns(
-    declared: Mapping[str, AttributeParams], known: Mapping[str, Attribute]
+    declared: Mapping[str, AttributeParams], schema: Mapping[str, Attribute]
 ) -> dict[str, tuple[str, Attribute]]:
-    """Return the attributes that have a column in a file: name -> (column, attribute)."""
-    return {name: (column, known[name]) for name in known if (column := declared[name].column) is not None}
+    """Return the attributes with a column in a file: name -> (column, attribute)."""
+    return {name: (column, schema[name]) for name in schema if (column := declared[name].column) is not None}
 
 
 def blank_notes(values: Mapping[str, Floats], key: str, rows: str) -> list[str]:
     """Return a note on each attribute with blank cells in a file."""
     blank = {name: int(np.isnan(column).sum()) for name, column in values.items()}
-    return [f"attributes.{name}: {key}: drawn for {counted(n, rows)} without a value" for name, n in blank.items() if n]
+    return [
+        f"attributes.{name}: {key}: drawn for {format_count(n, rows)} without a value" for name, n in blank.items() if n
+    ]
 
 
-def shown_values(attribute: Attribute, stored: Floats) -> npt.NDArray[Any]:
-    """Return stored values as users read them: strings, truth values, or numbers."""
+def user_values(attribute: Attribute, stored: Floats) -> npt.NDArray[Any]:
+    """Return stored values as strings, truth values or numbers."""
     if attribute.texts:
         return np.array(attribute.texts)[stored.astype(np.int64)]
-    return stored.astype(np.bool_) if attribute.is_truth else stored
+    return stored.astype(np.bool_) if attribute.is_boolean else stored
 
 
-def _clipped(attribute: Attribute, values: Floats) -> Floats:
-    """Return numbers clipped to the range, as float32 shares of it; digits of log and cos differ between machines."""
+def _clip_to_range(attribute: Attribute, values: Floats) -> Floats:
+    """Clip numbers to the range and round them to float32 shares of it: digits of log and cos differ by machine."""
     length = attribute.high - attribute.low
     shares = ((values - attribute.low) / length).astype(np.float32).astype(np.float64)
     return np.clip(attribute.low + shares * length, attribute.low, attribute.high)
 
 
 def _with_file_values(text_values: Floats, posts: Posts, ids: Rows, values: Floats) -> Floats:
-    """Return values of posts; posts from the file have the file's values."""
+    """Return values of posts, with the file's values for posts from the file."""
     text_id, n = posts.text_id[ids], len(text_values)
     is_from_file = (text_id < n) & (posts.root[ids] == ids) & (posts.parent[ids] < 0)
     file_values = np.where(is_from_file, text_values[np.minimum(text_id, n - 1)], np.nan)
     return np.where(np.isnan(file_values), values, file_values)
 
 
-def _agent_columns(rows: Rows, population: Population, network: FollowNetwork) -> Makers:
-    makers: Makers = {"agent": lambda: rows, "id": lambda: [population.ids[i] for i in range(len(population))]}
+def _agent_columns(rows: Rows, population: Population, network: FollowNetwork) -> Factories:
+    factories: Factories = {"agent": lambda: rows, "id": lambda: [population.ids[i] for i in range(len(population))]}
     for name, declared in AGENT_FIELDS.items():
-        makers[name] = partial(lambda name, declared: declared.as_read(getattr(population, name)), name, declared)
+        factories[name] = partial(lambda name, declared: declared.to_column(getattr(population, name)), name, declared)
     for names, table in ((BIG_FIVE, population.traits), (ACTIONS, population.propensities)):
-        makers |= {name: partial(table.__getitem__, (slice(None), index)) for index, name in enumerate(names)}
+        factories |= {name: partial(table.__getitem__, (slice(None), index)) for index, name in enumerate(names)}
     followers = {"followers": lambda: network.n_followers[rows], "followees": lambda: network.n_followees[rows]}
-    return makers | followers
+    return factories | followers
 
 
-def _post_columns(posts: Posts, ids: Rows, known: Attributes, population: Population) -> Makers:
+def _post_columns(posts: Posts, ids: Rows, schema: Attributes, population: Population) -> Factories:
     author = posts.author[ids]
-    makers: Makers = {
+    factories: Factories = {
         "post": lambda: ids,
         "author": lambda: author,
         "round": lambda: posts.round[ids],
         "kind": lambda: np.array(POST_KINDS)[posts.kind[ids]],
-        "text": lambda: posts.shown(ids),
+        "text": lambda: posts.visible_texts(ids),
     }
-    for index, (name, attribute) in enumerate(known.agents.items()):
-        makers[f"author.{name}"] = partial(
-            lambda index, attribute: shown_values(attribute, population.attributes[author, index]), index, attribute
+    for index, (name, attribute) in enumerate(schema.agents.items()):
+        factories[f"author.{name}"] = partial(
+            lambda index, attribute: user_values(attribute, population.attributes[author, index]), index, attribute
         )
-    return makers
+    return factories

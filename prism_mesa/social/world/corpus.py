@@ -12,27 +12,27 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from prism_mesa.errors import DataError, counted
+from prism_mesa.errors import DataError, format_count
 from prism_mesa.social.params import FilesParams
 from prism_mesa.social.params.user_files import COLUMNS, POSTS
 from prism_mesa.social.state.attributes import Attribute
-from prism_mesa.social.world.cells import Order, parse_labels, parse_numbers, parse_texts, parse_times, read_values
-from prism_mesa.social.world.readers import DEFAULT, Table, naming_file, read_table
+from prism_mesa.social.world.cells import DateOrder, parse_labels, parse_numbers, parse_texts, parse_times, read_values
+from prism_mesa.social.world.readers import DEFAULT_FILES, Table, name_file_in_errors, read_table
 from prism_mesa.streams import Streams
 
 
 @dataclass(frozen=True)
 class Corpus:
-    """Texts to post, in order of time if the file has one.
+    """Texts to post, in order of time if the file has times.
 
     Attributes:
-        authors: The file's author ids; None if agents draw what they post.
-        rounds: The file's rounds; None if scheduled posts are spread evenly.
-        labels: Topic labels of each text; empty tuples where the file has none.
-        attributes: The file's values of attributes of posts, by name (`cells.read_values`).
+        authors: The author id of each text; None if agents draw the texts that they post.
+        rounds: The round of each text; None if scheduled posts are spread evenly.
+        labels: Topic labels of each text; empty tuples without labels.
+        attributes: The values of post attributes in the file, by name (`cells.read_values`).
         dropped: Reasons for unusable rows, with the number of rows.
         notes: Notes on how the file was read.
-        subjects: The subject of each text, for other wordings; empty for a file of yours.
+        subjects: The subject of each text, for other wordings; empty for users' files.
     """
 
     texts: list[str]
@@ -49,37 +49,37 @@ class Corpus:
 
 def load_corpus(
     path: str | None,
-    files: FilesParams = DEFAULT,
+    files: FilesParams = DEFAULT_FILES,
     attributes: Mapping[str, tuple[str, Attribute]] | None = None,
-    dates: Order | None = None,
+    dates: DateOrder | None = None,
 ) -> Corpus:
     """Read posts from a file, or the corpus shipped with PRISM.
 
-    Columns: `text`; optional `author`, `round` (whole number from 0), `created_at` (a time; rows are sorted by it),
-    `topic` (labels, separated by ;), `media_type`, `media_description`, and those of `attributes`: name -> (column,
-    attribute). A row that repeats another is left out, unless authors post in the order of rows. `dates` has
-    the value of posts.dates.
+    The file needs a column `text`. It may have `author`, `round` (a whole number, 0 or more), `created_at` (a time, by
+    which rows are sorted), `topic` (labels, separated by ;), `media_type`, `media_description`, and the columns of
+    `attributes`: name -> (column, attribute). Repeated rows are left out, unless authors post in the order of rows.
+    `dates` is the value of posts.dates.
 
     Raises:
-        DataError: If the file is missing, has no column `text` or no usable row, or ambiguous dates.
+        DataError: If the file is missing, has no column `text`, no usable row, or ambiguous dates.
     """
     if path is None:
         return _default_corpus()
-    extra = attributes or {}
-    needs = ("text", *dict.fromkeys(column for column, _ in extra.values() if column not in ("text", *_COLUMNS)))
-    table = read_table(path, _KEY, needs=needs, optional=_COLUMNS, files=files)
-    with naming_file(path, _KEY):
+    declared = attributes or {}
+    required = ("text", *dict.fromkeys(column for column, _ in declared.values() if column not in ("text", *_COLUMNS)))
+    table = read_table(path, _KEY, required=required, optional=_COLUMNS, files=files)
+    with name_file_in_errors(path, _KEY):
         date_notes: list[str] = []
-        cells = _cells(table, dates, date_notes)
-        for name, (column, attribute) in extra.items():
+        cells = _parse_cells(table, dates, date_notes)
+        for name, (column, attribute) in declared.items():
             cells[f"{_ATTRIBUTE}{name}"] = read_values(table[column], column, attribute, f"{_KEY}: {path}")
-    usable, dropped = _usable(cells)
+    usable, dropped = _find_usable_rows(cells)
     if not usable.any():
-        reasons = ", ".join(counted_lines(dropped.items()))
+        reasons = ", ".join(drop_phrases(dropped.items()))
         raise DataError(f"{_KEY}: {path}: none of the {len(table)} rows can be used ({reasons})")
     if dates and not date_notes:
         date_notes = ["posts.dates: no effect: no date depends on it"]
-    cells, n_repeats, notes = _in_order(cells[usable])
+    cells, n_repeats, notes = _sort_rows(cells[usable])
     dropped["repeated posts"] = n_repeats
     columns = {name: cells[name].tolist() for name in cells}
     blanks = [""] * len(cells)
@@ -90,9 +90,9 @@ def load_corpus(
         labels=[tuple(filter(None, map(str.strip, value.split(";")))) for value in columns.get("topic", blanks)],
         media_types=columns.get("media_type", blanks),
         media_descriptions=columns.get("media_description", blanks),
-        attributes={name: cells[f"{_ATTRIBUTE}{name}"].to_numpy() for name in extra},
+        attributes={name: cells[f"{_ATTRIBUTE}{name}"].to_numpy() for name in declared},
         dropped=tuple((reason, count) for reason, count in dropped.items() if count),
-        notes=(*table.notes, *(f"{_KEY}: {note}" for note in date_notes), *notes, *_remarks(cells)),
+        notes=(*table.notes, *(f"{_KEY}: {note}" for note in date_notes), *notes, *_content_notes(cells)),
     )
 
 
@@ -106,28 +106,28 @@ def _default_corpus() -> Corpus:
 def with_media_share(corpus: Corpus, share: float | None, streams: Streams) -> Corpus:
     """Return the corpus with media for a share of its texts, or unchanged for None.
 
-    A drawn text keeps its media or gets an image. A larger share adds texts to those of a smaller one.
+    A drawn text keeps its media or gets an image. A larger share draws the same texts and others.
     """
     if share is None:
         return corpus
     n = len(corpus.texts)
     drawn_rows = np.argsort(streams.bits("media", np.arange(n)), kind="stable")[: round(share * n)]
-    chosen = set(drawn_rows.tolist())
+    chosen_rows = set(drawn_rows.tolist())
     media = enumerate(zip(corpus.media_types, corpus.media_descriptions, strict=True))
-    pairs = [(type_ or IMAGE, text) if index in chosen else ("", "") for index, (type_, text) in media]
+    pairs = [(type_ or IMAGE, text) if index in chosen_rows else ("", "") for index, (type_, text) in media]
     return replace(corpus, media_types=[type_ for type_, _ in pairs], media_descriptions=[text for _, text in pairs])
 
 
 IMAGE: Final = "image"
-"""The media type of a text that gets media and has none."""
+"""The media type of a text drawn to have media, if the file names none."""
 
 _KEY: Final = POSTS
 _ATTRIBUTE: Final = "attribute "
 _COLUMNS: Final = tuple(COLUMNS[POSTS])[1:]
 
 
-def _remarks(cells: pd.DataFrame) -> Iterator[str]:
-    """Yield notes on a file of posts: times with little effect, and texts with leftovers of an export."""
+def _content_notes(cells: pd.DataFrame) -> Iterator[str]:
+    """Yield notes on times with little effect, and on texts with leftovers of an export."""
     for column, cell in (("round", "round"), ("created_at", "time")):
         if cell in cells and "author" not in cells:
             yield f"{_KEY}: {column}: no effect without a column author: agents choose what they post and when"
@@ -135,16 +135,16 @@ def _remarks(cells: pd.DataFrame) -> Iterator[str]:
         posts = "posts of a round" if "round" in cells else "posts, which are spread evenly over the run"
         yield f"{_KEY}: created_at only gives the order of {posts}"
     if n := sum(text.startswith("RT @") for text in cells["text"]):
-        yield f"{_KEY}: {counted(n, 'text')} with the 'RT @...' of a reshare in front: read as posts"
+        yield f"{_KEY}: {format_count(n, 'text')} with the 'RT @...' of a reshare in front: read as posts"
     if n := sum(";" in text and html.unescape(text) != text for text in cells["text"]):
-        yield f"{_KEY}: {counted(n, 'text')} with entities such as '&amp;' (html.unescape decodes them)"
+        yield f"{_KEY}: {format_count(n, 'text')} with entities such as '&amp;' (html.unescape decodes them)"
 
 
-def _cells(table: Table, dates: Order | None, notes: list[str]) -> pd.DataFrame:
+def _parse_cells(table: Table, dates: DateOrder | None, notes: list[str]) -> pd.DataFrame:
     """Return the cells of a table: `round` and `time` as numbers, all others as strings."""
-    cells: dict[str, object] = {name: _objects(parse_texts(table[name], name)) for name in _TEXTS if name in table}
+    cells: dict[str, object] = {name: _object_array(parse_texts(table[name], name)) for name in _TEXTS if name in table}
     if "author" in table:
-        cells["author"] = _objects(parse_labels(table["author"], "author"))
+        cells["author"] = _object_array(parse_labels(table["author"], "author"))
     if "round" in table:
         cells["round"], _ = parse_numbers(table["round"], "round")
     if "created_at" in table:
@@ -155,18 +155,18 @@ def _cells(table: Table, dates: Order | None, notes: list[str]) -> pd.DataFrame:
 _TEXTS: Final = ("text", "topic", "media_type", "media_description")
 
 
-def _objects(values: Sequence[str | None]) -> npt.NDArray[np.object_]:
+def _object_array(values: Sequence[str | None]) -> npt.NDArray[np.object_]:
     return np.array([*values, None], object)[:-1]
 
 
-def _usable(cells: pd.DataFrame) -> tuple[npt.NDArray[np.bool_], dict[str, int]]:
-    """Return which rows are usable, and the number of unusable rows by the first reason that applies."""
+def _find_usable_rows(cells: pd.DataFrame) -> tuple[npt.NDArray[np.bool_], dict[str, int]]:
+    """Return a mask of usable rows, and the number of unusable rows by the first reason that applies."""
     conditions = {"rows without text": cells["text"] != ""}
     if "is_time" in cells:
         conditions["rows whose created_at is not a time"] = cells["is_time"]
     if "round" in cells:
-        whole = cells["round"].between(0, 2**31 - 1) & (cells["round"] == cells["round"].round())
-        conditions["rows whose round is not a whole number from 0"] = whole
+        is_whole = cells["round"].between(0, 2**31 - 1) & (cells["round"] == cells["round"].round())
+        conditions["rows whose round is not a whole number from 0"] = is_whole
     if "author" in cells:
         conditions["rows without author"] = cells["author"].notna()
     usable, dropped = np.ones(len(cells), np.bool_), {}
@@ -176,10 +176,10 @@ def _usable(cells: pd.DataFrame) -> tuple[npt.NDArray[np.bool_], dict[str, int]]
     return usable, dropped
 
 
-def _in_order(cells: pd.DataFrame) -> tuple[pd.DataFrame, int, tuple[str, ...]]:
+def _sort_rows(cells: pd.DataFrame) -> tuple[pd.DataFrame, int, tuple[str, ...]]:
     """Return rows in order of time, the number of repeated rows that were left out, and notes.
 
-    Where authors post in the order of rows, a repeated row is a later post.
+    If authors post in the order of rows, a repeated row is a later post.
     """
     times = [cells[name] for name in ("time", "round") if name in cells]
     if times:
@@ -192,6 +192,6 @@ def _in_order(cells: pd.DataFrame) -> tuple[pd.DataFrame, int, tuple[str, ...]]:
     return cells[~repeats], int(repeats.sum()), ()
 
 
-def counted_lines(dropped: Iterable[tuple[str, int]]) -> list[str]:
-    """Return phrases such as "1 row without text" from counts and phrases in the plural ("rows without text")."""
+def drop_phrases(dropped: Iterable[tuple[str, int]]) -> list[str]:
+    """Return phrases such as "1 row without text" from plural phrases ("rows without text") and counts."""
     return [f"{n} {reason if n > 1 else re.sub(r's\b', '', reason, count=1)}" for reason, n in dropped if n]

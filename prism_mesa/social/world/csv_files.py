@@ -1,4 +1,4 @@
-"""Read CSV files as columns of text, without guessing types or blanks."""
+"""Read CSV files as columns of strings, without guessing types or missing values."""
 
 import csv
 import io
@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 import pyarrow.csv
 
 from prism_mesa.social.params import FilesParams
-from prism_mesa.social.world.unpacking import opened
+from prism_mesa.social.world.unpacking import open_text
 
 MAX_COLUMNS: Final = 10_000
 _MAX_HEADER: Final = 1_000_000
@@ -30,38 +30,38 @@ class Header:
 
     Attributes:
         names: Column names, stripped.
-        delimiter: The character between them.
+        delimiter: The character between columns.
         exact: Whether the file has no blanks around the names.
     """
 
     names: tuple[str, ...]
     delimiter: str
-    exact: bool
+    is_stripped: bool
 
 
-def read_header(file: Path, needs: Sequence[str], files: FilesParams) -> Header:
-    """Return the header of a CSV, split by the delimiter that yields the needed columns, or else the most columns.
+def read_header(file: Path, required: Sequence[str], files: FilesParams) -> Header:
+    """Return the header of a CSV, split by the delimiter that yields the required columns, or else the most columns.
 
     Raises:
-        ValueError: If the file is empty or its first line is not a header; see also `opened`.
+        ValueError: If the file is empty or its first line is not a header; see also `open_text`.
     """
-    with opened(file, files) as stream:
+    with open_text(file, files) as stream:
         head = stream.read(_MAX_HEADER + 1).lstrip(b"\r\n")
     line = head.replace(b"\r", b"\n").partition(b"\n")[0]
     if len(line) > _MAX_HEADER - 1:
         raise ValueError(f"its first line is longer than {_MAX_HEADER:,} bytes")
     if not line.strip():
         raise ValueError("the file is empty")
-    headers = [_split(line.decode(), delimiter) for delimiter in DELIMITERS]
+    headers = [_split_header(line.decode(), delimiter) for delimiter in DELIMITERS]
     headers = [header for header in headers if len(header.names) > 1 and header.delimiter != " "] or headers
-    with_needed = [header for header in headers if set(needs) <= set(header.names)]
-    header = with_needed[0] if with_needed else max(headers, key=lambda header: len(header.names))
+    complete_headers = [header for header in headers if set(required) <= set(header.names)]
+    header = complete_headers[0] if complete_headers else max(headers, key=lambda header: len(header.names))
     if len(header.names) > MAX_COLUMNS:
         raise ValueError(f"its first line names {len(header.names):,} columns; at most {MAX_COLUMNS:,} are allowed")
     return header
 
 
-def _split(line: str, delimiter: str) -> Header:
+def _split_header(line: str, delimiter: str) -> Header:
     try:
         names = next(csv.reader([line], delimiter=delimiter))
     except csv.Error as error:
@@ -74,12 +74,12 @@ def check_quotes(file: Path, header: Header, files: FilesParams) -> None:
     """Check that no quotation mark in a text is escaped by a backslash, as Spark does by default.
 
     Raises:
-        ValueError: If there is one; the message has the line of the first.
+        ValueError: If one is; the message has the line of the first.
     """
-    with opened(file, files) as stream:
+    with open_text(file, files) as stream:
         if not any(b'\\"' in line for line in stream):
             return
-    with io.TextIOWrapper(opened(file, files), "utf-8", newline="") as lines:
+    with io.TextIOWrapper(open_text(file, files), "utf-8", newline="") as lines:
         rows = csv.reader(lines, delimiter=header.delimiter, strict=True)
         try:
             rows_fit = all(
@@ -98,10 +98,10 @@ def read_csv(file: Path, header: Header, columns: Sequence[str], files: FilesPar
     """Return columns of a CSV as strings, with empty cells as nulls.
 
     Raises:
-        ValueError: If rows do not fit the header; see also `opened`.
+        ValueError: If rows do not fit the header; see also `open_text`.
     """
     check_quotes(file, header, files)
-    with warnings.catch_warnings(), opened(file, files) as stream:
+    with warnings.catch_warnings(), open_text(file, files) as stream:
         warnings.simplefilter("error", pd.errors.ParserWarning)
         frame = pd.read_csv(
             stream,
@@ -119,28 +119,28 @@ def read_csv(file: Path, header: Header, columns: Sequence[str], files: FilesPar
 
 
 def read_csv_ids(file: Path, header: Header, columns: Sequence[str], files: FilesParams) -> pa.Table:
-    """Return columns of ids as int64 if all are whole numbers, else as strings; blank cells are nulls.
+    """Return columns of ids as int64 if all ids are whole numbers, else as strings; blank cells are nulls.
 
     Raises:
         ValueError: See `read_csv`.
     """
     if len(header.names) > len(columns):
         check_quotes(file, header, files)
-    for numbers in (True, False):
-        table = _streamed(file, header, columns, files, numbers=numbers)
+    for as_numbers in (True, False):
+        table = _read_stream(file, header, columns, files, as_numbers=as_numbers)
         if table is not None:
             return table
     table = read_csv(file, header, columns, files)  # it accepts rows that are too short or end in a comma
-    return pa.table({name: _trimmed(table[name].combine_chunks()) for name in columns})
+    return pa.table({name: _strip_texts(table[name].combine_chunks()) for name in columns})
 
 
-def _streamed(
-    file: Path, header: Header, columns: Sequence[str], files: FilesParams, *, numbers: bool
+def _read_stream(
+    file: Path, header: Header, columns: Sequence[str], files: FilesParams, *, as_numbers: bool
 ) -> pa.Table | None:
-    """Return the columns, read block by block; None if `numbers` is true and some are not, or on any error."""
-    if not header.exact:
+    """Return the columns, read block by block; None on errors, or for a cell that should be a number."""
+    if not header.is_stripped:
         return None
-    kinds = pa.csv.ConvertOptions(
+    conversion = pa.csv.ConvertOptions(
         include_columns=columns,
         column_types=dict.fromkeys(columns, pa.string()),
         strings_can_be_null=True,
@@ -149,13 +149,13 @@ def _streamed(
     parsing = pa.csv.ParseOptions(delimiter=header.delimiter, newlines_in_values=True)
     batches: list[pa.RecordBatch] = []
     try:
-        with opened(file, files) as stream:
+        with open_text(file, files) as stream:
             for block in _whole_lines(stream):  # pyarrow's own stream has a thread that outlives an error
                 names = list(header.names) if batches else None
                 reading = pa.csv.ReadOptions(use_threads=False, block_size=len(block) + 1, column_names=names)
-                table = pa.csv.read_csv(pa.BufferReader(block), reading, parsing, kinds).combine_chunks()
+                table = pa.csv.read_csv(pa.BufferReader(block), reading, parsing, conversion).combine_chunks()
                 texts = [table[name].combine_chunks() for name in columns]
-                cells = [whole_numbers(column) if numbers else _trimmed(column) for column in texts]
+                cells = [whole_numbers(column) if as_numbers else _strip_texts(column) for column in texts]
                 if any(column is None for column in cells):
                     return None
                 batches.append(pa.record_batch(cells, names=list(columns)))
@@ -182,7 +182,7 @@ def _whole_lines(stream: BinaryIO) -> Iterator[bytes]:
 
 
 def whole_numbers(texts: pa.Array) -> pa.Array | None:
-    """Return strings as int64; None unless all are whole numbers without leading zeros, plus signs or blanks.
+    """Return strings as int64; None unless every string is a whole number without leading zeros, plus signs or blanks.
 
     >>> whole_numbers(pa.array(["7", None, "-12"])).to_pylist(), whole_numbers(pa.array(["7", "007"]))
     ([7, None, -12], None)
@@ -194,8 +194,8 @@ def whole_numbers(texts: pa.Array) -> pa.Array | None:
     return numbers if numbers.cast(texts.type).equals(texts) else None
 
 
-def _trimmed(texts: pa.Array) -> pa.DictionaryArray:
-    """Return stripped strings as codes; blank strings are nulls."""
+def _strip_texts(texts: pa.Array) -> pa.DictionaryArray:
+    """Return stripped strings, dictionary-encoded; blank strings are nulls."""
     encoded = texts.dictionary_encode()
     values = pc.utf8_trim_whitespace(encoded.dictionary.cast(pa.string()))
     blanks = pc.index_in(encoded.indices, value_set=pc.indices_nonzero(pc.equal(values, "")).cast(encoded.indices.type))

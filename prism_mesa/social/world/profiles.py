@@ -1,4 +1,4 @@
-"""Profiles of agents: drawn from the seed, each by its own row number, or read from a file."""
+"""Profiles of agents: drawn with keys of the seed and the agent's row, or read from a file."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,15 +12,15 @@ from prism_mesa.domain import ACTIONS, BIG_FIVE, TRAIT_MEANS, TRAIT_SDS
 from prism_mesa.errors import DataError, did_you_mean
 from prism_mesa.social.params import AgentsParams, FilesParams, SocialParams
 from prism_mesa.social.params.user_files import COLUMNS, PROFILES
-from prism_mesa.social.state.agent_fields import AGENT_FIELDS, PLACES
+from prism_mesa.social.state.agent_fields import AGENT_FIELDS, FIELD_ROWS
 from prism_mesa.social.state.attributes import Attribute
 from prism_mesa.social.state.chunks import fill_in_blocks
-from prism_mesa.social.state.ids import Ids, Names, examples, shortened
+from prism_mesa.social.state.ids import Ids, Names, examples, shorten
 from prism_mesa.social.state.population import MEMBER, NO_ACTION, NO_POST, Population, Rows
 from prism_mesa.social.state.topics import Topics, quantised
-from prism_mesa.social.world.cells import parse_labels, parse_numbers, parse_texts, read_values, refuse_cells
+from prism_mesa.social.world.cells import check_cells, parse_labels, parse_numbers, parse_texts, read_values
 from prism_mesa.social.world.rates import Floats, activity_draws, post_rate_draws
-from prism_mesa.social.world.readers import DEFAULT, naming_file, read_table
+from prism_mesa.social.world.readers import DEFAULT_FILES, name_file_in_errors, read_table
 from prism_mesa.statechart import AgentState
 from prism_mesa.streams import Streams
 
@@ -65,21 +65,21 @@ def draw_profiles(
     streams: Streams,
     popularity: Floats | None = None,
 ) -> Population:
-    """Return the population of `agents`, whose row numbers key the draws, all idle.
+    """Return the population of `agents`, all idle, with draws keyed by their row numbers.
 
-    Draws are rounded to float32, since the last digits of exp and log differ between machines. `popularity` holds the
-    scores of all agents of the network, by row (`rates.popularity_scores`).
+    Draws are rounded to float32, because the last digits of exp and log differ between machines. `popularity` has the
+    scores of all agents in the network (`rates.popularity_scores`).
     """
     agent_params, n = params.agents, len(agents)
 
-    def table(width: int, draw: Callable[[Rows], Any]) -> Any:
+    def draw_table(width: int, draw: Callable[[Rows], Any]) -> Any:
         return fill_in_blocks(np.empty((n, width), np.float32), agents, draw)
 
     columns = {
         "interests": interests,
-        "traits": table(len(BIG_FIVE), lambda rows: draw_traits(rows, streams)),
+        "traits": draw_table(len(BIG_FIVE), lambda rows: draw_traits(rows, streams)),
         "numbers": np.empty((len(AGENT_FIELDS), n)),
-        "propensities": table(len(ACTIONS), lambda rows: _propensities(rows, agent_params, streams)),
+        "propensities": draw_table(len(ACTIONS), lambda rows: _propensities(rows, agent_params, streams)),
     }
     draws: dict[str, Callable[[Rows], Any]] = {
         "engagement_threshold": lambda rows: _thresholds(rows, agent_params, streams),
@@ -87,7 +87,7 @@ def draw_profiles(
         "activity": activity_draws(agent_params, streams, popularity),
         "post_rate": post_rate_draws(agent_params, streams, popularity),
     }
-    for name, index in PLACES.items():
+    for name, index in FIELD_ROWS.items():
         fill_in_blocks(columns["numbers"][index], agents, draws[name])
     return make_population(agents, ids, columns, params, streams)
 
@@ -95,7 +95,7 @@ def draw_profiles(
 def make_population(
     agents: Rows, ids: Sequence[str], columns: dict[str, Any], params: SocialParams, streams: Streams
 ) -> Population:
-    """Return the population of `agents` with these columns (`IDENTITY_COLUMNS`), all idle."""
+    """Return the population of `agents`, all idle, with these `IDENTITY_COLUMNS`."""
 
     def name_codes(rows: Rows) -> Rows:
         first = streams.integers("first name", rows, len(_FIRST_NAMES))
@@ -126,12 +126,12 @@ def draw_traits(agents: Rows, streams: Streams) -> npt.NDArray[np.float32]:
     """Return Big Five scores, shape (n, 5), clipped to 1..5, with the measured means and correlations."""
     lower = np.linalg.cholesky(np.array(TRAIT_CORRELATIONS))
     normal = np.stack([streams.normal("traits", agents, index=k) for k in range(5)], axis=1)
-    mixed = (normal[:, None, :] * lower).sum(axis=2)  # with a matrix product, rows would depend on n
-    return np.clip(TRAIT_MEANS + mixed * TRAIT_SDS, 1, 5).astype(np.float32)
+    correlated = (normal[:, None, :] * lower).sum(axis=2)  # with a matrix product, rows would depend on n
+    return np.clip(TRAIT_MEANS + correlated * TRAIT_SDS, 1, 5).astype(np.float32)
 
 
 def personality(traits: npt.NDArray[np.floating[Any]]) -> str:
-    """Return words for the traits that deviate from the mean by half a standard deviation or more.
+    """Describe the traits that deviate from the mean by half a standard deviation or more.
 
     >>> personality(np.array([4.5, 3.86, 3.64, 1.0, 3.91]))
     'outgoing and calm'
@@ -169,12 +169,12 @@ def _propensities(agents: Rows, params: AgentsParams, streams: Streams) -> npt.N
 
 
 @dataclass(frozen=True)
-class Profiled:
-    """The values of a file of profiles.
+class Profiles:
+    """What a file of profiles sets.
 
     Attributes:
         columns: The columns with a value for every agent.
-        attributes: The values of attributes for all agents, by name; NaN for blank cells.
+        attributes: For each attribute, the values of all agents; NaN for blank cells.
         notes: Notes on how the file was read.
     """
 
@@ -187,21 +187,22 @@ def read_profiles(
     path: str,
     population: Population,
     topics: Topics,
-    files: FilesParams = DEFAULT,
+    files: FilesParams = DEFAULT_FILES,
     attributes: Mapping[str, tuple[str, Attribute]] | None = None,
-) -> Profiled:
-    """Overwrite drawn profiles with the values of a file; for a blank cell, the drawn value stays.
+) -> Profiles:
+    """Overwrite drawn profiles with the values of a file; blank cells keep the drawn value.
 
-    Columns: `agent` (the id in the network), and any of name, interests (names of topics, separated by ;), the fields
-    of `AGENT_FIELDS`, like, reply, reshare, the Big Five, and those of `attributes`: name -> (column, attribute).
+    The file needs a column `agent` (the id in the network). It may have name, interests (names of topics, separated by
+    ;), the fields of `AGENT_FIELDS`, like, reply, reshare, the Big Five, and the columns of `attributes`: name ->
+    (column, attribute).
 
     Raises:
-        DataError: If an agent is unknown or repeated, a column is unknown, or a value out of range.
+        DataError: If an agent is unknown or repeated, a column is unknown, or a value is out of range.
     """
-    where, extra, known = f"{PROFILES}: {path}", attributes or {}, tuple(COLUMNS[PROFILES])
-    needs = ("agent", *dict.fromkeys(column for column, _ in extra.values() if column not in known))
-    table = read_table(path, PROFILES, needs, known[1:], files, allows_others=False)
-    with naming_file(path, PROFILES):
+    where, declared, known = f"{PROFILES}: {path}", attributes or {}, tuple(COLUMNS[PROFILES])
+    required = ("agent", *dict.fromkeys(column for column, _ in declared.values() if column not in known))
+    table = read_table(path, PROFILES, required, known[1:], files, allows_others=False)
+    with name_file_in_errors(path, PROFILES):
         rows = _find_rows(parse_labels(table["agent"], "agent"), where, population)
         numbers = {
             column: _numbers(table[column], column, where, low, high)
@@ -209,15 +210,15 @@ def read_profiles(
             if column in table
         }
         names, interest_texts = (parse_texts(table[c], c) if c in table else [] for c in ("name", "interests"))
-        values = {name: read_values(table[c], c, attribute, where) for name, (c, attribute) in extra.items()}
+        values = {name: read_values(table[c], c, attribute, where) for name, (c, attribute) in declared.items()}
     for column, cells in numbers.items():
-        _write(column, cells, rows, population)
+        _write_column(column, cells, rows, population)
     for row, name in zip(rows.tolist(), names, strict=False):
         if name:
             population.names[row] = name
     for row, text in zip(rows.tolist(), interest_texts, strict=False):
         if text:
-            population.interests[row] = _interests(text, topics, f"{where}: agent {population.ids[row]}")
+            population.interests[row] = _parse_interests(text, topics, f"{where}: agent {population.ids[row]}")
     shares = population.propensities.sum(axis=1, keepdims=True)
     if (shares <= 0).any():
         agent = population.ids[int(np.flatnonzero(shares <= 0)[0])]
@@ -227,7 +228,7 @@ def read_profiles(
     all_values = {name: np.full(len(population), np.nan) for name in values}
     for name, row_values in values.items():
         all_values[name][rows] = row_values
-    return Profiled(frozenset(complete_columns if len(table) == len(population) else ()), all_values, table.notes)
+    return Profiles(frozenset(complete_columns if len(table) == len(population) else ()), all_values, table.notes)
 
 
 def _find_rows(agents: Sequence[str | None], where: str, population: Population) -> npt.NDArray[np.int64]:
@@ -236,7 +237,7 @@ def _find_rows(agents: Sequence[str | None], where: str, population: Population)
         raise DataError(f"{where}: line {list(agents).index(None) + 2}: the cell 'agent' is blank")
     rows = population.ids.rows_of(filled)
     if (rows < 0).any():
-        agent = shortened(filled[int(np.flatnonzero(rows < 0)[0])])
+        agent = shorten(filled[int(np.flatnonzero(rows < 0)[0])])
         known = f"{len(population)} agents, with ids as texts: {examples(population.ids)}"
         raise DataError(f"{where}: agent {agent!r} is not in the network ({known})")
     _, first, inverse = np.unique(rows, return_index=True, return_inverse=True)
@@ -250,11 +251,11 @@ def _numbers(cells: pa.ChunkedArray, column: str, where: str, low: float, high: 
     numbers, is_filled = parse_numbers(cells, column)
     is_whole = column in AGENT_FIELDS and AGENT_FIELDS[column].whole
     is_bad = is_filled & ~((numbers >= low) & (numbers <= high) & (not is_whole or numbers == np.round(numbers)))
-    refuse_cells(is_bad, cells, f"{where}: {column}", f"a {'whole ' * is_whole}number in {low:g} .. {high:g}")
+    check_cells(is_bad, cells, f"{where}: {column}", f"a {'whole ' * is_whole}number in {low:g} .. {high:g}")
     return numbers
 
 
-def _write(column: str, values: npt.NDArray[np.float64], rows: Rows, population: Population) -> None:
+def _write_column(column: str, values: npt.NDArray[np.float64], rows: Rows, population: Population) -> None:
     is_filled = ~np.isnan(values)
     rows, values = rows[is_filled], values[is_filled]
     if column in BIG_FIVE:
@@ -265,12 +266,12 @@ def _write(column: str, values: npt.NDArray[np.float64], rows: Rows, population:
         getattr(population, column)[rows] = values
 
 
-def _interests(words: str, topics: Topics, where: str) -> npt.NDArray[np.int8]:
+def _parse_interests(words: str, topics: Topics, where: str) -> npt.NDArray[np.int8]:
     total = np.zeros(topics.name_vectors.shape[1])
     for word in filter(None, map(str.strip, words.split(";"))):
         if word not in topics.names:
             suggestion = did_you_mean(word, topics.names)
-            known = shortened(", ".join(topics.names), 200)
-            raise DataError(f"{where}: there is no topic {shortened(word)!r} (topics: {known}).{suggestion}")
+            known = shorten(", ".join(topics.names), 200)
+            raise DataError(f"{where}: there is no topic {shorten(word)!r} (topics: {known}).{suggestion}")
         total += topics.name_vectors[topics.names.index(word)]
     return quantised(total)

@@ -1,4 +1,4 @@
-"""Networks drawn from the seed, and close ties; `follows` reads files of edges."""
+"""Random networks and close ties; the module `follows` reads files of edges."""
 
 from collections.abc import Callable
 from math import inf, lgamma, log1p, sqrt
@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from prism_mesa.errors import ConfigError
-from prism_mesa.kernels.network import attach, choose_pairs, draw_rows, mutual_pairs, rewire, toss_rows
+from prism_mesa.kernels.network import attach, choose_pairs, draw_block_rows, draw_rows, mutual_pairs, rewire
 from prism_mesa.social.params import NetworkParams
 from prism_mesa.social.state.chunks import blocks, fill_in_blocks
 from prism_mesa.social.state.network import FollowNetwork, Int32s, from_parts
@@ -18,14 +18,14 @@ type Rows = npt.NDArray[np.integer[Any]]
 type Floats = npt.NDArray[np.floating[Any]]
 
 MEAN_DRAWS: Final = 8
-"""Mean draws per follow after which an agent's remaining follows are drawn without replacement."""
+"""Mean number of draws per follow; follows still missing are then drawn without replacement."""
 
 _MIN_SHARE_LEFT: Final = 0.01
-"""Minimum share of an agent's popularity that is left for follows that are not mutual."""
+"""Minimum share of an agent's popularity that remains for follows that are not mutual."""
 
 
 def generate_network(params: NetworkParams, n: int, streams: Streams) -> FollowNetwork:
-    """Return a network of `n` agents of the kind that `params` names.
+    """Return a network of `n` agents of kind ``params.kind``.
 
     Raises:
         ConfigError: If `mean_degree` is not possible among `n` agents, or within and between their blocks.
@@ -39,7 +39,7 @@ def generate_network(params: NetworkParams, n: int, streams: Streams) -> FollowN
     kinds: dict[str, Callable[[NetworkParams, int, Streams], FollowNetwork]] = {
         "configuration": _configuration,
         "erdos_renyi": _erdos_renyi,
-        "stochastic_block": _blocks,
+        "stochastic_block": _stochastic_block,
         "watts_strogatz": _watts_strogatz,
         "barabasi_albert": _barabasi_albert,
     }
@@ -48,52 +48,52 @@ def generate_network(params: NetworkParams, n: int, streams: Streams) -> FollowN
 
 def _erdos_renyi(params: NetworkParams, n: int, streams: Streams) -> FollowNetwork:
     """Everyone follows everyone else with the same probability (Gilbert 1959, doi:10.1214/aoms/1177706098)."""
-    return _toss(np.array([0, n]), params.mean_degree / (n - 1), 0.0, streams)
+    return _draw_follows(np.array([0, n]), params.mean_degree / (n - 1), 0.0, streams)
 
 
-def _blocks(params: NetworkParams, n: int, streams: Streams) -> FollowNetwork:
-    """Directed stochastic block model: `within` of an agent's follows stay inside its block."""
+def _stochastic_block(params: NetworkParams, n: int, streams: Streams) -> FollowNetwork:
+    """Directed stochastic block model: the share `within` of an agent's follows stays inside its block."""
     if params.blocks > n:
         raise ConfigError(f"network.blocks: {params.blocks} is more than the {n} agents")
     size, n_larger = divmod(n, params.blocks)
     max_size = size + bool(n_larger)
     share = params.within if params.blocks > 1 else 1.0
-    p_in = params.mean_degree * share / max(1, size - 1)
-    p_out = params.mean_degree * (1.0 - share) / max(1, n - max_size)
-    if p_in > 1.0 or p_out > 1.0:
+    p_inside = params.mean_degree * share / max(1, size - 1)
+    p_outside = params.mean_degree * (1.0 - share) / max(1, n - max_size)
+    if p_inside > 1.0 or p_outside > 1.0:
         raise ConfigError(
             f"network.within: {share:g} of {params.mean_degree:g} follows do not fit: a block of {size} agents has "
             f"{size - 1} others inside and {n - max_size} outside; change within, blocks or mean_degree"
         )
-    return _toss(block_bounds(params.blocks, n), p_in, p_out, streams)
+    return _draw_follows(block_bounds(params.blocks, n), p_inside, p_outside, streams)
 
 
 def block_bounds(blocks: int, n: int) -> npt.NDArray[np.int64]:
-    """Return the bounds of the blocks of `n` agents: rows ``bounds[b]`` to ``bounds[b + 1] - 1`` are block b.
+    """Return the bounds of blocks of `n` agents: block b has the rows from ``bounds[b]`` to ``bounds[b + 1] - 1``.
 
-    Blocks are equal; if `n` is not divisible, the first blocks have one agent more.
+    Blocks are equal; if `n` is not divisible by `blocks`, the first blocks have one more agent.
     """
     size, n_larger = divmod(n, blocks)
     return np.arange(blocks + 1) * size + np.minimum(np.arange(blocks + 1), n_larger)
 
 
-def _toss(bounds: npt.NDArray[np.int64], inside: float, outside: float, streams: Streams) -> FollowNetwork:
-    """Draw each follow with one of two probabilities, for follows inside and outside of a block."""
+def _draw_follows(bounds: npt.NDArray[np.int64], p_inside: float, p_outside: float, streams: Streams) -> FollowNetwork:
+    """Draw follows with one probability inside blocks and another between blocks."""
     n, key = int(bounds[-1]), streams.key("follow")
-    log_in, log_out = (log1p(-probability) if probability < 1.0 else -inf for probability in (inside, outside))
+    log_in, log_out = (log1p(-probability) if probability < 1.0 else -inf for probability in (p_inside, p_outside))
     indptr, no_indices = np.zeros(n + 1, np.int64), np.zeros(0, np.int32)
-    toss_rows(0, n, key, bounds, log_in, log_out, indptr, no_indices)
+    draw_block_rows(0, n, key, bounds, log_in, log_out, indptr, no_indices)
     np.cumsum(indptr, out=indptr)
     indices = np.empty(int(indptr[-1]), np.int32)
-    toss_rows(0, n, key, bounds, log_in, log_out, indptr, indices)
+    draw_block_rows(0, n, key, bounds, log_in, log_out, indptr, indices)
     return FollowNetwork(indptr, indices)
 
 
 def _watts_strogatz(params: NetworkParams, n: int, streams: Streams) -> FollowNetwork:
-    """Neighbours on a ring follow each other; a share `rewire` of these pairs gets a random second agent."""
+    """Neighbours on a ring follow each other; in a share `rewire` of the pairs, a random agent replaces the second."""
     half = max(1, round(params.mean_degree / 2))
     if 2 * half >= n:
-        return _toss(np.array([0, n]), 1.0, 0.0, streams)
+        return _draw_follows(np.array([0, n]), 1.0, 0.0, streams)
     agents = np.arange(n, dtype=np.int32)
     others = np.empty((n, half), np.int32)
     for index in range(half):
@@ -106,21 +106,21 @@ def _watts_strogatz(params: NetworkParams, n: int, streams: Streams) -> FollowNe
 def _barabasi_albert(params: NetworkParams, n: int, streams: Streams) -> FollowNetwork:
     """Newcomers follow popular agents (Barabasi and Albert 1999), and a share of them is followed back."""
     m = min(n - 1, max(1, round(params.mean_degree / (1 + params.reciprocity))))
-    old = np.empty(m * (n - m), np.int32)
-    attach(streams.key("attach"), n, m, old)
-    new = np.append(np.arange(1, m + 1, dtype=np.int32), np.repeat(np.arange(m + 1, n, dtype=np.int32), m))
-    is_followed_back = np.empty(len(old), np.bool_)
-    for part in blocks(len(old)):
-        is_followed_back[part] = streams.uniform("follow back", new[part], index=old[part]) < params.reciprocity
-    return from_parts([(old, new), (new[is_followed_back], old[is_followed_back])], n)
+    older = np.empty(m * (n - m), np.int32)
+    attach(streams.key("attach"), n, m, older)
+    newer = np.append(np.arange(1, m + 1, dtype=np.int32), np.repeat(np.arange(m + 1, n, dtype=np.int32), m))
+    is_followed_back = np.empty(len(older), np.bool_)
+    for part in blocks(len(older)):
+        is_followed_back[part] = streams.uniform("follow back", newer[part], index=older[part]) < params.reciprocity
+    return from_parts([(older, newer), (newer[is_followed_back], older[is_followed_back])], n)
 
 
 def _configuration(params: NetworkParams, n: int, streams: Streams) -> FollowNetwork:
     """Directed configuration model: popularity is lognormal, and follows are drawn in proportion to it.
 
-    Each agent has a Poisson number of followees, or a lognormal number from 1 on. Mutual follows are drawn first, which
-    does not change the numbers of followees, and hardly changes those of followers. Repeated follows are drawn again,
-    at last without replacement. Lognormal numbers are rounded to float32, since digits of exp differ between machines.
+    The number of an agent's followees is Poisson, or lognormal and at least 1. Mutual follows are drawn first: the
+    numbers of followees stay the same, and the numbers of followers hardly change. Repeated follows are drawn again, in
+    the end without replacement. Lognormal draws are rounded to float32, because digits of exp differ between machines.
     """
     agents, sigma = np.arange(n), params.follower_sigma
     popularity = fill_in_blocks(
@@ -128,9 +128,9 @@ def _configuration(params: NetworkParams, n: int, streams: Streams) -> FollowNet
     ).astype(np.float64)
     n_followees = fill_in_blocks(np.empty(n, np.int32), agents, _followee_draws(params, n, streams))
     n_followees = np.minimum(n_followees, n - 1)
-    share_of_follow = np.cumsum(popularity)[-1] / max(1, int(n_followees.sum()))  # popularity per follower
-    mutual = _draw_mutual(params.mutual, popularity / share_of_follow, n_followees, streams)
-    popularity_left = np.maximum(popularity - mutual.n_followers * share_of_follow, _MIN_SHARE_LEFT * popularity)
+    popularity_per_follow = np.cumsum(popularity)[-1] / max(1, int(n_followees.sum()))  # popularity per follower
+    mutual = _draw_mutual(params.mutual, popularity / popularity_per_follow, n_followees, streams)
+    popularity_left = np.maximum(popularity - mutual.n_followers * popularity_per_follow, _MIN_SHARE_LEFT * popularity)
     lengths = np.maximum(n_followees, mutual.n_followees)
     network, n_drawn = _draw_followees(popularity_left, lengths, mutual, streams.key("follow"))
     for row in np.flatnonzero(n_drawn < lengths).tolist():
@@ -141,9 +141,9 @@ def _configuration(params: NetworkParams, n: int, streams: Streams) -> FollowNet
 def _draw_mutual(
     share: float, followers: npt.NDArray[np.float64], followees: Int32s, streams: Streams
 ) -> FollowNetwork:
-    """Draw mutual follows: a share of the maximum that expected followers and followees allow.
+    """Draw mutual follows: a share of the maximum that the expected followers and followees allow.
 
-    An agent draws half of its partners, in proportion to their wanted numbers of partners.
+    Each agent draws half of its partners, in proportion to the partners' own target numbers.
     """
     n = len(followees)
     partners = share * np.minimum(followers, followees)
@@ -162,7 +162,7 @@ def _draw_mutual(
 def _draw_followees(
     weights: npt.NDArray[np.float64], lengths: Int32s, fixed: FollowNetwork, key: np.uint64
 ) -> tuple[FollowNetwork, Int32s]:
-    """Return rows of `lengths` followees, the fixed and others drawn by weight, and the number filled in each row."""
+    """Return rows of followees, fixed ones first, then drawn by weight, and the number of followees in each row."""
     n, indptr = len(weights), np.zeros(len(weights) + 1, np.int64)
     np.cumsum(lengths, out=indptr[1:])
     indices, n_drawn = np.empty(int(indptr[-1]), np.int32), np.empty(n, np.int32)
@@ -174,16 +174,16 @@ def _draw_followees(
 
 
 def _followee_draws(params: NetworkParams, n: int, streams: Streams) -> Callable[[Rows], Rows | Floats]:
-    """Return a function that draws the numbers of followees of some rows."""
+    """Return a function that draws the numbers of followees for given rows."""
     mean, sigma = params.mean_degree, params.followee_sigma
     correlation = params.correlation if params.follower_sigma else 0.0
     if not sigma:
-        ladder = _poisson(mean)
-        return lambda rows: np.searchsorted(ladder, streams.uniform("followees", rows), "right")
+        cumulative = _poisson(mean)
+        return lambda rows: np.searchsorted(cumulative, streams.uniform("followees", rows), "right")
 
     def lognormal(rows: Rows) -> Floats:
-        apart, popularity = (streams.normal(purpose, rows) for purpose in ("followees", "popularity"))
-        normal = correlation * popularity + sqrt(1 - correlation * correlation) * apart
+        independent, popularity = (streams.normal(purpose, rows) for purpose in ("followees", "popularity"))
+        normal = correlation * popularity + sqrt(1 - correlation * correlation) * independent
         drawn = mean * np.exp(sigma * normal - sigma * sigma / 2)
         return np.clip(np.rint(drawn.astype(np.float32)), 1, n - 1)
 
@@ -197,25 +197,25 @@ def _poisson(mean: float) -> npt.NDArray[np.float64]:
     return np.cumsum(np.exp(logs))
 
 
-def _fill_row(row: int, follows: Int32s, n_drawn: int, weights: Floats, streams: Streams) -> None:
-    """Fill ``follows[n_drawn:]`` with the agents of the smallest exponential draws, whose rates are the weights.
+def _fill_row(row: int, followees: Int32s, n_drawn: int, weights: Floats, streams: Streams) -> None:
+    """Fill ``followees[n_drawn:]`` with the agents of the smallest exponential draws, whose rates are the weights.
 
     Efraimidis and Spirakis 2006, doi:10.1016/j.ipl.2005.11.003.
     """
     u = streams.uniform("follow at last", row, index=np.arange(len(weights)))
     draws = -np.log1p(-u) / weights
-    draws[follows[:n_drawn]] = np.inf
+    draws[followees[:n_drawn]] = np.inf
     draws[row] = np.inf
-    missing = len(follows) - n_drawn
-    follows[n_drawn:] = np.argpartition(draws, missing - 1)[:missing]
-    follows.sort()
+    n_missing = len(followees) - n_drawn
+    followees[n_drawn:] = np.argpartition(draws, n_missing - 1)[:n_missing]
+    followees.sort()
 
 
 def with_close_ties(network: FollowNetwork, max_ties: int, streams: Streams) -> FollowNetwork:
-    """Return the network with up to `max_ties` close ties of each agent, which are mutual follows.
+    """Return the network with up to `max_ties` close ties per agent, chosen among mutual follows.
 
-    Pairs with the fewest followers in sum come first, ties in a keyed order. A pair becomes a close tie if both agents
-    have fewer than `max_ties` so far.
+    Pairs with the fewest followers in total come first; equal pairs are in a keyed order. A pair becomes a close tie if
+    both agents still have fewer than `max_ties`.
     """
     if not max_ties:
         return network

@@ -1,4 +1,4 @@
-"""Text files as streams of UTF-8, checked while they are read."""
+"""Open text files as streams of UTF-8, which are checked while they are read."""
 
 import codecs
 import gzip
@@ -13,38 +13,38 @@ from prism_mesa.social.params import FilesParams
 BLOCK: Final = 1 << 20
 """Bytes that are unpacked at a time."""
 _MAX_GZIP_RATIO: Final = 1100
-"""Above the 1,032 bytes to which a byte of gzip can unpack (deflate's longest match in its shortest code)."""
+"""More than the 1,032 bytes to which a byte of gzip can unpack (deflate's longest match in its shortest code)."""
 _EXCEL_LINE: Final = re.compile(rb'\A"?sep=."?[\r\n]+', re.IGNORECASE)
 _GZIP: Final = b"\x1f\x8b"
 _FIRST_BYTES: Final = (
-    (_GZIP, "it is packed with gzip: let its name end in .csv.gz"),
+    (_GZIP, "it is packed with gzip: rename it to end in .csv.gz"),
     (b"PK\x03\x04", "it is a zip file, perhaps of a spreadsheet: save the table as CSV"),
-    (b"PAR1", "it is a Parquet file: let its name end in .parquet"),
-    (codecs.BOM_UTF16_LE, "give files.encoding=utf-16"),
-    (codecs.BOM_UTF16_BE, "give files.encoding=utf-16"),
+    (b"PAR1", "it is a Parquet file: rename it to end in .parquet"),
+    (codecs.BOM_UTF16_LE, "set files.encoding=utf-16"),
+    (codecs.BOM_UTF16_BE, "set files.encoding=utf-16"),
 )
 
 
-def opened(file: Path, files: FilesParams) -> BinaryIO:
+def open_text(file: Path, files: FilesParams) -> BinaryIO:
     """Return a text file as a stream of UTF-8, unpacked if its name ends in .gz; call `check_size` first.
 
     Raises:
-        ValueError: While it is read, if it is not in `files.encoding`.
-        OSError, EOFError, zlib.error: If it cannot be unpacked.
+        ValueError: While the stream is read, if the file is not in `files.encoding`.
+        OSError, EOFError, zlib.error: If the file cannot be unpacked.
     """
-    return io.BufferedReader(_Utf8(file, files.encoding), BLOCK)
+    return io.BufferedReader(_Utf8Stream(file, files.encoding), BLOCK)
 
 
 def check_size(file: Path, max_bytes: int) -> None:
     """Check that a file unpacks to at most `max_bytes`; a gzip file that might be larger is unpacked once.
 
     Raises:
-        ValueError: If it unpacks to more.
+        ValueError: If the file unpacks to more.
     """
     size = os.path.getsize(file)
     if file.suffix.lower() != ".gz":
         if size > max_bytes:
-            raise too_large(max_bytes)
+            raise size_error(max_bytes)
         return
     if size * _MAX_GZIP_RATIO <= max_bytes:
         return
@@ -53,14 +53,14 @@ def check_size(file: Path, max_bytes: int) -> None:
         while block := source.read(BLOCK):
             unpacked += len(block)
             if unpacked > max_bytes:
-                raise too_large(max_bytes)
+                raise size_error(max_bytes)
 
 
 def may_be_utf8(file: Path, files: FilesParams) -> bool:
-    """Return whether a file in another encoding is also valid UTF-8 with letters beyond ASCII.
+    """Return whether a file that is read in another encoding is valid UTF-8 with letters beyond ASCII.
 
     Raises:
-        OSError, EOFError, zlib.error: If it cannot be unpacked.
+        OSError, EOFError, zlib.error: If the file cannot be unpacked.
     """
     if codecs.lookup(files.encoding).name in ("utf-8", "utf-8-sig"):
         return False
@@ -76,12 +76,12 @@ def _unpacked(file: Path) -> BinaryIO:
     return cast(BinaryIO, gzip.open(file)) if file.suffix.lower() == ".gz" else file.open("rb")
 
 
-def too_large(max_bytes: int) -> ValueError:
+def size_error(max_bytes: int) -> ValueError:
     """Return the error for a file that unpacks to more than `max_bytes`."""
     return ValueError(f"it unpacks to more than files.max_bytes={max_bytes}: use a part of it, or raise that key")
 
 
-class _Utf8(io.RawIOBase):
+class _Utf8Stream(io.RawIOBase):
     """The unpacked bytes of a text file as UTF-8, without a byte order mark or Excel's first line."""
 
     def __init__(self, file: Path, encoding: str) -> None:
@@ -100,10 +100,10 @@ class _Utf8(io.RawIOBase):
         super().close()
 
     def readinto(self, buffer: "bytearray | memoryview") -> int:  # type: ignore[override]
-        """Fill a buffer and return how many bytes were read; 0 at the end."""
+        """Fill a buffer and return the number of bytes read; 0 at the end."""
         while not self._decoded:
             is_first, block = self._n_read == 0, self._source.read(BLOCK)
-            text = self._checked(block)
+            text = self._decode(block)
             self._decoded = _EXCEL_LINE.sub(b"", text) if is_first else text
             if not block:
                 break
@@ -111,7 +111,7 @@ class _Utf8(io.RawIOBase):
         buffer[:n], self._decoded = self._decoded[:n], self._decoded[n:]
         return n
 
-    def _checked(self, block: bytes) -> bytes:
+    def _decode(self, block: bytes) -> bytes:
         """Return a block as UTF-8; an empty block ends the file."""
         is_first, self._n_read = self._n_read == 0, self._n_read + len(block)
         if self._encoding == "utf-8" and block.isascii() and not self._decoder.getstate()[0]:
@@ -133,7 +133,7 @@ class _Utf8(io.RawIOBase):
             for start in range(4, position, BLOCK):
                 line += source.read(min(BLOCK, position - start)).count(b"\n")
         fault = f"{error.encoding!r} codec can't decode byte 0x{error.object[error.start]:02x} in position {position}"
-        advice = "give the encoding that it is in" if self._encoding != "utf-8" else "give files.encoding=latin-1"
+        advice = "set the encoding that it is in" if self._encoding != "utf-8" else "set files.encoding=latin-1"
         hints = [hint for mark, hint in _FIRST_BYTES if first_bytes.startswith(mark)]
         if self._file.suffix.lower() == ".gz" and first_bytes.startswith(_GZIP):
             hints = ["it is packed with gzip twice: unpack it once"]

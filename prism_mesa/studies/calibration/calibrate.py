@@ -1,7 +1,7 @@
 """Fit parameters to targets: propose trials, run them, and learn from their measures.
 
-A batch of trials depends only on all earlier results, so trials are the same for any number of workers and
-interruptions.
+A batch of trials depends only on the results of earlier batches. So the trials are the same for any number of workers,
+and after interruptions.
 """
 
 import time
@@ -18,7 +18,7 @@ from prism_mesa.errors import ConfigError, RunError
 from prism_mesa.streams import Floats, digest64
 from prism_mesa.studies.calibration.plan import RUNS, CalibrationFolder, CalibrationPlan, Origin, Trial
 from prism_mesa.studies.calibration.result import CalibrationResult, TrialResult, judge_trials, write_result
-from prism_mesa.studies.calibration.surrogate import SKLEARN, Surrogate, best_guess, load, probe
+from prism_mesa.studies.calibration.surrogate import SKLEARN, Surrogate, best_guess, import_optional, propose_probe
 from prism_mesa.studies.driver import Engine, Progress, run_missing
 from prism_mesa.studies.folder import WHOLE
 
@@ -30,8 +30,8 @@ FITTED: Final = "fitted"  # the arm of the fitted world
 class Budget:
     """Limits of a calibration; None: no limit.
 
-    `runs` counts the runs of all trials, including failed trials and those of earlier calls. No batch starts later than
-    `minutes` from now.
+    `runs` limits the runs of all trials, including failed trials and trials of earlier calls. No batch starts after
+    `minutes` of the call.
     """
 
     runs: int | None = None
@@ -39,7 +39,7 @@ class Budget:
 
 
 def resolve_budget(plan: CalibrationPlan, runs: int | None, minutes: float | None) -> Budget:
-    """Return the budget of a call, else of the file, else `RUNS` runs; raise ConfigError for fewer than two trials."""
+    """Return the budget of the call, or else of the file, or else `RUNS` runs; raise ConfigError below two trials."""
     if runs is None and minutes is None:
         runs, minutes = plan.params.runs, plan.params.minutes
     if runs is None and minutes is None:
@@ -65,23 +65,23 @@ def calibrate(
 
     After a KeyboardInterrupt, the same call continues from the results so far.
     """
-    load("optuna", "optuna")
-    load(SKLEARN, "scikit-learn")
+    import_optional("optuna", "optuna")
+    import_optional(SKLEARN, "scikit-learn")
     with folder.locked(WHOLE, "another process is running this calibration: wait for it"):
-        folder.describe_plan(plan, text)
-        results = _trials(plan, folder, engine, budget, on_run)
+        folder.write_plan_files(plan, text)
+        results = _run_trials(plan, folder, engine, budget, on_run)
         successful = [result for result in results if result.objective is not None]
         if not successful:
             reason = results[0].reason if results else "none was run"
             raise RunError(f"{folder.path}: all {len(results)} trials failed; the first: {reason}")
         best = min(successful, key=lambda result: (result.objective or 0.0, result.trial.number))
         measures = [*plan.params.fit, *plan.params.holdout]
-        report = plan.study({FITTED: best.trial.values}, plan.report_seeds, measures)
-        run_missing(report, folder, engine)
-        return write_result(plan, folder, results, best, report)
+        report_design = plan.study({FITTED: best.trial.values}, plan.report_seeds, measures)
+        run_missing(report_design, folder, engine)
+        return write_result(plan, folder, results, best, report_design)
 
 
-def _trials(
+def _run_trials(
     plan: CalibrationPlan,
     folder: CalibrationFolder,
     engine: Engine,
@@ -102,13 +102,13 @@ def _trials(
         design = plan.study({trial.name: trial.values for trial in batch}, plan.seeds, list(plan.params.fit))
         planned = max_trials * len(plan.seeds) if max_trials < inf else progress_so_far.planned + design.n_runs
 
-        def total(now: Progress, planned: float = planned, before: Progress = progress_so_far) -> Progress:
-            return Progress(int(planned), before.done + now.done, before.failed + now.failed, now.calls)
+        def add_earlier(current: Progress, planned: float = planned, earlier: Progress = progress_so_far) -> Progress:
+            return Progress(int(planned), earlier.done + current.done, earlier.failed + current.failed, current.calls)
 
-        def report(now: Progress, total: Callable[[Progress], Progress] = total) -> None:
-            on_run(total(now))
+        def report_progress(current: Progress, add_earlier: Callable[[Progress], Progress] = add_earlier) -> None:
+            on_run(add_earlier(current))
 
-        progress_so_far = total(run_missing(design, folder, engine, retry=False, on_run=report))
+        progress_so_far = add_earlier(run_missing(design, folder, engine, retry=False, on_run=report_progress))
         with folder.journals() as journals:
             results += judge_trials(batch, design, journals, plan.params.fit)
     return results
@@ -118,32 +118,33 @@ def _propose(plan: CalibrationPlan, results: Sequence[TrialResult]) -> list[Tria
     """Return the next batch of trials, given all earlier results."""
     start, size = len(results), plan.params.batch
     proposals: list[tuple[Origin, Floats]] = []
-    if start < plan.first:
-        spread = spread_points(max(plan.first, start + size), len(plan.axes), plan.params.seed)
-        proposals += [("spread", point) for point in spread[start : min(start + size, plan.first)]]
+    if start < plan.n_initial:
+        spread = spread_points(max(plan.n_initial, start + size), len(plan.axes), plan.params.seed)
+        proposals += [("spread", point) for point in spread[start : min(start + size, plan.n_initial)]]
     if n_left := size - len(proposals):
         proposals += _propose_near_targets(plan, results, n_left)
-    return [Trial(start + number, how, plan.values(point)) for number, (how, point) in enumerate(proposals)]
+    return [Trial(start + number, origin, plan.values(point)) for number, (origin, point) in enumerate(proposals)]
 
 
 def _propose_near_targets(plan: CalibrationPlan, results: Sequence[TrialResult], n: int) -> list[tuple[Origin, Floats]]:
-    """Return `n` points: the last minimises the surrogate, one probes a profile, and TPE draws the others."""
-    points = np.array([plan.place(result.trial.values) for result in results]).reshape(-1, len(plan.axes))
+    """Return `n` points: most by TPE, then one that probes a profile, and last the minimum of the surrogate."""
+    points = np.array([plan.point(result.trial.values) for result in results]).reshape(-1, len(plan.axes))
     objectives = [result.objective for result in results]
     successful = [index for index, objective in enumerate(objectives) if objective is not None]
     seed = digest64("calibration/batch", str(plan.params.seed), str(len(results)))
-    chosen: list[tuple[Origin, Floats]] = []
+    proposals: list[tuple[Origin, Floats]] = []
     if len(successful) >= _MIN_TRIALS:
         surrogate = Surrogate.fit(points[successful], np.array([results[index].distances for index in successful]))
         n_batches = len(results) // plan.params.batch
         finite = np.array([objectives[index] for index in successful], np.float64)
-        probe_point = probe(surrogate, points[successful], finite, n_batches % len(plan.axes), plan.params.rise)
+        probe_point = propose_probe(surrogate, points[successful], finite, n_batches % len(plan.axes), plan.params.rise)
         if probe_point is not None:
-            chosen.append(("probe", probe_point))
-        chosen.append(("guess", best_guess(surrogate, points[successful], seed=seed)))
-        if len(chosen) > n:
-            chosen = [chosen[n_batches % 2]]
-    return [*(("likely", point) for point in likely_points(points, objectives, n - len(chosen), seed=seed)), *chosen]
+            proposals.append(("probe", probe_point))
+        proposals.append(("guess", best_guess(surrogate, points[successful], seed=seed)))
+        if len(proposals) > n:
+            proposals = [proposals[n_batches % 2]]
+    likely = likely_points(points, objectives, n - len(proposals), seed=seed)
+    return [*(("likely", point) for point in likely), *proposals]
 
 
 def spread_points(n: int, n_axes: int, seed: int) -> Floats:
@@ -157,7 +158,7 @@ def likely_points(points: Floats, objectives: Sequence[float | None], n: int, *,
 
     The objective of a failed trial is None.
     """
-    optuna = load("optuna", "optuna")
+    optuna = import_optional("optuna", "optuna")
     level = optuna.logging.get_verbosity()
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     try:

@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 import yaml
 
-from prism_mesa.errors import counted, one_line, redact_credentials
-from prism_mesa.params import merged, nested
+from prism_mesa.errors import format_count, one_line, redact_credentials
+from prism_mesa.params import merge_values, nest_keys
 from prism_mesa.runs.config import Config, make_config
 from prism_mesa.streams import Floats
 from prism_mesa.studies.calibration.plan import UNDEFINED_DISTANCE, CalibrationFolder, CalibrationPlan, Target, Trial
@@ -27,8 +27,8 @@ class TrialResult:
     """The result of a trial.
 
     Attributes:
-        reason: Why it failed; empty if it did not.
-        measures: Means over the seeds with a value; NaN without any.
+        reason: The reason of a failure; empty if the trial succeeded.
+        measures: Means over the seeds with a value; NaN if no seed has a value.
         distances: Distances of the means from the targets, in tolerances; NaN without a mean.
     """
 
@@ -40,14 +40,14 @@ class TrialResult:
 
     @property
     def objective(self) -> float | None:
-        """The sum of squared distances, with `UNDEFINED_DISTANCE` for NaN; None if the trial failed."""
+        """The sum of squared distances, where NaN counts as `UNDEFINED_DISTANCE`; None if the trial failed."""
         if self.reason:
             return None
         return float((np.where(np.isnan(self.distances), UNDEFINED_DISTANCE, self.distances) ** 2).sum())
 
 
 def distance(value: float, target: Target) -> float:
-    """Return the distance of a value above a target, in tolerances; negative if below."""
+    """Return how far a value is above its target, in tolerances; negative below the target."""
     return (value - target.target) / target.tolerance
 
 
@@ -97,8 +97,8 @@ class CalibrationResult:
             measures, `objective`.
         measures: A row for each target, from runs of the fitted world with new seeds: `set` (`fit`, `holdout`),
             `measure`, `data`, `target`, `tolerance`, `simulated`, `low` and `high` (95 % interval of the mean),
-            `distance` (in tolerances), `inside` (up to one), `n` (runs with a value).
-        profiles: How well the data identify the parameters; None with fewer than four successful trials.
+            `distance` (in tolerances), `inside` (distance at most 1), `n` (runs with a value).
+        profiles: Profiles of the parameters; None with fewer than four successful trials.
         runs: Number of runs of trials, including failed runs.
     """
 
@@ -120,7 +120,7 @@ class CalibrationResult:
     @one_line
     def __repr__(self) -> str:
         values = ", ".join(f"{key}={value:g}" for key, value in self.fitted.items())
-        return f"<CalibrationResult {values}, {counted(len(self.trials), 'trial')}, {self.calibration_dir}>"
+        return f"<CalibrationResult {values}, {format_count(len(self.trials), 'trial')}, {self.calibration_dir}>"
 
 
 def write_result(
@@ -128,11 +128,11 @@ def write_result(
     folder: CalibrationFolder,
     results: Sequence[TrialResult],
     best: TrialResult,
-    report: StudyDesign,
+    report_design: StudyDesign,
 ) -> CalibrationResult:
     """Write tables and the fitted configuration into a calibration's folder, and return the result."""
     with folder.journals() as journals:
-        values, reason, _ = arm_measures(report, journals, report.arms[0])
+        values, reason, _ = arm_measures(report_design, journals, report_design.arms[0])
     trials = pd.DataFrame(
         {
             "trial": result.trial.number,
@@ -146,13 +146,13 @@ def write_result(
         for result in results
     )
     measures = pd.DataFrame(
-        {"set": name, "measure": measure, **_row(target, values[measure])}
+        {"set": name, "measure": measure, **_target_row(target, values[measure])}
         for name, targets in (("fit", plan.params.fit), ("holdout", plan.params.holdout))
         for measure, target in targets.items()
     )
     profiles = _profiles(plan, results, best)
-    values_of_base = plan.base.model_dump(mode="json")
-    config = make_config(merged(values_of_base, nested(best.trial.values)), str(folder.path / CONFIG))
+    base_values = plan.base.model_dump(mode="json")
+    config = make_config(merge_values(base_values, nest_keys(best.trial.values)), str(folder.path / CONFIG))
     notes = (*plan.notes, *_notes(results, reason, best, plan))
     write_text(folder.path / CONFIG, redact_credentials(_config_text(plan, config, best)))
     tables = {"trials": trials, "fitted": measures}
@@ -165,23 +165,23 @@ def write_result(
     return CalibrationResult(plan, folder.path, best.trial.values, config, trials, measures, profiles, runs, notes)
 
 
-def _row(target: Target, values: Floats) -> dict[str, Any]:
+def _target_row(target: Target, values: Floats) -> dict[str, Any]:
     mean = float(values.mean()) if len(values) else nan
     [low], [high] = interval(values[:, None])
     deviation = distance(mean, target)
-    simulated = {"simulated": mean, "low": float(low), "high": float(high), "distance": deviation}
-    expected = {"data": target.data, "target": target.target, "tolerance": target.tolerance}
-    return {**expected, **simulated, "inside": bool(abs(deviation) <= 1.0), "n": len(values)}
+    simulated_values = {"simulated": mean, "low": float(low), "high": float(high), "distance": deviation}
+    target_values = {"data": target.data, "target": target.target, "tolerance": target.tolerance}
+    return {**target_values, **simulated_values, "inside": bool(abs(deviation) <= 1.0), "n": len(values)}
 
 
 def _profiles(plan: CalibrationPlan, results: Sequence[TrialResult], best: TrialResult) -> Profiles | None:
     successful = [result for result in results if not result.reason]
     if len(successful) < _MIN_TRIALS:
         return None
-    points = np.array([plan.place(result.trial.values) for result in successful])
+    points = np.array([plan.point(result.trial.values) for result in successful])
     distances = np.array([result.distances for result in successful])
     objectives = np.array([result.objective for result in successful], np.float64)
-    return fit_profiles(plan.axes, points, distances, objectives, plan.place(best.trial.values), plan.params.rise)
+    return fit_profiles(plan.axes, points, distances, objectives, plan.point(best.trial.values), plan.params.rise)
 
 
 def _notes(results: Sequence[TrialResult], reason: str, best: TrialResult, plan: CalibrationPlan) -> list[str]:
@@ -189,17 +189,18 @@ def _notes(results: Sequence[TrialResult], reason: str, best: TrialResult, plan:
     notes = []
     if failed:
         first = f"trial {failed[0].trial.number}: {failed[0].reason}"
-        notes.append(f"{counted(len(failed), 'trial')} of {len(results)} failed and do not count; the first: {first}")
+        n_failed = format_count(len(failed), "trial")
+        notes.append(f"{n_failed} of {len(results)} failed and do not count; the first: {first}")
     successful = [result for result in results if not result.reason]
     undefined = [name for name in plan.params.fit if any(np.isnan(result.measures[name]) for result in successful)]
     if undefined:
         notes.append(f"{', '.join(undefined)}: undefined in some trials, which counts as ten tolerances")
     if reason:
         notes.append(f"a run of the fitted world failed and does not count: {reason}")
-    point = plan.place(best.trial.values)
-    at_bounds = [axis.key for axis, position in zip(plan.axes, point, strict=True) if not 0.01 <= position <= 0.99]
-    if at_bounds:
-        notes.append(f"{', '.join(at_bounds)}: fitted at the end of its range; the optimum may lie outside")
+    point = plan.point(best.trial.values)
+    keys_at_bounds = [axis.key for axis, position in zip(plan.axes, point, strict=True) if not 0.01 <= position <= 0.99]
+    if keys_at_bounds:
+        notes.append(f"{', '.join(keys_at_bounds)}: fitted at the end of its range; the optimum may lie outside")
     return notes
 
 

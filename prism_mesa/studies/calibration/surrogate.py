@@ -1,8 +1,8 @@
 """A surrogate of the objective (Gaussian processes), its minima, and profiles of parameters.
 
-Profiles follow Raue et al. 2009 (doi:10.1093/bioinformatics/btp358), with the surrogate in place of the model. A
-tolerance is taken as a standard deviation, so the objective is minus twice a log likelihood, and a 95 % interval ends
-where it is 3.84 above its minimum.
+Profiles follow Raue et al. 2009 (doi:10.1093/bioinformatics/btp358), with the surrogate in place of the model. If a
+tolerance is a standard deviation, the objective is minus twice a log likelihood. A 95 % interval then ends where the
+objective is 3.84 above its minimum.
 """
 
 import warnings
@@ -14,14 +14,14 @@ import numpy as np
 import pandas as pd
 
 from prism_mesa.errors import ConfigError
-from prism_mesa.extras import how_to_install
-from prism_mesa.streams import Floats, generator
+from prism_mesa.extras import install_hint
+from prism_mesa.streams import Floats, make_generator
 from prism_mesa.studies.calibration.plan import Axis
 
 _MAX_TRIALS: Final = 300
-"""Maximum number of trials to fit a process to: the best half, and as many others, evenly spaced by rank."""
+"""Maximum number of trials that a process is fitted to: half are the best trials, half are spaced evenly by rank."""
 SKLEARN: Final = "sklearn.gaussian_process"
-GRID: Final = 25  # number of values of a parameter in its profile
+GRID: Final = 25  # values of a parameter in its profile
 LEEWAY: Final = 1.0  # assumed error of the surrogate, in standard deviations
 _PROBE_VALUES: Final = 9  # values of a parameter that a probe chooses from
 IDENTIFIED: Final = "identified"
@@ -30,19 +30,19 @@ ONLY_BELOW: Final = "not identified above: flat up to the highest value"
 OPEN: Final = "not identified: flat from the lowest value to the highest"
 
 
-def load(module: str, package: str) -> Any:
+def import_optional(module: str, package: str) -> Any:
     """Import an optional module; raise ConfigError if its package is not installed."""
     try:
         return import_module(module)
     except ImportError:
-        raise ConfigError(f"prism calibrate needs {package}: {how_to_install('calibrate', package)}") from None
+        raise ConfigError(f"prism calibrate needs {package}: {install_hint('calibrate', package)}") from None
 
 
 @dataclass(frozen=True)
 class GaussianProcess:
     """A Gaussian process fitted to noisy values by maximum likelihood (Rasmussen and Williams 2006, chapter 5).
 
-    It has a Matern 5/2 kernel with a length scale per axis.
+    The process has a Matern 5/2 kernel with a length scale for each axis.
     """
 
     regressor: Any
@@ -50,8 +50,8 @@ class GaussianProcess:
 
     @classmethod
     def fit(cls, points: Floats, values: Floats) -> Self:
-        """Fit a process to values at points of shape (n, axes), each 0 to 1."""
-        gaussian = load(SKLEARN, "scikit-learn")
+        """Fit a process to values at points of shape (n, axes), with positions from 0 to 1."""
+        gaussian = import_optional(SKLEARN, "scikit-learn")
         kernels = gaussian.kernels
         matern = kernels.Matern([0.5] * points.shape[1], (0.1, 10.0), nu=2.5)
         kernel = kernels.ConstantKernel(1.0, (1e-2, 1e3)) * matern + kernels.WhiteKernel(0.01, (1e-6, 1.0))
@@ -71,8 +71,8 @@ class GaussianProcess:
 class Surrogate:
     """Predicts the objective at any point from trials.
 
-    A process is fitted to asinh of each measure's distance from its target, which is close to the distance within a
-    tolerance, and to its logarithm far away.
+    For each measure, a process is fitted to asinh of its distance from the target: near the target, this is about the
+    distance itself, and far from it a logarithm.
     """
 
     processes: tuple[GaussianProcess, ...]
@@ -82,23 +82,23 @@ class Surrogate:
         """Fit the processes to distances in tolerances, shape (trials, measures), at points, shape (trials, axes)."""
         if len(points) > _MAX_TRIALS:
             order = np.argsort(np.nansum(distances**2, axis=1), kind="stable")
-            others = order[_MAX_TRIALS // 2 :]
-            spaced = np.linspace(0, len(others) - 1, _MAX_TRIALS - _MAX_TRIALS // 2).astype(int)
-            selected = np.sort(np.append(order[: _MAX_TRIALS // 2], others[spaced]))
-            points, distances = points[selected], distances[selected]
-        defined = [(column, np.isfinite(column)) for column in distances.T]
+            other_indices = order[_MAX_TRIALS // 2 :]
+            spacing = np.linspace(0, len(other_indices) - 1, _MAX_TRIALS - _MAX_TRIALS // 2).astype(int)
+            selected_indices = np.sort(np.append(order[: _MAX_TRIALS // 2], other_indices[spacing]))
+            points, distances = points[selected_indices], distances[selected_indices]
+        columns = [(column, np.isfinite(column)) for column in distances.T]
         fit = GaussianProcess.fit
-        return cls(tuple(fit(points[rows], np.arcsinh(column[rows])) for column, rows in defined if rows.sum() > 1))
+        return cls(tuple(fit(points[rows], np.arcsinh(column[rows])) for column, rows in columns if rows.sum() > 1))
 
-    def objective(self, places: Floats, *, leeway: float = 0.0) -> Floats:
-        """Return the objective at points of shape (m, axes), with processes lowered by `leeway` standard deviations."""
-        total = np.zeros(len(places))
+    def objective(self, points: Floats, *, leeway: float = 0.0) -> Floats:
+        """Return the objective at points of shape (m, axes), with distances lowered by `leeway` standard deviations."""
+        total = np.zeros(len(points))
         for process in self.processes:
             if leeway:
-                mean, sd = process.predict(places)
+                mean, sd = process.predict(points)
                 distance = np.maximum(np.abs(mean) - leeway * sd, 0.0)
             else:
-                distance = np.asarray(process.regressor.predict(places))
+                distance = np.asarray(process.regressor.predict(points))
             total += np.sinh(distance) ** 2
         return total
 
@@ -108,7 +108,7 @@ def best_guess(surrogate: Surrogate, points: Floats, *, seed: int) -> Floats:
 
     The search starts from the trials and random points, and narrows around the best point so far.
     """
-    draws = generator("calibration/best", str(seed))
+    draws = make_generator("calibration/best", str(seed))
     shape = (256, points.shape[1])
     candidates = np.vstack([points, draws.random(shape)])
     for round_ in range(6):
@@ -118,47 +118,47 @@ def best_guess(surrogate: Surrogate, points: Floats, *, seed: int) -> Floats:
     return np.asarray(candidates[np.argmin(surrogate.objective(candidates))])
 
 
-def _lowest(surrogate: Surrogate, points: Floats, axis: int, grid: Floats, leeway: float) -> Floats:
+def _minimise_others(surrogate: Surrogate, points: Floats, axis: int, grid: Floats, leeway: float) -> Floats:
     """Return the minimum of the surrogate over all other axes at each value of one axis, shape (grid, axes).
 
-    The search starts from the trials and random points, and narrows around the best points of a value and of its
-    neighbours.
+    The search starts from the trials and random points. It narrows around the best points of each value and of the
+    neighbouring values.
     """
     n_axes = points.shape[1]
     if n_axes == 1:
         return grid[:, None]
-    draws, rows = generator("calibration/profile", str(axis)), np.arange(len(grid))
+    draws, rows = make_generator("calibration/profile", str(axis)), np.arange(len(grid))
 
-    def lowest(candidates: Floats) -> Floats:
+    def select_lowest(candidates: Floats) -> Floats:
         candidates = np.array(np.broadcast_to(candidates, (len(grid), *candidates.shape[-2:])))
         candidates[:, :, axis] = grid[:, None]
         values = surrogate.objective(candidates.reshape(-1, n_axes), leeway=leeway).reshape(len(grid), -1)
         return np.asarray(candidates[rows, values.argmin(axis=1)])
 
-    best = lowest(np.vstack([points, draws.random((128, n_axes))]))
+    best = select_lowest(np.vstack([points, draws.random((128, n_axes))]))
     for round_ in range(5):
         steps = draws.normal(0.0, 0.15 * 0.5**round_, (128, n_axes))
         neighbours = best[np.clip(rows[:, None] + (-1, 0, 1), 0, len(grid) - 1)]
-        best = lowest(np.clip(np.concatenate([neighbours, best[:, None] + steps], axis=1), 0.0, 1.0))
+        best = select_lowest(np.clip(np.concatenate([neighbours, best[:, None] + steps], axis=1), 0.0, 1.0))
     return best
 
 
-def _best_trials(points: Floats, objectives: Floats, axis: int, grid: Floats) -> Floats:
-    """Return the lowest objective of the trials around each value of one axis; infinite without trials."""
+def _lowest_objectives(points: Floats, objectives: Floats, axis: int, grid: Floats) -> Floats:
+    """Return the lowest objective of the trials near each value of one axis; infinite without trials."""
     rows_near_value = (np.abs(points[:, axis] - value) <= 0.5 / (len(grid) - 1) for value in grid)
     return np.array([objectives[rows].min(initial=np.inf) for rows in rows_near_value])
 
 
-def probe(surrogate: Surrogate, points: Floats, objectives: Floats, axis: int, rise: float) -> Floats | None:
-    """Return the point along a parameter where the surrogate is low but no trial is; None if there is none.
+def propose_probe(surrogate: Surrogate, points: Floats, objectives: Floats, axis: int, rise: float) -> Floats | None:
+    """Return a point at which the surrogate may be low, but no trial near it is; None without such a point.
 
-    Of the parameter's values at which the surrogate may be within the rise, the point has the value whose best trial is
-    the worst, or that has no trial. The other parameters minimise the surrogate.
+    The values of one parameter (`axis`) are searched; the other parameters minimise the surrogate. Low means within
+    `rise` of the lowest trial. A value without trials is preferred, then the value whose best trial is worst.
     """
     grid = np.linspace(0.0, 1.0, _PROBE_VALUES)
-    candidates = _lowest(surrogate, points, axis, grid, LEEWAY)
+    candidates = _minimise_others(surrogate, points, axis, grid, LEEWAY)
     limit = float(objectives.min()) + rise
-    best_trials = _best_trials(points, objectives, axis, grid)
+    best_trials = _lowest_objectives(points, objectives, axis, grid)
     is_low = (surrogate.objective(candidates, leeway=LEEWAY) <= limit) & (best_trials > limit)
     return np.asarray(candidates[np.argmax(np.where(is_low, best_trials, -np.inf))]) if is_low.any() else None
 
@@ -169,16 +169,16 @@ class Profiles:
 
     Attributes:
         curves: A row for each parameter and value: `parameter`, `value`, `objective` (the minimum of the surrogate),
-            `possible` (the minimum one standard deviation lower), `tried` (the minimum of trials around the value; NaN
-            without any).
+            `possible` (the minimum if the surrogate is one standard deviation lower), `tried` (the lowest trial near
+            the value; NaN without trials).
         intervals: A row for each parameter: `parameter`, `fitted`, `low`, `high` (where `possible` is within the rise),
             `lowest`, `highest` (the range), `verdict`.
-        least: The minimum of the surrogate.
+        minimum: The minimum of the surrogate.
     """
 
     curves: pd.DataFrame
     intervals: pd.DataFrame
-    least: float
+    minimum: float
 
 
 def fit_profiles(
@@ -189,19 +189,19 @@ def fit_profiles(
     `distances` has shape (trials, targets), with NaN where undefined.
     """
     surrogate = Surrogate.fit(points, distances)
-    curves = [_curve(axis, axis_index, surrogate, points, objectives) for axis_index, axis in enumerate(axes)]
-    least = min(min(float(curve["objective"].min()) for curve in curves), float(surrogate.objective(best[None])[0]))
+    curves = [_make_curve(axis, axis_index, surrogate, points, objectives) for axis_index, axis in enumerate(axes)]
+    minimum = min(min(float(curve["objective"].min()) for curve in curves), float(surrogate.objective(best[None])[0]))
     rows = [
-        _interval(axis, curve["possible"].to_numpy() - least - rise, float(position))
+        _profile_interval(axis, curve["possible"].to_numpy() - minimum - rise, float(position))
         for axis, curve, position in zip(axes, curves, best, strict=True)
     ]
-    return Profiles(pd.concat(curves, ignore_index=True), pd.DataFrame(rows), least)
+    return Profiles(pd.concat(curves, ignore_index=True), pd.DataFrame(rows), minimum)
 
 
-def _curve(axis: Axis, axis_index: int, surrogate: Surrogate, points: Floats, objectives: Floats) -> pd.DataFrame:
+def _make_curve(axis: Axis, axis_index: int, surrogate: Surrogate, points: Floats, objectives: Floats) -> pd.DataFrame:
     grid = np.linspace(0.0, 1.0, GRID)
-    lows, possible = (_lowest(surrogate, points, axis_index, grid, leeway) for leeway in (0.0, LEEWAY))
-    best_trials = _best_trials(points, objectives, axis_index, grid)
+    lows, possible = (_minimise_others(surrogate, points, axis_index, grid, leeway) for leeway in (0.0, LEEWAY))
+    best_trials = _lowest_objectives(points, objectives, axis_index, grid)
     return pd.DataFrame(
         {
             "parameter": axis.key,
@@ -213,11 +213,11 @@ def _curve(axis: Axis, axis_index: int, surrogate: Surrogate, points: Floats, ob
     )
 
 
-def _interval(axis: Axis, height: Floats, best: float) -> dict[str, object]:
-    """Return the interval around the fitted position in which a profile's height is below 0, and its verdict."""
+def _profile_interval(axis: Axis, height: Floats, best: float) -> dict[str, object]:
+    """Return the interval around the fitted position where a profile's height is below 0, and the verdict, as a row."""
     grid = np.linspace(0.0, 1.0, GRID)
     middle = int(np.argmin(np.abs(grid - best)))
-    low, high = _crossing(grid, height, middle, -1, best), _crossing(grid, height, middle, 1, best)
+    low, high = _find_crossing(grid, height, middle, -1, best), _find_crossing(grid, height, middle, 1, best)
     verdicts = {(True, True): OPEN, (True, False): ONLY_ABOVE, (False, True): ONLY_BELOW, (False, False): IDENTIFIED}
     ends = {"fitted": best, "low": 0.0 if low is None else low, "high": 1.0 if high is None else high}
     values = {name: float(axis.value(end)) for name, end in ends.items()}
@@ -225,8 +225,8 @@ def _interval(axis: Axis, height: Floats, best: float) -> dict[str, object]:
     return {"parameter": axis.key, **values, "lowest": axis.low, "highest": axis.high, "verdict": verdict}
 
 
-def _crossing(grid: Floats, curve: Floats, start: int, step: int, best: float) -> float | None:
-    """Return the outermost position in a direction where a curve crosses 0; None if it is below 0 at the end."""
+def _find_crossing(grid: Floats, curve: Floats, start: int, step: int, best: float) -> float | None:
+    """Return the outermost position in one direction where a curve crosses 0; None if its end is not above 0."""
     index = 0 if step < 0 else len(grid) - 1
     if curve[index] <= 0:
         return None

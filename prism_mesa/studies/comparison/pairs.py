@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from prism_mesa.errors import DataError, counted
+from prism_mesa.errors import DataError, format_count
 from prism_mesa.runs.lifecycle import RunResult
 from prism_mesa.runs.manifest import Manifest, read_run
 from prism_mesa.runs.run_files import MANIFEST, has_table, read_manifest, read_table, run_folder
@@ -18,16 +18,17 @@ type Runs = RunResult | str | os.PathLike[str] | Sequence[RunResult | str | os.P
 MAX_PAIRS: Final = 10_000
 _RUN_KEYS: Final = ("seed", "name", "threads", "checkpoint_every")  # keys that may differ within a side
 _EARLY_TABLES: Final = {"posts": "written", "decisions": "round"}
-"""Tables (of a platform, of nations) with rows of an unfinished round, and the name of their round column."""
+"""Table -> its round column, for tables (of platforms, of nations) that may have rows of an unfinished round."""
 
 
 @dataclass(frozen=True)
 class ComparedRun:
-    """A run of a comparison; `facts` is its manifest, unchecked.
+    """A run of a comparison.
 
     Attributes:
+        facts: The unchecked values of its manifest.
         rounds: Number of rounds or quarters in its tables.
-        broken: Whether it stopped within a round, so that some tables lack rows of that round.
+        broken: Whether the run stopped within a round, so that some tables lack rows of that round.
     """
 
     folder: Path
@@ -38,13 +39,13 @@ class ComparedRun:
 
     @property
     def name(self) -> str:
-        """The name of its folder."""
+        """The name of the run's folder."""
         return self.folder.resolve().name
 
 
 @dataclass(frozen=True)
 class Pairs:
-    """The runs of two sides, in pairs; `rounds` is the number of rounds or quarters that all runs have."""
+    """The runs of two sides, in pairs; `rounds` is the number of rounds (or quarters) that all runs share."""
 
     base: tuple[ComparedRun, ...]
     other: tuple[ComparedRun, ...]
@@ -52,17 +53,17 @@ class Pairs:
     notes: tuple[str, ...]
 
     @property
-    def of_nations(self) -> bool:
-        """Whether these are runs of nations."""
-        return self.base[0].manifest.of_nations
+    def is_economy(self) -> bool:
+        """Whether the runs are runs of nations."""
+        return self.base[0].manifest.is_economy
 
     @property
-    def whole(self) -> bool:
-        """Whether all runs have exactly the compared rounds."""
-        return all(map(self.is_whole, (*self.base, *self.other)))
+    def same_length(self) -> bool:
+        """Whether no run has more than the compared rounds."""
+        return all(map(self.is_fully_compared, (*self.base, *self.other)))
 
-    def is_whole(self, run: ComparedRun) -> bool:
-        """Return whether a run has exactly the compared rounds."""
+    def is_fully_compared(self, run: ComparedRun) -> bool:
+        """Return whether a run has no more than the compared rounds."""
         return run.rounds == self.rounds and not run.broken
 
     @property
@@ -72,7 +73,7 @@ class Pairs:
 
 
 def pair_runs(base: Runs, other: Runs) -> Pairs:
-    """Return the runs of two sides, paired by seed; two single runs may have different seeds."""
+    """Return the runs of two sides in pairs with the same seed. If each side is one run, their seeds may differ."""
     notes: list[str] = []
     left, right = _read_side(base, notes), _read_side(other, notes)
     _check_sides([*left, *right])
@@ -92,31 +93,31 @@ def pair_runs(base: Runs, other: Runs) -> Pairs:
 
 
 def sides_by_settings(runs: Sequence[RunResult | str | os.PathLike[str]]) -> tuple[list[Path], list[Path]]:
-    """Split runs into two sides by configuration, apart from the seed; the first run is on the first side."""
+    """Split runs into two sides by configuration, ignoring the seed; the first run is on the first side."""
     folders = run_folders(runs)
-    by_settings: dict[str, list[Path]] = {}
+    groups: dict[str, list[Path]] = {}
     for folder in folders:
         config = dict(read_run(folder).manifest.config or {})
         settings = {key: value for key, value in config.items() if key not in _RUN_KEYS}
-        branched = read_manifest(folder).get("branched_from") is not None
-        by_settings.setdefault(json.dumps([settings, branched], sort_keys=True, default=str), []).append(folder)
-    if len(by_settings) != 2:
-        sizes = f"{counted(len(folders), 'run')} of {counted(len(by_settings), 'configuration')}, instead of two"
+        is_branch = read_manifest(folder).get("branched_from") is not None
+        groups.setdefault(json.dumps([settings, is_branch], sort_keys=True, default=str), []).append(folder)
+    if len(groups) != 2:
+        sizes = f"{format_count(len(folders), 'run')} of {format_count(len(groups), 'configuration')}, instead of two"
         raise DataError(f"{sizes}: name the two sides: prism compare BASE... --with OTHER...")
-    left, right = by_settings.values()
+    left, right = groups.values()
     return left, right
 
 
 def run_folders(runs: Runs) -> list[Path]:
-    """Return the folders of runs; a folder that holds runs stands for all of them."""
+    """Return the folders of runs; a folder of several runs is replaced with their folders."""
     items = [runs] if isinstance(runs, RunResult | str | os.PathLike) else list(runs)
-    folders = [folder for item in items for folder in _runs_in(run_folder(item))]
+    folders = [folder for item in items for folder in _find_runs(run_folder(item))]
     if not folders:
         raise DataError("give a run for each side")
     return folders
 
 
-def _runs_in(folder: Path) -> list[Path]:
+def _find_runs(folder: Path) -> list[Path]:
     if (folder / MANIFEST).exists() or not folder.is_dir() or (folder / "runs.parquet").exists():
         return [folder]
     candidates = sorted(file.parent for file in folder.glob(f"*/{MANIFEST}") if ".broken-" not in file.parent.name)
@@ -124,7 +125,7 @@ def _runs_in(folder: Path) -> list[Path]:
 
 
 def _read_side(items: Runs, notes: list[str]) -> list[ComparedRun]:
-    """Return the runs of a side; if some have rounds, leave out those without."""
+    """Return the runs of a side; leave out runs without rounds if other runs have rounds."""
     runs = [_open_run(folder) for folder in run_folders(items)]
     complete = [run for run in runs if run.rounds]
     if complete and len(complete) < len(runs):
@@ -137,7 +138,7 @@ def _open_run(folder: Path) -> ComparedRun:
     manifest = read_run(folder).manifest
     if manifest.config is None:
         raise DataError(f"{folder}: manifest.json: no configuration: another version wrote it")
-    table = "indicators" if manifest.of_nations else "rounds"
+    table = "indicators" if manifest.is_economy else "rounds"
     rounds = 0
     if has_table(folder, table):
         column = read_table(folder, table, ["round"])["round"]
@@ -152,29 +153,29 @@ def _open_run(folder: Path) -> ComparedRun:
 
 
 def _check_sides(runs: Sequence[ComparedRun]) -> None:
-    first, seen = runs[0], set[Path]()
+    first, seen_folders = runs[0], set[Path]()
     for run in runs:
-        if run.folder.resolve() in seen:
+        if run.folder.resolve() in seen_folders:
             raise DataError(f"{run.folder}: occurs twice: give different runs")
-        seen.add(run.folder.resolve())
-        if run.manifest.of_nations != first.manifest.of_nations:
-            kinds = ["nations" if item.manifest.of_nations else "a platform" for item in (first, run)]
+        seen_folders.add(run.folder.resolve())
+        if run.manifest.is_economy != first.manifest.is_economy:
+            kinds = ["nations" if item.manifest.is_economy else "a platform" for item in (first, run)]
             raise DataError(f"{first.folder} is a run of {kinds[0]}, {run.folder} of {kinds[1]}: they share no table")
 
 
 def _pair_by_seed(
     left: Sequence[ComparedRun], right: Sequence[ComparedRun], notes: list[str]
 ) -> list[tuple[ComparedRun, ComparedRun]]:
-    by_seed = [_runs_by_seed(side) for side in (left, right)]
-    lefts, rights = by_seed
-    shared = [seed for seed in lefts if seed in rights and seed is not None]
-    if not shared:
-        seeds = "; and ".join(join_names(list(map(str, side))) for side in by_seed)
+    sides_by_seed = [_runs_by_seed(side) for side in (left, right)]
+    lefts, rights = sides_by_seed
+    shared_seeds = [seed for seed in lefts if seed in rights and seed is not None]
+    if not shared_seeds:
+        seeds = "; and ".join(join_names(list(map(str, side))) for side in sides_by_seed)
         raise DataError(f"no seed is on both sides, so no runs can be paired (seeds: {seeds})")
-    unpaired = [run.name for side in by_seed for seed, run in side.items() if seed not in shared]
-    if unpaired:
-        notes.append(f"left out, with seeds on one side only: {join_names(unpaired)}")
-    return [(lefts[seed], rights[seed]) for seed in shared]
+    unpaired_runs = [run.name for side in sides_by_seed for seed, run in side.items() if seed not in shared_seeds]
+    if unpaired_runs:
+        notes.append(f"left out, with seeds on one side only: {join_names(unpaired_runs)}")
+    return [(lefts[seed], rights[seed]) for seed in shared_seeds]
 
 
 def _runs_by_seed(side: Iterable[ComparedRun]) -> dict[int | None, ComparedRun]:
@@ -187,27 +188,27 @@ def _runs_by_seed(side: Iterable[ComparedRun]) -> dict[int | None, ComparedRun]:
 
 
 def _notes_on_length(runs: Sequence[ComparedRun], rounds: int) -> list[str]:
-    """Return notes on unfinished runs, and on runs with more rounds than others."""
-    unfinished = [
-        f"{run.name} ({run.manifest.status}, {run.rounds} of {run.manifest.planned})"
+    """Return notes on unfinished runs, and on runs of different lengths."""
+    unfinished_runs = [
+        f"{run.name} ({run.manifest.status}, {run.rounds} of {run.manifest.planned_rounds})"
         for run in runs
-        if run.manifest.planned is not None and run.rounds < run.manifest.planned
+        if run.manifest.planned_rounds is not None and run.rounds < run.manifest.planned_rounds
     ]
-    notes = [f"unfinished: {join_names(unfinished)}"] if unfinished else []
+    notes = [f"unfinished: {join_names(unfinished_runs)}"] if unfinished_runs else []
     if broken := [run.name for run in runs if run.broken]:
         notes.append(f"stopped within a round, so measures are left out: {join_names(broken)}")
     longest = max(run.rounds for run in runs)
     if longest != rounds:
         unit = f"{_unit(runs[0])}s"
-        notes.append(f"runs have {rounds} to {longest} {unit}: only the first {rounds} are compared, and no measures")
+        notes.append(f"runs have {rounds} to {longest} {unit}: only the first {rounds} are compared, without measures")
     return notes
 
 
 def _unit(run: ComparedRun) -> str:
-    return "quarter" if run.manifest.of_nations else "round"
+    return "quarter" if run.manifest.is_economy else "round"
 
 
 def join_names(names: Sequence[str], limit: int = 4) -> str:
-    """Return the first names, and the number of others."""
-    more = len(names) - limit
-    return ", ".join(names[:limit]) + (f" and {more} more" if more > 0 else "")
+    """Return up to `limit` names on one line, and the number of further names."""
+    n_more = len(names) - limit
+    return ", ".join(names[:limit]) + (f" and {n_more} more" if n_more > 0 else "")

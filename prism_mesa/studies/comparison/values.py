@@ -20,7 +20,7 @@ from prism_mesa.studies.measures.finished import finished_run
 from prism_mesa.studies.statistics.comparisons import Comparison, compare_pairs
 from prism_mesa.studies.statistics.significance import holm, interval
 
-_PER_ROUND: Final = tuple(column.name for column in (*ROUND_COUNTS, *ROUND_SHARES))
+_ROUND_COLUMNS: Final = tuple(column.name for column in (*ROUND_COUNTS, *ROUND_SHARES))
 _FOLLOW_EVENTS: Final = {
     "new_follows": "follow",
     "unfollows": "unfollow",
@@ -28,23 +28,23 @@ _FOLLOW_EVENTS: Final = {
     "blocks": "block",
     "reports": "report",
 }
-"""Columns counted from the table `follows` if both runs have it, and their events."""
+"""Columns that count events in the table `follows`, and these events."""
 _INDICATOR_UNITS: Final = {column.name: column.unit for column in INDICATOR_COLUMNS}
 LOSS: Final = "loss"
 _SIDES: Final = ("base", "other")
 
 type Series = tuple[str, str]
-"""A column that is compared by round, and its nation, which is empty for a platform."""
+"""A column that is compared by round, and its nation (empty for a platform)."""
 
 
 def run_measures(
     run: ComparedRun, names: Sequence[str] | None, rounds: int, *, trust: bool
 ) -> tuple[dict[str, float], dict[str, str]]:
-    """Return the named measures of a complete run (None: all), and the errors of failed measures, by name.
+    """Return measures of a complete run by name (None: all measures), and the errors of failed measures by name.
 
-    A platform has the measures of the catalogue; nations have means over the first `rounds` quarters.
+    Platforms have the measures of the catalogue. Nations have means over the first `rounds` quarters.
     """
-    if run.manifest.of_nations:
+    if run.manifest.is_economy:
         means = mean_over_quarters(run, rounds)
         if unknown := [name for name in names or () if name not in means]:
             indicators = sorted({name.partition(" of ")[0] for name in means})
@@ -55,20 +55,20 @@ def run_measures(
     finished = finished_run(run.folder, trust=trust)
     finished = replace(finished, table=cache(finished.table), follows=cache(finished.follows))
     values: dict[str, float] = {}
-    failed: dict[str, str] = {}
+    errors: dict[str, str] = {}
     for name in MEASURES if names is None else names:
         try:
             values |= compute_measures(finished, [name])
         except PrismError as error:
             if names is not None:
                 raise
-            failed[name] = str(error)
-    return values, failed
+            errors[name] = str(error)
+    return values, errors
 
 
 def mean_over_quarters(run: ComparedRun, rounds: int) -> dict[str, float]:
-    """Return the means over quarters of all indicators and nations, and the loss if the run has one."""
-    columns, values = per_round(run, rounds)
+    """Return the mean of each nation's indicators over quarters, and the loss if the run has one."""
+    columns, values = read_series(run, rounds)
     with np.errstate(invalid="ignore"):
         means = {series_name(series): float(column.mean()) for series, column in zip(columns, values.T, strict=True)}
     summary = run.facts.get("summary")
@@ -91,9 +91,9 @@ def measure_unit(name: str) -> str:
 
 
 def measure_span(name: str) -> float | None:
-    """Return the range of a measure that may be negative, 100 points for rates of nations, or None for others.
+    """Return the range of a measure that may be negative, 100 points for rates of nations, or None for other measures.
 
-    Differences of these measures are compared with this range, and not with a value.
+    If a measure has a range here, its differences are shares of this range, not of a value.
     """
     if name in MEASURES:
         low, high = MEASURES[name].low, MEASURES[name].high
@@ -101,25 +101,25 @@ def measure_span(name: str) -> float | None:
     return 100.0 if measure_unit(name).startswith("%") else None
 
 
-def per_round(run: ComparedRun, rounds: int) -> tuple[list[Series], Floats]:
-    """Return the columns to compare by round, and their values, shape (rounds, columns); NaN for a missing round."""
-    of_nations = run.manifest.of_nations
-    table, names = ("indicators", _INDICATOR_UNITS) if of_nations else ("rounds", _PER_ROUND)
+def read_series(run: ComparedRun, rounds: int) -> tuple[list[Series], Floats]:
+    """Return the series to compare, and their values, shape (rounds, series); NaN for a missing round."""
+    is_economy = run.manifest.is_economy
+    table, names = ("indicators", _INDICATOR_UNITS) if is_economy else ("rounds", _ROUND_COLUMNS)
     available = set(read_column_names(run.folder, table))
     columns = [name for name in names if name in available]
-    keys = ["round", "nation"] if of_nations else ["round"]
+    keys = ["round", "nation"] if is_economy else ["round"]
     rows = _rows_within(run, table, [*keys, *columns], rounds).drop_duplicates(keys)
-    if not of_nations:
+    if not is_economy:
         events = _event_counts(run, rounds) if has_table(run.folder, "follows") else {}
-        values = np.column_stack([_by_round(rows, columns, rounds), *events.values()])
+        values = np.column_stack([_round_values(rows, columns, rounds), *events.values()])
         return [(name, "") for name in (*columns, *events)], values
     nations = [str(name) for name in dict.fromkeys(rows["nation"])]
-    parts = [_by_round(rows[rows["nation"] == nation], columns, rounds) for nation in nations]
+    parts = [_round_values(rows[rows["nation"] == nation], columns, rounds) for nation in nations]
     return [(name, nation) for nation in nations for name in columns], np.column_stack(parts)
 
 
 def _event_counts(run: ComparedRun, rounds: int) -> dict[str, Floats]:
-    """Return the numbers of new and ended follows, mutes, blocks and reports by round."""
+    """Return the numbers of new follows, unfollows, mutes, blocks and reports in each round."""
     rows = _rows_within(run, "follows", ["round", "event"], rounds)
     return {
         name: np.bincount(rows["round"][rows["event"] == event], minlength=rounds).astype(np.float64)
@@ -132,7 +132,7 @@ def _rows_within(run: ComparedRun, table: str, columns: list[str], rounds: int) 
     return rows[(rows["round"] >= 0) & (rows["round"] < rounds)]
 
 
-def _by_round(rows: pd.DataFrame, columns: Sequence[str], rounds: int) -> Floats:
+def _round_values(rows: pd.DataFrame, columns: Sequence[str], rounds: int) -> Floats:
     values = np.full((rounds, len(columns)), np.nan)
     values[rows["round"].to_numpy(np.int64)] = rows[list(columns)].to_numpy(np.float64)
     return values
@@ -144,26 +144,26 @@ def _compare(base: Floats, other: Floats) -> Comparison:
     return compare_pairs(left, right, len(base))
 
 
-def _columns(compared: Comparison) -> dict[str, Any]:
+def _shared_columns(comparison: Comparison) -> dict[str, Any]:
     """Return the columns that the tables of measures and of rounds share."""
-    right = compared.right_mean
+    right = comparison.right_mean
     return {
         "base": right,
-        "other": np.where(compared.equal, right, right + compared.difference),
-        "difference": compared.difference,
-        "low": compared.low,
-        "high": compared.high,
+        "other": np.where(comparison.equal, right, right + comparison.difference),
+        "difference": comparison.difference,
+        "low": comparison.low,
+        "high": comparison.high,
     }
 
 
 def measure_differences(names: Sequence[str], base: Floats, other: Floats) -> pd.DataFrame:
     """Return `comparison.RunComparison.measures`; sides have shape (pairs, measures), with NaN where undefined.
 
-    Rows are ordered by the standardised difference, or for one pair by the difference as a share of the larger value or
-    of `measure_span`, the largest first.
+    The rows with the largest standardised differences come first. For one pair, rows are ordered by the difference as a
+    share of the larger value or of `measure_span`.
     """
-    compared = _compare(base, other)
-    difference, right = compared.difference, compared.right_mean
+    comparison = _compare(base, other)
+    difference, right = comparison.difference, comparison.right_mean
     has_pairs = len(base) > 1
     with np.errstate(all="ignore"):
         spans = np.array([measure_span(name) or np.nan for name in names], np.float64)
@@ -174,17 +174,17 @@ def measure_differences(names: Sequence[str], base: Floats, other: Floats) -> pd
         {
             "measure": list(names),
             "unit": [measure_unit(name) for name in names],
-            **_columns(compared),
+            **_shared_columns(comparison),
             "change": change,
-            "standardised": compared.d_z if has_pairs else np.nan,
-            "p": compared.p,
-            "p_holm": holm(compared.p),
-            "n": compared.n,
-            "missing": compared.missing,
-            "equal": compared.equal,
+            "standardised": comparison.d_z if has_pairs else np.nan,
+            "p": comparison.p,
+            "p_holm": holm(comparison.p),
+            "n": comparison.n,
+            "missing": comparison.missing,
+            "equal": comparison.equal,
         }
     )
-    effect = np.abs(compared.d_z) if has_pairs else np.where(compared.equal, 0.0, share)
+    effect = np.abs(comparison.d_z) if has_pairs else np.where(comparison.equal, 0.0, share)
     order = np.lexsort((np.arange(len(names)), -np.nan_to_num(share), -np.nan_to_num(effect, nan=-1.0, posinf=1e300)))
     return table.iloc[order].reset_index(drop=True)
 
@@ -192,17 +192,17 @@ def measure_differences(names: Sequence[str], base: Floats, other: Floats) -> pd
 def round_differences(series: Sequence[Series], base: Floats, other: Floats) -> pd.DataFrame:
     """Return `comparison.RunComparison.rounds`; sides have shape (pairs, rounds, columns)."""
     pairs, rounds, columns = base.shape
-    flattened = [np.moveaxis(side, 2, 1).reshape(pairs, columns * rounds) for side in (base, other)]
-    compared = _compare(*flattened)
+    flat_sides = [np.moveaxis(side, 2, 1).reshape(pairs, columns * rounds) for side in (base, other)]
+    comparison = _compare(*flat_sides)
     table = {
         "column": np.repeat([column for column, _ in series], rounds),
         "nation": np.repeat([nation for _, nation in series], rounds),
         "round": np.tile(np.arange(rounds), columns),
-        **_columns(compared),
+        **_shared_columns(comparison),
     }
-    for name, side in zip(_SIDES, flattened, strict=True):
+    for name, side in zip(_SIDES, flat_sides, strict=True):
         low, high = np.full((2, side.shape[1]), np.nan)
         complete = np.isfinite(side).all(axis=0)
         low[complete], high[complete] = interval(side[:, complete])
         table |= {f"{name}_low": low, f"{name}_high": high}
-    return pd.DataFrame(table | {"n": compared.n, "equal": compared.equal})
+    return pd.DataFrame(table | {"n": comparison.n, "equal": comparison.equal})

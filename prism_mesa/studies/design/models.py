@@ -1,4 +1,4 @@
-"""Build models of a study's conditions before anything runs, to find errors and keys without effect."""
+"""Build the models of a study's conditions before anything runs, to find errors and keys without effect."""
 
 import warnings
 from dataclasses import replace
@@ -16,10 +16,10 @@ _MAX_BYTES: Final = 5_000_000
 
 
 def check_models(design: StudyDesign) -> tuple[str, ...]:
-    """Build the models of small conditions, and return their notes; raise ConfigError if one cannot be built."""
+    """Build the models of small conditions, and return their notes; raise ConfigError if a model cannot be built."""
     notes: dict[str, list[str]] = {}
-    checked = [condition for condition in conditions_to_check(design) if condition.number not in design.skipped]
-    for condition in checked:
+    conditions = [condition for condition in conditions_to_check(design) if condition.number not in design.skipped]
+    for condition in conditions:
         config = design.config(design.planned_run(condition, design.seeds[0]))
         files = [getattr(getattr(config, group), key) for group, key in INPUT_FILES]
         size = sum(Path(file).stat().st_size for file in files if file and Path(file).is_file())
@@ -36,14 +36,14 @@ def check_models(design: StudyDesign) -> tuple[str, ...]:
         for note in model.notes:
             notes.setdefault(note, []).append(name)
     return tuple(
-        note if len(names) == len(checked) else f"{'; '.join(names[:3])}: {note}" for note, names in notes.items()
+        note if len(names) == len(conditions) else f"{'; '.join(names[:3])}: {note}" for note, names in notes.items()
     )
 
 
 def find_skipped(design: StudyDesign) -> StudyDesign:
-    """Look for the LLMs of the optional arms; return the study with the conditions to skip."""
+    """Return the study with its skipped conditions: the conditions of optional arms whose LLM is missing."""
     faults: dict[str, str] = {}
-    skipped, without_llm = dict[int, str](), set(design.params.optional)
+    skipped, arms_without_llm = dict[int, str](), set(design.params.optional)
     for condition in design.conditions:
         if condition.arm not in design.params.optional:
             continue
@@ -57,18 +57,18 @@ def find_skipped(design: StudyDesign) -> StudyDesign:
         if faults[reasoner]:
             skipped[condition.number] = faults[reasoner]
         if config.reasoner.kind not in ("rule", "distilled"):
-            without_llm.discard(condition.arm)
-    notes = [f"arms.{arm}.optional: no effect: this arm asks no LLM" for arm in sorted(without_llm)]
+            arms_without_llm.discard(condition.arm)
+    notes = [f"arms.{arm}.optional: no effect: this arm asks no LLM" for arm in sorted(arms_without_llm)]
     return replace(design, skipped=skipped, notes=(*design.notes, *notes))
 
 
 def conditions_to_check(design: StudyDesign) -> list[Condition]:
-    """Return conditions that cover all arms and levels, up to a limit."""
-    covered: set[tuple[int, str]] = set()
-    chosen: list[Condition] = []
+    """Return conditions that cover all arms and levels, at most `_MAX_MODELS` of them."""
+    covered_levels: set[tuple[int, str]] = set()
+    conditions: list[Condition] = []
     for condition in design.conditions:
         levels = {(index, repr(value)) for index, value in enumerate((condition.arm, *condition.point))}
-        if not levels <= covered and len(chosen) < _MAX_MODELS:
-            covered |= levels
-            chosen.append(condition)
-    return chosen
+        if not levels <= covered_levels and len(conditions) < _MAX_MODELS:
+            covered_levels |= levels
+            conditions.append(condition)
+    return conditions

@@ -11,9 +11,9 @@ from typing import Any, Final, get_args
 import pandas as pd
 
 from prism_mesa.errors import ConfigError, did_you_mean
-from prism_mesa.params import Params, leaves
+from prism_mesa.params import Params, list_leaves
 from prism_mesa.runs.config import Config
-from prism_mesa.studies.params import SAMPLED, SampledDesign, StudyParams, flat, parse_value
+from prism_mesa.studies.params import SAMPLED, SampledDesign, StudyParams, flatten, parse_value
 
 _MAX_POINTS: Final = 1_000_000
 
@@ -33,7 +33,7 @@ class Points:
 
 
 def make_points(params: StudyParams, where: str) -> Points:
-    """Return the points of a study; a single point without values if nothing varies."""
+    """Return the points of a study. If nothing varies, there is one point without values."""
     check_keys(params.vary, f"{where}: vary")
     if params.design is None:
         n = prod(map(len, params.vary.values()))
@@ -41,17 +41,17 @@ def make_points(params: StudyParams, where: str) -> Points:
             raise ConfigError(f"{where}: vary: has {n:,} points, at most {_MAX_POINTS:,} are allowed: sample (design)")
         return Points("factorial", tuple(params.vary), list(product(*params.vary.values())))
     if isinstance(params.design, str):
-        return _from_file(params, params.design, where)
-    return _sampled(params, params.design, where)
+        return _read_points(params, params.design, where)
+    return _sample_points(params, params.design, where)
 
 
 _DECLARED: Final = ("attributes.", "files.columns.")
-"""Prefixes of keys that a configuration declares itself."""
+"""Prefixes of keys whose names each configuration chooses."""
 
 
 def check_keys(values: Mapping[str, Any], where: str) -> None:
     """Raise ConfigError if a key does not exist or is a group of keys."""
-    known = dict(leaves(Config))
+    known = dict(list_leaves(Config))
     for key in values:
         if key not in known and not key.startswith(_DECLARED):
             members = [name for name in known if name.startswith(f"{key}.")]
@@ -61,7 +61,7 @@ def check_keys(values: Mapping[str, Any], where: str) -> None:
             raise ConfigError(f"{where}: {key}: {reason}")
 
 
-def _sampled(params: StudyParams, design: Mapping[str, Any], where: str) -> Points:
+def _sample_points(params: StudyParams, design: Mapping[str, Any], where: str) -> Points:
     from prism_mesa.studies.design.sampling import sample_points  # SALib and scipy take a second to load
 
     kinds = [kind for kind in SAMPLED if kind in design]
@@ -75,8 +75,8 @@ def _sampled(params: StudyParams, design: Mapping[str, Any], where: str) -> Poin
             raise ConfigError(f"{where}: design: {name}: must be a whole number of at least {minimum}, not {value!r}")
     if not params.vary:
         raise ConfigError(f"{where}: design: {kind} needs 'vary': keys with lowest and highest values")
-    ranges = {key: _range(key, values, f"{where}: vary") for key, values in params.vary.items()}
-    integers = [key for key in ranges if is_whole(key)]
+    ranges = {key: _parse_range(key, values, f"{where}: vary") for key, values in params.vary.items()}
+    integers = [key for key in ranges if takes_integers(key)]
     try:
         frame, sampling = sample_points(kind, n, ranges, seed, whole=integers)
     except ConfigError as error:
@@ -86,14 +86,14 @@ def _sampled(params: StudyParams, design: Mapping[str, Any], where: str) -> Poin
     return Points(kind, tuple(ranges), values, sampling, notes)
 
 
-def _range(key: str, values: list[Any], where: str) -> tuple[float, float]:
+def _parse_range(key: str, values: list[Any], where: str) -> tuple[float, float]:
     numbers = [v for v in values if isinstance(v, int | float) and not isinstance(v, bool)]
     if len(values) != 2 or len(numbers) != 2 or not numbers[0] < numbers[1]:
         raise ConfigError(f"{where}: {key}: a sampled design needs [lowest, highest], two numbers, not {values}")
     return float(numbers[0]), float(numbers[1])
 
 
-def is_whole(key: str) -> bool:
+def takes_integers(key: str) -> bool:
     """Return whether a configuration key takes only integers."""
     kind: Any = Config
     for name in key.split("."):
@@ -102,19 +102,19 @@ def is_whole(key: str) -> bool:
 
 
 def find_file(path: str, where: str | Path, working_dir: str | Path = "") -> Path:
-    """Return the path of a file named in a study: in the working directory, or else in the study file's folder."""
+    """Return the path of a file that a study names: in the working directory, or else next to the study file."""
     file = Path(os.path.expanduser(path))
     sibling = Path(where).parent / file
     return sibling if sibling.exists() and not (working_dir / file).exists() else working_dir / file
 
 
-def _from_file(params: StudyParams, file: str, where: str) -> Points:
+def _read_points(params: StudyParams, file: str, where: str) -> Points:
     """Return the points of a CSV file: dotted keys in the first row, then a row for each point."""
     if params.vary:
         raise ConfigError(f"{where}: vary: no effect with a file of points ({file}): leave out one of them")
     path, where = find_file(file, where), f"{where}: design: {file}"
     if not path.is_file():
-        raise ConfigError(f"{where}: no such file (looked in {Path.cwd()} and beside the study file)")
+        raise ConfigError(f"{where}: no such file (looked in {Path.cwd()} and next to the study file)")
     try:
         table = pd.read_csv(path, dtype=str, keep_default_na=False, skipinitialspace=True)
     except (ValueError, OSError) as error:
@@ -123,7 +123,7 @@ def _from_file(params: StudyParams, file: str, where: str) -> Points:
     if "seed" in table:
         raise ConfigError(f"{where}: seed: use the study's key 'seeds'")
     for group, values in params.groups.items():
-        if repeated_keys := dict(flat(values)).keys() & set(table.columns):
+        if repeated_keys := dict(flatten(values)).keys() & set(table.columns):
             raise ConfigError(f"{where}: {min(repeated_keys)}: is in {group}, too; leave it out of one of them")
     if table.empty:
         raise ConfigError(f"{where}: no points: write one per row, below the row of keys")

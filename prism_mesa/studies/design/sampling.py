@@ -1,4 +1,4 @@
-"""Points of a sampled design, by SALib: Sobol (Saltelli's scheme), Latin hypercube, Morris' trajectories."""
+"""Sample points with SALib: Sobol (Saltelli's scheme), Latin hypercube, Morris' trajectories."""
 
 from collections.abc import Collection, Mapping
 from typing import Any, Final
@@ -23,7 +23,7 @@ def sample_points(
     *,
     whole: Collection[str] = (),
 ) -> tuple[pd.DataFrame, dict[str, object]]:
-    """Return sampled points, and plain data from which `repeat_points` makes the same points.
+    """Return sampled points, and the data from which `repeat_points` makes them again.
 
     With `sobol` and `morris` a larger `n` adds points, so a study can grow.
 
@@ -33,9 +33,9 @@ def sample_points(
         n: A power of two from 2 for `sobol`, at least 1 for `lhs`, at least 2 for `morris`.
         ranges: Dotted key -> lowest and highest value.
         seed: The seed of the sample.
-        whole: Keys with integer values; the ends of their ranges are as likely as values in between.
+        whole: Keys with integer values. The ends of their ranges are as likely as the values between them.
     """
-    _check(kind, n, ranges)
+    _check_sampling(kind, n, ranges)
     margins = {key: 0.5 if key in whole else 0.0 for key in ranges}
     bounds = [[float(low) - margins[key], float(high) + margins[key]] for key, (low, high) in ranges.items()]
     problem = {"num_vars": len(ranges), "names": list(ranges), "bounds": bounds}
@@ -45,7 +45,7 @@ def sample_points(
 
 
 def repeat_points(sampling: Mapping[str, Any]) -> pd.DataFrame:
-    """Return the points of `sample_points` from the plain data that it returned."""
+    """Return the points of `sample_points` again, from the data that it returned."""
     problem, n = dict(sampling["problem"]), int(sampling["n"])
     seed = 1 + digest64("studies/sample", str(sampling["seed"])) % 2**31
     if sampling["kind"] == "sobol":
@@ -61,7 +61,7 @@ def repeat_points(sampling: Mapping[str, Any]) -> pd.DataFrame:
     return points
 
 
-def _check(kind: SampledDesign, n: int, ranges: Mapping[str, tuple[float, float]]) -> None:
+def _check_sampling(kind: SampledDesign, n: int, ranges: Mapping[str, tuple[float, float]]) -> None:
     for key, (low, high) in ranges.items():
         if not (np.isfinite([low, high]).all() and low < high):
             raise ConfigError(f"{key}: the range {low} to {high} is empty; give the lower number first")

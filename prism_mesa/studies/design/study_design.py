@@ -1,4 +1,4 @@
-"""The design of a study: its conditions with their configurations, and its runs with their names."""
+"""The design of a study: conditions with their configurations, and runs with their names."""
 
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
@@ -8,7 +8,7 @@ from itertools import product
 from typing import Any, Final
 
 from prism_mesa.errors import ConfigError, PrismError
-from prism_mesa.params import merged, nested, validated
+from prism_mesa.params import merge_values, nest_keys, validate_params
 from prism_mesa.reasoner import Reasoner, make_reasoner
 from prism_mesa.runs.config import INPUT_FILES, Config
 from prism_mesa.runs.identity import Identity, identify_config
@@ -16,7 +16,7 @@ from prism_mesa.runs.yaml_text import read_yaml
 from prism_mesa.streams import digest64
 from prism_mesa.studies.design.points import Points, check_keys, find_file, make_points
 from prism_mesa.studies.measures.catalogue import find_measure
-from prism_mesa.studies.params import StudyParams, flat, settings, shortest
+from prism_mesa.studies.params import StudyParams, flatten, settings, settings_text
 from prism_mesa.studies.statistics.cells import level_text
 from prism_mesa.studies.statistics.expectation import parse_expectation
 
@@ -49,7 +49,7 @@ class StudyDesign:
 
     Attributes:
         conditions: Arms x points, in the order of the file.
-        notes: Changes made while reading the study, and keys without effect.
+        notes: Remarks, for example on keys without effect.
         skipped: Conditions of optional arms whose LLM is missing: number -> reason.
     """
 
@@ -70,7 +70,7 @@ class StudyDesign:
 
     @cached_property
     def seeds(self) -> list[int]:
-        """The seeds of all conditions; if a study is not paired, each condition derives its own seeds from them."""
+        """The seeds of all conditions. If the study is not paired, each condition derives its own seeds from them."""
         seeds = self.params.seeds
         return list(range(1, seeds + 1)) if isinstance(seeds, int) else seeds
 
@@ -86,7 +86,7 @@ class StudyDesign:
                 yield self.planned_run(condition, seed)
 
     def runs_by_seed(self) -> Iterator[PlannedRun]:
-        """Yield all runs seed by seed, so that an interrupted study has the same seeds in all conditions."""
+        """Yield all runs seed by seed, so that conditions of an interrupted study have the same seeds."""
         for seed in self.seeds:
             for condition in self.conditions:
                 yield self.planned_run(condition, seed)
@@ -112,27 +112,27 @@ class ConfigMaker:
 
     def __init__(self, params: StudyParams, where: str) -> None:
         self._params, self._where = params, where
-        self._values = merged(_base_values(params.base, where), nested(params.set))
+        self._values = merge_values(_read_base(params.base, where), nest_keys(params.set))
         self._kinds: dict[str, str] = {}
 
     def base(self) -> Config:
-        """Return the configuration without arm and point."""
+        """Return the configuration without any arm or point."""
         where = f"{self._where}: set" if self._params.set else self._where
-        return self._resolved(validated(Config, self._values, where))
+        return self._resolve(validate_params(Config, self._values, where))
 
     def make(self, arm: str, point: Mapping[str, Any]) -> Config:
         """Return the configuration of a condition."""
         changes = settings(self._params.arms.get(arm))
-        values, where = merged(self._values, nested(changes)), self._where
+        values, where = merge_values(self._values, nest_keys(changes)), self._where
         if changes:
             where = f"{self._where}: arms.{arm}"
-            validated(Config, values, where)  # first without the point, so that errors name the arm alone
-        where = f"{self._where}: {shortest(point)}" if point else where
-        return self._resolved(validated(Config, merged(values, nested(point)), where))
+            validate_params(Config, values, where)  # check the arm alone, so that errors do not name the point
+        where = f"{self._where}: {settings_text(point)}" if point else where
+        return self._resolve(validate_params(Config, merge_values(values, nest_keys(point)), where))
 
-    def _resolved(self, config: Config) -> Config:
-        """Return a configuration with absolute paths, and with the reasoner that `auto` chooses."""
-        config = _with_absolute_paths(config, self._where)
+    def _resolve(self, config: Config) -> Config:
+        """Return a configuration with absolute paths, and with the reasoner that `auto` stands for."""
+        config = _make_paths_absolute(config, self._where)
         if config.reasoner.kind != "auto" or config.reasoner.ledger == "replay":
             return config
         reasoner = config.reasoner.model_dump_json()
@@ -144,8 +144,8 @@ class ConfigMaker:
         return config.model_copy(update={"reasoner": config.reasoner.model_copy(update=update)})
 
 
-def _with_absolute_paths(config: Config, where: str) -> Config:
-    """Return a configuration with absolute paths, so that it means the same in any working directory."""
+def _make_paths_absolute(config: Config, where: str) -> Config:
+    """Return a configuration with absolute paths, so that it does not depend on the working directory."""
     for group, key in _FILES:
         path = getattr(getattr(config, group), key)
         if path is not None:
@@ -155,7 +155,7 @@ def _with_absolute_paths(config: Config, where: str) -> Config:
 
 
 def reasoner_kind(config: Config) -> str:
-    """Return the kind of the reasoner; raise MissingLLMError if its LLM is missing."""
+    """Return the kind of reasoner that a configuration gives; raise MissingLLMError if its LLM is missing."""
     reasoner = make_reasoner(config.reasoner)
     try:
         return str(reasoner.kind)
@@ -164,28 +164,28 @@ def reasoner_kind(config: Config) -> str:
             reasoner.close()
 
 
-def _base_values(base: str | Mapping[str, Any], where: str) -> dict[str, Any]:
+def _read_base(base: str | Mapping[str, Any], where: str) -> dict[str, Any]:
     key = f"{where}: base"
     if isinstance(base, Mapping):
-        values = nested(base)
+        values = nest_keys(base)
     else:
         file = find_file(base, where)
         try:
-            values = nested(read_yaml(file, hint=""))
+            values = nest_keys(read_yaml(file, hint=""))
         except ConfigError as error:
             raise ConfigError(f"{key}: {error}") from None
         key = f"{key}: {file}"
     if "economy" in values:
         raise ConfigError(f"{key}: is a configuration of nations: studies run platforms")
-    validated(Config, values, key)
+    validate_params(Config, values, key)
     return values
 
 
 def design_study(params: StudyParams, name: str, where: str) -> StudyDesign:
-    """Return the design of a study; raise BadInputError for any fault that can be found before a run."""
+    """Return the design of a study; raise BadInputError for faults that can be found before any run."""
     maker = ConfigMaker(params, where)
     for group, values in params.groups.items():
-        check_keys(dict(flat(values)), f"{where}: {group}")
+        check_keys(dict(flatten(values)), f"{where}: {group}")
     base, points = maker.base(), make_points(params, where)
     try:
         for measure in params.measures:
@@ -220,7 +220,7 @@ def factor_levels(points: Points) -> dict[str, list[Any]]:
 
 
 def _note_equal_conditions(design: StudyDesign) -> list[str]:
-    """Return a note on conditions that have the same results and so share their runs."""
+    """Return a note on equivalent conditions, which share their runs."""
     first_conditions: dict[Identity, Condition] = {}
     equal_texts = []
     for condition in design.conditions:
@@ -235,7 +235,7 @@ def _note_equal_conditions(design: StudyDesign) -> list[str]:
 
 def condition_text(condition: Condition, design: StudyDesign) -> str:
     """Describe a condition by its arm and its point."""
-    parts = [condition.arm if design.params.arms else "", shortest(design.factors(condition))]
+    parts = [condition.arm if design.params.arms else "", settings_text(design.factors(condition))]
     return ", ".join(filter(None, parts)) or "all runs"
 
 
@@ -245,19 +245,19 @@ def run_text(planned: PlannedRun, design: StudyDesign) -> str:
 
 
 def override_text(planned: PlannedRun, design: StudyDesign) -> str:
-    """Return the overrides of the base that repeat a run, ``key=value ...``, quoted for a shell."""
+    """Return the overrides of the base, ``key=value ...``, that repeat a run; quoted for a shell."""
     arm = settings(design.params.arms.get(planned.condition.arm))
-    values = {**dict(flat(arm)), **design.factors(planned.condition), "seed": planned.seed}
+    values = {**dict(flatten(arm)), **design.factors(planned.condition), "seed": planned.seed}
     files = [(group, key) for group, key in _FILES if f"{group}.{key}" in values]
     config = design.config(planned) if files else None
     values |= {f"{group}.{key}": getattr(getattr(config, group), key) for group, key in files}
-    return " ".join(shlex.quote(shortest({key: value})) for key, value in values.items())
+    return " ".join(shlex.quote(settings_text({key: value})) for key, value in values.items())
 
 
 MAX_WORLDS: Final = 24
 
 type Worlds = Mapping[tuple[str, ...], Config]
-"""Configurations by condition: an arm's name, then ``key=level`` for each factor."""
+"""Condition -> configuration. A condition is an arm's name, then ``key=level`` for each factor."""
 
 
 def condition_configs(
@@ -265,8 +265,8 @@ def condition_configs(
 ) -> Worlds:
     """Return the configurations of a study's conditions, at most `MAX_WORLDS`.
 
-    With more conditions, some factors keep the value of `base`, numeric factors first. By default the levels are those
-    in the study file's `values`, or none for a sampled design.
+    If there are more, some factors keep their value in `base`, first of all numeric factors. `levels` defaults to the
+    levels in the study file's `values`, or to none for a sampled design.
     """
     if levels is None:
         levels = {} if values.get("design") else values.get("vary") or {}
@@ -279,7 +279,9 @@ def condition_configs(
     base_values = base.model_dump(mode="json", exclude_unset=True)
     worlds = {}
     for combination in product(*(term.items() for term in terms)):
-        changes = {key: value for _, settings in combination for key, value in flat(settings)}
-        name = tuple(step for step, _ in combination if step)
-        worlds[name] = validated(Config, merged(base_values, nested(changes)), ", ".join(name) or "study")
+        changes = {key: value for _, settings in combination for key, value in flatten(settings)}
+        name = tuple(label for label, _ in combination if label)
+        worlds[name] = validate_params(
+            Config, merge_values(base_values, nest_keys(changes)), ", ".join(name) or "study"
+        )
     return worlds

@@ -1,4 +1,4 @@
-"""The main function of a run's process. This module is imported before `preload`."""
+"""The main function of a run's process. It is imported before `preload`."""
 
 import faulthandler
 import os
@@ -14,7 +14,7 @@ from prism_mesa.studies.engines.job import ONE_THREAD, Job
 
 
 def run_child(job: Job, sender: "Connection[object, object]", output_file: str, environment: Mapping[str, str]) -> None:
-    """Carry out a job, send its `Outcome`, and end the process; output goes to `output_file`."""
+    """Carry out a job, send its `Outcome`, and end the process; printed output goes to `output_file`."""
     if hasattr(os, "setsid"):
         os.setsid()  # lead a process group that holds all children and does not receive Ctrl-C
     _redirect_output(output_file)
@@ -32,7 +32,7 @@ def run_child(job: Job, sender: "Connection[object, object]", output_file: str, 
 
 
 def _redirect_output(output_file: str) -> None:
-    """Write output and crash reports to a file that the parent has open; unlink it, so that it never stays behind."""
+    """Write output and crash reports to a file. The parent has it open, so it is unlinked to leave nothing behind."""
     with open(output_file, "ab", buffering=0) as file:
         for stream in (1, 2):
             os.dup2(file.fileno(), stream)

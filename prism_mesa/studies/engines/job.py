@@ -6,7 +6,7 @@ from typing import Any, Final, Literal
 
 @dataclass(frozen=True)
 class Limits:
-    """Limits of one run, in wall seconds and GB (10**9 bytes) of RAM; None: no limit."""
+    """Limits of one run: seconds of real time, and GB (10**9 bytes) of RAM; None means no limit."""
 
     seconds: float | None = None
     memory_gb: float | None = None
@@ -17,11 +17,11 @@ class Job:
     """The data for one run of a study.
 
     Attributes:
-        keep: Whether to keep its tables in a folder, as ``prism run`` does, or only its measures.
-        collect: Tables whose rows are returned.
+        keep: `tables` keeps the run's folder, as ``prism run`` does; `measures` keeps only the measures.
+        collect: Tables whose rows are part of the outcome.
         folder: Parent of the run's folder, ``folder/run``.
         path: Folders with the user's modules, searched after installed packages.
-        spent: LLM calls and tokens that earlier attempts reported, so that a resumed run does not report them again.
+        spent: LLM calls and tokens that earlier attempts reported; a resumed run does not report them again.
     """
 
     run: str
@@ -43,11 +43,11 @@ class Outcome:
     """The outcome of a run.
 
     Attributes:
-        ending: `done`; `raised`: it raised an error; `timeout` and `memory`: it hit a limit; `killed`: a signal ended
-            it, or its process vanished; `skipped`: it did not start because its LLM is missing.
-        reason: Why the run is not done, in one line; empty if it is.
+        ending: `done`; `raised` an error; `timeout` or `memory` if it exceeded a limit; `killed` by a signal, or its
+            process was lost; `skipped` because its LLM is missing.
+        reason: Why the run is not done, in one line; empty for a finished run.
         measures: Values by name; NaN if undefined.
-        facts: Costs and deciders, as far as known (see `journal.Facts`).
+        facts: Known costs, and who decided (see `journal.Facts`).
         tables: Rows of the collected tables as Arrow IPC streams.
     """
 
@@ -61,4 +61,4 @@ class Outcome:
 
 _THREADS: Final = ("OMP_NUM", "OPENBLAS_NUM", "MKL_NUM", "NUMEXPR_NUM", "VECLIB_MAXIMUM", "NUMBA_NUM")
 ONE_THREAD: Final = {f"{library}_THREADS": "1" for library in _THREADS}
-"""Environment variables that limit libraries to one thread; they are read on import."""
+"""Environment variables that limit libraries to one thread. Libraries read them on import."""

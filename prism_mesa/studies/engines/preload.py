@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 
 from prism_mesa.studies.engines.job import ONE_THREAD
 
-gc.disable()  # objects created from here on are kept
+gc.disable()  # objects created from here on stay
 signal.signal(signal.SIGINT, signal.SIG_IGN)
 os.environ.update(ONE_THREAD)
 
@@ -30,8 +30,8 @@ def _warm_up() -> None:
             carry_out(Job("warm-up", config, (), keep=keep, folder=folder))
 
 
-with suppress(OSError):  # on a full disk each run fills its own caches
+with suppress(OSError):  # if the disk is full, each run fills its own caches
     _warm_up()
 gc.collect()
-gc.freeze()  # a run's collector does not touch these objects, so their memory stays shared
+gc.freeze()  # the garbage collector of a run skips these objects, so their memory stays shared
 gc.enable()

@@ -13,7 +13,7 @@ from typing import Any, Final
 import pandas as pd
 import pyarrow as pa
 
-from prism_mesa.errors import DataError, NotedWarning, PrismError, printable, shortened
+from prism_mesa.errors import DataError, NotedWarning, PrismError, printable, shorten
 from prism_mesa.llm import Ledger
 from prism_mesa.runs.config import Config, make_config
 from prism_mesa.runs.ledgers import tokens_spent
@@ -35,10 +35,10 @@ _IGNORED_WARNINGS: Final = (DeprecationWarning, PendingDeprecationWarning, Impor
 
 
 def carry_out(job: Job) -> Outcome:
-    """Run a job in this process, and return the outcome; errors become its reason, and warnings become notes."""
+    """Run a job in this process, and return its outcome; an error becomes the reason, and warnings become notes."""
     sys.path.extend(folder for folder in job.path if folder not in sys.path)
     started = time.process_time()
-    with warnings.catch_warnings(record=True) as warned:
+    with warnings.catch_warnings(record=True) as caught_warnings:
         warnings.simplefilter("default")
         for category in _IGNORED_WARNINGS:
             warnings.simplefilter("ignore", category)
@@ -46,9 +46,9 @@ def carry_out(job: Job) -> Outcome:
         try:
             outcome = _run_and_measure(job, facts)
         except BaseException as error:  # also SystemExit, which a chart or a measure may raise
-            outcome = Outcome(job.run, "raised", _describe(error), facts=facts)
+            outcome = Outcome(job.run, "raised", _describe_error(error), facts=facts)
     has_notes = "notes" in outcome.facts
-    messages = [str(w.message) for w in warned if not (has_notes and issubclass(w.category, NotedWarning))]
+    messages = [str(w.message) for w in caught_warnings if not (has_notes and issubclass(w.category, NotedWarning))]
     notes = map(printable, (*outcome.facts.get("notes", ()), *messages))
     outcome.facts.update(cpu_s=time.process_time() - started, peak_memory_mb=peak_memory_mb(), signal=None)
     outcome.facts["notes"] = list(dict.fromkeys(notes))
@@ -56,7 +56,7 @@ def carry_out(job: Job) -> Outcome:
 
 
 def _run_and_measure(job: Job, facts: dict[str, Any]) -> Outcome:
-    """Run and measure; `facts` receives the facts of the run, even if it ends in an error."""
+    """Run the model and compute the measures; fill `facts`, even if the run ends in an error."""
     config, runner = make_config(job.config, job.run), _Runner()
     try:
         summary, table = (
@@ -78,11 +78,11 @@ def _run_and_measure(job: Job, facts: dict[str, Any]) -> Outcome:
 
 
 class _Runner:
-    """Starts the run of a job, from the beginning if it cannot resume from a checkpoint.
+    """Starts the run of a job, and counts its costs. A run that cannot resume is started twice.
 
     Attributes:
-        run: The latest run.
-        cpu_s: CPU seconds of building models.
+        run: The run that was started last.
+        cpu_s: CPU seconds for building models.
         reported: LLM calls and tokens that earlier attempts reported.
     """
 
@@ -99,7 +99,7 @@ class _Runner:
         return self.run
 
     def costs(self) -> dict[str, float]:
-        """Return the calls and tokens of all LLMs, and CPU seconds, even of a failed run."""
+        """Return calls and tokens of all LLMs, and CPU seconds, also for a failed run."""
         run: PlatformRun | None = getattr(self, "run", None)
         llms = [] if run is None else [llm for llm in (run.answerer, run.model.writer) if llm is not None]
         calls = sum(llm.usage["calls"] for llm in llms)
@@ -111,17 +111,17 @@ class _Runner:
         }
 
 
-type _Tables = Callable[[str], pd.DataFrame]
+type _TableReader = Callable[[str], pd.DataFrame]
 
 
-def _run_in_folder(job: Job, config: Config, runner: _Runner) -> tuple[Mapping[str, Any], _Tables]:
-    """Run or resume from a checkpoint, keep the tables, and return the summary and a reader of tables."""
+def _run_in_folder(job: Job, config: Config, runner: _Runner) -> tuple[Mapping[str, Any], _TableReader]:
+    """Run, or resume from a checkpoint, with tables in a folder; return the summary and a reader of tables."""
     folder = Path(job.folder) / job.run
     runner.reported = _reported_spending(folder, job.spent)
     result = resume_in(folder, config, partial(runner, config))
     if result is None:
         runner.reported = {}
-        result = runner(config).keep(job.folder, job.run, dated=False)
+        result = runner(config).run_in_folder(job.folder, job.run, has_date=False)
     return result.summary, result.table
 
 
@@ -137,7 +137,7 @@ def _reported_spending(folder: Path, spent: Mapping[str, int]) -> dict[str, int]
     return {name: min(spent.get(name, 0), n) for name, n in (("calls", calls), ("tokens", tokens))}
 
 
-def _run_in_memory(job: Job, run: PlatformRun) -> tuple[Mapping[str, Any], _Tables]:
+def _run_in_memory(job: Job, run: PlatformRun) -> tuple[Mapping[str, Any], _TableReader]:
     """Run without files, and return the summary and a reader of tables."""
     tables = [find_measure(name).tables for name in job.measures] + [CURVE_TABLES if CURVES in job.collect else ()]
     table_names = {*job.collect, *(table for names in tables for table in names or ())}
@@ -162,24 +162,24 @@ def _collect_tables(job: Job, run: FinishedRun, notes: list[str]) -> dict[str, b
     return streams
 
 
-def _describe(error: BaseException) -> str:
-    """Describe an error and its location in one line; for PRISM's errors, only a location in the user's code."""
-    message, fault = str(error), error
+def _describe_error(error: BaseException) -> str:
+    """Describe an error and its location in one line. For PRISM's errors, only locations in the user's code count."""
+    message, source = str(error), error
     if isinstance(error, RunBrokenError):
-        message, fault = error.reason, error.__cause__ or error
+        message, source = error.reason, error.__cause__ or error
     elif not isinstance(error, PrismError):
         message = f"{type(error).__name__}: {error}"
-    if getattr(fault, "__notes__", ()):
-        location = ""  # the notes name the place
-    elif isinstance(fault, PrismError):
-        location = "" if fault.__cause__ is None else _location(fault.__cause__, only_user_code=True)
+    if getattr(source, "__notes__", ()):
+        location = ""  # the notes name the location
+    elif isinstance(source, PrismError):
+        location = "" if source.__cause__ is None else _error_location(source.__cause__, only_user_code=True)
     else:
-        location = _location(fault)
-    return shortened(printable(f"{message}{location}"))
+        location = _error_location(source)
+    return shorten(printable(f"{message}{location}"))
 
 
-def _location(error: BaseException, *, only_user_code: bool = False) -> str:
-    """Return where an error was raised: the last frame in the user's code, else in PRISM, else anywhere."""
+def _error_location(error: BaseException, *, only_user_code: bool = False) -> str:
+    """Return the location of an error: the last frame in the user's code, or else in PRISM, or else anywhere."""
     frames = traceback.extract_tb(error.__traceback__)
     outside_packages = [frame for frame in frames if not frame.filename.startswith((*_INSTALL_PATHS, "<"))]
     user_frames = [frame for frame in outside_packages if not frame.filename.startswith(_PRISM)]

@@ -1,1 +1,1 @@
-"""Estimators for data and runs: they take columns and return numbers."""
+"""Estimators for data and runs: functions of columns that return numbers."""

@@ -8,7 +8,7 @@ import pandas as pd
 
 from prism_mesa.kernels.network import mutual_pairs
 from prism_mesa.social.state.network import FollowNetwork
-from prism_mesa.streams import generator
+from prism_mesa.streams import make_generator
 
 type Ints = npt.NDArray[np.integer[Any]]
 type Floats = npt.NDArray[np.float64]
@@ -16,12 +16,12 @@ type Floats = npt.NDArray[np.float64]
 SIZE_CLASSES: Final = (2, 3, 5, 10, 20, 50, 100, 200, 500, 1000)
 """Lower bounds of the size classes in `shapes_by_size`."""
 _CLASSES: Final = np.unique(np.rint(1.1 ** np.arange(200)).astype(np.int64))
-"""Lower bounds of classes of similar sizes: single sizes up to 13, then steps of 10 %."""
+"""Lower bounds of classes of similar sizes: each size up to 13 is a class, then steps are 10 %."""
 _N_PAIRS: Final = 100_000  # sampled pairs of followees; the standard error of clustering is at most .0016
 
 
 def hops(parent: Ints, is_reshare: npt.NDArray[np.bool_]) -> Ints:
-    """Return the number of reshares between nodes and their roots; `is_reshare` marks nodes that reshare the parent."""
+    """Return the number of reshares between each node and its root; `is_reshare` marks nodes that reshare a parent."""
     hop = is_reshare.astype(np.int32)
     nodes = np.flatnonzero(is_reshare)
     parents = parent[nodes]
@@ -44,9 +44,9 @@ def reproduction(hop: npt.ArrayLike) -> Floats:
 
 
 def matched_difference(size: Ints, value: Floats, is_second: npt.NDArray[np.bool_]) -> float:
-    """Return the difference of means of the second minus the first group of cascades, at equal sizes.
+    """Return the mean of the second group of cascades minus the mean of the first, at equal sizes.
 
-    Classes of sizes are weighted by the smaller group's number of cascades (Juul and Ugander 2021,
+    The weight of a class of sizes is the number of cascades in the smaller group (Juul and Ugander 2021,
     doi:10.1073/pnas.2100786118). NaN if no class has cascades of both groups.
     """
     size_class = np.searchsorted(_CLASSES, size, side="right")
@@ -56,9 +56,9 @@ def matched_difference(size: Ints, value: Floats, is_second: npt.NDArray[np.bool
     )
     n = min(map(len, counts))
     first, second = (count[:n] for count in counts)
-    matched = np.minimum(first, second)
+    weights = np.minimum(first, second)
     differences = sums[1][:n] / np.maximum(second, 1) - sums[0][:n] / np.maximum(first, 1)
-    return float(matched @ differences / matched.sum()) if matched.any() else float("nan")
+    return float(weights @ differences / weights.sum()) if weights.any() else float("nan")
 
 
 def shapes_by_size(cascades: pd.DataFrame) -> pd.DataFrame:
@@ -71,17 +71,17 @@ def shapes_by_size(cascades: pd.DataFrame) -> pd.DataFrame:
     class_index = np.searchsorted(SIZE_CLASSES, size, side="right") - 1
     is_in_class = class_index >= 0
     columns = ["size", "depth", "breadth", "structural_virality"]
-    by_class = cascades.loc[is_in_class, columns].groupby(np.asarray(SIZE_CLASSES)[class_index[is_in_class]])
-    means = by_class.mean()
-    means.insert(0, "n", by_class.size())
+    class_groups = cascades.loc[is_in_class, columns].groupby(np.asarray(SIZE_CLASSES)[class_index[is_in_class]])
+    means = class_groups.mean()
+    means.insert(0, "n", class_groups.size())
     return means.rename_axis("from_size").reset_index()
 
 
 def degree_assortativity(src: Ints, dst: Ints, n: int) -> float:
     """Return the correlation over follows of the followee's followers with the follower's followees.
 
-    It is networkx's default degree correlation of a directed network (Foster et al. 2010, doi:10.1073/pnas.0912671107),
-    with edges from `src` (followee) to `dst` (follower). NaN if degrees do not vary.
+    This is networkx's default degree correlation of a directed network (Foster et al. 2010,
+    doi:10.1073/pnas.0912671107), with edges from `src` (followee) to `dst` (follower). NaN if degrees do not vary.
     """
     followers, followees = _degrees(src, dst, n)
     edges = max(1, len(src))
@@ -98,9 +98,9 @@ def _degrees(src: Ints, dst: Ints, n: int) -> tuple[Floats, Floats]:
 
 
 def friendship_paradox(src: Ints, dst: Ints, n: int) -> float:
-    """Return the share of followers whose followees have on average more followers than the followers themselves.
+    """Return the share of agents whose followees have, on average, more followers than the agent; NaN without follows.
 
-    Feld 1991, doi:10.1086/229693; on Twitter Hodas, Kooti and Lerman 2013 (ICWSM). NaN without any follow.
+    Feld 1991, doi:10.1086/229693; on Twitter Hodas, Kooti and Lerman 2013 (ICWSM).
     """
     followers, followees = _degrees(src, dst, n)
     follows = followees > 0
@@ -111,9 +111,9 @@ def friendship_paradox(src: Ints, dst: Ints, n: int) -> float:
 
 
 def mutual_follows(network: FollowNetwork) -> tuple[float, float]:
-    """Return mutual follows as shares of all follows and of the possible number; NaN without follows.
+    """Return mutual follows as a share of all follows, and of the possible number; NaN without follows.
 
-    The possible number is the sum over agents of the smaller of followers and followees.
+    The possible number is the sum over agents of their followers or their followees, whichever are fewer.
     """
     ends = np.empty((2, network.n_edges // 2), np.int32)
     n_mutual = 2.0 * mutual_pairs(network.indptr, network.indices, ends[0], ends[1])
@@ -122,23 +122,23 @@ def mutual_follows(network: FollowNetwork) -> tuple[float, float]:
 
 
 def degree_correlation(network: FollowNetwork) -> float:
-    """Return the correlation of log followers and log followees of agents who have both; NaN if undefined."""
+    """Return the correlation of log followers and log followees, over agents with both; NaN if undefined."""
     degrees = np.stack([network.n_followers, network.n_followees]).astype(np.float64)
     logs = np.log(degrees[:, (degrees > 0).all(axis=0)])
     return float(np.corrcoef(logs)[0, 1]) if logs.shape[1] > 1 and np.ptp(logs, axis=1).all() else float("nan")
 
 
 def clustering(network: FollowNetwork) -> float:
-    """Return the share of pairs of an agent's followees with a follow between them, as a mean over agents.
+    """Return the mean, over agents, of the share of pairs of followees with a follow between them.
 
-    It is estimated from a sample of pairs, which is the same for the same network. NaN if no agent has two followees.
+    The mean is estimated from a sample of pairs, which depends only on the network. NaN if no agent has two followees.
     """
     agents = np.flatnonzero(network.n_followees > 1)
     if not len(agents):
         return float("nan")
-    draws, n = generator("pairs of followees"), network.n_followees
+    draws, n = make_generator("pairs of followees"), network.n_followees
     agent = agents[draws.integers(len(agents), size=_N_PAIRS)]
     first, second = draws.integers(n[agent]), draws.integers(n[agent] - 1)
     starts = network.indptr[agent]
     a, b = network.indices[starts + first], network.indices[starts + second + (second >= first)]
-    return float((network.holds(a, b) | network.holds(b, a)).mean())
+    return float((network.contains(a, b) | network.contains(b, a)).mean())

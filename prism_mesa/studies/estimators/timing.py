@@ -12,23 +12,23 @@ HOURS: Final = 24
 
 
 def burstiness(times: npt.ArrayLike, persons: npt.ArrayLike, min_events: int = 10) -> Floats:
-    """Return persons' burstiness ``(s - m) / (s + m)``, from mean m and sd s of the times between their events.
+    """Return each person's burstiness ``(s - m) / (s + m)``; m and s are mean and sd of the times between events.
 
-    -1 is a clock, 0 a Poisson process, 1 one burst (Goh and Barabasi 2008, doi:10.1209/0295-5075/81/48002). Events have
-    a time and a person, an integer from 0. Persons with fewer than `min_events` (from 2) events, or with all events at
-    the same time, are left out.
+    It is -1 for a clock, 0 for a Poisson process and 1 for a single burst (Goh and Barabasi 2008,
+    doi:10.1209/0295-5075/81/48002). `persons` are integers from 0. Persons with fewer than `min_events` (at least 2)
+    events, or with all events at the same time, are left out.
     """
     person, time = np.asarray(persons, np.int64), np.asarray(times, np.float64)
     order = np.lexsort((time, person))
     person, time = person[order], time[order]
     gaps, is_same_person = np.diff(time), person[1:] == person[:-1]
-    gaps, owner = gaps[is_same_person], person[1:][is_same_person]
+    gaps, gap_person = gaps[is_same_person], person[1:][is_same_person]
     n_people = int(person.max()) + 1 if len(person) else 0
-    n = np.bincount(owner, minlength=n_people)
+    n = np.bincount(gap_person, minlength=n_people)
     is_included = (n + 1 >= max(2, min_events)) & (n > 0)
-    mean = np.bincount(owner, gaps, n_people) / np.maximum(n, 1)
-    squared = np.bincount(owner, (gaps - mean[owner]) ** 2, n_people)
-    spread = np.sqrt(squared / np.maximum(n, 1))
+    mean = np.bincount(gap_person, gaps, n_people) / np.maximum(n, 1)
+    squared_deviations = np.bincount(gap_person, (gaps - mean[gap_person]) ** 2, n_people)
+    spread = np.sqrt(squared_deviations / np.maximum(n, 1))
     is_included &= spread + mean > 0
     return np.asarray((spread - mean)[is_included] / (spread + mean)[is_included])
 
@@ -40,7 +40,7 @@ def hour_profile(hours: npt.ArrayLike) -> Floats:
 
 
 def correlation(first: npt.ArrayLike, second: npt.ArrayLike) -> float:
-    """Return Pearson's correlation; NaN if one of the two does not vary."""
+    """Return Pearson's correlation; NaN if `first` or `second` does not vary."""
     a, b = np.asarray(first, np.float64), np.asarray(second, np.float64)
     a, b = a - a.mean(), b - b.mean()
     norm = float(np.sqrt((a @ a) * (b @ b)))
@@ -48,7 +48,7 @@ def correlation(first: npt.ArrayLike, second: npt.ArrayLike) -> float:
 
 
 def shift_between(profile: npt.ArrayLike, reference: npt.ArrayLike) -> int:
-    """Return the shift of a reference, 0 to 23 hours, with the best correlation with a profile.
+    """Return the shift, 0 to 23 hours, at which a reference correlates best with a profile.
 
     >>> shift_between(np.roll(np.arange(24), 5), np.arange(24))
     5
@@ -58,9 +58,9 @@ def shift_between(profile: npt.ArrayLike, reference: npt.ArrayLike) -> int:
 
 
 def survival(lengths: Ints, ended: npt.NDArray[np.bool_]) -> tuple[Ints, Floats]:
-    """Return the sorted durations of ended events, and the share of all durations that are longer.
+    """Return the sorted lengths of ended events, and the share of all events that are longer than each.
 
-    Kaplan and Meier 1958, doi:10.1080/01621459.1958.10501452; durations that have not ended are censored.
+    Kaplan and Meier 1958, doi:10.1080/01621459.1958.10501452; events that have not ended are censored.
 
     >>> [column.tolist() for column in survival(np.array([1, 2, 2, 5]), np.array([True, True, False, False]))]
     [[1, 2], [0.75, 0.5]]

@@ -21,10 +21,10 @@ from prism_mesa.studies.measures.exposure import communities_reached
 from prism_mesa.studies.measures.measure import (
     FinishedRun,
     Measure,
-    have_joined,
     index,
     is_kind,
     is_sampled,
+    joined_agents,
     mean,
     measured_posts,
     ratio,
@@ -36,22 +36,22 @@ _CLAUSET: Final = "Clauset, Shalizi and Newman 2009, doi:10.1137/070710111"
 _GOEL: Final = "Goel, Anderson, Hofman and Watts 2016, doi:10.1287/mnsc.2015.2158"
 _JUUL: Final = "at equal sizes: Juul and Ugander 2021, doi:10.1073/pnas.2100786118"
 _MEASURED: Final = "measured posts (not of the first 24 and last 18 hours, in runs of 60 hours or more)"
-MIN_CASCADES_OF_100: Final = 200  # fewest cascades of at least 100 posts for an exponent of their sizes
-MIN_IMPRESSIONS: Final = 600  # fewest impressions of a post for rates per impression
+MIN_CASCADES_OF_100: Final = 200  # minimum number of cascades of at least 100 posts for an exponent of their sizes
+MIN_IMPRESSIONS: Final = 600  # minimum number of impressions of a post for rates per impression
 _SAMPLES: Final = 100
 _SHAPE_SIZES: Final = (10, 99)  # range of sizes whose shapes are compared
-LARGE: Final = 56  # posts of the smallest large cascade, as in Twitter15/16
-MIN_LARGE: Final = 20  # fewest large cascades for statistics of their shapes
+LARGE: Final = 56  # minimum size of a large cascade, as in Twitter15/16
+MIN_LARGE: Final = 20  # minimum number of large cascades for statistics of their shapes
 LARGE_CASCADES: Final = f"large cascades (at least {LARGE} posts; needs {MIN_LARGE} cascades)"
 _SHAPES: Final = (("depth", "reshares"), ("breadth", "posts"), ("structural_virality", "steps"))
 
 
 def measured_sizes(run: FinishedRun) -> npt.NDArray[np.int64]:
     """Return the cascade sizes of measured posts."""
-    return np.asarray(run.once(measured_posts).cascades["size"], np.int64)
+    return np.asarray(run.compute(measured_posts).cascades["size"], np.int64)
 
 
-def _exponent(min_size: int, min_n: int, run: FinishedRun) -> float:
+def _tail_exponent(min_size: int, min_n: int, run: FinishedRun) -> float:
     tail = tail_exponent(measured_sizes(run), min_size)
     return tail.exponent if tail.n >= min_n and np.isfinite(tail.exponent) else nan
 
@@ -62,23 +62,23 @@ def _fitted_tail(run: FinishedRun) -> PowerLaw:
 
 
 def _plausibility(run: FinishedRun) -> float:
-    fit = run.once(_fitted_tail)
+    fit = run.compute(_fitted_tail)
     return plausibility(fit, _SAMPLES, str(run.config.seed)) if fit.n >= MIN_TAIL else nan
 
 
-def seen_posts(run: FinishedRun) -> pd.DataFrame:
-    """Return the measured posts with enough impressions for rates."""
-    posts = run.once(measured_posts).table
+def widely_seen_posts(run: FinishedRun) -> pd.DataFrame:
+    """Return the measured posts with enough impressions for rates per impression."""
+    posts = run.compute(measured_posts).table
     return posts[posts["impressions"] >= MIN_IMPRESSIONS]
 
 
-def _rate(counter: str, run: FinishedRun) -> float:
-    posts = seen_posts(run)
+def _pooled_rate(counter: str, run: FinishedRun) -> float:
+    posts = widely_seen_posts(run)
     return ratio(float(posts[counter].sum()), float(posts["impressions"].sum()))
 
 
 def post_hops(run: FinishedRun) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.bool_]]:
-    """Return the hop of each row of `posts`, 0 for a root, and whether the row is a reshare."""
+    """Return the hop of each row of `posts` (0 for a root), and whether the row is a reshare."""
     posts = run.table("posts")
     is_reshare = is_kind(posts, RESHARE)
     return np.asarray(hops(posts["parent"].to_numpy(np.int64, na_value=-1), is_reshare), np.int32), is_reshare
@@ -86,60 +86,62 @@ def post_hops(run: FinishedRun) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.b
 
 def measured_hops(run: FinishedRun) -> npt.NDArray[np.int32]:
     """Return the hops of measured posts and their reshares."""
-    mask, (hop, is_reshare) = run.once(measured_posts).mask, run.once(post_hops)
+    mask, (hop, is_reshare) = run.compute(measured_posts).mask, run.compute(post_hops)
     return np.asarray(hop[mask | (is_reshare & mask[run.table("posts")["root"].to_numpy()])])
 
 
 def _reshares_per_post(run: FinishedRun) -> float:
-    posts = run.once(measured_posts)
+    posts = run.compute(measured_posts)
     return ratio(len(posts.reshares), len(posts.table))
 
 
 def _later_reproduction(run: FinishedRun) -> float:
-    hop = run.once(measured_hops)
+    hop = run.compute(measured_hops)
     return ratio(float((hop >= 2).sum()), float((hop >= 1).sum()))
 
 
 def _mutual_follows(run: FinishedRun) -> tuple[float, float]:
-    return graphs.mutual_follows(run.once(follow_network))
+    return graphs.mutual_follows(run.compute(follow_network))
 
 
 def _reproduction(hop: int, run: FinishedRun) -> float:
-    reproductions = reproduction(run.once(measured_hops))
+    reproductions = reproduction(run.compute(measured_hops))
     return float(reproductions[hop]) if len(reproductions) > hop else nan
 
 
 def _mean_shape(column: str, run: FinishedRun) -> float:
-    trees = run.once(measured_posts).cascades
+    trees = run.compute(measured_posts).cascades
     return mean(trees[column][trees["size"].between(*_SHAPE_SIZES)])
 
 
-def _from_follows[T](function: Callable[..., T], run: FinishedRun) -> T:
+def _follow_statistic[T](function: Callable[..., T], run: FinishedRun) -> T:
     edges = run.follows()
     return function(edges["src"].to_numpy(), edges["dst"].to_numpy(), len(run.table("agents")))
 
 
 def follow_network(run: FinishedRun) -> FollowNetwork:
     """Return the network of follows at the end of a run."""
-    return _from_follows(from_edges, run)
+    return _follow_statistic(from_edges, run)
 
 
 def large_trees(run: FinishedRun) -> tuple[pd.DataFrame, npt.NDArray[np.intp]]:
-    """Return the large cascades, and the number of their posts at hop 0, 1, 2, ..."""
-    trees = run.once(measured_posts).cascades
+    """Return the large cascades, and their numbers of posts at hop 0, 1, 2, ... in all."""
+    trees = run.compute(measured_posts).cascades
     trees, posts = trees[trees["size"] >= LARGE], run.table("posts")
     is_large = np.zeros(len(posts), np.bool_)
     is_large[trees["root"].to_numpy()] = True
-    hop, is_reshare = run.once(post_hops)
+    hop, is_reshare = run.compute(post_hops)
     return trees, np.bincount(hop[is_large[posts["root"].to_numpy()] & (is_reshare | is_large)], minlength=4)
 
 
-def _large(statistic: Callable[[pd.DataFrame, npt.NDArray[np.intp]], float]) -> Callable[[FinishedRun], float]:
-    """Return a measure's function: a statistic of the large cascades and their posts by hop; NaN for few cascades."""
+def _large_statistic(
+    statistic: Callable[[pd.DataFrame, npt.NDArray[np.intp]], float],
+) -> Callable[[FinishedRun], float]:
+    """Return a function that computes a statistic of large cascades and of their posts by hop; NaN for few cascades."""
 
     def compute(run: FinishedRun) -> float:
-        trees, at_hop = run.once(large_trees)
-        return float(statistic(trees, at_hop)) if len(trees) >= MIN_LARGE else nan
+        trees, counts = run.compute(large_trees)
+        return float(statistic(trees, counts)) if len(trees) >= MIN_LARGE else nan
 
     return compute
 
@@ -151,17 +153,17 @@ OBSERVED: Final = (
     share("post_size_100", lambda run: mean(measured_sizes(run) >= 100), "measured cascades of at least 100 posts"),
     *(
         Measure(
-            f"post_tail_{above}",
-            partial(_exponent, above, enough),
-            f"exponent of a power law fitted to measured cascades of at least {above} posts; needs {enough} cascades",
+            f"post_tail_{min_size}",
+            partial(_tail_exponent, min_size, min_n),
+            f"exponent of a power law fitted to measured cascades of at least {min_size} posts; needs {min_n} cascades",
             *("", 1),
             source=_CLAUSET,
         )
-        for above, enough in ((10, MIN_TAIL), (100, MIN_CASCADES_OF_100))
+        for min_size, min_n in ((10, MIN_TAIL), (100, MIN_CASCADES_OF_100))
     ),
     index(
         "post_tail_ks",
-        lambda run: run.once(_fitted_tail).ks,
+        lambda run: run.compute(_fitted_tail).ks,
         "Kolmogorov-Smirnov distance of measured cascades of at least 10 posts from the fitted power law",
         source=_CLAUSET,
         low=0,
@@ -177,7 +179,7 @@ OBSERVED: Final = (
     *(
         Measure(
             f"post_{action}_rate",
-            partial(_rate, counter),
+            partial(_pooled_rate, counter),
             f"{counter} per impression of measured posts with at least {MIN_IMPRESSIONS} impressions, pooled",
             f"{counter} per impression",
         )
@@ -185,7 +187,7 @@ OBSERVED: Final = (
     ),
     Measure(
         "post_impressions",
-        lambda run: mean(run.once(measured_posts).table["impressions"]),
+        lambda run: mean(run.compute(measured_posts).table["impressions"]),
         "mean impressions of a measured post",
         "impressions",
     ),
@@ -211,61 +213,64 @@ OBSERVED: Final = (
     Measure("agents", summary("agents"), "agents on the platform at the end", "agents"),
     Measure(
         "followees_mean",
-        lambda run: mean(run.table("agents")["followees"].to_numpy()[have_joined(run)]),
+        lambda run: mean(run.table("agents")["followees"].to_numpy()[joined_agents(run)]),
         "mean number of followees",
         "agents",
         tables=("churn",),
     ),
     index(
         "degree_assortativity",
-        partial(_from_follows, graphs.degree_assortativity),
+        partial(_follow_statistic, graphs.degree_assortativity),
         "correlation, over follows, of the followee's followers and the follower's followees",
         source="Foster et al. 2010, doi:10.1073/pnas.0912671107",
     ),
     share(
         "friendship_paradox",
-        partial(_from_follows, graphs.friendship_paradox),
+        partial(_follow_statistic, graphs.friendship_paradox),
         "agents whose followees have, on average, more followers than the agent",
         source="Feld 1991, doi:10.1086/229693",
     ),
-    share("reciprocity", lambda run: run.once(_mutual_follows)[0], "follows that are returned"),
+    share("reciprocity", lambda run: run.compute(_mutual_follows)[0], "follows that are returned"),
     share(
         "mutual_of_possible",
-        lambda run: run.once(_mutual_follows)[1],
+        lambda run: run.compute(_mutual_follows)[1],
         "returned follows, as a share of the maximum that the agents' degrees allow",
     ),
     index(
         "followers_followees",
-        lambda run: graphs.degree_correlation(run.once(follow_network)),
+        lambda run: graphs.degree_correlation(run.compute(follow_network)),
         "correlation of log followers and log followees over agents",
     ),
     share(
         "clustering",
-        lambda run: graphs.clustering(run.once(follow_network)),
+        lambda run: graphs.clustering(run.compute(follow_network)),
         "mean share of pairs of an agent's followees with a follow between them (estimated from sampled pairs)",
     ),
 )
 
 LARGE_TREES: Final = (
     Measure(
-        "large_depth", _large(lambda trees, _: trees["depth"].median()), f"median depth of {LARGE_CASCADES}", "reshares"
+        "large_depth",
+        _large_statistic(lambda trees, _: trees["depth"].median()),
+        f"median depth of {LARGE_CASCADES}",
+        "reshares",
     ),
     Measure(
         "large_virality",
-        _large(lambda trees, _: trees["structural_virality"].mean()),
+        _large_statistic(lambda trees, _: trees["structural_virality"].mean()),
         f"mean structural virality of {LARGE_CASCADES}",
         "steps",
         source=_GOEL,
     ),
     index(
         "large_size_virality",
-        _large(lambda trees, _: trees["size"].rank().corr(trees["structural_virality"].rank())),
+        _large_statistic(lambda trees, _: trees["size"].rank().corr(trees["structural_virality"].rank())),
         "rank correlation (Spearman) of size and structural virality of large cascades",
     ),
     *(
         share(
             f"large_hop_{hop}",
-            _large(partial(lambda hop, _, at_hop: at_hop[hop] / at_hop[1:].sum(), hop)),
+            _large_statistic(partial(lambda hop, _, counts: counts[hop] / counts[1:].sum(), hop)),
             f"share of the reshares in large cascades that are at hop {hop}",
         )
         for hop in (1, 2, 3)
@@ -273,7 +278,7 @@ LARGE_TREES: Final = (
     *(
         Measure(
             f"large_reproduction_{hop}",
-            _large(partial(lambda hop, _, at_hop: ratio(at_hop[hop], at_hop[hop - 1]), hop)),
+            _large_statistic(partial(lambda hop, _, counts: ratio(counts[hop], counts[hop - 1]), hop)),
             f"reshares at hop {hop} per reshare at hop {hop - 1}, in all large cascades",
             "reshares",
         )
@@ -281,7 +286,7 @@ LARGE_TREES: Final = (
     ),
     share(
         "large_breadth",
-        _large(lambda trees, _: (trees["breadth"] / trees["size"]).median()),
+        _large_statistic(lambda trees, _: (trees["breadth"] / trees["size"]).median()),
         "median breadth of large cascades, as a share of their size",
     ),
 )
@@ -331,19 +336,19 @@ CASCADES: Final = (
     ),
     *(
         Measure(
-            f"cascade_tail_{above}",
-            summary(f"cascades.tail_exponents.above_{above}.exponent"),
-            f"exponent of a power law fitted to cascades of at least {above} posts; needs {MIN_TAIL} cascades",
+            f"cascade_tail_{min_size}",
+            summary(f"cascades.tail_exponents.above_{min_size}.exponent"),
+            f"exponent of a power law fitted to cascades of at least {min_size} posts; needs {MIN_TAIL} cascades",
             *("", 1),
             source=_CLAUSET,
         )
-        for above in TAILS
+        for min_size in TAILS
     ),
 )
 
 
-def _seeded(run: FinishedRun, column: str = "post") -> npt.NDArray[Any]:
-    """Return a column of the seeded posts in the summary, by default their rows in `posts`."""
+def _seeded_column(run: FinishedRun, column: str = "post") -> npt.NDArray[Any]:
+    """Return a column of the summary of seeded posts, by default their rows in `posts`."""
     return np.array([post[column] for post in run.summary["seeded"]])
 
 
@@ -351,20 +356,20 @@ def _mean_seeded_size(run: FinishedRun) -> float:
     if not run.summary["seeded"]:
         return nan
     trees = run.table("cascades")
-    return mean(np.asarray(trees["size"])[np.searchsorted(trees["root"].to_numpy(), _seeded(run))])
+    return mean(np.asarray(trees["size"])[np.searchsorted(trees["root"].to_numpy(), _seeded_column(run))])
 
 
 def _seeded_communities(run: FinishedRun) -> float:
     if not run.summary["seeded"] or is_sampled(run, "impressions"):
         return nan
-    return communities_reached(run, _seeded(run))
+    return communities_reached(run, _seeded_column(run))
 
 
 SEEDED: Final = (
     Measure("seeded_cascade_mean", _mean_seeded_size, "mean cascade size of seeded posts", "posts", 1),
     Measure(
         "seeded_impressions",
-        lambda run: mean(run.table("posts")["impressions"].to_numpy()[_seeded(run).astype(np.int64)]),
+        lambda run: mean(run.table("posts")["impressions"].to_numpy()[_seeded_column(run).astype(np.int64)]),
         "mean impressions of a seeded post, its reshares included",
         "impressions",
     ),
@@ -376,13 +381,13 @@ SEEDED: Final = (
     ),
     Measure(
         "seeded_followers",
-        lambda run: mean(_seeded(run, "followers")),
+        lambda run: mean(_seeded_column(run, "followers")),
         "mean followers of authors of seeded posts",
         "agents",
     ),
     share(
         "seeded_bridging",
-        lambda run: mean(_seeded(run, "share_across")),
+        lambda run: mean(_seeded_column(run, "share_across")),
         "share of the author's followers in other communities at the start, as a mean over seeded posts",
     ),
 )

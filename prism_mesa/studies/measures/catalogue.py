@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from prism_mesa.errors import ConfigError, PrismError, RunError, did_you_mean, printable
-from prism_mesa.params import shown
+from prism_mesa.params import short_repr
 from prism_mesa.runs.identity import digest, module_digest
 from prism_mesa.studies.measures.cascades import CASCADES, LARGE_TREES, OBSERVED, SEEDED
 from prism_mesa.studies.measures.engagement import CHURN, DECISIONS, ENGAGEMENT, INEQUALITY, STATE_SHARES
@@ -45,9 +45,9 @@ MEASURES: Final[Mapping[str, Measure]] = {
 
 
 def find_measure(name: str) -> Measure:
-    """Return the measure with a name, which may be ``measure@attribute``, or ``module:function`` for a user's function.
+    """Return a measure by its name: one of `MEASURES`, ``measure@attribute``, or ``module:function`` of a user.
 
-    A user's function takes a `FinishedRun` and may read all of its tables; a user's `Measure` names its tables.
+    A user's function takes a `FinishedRun` and may read all of its tables. A user's `Measure` lists its tables.
     """
     if name in MEASURES:
         return MEASURES[name]
@@ -61,7 +61,7 @@ def find_measure(name: str) -> Measure:
     if isinstance(function, Measure):
         return replace(function, name=name)
     if not callable(function):
-        raise ConfigError(f"{key}: must be a function of a finished run, not {shown(function)}")
+        raise ConfigError(f"{key}: must be a function of a finished run, not {short_repr(function)}")
     return Measure(name, function, first_sentence(function) or "a measure of your own", "", -inf, inf, tables=None)
 
 
@@ -83,7 +83,7 @@ def _import_function(name: str, key: str) -> Any:
 
 
 def compute_measures(run: FinishedRun, names: Sequence[str]) -> dict[str, float]:
-    """Return the measures of a run by name; each table is read once."""
+    """Return the values of measures of a run by name; each table is read once."""
     run = replace(run, table=cache(run.table), follows=cache(run.follows))
     return {name: _compute(find_measure(name), run) for name in names}
 
@@ -97,7 +97,7 @@ def _compute(measure: Measure, run: FinishedRun) -> float:
     except Exception as error:  # a user's function may raise anything
         raise RunError(f"{key}: raised {type(error).__name__}: {error}") from error
     if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating) or isinf(value):
-        raise RunError(f"{key}: returned {shown(value)}: return a finite number, or NaN if undefined")
+        raise RunError(f"{key}: returned {short_repr(value)}: return a finite number, or NaN if undefined")
     return float(value)
 
 
@@ -110,6 +110,6 @@ def _measures_version() -> str:
 
 
 def measure_version(name: str) -> str:
-    """Return a digest of a measure's code: PRISM's measures, or the user's module."""
+    """Return a digest of the code that defines a measure: PRISM's measures, or the user's module."""
     module, colon, _ = name.partition(":")
     return module_digest(module) if colon else _measures_version()

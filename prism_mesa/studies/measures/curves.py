@@ -17,10 +17,10 @@ from prism_mesa.studies.measures.measure import FinishedRun, measured_posts
 from prism_mesa.studies.measures.rhythms import activities, delays, hourly_shares
 
 CURVES: Final = "curves"  # the name of the table in `collect`
-CURVE_TABLES: Final = ("engagements", "churn")  # tables that curves read, of those recorded only on demand
-SHARES: Final = np.linspace(0, 1, 101)  # x of the Lorenz curve of activity
-DELAYS_MIN: Final = np.round(np.geomspace(1, 24 * 60, 60), 2)  # x of the curve of delays
-MIN_NODES: Final = 30  # number of nodes at a hop for a reproduction number
+CURVE_TABLES: Final = ("engagements", "churn")  # optional tables that curves read
+SHARES: Final = np.linspace(0, 1, 101)  # x values of the Lorenz curve of activity
+DELAYS_MIN: Final = np.round(np.geomspace(1, 24 * 60, 60), 2)  # x values of the curve of delays
+MIN_NODES: Final = 30  # minimum number of nodes at a hop for a reproduction number
 
 type Curve = tuple[npt.ArrayLike, npt.ArrayLike]
 
@@ -28,7 +28,7 @@ type Curve = tuple[npt.ArrayLike, npt.ArrayLike]
 def lorenz(amounts: npt.ArrayLike) -> npt.NDArray[np.float64]:
     """Return the Lorenz curve: the share of the lowest 0, 1, 2, ..., 100 % (Lorenz 1905, doi:10.2307/2276207).
 
-    It is NaN if the amounts add up to 0.
+    The curve is NaN if the amounts add up to 0.
 
     >>> lorenz([1, 1, 1, 1])[50]
     np.float64(0.5)
@@ -41,39 +41,39 @@ def lorenz(amounts: npt.ArrayLike) -> npt.NDArray[np.float64]:
 
 
 def _delays(run: FinishedRun) -> Curve:
-    ascending = np.sort(np.asarray(run.once(delays), np.float64))
+    ascending = np.sort(np.asarray(run.compute(delays), np.float64))
     n = len(ascending) or np.nan
     return DELAYS_MIN, np.searchsorted(ascending, DELAYS_MIN, side="right") / n
 
 
 def _shape_by_size(column: str, run: FinishedRun) -> Curve:
-    shapes = shapes_by_size(run.once(measured_posts).cascades)
+    shapes = shapes_by_size(run.compute(measured_posts).cascades)
     return shapes["from_size"], shapes[column]
 
 
 def _reproduction(run: FinishedRun) -> Curve:
-    hop = run.once(measured_hops)
+    hop = run.compute(measured_hops)
     numbers = reproduction(hop)[np.bincount(hop) >= MIN_NODES]
     return np.arange(len(numbers)), numbers
 
 
 _CURVES: Final[Mapping[str, Callable[[FinishedRun], Curve]]] = {
-    "cascade_sizes": lambda run: ccdf(run.once(measured_sizes)),
-    "hours": lambda run: (np.arange(24), run.once(hourly_shares)),
-    "activity": lambda run: (SHARES, lorenz(run.once(activities))),
+    "cascade_sizes": lambda run: ccdf(run.compute(measured_sizes)),
+    "hours": lambda run: (np.arange(24), run.compute(hourly_shares)),
+    "activity": lambda run: (SHARES, lorenz(run.compute(activities))),
     "delays": _delays,
     "reproduction": _reproduction,
     "depth": partial(_shape_by_size, "depth"),
     "breadth": partial(_shape_by_size, "breadth"),
     "virality": partial(_shape_by_size, "structural_virality"),
-    "stays": lambda run: survival(*run.once(stays)) if run.config.has_churn else ((), ()),
+    "stays": lambda run: survival(*run.compute(stays)) if run.config.has_churn else ((), ()),
 }
 
 
 def run_curves(run: FinishedRun) -> pd.DataFrame:
-    """Return the curves of a run: columns `curve` (its name), `x` and `y`."""
+    """Return the curves of a run: columns `curve` (the name), `x` and `y`."""
     parts = []
-    for name, points in _CURVES.items():
-        x, y = (np.asarray(values, np.float64) for values in points(run))
+    for name, curve in _CURVES.items():
+        x, y = (np.asarray(values, np.float64) for values in curve(run))
         parts.append(pd.DataFrame({"curve": name, "x": x, "y": y}))
     return pd.concat(parts, ignore_index=True)

@@ -11,7 +11,7 @@ from prism_mesa.runs.measures import gini, top_share
 from prism_mesa.social.tables import COUNTERS
 from prism_mesa.statechart import STATES, AgentState
 from prism_mesa.studies.estimators.timing import survival
-from prism_mesa.studies.measures.measure import FinishedRun, Measure, have_joined, index, ratio, share, summary
+from prism_mesa.studies.measures.measure import FinishedRun, Measure, index, joined_agents, ratio, share, summary
 
 GINI: Final = "Gini 1912; as in Dorfman 1979, doi:10.2307/1924845"
 
@@ -25,8 +25,8 @@ def _per_impression(count: Callable[[FinishedRun], float]) -> Callable[[Finished
 
 
 def _open_share(run: FinishedRun) -> float:
-    moves = run.table("transitions")
-    return float(moves["open"][moves["to_state"] == AgentState.COMPOSING].mean())
+    transitions = run.table("transitions")
+    return float(transitions["open"][transitions["to_state"] == AgentState.COMPOSING].mean())
 
 
 _RATE: Final = "engagements per impression"
@@ -75,13 +75,13 @@ DECISIONS: Final = (
 
 
 def _followers(run: FinishedRun) -> npt.NDArray[Any]:
-    return np.asarray(run.table("agents")["followers"])[have_joined(run)]
+    return np.asarray(run.table("agents")["followers"])[joined_agents(run)]
 
 
-def _reshared(run: FinishedRun) -> npt.NDArray[np.float64]:
-    """Return how often the posts and replies of each agent were reshared."""
-    posts, joined = run.table("posts"), have_joined(run)
-    return np.bincount(posts["author"], posts["reshares"], minlength=len(joined))[joined]
+def _reshare_counts(run: FinishedRun) -> npt.NDArray[np.float64]:
+    """Return how often each agent's posts and replies were reshared."""
+    posts, has_joined = run.table("posts"), joined_agents(run)
+    return np.bincount(posts["author"], posts["reshares"], minlength=len(has_joined))[has_joined]
 
 
 def _inequality(
@@ -99,7 +99,7 @@ def _inequality(
     )
 
 
-def _in_summary(group: str, end: str = "") -> tuple[Callable[[FinishedRun], float], Callable[[FinishedRun], float]]:
+def _summary_pair(group: str, end: str = "") -> tuple[Callable[[FinishedRun], float], Callable[[FinishedRun], float]]:
     return summary(f"{group}.gini{end}"), summary(f"{group}.top_10_share{end}")
 
 
@@ -107,10 +107,10 @@ _ATTENTION: Final = "impressions received"
 _ACTIVITY: Final = "posts, likes, replies and reshares made"
 
 INEQUALITY: Final = (
-    *_inequality("impressions", _ATTENTION, "all agents", _in_summary("attention")),
-    *_inequality("impressions_seen", _ATTENTION, "agents with impressions", _in_summary("attention", "_seen")),
-    *_inequality("activity", _ACTIVITY, "all agents", _in_summary("activity")),
-    *_inequality("activity_active", _ACTIVITY, "active agents", _in_summary("activity", "_active")),
+    *_inequality("impressions", _ATTENTION, "all agents", _summary_pair("attention")),
+    *_inequality("impressions_seen", _ATTENTION, "agents with impressions", _summary_pair("attention", "_seen")),
+    *_inequality("activity", _ACTIVITY, "all agents", _summary_pair("activity")),
+    *_inequality("activity_active", _ACTIVITY, "active agents", _summary_pair("activity", "_active")),
     share("share_active", summary("activity.share_active"), "agents that posted, liked, replied or reshared"),
     *_inequality(
         "followers",
@@ -121,17 +121,17 @@ INEQUALITY: Final = (
     *_inequality(
         "reshares",
         *("reshares received", "all agents"),
-        (lambda run: gini(_reshared(run)), lambda run: top_share(_reshared(run), 0.1)),
+        (lambda run: gini(_reshare_counts(run)), lambda run: top_share(_reshare_counts(run), 0.1)),
         tables=("churn",),
     ),
 )
 
 
-_NONE: Final = "NaN without `agents.churn`"
+_NO_CHURN: Final = "NaN without `agents.churn`"
 
 
 def stays(run: FinishedRun) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
-    """Return the length of each stay on the platform in rounds, and whether the stay ended.
+    """Return the length in rounds of each stay on the platform, and whether the stay ended.
 
     A stay begins with the run, or when an agent joins or returns. It ends when the agent leaves or is removed.
     """
@@ -150,7 +150,7 @@ def stays(run: FinishedRun) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_
 def _median_stay(run: FinishedRun) -> float:
     if not run.config.has_churn:
         return nan
-    lengths, survivors = survival(*run.once(stays))
+    lengths, survivors = survival(*run.compute(stays))
     return float(lengths[np.argmax(survivors <= 0.5)]) if len(lengths) and survivors[-1] <= 0.5 else nan
 
 
@@ -159,15 +159,17 @@ def _mean_present(run: FinishedRun) -> float:
     return ratio(churn["there_mean"], churn["rows"]) if churn else nan
 
 
-def _per_round(event: str) -> Callable[[FinishedRun], float]:
+def _event_rate(event: str) -> Callable[[FinishedRun], float]:
     count = summary(f"churn.events.{event}")
     return lambda run: ratio(count(run), run.summary["rounds"])
 
 
 CHURN: Final = (
-    share("share_there", _mean_present, f"mean share of agents on the platform, over rounds; {_NONE}"),
+    share("share_there", _mean_present, f"mean share of agents on the platform, over rounds; {_NO_CHURN}"),
     *(
-        Measure(f"{name}_per_round", _per_round(event), f"agents who {verb} per round; {_NONE}", "agents per round")
+        Measure(
+            f"{name}_per_round", _event_rate(event), f"agents who {verb} per round; {_NO_CHURN}", "agents per round"
+        )
         for name, event, verb in (
             ("joined", "join", "join"),
             ("left", "leave", "leave"),

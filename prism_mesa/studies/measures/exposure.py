@@ -1,4 +1,4 @@
-"""Measures of what readers are shown, and of mixing between communities and by attributes (``measure@attribute``)."""
+"""Measures of what readers are shown, and of mixing by communities and by attributes (``measure@attribute``)."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -20,17 +20,17 @@ from prism_mesa.studies.measures.measure import (
     Measure,
     communities,
     count_pairs,
-    have_joined,
     index,
     is_kind,
     is_sampled,
+    joined_agents,
     main_interests,
     mean,
     measured_posts,
     post_topics,
     ratio,
+    root_authors,
     share,
-    writers,
 )
 
 _JOST: Final = "Jost 2006, doi:10.1111/j.2006.0030-1299.14714.x"
@@ -40,19 +40,19 @@ type Floats = npt.NDArray[np.float64]
 
 
 def effective_numbers(readers: Ints, categories: Ints, n_categories: int) -> Floats:
-    """Return the effective number of categories of each reader: the exponential of the entropy."""
+    """Return the effective number of categories that each reader sees: the exponential of the entropy."""
     distinct, _, count = count_pairs(readers, categories, n_categories)
     if not len(distinct):
         return np.zeros(0)
-    begins = np.flatnonzero(np.append(True, distinct[1:] != distinct[:-1]))
-    total = np.add.reduceat(count, begins)
-    entropy = np.log(total) - np.add.reduceat(count * np.log(count), begins) / total
+    starts = np.flatnonzero(np.append(True, distinct[1:] != distinct[:-1]))
+    total = np.add.reduceat(count, starts)
+    entropy = np.log(total) - np.add.reduceat(count * np.log(count), starts) / total
     return np.asarray(np.exp(entropy))
 
 
 def _effective_authors(run: FinishedRun) -> float:
     impressions = run.table("impressions")
-    author = writers(run, impressions["root"].to_numpy())
+    author = root_authors(run, impressions["root"].to_numpy())
     return mean(effective_numbers(impressions["agent"].to_numpy(), author, len(run.table("agents"))))
 
 
@@ -70,8 +70,8 @@ def _topic_reach(run: FinishedRun) -> float:
     topic, topics = codes[impressions["post"].to_numpy()], np.unique(codes[codes >= 0])
     has_topic = topic >= 0
     reached, _, _ = count_pairs(topic[has_topic], impressions["agent"].to_numpy()[has_topic], max(len(agents), 1))
-    recorded = agents["recorded_impressions"].to_numpy() & have_joined(run)
-    return ratio(len(reached), len(topics) * int(recorded.sum()))
+    is_recorded = agents["recorded_impressions"].to_numpy() & joined_agents(run)
+    return ratio(len(reached), len(topics) * int(is_recorded.sum()))
 
 
 def _topic_entropy(run: FinishedRun) -> float:
@@ -114,7 +114,7 @@ _KS: Final = "Krackhardt and Stern 1988, doi:10.2307/2786835"
 _COMMUNITIES: Final = "communities (blocks, else main interests)"
 
 
-def _within_and_chance(sources: Ints, targets: Ints) -> tuple[float, float]:
+def _mixing_shares(sources: Ints, targets: Ints) -> tuple[float, float]:
     """Return the share of pairs within a group, and the share expected by chance; NaN without pairs."""
     has_groups = (sources >= 0) & (targets >= 0)
     a, b = sources[has_groups], targets[has_groups]
@@ -128,39 +128,39 @@ def _within_and_chance(sources: Ints, targets: Ints) -> tuple[float, float]:
 def assortativity(sources: Ints, targets: Ints) -> float:
     """Return Newman's coefficient of mixing: 1 if all pairs are within a group, 0 if groups mix by chance.
 
-    Groups of both ends are integers from 0; pairs with -1 (no group) are left out. NaN without pairs, or if all are in
-    one group.
+    Groups are integers from 0; pairs with group -1 (none) are left out. NaN without pairs, or if all pairs are in the
+    same group.
     """
-    within, chance = _within_and_chance(sources, targets)
-    return ratio(within - chance, 1.0 - chance)
+    share_within, chance = _mixing_shares(sources, targets)
+    return ratio(share_within - chance, 1.0 - chance)
 
 
 def modularity(sources: Ints, targets: Ints) -> float:
     """Return the modularity of directed pairs: the share within groups minus the share expected by chance."""
-    within, chance = _within_and_chance(sources, targets)
-    return within - chance
+    share_within, chance = _mixing_shares(sources, targets)
+    return share_within - chance
 
 
 def external_internal(sources: Ints, targets: Ints) -> float:
-    """Return the E-I index of pairs: 1 if all are between groups, -1 if all are within; group -1 is no group."""
+    """Return the E-I index: 1 if all pairs are between groups, -1 if within; pairs with group -1 are left out."""
     has_groups = (sources >= 0) & (targets >= 0)
     return ratio(float(np.sign((sources != targets)[has_groups] - 0.5).sum()), int(has_groups.sum()))
 
 
-type _Index = Callable[[npt.NDArray[Any], npt.NDArray[Any]], float]
+type _Statistic = Callable[[npt.NDArray[Any], npt.NDArray[Any]], float]
 type _Groups = Callable[[FinishedRun], npt.NDArray[Any]]
 
 
-def _follow_index(statistic: _Index, groups: _Groups, run: FinishedRun) -> float:
-    """Return an index of follows by the groups of both agents."""
+def _follow_index(statistic: _Statistic, groups: _Groups, run: FinishedRun) -> float:
+    """Return a statistic of follows by the groups of follower and followee."""
     group, edges = groups(run), run.follows()
     return statistic(group[edges["src"].to_numpy()], group[edges["dst"].to_numpy()])
 
 
-def _row_index(table: str, statistic: _Index, groups: _Groups, run: FinishedRun) -> float:
-    """Return an index of a table's rows by the groups of reader and author."""
+def _row_index(table: str, statistic: _Statistic, groups: _Groups, run: FinishedRun) -> float:
+    """Return a statistic of a table's rows by the groups of reader and author."""
     rows, group = run.table(table), groups(run)
-    return statistic(group[rows["agent"].to_numpy()], group[writers(run, rows["root"].to_numpy())])
+    return statistic(group[rows["agent"].to_numpy()], group[root_authors(run, rows["root"].to_numpy())])
 
 
 def _ei_measures(groups: _Groups, label: str, note: str = "") -> tuple[Measure, ...]:
@@ -182,17 +182,17 @@ def _ei_measures(groups: _Groups, label: str, note: str = "") -> tuple[Measure, 
     )
 
 
-def _communities(run: FinishedRun) -> Ints:
+def _community_groups(run: FinishedRun) -> Ints:
     return communities(run).groups
 
 
 def communities_reached(run: FinishedRun, roots: Ints) -> float:
-    """Return the mean share of communities with a reader of a root or of its reshares; NaN without roots."""
-    impressions, parts = run.table("impressions"), communities(run)
-    root, community = impressions["root"].to_numpy(), parts.groups[impressions["agent"].to_numpy()]
+    """Return the mean share of communities in which a root or a reshare of it is read; NaN without roots."""
+    impressions, partition = run.table("impressions"), communities(run)
+    root, community = impressions["root"].to_numpy(), partition.groups[impressions["agent"].to_numpy()]
     is_counted = np.isin(root, roots) & (community >= 0)
-    reached, _, _ = count_pairs(root[is_counted], community[is_counted], max(parts.n, 1))
-    return ratio(len(reached), len(roots) * parts.n)
+    reached, _, _ = count_pairs(root[is_counted], community[is_counted], max(partition.n, 1))
+    return ratio(len(reached), len(roots) * partition.n)
 
 
 def _cascade_communities(run: FinishedRun) -> float:
@@ -205,7 +205,7 @@ def _cascade_communities(run: FinishedRun) -> float:
 HOMOPHILY: Final = (
     index(
         "follow_assortativity",
-        partial(_follow_index, assortativity, _communities),
+        partial(_follow_index, assortativity, _community_groups),
         f"assortativity of follows by {_COMMUNITIES}: 1 if all are within, 0 as by chance; NaN for one community",
         source=_NEWMAN,
     ),
@@ -215,7 +215,7 @@ HOMOPHILY: Final = (
         "assortativity of follows by main interest",
         source=_NEWMAN,
     ),
-    *_ei_measures(_communities, _COMMUNITIES),
+    *_ei_measures(_community_groups, _COMMUNITIES),
     share(
         "cascade_communities",
         _cascade_communities,
@@ -225,13 +225,13 @@ HOMOPHILY: Final = (
 )
 
 
-_MIN_SIZE: Final = 10  # posts of the smallest cascades compared at equal sizes: smaller cascades hardly differ
+_MIN_SIZE: Final = 10  # minimum size of cascades that are compared at equal sizes: smaller cascades hardly differ
 _SIDES: Final = "numbers are split at the middle of the range"
 _AT_END: Final = "over agents on the platform at the end"
 
 
 def measure_by_attribute(name: str) -> Measure:
-    """Return the measure of a name such as ``follow_ei@leaning``; raise ConfigError if there is no such measure."""
+    """Return the measure with a name such as ``follow_ei@leaning``; raise ConfigError if it does not exist."""
     base, _, attribute = name.partition("@")
     measures = measures_by_attribute(attribute)
     if base not in measures:
@@ -240,18 +240,18 @@ def measure_by_attribute(name: str) -> Measure:
     return measures[base]
 
 
-def _values(run: FinishedRun, attribute: str, kind: str = "agent") -> "pd.Series[float]":
+def _attribute_values(run: FinishedRun, attribute: str, kind: str = "agent") -> "pd.Series[float]":
     """Return an attribute of all agents or all posts."""
-    declared = [name for name, params in run.config.attributes.items() if params.of == kind]
-    if attribute not in declared:
-        known = ", ".join(declared) or "none"
+    attribute_names = [name for name, params in run.config.attributes.items() if params.of == kind]
+    if attribute not in attribute_names:
+        known = ", ".join(attribute_names) or "none"
         raise ConfigError(f"{kind}s have no attribute {printable(attribute)!r} (attributes of {kind}s: {known})")
     return run.table(f"{kind}s")[attribute]
 
 
 def sides(run: FinishedRun, attribute: str) -> npt.NDArray[np.int64]:
-    """Return the side of each agent: the index of its value; for a number, 1 above the middle of the range, else 0."""
-    values, ends = _values(run, attribute), run.config.attributes[attribute].range
+    """Return the side of each agent: the index of its value, or for numbers 1 above the middle of the range, else 0."""
+    values, ends = _attribute_values(run, attribute), run.config.attributes[attribute].range
     if ends is not None:
         return np.asarray(values.to_numpy(np.float64) > sum(ends) / 2, np.int64)
     return np.asarray(pd.factorize(values, sort=True)[0], np.int64)
@@ -261,7 +261,7 @@ def _assortativity(attribute: str, run: FinishedRun) -> float:
     params = run.config.attributes.get(attribute)
     if params is None or params.range is None:
         return _follow_index(assortativity, partial(sides, attribute=attribute), run)
-    return _follow_index(_correlation, lambda run: _values(run, attribute).to_numpy(np.float64), run)
+    return _follow_index(_correlation, lambda run: _attribute_values(run, attribute).to_numpy(np.float64), run)
 
 
 def _share_across(sources: Ints, targets: Ints) -> float:
@@ -269,21 +269,21 @@ def _share_across(sources: Ints, targets: Ints) -> float:
 
 
 def _correlation_with_followers(attribute: str, run: FinishedRun) -> float:
-    joined, columns = have_joined(run), (_values(run, attribute), run.table("agents")["followers"])
-    first, second = (column[joined].rank().to_numpy() for column in columns)
+    has_joined, columns = joined_agents(run), (_attribute_values(run, attribute), run.table("agents")["followers"])
+    first, second = (column[has_joined].rank().to_numpy() for column in columns)
     return _correlation(first, second)
 
 
 def _correlation(first: npt.NDArray[Any], second: npt.NDArray[Any]) -> float:
-    """Return Pearson's correlation; NaN if one of the two does not vary."""
+    """Return Pearson's correlation; NaN if `first` or `second` does not vary."""
     if len(first) < 2 or np.ptp(first) == 0 or np.ptp(second) == 0:
         return nan
     return float(np.corrcoef(first, second)[0, 1])
 
 
-def _opinions(statistic: Callable[[Floats], float], attribute: str, run: FinishedRun) -> float:
-    """Return a statistic of a numeric attribute over the agents that are present at the end."""
-    values = _values(run, attribute)
+def _opinion_statistic(statistic: Callable[[Floats], float], attribute: str, run: FinishedRun) -> float:
+    """Return a statistic of a numeric attribute over the agents on the platform at the end."""
+    values = _attribute_values(run, attribute)
     if run.config.attributes[attribute].range is None:
         raise ConfigError(f"{printable(attribute)}: give it a range: opinions are numbers")
     opinions = np.asarray(values[run.table("agents")["present"]], np.float64)
@@ -291,16 +291,16 @@ def _opinions(statistic: Callable[[Floats], float], attribute: str, run: Finishe
 
 
 def _bimodality(opinions: Floats) -> float:
-    gaps = opinions - opinions.mean()
-    return bimodality(*(float((gaps**power).mean()) for power in (2, 3, 4)))
+    deviations = opinions - opinions.mean()
+    return bimodality(*(float((deviations**power).mean()) for power in (2, 3, 4)))
 
 
 def _matched_difference(column: str, attribute: str, run: FinishedRun) -> float:
-    """Return how much larger a column of `cascades` is for posts with the second value, at equal sizes."""
-    values, params = _values(run, attribute, "post"), run.config.attributes[attribute]
+    """Return the mean difference in a column of `cascades` at equal sizes: second minus first value of an attribute."""
+    values, params = _attribute_values(run, attribute, "post"), run.config.attributes[attribute]
     if params.range is None and len(params.values or ()) != 2:
         raise ConfigError(f"{printable(attribute)}: give it two values or a range: two groups of posts are compared")
-    trees = run.once(measured_posts).cascades
+    trees = run.compute(measured_posts).cascades
     trees = trees[trees["size"] >= _MIN_SIZE]
     values = values.iloc[trees["root"]]
     second = values > sum(params.range) / 2 if params.range else values == list(params.values or ())[1]
@@ -351,17 +351,19 @@ def _shape_and_opinion_measures(attribute: str, label: str) -> tuple[Measure, ..
             )
             for column, unit in (("depth", "reshares"), ("breadth", "posts"), ("structural_virality", "steps"))
         ),
-        Measure("opinion_mean", partial(_opinions, np.mean, attribute), f"mean of {label} {_AT_END}", "", -inf),
+        Measure(
+            "opinion_mean", partial(_opinion_statistic, np.mean, attribute), f"mean of {label} {_AT_END}", "", -inf
+        ),
         Measure(
             "opinion_variance",
-            partial(_opinions, np.var, attribute),
+            partial(_opinion_statistic, np.var, attribute),
             f"variance of {label} {_AT_END}",
             "",
             source="DiMaggio, Evans and Bryson 1996, doi:10.1086/230995",
         ),
         index(
             "opinion_bimodality",
-            partial(_opinions, _bimodality, attribute),
+            partial(_opinion_statistic, _bimodality, attribute),
             f"bimodality of {label} {_AT_END}, (skewness² + 1) / kurtosis: 5/9 if uniform, 1 for two camps",
             low=0,
             source="Pfister et al. 2013, doi:10.3389/fpsyg.2013.00700",
@@ -370,7 +372,7 @@ def _shape_and_opinion_measures(attribute: str, label: str) -> tuple[Measure, ..
 
 
 def measures_by_attribute(attribute: str) -> dict[str, Measure]:
-    """Return all measures by an attribute, by the part of the name before ``@``."""
+    """Return all measures by an attribute. Their keys are the names without ``@attribute``."""
     label = f"`{attribute}`"
     measures = (*_side_measures(attribute, label), *_shape_and_opinion_measures(attribute, label))
     return {measure.name: replace(measure, name=f"{measure.name}@{attribute}") for measure in measures}

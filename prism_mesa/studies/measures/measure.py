@@ -1,4 +1,4 @@
-"""Measures, the finished runs that they read, and quantities that several measures share."""
+"""Measures and finished runs, and quantities that several measures use."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -24,7 +24,7 @@ class FinishedRun:
     Attributes:
         config: Its configuration.
         summary: Its summary, as ``prism run --json`` prints it.
-        table: Returns a table of `social.tables` by name. Measures share it: change only a copy.
+        table: Returns a table of `social.tables` by name. Measures share the table, so change only a copy.
         follows: Returns the follows: columns `src` and `dst`, rows of `agents`; `dst` follows `src`.
     """
 
@@ -32,13 +32,13 @@ class FinishedRun:
     summary: Mapping[str, Any]
     table: Callable[[str], pd.DataFrame]
     follows: Callable[[], pd.DataFrame]
-    _known: dict[Callable[..., Any], Any] = field(default_factory=dict, repr=False, compare=False)
+    _results: dict[Callable[..., Any], Any] = field(default_factory=dict, repr=False, compare=False)
 
-    def once[T](self, function: "Callable[[FinishedRun], T]") -> T:
-        """Return the result of a function of this run, which is computed once for all measures."""
-        if function not in self._known:
-            self._known[function] = function(self)
-        result: T = self._known[function]
+    def compute[T](self, function: "Callable[[FinishedRun], T]") -> T:
+        """Return `function` of this run. The result is computed once and shared by all measures."""
+        if function not in self._results:
+            self._results[function] = function(self)
+        result: T = self._results[function]
         return result
 
 
@@ -53,8 +53,8 @@ class Measure:
         low: The smallest possible value.
         high: The largest possible value.
         source: The source of the definition; empty if `meaning` defines the measure.
-        tables: The tables that the measure reads, of those that are recorded only on demand (`transitions`,
-            `impressions`, `engagements`, `rounds`, `churn`, `ticks`, `views`); None: all of them.
+        tables: The optional tables that the measure reads (`transitions`, `impressions`, `engagements`, `rounds`,
+            `churn`, `ticks`, `views`); None means all of them.
     """
 
     name: str
@@ -110,23 +110,23 @@ def mean(values: Any) -> float:
 type Ints = npt.NDArray[np.integer[Any]]
 type Mask = npt.NDArray[np.bool_]
 
-_MAX_BINS: Final = 1 << 22  # up to this many possible pairs are counted in bins; more are sorted
+_MAX_BINS: Final = 1 << 22  # largest number of bins for counting pairs; with more possible pairs, they are sorted
 
 
 def _category_codes(column: "pd.Series[Any]") -> tuple[npt.NDArray[np.int64], list[str]]:
-    """Return a column of strings as codes, -1 for missing, and the strings."""
+    """Return a column of strings as integer codes (-1 if missing), and the strings by code."""
     categorical = column.array if isinstance(column.array, pd.Categorical) else pd.Categorical(column)
     return categorical.codes.astype(np.int64), [str(text) for text in categorical.categories]
 
 
 def post_topics(run: FinishedRun) -> tuple[npt.NDArray[np.int64], int]:
-    """Return the topic of each post as a code, -1 for none, and the number of codes."""
+    """Return the topic of each post as an integer code (-1 for none), and the number of topics."""
     codes, names = _category_codes(run.table("posts")["topic"])
     return codes, len(names)
 
 
 def main_interests(run: FinishedRun) -> tuple[npt.NDArray[np.int64], list[str]]:
-    """Return each agent's main interest as the index of its name, -1 for none, and the names."""
+    """Return the main interest of each agent as an index (-1 for none) of a list of names, and the list."""
     codes, texts = _category_codes(run.table("agents")["interests"])
     first, names = pd.factorize(np.array([*(text.partition(";")[0] for text in texts), ""], dtype=object))
     code_by_text = np.where(first == first[-1], -1, first)
@@ -135,20 +135,20 @@ def main_interests(run: FinishedRun) -> tuple[npt.NDArray[np.int64], list[str]]:
 
 @dataclass(frozen=True)
 class Communities:
-    """The `n` communities of a run; `groups` holds the community of each agent, -1 for none."""
+    """The `n` communities of a run; `groups` has the community of each agent (-1 for none)."""
 
     groups: npt.NDArray[np.int64]
     n: int
 
 
 def communities(run: FinishedRun) -> Communities:
-    """Return the blocks of a stochastic block model, or else groups of agents with the same main interest."""
-    main, names = main_interests(run)
-    return Communities(*find_communities(run.config.network, run.config.agents.n, names, main))
+    """Return the blocks of a stochastic block model, or in other networks groups with the same main interest."""
+    interests, names = main_interests(run)
+    return Communities(*find_communities(run.config.network, run.config.agents.n, names, interests))
 
 
 def count_pairs(first: Ints, second: Ints, n_second: int) -> tuple[Ints, Ints, Ints]:
-    """Return the first number, the second number (below `n_second`) and the count of each distinct pair, sorted."""
+    """Return the distinct pairs, sorted, as first and second numbers (below `n_second`), and their counts."""
     keys = first.astype(np.int64) * n_second + second
     if int(keys.max(initial=0)) < _MAX_BINS:
         bins = np.bincount(keys)
@@ -159,19 +159,19 @@ def count_pairs(first: Ints, second: Ints, n_second: int) -> tuple[Ints, Ints, I
     return keys // n_second, keys % n_second, counts
 
 
-def have_joined(run: FinishedRun) -> Mask:
-    """Return which agents are or were on the platform (see `select_joined`)."""
-    return select_joined(run.config, run.table)
+def joined_agents(run: FinishedRun) -> Mask:
+    """Return a mask of the agents that are or were on the platform (see `select_joined_agents`)."""
+    return select_joined_agents(run.config, run.table)
 
 
-def select_joined(config: Config, table: Callable[[str], pd.DataFrame]) -> Mask:
-    """Return which agents are or were on the platform: all except those who never joined (table `churn`)."""
+def select_joined_agents(config: Config, table: Callable[[str], pd.DataFrame]) -> Mask:
+    """Return a mask of the agents that are or were on the platform; it excludes agents that never joined."""
     agents = table("agents")
     if not config.has_churn:
         return np.ones(len(agents), np.bool_)
-    joined = np.array(agents["present"], np.bool_)
-    joined[table("churn")["agent"].to_numpy()] = True
-    return joined
+    has_joined = np.array(agents["present"], np.bool_)
+    has_joined[table("churn")["agent"].to_numpy()] = True
+    return has_joined
 
 
 def is_sampled(run: FinishedRun, table: str) -> bool:
@@ -179,18 +179,18 @@ def is_sampled(run: FinishedRun, table: str) -> bool:
     return bool(run.summary["recorded"][table]["share"] < 1)
 
 
-def writers(run: FinishedRun, roots: Ints) -> npt.NDArray[np.int64]:
+def root_authors(run: FinishedRun, roots: Ints) -> npt.NDArray[np.int64]:
     """Return the authors of roots, as rows of `agents`."""
     return np.asarray(run.table("posts")["author"], np.int64)[roots]
 
 
-FILLING_H: Final = 24  # hours at the start whose posts are left out, while an empty platform fills
-SPREADING_H: Final = 18  # hours at the end whose posts are left out, because their cascades are still spreading
-SHORTEST_H: Final = 60  # nothing is left out of shorter runs
+FILLING_H: Final = 24  # hours in which an empty platform fills; posts of these hours are left out
+SPREADING_H: Final = 18  # last hours; posts of these hours are left out, because their cascades are still spreading
+SHORTEST_H: Final = 60  # hours; in shorter runs no posts are left out
 
 
 def measured_rounds(config: Config) -> tuple[int, int]:
-    """Return the first round whose posts are measured, and the end of these rounds.
+    """Return the first measured round, and the round after the last.
 
     Posts of the first 24 and the last 18 hours are left out if a run has at least 60 hours.
     """
@@ -207,8 +207,8 @@ class MeasuredPosts:
     Attributes:
         table: Rows of `posts` that appeared in the measured rounds.
         cascades: Their rows of `cascades`.
-        reshares: Rows of `posts`: the reshares in these rounds, of posts of any round.
-        mask: Which rows of `posts` are measured.
+        reshares: Rows of `posts`: reshares in the measured rounds, of posts from any round.
+        mask: A mask of the measured rows of `posts`.
     """
 
     table: pd.DataFrame
@@ -218,7 +218,7 @@ class MeasuredPosts:
 
 
 def is_kind(posts: pd.DataFrame, kind: int) -> Mask:
-    """Return which rows of `posts` have a kind, an index of `domain.POST_KINDS`."""
+    """Return a mask of the rows of `posts` with a kind, an index of `domain.POST_KINDS`."""
     return np.asarray(posts["kind"] == POST_KINDS[kind])
 
 

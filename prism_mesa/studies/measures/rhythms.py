@@ -1,4 +1,4 @@
-"""Measures of when and how much agents write, how fast posts spread, and what agents do in windows of use."""
+"""Measures of times and amounts of writing, of the speed of spread, and of actions in windows of use."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -22,7 +22,7 @@ from prism_mesa.studies.measures.cascades import (
     MIN_LARGE,
     large_trees,
     measured_sizes,
-    seen_posts,
+    widely_seen_posts,
 )
 from prism_mesa.studies.measures.engagement import GINI
 from prism_mesa.studies.measures.measure import (
@@ -44,7 +44,7 @@ type Floats = npt.NDArray[np.float64]
 _TABLES: Final = ("engagements",)
 DAY_MIN: Final = 24 * 60
 _GOH: Final = "Goh and Barabasi 2008, doi:10.1209/0295-5075/81/48002"
-EASTERN: Final = 5  # hours by which UTC is ahead of US Eastern winter time
+EASTERN_OFFSET_H: Final = 5  # hours by which UTC is ahead of US Eastern winter time
 
 CONGRESS_HOURS: Final = (
     *(0.0063, 0.0019, 0.0008, 0.0004, 0.0004, 0.0006, 0.0024, 0.0056, 0.0178, 0.0519, 0.0764, 0.0872),
@@ -54,7 +54,7 @@ CONGRESS_HOURS: Final = (
 
 
 def activities(run: FinishedRun) -> npt.NDArray[np.int64]:
-    """Return the number of posts and reshares of each agent that wrote, as VoterFraud2020 counts them."""
+    """Return the number of posts and reshares of each agent with any, as VoterFraud2020 counts activity."""
     posts = run.table("posts")
     authors = posts["author"].to_numpy()[is_kind(posts, POST) | is_kind(posts, RESHARE)]
     counts = np.bincount(authors[authors >= 0])
@@ -70,44 +70,44 @@ def _minutes(config: Config, rounds: npt.NDArray[Any], ticks: npt.NDArray[Any] |
 def writing_times(run: FinishedRun) -> tuple[npt.NDArray[Any], Floats]:
     """Return the author of each post, reply and reshare, and its time in minutes since the start of the run.
 
-    Posts are written when their round opens. Replies and reshares are those of recorded agents.
+    Posts are written when their round opens. Only replies and reshares by recorded agents are included.
     """
     posts, engagements = run.table("posts"), run.table("engagements")
     posts = posts[is_kind(posts, POST) & (posts["author"] >= 0).to_numpy()]
-    answers = engagements[engagements["action"].isin(["reply", "reshare"])]
+    responses = engagements[engagements["action"].isin(["reply", "reshare"])]
     times = [
         _minutes(run.config, posts["written"].to_numpy(), 0.0),
-        _minutes(run.config, answers["round"].to_numpy(), answers["tick"].to_numpy()),
+        _minutes(run.config, responses["round"].to_numpy(), responses["tick"].to_numpy()),
     ]
-    return np.concatenate([posts["author"].to_numpy(), answers["agent"].to_numpy()]), np.concatenate(times)
+    return np.concatenate([posts["author"].to_numpy(), responses["agent"].to_numpy()]), np.concatenate(times)
 
 
 def _burstiness(run: FinishedRun) -> float:
-    author, time = run.once(writing_times)
+    author, time = run.compute(writing_times)
     return mean(burstiness(time, author))
 
 
 def hourly_shares(run: FinishedRun) -> Floats:
-    """Return the share of writing in each hour, in UTC or by agents' clocks; incomplete days are left out."""
+    """Return the share of writing in each hour, in UTC or by the agents' clocks; incomplete days are left out."""
     start = run.config.clock.start
     since_midnight = start.hour * 60 + start.minute
     if (offset := start.utcoffset()) is not None:
         since_midnight -= int(offset.total_seconds() // 60)
-    author, time = run.once(writing_times)
+    author, time = run.compute(writing_times)
     zone, days = run.config.agents.time_zone, int(run.config.rounds * run.config.clock.round_minutes // DAY_MIN)
-    local = time if zone is None else time + 60 * run.table("agents")[zone].to_numpy()[author]
-    local = local[time < days * DAY_MIN] if days else local
-    return hour_profile(((local + since_midnight) % DAY_MIN // 60).astype(np.int64))
+    local_times = time if zone is None else time + 60 * run.table("agents")[zone].to_numpy()[author]
+    local_times = local_times[time < days * DAY_MIN] if days else local_times
+    return hour_profile(((local_times + since_midnight) % DAY_MIN // 60).astype(np.int64))
 
 
 def real_hours(config: Config) -> Floats:
     """Return the real hourly profile, shifted to a configuration's clock.
 
-    The shift depends on the configuration, never on results. With `agents.hours`, it aligns the data with these hours.
-    Otherwise it is the offset of US Eastern time, or 0 if agents have their own clocks.
+    The shift depends on the configuration, never on results. With `agents.hours`, the shift aligns the data with these
+    hours. Otherwise it is the offset of US Eastern time, or 0 if agents have their own clocks.
     """
     agents = config.agents
-    eastern = EASTERN if agents.time_zone is None else 0
+    eastern = EASTERN_OFFSET_H if agents.time_zone is None else 0
     shift = eastern if agents.hours is None else shift_between(agents.hours, CONGRESS_HOURS)
     return np.roll(np.array(CONGRESS_HOURS), shift)
 
@@ -119,16 +119,16 @@ def _hours_correlation(run: FinishedRun) -> float:
 
 
 def reactions(run: FinishedRun) -> pd.DataFrame:
-    """Return the engagements with measured posts: `root`, `action`, and `minutes` since the post appeared."""
+    """Return the engagements with measured posts: `root`, `action`, and `minutes` after the post."""
     engagements = run.table("engagements")
-    engagements = engagements[run.once(measured_posts).mask[engagements["root"]]]
+    engagements = engagements[run.compute(measured_posts).mask[engagements["root"]]]
     rounds = engagements["round"].to_numpy() - run.table("posts")["round"].to_numpy()[engagements["root"].to_numpy()]
     return engagements[["root", "action"]].assign(minutes=_minutes(run.config, rounds, engagements["tick"].to_numpy()))
 
 
 def delays(run: FinishedRun) -> Floats:
     """Return the minutes between measured posts and engagements with them within a day."""
-    minutes: Floats = run.once(reactions)["minutes"].to_numpy()
+    minutes: Floats = run.compute(reactions)["minutes"].to_numpy()
     return minutes[minutes <= DAY_MIN]
 
 
@@ -136,11 +136,11 @@ _WRITTEN: Final = "posts and reshares over agents who wrote any"
 
 RHYTHMS: Final = (
     index(
-        "written_gini", lambda run: gini(run.once(activities)), f"Gini coefficient of {_WRITTEN}", source=GINI, low=0
+        "written_gini", lambda run: gini(run.compute(activities)), f"Gini coefficient of {_WRITTEN}", source=GINI, low=0
     ),
     share(
         "written_top_10",
-        lambda run: top_share(run.once(activities), 0.1),
+        lambda run: top_share(run.compute(activities), 0.1),
         "share of posts and reshares by the top tenth of their authors",
     ),
     index(
@@ -161,34 +161,34 @@ RHYTHMS: Final = (
 
 MIN_VIEWS: Final = 20  # impressions of a post in its first 24 hours
 _LATER_MIN: Final = DAY_MIN + 12 * 60
-_SILENT: Final = 0.01
+_MAX_SILENT_SHARE: Final = 0.01
 _PFEFFER: Final = "after Pfeffer, Matter and Sargsyan 2023, ICWSM 17, 1163-1167, arXiv:2302.09654"
 _VIEWED: Final = "for posts drawn by `records.views`"
 
 
 def _views_within(run: FinishedRun, minutes: float) -> pd.DataFrame:
-    """Return rows of `views` from the first minutes of measured posts that appeared early enough.
+    """Return the rows of `views` in the first minutes of measured posts that the run shows for at least that long.
 
-    Column `after` holds the minutes from the post to the start of the round, ascending for each root.
+    Column `after` has the minutes from the post to the start of the round; it ascends for each root.
     """
     if not run.config.records.views:
         return pd.DataFrame({"root": [], "after": [], "impressions": []})
     views, step = run.table("views"), run.config.clock.round_minutes
     post_round = run.table("posts")["round"].to_numpy()[views["root"]]
     views = views.assign(after=(views["round"] - post_round) * step)
-    measured = run.once(measured_posts).mask[views["root"]] & ((run.config.rounds - post_round) * step >= minutes)
-    return views[measured & (views["after"] < minutes)]
+    is_measured = run.compute(measured_posts).mask[views["root"]] & ((run.config.rounds - post_round) * step >= minutes)
+    return views[is_measured & (views["after"] < minutes)]
 
 
 def half_lives(run: FinishedRun) -> "pd.Series[float]":
-    """Return the minutes to half of a post's impressions in 24 hours, for posts with at least `MIN_VIEWS` of them.
+    """Return the minutes to half of a post's impressions in 24 hours, for posts with at least `MIN_VIEWS` impressions.
 
-    Impressions are spread evenly over their round.
+    Impressions are taken as evenly spread over their round.
     """
     views = _views_within(run, DAY_MIN)
-    by_root, round_views = views.groupby("root")["impressions"], views["impressions"]
-    total = by_root.transform("sum")
-    missing_views = total / 2 - (by_root.cumsum() - round_views)  # at the start of the round
+    root_views, round_views = views.groupby("root")["impressions"], views["impressions"]
+    total = root_views.transform("sum")
+    missing_views = total / 2 - (root_views.cumsum() - round_views)  # at the start of the round
     is_half_reached = (total >= MIN_VIEWS) & (missing_views > 0) & (missing_views <= round_views)
     return (views["after"] + missing_views / round_views * run.config.clock.round_minutes)[is_half_reached]
 
@@ -196,21 +196,21 @@ def half_lives(run: FinishedRun) -> "pd.Series[float]":
 def _silent_share(run: FinishedRun) -> float:
     views = _views_within(run, _LATER_MIN)
     is_late = views["after"] >= DAY_MIN
-    first, later = (views[part].groupby("root")["impressions"].sum() for part in (~is_late, is_late))
+    first, next_day = (views[part].groupby("root")["impressions"].sum() for part in (~is_late, is_late))
     first = first[first >= MIN_VIEWS]
-    return float((later.reindex(first.index, fill_value=0) <= _SILENT * first).mean())
+    return float((next_day.reindex(first.index, fill_value=0) <= _MAX_SILENT_SHARE * first).mean())
 
 
 def _large_delays(run: FinishedRun) -> "pd.Series[float]":
-    """Return the minutes from posts to the reshares in their cascades, by root, for large cascades."""
-    rows, large = run.once(reactions), run.once(large_trees)[0]["root"]
+    """Return the minutes from each post with a large cascade to its reshares, by root."""
+    rows, large = run.compute(reactions), run.compute(large_trees)[0]["root"]
     rows = rows[rows["root"].isin(large if len(large) >= MIN_LARGE else []) & (rows["action"] == "reshare")]
     return rows.set_index("root")["minutes"]
 
 
-def _large_delay(quantile: float | None, run: FinishedRun) -> float:
-    """Return a quantile of the delays in minutes; without one, the hours to the upper quartile of a median cascade."""
-    minutes = run.once(_large_delays)
+def _large_delay_quantile(quantile: float | None, run: FinishedRun) -> float:
+    """Return a quantile of the delays in minutes; for None, the median cascade's upper quartile in hours."""
+    minutes = run.compute(_large_delays)
     if quantile is None:
         return float(minutes.groupby(level=0).quantile(0.75).median()) / 60
     return float(minutes.quantile(quantile))
@@ -219,7 +219,7 @@ def _large_delay(quantile: float | None, run: FinishedRun) -> float:
 CLOCKS: Final = (
     Measure(
         "view_half_life",
-        lambda run: float(run.once(half_lives).median()),
+        lambda run: float(run.compute(half_lives).median()),
         f"median time to half of the impressions of the first 24 hours, {_VIEWED} with at least {MIN_VIEWS} then",
         "minutes",
         source=_PFEFFER,
@@ -236,7 +236,7 @@ CLOCKS: Final = (
     *(
         Measure(
             name,
-            partial(_large_delay, quantile),
+            partial(_large_delay_quantile, quantile),
             f"{statistic} from a post to recorded reshares in its cascade, for {LARGE_CASCADES}",
             unit,
             tables=_TABLES,
@@ -255,19 +255,19 @@ MIN_FOLLOWERS: Final = 100  # followers of an author for impressions per followe
 
 
 def _median_rate(counter: str, run: FinishedRun) -> float:
-    posts = seen_posts(run)
+    posts = widely_seen_posts(run)
     return float((posts[counter] / posts["impressions"]).median()) if len(posts) else nan
 
 
-def _reach(run: FinishedRun) -> float:
-    posts = run.once(measured_posts).table
+def _median_reach(run: FinishedRun) -> float:
+    posts = run.compute(measured_posts).table
     followers = run.table("agents")["followers"].to_numpy()[posts["author"].to_numpy()]
     mask = followers >= MIN_FOLLOWERS
     return float(np.median(posts["impressions"].to_numpy()[mask] / followers[mask])) if mask.any() else nan
 
 
 def _exclusive_share(kind: int, other_kind: int, run: FinishedRun) -> float:
-    """Return the share of agents who write only one of two kinds of posts, among agents who write either."""
+    """Return the share of agents who write only the first kind of posts, among agents who write either kind."""
     posts = run.table("posts")
     posts = posts[posts["author"] >= 0]
     authors, others = (posts["author"][is_kind(posts, k)].unique() for k in (kind, other_kind))
@@ -275,7 +275,7 @@ def _exclusive_share(kind: int, other_kind: int, run: FinishedRun) -> float:
 
 
 def _delay_quantile(quantile: float, run: FinishedRun) -> float:
-    minutes = run.once(delays)
+    minutes = run.compute(delays)
     return float(np.quantile(minutes, quantile)) if len(minutes) else nan
 
 
@@ -290,7 +290,7 @@ SPREADS: Final = (
     ),
     Measure(
         "post_reach_median",
-        _reach,
+        _median_reach,
         f"median impressions per follower of measured posts by authors with {MIN_FOLLOWERS} followers or more",
         "impressions",
     ),
@@ -301,7 +301,7 @@ SPREADS: Final = (
     ),
     share(
         "written_top_1",
-        lambda run: top_share(run.once(activities), 0.01),
+        lambda run: top_share(run.compute(activities), 0.01),
         "share of posts and reshares by the top hundredth of their authors",
     ),
     share(
@@ -334,13 +334,13 @@ SPREADS: Final = (
 _WINDOW_TABLES: Final = ("transitions", "engagements")
 _ESM: Final = "Oldemburgo de Mello, Cheung and Inzlicht 2024, doi:10.1038/s44271-024-00062-z"
 _WINDOWS: Final = "windows of use (rounds in which a recorded agent came online; without day 1 of long runs)"
-_SHARE: Final = ("share", 0, 1, _ESM, _WINDOW_TABLES)
+_WINDOW_OPTIONS: Final = ("share", 0, 1, _ESM, _WINDOW_TABLES)
 
 USED_WINDOWS: Final = (
     *(23, 27, 26, 18, 21, 18, 14, 11, 11, 17, 9, 7, 4, 3, 10, 6),
     *(1, 1, 1, 1, 2, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1),
 )
-"""The number of persons in the experience-sampling data who were asked about 1, 2, 3, ... windows of use."""
+"""Numbers of persons in the experience-sampling data who were asked about 1, 2, 3, ... windows of use."""
 
 
 @dataclass(frozen=True)
@@ -350,53 +350,55 @@ class Windows:
     Attributes:
         agent: The agent of each window, ascending.
         round: The round of each window.
-        actions: Action or `post` -> whether the agent did it in each window.
-        possible: The number of windows if these agents had come online in every round.
+        actions: Action, or `post` -> a mask of the windows in which the agent took it.
+        n_possible: The number of windows if all recorded agents had come online in every round.
     """
 
     agent: Ints
     round: Ints
     actions: dict[str, Mask]
-    possible: int
+    n_possible: int
 
 
 def usage_windows(run: FinishedRun) -> Windows:
-    """Return the windows of use of agents with recorded transitions and engagements, in `measured_rounds`."""
-    agents, moves = run.table("agents"), run.table("transitions")
+    """Return the windows of use of recorded agents, from the first measured round on."""
+    agents, transitions = run.table("agents"), run.table("transitions")
     first, _ = measured_rounds(run.config)
     is_recorded = (agents["recorded_transitions"] & agents["recorded_engagements"]).to_numpy()
     rounds = run.config.rounds
 
     def window_keys(rows: pd.DataFrame, agent: str = "agent", round_: str = "round") -> Ints:
-        """Return a distinct number for each agent and round with a row."""
+        """Return a unique number for each agent and round that have a row."""
         agents, round_column = rows[agent].to_numpy(), rows[round_].to_numpy()
         is_counted = (round_column >= first) & (round_column < rounds) & is_recorded[agents]
         return np.unique(agents[is_counted].astype(np.int64) * rounds + round_column[is_counted])
 
-    window_key = window_keys(moves[moves["trigger"] == FEED_READY])
+    window_key = window_keys(transitions[transitions["trigger"] == FEED_READY])
     engagements, posts = run.table("engagements"), run.table("posts")
-    active: dict[str, Ints] = {action: window_keys(engagements[engagements["action"] == action]) for action in ACTIONS}
-    by_agents = is_kind(posts, POST) & posts["author"].between(0, len(agents), inclusive="left")
-    active["post"] = window_keys(posts[by_agents], "author", "written")
-    actions = {action: np.isin(window_key, keys, assume_unique=True) for action, keys in active.items()}
+    action_keys: dict[str, Ints] = {
+        action: window_keys(engagements[engagements["action"] == action]) for action in ACTIONS
+    }
+    is_by_agent = is_kind(posts, POST) & posts["author"].between(0, len(agents), inclusive="left")
+    action_keys["post"] = window_keys(posts[is_by_agent], "author", "written")
+    actions = {action: np.isin(window_key, keys, assume_unique=True) for action, keys in action_keys.items()}
     return Windows(window_key // rounds, window_key % rounds, actions, int(is_recorded.sum()) * (rounds - first))
 
 
 def _used_share(run: FinishedRun) -> float:
-    windows = run.once(usage_windows)
-    return ratio(len(windows.agent), windows.possible)
+    windows = run.compute(usage_windows)
+    return ratio(len(windows.agent), windows.n_possible)
 
 
 def _idle_share(run: FinishedRun) -> float:
-    actions = np.stack(list(run.once(usage_windows).actions.values()))
+    actions = np.stack(list(run.compute(usage_windows).actions.values()))
     return mean(~actions.any(axis=0))
 
 
 def person_shares(agent: Ints, round_: Ints, actions: Mask, seed: int) -> npt.NDArray[np.float64]:
-    """Return the share of each person's windows with an action, with persons sampled as in the data.
+    """Return the share of windows with an action for each person, with windows sampled as in the data.
 
-    Each agent with a window is a person. The sample of a person has as many random windows as a random person of the
-    data was asked about (`USED_WINDOWS`), or all windows if there are fewer.
+    Each agent with a window is a person. A person's sample has as many random windows as a random person in the data
+    was asked about (`USED_WINDOWS`), or all windows of the agent if there are fewer.
     """
     draws = Streams(seed)
     persons, person = np.unique(agent, return_inverse=True)
@@ -407,17 +409,17 @@ def person_shares(agent: Ints, round_: Ints, actions: Mask, seed: int) -> npt.ND
     order = np.lexsort((draws.uniform("window asked", agent, round_=round_), person))
     first_rows = np.searchsorted(person[order], np.arange(len(persons)))
     rank = np.arange(len(order)) - first_rows[person[order]]
-    sampled = order[rank < n_sampled[person[order]]]
-    return np.bincount(person[sampled], actions[sampled]) / np.bincount(person[sampled])
+    sampled_windows = order[rank < n_sampled[person[order]]]
+    return np.bincount(person[sampled_windows], actions[sampled_windows]) / np.bincount(person[sampled_windows])
 
 
 def _reshared_shares(run: FinishedRun) -> npt.NDArray[np.float64]:
-    windows = run.once(usage_windows)
+    windows = run.compute(usage_windows)
     return person_shares(windows.agent, windows.round, windows.actions["reshare"], run.config.seed)
 
 
 def _sd_over_persons(run: FinishedRun) -> float:
-    shares = run.once(_reshared_shares)
+    shares = run.compute(_reshared_shares)
     return float(shares.std(ddof=1)) if len(shares) > 1 else nan
 
 
@@ -425,24 +427,24 @@ SESSIONS: Final = (
     *(
         Measure(
             f"window_{verb}",
-            partial(lambda action, run: mean(run.once(usage_windows).actions[action]), action),
+            partial(lambda action, run: mean(run.compute(usage_windows).actions[action]), action),
             f"{_WINDOWS} in which the agent {verb}",
-            *_SHARE,
+            *_WINDOW_OPTIONS,
         )
         for action, verb in (("like", "liked"), ("reshare", "reshared"), ("reply", "replied"), ("post", "posted"))
     ),
-    Measure("window_none", _idle_share, "windows of use without a like, reshare, reply or post", *_SHARE),
-    Measure("window_used", _used_share, "rounds in which recorded agents came online", *_SHARE),
+    Measure("window_none", _idle_share, "windows of use without a like, reshare, reply or post", *_WINDOW_OPTIONS),
+    Measure("window_used", _used_share, "rounds in which recorded agents came online", *_WINDOW_OPTIONS),
     Measure(
         "persons_reshared_sd",
         _sd_over_persons,
         "sd over persons of the share of windows with a reshare, with persons sampled as in the data",
-        *_SHARE,
+        *_WINDOW_OPTIONS,
     ),
     Measure(
         "persons_never_reshared",
-        lambda run: mean(run.once(_reshared_shares) == 0),
+        lambda run: mean(run.compute(_reshared_shares) == 0),
         "persons without a reshare, with persons sampled as in the data",
-        *_SHARE,
+        *_WINDOW_OPTIONS,
     ),
 )

@@ -1,4 +1,4 @@
-"""The runs of a study by condition and seed, levels of factors, and the columns of statistical tables."""
+"""The runs of a study by condition and seed, the levels of its factors, and the columns of statistical tables."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -18,8 +18,8 @@ class RunTable:
     Attributes:
         runs: A row for each planned run: `run`, `arm`, `seed`, `status` (`done`, `failed`, `skipped`, `missing`),
             `reason`, the factors by dotted key, the measures (NaN if missing).
-        arms: Arms in order; ("all",) if there are none.
-        factors: Dotted keys that vary.
+        arms: The arms in order; ("all",) for a study without arms.
+        factors: The dotted keys that vary.
         paired: Whether all conditions have the same seeds.
         sampling: The data of a sampled design (see `design.sampling.sample_points`); None otherwise.
     """
@@ -34,7 +34,7 @@ class RunTable:
 
 
 def level_key(value: Any) -> tuple[str, Any]:
-    """Return a key that is the same for equal values in YAML.
+    """Return a key that is the same for values that are equal in YAML.
 
     >>> level_key(1) == level_key(1.0), level_key(True) == level_key(1), level_key("1") == level_key(1)
     (True, False, False)
@@ -66,7 +66,7 @@ def level_text(value: Any) -> str:
 
 
 def level_indices(values: Iterable[Any], first: Iterable[Any] = ()) -> tuple[Ints, tuple[Any, ...]]:
-    """Return the index of each value's level, and the levels: `first`, then others by appearance, or sorted numbers."""
+    """Return the index of each value's level, and the levels: sorted numbers, or `first` and then others in order."""
     levels = list(first)
     index_by_key = {level_key(level): index for index, level in enumerate(levels)}
     indices = []
@@ -87,7 +87,7 @@ def level_indices(values: Iterable[Any], first: Iterable[Any] = ()) -> tuple[Int
 type Bools = npt.NDArray[np.bool_]
 
 ARM: Final = "arm"  # the term whose levels are the arms
-ROUNDING: Final = 1e-12  # largest relative error of rounding
+ROUNDING: Final = 1e-12  # largest relative rounding error
 
 
 @dataclass(frozen=True)
@@ -96,10 +96,10 @@ class Cells:
 
     Attributes:
         conditions: A row for each condition: `arm` and the factors; sorted by arm, then by levels.
-        codes: Term (`arm` or a factor) -> index of each condition's level in `levels`.
-        levels: Term -> its levels: numbers are sorted, others by appearance; arms are in the order of the study.
-        values: Shape (conditions, replicates, measures): NaN without a finished run or the measure. If `paired`,
-            replicates are the seeds that all conditions share, else the seeds of each condition.
+        codes: Term (`arm` or a factor) -> the index of each condition's level in `levels`.
+        levels: Term -> its levels. Numbers are sorted, other levels are in order of appearance, arms in their order.
+        values: Shape (conditions, replicates, measures); NaN for runs that are not done or lack the measure. Replicates
+            are the seeds that all conditions share if `paired`, else the seeds of each condition.
         planned: Shape (conditions, replicates): whether a run was planned and not skipped.
         done: Shape (conditions, replicates): whether the run is done.
     """
@@ -115,16 +115,16 @@ class Cells:
 
     @property
     def terms(self) -> tuple[str, ...]:
-        """`arm` and the factors, if they have two levels or more."""
+        """`arm` and the factors, except terms with a single level."""
         return tuple(term for term, levels in self.levels.items() if len(levels) > 1)
 
     def select(self, measures: Sequence[str]) -> "Cells":
-        """Return the cells of some measures, in this order; a measure may occur twice."""
+        """Return the cells with only some measures, in the given order; a measure may occur twice."""
         columns = [self.measures.index(name) for name in measures]
         return replace(self, values=self.values[:, :, columns], measures=tuple(measures))
 
     def has_level(self, term: str, index: int) -> Bools:
-        """Return which conditions have a level of a term, given by its index."""
+        """Return a mask of the conditions with a level of a term, given the level's index."""
         return np.equal(self.codes[term], index)
 
     def texts(self, term: str) -> tuple[str, ...]:
@@ -143,8 +143,10 @@ def make_cells(table: RunTable) -> Cells:
     _, first, condition = np.unique(keys, axis=0, return_index=True, return_inverse=True)
     condition = condition.reshape(-1)
     done = (runs["status"] == "done").to_numpy(bool)
-    measured = runs.reindex(columns=list(table.measures)).apply(pd.to_numeric, errors="coerce").to_numpy(np.float64)
-    measured = np.where(done[:, None] & np.isfinite(measured), measured, np.nan)
+    measure_values = (
+        runs.reindex(columns=list(table.measures)).apply(pd.to_numeric, errors="coerce").to_numpy(np.float64)
+    )
+    measure_values = np.where(done[:, None] & np.isfinite(measure_values), measure_values, np.nan)
     if table.paired:
         replicate = np.unique(runs["seed"].to_numpy(), return_inverse=True)[1].reshape(-1)
     else:
@@ -152,7 +154,7 @@ def make_cells(table: RunTable) -> Cells:
     shape = (len(first), int(replicate.max(initial=-1)) + 1)
     values, (planned, finished) = np.full((*shape, len(table.measures)), np.nan), np.zeros((2, *shape), bool)
     order = np.argsort(done, kind="stable")  # a finished row of a run overwrites an unfinished one
-    values[condition[order], replicate[order]] = measured[order]
+    values[condition[order], replicate[order]] = measure_values[order]
     planned[condition, replicate] = runs["status"] != "skipped"
     finished[condition[done], replicate[done]] = True
     return Cells(
@@ -167,25 +169,25 @@ def make_cells(table: RunTable) -> Cells:
     )
 
 
-def columns_by_gaps(values: Floats) -> Iterator[tuple[Ints, Bools]]:
-    """Yield groups of columns that have numbers in the same rows, and these rows."""
+def gap_groups(values: Floats) -> Iterator[tuple[Ints, Bools]]:
+    """Yield groups of columns that have numbers in the same rows, with a mask of these rows."""
     patterns, group = np.unique(np.isfinite(values), axis=1, return_inverse=True)
     for index in range(patterns.shape[1]):
         yield np.flatnonzero(group.reshape(-1) == index), patterns[:, index]
 
 
-def constant(values: Floats, scale: Floats | float = 0.0) -> Bools:
-    """Return which columns are constant up to rounding; for differences, `scale` is the size of the original values."""
+def is_flat(values: Floats, scale: Floats | float = 0.0) -> Bools:
+    """Return a mask of columns that are constant up to rounding; `scale` is the size of values before subtraction."""
     return np.asarray(np.ptp(values, axis=0) <= ROUNDING * np.maximum(np.abs(values).max(axis=0), scale))
 
 
 def ratio(sums: Floats, counts: Floats | Ints) -> Floats:
-    """Return sums over counts; NaN where a count is 0."""
+    """Return sums divided by counts; NaN where a count is 0."""
     return np.asarray(np.divide(sums, counts, out=np.full(np.shape(sums), np.nan), where=np.asarray(counts) > 0))
 
 
 def variance(sample: Floats) -> Floats:
-    """Return the variance of each column without its NaNs; NaN for fewer than two numbers."""
+    """Return the variance of the numbers in each column, ignoring NaN; NaN for fewer than two numbers."""
     is_finite = np.isfinite(sample)
     n = is_finite.sum(axis=0)
     mean = np.where(is_finite, sample, 0.0).sum(axis=0) / np.maximum(n, 1)
@@ -196,39 +198,39 @@ type Columns = Mapping[str, str]
 
 EXPECTED: Final = "expectations"
 MARGINS: Final = "expectations, of a margin"
-OTHERS: Final = "other differences"  # these are values of the column `family`, the scope of Holm's correction
+OTHERS: Final = "other differences"  # values of the column `family`: the tests that Holm's correction covers
 _TEXTS: Final = ("text", "measure", "term", "left", "right", "family", "effect", "factor", "index")
 _COUNTS: Final = ("n", "missing", "df", "seeds")
 
 
-def _columns(names: str) -> Columns:
+def _column_types(names: str) -> Columns:
     """Return columns with their dtypes."""
     kinds = {**dict.fromkeys(_TEXTS, "str"), **dict.fromkeys(_COUNTS, "int64"), "equivalent": "bool"}
     return {name: kinds.get(name, "float64") for name in names.split()}
 
 
-ANSWERS: Final = _columns("measure n missing mean median sd low high")
-"""The columns after `arm` and the factors."""
-DIFFERENCES: Final = _columns(
+ANSWERS: Final = _column_types("measure n missing mean median sd low high")
+"""The columns that follow `arm` and the factors."""
+DIFFERENCES: Final = _column_types(
     "measure term left right n missing difference low high d_z p p_holm family u p_mann_whitney rank_biserial"
 )
-GROUPS: Final = _columns("measure term n missing h df p p_holm")
-EQUIVALENCE: Final = _columns(
+GROUPS: Final = _column_types("measure term n missing h df p p_holm")
+EQUIVALENCE: Final = _column_types(
     "text measure left right n missing margin low high p_low p_high p p_apart p_holm equivalent"
 )
-EFFECTS: Final = _columns("measure effect n missing df f p p_holm partial_eta_squared")
-SENSITIVITY: Final = _columns("measure factor index value low high")
-PRECISION: Final = _columns("measure term left right seeds half_width")
-EXPECTED_WIDTH: Final = _columns("measure term left right half_width")
+EFFECTS: Final = _column_types("measure effect n missing df f p p_holm partial_eta_squared")
+SENSITIVITY: Final = _column_types("measure factor index value low high")
+PRECISION: Final = _column_types("measure term left right seeds half_width")
+EXPECTED_WIDTH: Final = _column_types("measure term left right half_width")
 
 
 def make_table(columns: Columns, parts: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
-    """Return a table from parts with a list for the first column, and lists or single values for the others."""
+    """Return a table from parts: a list for the first column, and a list or a single value for each other column."""
     arrays_by_name: dict[str, list[npt.NDArray[Any]]] = {name: [] for name in columns}
     first = next(iter(columns))
     for part in parts:
         for name, kind in columns.items():
             values = np.asarray(part[name], object if kind == "str" else kind)
             arrays_by_name[name].append(np.broadcast_to(values, len(part[first])))
-    joined: dict[str, Any] = {name: np.concatenate(arrays) if arrays else [] for name, arrays in arrays_by_name.items()}
-    return pd.DataFrame({name: pd.Series(joined[name], dtype=kind) for name, kind in columns.items()})
+    data: dict[str, Any] = {name: np.concatenate(arrays) if arrays else [] for name, arrays in arrays_by_name.items()}
+    return pd.DataFrame({name: pd.Series(data[name], dtype=kind) for name, kind in columns.items()})

@@ -1,4 +1,4 @@
-"""Compares two sides of a study: differences with intervals, and the width of intervals with more seeds."""
+"""Compare two sides of a study: differences with intervals, and the width of intervals with more seeds."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ from prism_mesa.studies.statistics.cells import (
     Bools,
     Cells,
     RunTable,
-    columns_by_gaps,
+    gap_groups,
     level_text,
     make_cells,
     make_table,
@@ -31,22 +31,22 @@ from prism_mesa.studies.statistics.cells import (
 from prism_mesa.studies.statistics.expectation import Expectation, Verdict
 from prism_mesa.studies.statistics.significance import holm, mann_whitney, t_test
 
-MAX_LEVELS: Final = 6  # levels of a factor that is compared pair by pair
+MAX_LEVELS: Final = 6  # maximum number of levels of a factor that is compared in pairs
 MAX_ARMS: Final = 20
-MAX_ROWS: Final = 50_000  # rows of the table `precision`; a larger table has only `_REDUCED_SEEDS` numbers of seeds
+MAX_ROWS: Final = 50_000  # maximum for the table `precision`; a larger table has `_REDUCED_SEEDS` numbers of seeds
 _REDUCED_SEEDS: Final = 12
 
 type Pair = tuple[str, int, int]
-"""A term, and the indices of its left and right level."""
+"""A term, and the indices of the left and the right level."""
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Left against right: arrays over the measures.
+    """A comparison of left and right: arrays with a value for each measure.
 
     Attributes:
-        n: Number of pairs, or of runs of the smaller side if seeds are not paired.
-        missing: Planned pairs, or runs of both sides, without a value.
+        n: Number of pairs, or of runs on the smaller side if seeds are not paired.
+        missing: Number of planned pairs, or of runs on both sides, without a value.
         difference: The mean of left minus right over all pairs.
         low: Lower end of its 95 % interval: Student's over seeds, or Welch's over the runs of both sides.
         high: Upper end.
@@ -54,7 +54,7 @@ class Comparison:
         equal: Whether all pairs are equal; False without pairs.
         right_mean: The mean of the right side over the pairs with a value.
         samples: The tested samples: a difference for each seed, shape (seeds, measures), or the runs of left and right.
-        scale: The size of the subtracted values, which bounds the rounding of differences.
+        scale: The size of the subtracted values, which bounds the rounding error of differences.
         test: The name of the test.
     """
 
@@ -72,7 +72,7 @@ class Comparison:
 
     @property
     def d_z(self) -> Floats:
-        """Cohen's d of paired seeds: the mean difference over the standard deviation of the seeds' differences.
+        """Cohen's d for paired seeds: the mean difference divided by the standard deviation of the seeds' differences.
 
         Infinite if all seeds have the same difference; NaN for fewer than two seeds or unpaired runs (Cohen 1988;
         Lakens 2013, doi:10.3389/fpsyg.2013.00863).
@@ -88,33 +88,33 @@ class Comparison:
 def compare(cells: Cells, left: Bools, right: Bools, shared_terms: Sequence[str]) -> Comparison:
     """Compare the conditions on the left with those on the right.
 
-    The conditions of a pair have the same levels of the terms in `shared_terms`. If a side has several conditions for a
-    pair, their mean counts, and the pair is missing if one of them is missing.
+    The conditions of a pair have the same levels of the terms in `shared_terms`. If a side has several conditions in a
+    pair, their mean is compared, and the pair is missing if a condition is missing.
     """
     if not cells.paired:
-        return _unpaired(cells, left, right)
+        return _compare_unpaired(cells, left, right)
     keys = np.column_stack([cells.codes[term] for term in shared_terms] or [np.zeros(len(left), np.int64)])
     group = np.unique(keys, axis=0, return_inverse=True)[1].reshape(-1)
-    shared = np.intersect1d(group[left], group[right])
-    lefts, planned_left = _sides(cells, left, group, shared)
-    rights, planned_right = _sides(cells, right, group, shared)
-    return compare_pairs(lefts, rights, int((planned_left & planned_right).sum()))
+    shared_groups = np.intersect1d(group[left], group[right])
+    left_means, planned_left = _group_means(cells, left, group, shared_groups)
+    right_means, planned_right = _group_means(cells, right, group, shared_groups)
+    return compare_pairs(left_means, right_means, int((planned_left & planned_right).sum()))
 
 
 def compare_pairs(left: Floats, right: Floats, planned: int) -> Comparison:
-    """Compare left with right, both of shape (pairs of conditions, seeds, measures), with NaN for gaps."""
+    """Compare left with right, both of shape (pairs of conditions, seeds, measures), with NaN if missing."""
     differences = left - right
-    rounded = np.abs(differences) <= ROUNDING * np.maximum(np.abs(left), np.abs(right))
-    differences = np.where(rounded, 0.0, differences)
+    is_rounding = np.abs(differences) <= ROUNDING * np.maximum(np.abs(left), np.abs(right))
+    differences = np.where(is_rounding, 0.0, differences)
     is_finite = np.isfinite(differences)
     n = is_finite.sum(axis=(0, 1))
-    by_seed = _by_seed(differences)
+    seed_differences = _seed_differences(differences)
     scale = np.where(is_finite, np.abs(right) + np.abs(differences), 0.0).max(axis=(0, 1), initial=0.0)
     equal = (n > 0) & ~(is_finite & (differences != 0)).any(axis=(0, 1))
     p, low, high = np.full((3, len(n)), np.nan)
-    for columns, rows in columns_by_gaps(by_seed):
-        p[columns], low[columns], high[columns] = t_test((by_seed[rows][:, columns],), scale[columns])
-    is_exact = equal & (np.isfinite(by_seed).sum(axis=0) > 1)
+    for columns, rows in gap_groups(seed_differences):
+        p[columns], low[columns], high[columns] = t_test((seed_differences[rows][:, columns],), scale[columns])
+    is_exact = equal & (np.isfinite(seed_differences).sum(axis=0) > 1)
     low[is_exact] = high[is_exact] = 0.0
     return Comparison(
         n=n,
@@ -125,17 +125,17 @@ def compare_pairs(left: Floats, right: Floats, planned: int) -> Comparison:
         p=p,
         equal=equal,
         right_mean=ratio(np.where(is_finite, right, 0.0).sum(axis=(0, 1)), n),
-        samples=(by_seed,),
+        samples=(seed_differences,),
         scale=scale,
         test="paired t-test of the seeds' mean differences",
     )
 
 
-def _by_seed(differences: Floats) -> Floats:
+def _seed_differences(differences: Floats) -> Floats:
     """Return a difference for each seed, shape (seeds, measures), whose mean is the mean over all pairs.
 
-    It is the mean of the seed's pairs, or if seeds have different numbers of pairs, the linearised value of a ratio
-    (Cochran 1977, Sampling Techniques, section 6.3).
+    A seed's difference is the mean of its pairs. If seeds have different numbers of pairs, it is the linearised value
+    of a ratio (Cochran 1977, Sampling Techniques, section 6.3).
     """
     is_finite = np.isfinite(differences)
     sums, counts = np.where(is_finite, differences, 0.0).sum(axis=0), is_finite.sum(axis=0).astype(np.float64)
@@ -144,24 +144,24 @@ def _by_seed(differences: Floats) -> Floats:
     return share * ratio(sums, counts) + (1 - share) * mean
 
 
-def _sides(cells: Cells, side: Bools, group: Ints, shared: Ints) -> tuple[Floats, Bools]:
-    """Return the means of a side's conditions by shared group, and whether all their runs were planned."""
-    conditions = np.flatnonzero(side & np.isin(group, shared))
-    group_index = np.searchsorted(shared, group[conditions])
-    sums = np.zeros((len(shared), *cells.values.shape[1:]))
-    planned = np.ones((len(shared), cells.planned.shape[1]), bool)
+def _group_means(cells: Cells, side: Bools, group: Ints, shared_groups: Ints) -> tuple[Floats, Bools]:
+    """Return the means of a side's conditions in each shared group, and whether all runs of the group were planned."""
+    conditions = np.flatnonzero(side & np.isin(group, shared_groups))
+    group_index = np.searchsorted(shared_groups, group[conditions])
+    sums = np.zeros((len(shared_groups), *cells.values.shape[1:]))
+    planned = np.ones((len(shared_groups), cells.planned.shape[1]), bool)
     np.add.at(sums, group_index, cells.values[conditions])
     np.logical_and.at(planned, group_index, cells.planned[conditions])
-    return sums / np.bincount(group_index, minlength=len(shared))[:, None, None], planned
+    return sums / np.bincount(group_index, minlength=len(shared_groups))[:, None, None], planned
 
 
-def _unpaired(cells: Cells, left: Bools, right: Bools) -> Comparison:
-    lefts, rights = _runs(cells, left), _runs(cells, right)
-    n_left, n_right = np.isfinite(lefts).sum(axis=0), np.isfinite(rights).sum(axis=0)
+def _compare_unpaired(cells: Cells, left: Bools, right: Bools) -> Comparison:
+    left_runs, right_runs = _planned_runs(cells, left), _planned_runs(cells, right)
+    n_left, n_right = np.isfinite(left_runs).sum(axis=0), np.isfinite(right_runs).sum(axis=0)
     measures = len(cells.measures)
     difference, low, high, p, right_mean = np.full((5, measures), np.nan)
     equal = np.zeros(measures, bool)
-    for columns, x, y in _complete_samples(lefts, rights):
+    for columns, x, y in _complete_samples(left_runs, right_runs):
         if len(x) and len(y):
             difference[columns], right_mean[columns] = x.mean(axis=0) - y.mean(axis=0), y.mean(axis=0)
             p[columns], low[columns], high[columns] = t_test((x, y))
@@ -171,27 +171,27 @@ def _unpaired(cells: Cells, left: Bools, right: Bools) -> Comparison:
         cells.planned[left].sum() + cells.planned[right].sum() - n_left - n_right,
         np.where(equal, 0.0, difference),
         *(low, high, p, equal, right_mean),
-        samples=(lefts, rights),
+        samples=(left_runs, right_runs),
         scale=np.zeros(measures),
         test="Welch's t-test",
     )
 
 
-def _runs(cells: Cells, side: Bools) -> Floats:
-    """Return all planned runs of a side, shape (runs, measures)."""
+def _planned_runs(cells: Cells, side: Bools) -> Floats:
+    """Return the values of all planned runs of a side, shape (runs, measures)."""
     return np.asarray(cells.values[side][cells.planned[side]])
 
 
 def _complete_samples(left: Floats, right: Floats) -> Iterator[tuple[Ints, Floats, Floats]]:
-    """Yield groups of columns with their left and right values without gaps."""
-    for columns, rows in columns_by_gaps(np.concatenate([left, right])):
+    """Yield groups of columns, and their left and right values without NaN."""
+    for columns, rows in gap_groups(np.concatenate([left, right])):
         yield columns, left[rows[: len(left)]][:, columns], right[rows[len(left) :]][:, columns]
 
 
 def pairs_of_terms(cells: Cells, design: str) -> tuple[list[Pair], tuple[str, ...]]:
     """Return the pairs of levels to compare, with the later level on the left, and notes on omitted terms.
 
-    These are all pairs of arms, and in a factorial design pairs of the levels of factors with few levels.
+    The pairs are all pairs of arms and, in a factorial design, the pairs of levels of each factor with few levels.
     """
     pairs: list[Pair] = []
     notes = []
@@ -225,12 +225,12 @@ def differences(
 ) -> pd.DataFrame:
     """Return the table `differences` (see `analysis.Analysis`).
 
-    Rows with an expectation have the p of its verdict; Holm's correction covers the other rows.
+    A row that an expectation is about has the p of the verdict. Holm's correction covers all other rows.
     """
     table = make_table(DIFFERENCES, [_difference_row(cells, pair) for pair in pairs])
-    by_levels = _expected_p(expected)
+    p_by_levels = _expected_p(expected)
     for row_index, row in enumerate(table[["measure", "term", "left", "right"]].itertuples(index=False)):
-        if columns := by_levels.get((row.measure, row.term, frozenset([row.left, row.right]))):
+        if columns := p_by_levels.get((row.measure, row.term, frozenset([row.left, row.right]))):
             table.loc[row_index, ["p", "p_holm", "family"]] = columns
     others = table["family"] == OTHERS
     table.loc[others, "p_holm"] = holm(table.loc[others, "p"])
@@ -241,26 +241,26 @@ def _expected_p(
     expected: Iterable[tuple[Expectation, Verdict]],
 ) -> dict[tuple[str, str, frozenset[str]], tuple[float, float, str]]:
     """Return p, p after Holm's correction, and the family, by measure, term and levels; > and < precede =."""
-    by_levels: dict[tuple[str, str, frozenset[str]], tuple[float, float, str]] = {}
+    p_by_levels: dict[tuple[str, str, frozenset[str]], tuple[float, float, str]] = {}
     for expectation, verdict in sorted(expected, key=lambda item: item[0].relation == "="):
         left, right = expectation.left.terms, expectation.right.terms
         if len(left) == len(right) == 1 and left[0][0] == right[0][0]:
             family = MARGINS if expectation.relation == "=" else EXPECTED
             levels = frozenset(level_text(level) for _, level in (*left, *right))
-            by_levels.setdefault((expectation.measure, left[0][0], levels), (verdict.p, verdict.p_holm, family))
-    return by_levels
+            p_by_levels.setdefault((expectation.measure, left[0][0], levels), (verdict.p, verdict.p_holm, family))
+    return p_by_levels
 
 
 def _difference_row(cells: Cells, pair: Pair) -> dict[str, Any]:
     term, left, right = pair
-    compared = _compare_pair(cells, pair)
+    comparison = _compare_pair(cells, pair)
     rank_tests = np.full((3, len(cells.measures)), np.nan)
-    left_runs, right_runs = (_runs(cells, cells.has_level(term, level)) for level in (left, right))
+    left_runs, right_runs = (_planned_runs(cells, cells.has_level(term, level)) for level in (left, right))
     for columns, x, y in _complete_samples(left_runs, right_runs):
         rank_tests[:, columns] = mann_whitney(x, y)
     return _pair_columns(cells, pair) | {
-        **{name: getattr(compared, name) for name in ("n", "missing", "difference", "low", "high", "p")},
-        "d_z": np.where(np.isfinite(compared.d_z), compared.d_z, np.nan),
+        **{name: getattr(comparison, name) for name in ("n", "missing", "difference", "low", "high", "p")},
+        "d_z": np.where(np.isfinite(comparison.d_z), comparison.d_z, np.nan),
         "p_holm": np.nan,
         "family": OTHERS,
         **dict(zip(("u", "p_mann_whitney", "rank_biserial"), rank_tests, strict=True)),
@@ -270,20 +270,20 @@ def _difference_row(cells: Cells, pair: Pair) -> dict[str, Any]:
 def precision(cells: Cells, pairs: Sequence[Pair]) -> pd.DataFrame:
     """Return the table `precision`: the expected width of each difference's interval with 2, 3, ... seeds.
 
-    The half width of k seeds is t(.975, k - 1) s / sqrt(k), where s is the standard deviation over all seeds, or
-    Welch's if seeds are not paired. Pairs are pairs of arms, or of levels in a study without arms.
+    With k seeds the half width is t(.975, k - 1) s / sqrt(k), where s is the standard deviation over all seeds, or
+    Welch's if seeds are not paired. The pairs are pairs of arms, or of levels in a study without arms.
     """
-    shown = [pair for pair in pairs if pair[0] == ARM] or list(pairs)
+    main_pairs = [pair for pair in pairs if pair[0] == ARM] or list(pairs)
     seeds = np.arange(2, cells.planned.shape[1] + 1)
-    if len(seeds) > _REDUCED_SEEDS and len(seeds) * len(shown) * len(cells.measures) > MAX_ROWS:
+    if len(seeds) > _REDUCED_SEEDS and len(seeds) * len(main_pairs) * len(cells.measures) > MAX_ROWS:
         seeds = np.unique(np.geomspace(2, seeds[-1], _REDUCED_SEEDS).round().astype(np.int64))
     parts = []
-    for pair in shown:
+    for pair in main_pairs:
         term, left, right = pair
-        pooled = np.asarray(sum(map(variance, _compare_pair(cells, pair).samples)))
+        pooled_variance = np.asarray(sum(map(variance, _compare_pair(cells, pair).samples)))
         n_runs = 1 if cells.paired else int(min(cells.has_level(term, left).sum(), cells.has_level(term, right).sum()))
         n = seeds[:, None] * n_runs
-        widths = _half_width(pooled, n, df=n - 1 if cells.paired else 2 * (n - 1)).reshape(-1)
+        widths = _half_width(pooled_variance, n, df=n - 1 if cells.paired else 2 * (n - 1)).reshape(-1)
         numbers = {"seeds": np.repeat(seeds, len(cells.measures)), "half_width": widths}
         parts.append(_pair_columns(cells, pair) | {"measure": list(cells.measures) * len(seeds)} | numbers)
     return make_table(PRECISION, parts)
@@ -294,12 +294,12 @@ def _half_width(spread: Floats, n: int | Ints, df: int | Ints) -> Floats:
 
 
 def expected_width(pilot: RunTable, seeds: int) -> pd.DataFrame:
-    """Return the expected width of differences' intervals with 2 seeds or more, from a pilot of at least two seeds.
+    """Return the expected width of the intervals of differences with `seeds` seeds, from a pilot of two seeds or more.
 
-    Two seeds say little about one pair of conditions. So the variance of a difference is pooled over all pairs of a
-    term and all conditions, which are taken as independent: the half width is t(.975, k - 1) s / sqrt(k c) with k seeds
-    and c conditions. If differences are correlated over conditions, intervals will be wider. Without a complete pair,
-    twice the variance within conditions is used, as for unpaired seeds. `half_width` is NaN if unknown.
+    Two seeds say little about one pair of conditions, so the variance of a difference is pooled over all pairs of a
+    term and all conditions. With k seeds and c conditions, the half width is t(.975, k - 1) s / sqrt(k c) if conditions
+    are independent; intervals are wider if differences are correlated over conditions. Without a complete pair, twice
+    the variance within conditions is used, as for unpaired seeds. `half_width` is NaN if unknown.
     """
     cells = make_cells(pilot)
     pairs, _ = pairs_of_terms(cells, pilot.design)
@@ -314,19 +314,19 @@ def expected_width(pilot: RunTable, seeds: int) -> pd.DataFrame:
 
 
 def _pooled_variance(cells: Cells, pairs: Sequence[Pair]) -> Floats:
-    """Return the variance of a difference within conditions for each measure, pooled over pairs."""
-    unpaired = 2 * _finite_mean(np.stack([variance(value) for value in cells.values]))
+    """Return the variance of a difference between seeds for each measure, pooled over pairs of conditions."""
+    unpaired_variance = 2 * _finite_mean(np.stack([variance(value) for value in cells.values]))
     variances = []
     for term, left, right in pairs if cells.paired else ():
         others = [cells.codes[other] for other in cells.terms if other != term]
         keys = list(zip(*others, strict=True)) if others else [()] * len(cells.conditions)
-        lefts, rights = (
+        left_runs, right_runs = (
             {keys[condition]: cells.values[condition] for condition in np.flatnonzero(cells.has_level(term, level))}
             for level in (left, right)
         )
-        variances += [variance(values - rights[key]) for key, values in lefts.items() if key in rights]
-    paired = _finite_mean(np.stack(variances)) if variances else unpaired
-    return np.where(np.isnan(paired), unpaired, paired)
+        variances += [variance(values - right_runs[key]) for key, values in left_runs.items() if key in right_runs]
+    paired_variance = _finite_mean(np.stack(variances)) if variances else unpaired_variance
+    return np.where(np.isnan(paired_variance), unpaired_variance, paired_variance)
 
 
 def _finite_mean(rows: Floats) -> Floats:

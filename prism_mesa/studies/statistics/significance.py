@@ -11,17 +11,17 @@ from scipy import stats
 from statsmodels.stats.weightstats import CompareMeans, DescrStatsW
 
 from prism_mesa.streams import Floats
-from prism_mesa.studies.statistics.cells import ROUNDING, constant
+from prism_mesa.studies.statistics.cells import ROUNDING, is_flat
 
 ALPHA: Final = 0.05
 LEVEL: Final = 0.95
-_MAX_EXACT_RUNS: Final = 8  # runs per side up to which Mann-Whitney's p is exact without ties, as in scipy
+_MAX_EXACT_RUNS: Final = 8  # largest number of runs on a side for an exact Mann-Whitney p, as in scipy
 
 
 def holm(p: npt.ArrayLike) -> Floats:
     """Return p-values after Holm's correction (1979, https://www.jstor.org/stable/4615733); NaN is ignored.
 
-    statsmodels' `multipletests` gives the same, but collects garbage in each call (60 ms).
+    The result equals that of statsmodels' `multipletests`, which takes 60 ms for each call.
 
     >>> holm([0.01, 0.04, float("nan"), 0.03]).tolist()
     [0.03, 0.06, nan, 0.06]
@@ -29,44 +29,44 @@ def holm(p: npt.ArrayLike) -> Floats:
     raw = np.asarray(p, np.float64)
     order = np.argsort(raw, kind="stable")  # NaN last
     factors = np.maximum(np.isfinite(raw).sum() - np.arange(len(raw)), 1)
-    corrected = np.empty(raw.shape)
-    corrected[order] = np.minimum(np.maximum.accumulate(raw[order] * factors), 1.0)
-    return corrected
+    corrected_p = np.empty(raw.shape)
+    corrected_p[order] = np.minimum(np.maximum.accumulate(raw[order] * factors), 1.0)
+    return corrected_p
 
 
 def constant_p(*sizes: int) -> float:
     """Return the exact two-sided p of a constant nonzero difference, for which a t-test would return 0.
 
-    It is a permutation test of the signs of differences (one sample size) or of the sides of runs (two sizes). Only the
-    data and their mirror image are that extreme, so up to five equal differences are not significant at .05.
+    This is a permutation test of the signs of differences (one sample size) or of the sides of runs (two sizes). Only
+    the data and their mirror image are as extreme as the data, so up to five equal differences are not significant.
 
     >>> constant_p(2), constant_p(6), constant_p(3, 3)
     (0.5, 0.03125, 0.1)
     """
-    ways = 2 ** sizes[0] if len(sizes) == 1 else comb(sum(sizes), sizes[0])
-    return min(1.0, 2 / ways)
+    n_arrangements = 2 ** sizes[0] if len(sizes) == 1 else comb(sum(sizes), sizes[0])
+    return min(1.0, 2 / n_arrangements)
 
 
 def t_test(samples: tuple[Floats, ...], scale: Floats | float = 0.0) -> tuple[Floats, Floats, Floats]:
     """Return p and the 95 % interval by Student's test of each column's mean against 0, or Welch's of two samples.
 
-    Samples have shape (rows, columns), without gaps; fewer than two rows give NaN. An interval excludes 0 exactly where
-    p is below .05. If no value varies, p is 1 for no difference, else `constant_p`; in both cases the interval has no
-    width, or is NaN if `constant_p` is not significant. `scale` is used as in `cells.constant`.
+    Samples have shape (rows, columns), without NaN; fewer than two rows give NaN. An interval excludes 0 exactly if p
+    is below .05. If a column is constant, p is 1 for a difference of 0, or else `constant_p`; the interval is then the
+    constant itself, or NaN if `constant_p` is not significant. `scale` is used as in `cells.is_flat`.
     """
     p, low, high = np.full((3, samples[0].shape[1]), np.nan)
     if min(map(len, samples)) < 2:
         return p, low, high
     first = samples[0]
     if len(samples) == 1:
-        is_constant, difference = constant(first, scale), first[0]
+        is_constant, difference = is_flat(first, scale), first[0]
         is_zero = np.abs(first).max(axis=0) <= ROUNDING * np.asarray(scale)
     else:
-        is_constant, difference = constant(first) & constant(samples[1]), first[0] - samples[1][0]
-        is_zero = constant(np.stack([first[0], samples[1][0]]))
-    chance = constant_p(*map(len, samples))
-    p[is_constant] = np.where(is_zero[is_constant], 1.0, chance)
-    if chance < ALPHA:
+        is_constant, difference = is_flat(first) & is_flat(samples[1]), first[0] - samples[1][0]
+        is_zero = is_flat(np.stack([first[0], samples[1][0]]))
+    constant_p_value = constant_p(*map(len, samples))
+    p[is_constant] = np.where(is_zero[is_constant], 1.0, constant_p_value)
+    if constant_p_value < ALPHA:
         low[is_constant] = high[is_constant] = difference[is_constant]
     if not is_constant.all():
         varying = [sample[:, ~is_constant] for sample in samples]
@@ -82,22 +82,22 @@ def t_test(samples: tuple[Floats, ...], scale: Floats | float = 0.0) -> tuple[Fl
 
 
 def interval(sample: Floats, scale: Floats | float = 0.0) -> tuple[Floats, Floats]:
-    """Return the ends of Student's 95 % interval of each column's mean (see `t_test`)."""
+    """Return the lower and upper ends of Student's 95 % interval of each column's mean (see `t_test`)."""
     return t_test((sample,), scale)[1:]
 
 
 def mann_whitney(left: Floats, right: Floats) -> tuple[Floats, Floats, Floats]:
-    """Return U of the left side, the two-sided p and the rank-biserial r of each column; sides have no gaps.
+    """Return U of the left side, the two-sided p and the rank-biserial r of each column; sides have no NaN.
 
     r is 2 U / (n m) - 1 (Kerby 2014, doi:10.2466/11.IT.3.1): 1 if all runs on the left lie above all on the right. p is
-    exact for few runs without ties, else from the normal distribution, corrected for ties.
+    exact for few runs without ties; otherwise it comes from the normal distribution, corrected for ties.
     """
     n_pairs = len(left) * len(right)
     u, p = np.full((2, left.shape[1]), np.nan)
     if not n_pairs:
         return u, p, u.copy()
-    pooled = np.sort(np.concatenate([left, right]), axis=0)
-    has_ties, is_constant = (pooled[1:] == pooled[:-1]).any(axis=0), pooled[0] == pooled[-1]
+    pooled_runs = np.sort(np.concatenate([left, right]), axis=0)
+    has_ties, is_constant = (pooled_runs[1:] == pooled_runs[:-1]).any(axis=0), pooled_runs[0] == pooled_runs[-1]
     is_exact = ~has_ties & (max(len(left), len(right)) <= _MAX_EXACT_RUNS)
     u[is_constant], p[is_constant] = n_pairs / 2, 1.0
     for columns, method in ((is_exact, "exact"), (~is_constant & ~is_exact, "asymptotic")):
@@ -116,9 +116,9 @@ class Equivalence:
         low: Lower end of the 90 % interval of the difference. The interval is within the margin if `p` is below .05.
         high: Upper end.
         p_low: p of the hypothesis that the difference is at most minus the margin.
-        p_high: p of the hypothesis that it is at least the margin.
-        p_beyond: Two-sided p of the hypothesis that it lies within the margin.
-        is_beyond: Whether the mean difference is outside the margin.
+        p_high: p of the hypothesis that the difference is at least the margin.
+        p_beyond: Two-sided p of the hypothesis that the difference is within the margin.
+        is_beyond: Whether the mean difference is beyond the margin.
     """
 
     margin: float
@@ -138,27 +138,28 @@ class Equivalence:
 def tost(samples: tuple[Floats, ...], margin: float, *, scale: float = 0.0, identical: bool = False) -> Equivalence:
     """Test whether the mean of paired differences, or the difference of two means (Welch), is within a margin.
 
-    NaN is left out; fewer than two numbers give NaN. A constant difference has the p-values of `constant_p`; only runs
-    that are `identical` seed by seed are certain to be equivalent (p = 0). `scale` is used as in `cells.constant`.
+    NaN is ignored; fewer than two numbers give NaN. A constant difference has the p-values of `constant_p`. If runs are
+    `identical` seed by seed, p is 0, because they are equivalent for certain. `scale` is used as in
+    `cells.is_flat`.
     """
-    finite = [sample[np.isfinite(sample)] for sample in samples]
-    if min(map(len, finite)) < 2 or not np.isfinite(margin):
+    finite_samples = [sample[np.isfinite(sample)] for sample in samples]
+    if min(map(len, finite_samples)) < 2 or not np.isfinite(margin):
         return Equivalence(margin)
     if identical:
         return Equivalence(margin, 0.0, 0.0, 0.0, 0.0, 1.0)
-    if all(constant(sample, scale) for sample in finite):
-        return _constant_equivalence(finite, margin, scale)
-    if len(finite) == 1:
-        statistics = DescrStatsW(finite[0])
+    if all(is_flat(sample, scale) for sample in finite_samples):
+        return _constant_equivalence(finite_samples, margin, scale)
+    if len(finite_samples) == 1:
+        statistics = DescrStatsW(finite_samples[0])
         _, below, above = statistics.ttost_mean(-margin, margin)
         low, high = statistics.tconfint_mean(alpha=0.1)
         difference = float(statistics.mean)
     else:
-        statistics = CompareMeans(*map(DescrStatsW, finite))
+        statistics = CompareMeans(*map(DescrStatsW, finite_samples))
         _, (below, above) = statistics.ttost_ind(-margin, margin, usevar="unequal")
         low, high = statistics.tconfint_diff(alpha=0.1, usevar="unequal")
         difference = float(statistics.d1.mean - statistics.d2.mean)
-    t, _, df = below if difference < 0 else above  # at the nearer end of the margin
+    t, _, df = below if difference < 0 else above  # the test against the nearer end of the margin
     p_beyond = min(1.0, 2 * float(stats.t.sf(t * np.sign(difference), df)))
     p_low, p_high = float(below[1]), float(above[1])
     return Equivalence(margin, float(low), float(high), p_low, p_high, p_beyond, abs(difference) > margin)

@@ -8,7 +8,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
 
-from prism_mesa.errors import DataError, printable, shortened
+from prism_mesa.errors import DataError, printable, shorten
 from prism_mesa.studies.supplement.packing import CHECKSUMS, CRATE, FACTS, FORMAT, README, VERSIONS
 from prism_mesa.studies.supplement.zip_files import Archive, open_archive, unpack
 
@@ -22,14 +22,14 @@ _MAX_LINES: Final = 10_000
 
 
 @dataclass(frozen=True)
-class Checked:
+class ArchiveCheck:
     """The result of checking an archive.
 
     Attributes:
         kind: `run`, `study`, or empty if unknown.
-        size_bytes: The size of all files, unpacked.
-        faults: Lines on missing, changed and added files; empty if the archive is intact.
-        left_out: Lines on files that the archive omits.
+        size_bytes: The unpacked size of all files.
+        faults: Missing, changed and added files, a line for each; empty if the archive is intact.
+        left_out: Files that the archive omits, a line for each.
     """
 
     path: Path
@@ -41,10 +41,10 @@ class Checked:
     left_out: tuple[str, ...]
 
 
-def check(path: Path, *, out: Path | None = None) -> Checked:
-    """Check an archive and unpack it if it is intact (see `api.archives.check_archive`).
+def check(path: Path, *, out: Path | None = None) -> ArchiveCheck:
+    """Check an archive, and unpack it if it is intact (see `api.archives.check_archive`).
 
-    The checksums are in the archive, so they reveal damage and changes, but not a forged archive.
+    The checksums are part of the archive, so they reveal damage and changes, but not a forged archive.
     """
     with open_archive(path) as archive:
         if FACTS not in archive.sizes:
@@ -56,20 +56,20 @@ def check(path: Path, *, out: Path | None = None) -> Checked:
         facts = facts if isinstance(facts, dict) else {}
         kind, left_out = facts.get("kind"), facts.get("left_out")
         kind = kind if isinstance(kind, str) and kind in _REQUIRED_FILES else ""
-        faults = [*_missing(archive, facts, kind), *_changed(archive)]
+        faults = [*_find_missing(archive, facts, kind), *_find_changed(archive)]
         if out is not None and not faults:
             unpack(archive, out)
-        name, size = _short(facts.get("name", "")), sum(archive.sizes.values())
+        name, size = _shorten_line(facts.get("name", "")), sum(archive.sizes.values())
         lines = left_out if isinstance(left_out, list) else []
-        texts = (tuple(map(_short, part)) for part in (faults[:_MAX_LINES], lines))
-        return Checked(path, kind, name, len(archive.sizes), size, *texts)
+        texts = (tuple(map(_shorten_line, part)) for part in (faults[:_MAX_LINES], lines))
+        return ArchiveCheck(path, kind, name, len(archive.sizes), size, *texts)
 
 
-def _short(text: object) -> str:
-    return printable(shortened(str(text), 300))
+def _shorten_line(text: object) -> str:
+    return printable(shorten(str(text), 300))
 
 
-def _missing(archive: Archive, facts: dict[str, Any], kind: str) -> Iterator[str]:
+def _find_missing(archive: Archive, facts: dict[str, Any], kind: str) -> Iterator[str]:
     if facts.get("format") != FORMAT:
         yield f"{FACTS}: format: must be {FORMAT}, not {facts.get('format')!r}"
     if not kind:
@@ -79,7 +79,7 @@ def _missing(archive: Archive, facts: dict[str, Any], kind: str) -> Iterator[str
             yield f"{name}: is missing from an archive of a {kind}"
 
 
-def _changed(archive: Archive) -> Iterator[str]:
+def _find_changed(archive: Archive) -> Iterator[str]:
     if CHECKSUMS not in archive.sizes:
         yield f"{CHECKSUMS}: is missing, so nothing can be checked"
         return

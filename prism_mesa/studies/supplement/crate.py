@@ -29,7 +29,7 @@ type Entity = dict[str, Any]
 
 
 def crate_metadata(contents: Contents, facts: Mapping[str, Any]) -> bytes:
-    """Return the metadata: files, PRISM as the tool, and runs as actions that read and made files.
+    """Return the metadata of an archive: files, PRISM as the tool, and runs as actions that read and made files.
 
     `facts` holds `title`, `published` (a date), `version` of PRISM, `license` and `author`.
     """
@@ -81,8 +81,8 @@ def _action_entity(action: Action, *, has_author: bool) -> Entity:
         "name": action.name,
         "description": action.description,
         "instrument": _SOFTWARE,
-        "object": [{"@id": quote(name)} for name in action.read],
-        "result": [{"@id": quote(name)} for name in sorted(action.made)],
+        "object": [{"@id": quote(name)} for name in action.inputs],
+        "result": [{"@id": quote(name)} for name in sorted(action.outputs)],
         "actionStatus": {"@id": f"http://schema.org/{'Failed' if action.failed else 'Completed'}ActionStatus"},
     }
     optional = {"startTime": action.started, "endTime": action.ended, "error": action.failed}

@@ -18,7 +18,7 @@ from prism_mesa.runs.identity import MODULES
 from prism_mesa.runs.manifest import read_run
 from prism_mesa.runs.recorded import as_config, manifest_values
 from prism_mesa.runs.run_files import MANIFEST as RUN_MANIFEST
-from prism_mesa.runs.run_files import read_manifest, run_around
+from prism_mesa.runs.run_files import enclosing_run, read_manifest
 from prism_mesa.studies.design.study_design import Worlds
 from prism_mesa.studies.folder import MANIFEST as STUDY_MANIFEST
 from prism_mesa.studies.folder import read_json
@@ -36,19 +36,19 @@ from prism_mesa.studies.supplement.packing import (
     Contents,
     checksums,
 )
-from prism_mesa.studies.supplement.run_contents import IN_PYTHON, INPUTS, LACKS, pack_run
+from prism_mesa.studies.supplement.run_contents import INPUTS, NEEDS_IT, PYTHON_OBJECTS, pack_run
 from prism_mesa.studies.supplement.study_contents import pack_study
 from prism_mesa.studies.supplement.zip_files import open_archive, write_zip
 
 _VERSIONS: Final = ("packages", "python", "machine", "git", "code")
 
 type OddText = Callable[[Worlds, list[str], str, bool], str]
-"""Writes the ODD protocol of configurations, from the keys that vary, a question, and whether to load user modules."""
+"""Returns the ODD protocol of configurations; takes also the varied keys, a question, and whether to load modules."""
 
 
 @dataclass(frozen=True)
-class Packed:
-    """A written archive; `left_out` has lines on omitted files, with reasons."""
+class PackedArchive:
+    """A written archive; `left_out` lists omitted files with reasons."""
 
     file: Path
     files: int
@@ -58,36 +58,36 @@ class Packed:
 
 def pack(
     folder: Path,
-    odd: OddText,
+    write_odd: OddText,
     *,
     out: Path | None = None,
     data: bool = True,
     license: str | None = None,
     author: str | None = None,
-) -> Packed:
-    """Write the archive of a run or a study (see `api.archives.archive`); `odd` writes the ODD protocol."""
+) -> PackedArchive:
+    """Write the archive of a run or a study (see `api.archives.archive`)."""
     file = folder.absolute().with_name(f"{folder.absolute().name}.zip") if out is None else out
     _check_out(file)
     if (folder / STUDY_MANIFEST).is_file():
-        contents, facts = _study(folder, odd, data=data)
+        contents, facts = _study_contents(folder, write_odd, data=data)
     elif (folder / RUN_MANIFEST).is_file() or not folder.is_dir():
-        contents, facts = _run(folder, odd, data=data)
+        contents, facts = _run_contents(folder, write_odd, data=data)
     else:
         raise DataError(f"{folder}: is neither a run ({RUN_MANIFEST}) nor a study ({STUDY_MANIFEST})")
     facts |= {"version": version("prism-mesa"), "license": license, "author": author}
     archive_facts = {"format": FORMAT, "kind": contents.kind, "name": contents.name, "left_out": contents.left_out}
     contents.files[FACTS] = (json.dumps(archive_facts, indent=2) + "\n").encode()
-    contents.files[README] = _readme(contents).encode()
+    contents.files[README] = _readme_text(contents).encode()
     contents.check()
     contents.files[CRATE] = crate_metadata(contents, facts)
     contents.files[CHECKSUMS] = checksums(contents.files)
     write_zip(file, contents.files)
-    return Packed(file, len(contents.files), file.stat().st_size, tuple(contents.left_out))
+    return PackedArchive(file, len(contents.files), file.stat().st_size, tuple(contents.left_out))
 
 
 def _check_out(file: Path) -> None:
-    """Raise DataError if the file is in a run's folder, or would replace something other than an archive."""
-    if (run := run_around(file.parent)) is not None:
+    """Raise DataError if the file is in a run's folder, or replaces something other than an archive."""
+    if (run := enclosing_run(file.parent)) is not None:
         raise DataError(f"--out: {file}: is in the folder of a run, {run}, which is only read: name another file")
     if not os.path.lexists(file):
         return
@@ -100,62 +100,62 @@ def _check_out(file: Path) -> None:
         raise DataError(f"{file}: exists and is not an archive of PRISM: name another file with --out")
 
 
-def _contents(kind: str, folder: Path, facts: Mapping[str, Any]) -> Contents:
+def _new_contents(kind: str, folder: Path, facts: Mapping[str, Any]) -> Contents:
     folders = [folder.absolute(), facts.get("working_directory")]
     cleaner = Cleaner([str(path) for path in folders if isinstance(path, str | Path)])
     return Contents(kind, folder.absolute().name, cleaner)
 
 
-def _run(folder: Path, odd: OddText, *, data: bool) -> tuple[Contents, dict[str, Any]]:
+def _run_contents(folder: Path, write_odd: OddText, *, data: bool) -> tuple[Contents, dict[str, Any]]:
     run, facts = read_run(folder), read_manifest(folder)
-    contents = _contents("run", folder, facts)
+    contents = _new_contents("run", folder, facts)
     pack_run(folder, contents, data=data)
-    if status := contents.actions[0].unended:
-        contents.leave_out(f"the end of the run: its status is {status}, so it cannot be repeated")
-    contents.put_values(VERSIONS, {key: facts[key] for key in _VERSIONS if key in facts})
-    if run.manifest.of_nations:
-        contents.leave_out("odd.md: only platforms have an ODD protocol")
+    if status := contents.actions[0].unfinished:
+        contents.note_omission(f"the end of the run: its status is {status}, so it cannot be repeated")
+    contents.add_values(VERSIONS, {key: facts[key] for key in _VERSIONS if key in facts})
+    if run.manifest.is_economy:
+        contents.note_omission("odd.md: only platforms have an ODD protocol")
     else:
         config = as_config(Config, manifest_values(folder, run.manifest), folder)
-        _put_odd(contents, odd, {(): config}, [], "", run.whose == "own")
-    published = _day(facts.get("ended"), facts.get("started"))
+        _add_odd(contents, write_odd, {(): config}, [], "", run.origin == "own")
+    published = _first_day(facts.get("ended"), facts.get("started"))
     return contents, {"title": f"PRISM run {contents.name}", "published": published}
 
 
-def _study(folder: Path, odd: OddText, *, data: bool) -> tuple[Contents, dict[str, Any]]:
+def _study_contents(folder: Path, write_odd: OddText, *, data: bool) -> tuple[Contents, dict[str, Any]]:
     facts = dict(read_json(folder / STUDY_MANIFEST) or {})
     made = facts["made"] = facts["made"] if isinstance(facts.get("made"), dict) else {}
-    contents = _contents("study", folder, made)
-    worlds, varied = pack_study(folder, facts, contents, data=data)
-    contents.put_values(VERSIONS, {key: made[key] for key in _VERSIONS if key in made})
+    contents = _new_contents("study", folder, made)
+    worlds, varied_keys = pack_study(folder, facts, contents, data=data)
+    contents.add_values(VERSIONS, {key: made[key] for key in _VERSIONS if key in made})
     question = str(facts.get("question", ""))
-    _put_odd(contents, odd, worlds, varied, question, False)
-    ended = [action.ended for action in contents.actions if action.ended]
-    title = contents.cleaner.value(f"PRISM study {contents.name}: {question}")
-    return contents, {"title": title, "published": _day(max(ended, default=None), made.get("started"))}
+    _add_odd(contents, write_odd, worlds, varied_keys, question, False)
+    end_times = [action.ended for action in contents.actions if action.ended]
+    title = contents.cleaner.clean_value(f"PRISM study {contents.name}: {question}")
+    return contents, {"title": title, "published": _first_day(max(end_times, default=None), made.get("started"))}
 
 
-def _put_odd(
-    contents: Contents, odd: OddText, worlds: Worlds, varied: list[str], question: str, may_load: bool
+def _add_odd(
+    contents: Contents, write_odd: OddText, worlds: Worlds, varied_keys: list[str], question: str, may_load: bool
 ) -> None:
     """Add the ODD protocol of cleaned values: the protocol shortens paths, but the cleaner needs whole paths."""
-    cleaned = {arm: _without_paths(config, contents.cleaner) for arm, config in worlds.items()}
-    contents.put_text(ODD, contents.cleaner.value(odd(cleaned, varied, question, may_load)))
+    cleaned_worlds = {arm: _clean_params(config, contents.cleaner) for arm, config in worlds.items()}
+    contents.add_text(ODD, contents.cleaner.clean_value(write_odd(cleaned_worlds, varied_keys, question, may_load)))
 
 
-def _without_paths[P: Params](params: P, cleaner: Cleaner) -> P:
-    """Return parameters with cleaned strings, which may no longer be valid."""
+def _clean_params[P: Params](params: P, cleaner: Cleaner) -> P:
+    """Return parameters with cleaned strings; they may no longer be valid."""
     values = {name: getattr(params, name) for name in type(params).model_fields}
-    changed = {
-        name: _without_paths(value, cleaner) if isinstance(value, Params) else cleaner.value(value)
+    changed_values = {
+        name: _clean_params(value, cleaner) if isinstance(value, Params) else cleaner.clean_value(value)
         for name, value in values.items()
         if isinstance(value, str | Params)
     }
-    return params.model_copy(update={name: value for name, value in changed.items() if value != values[name]})
+    return params.model_copy(update={name: value for name, value in changed_values.items() if value != values[name]})
 
 
-def _day(*times: Any) -> str:
-    """Return the day of the first known time; a crate must have a date."""
+def _first_day(*times: Any) -> str:
+    """Return the day of the first known time, or 1980-01-01, because a crate must have a date."""
     return next((time[:10] for time in times if isinstance(time, str) and len(time) >= 10), "1980-01-01")
 
 
@@ -167,21 +167,21 @@ _FILE_TEXTS: Final = {
     "config.yaml": "the configuration, with every key",
     "manifest.json": "the manifest: configuration, versions, who decided, the summary",
     "runs.parquet": "a row for each run: arm, seed, factors, measures",
-    "facts.parquet": "a row for each run: how it ended, who decided, what makes it again",
+    "facts.parquet": "a row for each run: how it ended, who decided, the overrides that repeat it",
     "report.html": "the report",
     "decisions.sqlite": "the ledger: every prompt, answer and fallback of an LLM",
     "answers.sqlite": "the ledger that runs share: every prompt and answer of an LLM",
     "odd.md": "the model by the ODD protocol",
     "versions.json": "versions of PRISM, Python and packages",
     "manifest-sha256.txt": "checksums of all files",
-    "ro-crate-metadata.json": "all this for machines, as a Process Run Crate",
+    "ro-crate-metadata.json": "machine-readable metadata, as a Process Run Crate",
     "inputs/": "data that runs read",
-    "modules/": "code of the user's own that runs used",
+    "modules/": "the user's code that runs used",
     "runs/": "runs",
 }
 
 
-def _readme(contents: Contents) -> str:
+def _readme_text(contents: Contents) -> str:
     names = {*contents.files, CRATE, CHECKSUMS}
     names |= {f"{name.partition('/')[0]}/" for name in names}
     rows = [f"| `{name}` | {text} |" for name, text in _FILE_TEXTS.items() if name in names]
@@ -189,15 +189,15 @@ def _readme(contents: Contents) -> str:
     paragraphs = [
         f"# {contents.kind.capitalize()} {contents.name}",
         "Made with PRISM on Mesa. No file runs by itself. `[removed]` replaces paths of the machine and keys.",
-        "| file | holds |\n|---|---|\n" + "\n".join(rows),
+        "| file | contents |\n|---|---|\n" + "\n".join(rows),
         "Check it with `sha256sum -c manifest-sha256.txt`, or, unpacked or not, with `prism archive --check`.",
     ]
-    if any(line.startswith(IN_PYTHON) for line in contents.left_out):
+    if any(line.startswith(PYTHON_OBJECTS) for line in contents.left_out):
         paragraphs.append("Objects passed in Python are not included, so `prism replay` cannot repeat the run.")
     elif contents.kind == "study":
         paragraphs += _describe_replays(contents)
         paragraphs += [] if _NOT_REPEATED & set(contents.files) else [_describe_study(contents)]
-    elif contents.actions[0].unended:
+    elif contents.actions[0].unfinished:
         paragraphs.append("The run did not finish, so `prism replay` cannot repeat it.")
     else:
         command = _replay_command(".", contents.actions[0])
@@ -213,11 +213,11 @@ def _describe_replays(contents: Contents) -> list[str]:
         return [f"Runs kept no tables: repeat a run with {command}."]
     runs = {action.id.removeprefix("#run-"): action for action in contents.actions[1:]}
     paragraphs, names = [], defaultdict[str, list[str]](list)
-    if unfinished := ", ".join(f"`{name}` ({run.unended})" for name, run in runs.items() if run.unended):
+    if unfinished := ", ".join(f"`{name}` ({run.unfinished})" for name, run in runs.items() if run.unfinished):
         paragraphs.append(f"These runs did not finish, so they cannot be repeated: {unfinished}.")
     for name, run in runs.items():
-        if not run.unended:
-            needs_trust = any(file.startswith(f"{INPUTS}/") for file in run.read)
+        if not run.unfinished:
+            needs_trust = any(file.startswith(f"{INPUTS}/") for file in run.inputs)
             names[_replay_command("runs/<run>", run, trust=needs_trust)].append(f"`{name}`")
     intro = f"To repeat {'one of the other runs' if unfinished else 'a run'} in `runs/` and compare its tables, type"
     if len(names) == 1:
@@ -229,19 +229,19 @@ def _describe_replays(contents: Contents) -> list[str]:
 
 
 def _describe_study(contents: Contents) -> str:
-    """Describe how to repeat a study in a folder next to the unpacked one, which stays unchanged."""
+    """Describe how to repeat a study in a folder next to the unpacked archive, which stays unchanged."""
     study = contents.files["study.yaml"]
     values = yaml.safe_load(study.read_bytes() if isinstance(study, Path) else study)
     names_base = isinstance(values.get("base"), str)
     modules = _MODULE_PATH if any(name.startswith(f"{MODULES}/") for name in contents.files) else ""
     command = f"{modules}prism study run {'../again.yaml' if names_base else 'study.yaml'} --out ../again"
-    text = f"To repeat the whole study in a folder beside this one, type `{command}` in this folder"
-    if any(LACKS in line for line in contents.left_out):
+    text = f"To repeat the whole study in a folder next to this one, type `{command}` in this folder"
+    if any(NEEDS_IT in line for line in contents.left_out):
         text += " after adding the files that are not included"
     return text + (", where `../again.yaml` is `study.yaml` with `base: base.yaml`." if names_base else ".")
 
 
-def _replay_command(where: str, run: Action, *, trust: bool = False) -> str:
-    has_modules = any(name.startswith(f"{MODULES}/") for name in run.read)
+def _replay_command(folder: str, run: Action, *, trust: bool = False) -> str:
+    has_modules = any(name.startswith(f"{MODULES}/") for name in run.inputs)
     option = " --trust" if has_modules or trust else ""
-    return f"{_MODULE_PATH if has_modules else ''}prism replay{option} {where}"
+    return f"{_MODULE_PATH if has_modules else ''}prism replay{option} {folder}"

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from prism_mesa.errors import DataError, RunError, printable, shortened
+from prism_mesa.errors import DataError, RunError, printable, shorten
 from prism_mesa.runs.records.folder import make_folder
 from prism_mesa.studies.folder import replacing
 
@@ -20,51 +20,51 @@ type Content = bytes | Path
 
 MAX_FILES: Final = 200_000
 MAX_BYTES: Final = 64 * 10**9  # largest unpacked size of all files
-MAX_RATIO: Final = 100  # largest unpacked size as a multiple of the archive's size, plus `_ALLOWANCE` bytes
+MAX_RATIO: Final = 100  # largest ratio of unpacked to packed size, apart from `_ALLOWANCE` bytes
 _ALLOWANCE: Final = 50 * 10**6
-_DATE: Final = (1980, 1, 1, 0, 0, 0)  # the first date that a zip can hold
-_PACKED: Final = (".parquet", ".png")  # already compressed
+_DATE: Final = (1980, 1, 1, 0, 0, 0)  # the earliest date in a zip
+_COMPRESSED: Final = (".parquet", ".png")  # already compressed
 _BLOCK: Final = 1 << 20
 _MAX_NAME: Final = 300
 _RESERVED: Final = re.compile(r"[\x00-\x1f\x7f<>:\"|?*\\]")
-_DAMAGED: Final = (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError, OSError, ValueError)
+_FAULTS: Final = (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError, OSError, ValueError)
 
 
 def write_zip(file: Path, contents: Mapping[str, Content]) -> None:
-    """Write a zip with sorted names and fixed dates, so that equal contents have equal bytes."""
+    """Write a zip with sorted names and fixed dates, so that equal contents give equal bytes."""
     make_folder(file.parent)
-    with replacing(file) as part, zipfile.ZipFile(part, "w") as packed:
+    with replacing(file) as new_file, zipfile.ZipFile(new_file, "w") as zip_file:
         for name, content in sorted(contents.items()):
             entry = zipfile.ZipInfo(name, _DATE)
             entry.create_system, entry.external_attr = 3, (stat.S_IFREG | 0o644) << 16
-            entry.compress_type = zipfile.ZIP_STORED if name.endswith(_PACKED) else zipfile.ZIP_DEFLATED
+            entry.compress_type = zipfile.ZIP_STORED if name.endswith(_COMPRESSED) else zipfile.ZIP_DEFLATED
             entry.file_size = content.stat().st_size if isinstance(content, Path) else len(content)
-            with packed.open(entry, "w") as target, open_content(content) as source:
+            with zip_file.open(entry, "w") as target, open_content(content) as source:
                 shutil.copyfileobj(source, target, _BLOCK)
 
 
 def open_content(content: Content) -> io.BufferedReader | io.BytesIO:
-    """Open the content of a file for reading."""
+    """Open content for reading."""
     return content.open("rb") if isinstance(content, Path) else io.BytesIO(content)
 
 
 class Archive:
-    """An untrusted archive: a zip, or an unpacked folder; `sizes` has the unpacked sizes of files by name."""
+    """An untrusted archive, as a zip or unpacked in a folder; `sizes` has the unpacked size of each file by name."""
 
-    def __init__(self, path: Path, sizes: Mapping[str, int], packed: zipfile.ZipFile | None) -> None:
-        self.path, self.sizes, self._packed = path, sizes, packed
+    def __init__(self, path: Path, sizes: Mapping[str, int], zip_file: zipfile.ZipFile | None) -> None:
+        self.path, self.sizes, self._zip_file = path, sizes, zip_file
 
     def blocks(self, name: str) -> Iterator[bytes]:
         """Yield the bytes of a file in blocks; raise DataError if it is damaged or longer than declared."""
         n_left = self.sizes[name]
         try:
-            with (self.path / name).open("rb") if self._packed is None else self._packed.open(name) as stream:
+            with (self.path / name).open("rb") if self._zip_file is None else self._zip_file.open(name) as stream:
                 while block := stream.read(_BLOCK):
                     n_left -= len(block)
                     if n_left < 0:
                         raise EOFError("has more bytes than declared")
                     yield block
-        except _DAMAGED as error:
+        except _FAULTS as error:
             raise DataError(f"{self.path}: {name}: is damaged: {error}") from None
 
     def read(self, name: str, max_bytes: int) -> bytes:
@@ -81,21 +81,21 @@ def open_archive(path: Path) -> Iterator[Archive]:
         yield Archive(path, _sizes_in_folder(path), None)
         return
     try:
-        packed = zipfile.ZipFile(path)
+        zip_file = zipfile.ZipFile(path)
     except FileNotFoundError:
         raise DataError(f"{path}: no such file") from None
-    except _DAMAGED as error:
+    except _FAULTS as error:
         raise DataError(f"{path}: is not an archive: {error}") from None
-    with packed:
+    with zip_file:
         sizes: dict[str, int] = {}
-        for entry in packed.infolist():
+        for entry in zip_file.infolist():
             name = entry.orig_filename
             fault = "occurs twice" if name in sizes else _name_fault(name)
             if fault:
-                raise DataError(f"{path}: {printable(shortened(name, 80))}: {fault}")
+                raise DataError(f"{path}: {printable(shorten(name, 80))}: {fault}")
             sizes[name] = entry.file_size
         _check_sizes(path, sizes, MAX_RATIO * path.stat().st_size + _ALLOWANCE)
-        yield Archive(path, sizes, packed)
+        yield Archive(path, sizes, zip_file)
 
 
 def _check_sizes(path: Path, sizes: Mapping[str, int], max_bytes: int = MAX_BYTES) -> None:
@@ -105,7 +105,7 @@ def _check_sizes(path: Path, sizes: Mapping[str, int], max_bytes: int = MAX_BYTE
 
 
 def _name_fault(name: str) -> str:
-    """Return the reason why a name is not allowed in an archive; empty if it is allowed."""
+    """Return why a name is not allowed in an archive; empty if it is allowed."""
     if not name or len(name) > _MAX_NAME or _RESERVED.search(name):
         return "is not a valid name of a file"
     if any(part in ("", ".", "..") or part != part.rstrip(" .") for part in name.split("/")):

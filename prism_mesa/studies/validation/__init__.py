@@ -1,1 +1,1 @@
-"""Compare a configuration with real platforms: targets, runs, null models, and results."""
+"""Compare a configuration with real platforms: targets, runs, null models and results."""

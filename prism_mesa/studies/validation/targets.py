@@ -1,4 +1,4 @@
-"""Real values of platforms that are built into PRISM, with their tolerances and sources."""
+"""Real values of platforms that are built into PRISM, with tolerances and sources."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
@@ -11,11 +11,11 @@ type Need = Literal["window", "sizes", "many", "rounds", "day", "days", "graph",
 
 @dataclass(frozen=True)
 class Source:
-    """A source of real values; `what` describes the data."""
+    """A source of real values, with a description of the data."""
 
     title: str
     reference: str
-    what: str
+    description: str
 
     @property
     def data(self) -> str:
@@ -27,7 +27,7 @@ SOURCES: Final[Mapping[str, Source]] = {
     "voterfraud_cascades": Source(
         "VoterFraud2020, tweets",
         "Abilov et al. 2021, arXiv:2101.08210; Youngblood et al. 2023, doi:10.1057/s41599-023-02106-x",
-        "sizes of the cascades of 3,982,990 tweets, those never retweeted among them",
+        "sizes of the cascades of 3,982,990 tweets, including tweets that were never retweeted",
     ),
     "voterfraud_users": Source(
         "VoterFraud2020, users",
@@ -37,37 +37,37 @@ SOURCES: Final[Mapping[str, Source]] = {
     "esm_windows": Source(
         "experience sampling, windows",
         "Oldemburgo de Mello, Cheung and Inzlicht 2024, doi:10.1038/s44271-024-00062-z",
-        "what US Twitter users had done in the 1,610 of 6,218 windows of 30 minutes in which they used it",
+        "actions of US Twitter users in the 1,610 of 6,218 windows of 30 minutes in which they used Twitter",
     ),
     "esm_persons": Source(
         "experience sampling, persons",
         "Oldemburgo de Mello, Cheung and Inzlicht 2024, doi:10.1038/s44271-024-00062-z",
-        "how 234 of these users differ (the same answers as the windows)",
+        "differences between 234 of these users (the same answers as for windows)",
     ),
     "large_trees": Source(
         "Twitter15 and Twitter16",
         "Ma et al. 2016, IJCAI; Ma, Gao and Wong 2017, doi:10.18653/v1/P17-1066",
-        "trees of 2,139 cascades of at least 56 posts; who reshared from whom was reconstructed by the authors, since "
-        "Twitter names the root alone: with doubtful reshares attributed to the root, structural virality is 6 % lower",
+        "trees of 2,139 cascades of at least 56 posts, reconstructed by the authors, because Twitter names only roots; "
+        "with doubtful reshares attributed to the root, structural virality is 6 % lower",
     ),
     "ropensci": Source(
-        "rOpenSci", "analytics of its account, 2016-2021, published by itself", "9,723,067 impressions of 1,668 tweets"
+        "rOpenSci", "its published analytics of its account, 2016-2021", "9,723,067 impressions of 1,668 tweets"
     ),
     "klout": Source(
         "Klout",
         "Spasojevic et al. 2015, arXiv:1506.02089",
-        "minutes from post to reaction on Twitter, of the first day",
+        "minutes from a post to a reaction on Twitter, within a day",
     ),
     "half_life": Source(
         "half-life of a tweet",
         "Pfeffer, Matter and Sargsyan 2023, ICWSM 17, 1163-1167, doi:10.1609/icwsm.v17i1.22228, arXiv:2302.09654",
-        "impression counts of tweets: half of them came in about 80 minutes (median), and for about 95 % of tweets no "
-        "relevant number after 24 hours",
+        "impressions of tweets: half came within about 80 minutes (median), and about 95 % of tweets had hardly any "
+        "after 24 hours",
     ),
     "noted": Source(
         "posts with community notes",
-        "Slaughter et al. 2025, PNAS, doi:10.1073/pnas.2503413122; the hour is read off a figure",
-        "when the reposts came of control posts that match 6,757 posts with a note on X, March to June 2023",
+        "Slaughter et al. 2025, PNAS, doi:10.1073/pnas.2503413122; the hour is read from a figure",
+        "times of reposts of control posts that match 6,757 posts with a note on X, March to June 2023",
     ),
     "congress": Source("US Congress", "an archive of 525 accounts of members", "times of 179,974 tweets"),
     "graphs": Source(
@@ -83,14 +83,14 @@ class Target:
 
     Attributes:
         real: The value in the data.
-        low: The smallest simulated mean inside the range.
-        high: The largest simulated mean inside the range.
+        low: The smallest simulated mean that is inside the range.
+        high: The largest simulated mean that is inside the range.
         source: A key of `SOURCES`.
         label: A short name.
-        role: `fitted`: parameters were fitted to it; `given`: the configuration contains it; `other`: another
-            statistic of a data set with a fitted or given statistic; `predicted`: none of these.
+        role: `fitted`: parameters were fitted to the target; `given`: the configuration contains it; `other`: another
+            statistic of its data set is fitted or given; `predicted`: none of these.
         needs: The requirement for a world (see `validation.why_not`).
-        required: Whether a configuration fails if its mean is outside the range; other targets only inform.
+        required: Whether a configuration fails if its mean is outside the range; other targets are for information.
     """
 
     measure: str
@@ -105,12 +105,12 @@ class Target:
 
 
 _VOTERFRAUD: Final = "VoterFraud2020's"
-_DATA_SHARE: Final = "of the share in the data to both sides, rounded to .01"
+_DATA_SHARE: Final = "around the share in the data, rounded to .01"
 _TWITTER_TREES: Final = "Twitter15's and Twitter16's"
 _TWO_GRAPHS: Final = "around two follow graphs'"
 _ANALYTICS: Final = "published analytics of accounts"
 
-RANGE_FROM: Final[Mapping[str, str]] = {
+RANGE_ORIGINS: Final[Mapping[str, str]] = {
     "post_size_1": f".10 around {_VOTERFRAUD} .80",
     "post_size_2": f".05 around {_VOTERFRAUD} .117",
     "post_size_mean": f"about half a post around {_VOTERFRAUD} 2.2",
@@ -118,12 +118,12 @@ RANGE_FROM: Final[Mapping[str, str]] = {
     "post_tail_100": f"about .3 around {_VOTERFRAUD} 2.2",
     "post_size_100": f"one post in 300 to one in 4,000; {_VOTERFRAUD} is one in 507",
     "large_depth": f"one reshare around {_TWITTER_TREES} 3",
-    "large_virality": f"10 to 15 % around {_TWITTER_TREES} 2.53, more upwards",
+    "large_virality": f"10 % below and 15 % above {_TWITTER_TREES} 2.53",
     "large_size_virality": f"about .2 around {_TWITTER_TREES} .15",
     "large_hop_1": f".1 around {_TWITTER_TREES} .747",
     "large_hop_2": f".08 to .1 around {_TWITTER_TREES} .183",
-    "large_hop_3": f"from a quarter of {_TWITTER_TREES} .045 to three times that",
-    "large_reproduction_2": f"half of {_TWITTER_TREES} .244 to both sides",
+    "large_hop_3": f"from a quarter to three times {_TWITTER_TREES} .045",
+    "large_reproduction_2": f"half of {_TWITTER_TREES} .244 on both sides",
     "reciprocity": f"about .05 {_TWO_GRAPHS} .345 and .315",
     "mutual_of_possible": f".15 to .2 {_TWO_GRAPHS} .67 and .66",
     "followers_followees": f"about .12 {_TWO_GRAPHS} .74 and .70",
@@ -137,16 +137,16 @@ RANGE_FROM: Final[Mapping[str, str]] = {
     "written_gini": ".08 around VoterFraud2020's .74",
     "written_top_10": ".10 around VoterFraud2020's .62",
     "burstiness": ".12 around the mean of the data, where accounts differ by a standard deviation of .116",
-    "hours_r": "from a correlation of .8 on",
+    "hours_r": "a correlation of at least .8",
     "delay_median": "30 to 90 minutes, around Klout's 52",
     "view_half_life": "50 to 120 minutes, around Twitter's 80",
-    "silent_after_day": "from .85 on; Twitter's is about .95",
-    "persons_reshared_sd": ".20 to .36, in which the data's .25 lies",
-    "persons_never_reshared": ".10 around the .70 of the data",
+    "silent_after_day": "at least .85; Twitter's is about .95",
+    "persons_reshared_sd": ".20 to .36, which contains the data's .25",
+    "persons_never_reshared": ".10 around the data's .70",
 }
-"""The origins of the ranges of required targets. The ranges are PRISM's choice; none are published."""
+"""How the range of each required target was chosen. The ranges are PRISM's own; none are published."""
 
-INFORMING: Final[tuple[tuple[str, float, str, str, Need], ...]] = (
+INFORMATION_ONLY: Final[tuple[tuple[str, float, str, str, Need], ...]] = (
     ("post_tail_ks", 0.0189, "voterfraud_cascades", "distance from a power law, from 10", "sizes"),
     ("post_tail_p", 0.0, "voterfraud_cascades", "plausibility of a power law, from 10", "sizes"),
     ("reproduction_later", 0.25, "voterfraud_cascades", "reshares per reshare (inferred)", "sizes"),
@@ -169,7 +169,7 @@ INFORMING: Final[tuple[tuple[str, float, str, str, Need], ...]] = (
     ("degree_assortativity", -0.246, "graphs", "degree assortativity", "any"),
     ("friendship_paradox", 0.984, "graphs", "friendship paradox", "any"),
 )
-"""Statistics without a fitted parameter or a tolerance: measure, real value, source, label, and need."""
+"""Targets for information, without a range: measure, real value, source, label, and need."""
 
 _TARGETS: Final = (
     Target("post_size_1", 0.8029, 0.70, 0.90, "voterfraud_cascades", "P(1): never reshared", "fitted", "sizes"),
@@ -214,16 +214,16 @@ _TARGETS: Final = (
     Target("followers_followees", 0.744, 0.60, 0.85, "graphs", "followers and followees: r", "fitted", "graph"),
     *(
         Target(name, real, -inf, inf, source, label, "predicted", needs, required=False)
-        for name, real, source, label, needs in INFORMING
+        for name, real, source, label, needs in INFORMATION_ONLY
     ),
 )
-"""All targets in the order of the table, before the role `other` is assigned."""
+"""All targets in the order of the table, before `assign_roles`."""
 
 
-def targets_fitted(measures: Collection[str] | None) -> tuple[Target, ...]:
-    """Return all targets with their roles, given the fitted measures (None: those of PRISM's own configuration).
+def assign_roles(measures: Collection[str] | None) -> tuple[Target, ...]:
+    """Return all targets with their roles, given the fitted measures (None: those fitted by PRISM's configuration).
 
-    A target is predicted only if no other target of its data set is fitted or given.
+    A target counts as predicted only if no target of its data set is fitted or given.
     """
     if measures is None:
         measures = {target.measure for target in _TARGETS if target.role == "fitted"}
@@ -241,18 +241,18 @@ def targets_fitted(measures: Collection[str] | None) -> tuple[Target, ...]:
     return tuple(replace(target, role=role(target)) for target in _TARGETS)
 
 
-TARGETS: Final = targets_fitted(None)
-"""All targets in the order of the table; targets for information only have infinite bounds."""
+TARGETS: Final = assign_roles(None)
+"""All targets in the order of the table. Targets that are only for information have infinite bounds."""
 
 CASCADES: Final = ("post_size_1", "post_size_2", "post_size_mean", "post_tail_10", "post_tail_100", "post_size_100")
 """The measures of cascades among the targets."""
 
 QUANTILES: Final = (0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
 DELAYS: Final = (2.007, 8.162, 51.9, 310.717, 808.0, 1034.094, 1329.148)
-"""Minutes from post to reaction at `QUANTILES` (Klout)."""
+"""Minutes from a post to a reaction, at `QUANTILES` (Klout)."""
 
 SIZES: Final = {1: 1.0, 2: 0.1971, 3: 0.0802, 10: 0.01525, 100: 0.001973, 1000: 6.75e-05}
-"""The share of VoterFraud2020's tweets whose cascade has at least a size."""
+"""Size -> the share of VoterFraud2020's tweets with a cascade of at least this size."""
 
 TOP_SHARES: Final = {0.01: 0.203, 0.1: 0.622, 0.25: 0.83}
-"""The share of the most active VoterFraud2020 users in all activity, by their share of users."""
+"""Share of users -> the share of the most active VoterFraud2020 users in all activity."""

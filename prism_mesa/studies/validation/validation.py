@@ -18,49 +18,49 @@ from prism_mesa.streams import Floats
 from prism_mesa.studies.collect import run_table
 from prism_mesa.studies.design.study_design import StudyDesign, design_study
 from prism_mesa.studies.driver import Engine, Progress
-from prism_mesa.studies.folder import StudyFolder, describe_study, open_folder, write_text
+from prism_mesa.studies.folder import StudyFolder, open_folder, write_study_files, write_text
 from prism_mesa.studies.measures.catalogue import find_measure
 from prism_mesa.studies.measures.curves import CURVES
 from prism_mesa.studies.measures.measure import SHORTEST_H
 from prism_mesa.studies.params import study_params
 from prism_mesa.studies.statistics.significance import interval
 from prism_mesa.studies.study import run_study
-from prism_mesa.studies.validation.real import Real
-from prism_mesa.studies.validation.targets import TARGETS, Target, targets_fitted
+from prism_mesa.studies.validation.real import RealValues
+from prism_mesa.studies.validation.targets import TARGETS, Target, assign_roles
 from prism_mesa.studies.validation.variants import (
     FULL,
-    KEY,
-    STEPS,
+    MAX_STEPS,
+    THRESHOLD_KEY,
     VARIANTS,
     Match,
     matched_threshold,
     reshare_rate,
-    worlds,
+    search_worlds,
 )
 
 MIN_AGENTS: Final = 10_000
-MIN_FOLLOWEES: Final = 150  # with fewer, posts get too few impressions for both real rates and real sizes
-WINDOW_MIN: Final = (20, 60)  # minutes of rounds that are comparable with a window of 30 minutes
-MAX_ROUND_MIN: Final = 60  # minutes of rounds that resolve delays of an hour
+MIN_FOLLOWEES: Final = 150  # with fewer followees, posts have too few impressions for both real rates and real sizes
+WINDOW_MIN: Final = (20, 60)  # shortest and longest round, in minutes, to compare with a window of 30 minutes
+MAX_ROUND_MIN: Final = 60  # longest round, in minutes, to measure delays of an hour
 DAY_H: Final = 24
-MIN_PERSONS: Final = 234  # persons in the data of windows of use
-MANY_AGENTS: Final = 60_000  # in a larger world too few cascades of 100 posts count as outside
-_PERSON_NEEDS: Final = ("window", "rounds", "day", "days")  # not met by few agents, or by less than a day
+MIN_PERSONS: Final = 234  # the number of persons in the data on windows of use
+MANY_AGENTS: Final = 60_000  # from this size on, too few cascades of 100 posts count as outside
+_PERSON_NEEDS: Final = ("window", "rounds", "day", "days")  # these need `MIN_PERSONS` agents and a day
 _SMALL_GRAPH_MEASURES: Final = (
     "post_reshares",
     *("window_liked", "window_reshared", "window_replied", "window_posted", "window_none"),
 )
-"""Measures that are compared with data on a graph from a file with few followees."""
+"""Measures that are compared with data even on a graph from a file with few followees."""
 
 
-def why_not(target: Target, config: Config, agents: float, followees: float) -> str:
+def exclusion_reason(target: Target, config: Config, agents: float, followees: float) -> str:
     """Return the reason why a target does not apply to a world; empty if it does.
 
-    `agents` and `followees` are the number of agents and their mean followees; for a graph from a file, only a run
-    shows them. A variant has the targets of the configuration that it changes.
+    `agents` is the number of agents, `followees` their mean number of followees, both from runs. A variant has the
+    targets of the configuration that it changes.
     """
     minutes, needs = config.clock.round_minutes, target.needs
-    if needs in _PERSON_NEEDS and (reason := _too_small(config, agents)):
+    if needs in _PERSON_NEEDS and (reason := _size_fault(config, agents)):
         return reason
     is_sparse = followees < MIN_FOLLOWEES
     if config.network.kind == "edges" and is_sparse and target.required and target.measure not in _SMALL_GRAPH_MEASURES:
@@ -84,8 +84,8 @@ def why_not(target: Target, config: Config, agents: float, followees: float) -> 
     return ""
 
 
-def _too_small(config: Config, agents: float) -> str:
-    """Return the reason why a world is too small or too short for targets of persons; empty if it is not."""
+def _size_fault(config: Config, agents: float) -> str:
+    """Return why a world is too small or too short for targets of persons; empty if it is not."""
     hours = config.rounds * config.clock.round_minutes / 60
     if agents < MIN_PERSONS:
         return f"{agents:,.0f} agents: too few to compare shares (at least {MIN_PERSONS} agents)"
@@ -100,18 +100,18 @@ def min_rounds(config: Config) -> int:
 
 
 @dataclass(frozen=True)
-class Row:
-    """A target and the simulated values.
+class TargetRow:
+    """A target and its simulated values.
 
     Attributes:
-        simulated: Mean over the seeds with a value; NaN without any.
-        low: Lower end of the 95 % interval of the mean, within the measure's range; NaN for fewer than two seeds.
+        simulated: Mean over the seeds with a value; NaN if no seed has a value.
+        low: Lower end of the 95 % interval of the mean, cut to the measure's range; NaN for fewer than two seeds.
         high: Upper end.
         n: Number of seeds with a value.
-        of: Number of all seeds.
+        n_seeds: Number of all seeds.
         share_inside: The share of seeds whose value is inside the range.
-        inside: Whether the mean is inside the range; None if the target does not apply, or only informs.
-        why_not: The reason why it does not apply; empty if it does.
+        inside: Whether the mean is inside the range; None if the target does not apply, or is for information.
+        exclusion_reason: Why the target does not apply; empty if it does.
         computed: Whether the real value was computed from data.
     """
 
@@ -121,10 +121,10 @@ class Row:
     low: float
     high: float
     n: int
-    of: int
+    n_seeds: int
     share_inside: float
     inside: bool | None
-    why_not: str
+    exclusion_reason: str
     computed: bool
 
     @property
@@ -139,32 +139,34 @@ class Row:
 
 
 def target_rows(
-    runs: pd.DataFrame, real: Real, excused: Callable[[Target], str], targets: Sequence[Target] = TARGETS
-) -> tuple[Row, ...]:
-    """Return the rows of one condition, from a table with a row for each seed; failed runs are left out.
+    runs: pd.DataFrame, real: RealValues, find_exclusion: Callable[[Target], str], targets: Sequence[Target] = TARGETS
+) -> tuple[TargetRow, ...]:
+    """Return the rows of targets for one condition. `runs` has a row for each seed; failed runs are left out.
 
-    A measure that is NaN in at least half of the runs is outside the range. `excused` returns the reason why a target
-    does not apply; empty if it does.
+    A measure that is NaN in at least half of the runs is outside the range. `find_exclusion` returns why a target does
+    not apply; empty if it does.
     """
     done = runs[runs["status"] == "done"]
-    return tuple(_row(target, done[target.measure].to_numpy(np.float64), real, excused(target)) for target in targets)
+    return tuple(
+        _make_row(target, done[target.measure].to_numpy(np.float64), real, find_exclusion(target)) for target in targets
+    )
 
 
-def _row(target: Target, values: Floats, real: Real, why_not: str) -> Row:
+def _make_row(target: Target, values: Floats, real: RealValues, exclusion: str) -> TargetRow:
     finite = values[np.isfinite(values)]
     mean = float(finite.mean()) if len(finite) else nan
     measure = find_measure(target.measure)
     low, high = (float(np.clip(end, measure.low, measure.high)) for [end] in interval(finite[:, None]))
-    is_inside_range = (values >= target.low) & (values <= target.high)  # NaN is not
-    is_judged = target.required and not why_not and len(values) > 0
+    is_inside_range = (values >= target.low) & (values <= target.high)  # False for NaN
+    is_judged = target.required and not exclusion and len(values) > 0
     is_inside = len(finite) > len(values) / 2 and target.low <= mean <= target.high
     share, inside = (float(is_inside_range.mean()), is_inside) if is_judged else (nan, None)
     counts, computed = (len(finite), len(values)), target.measure in real.computed
-    return Row(target, real.values[target.measure], mean, low, high, *counts, share, inside, why_not, computed)
+    return TargetRow(target, real.values[target.measure], mean, low, high, *counts, share, inside, exclusion, computed)
 
 
-def as_json(row: Row) -> dict[str, object]:
-    """Return a row for JSON, with None in place of NaN and infinities."""
+def as_json(row: TargetRow) -> dict[str, object]:
+    """Return a row as JSON values, with None in place of NaN and infinities."""
     target = row.target
     values: dict[str, object] = {
         "measure": target.measure,
@@ -178,26 +180,26 @@ def as_json(row: Row) -> dict[str, object]:
         "share_inside": row.share_inside,
         "ratio": row.ratio,
         "computed": row.computed,
-        "of_seeds": row.of,
+        "of_seeds": row.n_seeds,
         "seeds": row.n,
         "required": target.required,
         "role": target.role,
         "source": target.source,
         "told": target.label,
-        "not_applicable": row.why_not or None,
+        "not_applicable": row.exclusion_reason or None,
     }
     return {key: None if isinstance(value, float) and not isfinite(value) else value for key, value in values.items()}
 
 
 VALIDATION: Final = "validation.json"
 _MATCHED: Final = "matched.json"
-_RECORDED: Final = 6_000  # agents with recorded transitions; views are recorded for the same share of posts
+_N_RECORDED: Final = 6_000  # agents with recorded transitions; views are recorded for the same share of posts
 EXPLANATORY: Final = (
     *("agents", "followees_mean", "post_impressions", "reproduction_0", "reproduction_1", "reproduction_2"),
     *("reproduction_later", "large_breadth", "shape_depth", "shape_breadth", "shape_virality"),
     "reshares_per_impression",
 )
-"""Measures that explain the results: shapes and their causes."""
+"""Measures that help to explain the results: shapes and their causes."""
 MEASURES: Final = tuple(dict.fromkeys([*(target.measure for target in TARGETS), *EXPLANATORY]))
 
 
@@ -207,27 +209,27 @@ class Validation:
 
     Attributes:
         seeds: The seeds of all conditions.
-        rows: The table of the configuration.
-        variants: The tables of its variants, by name.
-        matches: The thresholds of matched variants, by name.
-        curves: Distributions of all runs (`measures.curves`), with `arm` and `seed`.
+        rows: The rows of the configuration.
+        variants: Variant -> its rows.
+        matches: Matched variant -> its threshold.
+        curves: Distributions in all runs (see `measures.curves`), with `arm` and `seed`.
         runs: A row for each run, with its measures.
     """
 
     path: Path
     config: Config
     seeds: tuple[int, ...]
-    rows: tuple[Row, ...]
-    variants: Mapping[str, tuple[Row, ...]]
+    rows: tuple[TargetRow, ...]
+    variants: Mapping[str, tuple[TargetRow, ...]]
     matches: Mapping[str, Match]
     curves: pd.DataFrame
     runs: pd.DataFrame
-    real: Real
+    real: RealValues
     notes: tuple[str, ...]
 
     @property
-    def outside(self) -> tuple[Row, ...]:
-        """Required targets that the configuration misses."""
+    def outside(self) -> tuple[TargetRow, ...]:
+        """Required targets outside their range."""
         return tuple(row for row in self.rows if row.fails)
 
     @property
@@ -237,14 +239,14 @@ class Validation:
 
     @property
     def rates(self) -> dict[str, float]:
-        """Reshares per impression of each variant in these runs, as a multiple of the full model's."""
+        """Variant -> its reshares per impression in these runs, as a multiple of the full model's."""
         means = self.runs.groupby("arm")["reshares_per_impression"].mean()
         full = float(means[FULL])
         return {name: float(means[name]) / full if full else nan for name in self.variants}
 
     @property
     def passed(self) -> bool:
-        """Whether all required targets that apply are inside; False if none applies."""
+        """Whether all required targets that apply are inside their range; False if none applies."""
         return self.judged > 0 and not self.outside
 
     @one_line
@@ -253,12 +255,12 @@ class Validation:
         return f"<Validation {inside} of {self.judged} targets inside, {len(self.seeds)} seeds, {self.path}>"
 
 
-def with_records(config: Config) -> Config:
-    """Return a configuration that records views, and for many agents a sample of transitions.
+def add_records(config: Config) -> Config:
+    """Return a configuration that records views, and with many agents only a sample of transitions.
 
-    Results do not depend on this. Configured shares stay, but views are always recorded.
+    Results do not depend on this. Shares that are configured stay.
     """
-    share = min(1.0, _RECORDED / config.agents.n)
+    share = min(1.0, _N_RECORDED / config.agents.n)
     records: dict[str, float] = {} if config.records.views else {"views": share}
     if config.records.transitions is None and share < 1:
         records["transitions"] = share
@@ -267,14 +269,14 @@ def with_records(config: Config) -> Config:
 
 def validation_folder(config: Config, name: str, out: str | Path) -> Path:
     """Return the folder of a configuration's validation, ``out/validation-<name>-<digest>``."""
-    identity = identify_config(with_records(config))
+    identity = identify_config(add_records(config))
     return Path(out) / f"validation-{name[:30]}-{digest(identity.config, identity.data)[:8]}"
 
 
 def validate(
     config: Config,
     name: str,
-    real: Real,
+    real: RealValues,
     *,
     seeds: int = 3,
     variants: Sequence[str] = (),
@@ -282,45 +284,45 @@ def validate(
     out: str | Path = "results",
     engine: Engine,
     on_run: Callable[[Progress], object] = lambda progress: None,
-    on_match: Callable[[int, int], object] = lambda done, of: None,
+    on_match: Callable[[int, int], object] = lambda n_done, n_steps: None,
 ) -> Validation:
     """Run the missing runs, write ``validation.json``, and return the results (see `api.validation.validate`)."""
-    config = with_records(config)
-    numbers = range(config.seed, config.seed + seeds)
-    base_design = _design(config, validation_folder(config, name, out).name, numbers, (), {})
+    config = add_records(config)
+    seed_range = range(config.seed, config.seed + seeds)
+    base_design = _make_design(config, validation_folder(config, name, out).name, seed_range, (), {})
     folder = open_folder(base_design, out)
     make_folder(folder.path)
-    describe_study(base_design, folder, "")
-    matches = _matches(config, variants, folder.path, on_match)
-    design = _design(config, base_design.name, numbers, variants, matches)
+    write_study_files(base_design, folder, "")
+    matches = _find_matches(config, variants, folder.path, on_match)
+    design = _make_design(config, base_design.name, seed_range, variants, matches)
     result = run_study(design, folder, engine, on_run=on_run)
     runs = run_table(design, folder).runs
-    failed = runs[runs["status"] != "done"]
-    if len(failed):
-        reason = failed["reason"].iloc[0]
-        raise RunError(f"{folder.path}: {len(failed)} of {len(runs)} runs failed; the first: {reason}")
-    targets, full = targets_fitted(fitted), runs[runs["arm"] == FULL]
+    failed_runs = runs[runs["status"] != "done"]
+    if len(failed_runs):
+        reason = failed_runs["reason"].iloc[0]
+        raise RunError(f"{folder.path}: {len(failed_runs)} of {len(runs)} runs failed; the first: {reason}")
+    targets, full = assign_roles(fitted), runs[runs["arm"] == FULL]
     agents, followees = float(full["agents"].mean()), float(full["followees_mean"].mean())
     tables = {
         name: target_rows(
-            runs[runs["arm"] == name], real, lambda target: why_not(target, config, agents, followees), targets
+            runs[runs["arm"] == name], real, lambda target: exclusion_reason(target, config, agents, followees), targets
         )
         for name in (FULL, *variants)
     }
     rows = tables.pop(FULL)
     curves = pd.read_parquet(folder.table(CURVES))
-    path, seeds_used = folder.path, tuple(numbers)
+    path, seeds_used = folder.path, tuple(seed_range)
     validation = Validation(path, config, seeds_used, rows, tables, matches, curves, runs, real, result.notes)
-    _write(validation, folder)
+    _write_tables(validation, folder)
     return validation
 
 
-def _design(
+def _make_design(
     config: Config, name: str, seeds: Sequence[int], variants: Sequence[str], matches: Mapping[str, Match]
 ) -> StudyDesign:
     arms: dict[str, dict[str, Any]] = {FULL: {}}
     for variant in variants:
-        threshold = {KEY: matches[variant].threshold} if variant in matches else {}
+        threshold = {THRESHOLD_KEY: matches[variant].threshold} if variant in matches else {}
         arms[variant] = {**VARIANTS[variant].overrides, **threshold}
     values = {
         "question": f"Is {name} inside what is known of real platforms?",
@@ -334,22 +336,22 @@ def _design(
     return design_study(study_params(values, "validate"), name, "validate")
 
 
-def _matches(
+def _find_matches(
     config: Config, variants: Sequence[str], folder: Path, on_match: Callable[[int, int], object]
 ) -> dict[str, Match]:
-    """Return the thresholds of matched variants; known thresholds are read from the folder."""
+    """Return the thresholds of matched variants by name; read the thresholds in the folder, and search the others."""
     names = [name for name in variants if VARIANTS[name].matched]
     if not names:
         return {}
-    if null := next((name for name in names if config.utility.sensitivity == 0 and VARIANTS[name].null), None):
-        raise ConfigError(f"--variant: {null}: needs utility.sensitivity above 0")
+    if null_model := next((name for name in names if config.utility.sensitivity == 0 and VARIANTS[name].null), None):
+        raise ConfigError(f"--variant: {null_model}: needs utility.sensitivity above 0")
     file = folder / _MATCHED
     content = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
     if content.get("code") != code_version():
         content = {"code": code_version(), "variants": {}}
     overrides = {name: json.dumps(dict(VARIANTS[name].overrides), sort_keys=True) for name in names}
-    missing = [name for name in names if content["variants"].get(name, {}).get("overrides") != overrides[name]]
-    for name, match in _search_matches(config, missing, on_match):
+    missing_names = [name for name in names if content["variants"].get(name, {}).get("overrides") != overrides[name]]
+    for name, match in _search_matches(config, missing_names, on_match):
         content["variants"][name] = {"overrides": overrides[name], **asdict(match)}
         write_text(file, json.dumps(content, indent=1) + "\n")
     entries = {name: content["variants"][name] for name in names}
@@ -359,13 +361,13 @@ def _matches(
 def _search_matches(
     config: Config, names: Sequence[str], on_match: Callable[[int, int], object]
 ) -> Iterator[tuple[str, Match]]:
-    """Yield variants with their thresholds; `on_match` gets the number of steps, done and at most."""
+    """Yield variants with their thresholds. `on_match` is called with the number of steps so far, and the maximum."""
     if not names:
         return
-    searched_worlds = worlds(config)
-    steps, max_steps = 0, len(searched_worlds) * (1 + STEPS * len(names))
+    searched_worlds = search_worlds(config)
+    steps, max_steps = 0, len(searched_worlds) * (1 + MAX_STEPS * len(names))
 
-    def step() -> None:
+    def count_step() -> None:
         nonlocal steps
         steps += 1
         on_match(steps, max_steps)
@@ -374,15 +376,15 @@ def _search_matches(
     rates = []
     for world, seeds in searched_worlds:
         rates.append(reshare_rate(world, seeds))
-        step()
+        count_step()
     for n_done, name in enumerate(names, 1):
-        yield name, matched_threshold(config, VARIANTS[name].overrides, rates, on_step=step)
-        steps = len(searched_worlds) * (1 + STEPS * n_done)
+        yield name, matched_threshold(config, VARIANTS[name].overrides, rates, on_step=count_step)
+        steps = len(searched_worlds) * (1 + MAX_STEPS * n_done)
         on_match(steps, max_steps)
 
 
-def _write(validation: Validation, folder: StudyFolder) -> None:
-    """Write the tables as JSON."""
+def _write_tables(validation: Validation, folder: StudyFolder) -> None:
+    """Write ``validation.json``."""
     content = {
         "config": validation.config.name,
         "seeds": list(validation.seeds),

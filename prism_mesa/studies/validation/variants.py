@@ -1,4 +1,4 @@
-"""Null models and ablations as named overrides, and the matching of their reshare rates to the full model's."""
+"""Null models and ablations as named overrides, and thresholds that match their reshare rates to the full model."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from math import inf, log
 from typing import Any, Final
 
 from prism_mesa.errors import ConfigError, RunError, did_you_mean
-from prism_mesa.params import merged, nested
+from prism_mesa.params import merge_values, nest_keys
 from prism_mesa.reasoner.params import ReasonerParams
 from prism_mesa.runs.config import Config, make_config
 from prism_mesa.runs.records.in_memory import RowsInMemory
@@ -19,8 +19,8 @@ from prism_mesa.social.tables import SOCIAL_TABLES
 class Variant:
     """A configuration with a mechanism removed or added: a null model or an ablation.
 
-    If `matched`, `agents.threshold_mean` is moved until impressions are reshared as often as in the full model, because
-    most variants would otherwise only change the rate of engagement.
+    For a `matched` variant, `agents.threshold_mean` is moved until impressions are reshared as often as in the full
+    model. Otherwise most variants would differ from it mainly in the rate of engagement.
     """
 
     label: str
@@ -84,25 +84,25 @@ def select_variants(names: Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(chosen for name in names for chosen in members[name]))
 
 
-AGENTS: Final = 3_000  # agents of the small runs in which a threshold is first searched
-SEEDS: Final = 4  # seeds of the small runs for a threshold; the configuration itself runs with one seed
+SMALL_AGENTS: Final = 3_000  # agents in the small runs of the first search for a threshold
+SEEDS: Final = 4  # seeds of the small runs; the configuration itself runs with one seed
 MAX_DISTANCE: Final = 0.05
-"""Largest difference of the logarithms of equal rates: about the standard error of the ratio of two means over `SEEDS`
-small runs (the logarithm of a rate varies between seeds by .075)."""
+"""Largest difference of the logarithms of two rates that count as equal: about the standard error of the difference for
+means over `SEEDS` small runs (the logarithm of a rate has a standard deviation of .075 between seeds)."""
 
 MAX_RATIO: Final = 1.25
-"""Largest ratio of a variant's rate and the full model's, or its inverse, for a fair comparison."""
+"""Largest ratio of the rates of a variant and the full model, in either direction, for a fair comparison."""
 
-STEPS: Final = 10  # maximum number of thresholds for a variant in each world
-_MAX_STEP: Final = 3.0  # largest step of a threshold, in log-odds
-KEY: Final = "agents.threshold_mean"
+MAX_STEPS: Final = 10  # maximum number of thresholds for a variant in each world
+_MAX_STEP_SIZE: Final = 3.0  # largest step of a threshold, in log-odds
+THRESHOLD_KEY: Final = "agents.threshold_mean"
 
 
 @dataclass(frozen=True)
 class Match:
     """The threshold of a variant (`agents.threshold_mean`).
 
-    `ratio` is the variant's reshares per impression as a multiple of the full model's, in the last runs of the search.
+    `ratio` is the variant's reshares per impression over the full model's, in the last runs of the search.
     """
 
     threshold: float
@@ -110,31 +110,31 @@ class Match:
 
     @property
     def distance(self) -> float:
-        """The absolute difference of the logarithms of both rates."""
+        """The absolute difference of the logarithms of the two rates."""
         return abs(log(self.ratio)) if self.ratio > 0 else inf
 
     @property
     def is_close(self) -> bool:
-        """Whether the rates are equal."""
+        """Whether the two rates count as equal."""
         return self.distance <= MAX_DISTANCE
 
 
-def worlds(config: Config) -> tuple[tuple[Config, int], ...]:
-    """Return the worlds in which a threshold is searched, with their numbers of seeds.
+def search_worlds(config: Config) -> tuple[tuple[Config, int], ...]:
+    """Return the worlds in which a threshold is searched, each with its number of seeds.
 
-    The first has 3,000 agents, the second is the configuration itself, since rates depend on size. A small world, or
-    one with a graph from a file, is the only one. The rule replaces an LLM, whose answers would not be reused.
+    The first world has 3,000 agents, the second is the configuration itself, because rates depend on size. For a small
+    configuration or a graph from a file, there is no first world. The rule decides in place of an LLM.
     """
     if config.reasoner.kind not in ("rule", "distilled"):
         config = config.model_copy(update={"reasoner": ReasonerParams(kind="rule")})
-    if config.agents.n <= AGENTS or config.network.kind == "edges":
+    if config.agents.n <= SMALL_AGENTS or config.network.kind == "edges":
         return ((config, SEEDS),)
-    small = config.model_copy(update={"agents": config.agents.model_copy(update={"n": AGENTS})})
+    small = config.model_copy(update={"agents": config.agents.model_copy(update={"n": SMALL_AGENTS})})
     return (small, SEEDS), (config, 1)
 
 
 def reshare_rate(config: Config, seeds: int) -> float:
-    """Run a configuration with several seeds, and return the reshares per impression; 0 without impressions."""
+    """Run a configuration with several seeds, and return its reshares per impression; 0 without impressions."""
     reshares = impressions = 0
     for seed in range(config.seed, config.seed + seeds):
         with without_repeated_warnings():
@@ -154,39 +154,41 @@ def matched_threshold(
     *,
     on_step: Callable[[], object] = lambda: None,
 ) -> Match:
-    """Return the threshold, in the last of the model's `worlds`, at which a variant is reshared as often as the model.
+    """Return the threshold at which impressions of a variant are reshared as often as those of the full model.
 
-    `rates` has the full model's reshares per impression in these worlds; `on_step` is called after each threshold.
+    `rates` has the full model's reshares per impression in each of `search_worlds`. The threshold is that of the last
+    world. `on_step` is called after each tried threshold.
     """
     match = Match(config.agents.threshold_mean, 0.0)
-    for (world, seeds), rate in zip(worlds(config), rates, strict=True):
-        match = _search(world, seeds, {**overrides, KEY: match.threshold}, rate, on_step)
+    for (world, seeds), rate in zip(search_worlds(config), rates, strict=True):
+        match = _search_threshold(world, seeds, {**overrides, THRESHOLD_KEY: match.threshold}, rate, on_step)
     return match
 
 
-def _search(
+def _search_threshold(
     config: Config, seeds: int, overrides: Mapping[str, Any], rate: float, on_step: Callable[[], object]
 ) -> Match:
-    """Return the best of 10 thresholds at which a variant is reshared at a rate, starting from the overrides.
+    """Return the best of up to 10 thresholds for a rate of reshares; the first threshold is in `overrides`.
 
-    For rare engagement and logistic moods, rates are proportional to ``exp(-threshold / (sensitivity * mood))``. So
-    steps move the threshold by the logarithm of the ratio of both rates until two thresholds enclose the rate, and then
-    use secants (Illinois; Dowell and Jarratt 1971, doi:10.1007/BF01934364). With sensitivity 0, utility is relevance,
-    and a step of 1 in log-odds is taken as .03.
+    For rare engagement and logistic moods, rates are proportional to ``exp(-threshold / (sensitivity * mood))``. So the
+    threshold moves by the logarithm of the ratio of the two rates, until two thresholds enclose the rate. Then secants
+    are used (Illinois; Dowell and Jarratt 1971, doi:10.1007/BF01934364). With sensitivity 0, utility is relevance, and
+    1 in log-odds is taken as .03.
     """
-    values = merged(config.model_dump(mode="json"), nested(dict(overrides)))
+    values = merge_values(config.model_dump(mode="json"), nest_keys(dict(overrides)))
     unit = values["utility"]["sensitivity"] or 0.03
     threshold = float(values["agents"]["threshold_mean"])
-    ends: dict[bool, tuple[float, float]] = {}  # whether the rate is too high -> threshold, log of the ratio
+    ends: dict[bool, tuple[float, float]] = {}  # whether the rate is too high -> threshold, log ratio
     best, was_high = Match(threshold, 0.0), None
-    for _ in range(STEPS):
-        variant_rate = reshare_rate(make_config(merged(values, nested({KEY: threshold})), "matching"), seeds)
+    for _ in range(MAX_STEPS):
+        world = make_config(merge_values(values, nest_keys({THRESHOLD_KEY: threshold})), "matching")
+        variant_rate = reshare_rate(world, seeds)
         on_step()
         match = Match(threshold, variant_rate / rate if rate else 1.0)
         best = min(best, match, key=lambda match: match.distance)
         if match.is_close:
             return match
-        log_ratio = max(-_MAX_STEP, min(_MAX_STEP, log(match.ratio) if match.ratio > 0 else -_MAX_STEP))
+        log_ratio = max(-_MAX_STEP_SIZE, min(_MAX_STEP_SIZE, log(match.ratio) if match.ratio > 0 else -_MAX_STEP_SIZE))
         if was_high == (log_ratio > 0) and (not was_high) in ends:  # halve the weight of the end that did not move
             ends[not was_high] = ends[not was_high][0], ends[not was_high][1] / 2
         was_high = log_ratio > 0

@@ -27,37 +27,38 @@ def most_followed(source: Source) -> int:
 def agent_view(
     source: Source,
     page_round: int,
-    chosen: int,
-    find: Callable[[str], None],
+    selected: int,
+    find_agent: Callable[[str], None],
     fault: str,
     name: str,
     go_to_round: Callable[[int], None],
 ) -> None:
-    """Show one agent, or a hint on how to choose one.
+    """Show an agent, or how to choose one.
 
-    If the source is at another round than the page, the card says so and offers to go there (`go_to_round`).
+    If the source shows another round than the page, the card says so and offers to go to that round (`go_to_round`).
     """
     version = use_reactive(0)
     chart = use_memo(lambda: chart_svg(source.chart), [id(source.chart)])
-    exists = 0 <= chosen < source.n_agents
+    exists = 0 <= selected < source.n_agents
     card = use_memo(
-        lambda: _agent_json(source.agent(chosen)) if exists else None, [id(source), source.at, chosen, version.value]
+        lambda: _agent_json(source.agent(selected)) if exists else None,
+        [id(source), source.round, selected, version.value],
     )
-    update = lambda: version.set(version.peek() + 1)  # noqa: E731
-    use_effect(lambda: source.explain_soon(chosen, update) if exists else None, [id(source), source.at, chosen])
-    aside = f"In round {source.at}, it wrote the post; the other views show round {page_round}."
-    title = "One agent" + (f", in round {source.at}" if source.at >= 0 else "")
+    refresh = lambda: version.set(version.peek() + 1)  # noqa: E731
+    use_effect(lambda: source.explain_soon(selected, refresh) if exists else None, [id(source), source.round, selected])
+    aside = f"In round {source.round}, the agent wrote the post; the other views show round {page_round}."
+    title = "One agent" + (f", in round {source.round}" if source.round >= 0 else "")
     with view_card(title, "view-agent"), Html(tag="div", class_="prism-grow"):
         show_card(
             name=name,
             card=card,
             chart=chart,
-            suggested=_suggested(source),
+            suggested=_suggested_agents(source),
             fault=fault,
-            aside="" if source.at == page_round else aside,
-            event_find=lambda text: find(str(text)),
-            event_ask=lambda row: source.explain_now(int(row), update),
-            event_follow=lambda _: go_to_round(source.at),
+            aside="" if source.round == page_round else aside,
+            event_find=lambda text: find_agent(str(text)),
+            event_ask=lambda row: source.explain_now(int(row), refresh),
+            event_follow=lambda _: go_to_round(source.round),
         )
 
 
@@ -76,7 +77,7 @@ def _agent_json(agent: AgentDetails) -> Json:
     return {**vars(agent), **state, "feed": [vars(post) for post in agent.feed], "moves": moves}
 
 
-def _suggested(source: Source) -> Sequence[Json]:
+def _suggested_agents(source: Source) -> Sequence[Json]:
     """Return agents to suggest: the most followed, and one for each kind of engagement in the round."""
     states, followers = source.states(), source.follows().followers
     rows = {"most followed": row} if (row := most_followed(source)) >= 0 else {}
@@ -88,15 +89,15 @@ def _suggested(source: Source) -> Sequence[Json]:
     return [{"text": text, "row": row} for text, row in rows.items()]
 
 
-_svgs: dict[str, str] = {}  # by the chart's Mermaid text; laying out a chart takes a second
+_svg_cache: dict[str, str] = {}  # by the chart's Mermaid text, because drawing a chart takes a second
 
 
 def chart_svg(chart: Statechart) -> str:
-    """Return a chart as an `svg` element. matplotlib escapes the names in it."""
+    """Return a chart as an `svg` element, in which matplotlib has escaped all names."""
     key = mermaid(chart)
-    if key not in _svgs:
+    if key not in _svg_cache:
         with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": "prism"}):
             svg = StringIO()
             draw_chart(chart).savefig(svg, format="svg", metadata={"Date": None})
-        _svgs[key] = svg.getvalue()[svg.getvalue().index("<svg") :]
-    return _svgs[key]
+        _svg_cache[key] = svg.getvalue()[svg.getvalue().index("<svg") :]
+    return _svg_cache[key]

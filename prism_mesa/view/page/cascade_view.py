@@ -11,74 +11,74 @@ from solara.core import component
 from solara.hooks.use_reactive import use_reactive
 
 from prism_mesa.domain import POST_KINDS
-from prism_mesa.errors import counted, shortened
+from prism_mesa.errors import format_count, shorten
 from prism_mesa.view.page.source import Source
 from prism_mesa.view.page.trees import Tree, cascade_tree, largest_cascades
-from prism_mesa.view.page.widgets import SCALE, Json, pack_nodes, packed, show_graph, show_inputs, view_card
+from prism_mesa.view.page.widgets import PALETTE, Json, encoded, pack_nodes, show_graph, show_inputs, view_card
 
-_LARGEST: Final = "the largest so far"
-_CHOICES: Final = 6
+_LARGEST_LABEL: Final = "the largest so far"
+_MAX_CHOICES: Final = 6
 
 
 @component
-def cascade_view(source: Source, round_: int, chosen: int, choose: Callable[[int, int], None], name: str) -> None:
-    """Show a cascade, by default the largest, as a tree; a click calls `choose` with the author and the post."""
-    requested = use_reactive(-1)
+def cascade_view(source: Source, round_: int, selected: int, select: Callable[[int, int], None], name: str) -> None:
+    """Show a cascade, by default the largest, as a tree; a click calls `select` with the author and the post."""
+    requested_root = use_reactive(-1)
     posts = source.posts()
-    best, replies = (largest_cascades(posts, _CHOICES, kind=kind) for kind in ("post", "reply"))
-    choices = {f"{index}: {size:,} posts, root {root}": root for index, (root, size) in enumerate(best, 1)}
-    choices |= {f"under a reply: {size:,} posts, root {root}": root for root, size in replies}
+    under_posts, under_replies = (largest_cascades(posts, _MAX_CHOICES, kind=kind) for kind in ("post", "reply"))
+    choices = {f"{index}: {size:,} posts, root {root}": root for index, (root, size) in enumerate(under_posts, 1)}
+    choices |= {f"under a reply: {size:,} posts, root {root}": root for root, size in under_replies}
     roots = [*choices.values()]
-    root = requested.value if requested.value in roots else roots[0] if roots else -1
+    root = requested_root.value if requested_root.value in roots else roots[0] if roots else -1
     with view_card("Cascades: who reshared whose post", "view-cascade tall"):
         if root < 0:
             Html(tag="p", class_="prism-hint", children=["Nobody has reshared a post yet."])
             return
-        names = [_LARGEST, *choices]
-        value = names[1 + roots.index(root)] if requested.value == root else _LARGEST
+        names = [_LARGEST_LABEL, *choices]
+        value = names[1 + roots.index(root)] if requested_root.value == root else _LARGEST_LABEL
         item = {"group": "", "key": "cascade", "label": "cascade", "kind": "select", "choices": names, "value": value}
         show_inputs(
             name=f"{name}-cascade",
             items=[item],
             inline=True,
-            event_change=lambda change: requested.set(choices.get(change["value"], -1)),
+            event_change=lambda change: requested_root.set(choices.get(change["value"], -1)),
         )
         tree = cascade_tree(posts, root)
         rounds = posts.round[tree.posts]
-        wrote = "replied" if POST_KINDS[posts.kind[root]] == "reply" else "wrote"
+        verb = "replied" if POST_KINDS[posts.kind[root]] == "reply" else "wrote"
         author = source.agent_name(int(posts.author[root]))
-        text = f"{author} {wrote} in round {int(rounds[0])}: “{shortened(source.post_text(root), 160)}”"
+        text = f"{author} {verb} in round {int(rounds[0])}: “{shorten(source.post_text(root), 160)}”"
         Html(tag="p", class_="prism-note", children=[text])
         first, last = int(rounds[0]), max(int(rounds[0]) + 1, int(rounds.max()))
         x = _round_x(rounds, first, last)
-        depth = np.minimum(tree.depth, len(SCALE) - 1)
+        depth = np.minimum(tree.depth, len(PALETTE) - 1)
         ticks = [{"at": float(_round_x(n, first, last)), "text": str(n)} for n in range(first, last + 1)]
-        new = int((rounds == round_).sum())
+        n_new = int((rounds == round_).sum())
         note = (
-            f"{counted(len(tree.posts) - 1, 'reshare')}, {int(tree.depth.max())} deep, {new:,} new in round {round_}; "
-            "each dot is a post at its round, below the post that it reshares. Click it for its author."
+            f"{format_count(len(tree.posts) - 1, 'reshare')}, {int(tree.depth.max())} deep, {n_new:,} new in round "
+            f"{round_}; each dot is a post at its round, linked to the post it reshares. Click one to see its author."
         )
         with Html(tag="div", class_="prism-grow"):
             show_graph(
-                label=f"A cascade of {counted(len(tree.posts), 'post')} as a tree, from round {first} to {round_}",
+                label=f"A cascade of {format_count(len(tree.posts), 'post')} as a tree, from round {first} to {round_}",
                 nodes=_tree_nodes(source, tree, x, posts.author[tree.posts], rounds),
-                links=packed(np.stack([tree.parent[1:], np.arange(1, len(tree.posts))], axis=1), np.int32),
-                colors=packed(depth, np.uint8),
+                links=encoded(np.stack([tree.parent[1:], np.arange(1, len(tree.posts))], axis=1), np.int32),
+                colors=encoded(depth, np.uint8),
                 faint=0,
                 legend=[
-                    {"name": f"depth {d}{' or more' if d == len(SCALE) - 1 else ''}", "color": SCALE[-1 - d]}
+                    {"name": f"depth {d}{' or more' if d == len(PALETTE) - 1 else ''}", "color": PALETTE[-1 - d]}
                     for d in range(int(depth.max()) + 1)
                 ],
                 note=note,
-                selected=chosen,
+                selected=selected,
                 axis={"name": "round in which it was written (square-root scale)", "ticks": ticks},
                 curved=True,
-                event_pick=lambda picked: choose(int(picked["id"]), int(tree.posts[int(picked["node"])])),
+                event_pick=lambda picked: select(int(picked["id"]), int(tree.posts[int(picked["node"])])),
             )
 
 
 def _round_x(rounds: Any, first: int, last: int) -> Any:
-    """Return the horizontal position of each round, -1 to 1, on a square-root scale: most of a cascade comes early."""
+    """Return the position of each round in -1..1, on a square-root scale because most reshares come early."""
     return 2 * np.sqrt((rounds - first) / (last - first)) - 1
 
 

@@ -24,19 +24,19 @@ from prism_mesa.statechart import AgentState
 from prism_mesa.view.page import source as page_source
 from prism_mesa.view.page.live_model import PageModel, RoundExplanation, explain_round
 
-MAX_FEED_POSTS: Final = 100  # shown posts of a feed
-_LATER: Final = "The reasons appear once no new round starts."
+MAX_FEED_POSTS: Final = 100  # posts to show of a feed
+_LATER_NOTE: Final = "The reasons appear once no new round starts."
 _NO_AGENTS: Final = np.zeros(0, np.int64)
 
 
 class LiveSource(page_source.Source):
-    """A running model at its last round. Methods wait for a round that runs in another thread, and delay the next."""
+    """A running model at its last round. Methods wait while a round runs in another thread, and delay the next."""
 
     def __init__(self, model: PageModel) -> None:
         self.run = self.model = model
         self.title, self.rounds, self.chart = "Live model", model.params.rounds, model.chart
         self._follows: tuple[FollowNetwork, page_source.Follows] | None = None
-        self._explained: tuple[int, int, RoundExplanation] | None = None  # the round, the agent, its explanation
+        self._explained: tuple[int, int, RoundExplanation] | None = None  # (round, agent, explanation)
 
     @property
     def facts(self) -> Sequence[tuple[str, str]]:
@@ -53,7 +53,7 @@ class LiveSource(page_source.Source):
         )
 
     @property
-    def at(self) -> int:
+    def round(self) -> int:
         return self.model.round
 
     @property
@@ -62,10 +62,10 @@ class LiveSource(page_source.Source):
 
     def round_columns(self) -> Mapping[str, page_source.Floats]:
         with self.model.lock:
-            collected = self.model.prism_datacollector.model_vars
+            collected_columns = self.model.prism_datacollector.model_vars
             names = [*ROUND_FIELDS, *SHARE_FIELDS]
-            n = min(len(collected[name]) for name in names)  # a round that failed may lack some
-            columns = {name: np.array(collected[name][:n], np.float64) for name in names}
+            n = min(len(collected_columns[name]) for name in names)  # a failed round may be missing in some columns
+            columns = {name: np.array(collected_columns[name][:n], np.float64) for name in names}
             return {"round": np.arange(n, dtype=np.float64), **columns}
 
     def states(self) -> npt.NDArray[np.uint8]:
@@ -75,7 +75,7 @@ class LiveSource(page_source.Source):
             if transitions is not None and len(transitions["agent"]):
                 categories = np.array([AgentState(name).code for name in transitions["to_state"].categories], np.uint8)
                 agents, codes = transitions["agent"], categories[transitions["to_state"].codes]
-            states = page_source.most_active(people.state, agents, codes)
+            states = page_source.most_active_states(people.state, agents, codes)
             return np.where(people.present, states, np.uint8(page_source.ABSENT)).astype(np.uint8)
 
     def follows(self) -> page_source.Follows:
@@ -91,8 +91,8 @@ class LiveSource(page_source.Source):
         with self.model.lock:
             people = self.model.population
             columns = {}
-            for index, (name, attribute) in enumerate(self.model.attributes.known.agents.items()):
-                names = attribute.texts or (("false", "true") if attribute.is_truth else ())
+            for index, (name, attribute) in enumerate(self.model.attributes.schema.agents.items()):
+                names = attribute.texts or (("false", "true") if attribute.is_boolean else ())
                 columns[name] = page_source.AgentAttribute(people.attributes[:, index].copy(), names)
             threshold, activity = people.engagement_threshold.copy(), people.activity.copy()
             columns["engagement threshold"] = page_source.AgentAttribute(threshold, unit="relevance")
@@ -127,20 +127,20 @@ class LiveSource(page_source.Source):
         with self.model.lock:
             agent = PlatformAgent(self.model.platform, row)
             moves = self._moves(row)
-            if self._explained is not None and self._explained[:2] == (self.at, row):
+            if self._explained is not None and self._explained[:2] == (self.round, row):
                 explanation = self._explained[2]
             elif note := self.model.why_not_explained():
                 explanation = RoundExplanation(note=note)
             else:
-                explanation = RoundExplanation(tuple(page_source.move_lines(moves, self.post_text)), note=_LATER)
-            before_end = [move for move in moves if move.trigger != "round_ends"]
+                explanation = RoundExplanation(tuple(page_source.move_lines(moves, self.post_text)), note=_LATER_NOTE)
+            moves_before_end = [move for move in moves if move.trigger != "round_ends"]
             feed, note = self._feed(row, explanation, moves)
             return page_source.AgentDetails(
                 row=row,
                 name=self.agent_name(row),
                 agent_id=printable(agent.agent_id),
                 profile=self._profile(agent),
-                state=before_end[-1].target if before_end else agent.state,
+                state=moves_before_end[-1].target if moves_before_end else agent.state,
                 feed=feed,
                 feed_note=note,
                 moves=moves,
@@ -151,18 +151,18 @@ class LiveSource(page_source.Source):
     def explain(self, row: int) -> None:
         """Explain what an agent did in the last round, for `agent` to show."""
         with self.model.lock:
-            if self._explained is None or self._explained[:2] != (self.at, row):
-                self._explained = self.at, row, explain_round(self.model, row)
+            if self._explained is None or self._explained[:2] != (self.round, row):
+                self._explained = self.round, row, explain_round(self.model, row)
 
     def explain_soon(self, row: int, on_change: Callable[[], None]) -> Callable[[], None]:
-        """Explain an agent in another thread, once no new round starts; return a function that cancels this."""
+        """Explain an agent in another thread once no new round starts; return a function that cancels it."""
         if self.model.why_not_explained():
             return lambda: None
-        round_ = self.at
+        round_ = self.round
 
         def explain() -> None:
             with self.model.lock:  # meanwhile, another round may start, or the user may choose another agent
-                if timer.finished.is_set() or self.at != round_:
+                if timer.finished.is_set() or self.round != round_:
                     return
                 self.explain(row)
             if not timer.finished.is_set():
@@ -175,10 +175,10 @@ class LiveSource(page_source.Source):
 
     def _profile(self, agent: PlatformAgent) -> tuple[tuple[str, str], ...]:
         row, network, posts = agent.row, self.model.network, self.model.posts
-        written = int(((posts.author == row) & (posts.kind == 0) & (posts.round <= self.at)).sum())
-        declared = self.model.attributes.known.agents
+        written = int(((posts.author == row) & (posts.kind == 0) & (posts.round <= self.round)).sum())
+        declared = self.model.attributes.schema.agents
         codes = self.model.population.attributes[row].tolist()
-        values = self.model.attributes.known.values(declared, codes).items()
+        values = self.model.attributes.schema.values(declared, codes).items()
         return (
             ("interests", printable(", ".join(agent.interests)) or "none in particular"),
             ("character", printable(agent.personality)),
@@ -212,22 +212,22 @@ class LiveSource(page_source.Source):
         """Return the posts of an agent's feed in the last round, and a note on what is missing."""
         people, posts, agent_round = self.model.population, self.model.posts, explanation.agent_round
         n, n_read = int(people.n_feed[row]), int(people.n_read[row])
-        ids = people.feed[row, : min(n, MAX_FEED_POSTS)].tolist() if self.at >= 0 else []
-        did: dict[int, dict[str, None]] = {}  # each action once, in order
+        ids = people.feed[row, : min(n, MAX_FEED_POSTS)].tolist() if self.round >= 0 else []
+        engagements: dict[int, dict[str, None]] = {}  # without duplicates, in order
         for move in moves:
             if move.post >= 0 and move.target.value.startswith("engaging_"):
-                did.setdefault(move.post, {})[move.target.value.removeprefix("engaging_")] = None
-        reasons = {} if agent_round is None or agent_round.reasons is None else agent_round.reasons.posts
+                engagements.setdefault(move.post, {})[move.target.value.removeprefix("engaging_")] = None
+        reasons = {} if agent_round is None or agent_round.reasons is None else agent_round.reasons.texts
         feed = tuple(
             page_source.FeedPost(
-                place=index,
+                rank=index,
                 post=post,
                 author=self.agent_name(int(posts.author[post])),
                 text=self.post_text(post),
                 kind=POST_KINDS[int(posts.kind[post])],
                 reason=reasons.get(post, "").partition(", ")[2],
                 was_read=index <= n_read,
-                did=", ".join(did.get(post, ())),
+                engagements=", ".join(engagements.get(post, ())),
             )
             for index, post in enumerate(ids, 1)
         )
@@ -243,7 +243,7 @@ class LiveSource(page_source.Source):
 
 
 def oracle_details(model: PageModel) -> page_source.OracleDetails:
-    """Return who has decided the open choices so far."""
+    """Return who decided the open choices so far."""
     reasoner = model.reasoner
     note = [reasoner.note] if reasoner.note else []
     if not asks_llm(reasoner):

@@ -1,4 +1,4 @@
-"""A social model for the page: it reports errors, and keeps the state in which its last round began."""
+"""A social model for the page, which reports its errors and keeps the state before its last round."""
 
 import warnings
 from collections.abc import Callable, Mapping
@@ -38,10 +38,10 @@ class LastRound:
     """A recorder of one round: `rows` by table, and the LLM's `answers` by tick and agent."""
 
     def __init__(self) -> None:
-        self.begin()
+        self.clear()
 
-    def begin(self) -> None:
-        """Forget the previous round."""
+    def clear(self) -> None:
+        """Discard the previous round."""
         self.rows: dict[str, Mapping[str, Any]] = {}
         self.answers: dict[tuple[int, int], Answer] = {}
 
@@ -61,7 +61,7 @@ class LastRound:
 class PageModel(SocialModel):
     """A social model that keeps its errors for the page to show; an exception would replace the page.
 
-    Inputs that are invalid, or with which no model can be made, are left out. A round that fails ends the run.
+    Inputs are left out if they are invalid or if no model can be made with them. A failed round ends the run.
 
     Args:
         config: The configuration that the inputs change.
@@ -69,13 +69,13 @@ class PageModel(SocialModel):
         on_work: Called with a message when slow work begins, and with an empty string when it ends.
 
     Attributes:
-        rest_s: Seconds without a new round after which the page explains the last one.
+        rest_s: Seconds without a new round after which the page explains the last round.
         inputs: Values of all inputs, by key.
         faults: Why inputs were left out, by key.
-        fault: Why a round failed; else empty.
-        copy_fault: Why the platform before a round could not be copied; else empty.
-        lock: Held while a round runs. Hold it to read the model from another thread.
-        ledger: Answers of the LLM; None if no LLM is asked.
+        fault: Why a round failed; empty if none did.
+        copy_fault: Why the platform could not be copied before a round; empty if it could.
+        lock: Locked while a round runs. Acquire it to read the model from another thread.
+        ledger: The LLM's answers; None if no LLM is asked.
 
     Raises:
         PrismError: If no model can be made from `config` itself.
@@ -91,19 +91,20 @@ class PageModel(SocialModel):
     ) -> None:
         on_work("a new model is being made ...")
         try:
-            self._begin(config, inputs)
+            self._make_model(config, inputs)
         finally:
             on_work("")
         self.on_work, self._round_s = on_work, _SLOW_S if asks_llm(self.reasoner) else 0.0
 
-    def _begin(self, config: SocialParams, inputs: Mapping[str, Any] | None) -> None:
+    def _make_model(self, config: SocialParams, inputs: Mapping[str, Any] | None) -> None:
         defaults = input_values(config)
         values = {key: (inputs or {})[key] for key in changed_keys(inputs or {}, defaults)}
         reason = ""
+        # use all inputs, or all but one, or none
         for left_out in ((), *((key,) for key in values), tuple(values)):
             params, faults = apply_inputs(config, {key: values[key] for key in values if key not in left_out})
             try:
-                self._start(params)
+                self._initialise(params)
                 break
             except (PrismError, MemoryError) as error:
                 if left_out == tuple(values):
@@ -113,12 +114,12 @@ class PageModel(SocialModel):
         self.faults = faults | dict.fromkeys(left_out, reason)
         self.fault = self.copy_fault = ""
         self.lock = RLock()
-        self._before: Platform | None = None
+        self._platform_copy: Platform | None = None
         self._keep_answers()
 
-    def _start(self, params: SocialParams) -> None:
-        """Make a new model with these parameters."""
-        self.__dict__.clear()  # attributes of an incomplete model
+    def _initialise(self, params: SocialParams) -> None:
+        """Initialise the model with these parameters."""
+        self.__dict__.clear()  # remove attributes of an incomplete model
         self.last_round = LastRound()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the page shows `notes` itself
@@ -142,8 +143,8 @@ class PageModel(SocialModel):
         with self.lock:
             try:
                 self._free_copy()
-                self._before = self._copied_platform() if len(self.population) <= MAX_COPIED else None
-                self.last_round.begin()
+                self._platform_copy = self._copied_platform() if len(self.population) <= MAX_COPIED else None
+                self.last_round.clear()
                 super().step()
             except Exception as error:  # a user's guard or action may raise anything; the page must survive it
                 self._free_copy()
@@ -154,14 +155,14 @@ class PageModel(SocialModel):
 
     def _free_copy(self) -> None:
         """Free the copy of the platform before the last round."""
-        if self._before is not None:
-            vars(self._before).clear()  # its reference cycles would keep it until the next garbage collection
-            self._before = None
+        if self._platform_copy is not None:
+            vars(self._platform_copy).clear()  # else its reference cycles keep it until the next garbage collection
+            self._platform_copy = None
         if self.round % _ROUNDS_PER_TRIM == 0:
             trim_heap()
 
     def _copied_platform(self) -> Platform | None:
-        """Return a copy of the platform that shares constant parts; if that fails, set `copy_fault`."""
+        """Return a copy of the platform that shares constant parts; on failure, set `copy_fault` and return None."""
         shared_parts = (self.reasoner, self.writer, self.platform.network, self.first_network, self.drawn_network)
         try:
             return deepcopy(self.platform, {id(part): part for part in shared_parts if part is not None})
@@ -170,18 +171,20 @@ class PageModel(SocialModel):
             return None
 
     def copy_before_round(self) -> SocialModel:
-        """Return a copy of the model before the last round, without LLM and records; its platform must be copied."""
-        platform = deepcopy(self._before, {id(part): part for part in (self.reasoner, self.writer) if part is not None})
+        """Return the model before the last round, without LLM and records; requires a copy of the platform."""
+        platform = deepcopy(
+            self._platform_copy, {id(part): part for part in (self.reasoner, self.writer) if part is not None}
+        )
         collector = RoundCollector(tables={name: list(rows) for name, rows in self.datacollector.tables.items()})
-        left_out = (self.last_round, self.ledger, self._folder, self._before, self.lock, self.on_work)
+        left_out = (self.last_round, self.ledger, self._folder, self._platform_copy, self.lock, self.on_work)
         replaced = {id(self.platform): platform, id(self.datacollector): collector}
-        twin = deepcopy(self, {id(part): None for part in left_out if part is not None} | replaced)
-        twin.platform = cast("Platform", platform)
-        return twin
+        model_copy = deepcopy(self, {id(part): None for part in left_out if part is not None} | replaced)
+        model_copy.platform = cast("Platform", platform)
+        return model_copy
 
     def why_not_explained(self) -> str:
         """Return why the last round cannot be explained; empty if it can."""
-        if self._before is not None:
+        if self._platform_copy is not None:
             return ""
         if self.round < 0:
             return "No round has been run yet: press play (▶), or Step."
@@ -203,7 +206,7 @@ class PageModel(SocialModel):
 
 @dataclass(frozen=True)
 class RoundExplanation:
-    """An agent's last round explained; `agent_round` is None if it did nothing, `note` says why it is missing."""
+    """The explanation of an agent's last round; `agent_round` is None if there is none, and `note` says why."""
 
     lines: tuple[str, ...] = ()
     agent_round: AgentRound | None = None
@@ -224,41 +227,43 @@ class _KnownAnswers:
 
 
 def explain_round(model: PageModel, row: int) -> RoundExplanation:
-    """Explain what an agent did in the last round of a model, by running it again in a copy of the model."""
+    """Explain what an agent did in the last round of a model, by repeating the round in a copy of the model."""
     if note := model.why_not_explained():
         return RoundExplanation(note=note)
-    twin: SocialModel | None = None
-    source = model.reasoner
+    model_copy: SocialModel | None = None
+    reasoner = model.reasoner
     try:
-        twin = model.copy_before_round()
-        twin.platform.writer = None
-        if asks_llm(source):  # the copy repeats the LLM's answers
-            store = AnswerStore(shared=model.ledger)
-            reasoner = Reasoner(source.oracles, params=source.params, store=store, rule=source.rule, kind=source.kind)
-            reasoner.batch_reasoner = source.batch_reasoner
-            reasoner.questions = cast("Any", _KnownAnswers(model.last_round.answers))
-            twin.platform.reasoner = reasoner
+        model_copy = model.copy_before_round()
+        model_copy.platform.writer = None
+        if asks_llm(reasoner):  # the copy reuses the LLM's answers
+            store = AnswerStore(shared_ledger=model.ledger)
+            copied_reasoner = Reasoner(
+                reasoner.oracles, params=reasoner.params, store=store, rule=reasoner.rule, kind=reasoner.kind
+            )
+            copied_reasoner.batch_reasoner = reasoner.batch_reasoner
+            copied_reasoner.handler = cast("Any", _KnownAnswers(model.last_round.answers))
+            model_copy.platform.reasoner = copied_reasoner
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # the model has issued these warnings
-            return _explain_in_copy(model, twin, row)
+            warnings.simplefilter("ignore")  # the original model has issued these warnings
+            return _explain_in_copy(model, model_copy, row)
     except Exception as error:  # a user's agent may not be copyable, and a user's guard may raise anything
         return RoundExplanation(note=f"No explanation: {format_error(error)}.")
     finally:
-        if twin is not None:
-            if (repeater := twin.platform.reasoner) is not source and asks_llm(repeater):
-                repeater.store.shared = None  # the model closes its ledger
-            twin.close()
-            vars(twin.platform).clear()  # frees it at once
+        if model_copy is not None:
+            if (used_reasoner := model_copy.platform.reasoner) is not reasoner and asks_llm(used_reasoner):
+                used_reasoner.store.shared_ledger = None  # the original model closes its ledger
+            model_copy.close()
+            vars(model_copy.platform).clear()  # free its memory at once
 
 
-def _explain_in_copy(model: PageModel, twin: SocialModel, row: int) -> RoundExplanation:
-    traced = TracedAgent(twin, row)
-    SocialModel.step(twin)
-    twin.platform.posts = model.posts  # with what was written in the round
-    traced.note_round()
-    if not traced.rounds:
-        return RoundExplanation(note="It was not on the platform in this round.")
-    agent_round = traced.rounds[-1]
+def _explain_in_copy(model: PageModel, model_copy: SocialModel, row: int) -> RoundExplanation:
+    traced_agent = TracedAgent(model_copy, row)
+    SocialModel.step(model_copy)
+    model_copy.platform.posts = model.posts  # include the posts written in the round
+    traced_agent.note_round()
+    if not traced_agent.rounds:
+        return RoundExplanation(note="The agent was not on the platform in this round.")
+    agent_round = traced_agent.rounds[-1]
     agent_round.thoughts = _thoughts(model, row)
     for move in agent_round.moves:
         if move.post is not None and (post := model.post(move.post.post_id, row)) is not None:
@@ -267,7 +272,7 @@ def _explain_in_copy(model: PageModel, twin: SocialModel, row: int) -> RoundExpl
     for question in model.ledger.asked() if model.ledger is not None and askers else ():
         if question.key in askers:
             askers[question.key].append(question)
-    explanation = Explanation(traced, model.reasoner.label, traced.rounds, agent_round, askers)
+    explanation = Explanation(traced_agent, model.reasoner.label, traced_agent.rounds, agent_round, askers)
     return RoundExplanation(tuple(round_lines(explanation, agent_round)), agent_round)
 
 

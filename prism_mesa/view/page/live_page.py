@@ -1,6 +1,7 @@
 """A social model on Mesa's page: Mesa's buttons play, step and reset it; the inputs and views are PRISM's.
 
-Mesa's own grid of components stays blank with ipyvuetify 3 (mesa/mesa issue 3806), and its sliders show no values.
+Mesa's own grid of components is not used because it stays blank with ipyvuetify 3 (mesa/mesa issue 3806), and its
+sliders show no values.
 """
 
 # mypy: disable-error-code=no-untyped-call
@@ -17,7 +18,7 @@ from solara.hooks.use_reactive import use_reactive
 
 from prism_mesa.errors import PrismError, format_error
 from prism_mesa.social.params import AgentsParams, NetworkParams, SocialParams
-from prism_mesa.view.page.inputs import INPUT, Input, changed_keys, input_values, make_inputs
+from prism_mesa.view.page.inputs import ERROR_PREFIX, Input, changed_keys, input_values, make_inputs
 from prism_mesa.view.page.live import LiveSource
 from prism_mesa.view.page.live_model import PageModel
 from prism_mesa.view.page.views import show_views
@@ -34,13 +35,13 @@ def make_page(config: SocialParams | None = None) -> None:
     """
     params = config or SocialParams(agents=AgentsParams(n=200), network=NetworkParams(mean_degree=20))
 
-    def first_model() -> PageModel | str:
+    def make_model() -> PageModel | str:
         try:
             return PageModel(params)
         except (PrismError, MemoryError) as error:
             return format_error(error)
 
-    model = use_memo(first_model, [])
+    model = use_memo(make_model, [])
     if isinstance(model, str):
         page_frame("Nothing to show", [], fault=model)
     else:
@@ -48,19 +49,19 @@ def make_page(config: SocialParams | None = None) -> None:
 
 
 @component
-def _live_page(config: SocialParams, first: PageModel) -> None:
+def _live_page(config: SocialParams, first_model: PageModel) -> None:
     update_counter.get()
-    reactive: Any = use_reactive(first)
+    reactive: Any = use_reactive(first_model)
     model: PageModel = reactive.value
-    work = use_reactive("")
-    first.on_work = work.set
+    work_message = use_reactive("")
+    first_model.on_work = work_message.set
     values = use_reactive(input_values(config))
-    parameters = use_reactive({"config": config, "inputs": values.value, "on_work": work.set})
-    interval, every, threads = use_reactive(100), use_reactive(1), use_reactive(False)
+    parameters = use_reactive({"config": config, "inputs": values.value, "on_work": work_message.set})
+    interval, render_every, threads = use_reactive(100), use_reactive(1), use_reactive(False)
     use_effect(lambda: model.close, [id(model)])  # showing another model closes the previous one
     source = use_memo(lambda: LiveSource(model), [id(model)])
 
-    def change(item: Json) -> None:
+    def change_input(item: Json) -> None:
         if item["key"] == _INTERVAL:
             interval.value = int(item["value"])
         else:
@@ -68,19 +69,19 @@ def _live_page(config: SocialParams, first: PageModel) -> None:
             parameters.value = {**parameters.value, "inputs": values.value}
 
     buttons = ModelController(
-        reactive, model_parameters=parameters, play_interval=interval, render_interval=every, use_threads=threads
+        reactive, model_parameters=parameters, play_interval=interval, render_interval=render_every, use_threads=threads
     )
-    controls = [buttons, *_controls(config, model, values.value, interval.value, change)]
+    controls = [buttons, *_controls(config, model, values.value, interval.value, change_input)]
     label = {"aria-label": "Controls"}
-    column = Html(tag="section", class_="prism-card prism-controls", attributes=label, children=controls)
+    control_panel = Html(tag="section", class_="prism-card prism-controls", attributes=label, children=controls)
     faults = [f"Stopped: {model.fault}."] if model.fault else []
-    faults += [f"Left out: {text.removeprefix(INPUT)}." for text in dict.fromkeys(model.faults.values())]
+    faults += [f"Left out: {text.removeprefix(ERROR_PREFIX)}." for text in dict.fromkeys(model.faults.values())]
     page_frame(
         "a live model",
-        [column, show_views(source, source.at)],
-        heading=work.value,
+        [control_panel, show_views(source, source.round)],
+        heading=work_message.value,
         rounds=source.rounds,
-        done=source.at + 1,
+        done=source.round + 1,
         facts=source.facts,
         fault=" ".join(faults),
         notes=model.notes,
@@ -91,9 +92,9 @@ def _live_page(config: SocialParams, first: PageModel) -> None:
 def _controls(
     config: SocialParams, model: PageModel, values: dict[str, Any], interval: int, change: Callable[[Json], None]
 ) -> list[Element[Any]]:
-    """Return hints and the inputs of a model."""
+    """Return the hints and inputs of the control panel."""
     changed = set(changed_keys(values, model.inputs))
-    faults = {key: text.removeprefix(INPUT) for key, text in model.faults.items() if key not in changed}
+    faults = {key: text.removeprefix(ERROR_PREFIX) for key, text in model.faults.items() if key not in changed}
     parts = []
     if model.round < 0 and not model.fault:
         parts.append(Html(tag="p", class_="prism-hint", children=["Press play (▶), or Step, to run the first round."]))
@@ -105,6 +106,6 @@ def _controls(
     for field in make_inputs(config):
         state = {"value": values[field.key], "changed": field.key in changed, "fault": faults.get(field.key, "")}
         items.append({**vars(field), "choices": list(field.choices), **state})
-    pause = Input("Speed", _INTERVAL, "Pause between rounds, ms", "slider", (), 0, 2000, 50)
-    items.append({**vars(pause), "choices": [], "value": interval, "changed": False, "fault": ""})
+    pause_input = Input("Speed", _INTERVAL, "Pause between rounds, ms", "slider", (), 0, 2000, 50)
+    items.append({**vars(pause_input), "choices": [], "value": interval, "changed": False, "fault": ""})
     return [*parts, show_inputs(name="model", items=items, inline=False, event_change=change)]

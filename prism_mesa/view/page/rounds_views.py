@@ -1,4 +1,4 @@
-"""The views of a run by rounds: states, engagement, and the oracle."""
+"""The views that show a run by round: states, engagement and the oracle."""
 
 # mypy: disable-error-code=no-untyped-call
 # (solara's components are only partly annotated)
@@ -14,7 +14,7 @@ from prism_mesa.statechart import STATE_COLORS, AgentState
 from prism_mesa.view.page.source import Source
 from prism_mesa.view.page.widgets import NEUTRAL, Json, show_answers, show_series, view_card
 
-MAX_POINTS: Final = 300  # points in a line; a longer run is drawn as means over several rounds
+MAX_POINTS: Final = 300  # maximum number of points in a line; longer runs are drawn as means over several rounds
 _ACTIVE: Final = tuple(state for state in STATE_COLORS if state is not AgentState.IDLE)
 _ENGAGEMENT: Final = {
     "likes": STATE_COLORS[AgentState.ENGAGING_LIKE],
@@ -32,8 +32,8 @@ _SOURCE_COLORS: Final = {
 }
 
 
-def _lines(source: Source, names: Sequence[str]) -> tuple[list[int], dict[str, list[float]]]:
-    """Return the rounds and columns to draw: the first round, then means of equal numbers of rounds."""
+def _round_means(source: Source, names: Sequence[str]) -> tuple[list[int], dict[str, list[float]]]:
+    """Return rounds and columns to draw, as means over groups of rounds if there are more than `MAX_POINTS`."""
     columns = source.round_columns()
     rounds = columns.get("round", np.zeros(0))
     starts = np.arange(0, len(rounds), max(1, -(-len(rounds) // MAX_POINTS)))
@@ -48,53 +48,53 @@ def _draw(
     unit: str,
     source: Source,
     round_: int,
-    others: Sequence[Source],
+    compared: Sequence[Source],
     lines: Mapping[str, tuple[str, str]],
     *,
     min_top: float = 4,
     stacked: bool = False,
 ) -> None:
-    """Draw columns of the table of rounds, as key -> (name, colour), on axes shared with `others`."""
-    rounds, columns = _lines(source, [*lines])
-    sources = (source, *others)
-    values_by_source = [np.array([*_lines(item, [*lines])[1].values()]) for item in sources]
-    highest = [float((values.sum(axis=0) if stacked else values).max(initial=0)) for values in values_by_source]
+    """Draw columns of the table of rounds, as key -> (name, colour), on axes shared with `compared`."""
+    rounds, columns = _round_means(source, [*lines])
+    runs = (source, *compared)
+    values_by_source = [np.array([*_round_means(run, [*lines])[1].values()]) for run in runs]
+    maxima = [float((values.sum(axis=0) if stacked else values).max(initial=0)) for values in values_by_source]
     with Html(tag="div", class_="prism-grow"):
         show_series(
             label=f"{label} by round, up to round {round_}",
             unit=unit,
             rounds=rounds,
             series=[{"name": name, "color": color, "values": columns[key]} for key, (name, color) in lines.items()],
-            span=min(max(item.rounds for item in sources), max(30, 2 * (round_ + 1))),  # long runs grow into view
+            span=min(max(run.rounds for run in runs), max(30, 2 * (round_ + 1))),  # the axis of a long run grows
             stacked=stacked,
-            min_top=max(min_top, *highest),
+            min_top=max(min_top, *maxima),
         )
 
 
 @component
-def states_view(source: Source, round_: int, others: Sequence[Source] = ()) -> None:
-    """Show shares of agent-ticks in the active states, on axes shared with `others`."""
+def states_view(source: Source, round_: int, compared: Sequence[Source] = ()) -> None:
+    """Show shares of agent-ticks in the active states, on axes shared with `compared`."""
     idle = source.round_columns().get("share_idle", np.zeros(0))
     unit = f"share of agent-ticks; the rest is idle ({100 * idle[-1]:.1f} %)" if len(idle) else "share of agent-ticks"
     lines = {f"share_{state.value}": (state.value, STATE_COLORS[state]) for state in reversed(_ACTIVE)}
     with view_card("What agents do", "view-states short"):
-        _draw("Shares of agent-ticks in each state", unit, source, round_, others, lines, min_top=0.01, stacked=True)
+        _draw("Shares of agent-ticks in each state", unit, source, round_, compared, lines, min_top=0.01, stacked=True)
 
 
 @component
-def engagement_view(source: Source, round_: int, others: Sequence[Source] = ()) -> None:
-    """Show likes, replies and reshares per round, on axes shared with `others`."""
+def engagement_view(source: Source, round_: int, compared: Sequence[Source] = ()) -> None:
+    """Show likes, replies and reshares per round, on axes shared with `compared`."""
     columns = source.round_columns()
     impressions = columns.get("impressions", np.zeros(0))[-1:].sum()
     rate = f"; {sum(columns[name][-1] for name in _ENGAGEMENT) / impressions:.2%} of impressions" if impressions else ""
     lines = {name: (name, color) for name, color in _ENGAGEMENT.items()}
     with view_card("Engagement", "view-engagement short"):
-        _draw("Likes, replies and reshares", f"per round{rate}", source, round_, others, lines)
+        _draw("Likes, replies and reshares", f"per round{rate}", source, round_, compared, lines)
 
 
 @component
-def oracle_view(source: Source, round_: int, others: Sequence[Source] = ()) -> None:
-    """Show who answered open choices, at what cost, and how many choices are open per round."""
+def oracle_view(source: Source, round_: int, compared: Sequence[Source] = ()) -> None:
+    """Show who answered open choices, what the answers cost, and the number of open choices per round."""
     oracle = source.oracle()
     lines = {"open": ("open choices", _SOURCE_COLORS["llm"]), "fallback": ("fallbacks", _SOURCE_COLORS["fallback"])}
     with view_card("Oracle: who decides open choices", "view-oracle short"):
@@ -105,7 +105,7 @@ def oracle_view(source: Source, round_: int, others: Sequence[Source] = ()) -> N
             reasons=[f"{reason} ({n:,})" for reason, n in oracle.reasons.items()],
             notes=list(oracle.notes),
         )
-        _draw("Open choices and fallbacks", "per round", source, round_, others, lines)
+        _draw("Open choices and fallbacks", "per round", source, round_, compared, lines)
 
 
 def _answer_shares(sources: Mapping[str, int]) -> list[Json]:
@@ -120,4 +120,4 @@ def _answer_shares(sources: Mapping[str, int]) -> list[Json]:
 
 def _spent_row(name: str, amount: float, limit: float | None) -> Json:
     number = "{:,.0f}" if amount >= 100 or amount == int(amount) else "{:,.1f}"
-    return {"what": name, "spent": number.format(amount), "limit": "no limit" if limit is None else f"of {limit:,g}"}
+    return {"name": name, "spent": number.format(amount), "limit": "no limit" if limit is None else f"of {limit:,g}"}

@@ -1,4 +1,4 @@
-"""One moment of a run, live or recorded. Views read only a `Source`.
+"""A `Source` gives the views all values of one round of a live or recorded run.
 
 Returned arrays never change.
 """
@@ -10,8 +10,8 @@ from typing import Any, Final, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from prism_mesa.analysis.explain.trace import folded
-from prism_mesa.errors import shortened
+from prism_mesa.analysis.explain.trace import fold_repeats
+from prism_mesa.errors import shorten
 from prism_mesa.statechart import STATE_COLORS, STATES, AgentState, Statechart
 
 type Ints = npt.NDArray[np.integer[Any]]
@@ -19,21 +19,21 @@ type Floats = npt.NDArray[np.float64]
 
 ABSENT = 255
 """In `Source.states`: not on the platform, or not recorded."""
-_RANK: Final = np.array([list(STATE_COLORS).index(state) for state in STATES], np.uint8)
-_BY_RANK: Final = np.array([state.code for state in STATE_COLORS], np.uint8)
+_RANKS_BY_CODE: Final = np.array([list(STATE_COLORS).index(state) for state in STATES], np.uint8)
+_CODES_BY_RANK: Final = np.array([state.code for state in STATE_COLORS], np.uint8)
 
 
-def most_active(before: Ints, agents: Ints, entered: Ints) -> npt.NDArray[np.uint8]:
-    """Return each agent's most active state as a code, shape (n,): the last of its states in `STATE_COLORS`.
+def most_active_states(initial: Ints, agents: Ints, entered: Ints) -> npt.NDArray[np.uint8]:
+    """Return the code of each agent's most active state, shape (n,): the state that is last in `STATE_COLORS`.
 
     Args:
-        before: Codes of the states in which agents begin, shape (n,).
-        agents: Rows of the agents that entered another state.
-        entered: Codes of the states that they entered.
+        initial: Codes of the states at the start of the round, shape (n,).
+        agents: Row of the agent of each transition.
+        entered: Code of the state entered in each transition.
     """
-    ranks = _RANK[before]
-    np.maximum.at(ranks, agents, _RANK[entered])
-    return np.asarray(_BY_RANK[ranks])
+    ranks = _RANKS_BY_CODE[initial]
+    np.maximum.at(ranks, agents, _RANKS_BY_CODE[entered])
+    return np.asarray(_CODES_BY_RANK[ranks])
 
 
 @dataclass(frozen=True)
@@ -58,8 +58,8 @@ class AgentAttribute:
 class PostColumns:
     """Posts written so far, by id.
 
-    `kind` holds codes of `domain.POST_KINDS`, `parent` is -1 without one, `root` starts the cascade, and `round` is
-    when the post was written.
+    `kind` holds codes of `domain.POST_KINDS`, `parent` is -1 if there is none, `root` is the first post of the cascade,
+    and `round` is when the post was written.
     """
 
     author: Ints
@@ -76,22 +76,22 @@ class PostColumns:
 class FeedPost:
     """A post in an agent's feed.
 
-    `place` is its rank from 1, `reason` explains that rank, and `did` lists the agent's engagements, joined by `, `.
+    `rank` begins at 1, `reason` explains it, and `engagements` lists the agent's actions, separated by `, `.
     """
 
-    place: int
+    rank: int
     post: int
     author: str
     text: str
     kind: str = "post"
     reason: str = ""
     was_read: bool | None = None
-    did: str = ""
+    engagements: str = ""
 
 
 @dataclass(frozen=True)
 class AgentMove:
-    """A transition of an agent in the displayed round; `post` is -1 without a post, `is_open` marks open choices."""
+    """A transition of an agent in the displayed round; `post` is -1 if there is none, `is_open` marks open choices."""
 
     tick: int
     trigger: str
@@ -108,9 +108,9 @@ class AgentDetails:
     Attributes:
         state: Its last state before the round closed.
         feed: Posts, best first or in the order of reading.
-        why: Its actions and their reasons as lines, indented with blanks.
+        why: Lines that explain its actions, indented with spaces.
         why_note: A note that replaces or limits `why`.
-        ask: Label of the button that asks for `why`; empty without a button.
+        ask_label: Label of the button that requests an explanation; empty if there is no button.
     """
 
     row: int
@@ -123,29 +123,29 @@ class AgentDetails:
     moves: tuple[AgentMove, ...] = ()
     why: tuple[str, ...] = ()
     why_note: str = ""
-    ask: str = ""
+    ask_label: str = ""
 
 
 def with_quote(words: str, kind: str, writer: str, text: str) -> str:
-    """Return the text of a reply or reshare with the text by `writer` that it quotes."""
+    """Return the `words` of a reply or reshare, followed by the quoted `text` of `writer`."""
     quote = f"({'in reply to' if kind == 'reply' else 'resharing'} {writer}: {text})"
     return f"{words} {quote}" if words else quote
 
 
 def move_lines(moves: Iterable[AgentMove], post_text: Callable[[int], str]) -> Iterator[str]:
-    """Yield a line for each transition, or repeated cycle of transitions."""
+    """Yield a line for each transition or repeated cycle of transitions."""
     for ticks, cycle, times in fold_moves(moves):
         move, states = cycle[0], " -> ".join(state.value for state in (cycle[0].source, *(m.target for m in cycle)))
         choice = ", an open choice" if move.is_open else ""
-        post = f": post {move.post}, “{shortened(post_text(move.post), 100)}”" if move.post >= 0 else ""
+        post = f": post {move.post}, “{shorten(post_text(move.post), 100)}”" if move.post >= 0 else ""
         details = f", on '{move.trigger}'{choice}{post}" if times == 1 else f", {times} times{choice}"
         yield f"tick{'s' if times > 1 else ''} {ticks}: {states}{details}"
 
 
 def fold_moves(moves: Iterable[AgentMove]) -> Iterator[tuple[str, list[AgentMove], int]]:
-    """Yield the ticks, the moves and the number of repeats of each cycle of states."""
+    """Yield the ticks, the moves and the number of repetitions of each cycle of states."""
     remaining = list(moves)
-    for cycle, times in folded(list(remaining), lambda move: (move.source, move.target, move.is_open)):
+    for cycle, times in fold_repeats(list(remaining), lambda move: (move.source, move.target, move.is_open)):
         last = len(cycle) * times - 1
         yield f"{cycle[0].tick}" if times == 1 else f"{cycle[0].tick} to {remaining[last].tick}", cycle, times
         remaining = remaining[last + 1 :]
@@ -153,10 +153,10 @@ def fold_moves(moves: Iterable[AgentMove]) -> Iterator[tuple[str, list[AgentMove
 
 @dataclass(frozen=True)
 class OracleDetails:
-    """Who has decided the open choices up to the displayed round.
+    """Who decided the open choices up to the displayed round.
 
     Attributes:
-        sources: Number of open choices by who answered (`llm.params.Source`); None if unknown up to this round.
+        sources: Number of answers by source (`llm.params.Source`); None if unknown.
         spent: Calls, tokens and seconds, as name -> (amount, limit or None).
         reasons: Number of missing answers by reason.
     """
@@ -169,12 +169,12 @@ class OracleDetails:
 
 
 class Source(Protocol):
-    """One moment of a run of a platform: the round `at`, to which all values belong.
+    """A run of a platform at one round, to which all values belong.
 
-    A live source follows its model; a recorded one stays at its round.
+    A live source shows its model's last round; a recorded source stays at its round.
 
     Attributes:
-        run: The run, the same object at every moment; views cache layouts by it.
+        run: The run, the same object for all its rounds; views cache layouts by it.
         title: Name of the run, on one line.
         rounds: Number of rounds that the run has or will have.
         chart: The chart of the agents.
@@ -190,7 +190,7 @@ class Source(Protocol):
         """Facts about the run: (label, value), the most important first."""
 
     @property
-    def at(self) -> int:
+    def round(self) -> int:
         """The displayed round; -1 before the first."""
 
     @property
@@ -198,20 +198,20 @@ class Source(Protocol):
         """Number of agents, present or not."""
 
     def at_round(self, round_: int) -> "Source":
-        """Return another moment of the run; a live source returns itself."""
+        """Return the source of another round; a live source returns itself."""
         return self
 
     def round_columns(self) -> Mapping[str, Floats]:
-        """Return the columns of the table `rounds` (`social.tables.ROUNDS`) for rounds 0 .. `at`."""
+        """Return the columns of the table `rounds` (`social.tables.ROUNDS`) for rounds 0 .. `round`."""
 
     def states(self) -> npt.NDArray[np.uint8]:
-        """Return the code of each agent's most active state in the round (see `most_active`), or `ABSENT`."""
+        """Return the code of each agent's most active state in the round (see `most_active_states`), or `ABSENT`."""
 
     def follows(self) -> Follows:
-        """Return who follows whom in the round; the same object until follows change."""
+        """Return who follows whom in the round; the same object as before unless follows changed."""
 
     def attributes(self) -> Mapping[str, AgentAttribute]:
-        """Return the columns that can colour agents, by name."""
+        """Return the columns by which agents can be coloured, by name."""
 
     def posts(self) -> PostColumns:
         """Return the posts written up to the round."""
@@ -233,12 +233,12 @@ class Source(Protocol):
         """Return one agent in the displayed round."""
 
     def explain_soon(self, row: int, on_change: Callable[[], None]) -> Callable[[], None]:
-        """Explain the displayed agent in the background if that is fast; return a function that cancels this."""
+        """Explain an agent in the background if this is fast; return a function that cancels the explanation."""
         return lambda: None
 
     def explain_now(self, row: int, on_change: Callable[[], None]) -> None:
-        """Explain an agent in the background because the user asked (see `AgentDetails.ask`)."""
+        """Explain an agent in the background after the user clicked the button (see `AgentDetails.ask_label`)."""
         return
 
     def oracle(self) -> OracleDetails:
-        """Return who has decided the open choices so far."""
+        """Return who decided the open choices so far."""

@@ -1,4 +1,4 @@
-"""The largest cascades at a moment, and the layout of one as a tree that grows from left to right."""
+"""The largest cascades of a run, and the layout of a cascade as a tree that grows from left to right."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,15 +12,15 @@ from prism_mesa.view.page.source import Floats, PostColumns
 
 type Int64 = npt.NDArray[np.int64]
 
-MAX_POSTS: Final = 2000  # drawn posts of a tree, the first ones
+MAX_POSTS: Final = 2000  # later posts of a tree are not drawn
 _RESHARE: Final = POST_KINDS.index("reshare")
 
 
 @dataclass(frozen=True)
 class Tree:
-    """The ids of a cascade's posts, ascending, the positions of their parents (-1 for the root), and their depths.
+    """The posts of a cascade by ascending id, the index of each parent (-1 for the root), and the depths.
 
-    `row` is the vertical position from the top: leaves have whole numbers, other posts lie between their children.
+    `row` is the vertical position from the top: leaves have whole numbers, and other posts lie between their children.
     """
 
     posts: Int64
@@ -32,13 +32,13 @@ class Tree:
 def largest_cascades(posts: PostColumns, limit: int, *, kind: PostKind = "post") -> list[tuple[int, int]]:
     """Return (root, size) of the largest cascades with a reshare, largest first, ties by id.
 
-    Roots are posts, as in a run's summary; with `kind` "reply", they are replies.
+    Roots are posts, as in a run's summary, or replies with `kind` "reply".
     """
     sizes = np.bincount(posts.root[posts.kind == _RESHARE], minlength=0)
     roots = np.flatnonzero(sizes)
     roots = roots[posts.kind[roots] == POST_KINDS.index(kind)]
-    best = roots[np.argsort(-sizes[roots], kind="stable")][:limit]
-    return [(int(root), int(sizes[root]) + 1) for root in best]
+    largest = roots[np.argsort(-sizes[roots], kind="stable")][:limit]
+    return [(int(root), int(sizes[root]) + 1) for root in largest]
 
 
 def cascade_tree(posts: PostColumns, root: int) -> Tree:
@@ -50,9 +50,9 @@ def cascade_tree(posts: PostColumns, root: int) -> Tree:
 
 
 def tree_layout(ids: Sequence[int], parents: Sequence[int]) -> tuple[Int64, Floats, Int64]:
-    """Return the depth, row and parent position of each post of a tree (see `Tree`), given ids and parents."""
-    position = {post: i for i, post in enumerate(ids)}
-    parent = np.array([-1, *(position.get(post, 0) for post in parents[1:])], np.int64)
+    """Return the depth, row and parent index of each post of a tree (see `Tree`)."""
+    index = {post: i for i, post in enumerate(ids)}
+    parent = np.array([-1, *(index.get(post, 0) for post in parents[1:])], np.int64)
     children: list[list[int]] = [[] for _ in ids]
     depth = np.zeros(len(ids), np.int64)
     for i in range(1, len(ids)):  # parents precede their children

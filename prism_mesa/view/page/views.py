@@ -1,4 +1,4 @@
-"""All views of a run at one moment; each reads a `Source` and draws in a card in the browser."""
+"""All views of a run at one round; each reads a `Source` and draws a card in the browser."""
 
 # mypy: disable-error-code=no-untyped-call
 # (solara's components are only partly annotated)
@@ -27,21 +27,21 @@ def show_views(
 ) -> None:
     """Show all views of a source at its round `page_round`.
 
-    An agent that the user chooses by a post is shown in the round in which it wrote the post. `name` distinguishes
-    two sets of views on one page, `go_to_round` moves the page, and the runs in `compared` share the axes.
+    After a click on a post, its author is shown in the round in which it was written. `name` distinguishes the
+    sets of views on one page, `go_to_round` changes the page's round, and the runs in `compared` share the axes.
     """
-    chosen, fault = use_reactive(most_followed(source)), use_reactive("")
-    written = use_reactive((page_round, -1))  # the page's round at the click, and the round of the clicked post
-    round_ = written.value[1] if written.value[0] == page_round and written.value[1] >= 0 else page_round
+    selected, fault = use_reactive(most_followed(source)), use_reactive("")
+    click = use_reactive((page_round, -1))  # the page's round at the click, and the round of the clicked post
+    round_ = click.value[1] if click.value[0] == page_round and click.value[1] >= 0 else page_round
     agent_source = use_memo(lambda: source.at_round(round_), [id(source), page_round, round_])
 
-    def choose(row: int, post: int = -1) -> None:
-        fault.value, chosen.value = "", row
-        written.value = page_round, int(source.posts().round[post]) if post >= 0 else -1
+    def select(row: int, post: int = -1) -> None:
+        fault.value, selected.value = "", row
+        click.value = page_round, int(source.posts().round[post]) if post >= 0 else -1
 
-    def find(text: str) -> None:
+    def find_agent(text: str) -> None:
         try:
-            choose(source.find_agent(text))
+            select(source.find_agent(text))
         except PrismError as error:
             fault.value = str(error)
 
@@ -49,6 +49,6 @@ def show_views(
         states_view(source, page_round, compared)
         engagement_view(source, page_round, compared)
         oracle_view(source, page_round, compared)
-        network_view(source, page_round, chosen.value, choose, name)
-        cascade_view(source, page_round, chosen.value, choose, name)
-        agent_view(agent_source, page_round, chosen.value, find, fault.value, name, go_to_round)
+        network_view(source, page_round, selected.value, select, name)
+        cascade_view(source, page_round, selected.value, select, name)
+        agent_view(agent_source, page_round, selected.value, find_agent, fault.value, name, go_to_round)

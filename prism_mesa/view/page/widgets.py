@@ -1,6 +1,6 @@
 """The frame of the page, and its Vue components (the .vue files of this folder), which draw in the browser.
 
-Components take plain JSON, and columns of numbers as base64 (`packed`). They show text, never markup.
+Components take plain JSON, and columns of numbers as base64 (`encoded`). They show strings as text, never as markup.
 """
 
 # mypy: disable-error-code="no-untyped-call, no-untyped-def, empty-body"
@@ -25,25 +25,25 @@ from prism_mesa.view.page.source import Floats, Ints
 type Json = Mapping[str, Any]
 type OnEvent = Callable[[Any], None]
 
-SCALE: Final = ("#fde725", "#b5de2b", "#6ece58", "#35b779", "#1f9e89", "#26828e", "#31688e", "#3e4989", "#482878")
-"""Colours of numbers, from low to high: viridis in nine steps."""
-NEUTRAL: Final = "#8a8a8a"  # grey, for whatever has no colour of its own
+PALETTE: Final = ("#fde725", "#b5de2b", "#6ece58", "#35b779", "#1f9e89", "#26828e", "#31688e", "#3e4989", "#482878")
+"""Colours for numbers, from low to high: viridis in nine steps."""
+NEUTRAL: Final = "#8a8a8a"  # grey, for items without a colour
 
 
-def packed(column: npt.NDArray[Any], kind: type[np.generic]) -> str:
+def encoded(column: npt.NDArray[Any], dtype: type[np.generic]) -> str:
     """Return the little-endian bytes of a column as base64."""
-    return b64encode(np.ascontiguousarray(column, np.dtype(kind).newbyteorder("<"))).decode("ascii")
+    return b64encode(np.ascontiguousarray(column, np.dtype(dtype).newbyteorder("<"))).decode("ascii")
 
 
 def pack_nodes(key: str, x: Floats, y: Floats, size: Floats, ids: Ints, names: Sequence[str]) -> Json:
-    """Return the points of a graph: positions in -1..1, radii, the agents that they stand for, and names."""
-    columns = {name: packed(column, np.float32) for name, column in (("x", x), ("y", y), ("size", size))}
-    return {"key": key, **columns, "ids": packed(ids, np.int32), "names": list(names)}
+    """Return the nodes of a graph: positions in -1..1, radii, agents and names."""
+    columns = {name: encoded(column, np.float32) for name, column in (("x", x), ("y", y), ("size", size))}
+    return {"key": key, **columns, "ids": encoded(ids, np.int32), "names": list(names)}
 
 
-def view_card(title: str, kind: str) -> Any:
-    """Return a card with a heading; use it as a context manager around its content."""
-    return Html(tag="section", class_=f"prism-card {kind}", children=[Html(tag="h2", children=[title])])
+def view_card(title: str, css_class: str) -> Any:
+    """Return a card with a heading, to be used as a context manager around its content."""
+    return Html(tag="section", class_=f"prism-card {css_class}", children=[Html(tag="h2", children=[title])])
 
 
 @component_vue("head.vue")
@@ -61,7 +61,7 @@ def draw_head(
 
 @component_vue("inputs.vue")
 def show_inputs(name: str, items: Sequence[Json], inline: bool, event_change: OnEvent) -> None:
-    """Show inputs in groups; a change sends its `key` and `value`."""
+    """Show inputs in groups; a change sends the `key` and `value` of the input."""
 
 
 @component_vue("series.vue")
@@ -103,22 +103,22 @@ def show_card(
     event_ask: OnEvent,
     event_follow: OnEvent,
 ) -> None:
-    """Show one agent; events send the text of a search, the row of an agent to explain, and a click beside `aside`."""
+    """Show one agent; events send a search text, the row of an agent to explain, and a click on the `aside` button."""
 
 
 @component_vue("oracle.vue")
 def show_answers(
     label: str, sources: Sequence[Json], spent: Sequence[Json], reasons: Sequence[str], notes: Sequence[str]
 ) -> None:
-    """Show who answered, and what it cost."""
+    """Show who answered, and what the answers cost."""
 
 
 @component_vue("transport.vue")
-def transport(at: int, lowest: int, rounds: int, unit: str, names: Sequence[str], event_choose: OnEvent) -> None:
-    """Show the current round, and let the user choose another: from `lowest` (-1 for before the first) to the last.
+def time_bar(at: int, lowest: int, rounds: int, unit: str, names: Sequence[str], event_choose: OnEvent) -> None:
+    """Show the current round, and let the user choose another, from `lowest` (-1: before the first) to the last.
 
-    Playing never runs ahead: the bar asks for no further round while the page draws one. Names of rounds, if any,
-    are shown beside their numbers.
+    While playing, the bar waits until the page has drawn a round before it requests the next. Names of rounds, if
+    given, are shown next to their numbers.
     """
 
 
@@ -135,14 +135,14 @@ def page_frame(
     notes: Sequence[str] = (),
     controls: bool = False,
 ) -> None:
-    """Show a page: a head with its progress (unless `rounds` is 0), facts, an error and notes; then the children.
+    """Show a page: a head with progress (unless `rounds` is 0), facts, an error and notes, followed by the children.
 
-    With `controls`, the first child is a column beside the others if there is room. The heading defaults to the title.
+    With `controls`, the first child is placed next to the others if there is room. The heading defaults to the title.
     """
-    dark = use_dark_effective()
+    is_dark = use_dark_effective()
 
     def switch_theme(_: object) -> None:
-        theme.dark = not dark
+        theme.dark = not is_dark
 
     head = draw_head(
         title=heading or title,

@@ -16,31 +16,31 @@ from solara.components.component_vue import component_vue
 from solara.core import component
 
 from prism_mesa.errors import DataError
-from prism_mesa.llm.text import plain
+from prism_mesa.llm.text import clean_text
 from prism_mesa.runs.manifest import read_run
 from prism_mesa.runs.run_files import has_table
-from prism_mesa.view.page.widgets import page_frame, transport
-from prism_mesa.view.playback.tables import read_with
-from prism_mesa.view.plots.economy import figure_of_indicators
+from prism_mesa.view.page.widgets import page_frame, time_bar
+from prism_mesa.view.playback.tables import read_full_table
+from prism_mesa.view.plots.economy import draw_indicators
 
-_PERCENT: Final = dict.fromkeys(("gdp_growth", "output_gap", "unemployment", "policy_rate"), "%")
-_OF_GDP: Final = dict.fromkeys(("spending", "taxes", "debt", "trade_balance"), "% of GDP")
-_INDICATORS: Final = _PERCENT | {"inflation": "% a year"} | _OF_GDP  # and their units
-_DRAWN: Final = ("output_gap", "inflation", "unemployment", "policy_rate")
+_PERCENT_UNITS: Final = dict.fromkeys(("gdp_growth", "output_gap", "unemployment", "policy_rate"), "%")
+_PERCENT_OF_GDP: Final = dict.fromkeys(("spending", "taxes", "debt", "trade_balance"), "% of GDP")
+_INDICATOR_UNITS: Final = _PERCENT_UNITS | {"inflation": "% a year"} | _PERCENT_OF_GDP
+_DRAWN_INDICATORS: Final = ("output_gap", "inflation", "unemployment", "policy_rate")
 _REQUIRED: Final = {  # columns that the page needs
     "nations": ("name", "inflation_target", "natural_unemployment"),
-    "indicators": ("round", "quarter", "nation", *_DRAWN),
-    "baselines": ("round", "nation", "policy", *_DRAWN),
+    "indicators": ("round", "quarter", "nation", *_DRAWN_INDICATORS),
+    "baselines": ("round", "nation", "policy", *_DRAWN_INDICATORS),
     "decisions": ("round", "nation", "action", "outcome"),
     "verdicts": ("round", "nation", "passed", "check", "of", "reason"),
 }
 _OUTCOMES: Final = {
     "accepted": "carried out",
-    "no_change": "nothing was to be changed",
+    "no_change": "no change was proposed",
     "rejected": "rejected by the validator",
     "not_understood": "not understood",
 }
-_TEXTS: Final = {"because": "reasoning", "read": "policy", "reason": "reason"}
+_TEXT_COLUMNS: Final = {"because": "reasoning", "read": "policy", "reason": "reason"}
 _MAX_TEXT: Final = 4_000
 
 
@@ -62,32 +62,34 @@ def read_nations(run_dir: str | Path) -> NationRun:
         DataError: If there is no such run, it simulates a platform, or no quarter was completed.
     """
     run = read_run(run_dir)
-    if not run.manifest.of_nations:
+    if not run.manifest.is_economy:
         raise DataError(f"{run_dir}: is a run of a platform, not of nations")
-    if not has_table(run_dir, "indicators") or read_with(run_dir, "indicators", _REQUIRED["indicators"]).empty:
-        raise DataError(f"{run_dir}: no quarter of it was completed (status {run.state}){run.way_on}")
-    tables = {name: read_with(run_dir, name, columns) for name, columns in _REQUIRED.items()}
-    quarters = tuple(plain(name, 20) for name in tables["indicators"].drop_duplicates("round")["quarter"].astype(str))
+    if not has_table(run_dir, "indicators") or read_full_table(run_dir, "indicators", _REQUIRED["indicators"]).empty:
+        raise DataError(f"{run_dir}: no quarter of it was completed (status {run.state}){run.advice}")
+    tables = {name: read_full_table(run_dir, name, columns) for name, columns in _REQUIRED.items()}
+    quarter_names = tables["indicators"].drop_duplicates("round")["quarter"].astype(str)
+    quarters = tuple(clean_text(name, 20) for name in quarter_names)
     if tables["nations"].empty:
         raise DataError(f"{run_dir}: table 'nations' is damaged: it has no rows")
-    return NationRun(Path(run_dir), plain(run.manifest.decided_by, 200), run.manifest.seed, quarters, tables)
+    return NationRun(Path(run_dir), clean_text(run.manifest.decided_by, 200), run.manifest.seed, quarters, tables)
 
 
 def quarter_policies(run: NationRun, quarter: int) -> list[dict[str, Any]]:
-    """Return each nation's policy in a quarter, its reasons, its outcome, and the indicators before and after."""
+    """Return the policy of each nation in a quarter: reasons, outcome, and indicators before and after."""
     entries: list[dict[str, Any]] = []
     for name in run.tables["nations"]["name"].astype(str):
         decision = _row(run.tables["decisions"], name, quarter)
         before, after = (_row(run.tables["indicators"], name, round_) for round_ in (quarter - 1, quarter))
         outcome = str(decision.get("outcome", ""))
-        entry: dict[str, Any] = {"nation": plain(name, 80), "outcome": outcome, "verdict": _OUTCOMES.get(outcome, "")}
-        entry |= {"wanted": plain(decision.get("action", "nothing is recorded"), _MAX_TEXT)}
-        entry |= {key: plain(decision.get(column, ""), _MAX_TEXT) for key, column in _TEXTS.items()}
+        entry: dict[str, Any] = {"nation": clean_text(name, 80), "outcome": outcome}
+        entry["verdict"] = _OUTCOMES.get(outcome, "")
+        entry |= {"wanted": clean_text(decision.get("action", "nothing is recorded"), _MAX_TEXT)}
+        entry |= {key: clean_text(decision.get(column, ""), _MAX_TEXT) for key, column in _TEXT_COLUMNS.items()}
         entry["checks"] = _checks(run.tables["verdicts"], name, quarter)
         entry["indicators"] = [
             {"name": key.replace("_", " ").replace("gdp", "GDP"), "unit": unit}
             | {label: f"{row[key]:.2f}" if key in row else "-" for label, row in (("before", before), ("after", after))}
-            for key, unit in _INDICATORS.items()
+            for key, unit in _INDICATOR_UNITS.items()
         ]
         entries.append(entry)
     return entries
@@ -102,37 +104,37 @@ def _checks(verdicts: pd.DataFrame, name: str, round_: int) -> list[dict[str, An
     rows = verdicts[(verdicts["nation"].astype(str) == name) & (verdicts["round"] == round_)]
     lengths = {"check": 80, "of": 300, "reason": 600}
     return [
-        {"passed": bool(check["passed"])} | {key: plain(check[key], limit) for key, limit in lengths.items()}
+        {"passed": bool(check["passed"])} | {key: clean_text(check[key], limit) for key, limit in lengths.items()}
         for check in rows.to_dict("records")
     ]
 
 
-def _picture(run: NationRun) -> str:
-    """Return a figure of the indicators over time as a data URL."""
+def _indicators_url(run: NationRun) -> str:
+    """Draw the indicators over time, and return the figure as a data URL."""
     png = BytesIO()
-    figure_of_indicators(run.tables["indicators"], run.tables["baselines"], run.tables["nations"]).savefig(
+    draw_indicators(run.tables["indicators"], run.tables["baselines"], run.tables["nations"]).savefig(
         png, format="png", dpi=100
     )
     return "data:image/png;base64," + base64.b64encode(png.getvalue()).decode()
 
 
 @component_vue("policies.vue")
-def policies(quarter: str, nations: list[dict[str, Any]]) -> None:
+def show_policies(quarter: str, nations: list[dict[str, Any]]) -> None:
     """Show each nation's policy in a quarter, its reasons and its outcome (`quarter_policies`)."""
 
 
 @component
 def nations_page(run: NationRun) -> None:
-    """Show a run of nations: indicators over time, and the policies of the chosen quarter."""
-    quarter, choose = use_state(len(run.quarters) - 1)
-    figure = use_memo(lambda: _picture(run), [run])
+    """Show a run of nations: indicators over time, and the policies of the selected quarter."""
+    quarter, set_quarter = use_state(len(run.quarters) - 1)
+    figure = use_memo(lambda: _indicators_url(run), [run])
     entries = use_memo(lambda: quarter_policies(run, quarter), [run, quarter])
-    names, title = list(run.quarters), plain(run.run_dir.resolve().name, 120)
+    names, title = list(run.quarters), clean_text(run.run_dir.resolve().name, 120)
     facts = [("nations", str(len(run.tables["nations"]))), ("decided by", run.decided_by), ("seed", str(run.seed))]
     alt = "Output gap, inflation, unemployment and policy rate of each nation by quarter; numbers: above"
-    bar = transport(at=quarter, lowest=0, rounds=len(names), unit="quarter", names=names, event_choose=choose)
+    bar = time_bar(at=quarter, lowest=0, rounds=len(names), unit="quarter", names=names, event_choose=set_quarter)
     picture = Html(tag="img", attributes={"src": figure, "alt": alt}, style_="max-width: 100%")
-    moment = Html(tag="section", class_="prism-card prism-moment", attributes={"aria-label": "Quarter"}, children=[bar])
-    policy_cards = policies(quarter=names[quarter], nations=entries)
+    card = Html(tag="section", class_="prism-card prism-moment", attributes={"aria-label": "Quarter"}, children=[bar])
+    policy_cards = show_policies(quarter=names[quarter], nations=entries)
     chart_card = Html(tag="section", class_="prism-card", attributes={"aria-label": "Indicators"}, children=[picture])
-    page_frame(title, [moment, policy_cards, chart_card], facts=facts)
+    page_frame(title, [card, policy_cards, chart_card], facts=facts)

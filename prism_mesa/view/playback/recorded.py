@@ -1,4 +1,4 @@
-"""One moment of a finished run, read from its tables for playback."""
+"""The page's source for a finished run, read from its tables."""
 
 # ruff: noqa: D102 - `Source` documents the methods
 
@@ -16,25 +16,25 @@ from prism_mesa.analysis.explain.report import report_lines
 from prism_mesa.analysis.explain.why import why
 from prism_mesa.domain import ACTIONS, POST_KINDS
 from prism_mesa.errors import format_error
-from prism_mesa.llm.text import plain
+from prism_mesa.llm.text import clean_text
 from prism_mesa.runs.config import Config
 from prism_mesa.statechart import STATES, AgentState
 from prism_mesa.view.page import source as page_source
 from prism_mesa.view.playback.tables import PlaybackTables, RoundRows
 
-_NUMBERS: Final = {
+_NUMERIC_COLUMNS: Final = {
     "followers": "followers",
     "followees": "followed",
     "activity": "chance of coming online in a round",
     "post_rate": "chance of posting in a round",
-    "engagement_threshold": "utility from which it engages",
+    "engagement_threshold": "minimum utility for engaging",
 }
-"""Columns of `agents` by which agents can be coloured, and their units."""
-_LONGEST_TEXT: Final = 2_000
+"""Columns of `agents` by which agents can be coloured, with labels for the scale."""
+_MAX_TEXT: Final = 2_000
 _NO_ROWS: Final = pd.DataFrame(columns=["tick", "agent", "post", "action"])
-_UPDATE_S: Final = 0.5  # seconds between updates on the progress of a repeated run
-_FROM_TABLES: Final = (
-    "Its actions come from the tables, which do not hold its reasons. To explain them, the run can be repeated from "
+_UPDATE_S: Final = 0.5  # seconds between progress updates of a repeated run
+_TABLES_NOTE: Final = (
+    "The tables have the agent's actions but not the reasons. To explain the actions, the run can be repeated from "
     "its ledger up to this round, without an LLM."
 )
 
@@ -43,27 +43,28 @@ class RecordedSource(page_source.Source):
     """A finished run at one round. It never changes.
 
     Args:
-        tables: The run's tables, shared by all its moments.
-        at: The round; -1 for before the first.
+        tables: The run's tables, shared by the sources of all rounds.
+        round_: The round; -1 for before the first.
     """
 
-    def __init__(self, tables: PlaybackTables, at: int) -> None:
+    def __init__(self, tables: PlaybackTables, round_: int) -> None:
         self.run = self.tables = tables
-        self.title, self.rounds, self.chart = plain(tables.run_dir.resolve().name, 120), tables.rounds, tables.chart
-        self._at = max(-1, min(at, tables.rounds - 1))
+        self.title = clean_text(tables.run_dir.resolve().name, 120)
+        self.rounds, self.chart = tables.rounds, tables.chart
+        self._round = max(-1, min(round_, tables.rounds - 1))
 
     def at_round(self, round_: int) -> "RecordedSource":
-        """Return the moment of the nearest completed round."""
+        """Return the source of the nearest completed round."""
         return RecordedSource(self.tables, round_)
 
     @cached_property
     def facts(self) -> tuple[tuple[str, str], ...]:
         tables, manifest = self.tables, self.tables.run.manifest
-        config, planned = tables.config, manifest.planned
+        config, planned = tables.config, manifest.planned_rounds
         facts = [("agents", f"{tables.n_agents:,}")]
         if isinstance(config, Config):
             facts += [("feed", config.feed.mode), ("band", f"{config.agents.band:g}"), ("content", config.content)]
-        facts += [("decided by", plain(manifest.decided_by, 200)), ("seed", str(manifest.seed))]
+        facts += [("decided by", clean_text(manifest.decided_by, 200)), ("seed", str(manifest.seed))]
         if manifest.status != "done" or planned != tables.rounds:
             facts.append(("status", f"{manifest.status} after {tables.rounds} of {planned} rounds"))
         if isinstance(config, str):
@@ -73,28 +74,28 @@ class RecordedSource(page_source.Source):
         return tuple(facts)
 
     @property
-    def at(self) -> int:
-        return self._at
+    def round(self) -> int:
+        return self._round
 
     @property
     def n_agents(self) -> int:
         return self.tables.n_agents
 
     def round_columns(self) -> Mapping[str, page_source.Floats]:
-        return {name: column[: self._at + 1] for name, column in self.tables.round_columns.items()}
+        return {name: column[: self._round + 1] for name, column in self.tables.round_columns.items()}
 
     def states(self) -> npt.NDArray[np.uint8]:
         states = np.full(self.n_agents, AgentState.IDLE.code, np.uint8)
         transitions = self.tables.transitions
         if transitions is not None:
-            rows = transitions.in_round(self._at)
-            states = page_source.most_active(states, rows["agent"].to_numpy(), rows["to_state"].to_numpy())
-        states[~self._known] = page_source.ABSENT
+            rows = transitions.in_round(self._round)
+            states = page_source.most_active_states(states, rows["agent"].to_numpy(), rows["to_state"].to_numpy())
+        states[~self._is_known] = page_source.ABSENT
         return states
 
     @cached_property
-    def _known(self) -> npt.NDArray[np.bool_]:
-        """Which agents are present in the round and have recorded transitions."""
+    def _is_known(self) -> npt.NDArray[np.bool_]:
+        """Whether each agent is present in the round and has recorded transitions."""
         tables = self.tables
         if tables.transitions is None:
             return np.zeros(self.n_agents, np.bool_)
@@ -107,106 +108,107 @@ class RecordedSource(page_source.Source):
         agents, is_arrival = rows["agent"].to_numpy(), rows["event"].isin(("join", "back")).to_numpy()
         first, first_row = np.unique(agents, return_index=True)
         present = np.ones(self.n_agents, np.bool_)
-        present[first] = ~is_arrival[first_row]  # agents that join were absent before
-        so_far = rows["round"].to_numpy() <= self._at
-        present[agents[so_far]] = is_arrival[so_far]  # an agent's last event counts
+        present[first] = ~is_arrival[first_row]  # an agent whose first event is an arrival was absent before
+        so_far = rows["round"].to_numpy() <= self._round
+        present[agents[so_far]] = is_arrival[so_far]  # the last event of an agent decides
         return is_known & present
 
     def follows(self) -> page_source.Follows:
-        return self.tables.follows(self._at)
+        return self.tables.follows(self._round)
 
     def attributes(self) -> Mapping[str, page_source.AgentAttribute]:
         agents, config = self.tables.agents, self.tables.config
         columns = {
             name: page_source.AgentAttribute(agents[name].to_numpy(np.float64), unit=unit)
-            for name, unit in _NUMBERS.items()
+            for name, unit in _NUMERIC_COLUMNS.items()
         }
-        columns["first interest"] = _as_codes([str(interests or "").split(";")[0] for interests in agents["interests"]])
+        columns["first interest"] = _encoded([str(interests or "").split(";")[0] for interests in agents["interests"]])
         declared = config.attributes if isinstance(config, Config) else {}
         for name in agents.columns.intersection(list(declared), sort=False):
             column = agents[name]
             is_number = column.dtype.kind in "iufb"
             columns[name] = (
-                page_source.AgentAttribute(column.to_numpy(np.float64)) if is_number else _as_codes(list(column))
+                page_source.AgentAttribute(column.to_numpy(np.float64)) if is_number else _encoded(list(column))
             )
         return columns
 
     def posts(self) -> page_source.PostColumns:
         columns = self.tables.post_columns
-        n = int(np.searchsorted(columns.round, self._at, side="right"))
+        n = int(np.searchsorted(columns.round, self._round, side="right"))
         return page_source.PostColumns(**{name: column[:n] for name, column in vars(columns).items()})
 
     def post_text(self, post: int) -> str:
         posts = self.tables.posts
         if posts.kind[post] == "post":
-            return plain(posts.says(post), _LONGEST_TEXT)
+            return clean_text(posts.shown_text(post), _MAX_TEXT)
         origin = posts.origin(int(posts.parent[post]))
-        quoted = str(posts.kind[post]), self.agent_name(int(posts.author[origin])), posts.says(origin)
-        return plain(page_source.with_quote(posts.words(post), *quoted), _LONGEST_TEXT)
+        quote_parts = str(posts.kind[post]), self.agent_name(int(posts.author[origin])), posts.shown_text(origin)
+        return clean_text(page_source.with_quote(posts.words(post), *quote_parts), _MAX_TEXT)
 
     def agent_name(self, row: int) -> str:
-        return plain(self.tables.names[row], 120)
+        return clean_text(self.tables.names[row], 120)
 
     def find_agent(self, text: str) -> int:
         return self.tables.find_row(text.strip())
 
     def agent(self, row: int) -> page_source.AgentDetails:
         moves, tables = tuple(self._moves(row)), self.tables
-        note = "The posts that it read, in that order. The explanation names the rest of its feed."
-        why_note, ask = self._why_note_and_button(row, moves)
+        note = "The posts that the agent read, in order. The explanation names the other posts of its feed."
+        why_note, ask_label = self._why_note_and_label(row, moves)
         return page_source.AgentDetails(
             row=row,
             name=self.agent_name(row),
-            agent_id=plain(str(tables.agents["id"].iloc[row]), 120),
+            agent_id=clean_text(str(tables.agents["id"].iloc[row]), 120),
             profile=tuple(self._profile(row)),
             state=next((move.target for move in reversed(moves) if move.trigger != "round_ends"), AgentState.IDLE),
-            feed=tuple(self._read(row)),
-            feed_note="The posts that it read were not recorded." if tables.impressions is None else note,
+            feed=tuple(self._read_posts(row)),
+            feed_note="The posts that the agent read were not recorded." if tables.impressions is None else note,
             moves=moves,
-            why=tables.explanations.get((row, self._at)) or tuple(page_source.move_lines(moves, self.post_text)),
+            why=tables.explanations.get((row, self._round)) or tuple(page_source.move_lines(moves, self.post_text)),
             why_note=why_note,
-            ask=ask,
+            ask_label=ask_label,
         )
 
-    def _why_note_and_button(self, row: int, moves: Sequence[page_source.AgentMove]) -> tuple[str, str]:
-        """Return a note on the explanation of the agent's round, and the label of the button that asks for it."""
-        tables, key = self.tables, (row, self._at)
-        if self._at < 0:
+    def _why_note_and_label(self, row: int, moves: Sequence[page_source.AgentMove]) -> tuple[str, str]:
+        """Return a note on the explanation of the agent's round, and the label of the button that requests it."""
+        tables, key = self.tables, (row, self._round)
+        if self._round < 0:
             return "Nothing has happened yet.", ""
-        if not self._known[row]:
-            return "It is not on the platform in this round, or its transitions were not recorded.", ""
+        if not self._is_known[row]:
+            return "The agent is not on the platform in this round, or its transitions were not recorded.", ""
         if not moves:
-            return f"It did not come online in round {self._at}.", ""
+            return f"The agent did not come online in round {self._round}.", ""
         note = tables.explanation_notes.get(key)
         if key in tables.explanations or key == tables.explaining:
             return note or "", ""
-        return note or _FROM_TABLES, f"Why? Repeat the run to round {self._at}{' once more' if note else ''}"
+        return note or _TABLES_NOTE, f"Why? Repeat the run to round {self._round}{' once more' if note else ''}"
 
     def explain_now(self, row: int, on_change: Callable[[], None]) -> None:
-        """Explain an agent in another thread; one at a time, because it keeps a core busy."""
-        key = row, self._at
+        """Explain an agent in another thread; one at a time, because an explanation keeps a core busy."""
+        key = row, self._round
         if key not in self.tables.explanations and self.tables.explaining is None:
             self.tables.explaining, self.tables.explanation_notes[key] = key, "The run is being repeated ..."
             on_change()
             threading.Thread(target=self.explain, args=(row, on_change), daemon=True).start()
 
     def explain(self, row: int, on_change: Callable[[], None]) -> None:
-        """Explain what an agent did in the round, and keep the explanation, or its fault, with the run's tables.
+        """Explain what an agent did in the round, and store the explanation, or why it failed, in `tables`.
 
         No table holds the values of guards and the odds of answers, so the run is replayed from its ledger up to the
         round, without an LLM. This takes as long as those rounds.
         """
-        tables, key, updated = self.tables, (row, self._at), time.monotonic()
+        tables, key, last_update = self.tables, (row, self._round), time.monotonic()
 
         def on_round(done: int) -> None:
-            nonlocal updated
-            if time.monotonic() - updated > _UPDATE_S:
-                updated = time.monotonic()
-                tables.explanation_notes[key] = f"The run is being repeated: round {done - 1} of {self._at} ..."
+            nonlocal last_update
+            if time.monotonic() - last_update > _UPDATE_S:
+                last_update = time.monotonic()
+                tables.explanation_notes[key] = f"The run is being repeated: round {done - 1} of {self._round} ..."
                 on_change()
 
         try:
-            tables.explanations[key] = tuple(report_lines(why(tables.run_dir, str(row), self._at, on_round=on_round)))
+            explanation = why(tables.run_dir, str(row), self._round, on_round=on_round)
+            tables.explanations[key] = tuple(report_lines(explanation))
             tables.explanation_notes.pop(key, None)
         except Exception as error:  # a user's guard or action may raise anything; the page must survive it
             tables.explanation_notes[key] = f"No explanation: {format_error(error)}"
@@ -216,8 +218,8 @@ class RecordedSource(page_source.Source):
 
     def _profile(self, row: int) -> Iterator[tuple[str, str]]:
         tables = self.tables
-        yield "interests", plain(", ".join(tables.interests(row)), 300)
-        yield "character", plain(tables.character(row), 300)
+        yield "interests", clean_text(", ".join(tables.interests(row)), 300)
+        yield "character", clean_text(tables.character(row), 300)
         follows = self.follows()
         yield "followers", f"{int(follows.followers[row]):,}"
         is_author = self.posts().author == row
@@ -230,32 +232,32 @@ class RecordedSource(page_source.Source):
 
     def _moves(self, row: int) -> Iterator[page_source.AgentMove]:
         for move in self._agent_rows(self.tables.transitions, row).sort_values("tick", kind="stable").itertuples():
-            states, trigger = (STATES[move.from_state], STATES[move.to_state]), plain(str(move.trigger), 80)
+            states, trigger = (STATES[move.from_state], STATES[move.to_state]), clean_text(str(move.trigger), 80)
             yield page_source.AgentMove(int(move.tick), trigger, *states, int(move.post), bool(move.open))
 
-    def _read(self, row: int) -> Iterator[page_source.FeedPost]:
+    def _read_posts(self, row: int) -> Iterator[page_source.FeedPost]:
         """Yield the posts that an agent read in the round, in the order of reading."""
         engagements = self._agent_rows(self.tables.engagements, row)
-        read = self._agent_rows(self.tables.impressions, row).sort_values("tick", kind="stable")
-        for index, post in enumerate(read["post"].tolist(), start=1):
+        impressions = self._agent_rows(self.tables.impressions, row).sort_values("tick", kind="stable")
+        for index, post in enumerate(impressions["post"].tolist(), start=1):
             author, kind = self.agent_name(int(self.tables.posts.author[post])), str(self.tables.posts.kind[post])
             actions = engagements.loc[engagements["post"] == post, "action"]
-            did = ", ".join(action for action in actions if action in ACTIONS)
-            yield page_source.FeedPost(index, post, author, self.post_text(post), kind, was_read=True, did=did)
+            acts = ", ".join(action for action in actions if action in ACTIONS)
+            yield page_source.FeedPost(index, post, author, self.post_text(post), kind, was_read=True, engagements=acts)
 
     def _agent_rows(self, table: RoundRows | None, row: int) -> pd.DataFrame:
-        """Return an agent's rows of the round; none if the table was not recorded."""
-        rows = _NO_ROWS if table is None else table.in_round(self._at)
+        """Return an agent's rows of the round; no rows if the table was not recorded."""
+        rows = _NO_ROWS if table is None else table.in_round(self._round)
         return rows[rows["agent"] == row]
 
     def oracle(self) -> page_source.OracleDetails:
-        columns, rows = self.round_columns(), self.tables.asked
+        columns, rows = self.round_columns(), self.tables.asked_rows
         n_open, n_fallback = (int(columns[name].sum()) for name in ("open", "fallback"))
-        label = plain(self.tables.run.manifest.decided_by, 200)
+        label = clean_text(self.tables.run.manifest.decided_by, 200)
         spent: dict[str, tuple[float, float | None]] = {"open choices": (n_open, None), "fallbacks": (n_fallback, None)}
         if isinstance(rows, str):
             return page_source.OracleDetails(label, None, spent, notes=(f"Who answered is unknown: {rows}.",))
-        rows = rows[rows["round"] <= self._at]
+        rows = rows[rows["round"] <= self._round]
         sources = _counts(rows["source"])
         if by_rule := max(n_open - sum(sources.values()), 0):
             sources["rule"] = by_rule
@@ -264,15 +266,15 @@ class RecordedSource(page_source.Source):
         return page_source.OracleDetails(label, sources, spent, _counts(rows.loc[rows["reason"] != "", "reason"]))
 
 
-def _as_codes(cells: Sequence[object]) -> page_source.AgentAttribute:
-    """Return a column of strings as an attribute, with names in alphabetical order; blank means unknown."""
-    texts = [None if cell is None or cell != cell else plain(str(cell), 80) or None for cell in cells]
+def _encoded(cells: Sequence[object]) -> page_source.AgentAttribute:
+    """Return a column of strings as an attribute, with names in alphabetical order; empty strings are unknown."""
+    texts = [None if cell is None or cell != cell else clean_text(str(cell), 80) or None for cell in cells]
     codes, names = pd.factorize(np.array(texts, object), sort=True)
     return page_source.AgentAttribute(np.where(codes < 0, np.nan, codes), tuple(names))
 
 
 def _counts(cells: pd.Series) -> dict[str, int]:
-    return {plain(str(name), 120): int(n) for name, n in cells.value_counts().sort_index().items()}
+    return {clean_text(str(name), 120): int(n) for name, n in cells.value_counts().sort_index().items()}
 
 
 def open_recorded(run_dir: Any) -> RecordedSource:

@@ -1,8 +1,8 @@
-"""Figures, one function for each question: of a run, a live model, a study, or several of these.
+"""Figures of runs, live models and studies, with one function for each question.
 
-Each returns a matplotlib Figure `width` centimetres wide: 8.5 and 17 suit one and two columns of a page. With `ax`, a
-figure of one panel is drawn into your axes. `__init__.pyi` lists the public names; each is imported when it is first
-used.
+Each function returns a matplotlib Figure that is `width` centimetres wide: 8.5 and 17 suit one and two columns of a
+page. With `ax`, a figure with one panel is drawn into your axes. `__init__.pyi` lists the public names; each is
+imported when it is first used.
 """
 
 import lazy_loader

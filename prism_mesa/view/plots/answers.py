@@ -1,4 +1,4 @@
-"""Figures of answers: of the LLM as oracle, of models distilled from it, and of surveyed agents."""
+"""Figures of the LLM's answers as oracle, of distilled models, and of surveys."""
 
 import json
 from collections.abc import Mapping
@@ -27,14 +27,14 @@ type Floats = npt.NDArray[np.float64]
 _BINS: Final = 10
 
 
-def oracle_figure(of: OneRun, *, ax: Axes | None = None, width: float = look.WIDE) -> Figure:
-    """Return a reliability diagram: how often agents entered a state against the probability that the LLM gave it.
+def oracle_figure(source: OneRun, *, ax: Axes | None = None, width: float = look.WIDE) -> Figure:
+    """Draw a reliability diagram: the share of options that agents took against the probability from the LLM.
 
-    Each open choice that the LLM answered with probabilities counts once for each of its options but the last, whose
+    Each open choice that the LLM answered with probabilities counts once for each option except the last, whose
     probability follows from the others. Bars are Wilson's 95 % intervals (1927, doi:10.1080/01621459.1927.10502953).
 
     Args:
-        of: A run whose LLM was asked for probabilities (`reasoner.answer`).
+        source: A run whose LLM was asked for probabilities (`reasoner.answer`).
         ax: Axes to draw into; None for a new figure.
         width: Width of a new figure in centimetres.
 
@@ -43,10 +43,10 @@ def oracle_figure(of: OneRun, *, ax: Axes | None = None, width: float = look.WID
     """
     from scipy.stats import binomtest  # loading it takes as long as a small run
 
-    odds, taken = _predictions(of)
-    bins = np.minimum((odds * _BINS).astype(int), _BINS - 1)
+    predictions, outcomes = _predictions(source)
+    bins = np.minimum((predictions * _BINS).astype(int), _BINS - 1)
     n = np.bincount(bins, minlength=_BINS)
-    sums = np.stack([np.bincount(bins, weights, _BINS) for weights in (odds, taken)])[:, n > 0]
+    sums = np.stack([np.bincount(bins, weights, _BINS) for weights in (predictions, outcomes)])[:, n > 0]
     n = n[n > 0]
     predicted, share = sums / n
     low, high = np.transpose(
@@ -55,9 +55,9 @@ def oracle_figure(of: OneRun, *, ax: Axes | None = None, width: float = look.WID
     panel = look.open_panel(ax, width, "Predicted and observed choices", height=min(width, 10.0) + 1.2)
     axes = panel.axes
     axes.plot([0, 1], [0, 1], color=look.GREY, lw=0.8, ls=":", label="as often as predicted")
-    reach = np.clip([share - low, high - share], 0, None)
+    error_bars = np.clip([share - low, high - share], 0, None)
     style: dict[str, Any] = {"fmt": "o", "color": look.series_color(0), "ms": 4, "lw": 1.2, "capsize": 2}
-    axes.errorbar(predicted, share, yerr=reach, label="open choices, by predicted probability", **style)
+    axes.errorbar(predicted, share, yerr=error_bars, label="open choices, by predicted probability", **style)
     for x, y, number in zip(predicted, np.maximum(share, high), n, strict=True):
         axes.annotate(f"{number:,}", (x, y), (0, 4), textcoords="offset points", ha="center", fontsize=look.SMALL - 1)
     axes.set(xlim=(-0.02, 1.02), xlabel="probability that the LLM gave an option")
@@ -65,13 +65,13 @@ def oracle_figure(of: OneRun, *, ax: Axes | None = None, width: float = look.WID
     look.percent_ticks(axes.xaxis, axes.yaxis)
     panel.legend_below(1 if panel.is_narrow else 2)
     error = float(np.average(np.abs(share - predicted), weights=n))
-    text = f"n = {len(odds):,} options, in bins of {100 // _BINS} % with their numbers; bars: 95 % intervals (Wilson)."
-    panel.caption(f"{text} Expected calibration error {100 * error:.1f} points.", of)
+    text = f"n = {len(predictions):,} options in bins of {100 // _BINS} %, with numbers; bars: 95 % intervals (Wilson)."
+    panel.caption(f"{text} Expected calibration error {100 * error:.1f} points.", source)
     return panel.figure
 
 
 def _predictions(run: OneRun) -> tuple[Floats, Floats]:
-    """Return the probabilities of options, and 1 for each option taken, else 0."""
+    """Return the probability of each option, and whether the agent took it (1 or 0)."""
     folder = run_folder(run)
     file = folder / LEDGER
     if not file.is_file():
@@ -84,9 +84,9 @@ def _predictions(run: OneRun) -> tuple[Floats, Floats]:
         raise DataError(f"{folder}: no LLM gave probabilities (reasoner.answer=probabilities): nothing to draw")
     moves = read_table(folder, "transitions", ["round", "tick", "agent", "to_state", "open"])
     questions = pd.DataFrame(asked_rows, columns=["round", "tick", "agent", "key"])
-    joined = questions.merge(moves[moves["open"]], on=["round", "tick", "agent"])
+    choices = questions.merge(moves[moves["open"]], on=["round", "tick", "agent"])
     rows: list[tuple[float, bool]] = []
-    for key, state in zip(joined["key"], joined["to_state"], strict=True):
+    for key, state in zip(choices["key"], choices["to_state"], strict=True):
         try:
             options, odds = json.loads(answers[key].options), json.loads(answers[key].probabilities)
             rows += [(float(p), option == state) for option, p in zip(options, odds, strict=True)][:-1]
@@ -94,10 +94,10 @@ def _predictions(run: OneRun) -> tuple[Floats, Floats]:
             raise DataError(f"ledger {file}: is damaged: an answer holds no probabilities of its options") from None
     if not rows:
         raise DataError(f"{folder}: no transition of an agent that asked was recorded (records.transitions)")
-    predicted, taken = np.array(rows, np.float64).T
-    if not ((predicted >= 0) & (predicted <= 1)).all():
+    predictions, outcomes = np.array(rows, np.float64).T
+    if not ((predictions >= 0) & (predictions <= 1)).all():
         raise DataError(f"ledger {file}: is damaged: a probability is not from 0 to 1")
-    return predicted, taken
+    return predictions, outcomes
 
 
 _COLORS: Final = {
@@ -110,9 +110,9 @@ _COLORS: Final = {
 
 
 def distilled_figure(choice: Mapping[str, Any], *, width: float = look.WIDE) -> Figure:
-    """Return a distilled model's quality on held-out personas and posts: calibration, log loss and AUC.
+    """Draw a distilled model's quality on held-out personas and posts: calibration, log loss and AUC.
 
-    It has a panel for each of these, so it takes no `ax`.
+    The figure has several panels, so it takes no `ax`.
 
     Args:
         choice: One of the `choices` in a report of `prism distill`.
@@ -148,9 +148,9 @@ def distilled_figure(choice: Mapping[str, Any], *, width: float = look.WIDE) -> 
 
 
 def drift_figure(drift: pd.DataFrame, *, width: float = look.WIDE) -> Figure:
-    """Return the drift of outcomes with the LLM's share: counts relative to the largest share, and states.
+    """Draw how outcomes and states change with the LLM's share of answers, relative to the largest share.
 
-    Lines are means over seeds, with 95 % intervals. It has two panels, so it takes no `ax`.
+    Lines are means over seeds, with 95 % intervals. The figure has two panels, so it takes no `ax`.
 
     Args:
         drift: Columns `share`, `seed`, `outcome`, `value`, `relative`: the table of `prism distill --drift`.
@@ -167,8 +167,8 @@ def drift_figure(drift: pd.DataFrame, *, width: float = look.WIDE) -> Figure:
         state = AgentState(str(name).removeprefix("share "))
         # the colour of idle is too light for a line
         color = look.GREY if state is AgentState.IDLE else STATE_COLORS[state]
-        at_largest = rows["seed"].map(rows[rows["share"] == largest].groupby("seed")["value"].mean())
-        _draw_drift(states, rows.assign(change=100 * (rows["value"] - at_largest)), index, color, state.value)
+        base_values = rows["seed"].map(rows[rows["share"] == largest].groupby("seed")["value"].mean())
+        _draw_drift(states, rows.assign(change=100 * (rows["value"] - base_values)), index, color, state.value)
     percent = f"{100 * largest:g} %"
     titles = (f"Outcomes relative to those at {percent}", f"Agent-ticks in each state, points above {percent}")
     for axes, level, title in zip((counts, states), (1, 0), titles, strict=True):
@@ -195,7 +195,7 @@ def _draw_drift(axes: Axes, rows: pd.DataFrame, series: int, color: str, label: 
 
 
 def draw_distilled(folder: str | Path, report: Mapping[str, Any], drift: pd.DataFrame | None = None) -> list[Path]:
-    """Draw distilled.png, and drift.png if there is a drift, into a folder, and return their paths."""
+    """Draw distilled.png and, if `drift` is given, drift.png into a folder, and return their paths."""
     choice = next(choice for choice in report["choices"] if "scores" in choice)
     figures = {"distilled": distilled_figure(choice)}
     if drift is not None:
@@ -211,18 +211,18 @@ _WAVES: Final = {
 """Colour, marker and vertical shift of each wave."""
 
 
-def survey_figure(table: pd.DataFrame, asks: Mapping[str, str], *, width: float = look.WIDE) -> Figure:
-    """Return answers to closed questions before and after a run, and their change with intervals.
+def survey_figure(table: pd.DataFrame, wordings: Mapping[str, str], *, width: float = look.WIDE) -> Figure:
+    """Draw answers to closed questions before and after a run, and their change with intervals.
 
-    It has two panels for each question, so it takes no `ax`.
+    The figure has two panels for each question, so it takes no `ax`.
 
     Args:
         table: The table of a survey, with columns `question`, `option`, `wave`, `n`, `mean`, `low`, `high`; not empty.
-        asks: Wording of each question, for titles.
+        wordings: Wording of each question, by its id, for titles.
         width: Width of the figure in centimetres.
     """
     is_narrow, questions = look.is_narrow(width), dict(list(table.groupby("question", sort=False)))
-    titles = [_title(rows, asks.get(str(name), str(name)), width) for name, rows in questions.items()]
+    titles = [_title(rows, wordings.get(str(name), str(name)), width) for name, rows in questions.items()]
     heights = [
         0.8 + 0.75 * rows["option"].nunique() + 0.36 * title.count("\n")
         for rows, title in zip(questions.values(), titles, strict=True)
@@ -254,11 +254,11 @@ def _draw_question(shares: Axes, changes: Axes, rows: pd.DataFrame, label_letter
     options = list(rows["option"].unique())
     for wave, (color, marker, shift) in _WAVES.items():
         wave_rows = rows[(rows["wave"] == wave) & (rows["n"] > 0)]
-        places = [options.index(option) + shift for option in wave_rows["option"]]
-        reach = [wave_rows["mean"] - wave_rows["low"], wave_rows["high"] - wave_rows["mean"]]
+        positions = [options.index(option) + shift for option in wave_rows["option"]]
+        error_bars = [wave_rows["mean"] - wave_rows["low"], wave_rows["high"] - wave_rows["mean"]]
         axes = changes if wave == "change" else shares
         style: dict[str, Any] = {"fmt": marker, "color": color, "ms": 4, "lw": 1.2, "capsize": 2, "label": wave}
-        axes.errorbar(wave_rows["mean"], places, xerr=reach, **style)
+        axes.errorbar(wave_rows["mean"], positions, xerr=error_bars, **style)
     shares.axvline(1 / len(options), color=look.GREY, lw=0.8, ls="--", label="all options equally likely")
     changes.axvline(0, color=look.GREY, lw=0.8, ls="--")
     labels = look.short_labels(list(map(str, options)), label_letters, 2)
@@ -271,6 +271,6 @@ def _draw_question(shares: Axes, changes: Axes, rows: pd.DataFrame, label_letter
     changes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{100 * value:.3g}"))
 
 
-def draw_survey(folder: str | Path, table: pd.DataFrame, asks: Mapping[str, str]) -> list[Path]:
+def draw_survey(folder: str | Path, table: pd.DataFrame, wordings: Mapping[str, str]) -> list[Path]:
     """Draw survey.png into a survey's folder, and return its path; no path if no closed question was asked."""
-    return [] if table.empty else [save(survey_figure(table, asks), Path(folder) / "survey.png")]
+    return [] if table.empty else [save(survey_figure(table, wordings), Path(folder) / "survey.png")]

@@ -1,4 +1,4 @@
-"""How far posts spread: the sizes of cascades, and one cascade as a tree."""
+"""Figures of cascades: the distribution of sizes, and one cascade as a tree."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -12,13 +12,13 @@ from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogFormatter
 
-from prism_mesa.errors import ConfigError, DataError, counted, shortened
-from prism_mesa.params import shown
+from prism_mesa.errors import ConfigError, DataError, format_count, shorten
+from prism_mesa.params import short_repr
 from prism_mesa.runs.measures import ccdf
 from prism_mesa.view.page.trees import tree_layout
 from prism_mesa.view.plots import style as look
 from prism_mesa.view.plots.rounds import agents_note, draw_band, range_band, rounds_axis, seeds_note
-from prism_mesa.view.plots.sources import Drawable, Group, RunTables, one_run, to_groups
+from prism_mesa.view.plots.sources import Drawable, Group, RunTables, single_run, to_groups
 
 type Floats = npt.NDArray[np.float64]
 type Curve = tuple[Floats, Floats]
@@ -32,21 +32,23 @@ FEW_POINTS: Final = 20
 _MAX_POINTS: Final = 200
 
 
-def cascades_figure(of: Drawable, *, real: Real = False, ax: Axes | None = None, width: float = look.WIDE) -> Figure:
-    """Return the share of posts whose cascade reaches a size (CCDF), both axes logarithmic.
+def cascades_figure(
+    source: Drawable, *, real: Real = False, ax: Axes | None = None, width: float = look.WIDE
+) -> Figure:
+    """Draw the share of posts whose cascade reaches a size (CCDF), both axes logarithmic.
 
     Args:
-        of: As for `states_figure`.
-        real: Data to draw beside it: True for the VoterFraud2020 values (Twitter) shipped with PRISM, the folder of
-            the data as for ``prism validate --data``, or sizes of cascades by name. False draws none.
+        source: As for `states_figure`.
+        real: Real data to compare with: True for the VoterFraud2020 values (Twitter) shipped with PRISM, a folder of
+            data as for ``prism validate --data``, or sizes of cascades by name. False: none.
         ax: Axes to draw into; None for a new figure.
         width: Width of a new figure in centimetres.
 
     Raises:
         DataError: If there are no cascades to draw, or no such data.
-        ConfigError: If `real` is none of these, or has sizes below 1.
+        ConfigError: If `real` is not one of these, or has sizes below 1.
     """
-    groups, real_curves = to_groups(of), _real_curves(real)
+    groups, real_curves = to_groups(source), _real_curves(real)
     panel = look.open_panel(ax, width, "How far posts spread")
     axes, total, is_empty = panel.axes, 0, True
     has_legend = len(groups) > 1 or bool(real_curves)
@@ -57,8 +59,9 @@ def cascades_figure(of: Drawable, *, real: Real = False, ax: Axes | None = None,
         label = f"{name} (n = {n:,})" if n else name
         _draw_group(axes, curves, index, label if has_legend else "")
     for index, (name, (sizes, shares)) in enumerate(real_curves.items()):
-        few = len(sizes) < FEW_POINTS
-        style: dict[str, Any] = {"ls": (":", "-.")[index % 2] if few else "-", "marker": "D" if few else "", "ms": 3.5}
+        has_few_points = len(sizes) < FEW_POINTS
+        style: dict[str, Any] = {"ls": (":", "-.")[index % 2] if has_few_points else "-", "ms": 3.5}
+        style["marker"] = "D" if has_few_points else ""
         axes.plot(sizes, shares, color=look.INK, lw=1.2, label=name, zorder=5, **style)
     axes.set(xlabel="cascade size s (a post and its reshares)", ylabel="share of posts with size ≥ s")
     if is_empty:
@@ -71,10 +74,10 @@ def cascades_figure(of: Drawable, *, real: Real = False, ax: Axes | None = None,
             axes.xaxis.set_minor_formatter(LogFormatter())
     if has_legend:
         look.axes_legend(axes, loc="upper right" if panel.is_narrow else "lower left")
-    posts = f"n = {counted(total, 'post')}{agents_note(groups)}" if total else "posts, as the study collects them"
+    posts = f"n = {format_count(total, 'post')}{agents_note(groups)}" if total else "posts, as the study collects them"
     seeds = seeds_note(groups, band="from the lowest to the highest seed")
     text = "There are no cascades: no post appeared." if is_empty else f"Sizes of the cascades of {posts}.{seeds}"
-    panel.caption(text + (f" {SHIPPED_DATA}: Twitter, shipped with PRISM." if real is True else ""), of)
+    panel.caption(text + (f" {SHIPPED_DATA}: Twitter, shipped with PRISM." if real is True else ""), source)
     return panel.figure
 
 
@@ -88,7 +91,7 @@ def _real_curves(real: Real) -> dict[str, Curve]:
         values = built_in_values() if real is True else load_real_values(os.fspath(real))
         return {f"{SHIPPED_DATA} (real)": values.curves["cascade_sizes"]}
     if not isinstance(real, Mapping):
-        raise ConfigError(f"real: give True, a folder of data, or sizes by name, not {shown(real)}")
+        raise ConfigError(f"real: give True, a folder of data, or sizes by name, not {short_repr(real)}")
     return {str(name): _real_ccdf(str(name), sizes) for name, sizes in real.items()}
 
 
@@ -98,12 +101,14 @@ def _real_ccdf(name: str, sizes: npt.ArrayLike) -> Curve:
     except (TypeError, ValueError):
         numbers = np.zeros(0)
     if numbers.ndim != 1 or not len(numbers) or not (numbers >= 1).all():
-        raise ConfigError(f"real: {name!r}: give sizes of cascades, each at least 1, in one list, not {shown(sizes)}")
+        raise ConfigError(
+            f"real: {name!r}: give sizes of cascades, each at least 1, in one list, not {short_repr(sizes)}"
+        )
     return ccdf(numbers)
 
 
 def _curves(group: Group) -> tuple[list[Curve], int]:
-    """Return the curve of each run, and the number of posts; 0 if the study collected only curves."""
+    """Return the curve of each run, and the number of posts (0 if the study collected only curves)."""
     if not group.has("cascades") and group.has("curves"):
         rows = group.table("curves", ["curve", "x", "y"])
         rows = rows[rows["curve"] == "cascade_sizes"]
@@ -114,7 +119,7 @@ def _curves(group: Group) -> tuple[list[Curve], int]:
 
 
 def _draw_group(axes: Axes, curves: Sequence[Curve], index: int, label: str) -> None:
-    """Draw one run's curve, or shares over seeds at log-spaced sizes up to the largest of all seeds."""
+    """Draw the curve of one run, or means over seeds at log-spaced sizes up to the largest size."""
     style: dict[str, Any] = {"color": look.series_color(index), "label": label, "ls": look.series_dashes(index)}
     if len(curves) == 1:
         marker = look.series_marker(index) if len(curves[0][0]) < 4 * FEW_POINTS else ""
@@ -127,7 +132,7 @@ def _draw_group(axes: Axes, curves: Sequence[Curve], index: int, label: str) -> 
 
 def shares_at(sizes: Floats, curve: Curve) -> Floats:
     """Return the share of cascades that reach each size, shape (sizes,); 0 above the largest size of the curve."""
-    index = np.searchsorted(curve[0], sizes)  # the smallest occurring size that is at least as large
+    index = np.searchsorted(curve[0], sizes)  # of the smallest size in the curve that is at least as large
     return np.append(curve[1], 0.0)[index]
 
 
@@ -136,12 +141,12 @@ _COLORED_DEPTHS: Final = 5
 
 
 def cascade_tree_figure(
-    of: Drawable, *, root: int | None = None, ax: Axes | None = None, width: float = look.WIDE
+    source: Drawable, *, root: int | None = None, ax: Axes | None = None, width: float = look.WIDE
 ) -> Figure:
-    """Return a post and its reshares as a tree: rounds from left to right, each reshare joined to its parent.
+    """Draw a post and its reshares as a tree, with rounds from left to right and lines from parents to reshares.
 
     Args:
-        of: A run, or a live model.
+        source: A run, or a live model.
         root: Row in `posts` of the cascade's root; None for the largest cascade.
         ax: Axes to draw into; None for a new figure.
         width: Width of a new figure in centimetres.
@@ -149,14 +154,14 @@ def cascade_tree_figure(
     Raises:
         DataError: If there is no such post, or no post at all.
     """
-    run = one_run(of)
+    run = single_run(source)
     posts = run.table("posts", ["post", "round", "author", "kind", "parent", "root"])
-    root = _root(run, posts, root)
+    root = _choose_root(run, posts, root)
     tree = cascade_tree(posts, root)
     n_rows = int(tree["row"].max()) + 1
     height = float(np.clip(3.2 + 0.16 * n_rows, 5.0, 16.0))
     panel = look.open_panel(ax, width, height=height, legend_lines=1 if width > look.NARROW else 2)
-    author = _author(run, int(tree["author"].iloc[0]), max(12, look.letters(panel.width) // 3))
+    author = _author_label(run, int(tree["author"].iloc[0]), max(12, look.letters(panel.width) // 3))
     look.tidy(panel.axes, f"The cascade of post {root:,}, by {author}")
     _draw_tree(panel.axes, tree)
     rounds_axis(panel.axes)
@@ -165,11 +170,11 @@ def cascade_tree_figure(
     panel.axes.grid(visible=False, axis="y")
     if len(tree) > 1:
         panel.legend_below(3 if panel.is_narrow else _COLORED_DEPTHS + 1, scatterpoints=1)
-    panel.caption(_tree_caption(run, tree, root), of)
+    panel.caption(_tree_caption(run, tree, root), source)
     return panel.figure
 
 
-def _root(run: RunTables, posts: pd.DataFrame, root: int | None) -> int:
+def _choose_root(run: RunTables, posts: pd.DataFrame, root: int | None) -> int:
     """Return the root of the cascade to draw: the given post, or the earliest with the most reshares."""
     if posts.empty:
         raise DataError(f"{run.name}: nobody posted: there is no cascade to draw")
@@ -179,7 +184,7 @@ def _root(run: RunTables, posts: pd.DataFrame, root: int | None) -> int:
         return int(reshares.mode().min()) if len(reshares) else int(posts["post"].iloc[0])
     rows = posts[posts["post"] == root]
     if isinstance(root, bool) or not isinstance(root, int | np.integer) or rows.empty:
-        raise DataError(f"root: {shown(root)}: is not a post of {run.name} (0 to {int(posts['post'].max()):,})")
+        raise DataError(f"root: {short_repr(root)}: is not a post of {run.name} (0 to {int(posts['post'].max()):,})")
     if rows["kind"].iloc[0] == "reshare":
         raise DataError(f"root: post {root} is a reshare: give the root of its cascade, {int(rows['root'].iloc[0])}")
     return int(root)
@@ -190,12 +195,12 @@ def cascade_tree(posts: pd.DataFrame, root: int) -> pd.DataFrame:
 
     Args:
         posts: Columns `post`, `round`, `author`, `kind`, `parent` and `root`; parents precede their reshares.
-        root: The post at its root.
+        root: The root of the cascade.
 
     Returns:
-        Columns `post`, `round`, `author`, `parent`, `above` (index of its parent here), `depth` and `row`, the root
-        first. A post without reshares gets the next row from the top; other posts lie midway between their
-        reshares.
+        Columns `post`, `round`, `author`, `parent`, `above` (index of the parent in the result), `depth` and `row`; the
+        root comes first. Posts without reshares are in successive rows from the top; other posts lie midway between
+        their reshares.
     """
     rows = posts[(posts["post"] == root) | ((posts["root"] == root) & (posts["kind"] == "reshare"))]
     rows = rows.sort_values("post")
@@ -207,9 +212,9 @@ def cascade_tree(posts: pd.DataFrame, root: int) -> pd.DataFrame:
 def _draw_tree(axes: Axes, tree: pd.DataFrame) -> None:
     x, y = tree["round"].to_numpy(np.float64), tree["row"].to_numpy(np.float64)
     parents = tree["above"].to_numpy()[1:]
-    ends = zip(x[parents], y[parents], x[1:], y[1:], strict=True)
-    lines = [[(x0, y0), (x0, y1), (x1, y1)] for x0, y0, x1, y1 in ends]
-    is_dense = look.is_many(len(tree))
+    corners = zip(x[parents], y[parents], x[1:], y[1:], strict=True)
+    lines = [[(x0, y0), (x0, y1), (x1, y1)] for x0, y0, x1, y1 in corners]
+    is_dense = look.has_many_marks(len(tree))
     axes.add_collection(LineCollection(lines, colors=look.GREY, linewidths=0.6, zorder=1, rasterized=is_dense))
     size = 14.0 if len(tree) < 200 else 6.0
     for depth, rows in tree.groupby(tree["depth"].clip(upper=_COLORED_DEPTHS)):
@@ -221,16 +226,16 @@ def _draw_tree(axes: Axes, tree: pd.DataFrame) -> None:
     axes.margins(x=0.03)
 
 
-def _author(run: RunTables, author: int, max_letters: int) -> str:
-    """Return the author of a post, by name if it is known."""
+def _author_label(run: RunTables, author: int, max_letters: int) -> str:
+    """Return the name of an author, or its row if the name is unknown."""
     agents = run.table("agents", ["agent", "name"]) if run.has("agents") else pd.DataFrame({"agent": [], "name": []})
     names = agents.loc[agents["agent"] == author, "name"]
-    return shortened(str(names.iloc[0]), max_letters) if len(names) and names.iloc[0] else f"agent {author}"
+    return shorten(str(names.iloc[0]), max_letters) if len(names) and names.iloc[0] else f"agent {author}"
 
 
 def _tree_caption(run: RunTables, tree: pd.DataFrame, root: int) -> str:
     """Return a caption with size, depth and virality, as in the table of cascades."""
-    n_posts, reshares = counted(len(tree), "post"), counted(len(tree) - 1, "reshare")
+    n_posts, reshares = format_count(len(tree), "post"), format_count(len(tree) - 1, "reshare")
     breadth = int(np.bincount(tree["depth"])[1:].max(initial=1))
     text = f"n = {n_posts}: one and {reshares}, depth {tree['depth'].max()}, breadth {breadth:,}"
     if run.has("cascades"):

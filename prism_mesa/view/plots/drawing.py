@@ -10,11 +10,11 @@ from prism_mesa.view.plots.network import network_figure
 from prism_mesa.view.plots.states import opinions_figure, states_figure
 
 
-def draw_run(run_dir: str | Path, *, partly: bool = False) -> list[Path]:
+def draw_run(run_dir: str | Path, *, skip_missing: bool = False) -> list[Path]:
     """Draw states, cascades, engagement and opinions as PNG files into a run's folder; return the paths.
 
-    network.png is also drawn if the network changes and can be rebuilt. A table that is missing or empty raises a
-    DataError; with `partly`, its picture is left out.
+    network.png is also drawn if the network changes and can be rebuilt. A missing or empty table raises a
+    DataError; with `skip_missing`, its picture is left out.
     """
     folder = run_folder(run_dir)
     figures = {
@@ -24,5 +24,5 @@ def draw_run(run_dir: str | Path, *, partly: bool = False) -> list[Path]:
     }
     if has_table(folder, "opinions"):
         figures["opinions"] = lambda: opinions_figure(folder)
-    paths = save_figures(folder, figures, partly=partly)
-    return paths + save_figures(folder, {"network": lambda: network_figure(folder)}, partly=True)
+    paths = save_figures(folder, figures, skip_missing=skip_missing)
+    return paths + save_figures(folder, {"network": lambda: network_figure(folder)}, skip_missing=True)

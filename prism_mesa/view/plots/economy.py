@@ -16,7 +16,7 @@ from matplotlib.patches import Patch
 
 from prism_mesa.errors import DataError
 from prism_mesa.runs.manifest import read_run
-from prism_mesa.runs.run_files import filled_table, run_folder
+from prism_mesa.runs.run_files import read_nonempty_table, run_folder
 from prism_mesa.view.plots import style as look
 from prism_mesa.view.plots.files import save_figures
 
@@ -51,31 +51,31 @@ type NationRun = str | os.PathLike[str]
 """A run of nations: its result, or its folder."""
 
 
-def indicators_figure(of: NationRun, *, width: float = look.WIDE) -> Figure:
-    """Return the indicators of each nation over time, and their values under other policies.
+def indicators_figure(source: NationRun, *, width: float = look.WIDE) -> Figure:
+    """Draw the indicators of each nation over time, and their values under other policies.
 
-    It has a panel for each indicator and nation, so it takes no `ax`.
+    The figure has a panel for each indicator and nation, so it takes no `ax`.
 
     Args:
-        of: A run of nations.
+        source: A run of nations.
         width: Width of the figure in centimetres; 8.5 or less shows two nations, wider figures six.
 
     Raises:
         DataError: If it is not a run of nations, or no quarter was completed.
     """
-    indicators, baselines, nations = (_table(of, name) for name in ("indicators", "baselines", "nations"))
-    return figure_of_indicators(indicators, baselines, nations, of, width=width)
+    indicators, baselines, nations = (_table(source, name) for name in ("indicators", "baselines", "nations"))
+    return draw_indicators(indicators, baselines, nations, source, width=width)
 
 
-def figure_of_indicators(
+def draw_indicators(
     indicators: pd.DataFrame,
     baselines: pd.DataFrame,
     nations: pd.DataFrame,
-    of: NationRun | None = None,
+    source: NationRun | None = None,
     *,
     width: float = look.WIDE,
 ) -> Figure:
-    """Draw `indicators_figure` from tables that were already read; the caption names the run `of`, if any."""
+    """Draw `indicators_figure` from tables that were already read; the caption names the run `source`, if given."""
     rows = nations[: 2 if look.is_narrow(width) else MAX_NATIONS]
     names = rows["name"].tolist()
     figure = look.new_figure(width, 14.5)
@@ -105,20 +105,18 @@ def figure_of_indicators(
     for axes, indicator in zip(grid[:, 0], INDICATORS, strict=True):
         _fit_height(axes, scale_rows[indicator])
     look.figure_legend(figure, grid[0, 0], loc="outside upper left", ncols=3)
-    nations_text = f"{_shown_nations(names, nations)}, under the same shocks"
-    text = (
-        f"Indicators at the end of each of n = {len(quarters):,} quarters, {nations_text}. Grey levels: the target of"
-    )
-    look.write_caption(figure, f"{text} inflation, natural unemployment, no output gap.", width, of)
+    scope = f"{_nations_text(names, nations)}, under the same shocks"
+    text = f"Indicators at the end of each of n = {len(quarters):,} quarters, {scope}. Grey lines: the target of"
+    look.write_caption(figure, f"{text} inflation, natural unemployment, no output gap.", width, source)
     return figure
 
 
-def _shown_nations(names: Sequence[str], nations: pd.DataFrame) -> str:
+def _nations_text(names: Sequence[str], nations: pd.DataFrame) -> str:
     return f"the first {len(names)} of {len(nations)} nations" if len(names) < len(nations) else "all nations"
 
 
 def _fit_height(axes: Axes, values: "pd.Series[float]") -> None:
-    """Clip a diverging no-policy baseline: the axis fits the values of the run and Taylor's rule, with some margin."""
+    """Fit an axis to the run and Taylor's rule, with a margin; a diverging no-policy baseline is clipped."""
     values = values[np.isfinite(values)]
     if not values.empty:
         low, high = values.min(), values.max()
@@ -128,7 +126,7 @@ def _fit_height(axes: Axes, values: "pd.Series[float]") -> None:
 
 
 def _time_axis(axes: Axes, quarters: pd.Series, max_ticks: int = 5) -> None:
-    """Label the first quarters of years, or all quarters of less than a year, at most `max_ticks` of them."""
+    """Label at most `max_ticks` first quarters of years, or quarters if there is no first quarter."""
     names = quarters.astype(str)
     years = names[names.str.endswith("Q1")].str[:4]
     ticks = years if len(years) else names
@@ -136,20 +134,20 @@ def _time_axis(axes: Axes, quarters: pd.Series, max_ticks: int = 5) -> None:
     axes.set_xticks(ticks.index, ticks, fontsize=look.SMALL, parse_math=False)
 
 
-def policies_figure(of: NationRun, *, ax: Axes | None = None, width: float = look.WIDE) -> Figure:
-    """Return a timeline of policies: measures by instrument and direction, and decisions that were not carried out.
+def policies_figure(source: NationRun, *, ax: Axes | None = None, width: float = look.WIDE) -> Figure:
+    """Draw a timeline of policies: measures by instrument and direction, and decisions that were not carried out.
 
     Each instrument has its own line in a nation's row, in the order of the legend.
 
     Args:
-        of: A run of nations; the first six are shown.
+        source: A run of nations; the first six are shown.
         ax: Axes to draw into; None for a new figure.
         width: Width of a new figure in centimetres.
 
     Raises:
-        DataError: If it is not a run of nations, there are no decisions, or they are damaged.
+        DataError: If it is not a run of nations, or its decisions are missing or damaged.
     """
-    decisions, nations = _table(of, "decisions"), _table(of, "nations")
+    decisions, nations = _table(source, "decisions"), _table(source, "nations")
     names = nations["name"].tolist()[:MAX_NATIONS]
     rows = decisions[decisions["nation"].isin(names)]
     lines = 6 if look.is_narrow(width) else 3
@@ -175,8 +173,8 @@ def policies_figure(of: NationRun, *, ax: Axes | None = None, width: float = loo
     panel.legend_below(2 if panel.is_narrow else 4, handles=handles)
     counts = rows["outcome"].value_counts()
     outcomes = ", ".join(f"{counts[name]:,} {text}" for name, text in _OUTCOMES.items() if counts.get(name, 0))
-    text = f"Decisions of {_shown_nations(names, nations)}, by quarter (n = {len(rows):,}: {outcomes})"
-    panel.caption(f"{text}; lines of a row are instruments, in the legend's order.", of)
+    text = f"Decisions of {_nations_text(names, nations)}, by quarter (n = {len(rows):,}: {outcomes})"
+    panel.caption(f"{text}; lines of a row are instruments, in the legend's order.", source)
     return panel.figure
 
 
@@ -187,34 +185,37 @@ def _draw_decision(axes: Axes, decision: dict[str, Any], height: float, size: fl
     elif decision["outcome"] == "accepted":
         for lever, marker in _marks(decision["measures"]):
             index = _LEVERS.index(lever)
-            y, edge = height + 0.35 - 0.7 * index / (len(_LEVERS) - 1), 1.2 if marker == "_" else 0.4
-            axes.plot(x, y, marker, color=look.series_color(index), ms=size, mew=edge)
+            y, edge_width = height + 0.35 - 0.7 * index / (len(_LEVERS) - 1), 1.2 if marker == "_" else 0.4
+            axes.plot(x, y, marker, color=look.series_color(index), ms=size, mew=edge_width)
 
 
 def _marks(cell: str) -> list[tuple[str, str]]:
     """Return the name and marker of each instrument that a policy uses."""
     try:
         measures = {m["lever"]: m for m in json.loads(cell)["measures"]}.values()
-        signed = [(m, m["size"] > 0) for m in measures if _LEVERS.index(m["lever"]) >= 0]
-        return [(m["lever"], ("o" if up else "_") if m["how"] == "to" else "^" if up else "v") for m, up in signed]
+        directions = [(m, m["size"] > 0) for m in measures if _LEVERS.index(m["lever"]) >= 0]
+        return [
+            (m["lever"], ("o" if rises else "_") if m["how"] == "to" else "^" if rises else "v")
+            for m, rises in directions
+        ]
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
         raise DataError(f"table 'decisions' is damaged: {cell[:80]!r} holds no measures") from None
 
 
-def responses_figure(of: NationRun | pd.DataFrame, *, width: float = look.WIDE) -> Figure:
-    """Return impulse responses to a rise of the policy rate by one point for a year, in percent and points.
+def responses_figure(source: NationRun | pd.DataFrame, *, width: float = look.WIDE) -> Figure:
+    """Draw the responses to a policy rate that is one point higher for a year, in percent and points.
 
-    It has a panel for each indicator, so it takes no `ax`.
+    The figure has a panel for each indicator, so it takes no `ax`.
 
     Args:
-        of: A run of nations, or its table `responses`, which `rate_response` computes for each value of the column
+        source: A run of nations, or its table `responses`, which `rate_response` computes for each value of the column
             `follows`. The rate of the first nation rises.
         width: Width of the figure in centimetres.
 
     Raises:
         DataError: If it is not a run of nations, or has no responses.
     """
-    responses = of if isinstance(of, pd.DataFrame) else _table(of, "responses")
+    responses = source if isinstance(source, pd.DataFrame) else _table(source, "responses")
     home = responses["nation"].iloc[0]
     columns = 2 if look.is_narrow(width) else len(INDICATORS)
     figure = look.new_figure(width, 3.6 * len(INDICATORS) // columns + 2.6)
@@ -232,23 +233,23 @@ def responses_figure(of: NationRun | pd.DataFrame, *, width: float = look.WIDE) 
     look.figure_legend(figure, grid[0, 0], loc="outside upper left", ncols=1 if columns == 2 else 2)
     n = at_home["quarter"].nunique()
     caption = f"{home}: effects of a policy rate that is one point higher for a year, over n = {n:,} quarters"
-    run = None if isinstance(of, pd.DataFrame) else of
+    run = None if isinstance(source, pd.DataFrame) else source
     look.write_caption(figure, f"{caption}, as the model computes them without shocks.", width, run)
     return figure
 
 
-def _table(of: NationRun, name: str) -> pd.DataFrame:
+def _table(source: NationRun, name: str) -> pd.DataFrame:
     """Return a table of a run of nations, which must not be empty."""
-    folder = run_folder(of)
-    if not read_run(folder).manifest.of_nations:
+    folder = run_folder(source)
+    if not read_run(folder).manifest.is_economy:
         raise DataError(f"{folder}: is a run of a platform, not of nations")
-    return filled_table(folder, name, _COLUMNS[name])
+    return read_nonempty_table(folder, name, _COLUMNS[name])
 
 
-def draw_economy(run_dir: str | Path, *, partly: bool = False) -> list[Path]:
+def draw_economy(run_dir: str | Path, *, skip_missing: bool = False) -> list[Path]:
     """Draw indicators.png, policies.png and responses.png into a run's folder, and return their paths.
 
-    A table that is missing or empty raises a DataError; with `partly`, its picture is left out.
+    A missing or empty table raises a DataError; with `skip_missing`, its picture is left out.
     """
     folder = Path(run_dir)
     figures = {
@@ -256,4 +257,4 @@ def draw_economy(run_dir: str | Path, *, partly: bool = False) -> list[Path]:
         "policies": lambda: policies_figure(folder),
         "responses": lambda: responses_figure(folder),
     }
-    return save_figures(folder, figures, partly=partly)
+    return save_figures(folder, figures, skip_missing=skip_missing)

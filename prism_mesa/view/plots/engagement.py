@@ -1,4 +1,4 @@
-"""Likes, replies and reshares: per round, per impression, and by how often posts were seen."""
+"""Figures of likes, replies and reshares per round, per impression, and by the number of impressions of a post."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import StrMethodFormatter
 
-from prism_mesa.errors import DataError, counted
+from prism_mesa.errors import DataError, format_count
 from prism_mesa.statechart import STATE_COLORS, AgentState
 from prism_mesa.view.plots import style as look
 from prism_mesa.view.plots.rounds import Band, agents_note, draw_band, interval_band, rounds_axis, seeds_note
@@ -25,7 +25,7 @@ _STYLES: Final = {
     "reshares": (AgentState.ENGAGING_RESHARE, "^"),
     "engagements": (AgentState.COMPOSING, "D"),
 }
-"""The state that gives a kind of engagement its colour, and its marker; `engagements` are the sum of the others."""
+"""The state whose colour each kind of engagement has, and its marker; `engagements` is the sum of the other kinds."""
 _SUM: Final = "engagements"
 _MARKED_ROUNDS: Final = 30
 """Curves over more rounds have no markers."""
@@ -34,26 +34,31 @@ _MIN_CLASS: Final = 10
 
 
 def engagement_figure(
-    of: Drawable, *, per: Per = "impression", kind: Kind | None = None, ax: Axes | None = None, width: float = look.WIDE
+    source: Drawable,
+    *,
+    per: Per = "impression",
+    kind: Kind | None = None,
+    ax: Axes | None = None,
+    width: float = look.WIDE,
 ) -> Figure:
-    """Return likes, replies and reshares; for several groups of runs, their sum.
+    """Draw likes, replies and reshares, or their sum for several groups of runs.
 
     Args:
-        of: As for `states_figure`.
+        source: As for `states_figure`.
         per: ``impression``: rates per impression by round; ``round``: counts by round; ``post``: rates per impression
-            by how often posts were seen, with intervals over posts.
-        kind: The only kind to draw, or ``all`` for the sum.
+            by the number of impressions of a post, with intervals over posts.
+        kind: The only kind to draw, ``all`` for the sum, or None for the default.
         ax: Axes to draw into; None for a new figure.
         width: Width of a new figure in centimetres.
 
     Raises:
         DataError: If there is nothing to draw.
-        ConfigError: If `per` or `kind` is none of these.
+        ConfigError: If `per` or `kind` is not one of these.
     """
     look.check_choice("engagement", "per", per, ("impression", "round", "post"))
     if kind is not None:
         look.check_choice("engagement", "kind", kind, (*ENGAGEMENTS, "all"))
-    groups = to_groups(of)
+    groups = to_groups(source)
     kinds = [_SUM if kind == "all" else kind] if kind else ENGAGEMENTS if len(groups) == 1 else [_SUM]
     name = kinds[0].capitalize() if len(kinds) == 1 else "Engagements"
     lines = len(groups) if width < look.WIDE * 0.75 else 1 + len(groups) // 3
@@ -69,7 +74,7 @@ def engagement_figure(
     text = (_draw_posts if per == "post" else _draw_rounds)(panel, groups, kinds, per)
     if len(groups) > 1 or len(kinds) > 1:
         panel.legend_below(1 if panel.is_narrow and len(groups) > 1 else 3)
-    panel.caption(f"{name}{agents_note(groups)} {text}", of)
+    panel.caption(f"{name}{agents_note(groups)} {text}", source)
     return panel.figure
 
 
@@ -85,7 +90,7 @@ def _draw_rounds(panel: look.Panel, groups: Sequence[Group], kinds: Sequence[str
             _draw_curve(panel, groups, index, kind, band)
     rounds_axis(panel.axes, shared_interventions(groups))
     _fit_height(panel.axes, 1.0 if per == "round" else 1e-4)
-    rates = f"per 100 impressions, round by round (n = {counted(n_impressions, 'impression')})"
+    rates = f"per 100 impressions, round by round (n = {format_count(n_impressions, 'impression')})"
     return f"{'in each round' if per == 'round' else rates}.{seeds_note(groups)}"
 
 
@@ -106,13 +111,13 @@ def _draw_curve(panel: look.Panel, groups: Sequence[Group], index: int, kind: st
 
 
 def _fit_height(axes: Axes, min_top: float) -> None:
-    """Let an axis end above all bands, but low enough to keep lines out of the lower half."""
+    """Extend an axis to the top of all bands, but at most to twice the height of the lines."""
     heights = [np.nanmax(np.asarray(line.get_ydata(), np.float64), initial=0) for line in axes.lines]
     axes.set_ylim(0, max(min_top, min(axes.get_ylim()[1], 2 * max(heights))))
 
 
 def _draw_posts(panel: look.Panel, groups: Sequence[Group], kinds: Sequence[str], per: str) -> str:
-    """Draw rates of posts by how often they were seen, in classes of doubling width; return the end of the caption."""
+    """Draw rates in classes of posts whose impressions double from class to class; return the end of the caption."""
     axes, n_posts, n_unseen = panel.axes, 0, 0
     class_sizes = Counter[int]()
     for index, group in enumerate(groups):
@@ -134,8 +139,8 @@ def _draw_posts(panel: look.Panel, groups: Sequence[Group], kinds: Sequence[str]
     _write_sizes(panel, class_sizes)
     return (
         "per 100 impressions of posts seen at least this often, and less than twice as often; a post and its reshares "
-        f"count together (n = {counted(n_posts, 'post')}, of which {n_unseen:,} were never seen; numbers of posts are "
-        f"above, classes of fewer than {_MIN_CLASS} are left out)."
+        f"count together (n = {format_count(n_posts, 'post')}, of which {n_unseen:,} were never seen; numbers of posts "
+        f"are above, classes of fewer than {_MIN_CLASS} are left out)."
         f"{seeds_note(groups) or ' Bands: 95 % intervals (Student) over posts.'}"
     )
 
@@ -152,13 +157,13 @@ def _class_rates(posts: pd.DataFrame) -> Band:
     residuals = posts["count"] - rates["rate"].loc[posts["class_start"]].to_numpy() * posts["impressions"]
     squares = (residuals**2).groupby(posts["class_start"]).sum()  # variance of a ratio of sums over posts, linearised
     n = posts.groupby("class_start").size()
-    half = (t.ppf(0.975, n - 1) * np.sqrt(squares * n / (n - 1)) / rates["impressions"]).to_numpy(np.float64)
+    half_width = (t.ppf(0.975, n - 1) * np.sqrt(squares * n / (n - 1)) / rates["impressions"]).to_numpy(np.float64)
     mean = rates["rate"].to_numpy(np.float64)
-    return Band(rates.index.to_numpy(np.float64), mean, np.maximum(mean - half, 0), mean + half)
+    return Band(rates.index.to_numpy(np.float64), mean, np.maximum(mean - half_width, 0), mean + half_width)
 
 
 def _write_sizes(panel: look.Panel, sizes: Mapping[int, int]) -> None:
-    """Write the number of posts in each class above the axes, where there is room."""
+    """Write the number of posts in each class above the axes, or in every n-th class if there are many."""
     axes, step = panel.axes, 1 + len(sizes) * 6 // look.letters(panel.width)
     axes.set_title(axes.get_title(loc="left"), loc="left", fontsize=look.TEXT, pad=15)
     style: dict[str, Any] = {"ha": "center", "color": "#444444", "fontsize": look.SMALL - 1}

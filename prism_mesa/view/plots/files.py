@@ -10,7 +10,7 @@ from matplotlib import rc_context
 from matplotlib.figure import Figure
 
 from prism_mesa.errors import ConfigError, DataError
-from prism_mesa.params import shown
+from prism_mesa.params import short_repr
 from prism_mesa.view.plots.style import INK, PALETTE, PAPER
 
 DPI: Final = 200
@@ -26,32 +26,32 @@ _SIZE: Final = re.compile(r'(<svg [^>]*?)width="[\d.]+pt" ([^>]*?)height="[\d.]+
 def save(figure: Figure, file: str | Path) -> Path:
     """Write a figure as PNG, PDF or SVG, chosen by the file's suffix, and return its path.
 
-    An existing file is replaced; a link is not followed.
+    An existing file is replaced; a symbolic link is not followed.
 
     Raises:
-        ConfigError: If the suffix is none of these.
+        ConfigError: If the suffix is not one of these.
     """
     path = Path(file)
     formats: dict[str, Callable[[Figure], bytes]] = {".png": to_png, ".pdf": to_pdf, ".svg": lambda f: _svg(f).encode()}
     if path.suffix.lower() not in formats:
-        raise ConfigError(f"{shown(str(file))}: the name of a figure ends in {', '.join(formats)}")
+        raise ConfigError(f"{short_repr(str(file))}: the name of a figure ends in {', '.join(formats)}")
     content = formats[path.suffix.lower()](figure)
     path.unlink(missing_ok=True)
     path.write_bytes(content)
     return path
 
 
-def save_figures(folder: Path, figures: Mapping[str, Callable[[], Figure]], *, partly: bool) -> list[Path]:
+def save_figures(folder: Path, figures: Mapping[str, Callable[[], Figure]], *, skip_missing: bool) -> list[Path]:
     """Write figures as PNG files named by the keys, and return their paths.
 
-    If `partly`, figures whose data are missing are left out; otherwise they raise a DataError.
+    With `skip_missing`, figures whose data are missing are left out; otherwise they raise a DataError.
     """
     paths = []
     for name, draw in figures.items():
         try:
             figure = draw()
         except DataError:
-            if not partly:
+            if not skip_missing:
                 raise
             continue
         paths.append(save(figure, folder / f"{name}.png"))
@@ -77,8 +77,8 @@ def to_pdf(figure: Figure) -> bytes:
 def to_svg(figure: Figure) -> str:
     """Return a figure as an SVG element with selectable text in the page's font and colours.
 
-    Black and white become the page's foreground and background, and the palette its ``--c1`` to ``--c7``, so a dark
-    page has light lines.
+    Black, white and the colours of the palette become CSS variables of the page (``--c1`` to ``--c7`` for the palette),
+    so lines are light on a dark page.
     """
     text = _METADATA.sub("", _HEAD.sub("", _svg(figure, transparent=True)))
     text = _SIZE.sub(lambda match: match[1] + match[2] if match[1] else match[3], text)
@@ -89,7 +89,7 @@ def to_svg(figure: Figure) -> str:
 
 
 _CSS_VARIABLES: Final = {INK: "var(--ink)", "#000000": "var(--ink)", PAPER: "var(--paper)", "#222222": "var(--ink)"} | {
-    color: f"var(--c{place})" for place, color in enumerate(PALETTE, 1)
+    color: f"var(--c{index})" for index, color in enumerate(PALETTE, 1)
 }
 
 

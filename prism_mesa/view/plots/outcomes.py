@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from prism_mesa.errors import ConfigError, DataError, counted
+from prism_mesa.errors import ConfigError, DataError, format_count
 from prism_mesa.runs.measures import gini
 from prism_mesa.studies.measures.curves import SHARES, lorenz
 from prism_mesa.studies.statistics.significance import interval
@@ -24,24 +24,24 @@ type Values = Sequence[Mapping[int, float]]
 
 
 def feeds_figure(
-    of: Drawable, *, outcome: str | None = None, ax: Axes | None = None, width: float = look.WIDE
+    source: Drawable, *, outcome: str | None = None, ax: Axes | None = None, width: float = look.WIDE
 ) -> Figure:
-    """Return outcomes under several feeds or other conditions, and paired differences by seed.
+    """Draw outcomes under several feeds or other conditions, and paired differences by seed.
 
     Each row is an outcome. The left panel shows the runs of each condition, joined by seed. The right panel shows
     the difference of each condition from the first by seed, with the mean and its paired 95 % interval.
 
     Args:
-        of: Several groups of runs by label, such as ``{"chronological": runs, "x_algo": runs}``, or a study's result.
+        source: Groups of runs by label, such as ``{"chronological": runs, "x_algo": runs}``, or a study's result.
         outcome: The only outcome to draw, a key of `OUTCOMES`.
         ax: Axes to draw the differences of one outcome into; None: a new figure.
         width: Width of a new figure in centimetres.
 
     Raises:
-        DataError: If there is only one group, or no outcome that all runs have.
+        DataError: If there is only one group, or the runs have no outcome in common.
         ConfigError: If there is no such outcome, or you pass `ax` without `outcome`.
     """
-    groups = to_groups(of)
+    groups = to_groups(source)
     if outcome is not None:
         look.check_choice("feeds", "outcome", outcome, OUTCOMES)
     if ax is not None and outcome is None:
@@ -56,24 +56,24 @@ def feeds_figure(
         _draw_differences(panel.axes, values, look.short_labels(labels, 22, 2))
         panel.caption(_caption(labels[0], outcomes))
         return panel.figure
-    narrow = look.is_narrow(width)
+    is_narrow = look.is_narrow(width)
     figure = look.new_figure(width, (1.7 + 0.4 * len(groups)) * len(outcomes) + 2.4)
     grid = figure.subplots(len(outcomes), 2, squeeze=False)
-    names = look.short_labels(labels, 14 if narrow else 22, 2)
+    names = look.short_labels(labels, 14 if is_narrow else 22, 2)
     for (left, right), (name, values) in zip(grid, outcomes.items(), strict=True):
         _draw_runs(left, values, names)
         _draw_differences(right, values, [""] * len(names))
-        for axes, title in ((left, fill(name, 22 if narrow else 60)), (right, "")):
+        for axes, title in ((left, fill(name, 22 if is_narrow else 60)), (right, "")):
             look.tidy(axes, title, grid="x")
-            axes.xaxis.set_major_locator(MaxNLocator(3 if narrow else 5))
-    [base] = look.short_labels([f"less {labels[0]}"], 20 if narrow else 50)
+            axes.xaxis.set_major_locator(MaxNLocator(3 if is_narrow else 5))
+    [base] = look.short_labels([f"less {labels[0]}"], 20 if is_narrow else 50)
     grid[0][1].set_title(base, loc="right", fontsize=look.TEXT)
     look.write_caption(figure, _caption(labels[0], outcomes), width)
     return figure
 
 
 def _measure_outcomes(groups: Sequence[Group], names: Sequence[str]) -> dict[str, Values]:
-    """Return the outcomes that the tables of all runs can give."""
+    """Return the outcomes that can be computed from the tables of all runs."""
     outcomes: dict[str, Values] = {}
     for name in names:
         table, measure = OUTCOMES[name]
@@ -88,22 +88,22 @@ def _measure_outcomes(groups: Sequence[Group], names: Sequence[str]) -> dict[str
 
 
 def _caption(base: str, outcomes: Mapping[str, Values]) -> str:
-    """Return a caption with the number of pairs."""
-    fewest = min(_common_values(first, other)[0].size for first, *others in outcomes.values() for other in others)
-    seeds = f"n = {counted(fewest, 'pair')} of runs with the same seed"
-    bars = "bars: the mean and its 95 % interval, paired by seed" if fewest > 1 else "one pair has no interval"
+    """Return a caption with the smallest number of pairs."""
+    n_pairs = min(_common_values(first, other)[0].size for first, *others in outcomes.values() for other in others)
+    seeds = f"n = {format_count(n_pairs, 'pair')} of runs with the same seed"
+    bars = "bars: the mean and its 95 % interval, paired by seed" if n_pairs > 1 else "one pair has no interval"
     differences = f"differences are each condition less {base}, {seeds}; {bars}"
     return f"Each mark is a run, or a difference of two; lines join runs of the same seed; {differences}."
 
 
 def _common_values(base: Mapping[int, float], other: Mapping[int, float]) -> tuple[Floats, Floats]:
-    """Return the values of both sides for their common seeds."""
+    """Return the values of two groups for the seeds that both have."""
     seeds = [seed for seed in base if seed in other and np.isfinite([base[seed], other[seed]]).all()]
     return np.array([base[seed] for seed in seeds]), np.array([other[seed] for seed in seeds])
 
 
 def _draw_row(axes: Axes, values: Floats, index: int, shift: float, **style: Any) -> None:
-    """Draw values as a row of a group's marks."""
+    """Draw a group's values as a row of marks."""
     marker, color = look.series_marker(index), look.series_color(index)
     axes.plot(values, np.full(len(values), index + shift), marker, color=color, ls="", **style)
 
@@ -161,10 +161,10 @@ OUTCOMES: Final[Mapping[str, tuple[str, Callable[[RunTables], float]]]] = {
     "mean size of cascades, posts": ("cascades", _mean_cascade),
     "Gini between posts, of their impressions": ("posts", _impression_gini),
 }
-"""Outcomes: the table that they need, and the function that measures them."""
+"""For each outcome, the table that it needs and the function that measures it."""
 
 
-type Shared = Literal["impressions", "engagements", "followers", "activity"]
+type Quantity = Literal["impressions", "engagements", "followers", "activity"]
 
 _MEANINGS: Final = {
     "impressions": "impressions of what each agent wrote",
@@ -175,12 +175,12 @@ _MEANINGS: Final = {
 
 
 def lorenz_figure(
-    of: Drawable, *, what: Shared = "impressions", ax: Axes | None = None, width: float = look.WIDE
+    source: Drawable, *, what: Quantity = "impressions", ax: Axes | None = None, width: float = look.WIDE
 ) -> Figure:
-    """Return a Lorenz curve (Lorenz 1905), with agents in ascending order, and its Gini coefficient.
+    """Draw a Lorenz curve (Lorenz 1905), with agents in ascending order, and its Gini coefficient.
 
     Args:
-        of: As for `states_figure`.
+        source: As for `states_figure`.
         what: ``impressions`` or ``engagements`` that each agent's posts received, ``followers``, or ``activity``:
             the posts, likes, replies and reshares that it made.
         ax: Axes to draw into; None for a new figure.
@@ -188,10 +188,10 @@ def lorenz_figure(
 
     Raises:
         DataError: If there is nothing to draw.
-        ConfigError: If `what` is none of these.
+        ConfigError: If `what` is not one of these.
     """
     look.check_choice("lorenz", "what", what, _MEANINGS)
-    groups = to_groups(of)
+    groups = to_groups(source)
     panel = look.open_panel(ax, width, f"Inequality of {what}", height=min(width, 10.0) + 1.2)
     axes, sizes = panel.axes, set[int]()
     names = look.short_labels([group.label for group in groups], look.letters(panel.width) // 2 - 14)
@@ -210,20 +210,20 @@ def lorenz_figure(
     look.axes_legend(axes, loc="upper left")
     n = " to ".join(f"{size:,}" for size in dict.fromkeys([min(sizes), max(sizes)]))
     seeds = seeds_note(groups, band="from the lowest to the highest seed")
-    panel.caption(f"{_MEANINGS[what].capitalize()}: n = {n} agents.{seeds}", of)
+    panel.caption(f"{_MEANINGS[what].capitalize()}: n = {n} agents.{seeds}", source)
     return panel.figure
 
 
-def _amounts(run: RunTables, what: Shared) -> Floats:
-    """Return an amount for each agent, shape (agents,); engagements count at roots, so copies have none."""
+def _amounts(run: RunTables, what: Quantity) -> Floats:
+    """Return each agent's amount, shape (agents,); engagements with a reshare count for the author of its root."""
     agents = run.table("agents", ["agent", "followers"] if what == "followers" else ["agent"])
     if what == "followers":
         return np.asarray(agents["followers"], np.float64)
     if what == "activity":
         posts = run.table("posts", ["author", "kind"])
-        engagements = run.counts("engagements", ["agent"])
-        posted = posts.loc[posts["kind"] == "post", "author"]
-        authors, counts = [*posted, *engagements["agent"]], [*([1] * len(posted)), *engagements["n"]]
+        engagements = run.count_rows("engagements", ["agent"])
+        post_authors = posts.loc[posts["kind"] == "post", "author"]
+        authors, counts = [*post_authors, *engagements["agent"]], [*([1] * len(post_authors)), *engagements["n"]]
     else:
         columns = ENGAGEMENTS if what == "engagements" else [what]
         posts = run.table("posts", ["author", *columns])

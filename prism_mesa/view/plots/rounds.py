@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pandas as pd
 from matplotlib.axes import Axes
 
-from prism_mesa.errors import DataError, counted
+from prism_mesa.errors import DataError, format_count
 from prism_mesa.view.plots.sources import Group
 from prism_mesa.view.plots.style import BAND, INK, SMALL, whole_numbers
 
@@ -19,7 +19,7 @@ type Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Band:
-    """Means over seeds at coordinates `x`, with bounds that are NaN where there is no band, as with one seed."""
+    """Means over seeds at coordinates `x`, and bounds that are NaN if there is no band, as for a single seed."""
 
     x: npt.ArrayLike
     mean: npt.ArrayLike
@@ -45,12 +45,12 @@ def interval_band(frame: pd.DataFrame, column: str, by: str = "round") -> Band:
 def range_band(x: npt.ArrayLike, curves: Sequence[npt.ArrayLike]) -> Band:
     """Return the mean of curves, with a band from the lowest to the highest; a single curve has no band."""
     numbers = np.array(curves, np.float64)
-    ends = (numbers.min(axis=0), numbers.max(axis=0)) if len(numbers) > 1 else np.full((2, numbers.shape[1]), np.nan)
-    return Band(x, numbers.mean(axis=0), *ends)
+    bounds = (numbers.min(axis=0), numbers.max(axis=0)) if len(numbers) > 1 else np.full((2, numbers.shape[1]), np.nan)
+    return Band(x, numbers.mean(axis=0), *bounds)
 
 
 def draw_band(axes: Axes, band: Band, *, color: str, label: str = "", **line: Any) -> None:
-    """Draw the mean as a line, and the band around it if there is one."""
+    """Draw the mean as a line, with its band if there is one."""
     if np.isfinite(band.low).any():
         axes.fill_between(band.x, band.low, band.high, color=color, alpha=BAND, lw=0)
     axes.plot(band.x, band.mean, color=color, label=label, **({"lw": 1.2} | line))
@@ -58,7 +58,7 @@ def draw_band(axes: Axes, band: Band, *, color: str, label: str = "", **line: An
 
 def seeds_note(groups: Sequence[Group], *, band: str = "95 % interval of the mean") -> str:
     """Return a note on the number of seeds and the meaning of bands; empty if each line is one run."""
-    smallest, largest = (limit(len(group.runs) for group in groups) for limit in (min, max))
+    smallest, largest = (extreme(len(group.runs) for group in groups) for extreme in (min, max))
     if largest == 1:
         return ""
     n = f"{largest:,}" if smallest == largest else f"{smallest:,} to {largest:,}"
@@ -67,10 +67,10 @@ def seeds_note(groups: Sequence[Group], *, band: str = "95 % interval of the mea
 
 def agents_note(groups: Sequence[Group]) -> str:
     """Return a note on the number of agents; empty if it is unknown for a group."""
-    smallest, largest = (limit(group.runs[0].n_agents for group in groups) for limit in (min, max))
+    smallest, largest = (extreme(group.runs[0].n_agents for group in groups) for extreme in (min, max))
     if not smallest:
         return ""
-    return f" of {counted(largest, 'agent')}" if smallest == largest else f" of {smallest:,} to {largest:,} agents"
+    return f" of {format_count(largest, 'agent')}" if smallest == largest else f" of {smallest:,} to {largest:,} agents"
 
 
 def rounds_axis(axes: Axes, interventions: Sequence[Mapping[str, Any]] = (), *, n_ticks: int = 9) -> None:
@@ -82,11 +82,11 @@ def rounds_axis(axes: Axes, interventions: Sequence[Mapping[str, Any]] = (), *, 
     axes.xaxis.set_major_locator(whole_numbers(n_ticks))
     style: dict[str, Any] = {"xycoords": axes.get_xaxis_transform(), "textcoords": "offset points", "rotation": 90}
     style |= {"va": "top", "ha": "left", "fontsize": SMALL - 1, "parse_math": False}
-    for change in interventions:
-        text = textwrap.shorten(", ".join(f"{key}={value}" for key, value in change["set"].items()), 40)
-        labels = {"at": f"{text}{' (some agents)' if change.get('agents') else ''}", "until": "ends"}
+    for intervention in interventions:
+        text = textwrap.shorten(", ".join(f"{key}={value}" for key, value in intervention["set"].items()), 40)
+        labels = {"at": f"{text}{' (some agents)' if intervention.get('agents') else ''}", "until": "ends"}
         for end, label in labels.items():
-            if change.get(end) is not None:
-                x = change[end] - 0.5
+            if intervention.get(end) is not None:
+                x = intervention[end] - 0.5
                 axes.axvline(x, color=INK, lw=0.8, ls="--")
                 axes.annotate(label, (x, 0.98), xytext=(2, 0), **style)

@@ -16,7 +16,7 @@ import pandas as pd
 import pyarrow as pa
 
 from prism_mesa.errors import DataError, printable
-from prism_mesa.params import shown
+from prism_mesa.params import short_repr
 from prism_mesa.runs.records.arrow_rows import WaitingRows
 from prism_mesa.runs.records.final_tables import agent_blocks, cascade_blocks, post_blocks
 from prism_mesa.runs.run_files import MANIFEST, has_table, read_batches, read_manifest, read_table, run_folder
@@ -24,7 +24,7 @@ from prism_mesa.social.model import SocialModel
 from prism_mesa.social.params import InterventionParams
 from prism_mesa.social.round.collect import ROUND_FIELDS, SHARE_FIELDS, TICK_FIELDS
 from prism_mesa.social.state.outcomes import cascades
-from prism_mesa.social.state.population import STATE_NAMES, unpacked_codes
+from prism_mesa.social.state.population import STATE_NAMES, unpack_codes
 
 if TYPE_CHECKING:
     from prism_mesa.studies.result import StudyResult
@@ -33,17 +33,17 @@ type OneRun = str | os.PathLike[str] | SocialModel
 """A run: its result, its folder, or a live model."""
 
 type Drawable = "OneRun | StudyResult | Sequence[OneRun] | Mapping[str, OneRun | StudyResult | Sequence[OneRun]]"
-"""The source of a figure: a run; runs that differ in their seed; a study; or several of these by label."""
+"""The source of a figure: a run, runs that differ in their seed, a study, or several of these by label."""
 
 ENGAGEMENTS: Final = ["likes", "replies", "reshares"]
 """Columns that count engagements."""
 MAX_GROUPS: Final = 7
 """Maximum number of groups in a figure; more colours are hard to distinguish."""
 MOVES: Final = "moves"
-"""A table that only live models have: each agent's last changes of state (`statechart.max_history_depth`)."""
+"""A table that only live models have: each agent's last transitions (`statechart.max_history_depth`)."""
 ORACLE: Final = "the oracle"
-"""The decider of a run whose manifest names none."""
-_MAY_DIFFER: Final = ("seed", "name", "threads", "checkpoint_every")
+"""The name of the decider if the manifest has none."""
+_VARYING_KEYS: Final = ("seed", "name", "threads", "checkpoint_every")
 """Keys that may differ between runs of a group."""
 
 
@@ -51,19 +51,19 @@ _MAY_DIFFER: Final = ("seed", "name", "threads", "checkpoint_every")
 class RunTables:
     """The tables of one run of a platform: from its folder, from a live model, or collected by its study.
 
-    A live model has its current state, and tables of events (`transitions`, `impressions`, ...) if its recorder has a
-    method ``table(name)``, such as `runs.records.in_memory.RowsInMemory`.
+    A live model has tables of its current state. It has tables of events (`transitions`, `impressions`, ...) if its
+    recorder has a method ``table(name)``, such as `runs.records.in_memory.RowsInMemory`.
 
     Attributes:
         name: The name of the folder, or of the run in its study.
-        seed: Its seed; -1 if the manifest names none.
+        seed: Its seed; -1 if the manifest has none.
         config: The configuration in the manifest, unchecked; empty without a folder.
         n_agents: Its number of agents; 0 if unknown.
         decided_by: Who answered its open choices.
         folder: Its folder; None if it was not kept.
         model: The live model; None for a stored run.
-        find: Function that returns a table missing from the folder, or None; None if there are no such tables.
-        hint: How to keep a table that `find` does not return.
+        find_table: Function that returns a table that is not in the folder, or None; None for a run in a folder.
+        hint: How to keep a table that `find_table` does not return.
     """
 
     name: str
@@ -73,7 +73,7 @@ class RunTables:
     decided_by: str = ORACLE
     folder: Path | None = None
     model: SocialModel | None = None
-    find: Callable[[str], pd.DataFrame | None] | None = None
+    find_table: Callable[[str], pd.DataFrame | None] | None = None
     hint: str = ""
 
     def _has_file(self, table: str) -> bool:
@@ -81,18 +81,18 @@ class RunTables:
 
     def has(self, table: str) -> bool:
         """Return whether it has a table."""
-        return self._has_file(table) or (self.find is not None and self.find(table) is not None)
+        return self._has_file(table) or (self.find_table is not None and self.find_table(table) is not None)
 
     def table(self, name: str, columns: Sequence[str]) -> pd.DataFrame:
         """Return columns of a table; a missing or damaged table raises a DataError."""
-        if self.folder is not None and (self.find is None or self._has_file(name)):
+        if self.folder is not None and (self.find_table is None or self._has_file(name)):
             return read_table(self.folder, name, columns)
-        table = None if self.find is None else self.find(name)
+        table = None if self.find_table is None else self.find_table(name)
         if table is None:
             raise DataError(f"{self.name}: no table {name!r} is kept: {self.hint}")
         return table[list(columns)]
 
-    def counts(self, name: str, by: Sequence[str]) -> pd.DataFrame:
+    def count_rows(self, name: str, by: Sequence[str]) -> pd.DataFrame:
         """Count the rows of a table by columns: `by` and `n`. Files are read in parts."""
         if self.folder is None or not self._has_file(name):
             return _count([self.table(name, by)], by)
@@ -101,10 +101,10 @@ class RunTables:
 
 
 def _stored_run(folder: Path) -> RunTables:
-    """Return the run in a folder, whose manifest may hold anything."""
+    """Return the run in a folder; its manifest is not validated."""
     manifest = read_manifest(folder)
     summary, config = (part if isinstance(part := manifest.get(key), dict) else {} for key in ("summary", "config"))
-    # the summary comes first: a network from a file sets the number of agents, whatever `agents.n` says
+    # prefer the summary, because a network from a file overrides `agents.n`
     agents = config.get("agents")
     n = summary.get("agents", agents.get("n") if isinstance(agents, dict) else 0)
     seed, decided_by = manifest.get("seed"), manifest.get("decided_by")
@@ -144,28 +144,31 @@ def _live_run(model: SocialModel) -> RunTables:
     """Return the run of a live model."""
     hint = "SocialModel(recorder=RowsInMemory(SOCIAL_TABLES)) keeps it"
     decided_by, config = printable(model.reasoner.label), model.params.model_dump()
-    find, n_agents = partial(_live_table, model), len(model.population)
-    return RunTables("the model", model.params.seed, config, n_agents, decided_by, model=model, find=find, hint=hint)
+    find_table, n_agents = partial(_live_table, model), len(model.population)
+    return RunTables(
+        "the model", model.params.seed, config, n_agents, decided_by, model=model, find_table=find_table, hint=hint
+    )
 
 
 def _live_table(model: SocialModel, name: str) -> pd.DataFrame | None:
     """Return a table of a live model; None if it is not recorded."""
     match name:
         case "rounds":
-            data, fields = model.prism_datacollector.model_vars, (*ROUND_FIELDS, *SHARE_FIELDS)
-            n = min(len(data[field]) for field in fields)  # another thread may be writing a round
+            columns, fields = model.prism_datacollector.model_vars, (*ROUND_FIELDS, *SHARE_FIELDS)
+            n = min(len(columns[field]) for field in fields)  # another thread may be writing a round
             first = model.round + 1 - n
-            return pd.DataFrame({"round": np.arange(first, first + n), **{field: data[field][:n] for field in fields}})
+            values = {field: columns[field][:n] for field in fields}
+            return pd.DataFrame({"round": np.arange(first, first + n), **values})
         case "ticks":
             ticks = model.prism_datacollector.tables["ticks"]
             return pd.DataFrame({field: ticks[field] for field in ("round", "tick", *TICK_FIELDS)})
         case "posts":
-            return _frame(post_blocks(model))
+            return _to_frame(post_blocks(model))
         case "agents":
-            return _frame(agent_blocks(model))
+            return _to_frame(agent_blocks(model))
         case "cascades":
             posts = model.posts
-            return _frame(cascade_blocks(model, cascades(posts.parent, posts.root, posts.kind)))
+            return _to_frame(cascade_blocks(model, cascades(posts.parent, posts.root, posts.kind)))
         case "moves":
             return _moves(model)
     table = getattr(model.recorder, "table", None)
@@ -183,12 +186,12 @@ def _moves(model: SocialModel) -> pd.DataFrame:
         is_stored[row] = np.isin(np.arange(history.depth), history.positions(row))
     agent, index = np.nonzero(is_stored)
     names = {"trigger": model.chart.triggers, "from_state": STATE_NAMES, "to_state": STATE_NAMES}
-    codes = zip(names.items(), unpacked_codes(history.ring["move"][agent, index]), strict=True)
+    codes = zip(names.items(), unpack_codes(history.ring["move"][agent, index]), strict=True)
     columns = {name: pd.Categorical.from_codes(code.astype(np.int32), list(texts)) for (name, texts), code in codes}
     return pd.DataFrame({"agent": agent, **columns})
 
 
-def _frame(blocks: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
+def _to_frame(blocks: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
     rows = WaitingRows(None)
     for block in blocks:
         rows.add(block)
@@ -223,36 +226,36 @@ class Group:
             raise DataError(f"{self.runs[0].name}: table {name!r} has no rows: there is nothing to draw")
         return pd.concat(parts, ignore_index=True)[["seed", *columns]]
 
-    def counts(self, name: str, by: Sequence[str]) -> pd.DataFrame:
+    def count_rows(self, name: str, by: Sequence[str]) -> pd.DataFrame:
         """Count the rows of a table by columns, for all runs: `seed`, `by` and `n`."""
-        parts = [run.counts(name, by).assign(seed=run.seed) for run in self.runs]
+        parts = [run.count_rows(name, by).assign(seed=run.seed) for run in self.runs]
         return pd.concat(parts, ignore_index=True)[["seed", *by, "n"]]
 
 
-def to_groups(drawable: Drawable) -> tuple[Group, ...]:
+def to_groups(source: Drawable) -> tuple[Group, ...]:
     """Return the source of a figure as groups of runs; the conditions of a study become groups.
 
     Raises:
-        DataError: If it is none of these, there are too many groups, or runs of a group differ in more than their
-            seed or share a seed.
+        DataError: If the source is not valid, there are too many groups, or the runs of a group share a seed or differ
+            in more than the seed.
     """
     groups: list[Group] = []
-    if isinstance(drawable, str | os.PathLike | SocialModel):
-        return (Group("", (_run_tables(drawable),)),)
-    from prism_mesa.studies.result import StudyResult  # a result has loaded the statistics, which take long to load
+    if isinstance(source, str | os.PathLike | SocialModel):
+        return (Group("", (_run_tables(source),)),)
+    from prism_mesa.studies.result import StudyResult  # loading the statistics is slow, but a result has loaded them
 
-    if isinstance(drawable, Mapping):
-        for label, part in drawable.items():
-            parts = to_groups(part)
-            groups += [Group(f"{label}: {group.label}" if group.label else str(label), group.runs) for group in parts]
-    elif isinstance(drawable, StudyResult):
-        groups = _conditions(drawable)
-    elif isinstance(drawable, Iterable):
-        runs = tuple(_run_tables(run) for run in drawable)
+    if isinstance(source, Mapping):
+        for label, item in source.items():
+            for group in to_groups(item):
+                groups.append(Group(f"{label}: {group.label}" if group.label else str(label), group.runs))
+    elif isinstance(source, StudyResult):
+        groups = _conditions(source)
+    elif isinstance(source, Iterable):
+        runs = tuple(_run_tables(run) for run in source)
         _check_seeds(runs)
         groups = [Group("", runs)] if runs else []
     else:
-        raise DataError(f"give a run, a model, a study's result, or several by label, not {shown(drawable)}")
+        raise DataError(f"give a run, a model, a study's result, or several by label, not {short_repr(source)}")
     if not groups:
         raise DataError("no run was given: there is nothing to draw")
     if len(groups) > MAX_GROUPS:
@@ -261,30 +264,30 @@ def to_groups(drawable: Drawable) -> tuple[Group, ...]:
     return tuple(groups)
 
 
-def one_run(drawable: Drawable) -> RunTables:
-    """Return the single run of a figure; none or several raise a DataError."""
-    groups = to_groups(drawable)
+def single_run(source: Drawable) -> RunTables:
+    """Return the single run of a figure; raise a DataError if there is none or more than one."""
+    groups = to_groups(source)
     if (n := sum(len(group.runs) for group in groups)) > 1:
         raise DataError(f"{n:,} runs given: this figure shows one")
     return groups[0].runs[0]
 
 
-def run_names(drawable: Drawable) -> str:
-    """Return a sentence that names the runs and seeds; empty for groups of several seeds, or more than three groups."""
-    groups = to_groups(drawable)
+def run_names(source: Drawable) -> str:
+    """Return a sentence that names the runs and seeds; empty for several seeds or more than three groups."""
+    groups = to_groups(source)
     if len(groups) > 3 or any(len(group.runs) > 1 for group in groups):
         return ""
     return f" From {', '.join(f'{group.runs[0].name} (seed {group.runs[0].seed})' for group in groups)}."
 
 
 def shared_interventions(groups: Sequence[Group]) -> list[dict[str, Any]]:
-    """Return the interventions of the runs (`at`, `until`, `set`, `agents`), or none if runs differ in them."""
+    """Return the interventions of the runs (`at`, `until`, `set`, `agents`); none if the runs have different ones."""
     first, *others = (_interventions(group.runs[0].config) for group in groups)
     return first if all(interventions == first for interventions in others) else []
 
 
 def _interventions(config: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the interventions of an unchecked configuration."""
+    """Return the interventions of a configuration that was not validated."""
     try:
         return [InterventionParams.model_validate(values).model_dump() for values in config["interventions"]]
     except (LookupError, TypeError, ValueError):  # pydantic's ValidationError is a ValueError
@@ -305,14 +308,14 @@ def _run_tables(run: object) -> RunTables:
 
 def _check_seeds(runs: Sequence[RunTables]) -> None:
     """Raise a DataError if runs differ in more than their seeds, or share a seed."""
-    from prism_mesa.studies.params import flat
+    from prism_mesa.studies.params import flatten
 
     by_seed: dict[int, RunTables] = {}
     for run in runs:
-        first, values = (dict(flat(config)) for config in (runs[0].config, run.config))
+        first, values = (dict(flatten(config)) for config in (runs[0].config, run.config))
         for key in first | values:
             left, right = (json.dumps(config.get(key), default=str) for config in (first, values))
-            if key.rpartition(".")[2] not in _MAY_DIFFER and left != right:
+            if key.rpartition(".")[2] not in _VARYING_KEYS and left != right:
                 by_label = "give them by label: {label: run}"
                 raise DataError(f"{runs[0].name} and {run.name} differ in {key}, not only in their seed: {by_label}")
         if (other := by_seed.setdefault(run.seed, run)) is not run:
@@ -332,14 +335,14 @@ def _conditions(result: "StudyResult") -> list[Group]:
         for name, seed in zip(rows["run"].astype(str), rows["seed"].astype(int), strict=True):
             folder = result.study_dir / "runs" / name
             run = _stored_run(folder) if (folder / MANIFEST).is_file() else RunTables(name, seed, {})
-            find = partial(_collected_table, collected, name)
-            runs.append(replace(run, name=name, seed=seed, find=find, hint=hint))
+            find_table = partial(_collected_table, collected, name)
+            runs.append(replace(run, name=name, seed=seed, find_table=find_table, hint=hint))
         if runs:
             groups.append(Group(condition_label(result.table, condition), tuple(runs)))
     return groups
 
 
 def _collected_table(collected: Callable[[str], pd.DataFrame | None], run: str, name: str) -> pd.DataFrame | None:
-    """Return the rows of a run in a table that its study collects."""
+    """Return the rows of a run in a table that its study has collected."""
     table = collected(name)
     return None if table is None else table[table["run"] == run]

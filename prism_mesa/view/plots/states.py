@@ -1,4 +1,4 @@
-"""What agents do and hold: the shares of their states, and the distribution of stances, by round."""
+"""Figures of agents' states and opinions by round."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -10,11 +10,11 @@ from matplotlib.colors import PowerNorm
 from matplotlib.figure import Figure
 
 from prism_mesa.errors import ConfigError, DataError
-from prism_mesa.params import shown
+from prism_mesa.params import short_repr
 from prism_mesa.statechart import STATE_COLORS, AgentState
 from prism_mesa.view.plots import style as look
 from prism_mesa.view.plots.rounds import agents_note, draw_band, interval_band, rounds_axis, seeds_note
-from prism_mesa.view.plots.sources import Drawable, Group, one_run, shared_interventions, to_groups
+from prism_mesa.view.plots.sources import Drawable, Group, shared_interventions, single_run, to_groups
 
 _LAYERS: Final = tuple(STATE_COLORS)[::-1]
 _SHARES: Final = {state: f"share_{state.value}" for state in _LAYERS}
@@ -23,16 +23,16 @@ _TITLE: Final = "What agents are doing"
 
 
 def states_figure(
-    of: Drawable, *, state: AgentState | str | None = None, ax: Axes | None = None, width: float = look.WIDE
+    source: Drawable, *, state: AgentState | str | None = None, ax: Axes | None = None, width: float = look.WIDE
 ) -> Figure:
-    """Return the shares of agent-ticks in each state by round.
+    """Draw the shares of agent-ticks in each state by round.
 
-    The shares of one run are stacked, idle on top. Several seeds or groups get a panel for each state, or only for
-    `state`, with bands over seeds; if you pass `ax`, it shows all states but idle.
+    The shares of one run are stacked, with idle on top. Several seeds or groups get a panel for each state (or only
+    for `state`), with bands over seeds. With `ax`, all states but idle are drawn into your axes.
 
     Args:
-        of: A run, a live model, runs of several seeds, a study's result, or several of these by label.
-        state: The only state to draw.
+        source: A run, a live model, runs of several seeds, a study's result, or several of these by label.
+        state: The only state to draw; None for all.
         ax: Axes to draw into; None for a new figure.
         width: Width of a new figure in centimetres.
 
@@ -40,23 +40,23 @@ def states_figure(
         DataError: If there are no rounds to draw.
         ConfigError: If there is no such state, or `ax` is given for several groups without `state`.
     """
-    groups = to_groups(of)
+    groups = to_groups(source)
     is_stack = len(groups) == len(groups[0].runs) == 1
     if state is not None:
-        return _one_state(groups, state, of, ax, width)
+        return _one_state(groups, state, source, ax, width)
     if ax is None and not is_stack:
-        return _panels(groups, of, width)
+        return _state_panels(groups, source, width)
     if len(groups) > 1:
         raise ConfigError("states: several groups have a panel for each state: name one (state=...), or give no ax")
     title = _TITLE if is_stack else f"{_TITLE}, except being idle"
     panel = look.open_panel(ax, width, title, legend_lines=4 if width < look.WIDE * 0.75 else 0)
     axes, table = panel.axes, groups[0].table("rounds", ["round", *_SHARES.values()])
     if is_stack:
-        _stack(axes, table)
+        _draw_stack(axes, table)
     else:
-        for other in _LAYERS[::-1]:
-            if other is not AgentState.IDLE:
-                draw_band(axes, interval_band(table, _SHARES[other]), color=STATE_COLORS[other], label=other.value)
+        for layer in _LAYERS[::-1]:
+            if layer is not AgentState.IDLE:
+                draw_band(axes, interval_band(table, _SHARES[layer]), color=STATE_COLORS[layer], label=layer.value)
         axes.set_ylim(bottom=0)
     if panel.is_narrow or not panel.is_new:
         panel.legend_below(2 if panel.is_narrow else 4, reverse=is_stack)
@@ -65,7 +65,7 @@ def states_figure(
     axes.set_ylabel("share of agent-ticks")
     look.percent_ticks(axes.yaxis)
     rounds_axis(axes, shared_interventions(groups))
-    panel.caption(_caption(groups, "in each state" if is_stack else "in each state, the rest being idle"), of)
+    panel.caption(_caption(groups, "in each state" if is_stack else "in each state, the rest being idle"), source)
     return panel.figure
 
 
@@ -73,7 +73,7 @@ def _caption(groups: Sequence[Group], states: str) -> str:
     return f"Shares of agent-ticks{agents_note(groups)} {states}, per round.{seeds_note(groups)}"
 
 
-def _stack(axes: Axes, table: pd.DataFrame) -> None:
+def _draw_stack(axes: Axes, table: pd.DataFrame) -> None:
     edges = [*(table["round"] - 0.5), table["round"].iloc[-1] + 0.5]
     steps = [[*table[column], table[column].iloc[-1]] for column in _SHARES.values()]
     colors, labels = [STATE_COLORS[state] for state in _LAYERS], [state.value for state in _LAYERS]
@@ -82,11 +82,13 @@ def _stack(axes: Axes, table: pd.DataFrame) -> None:
     axes.grid(visible=False)
 
 
-def _one_state(groups: Sequence[Group], name: AgentState | str, of: Drawable, ax: Axes | None, width: float) -> Figure:
+def _one_state(
+    groups: Sequence[Group], name: AgentState | str, source: Drawable, ax: Axes | None, width: float
+) -> Figure:
     try:
         state = AgentState(name)
     except ValueError as error:
-        raise ConfigError(f"states: state={shown(name)}: {error}") from None
+        raise ConfigError(f"states: state={short_repr(name)}: {error}") from None
     title, legend_lines = f"Share of agent-ticks in state {state.value}", len(groups) if len(groups) > 1 else 0
     panel = look.open_panel(ax, width, title, legend_lines=legend_lines)
     _draw_curves(panel.axes, groups, state, look.letters(panel.width) // 2)
@@ -94,11 +96,11 @@ def _one_state(groups: Sequence[Group], name: AgentState | str, of: Drawable, ax
     rounds_axis(panel.axes, shared_interventions(groups))
     if any(group.label for group in groups):
         panel.legend_below(1 if panel.is_narrow else 2)
-    panel.caption(_caption(groups, f"in state {state.value}"), of)
+    panel.caption(_caption(groups, f"in state {state.value}"), source)
     return panel.figure
 
 
-def _panels(groups: Sequence[Group], of: Drawable, width: float) -> Figure:
+def _state_panels(groups: Sequence[Group], source: Drawable, width: float) -> Figure:
     """Return a panel for each state, with a line for each group."""
     columns = 4 if width > look.WIDE * 0.75 else 2
     rows = len(_LAYERS) // columns
@@ -112,7 +114,7 @@ def _panels(groups: Sequence[Group], of: Drawable, width: float) -> Figure:
     if len(groups) > 1:
         n_columns = 1 if columns == 2 else min(len(groups), 3)
         look.figure_legend(figure, grid.flat[0], loc="outside upper left", ncols=n_columns)
-    look.write_caption(figure, _caption(groups, "in each state"), width, of)
+    look.write_caption(figure, _caption(groups, "in each state"), width, source)
     return figure
 
 
@@ -128,18 +130,18 @@ def _draw_curves(axes: Axes, groups: Sequence[Group], state: AgentState, label_l
     look.percent_ticks(axes.yaxis)
 
 
-def opinions_figure(of: Drawable, *, ax: Axes | None = None, width: float = look.WIDE) -> Figure:
-    """Return the share of agents at each stance by round, darker for more, and the mean stance.
+def opinions_figure(source: Drawable, *, ax: Axes | None = None, width: float = look.WIDE) -> Figure:
+    """Draw the share of agents at each stance by round, shown as shades, and the mean stance.
 
     Args:
-        of: A run in which opinions change.
+        source: A run in which opinions change.
         ax: Axes to draw into; None for a new figure.
         width: Width of a new figure in centimetres.
 
     Raises:
         DataError: If opinions do not change, or a table is damaged.
     """
-    run = one_run(of)
+    run = single_run(source)
     group = Group("", (run,))
     means, stances = group.table("opinions", ["round", "mean"]), group.table("stances", ["round", "stance", "agents"])
     if stances.duplicated(["round", "stance"]).any() or stances["stance"].nunique() < 2:
@@ -150,8 +152,8 @@ def opinions_figure(of: Drawable, *, ax: Axes | None = None, width: float = look
     counts = stances.pivot(index="stance", columns="round", values="agents")
     shares = (counts / counts.sum().clip(lower=1)).to_numpy(np.float64)
     middles, rounds = counts.index.to_numpy(), counts.columns.to_numpy()
-    half = (middles[1] - middles[0]) / 2
-    edges = [*(rounds - 0.5), rounds[-1] + 0.5], [*(middles - half), middles[-1] + half]
+    half_width = (middles[1] - middles[0]) / 2
+    edges = [*(rounds - 0.5), rounds[-1] + 0.5], [*(middles - half_width), middles[-1] + half_width]
     norm = PowerNorm(0.5, 0, max(float(np.nanmax(shares)), 1e-9))
     image = axes.pcolormesh(*edges, shares, cmap="Blues", norm=norm, rasterized=True)
     axes.plot(means["round"], means["mean"], color=look.INK, lw=1, label="mean")
@@ -165,5 +167,5 @@ def opinions_figure(of: Drawable, *, ax: Axes | None = None, width: float = look
     look.axes_legend(axes, loc="lower right", bbox_to_anchor=(1, 1), borderaxespad=0.2)
     n_agents = f"n = {int(counts.iloc[:, -1].sum()):,} in the last round"
     parts = f"{len(middles)} equal parts of the range; round -1 is the state before the first round"
-    panel.caption(f"Shares of agents ({n_agents}) in {parts}.", of)
+    panel.caption(f"Shares of agents ({n_agents}) in {parts}.", source)
     return panel.figure

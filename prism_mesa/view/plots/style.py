@@ -13,9 +13,9 @@ from matplotlib.legend import Legend
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 from matplotlib.transforms import ScaledTranslation
 
-from prism_mesa.errors import ConfigError, shortened
+from prism_mesa.errors import ConfigError, shorten
 from prism_mesa.figure import NotebookFigure
-from prism_mesa.params import shown
+from prism_mesa.params import short_repr
 from prism_mesa.view.plots.sources import Drawable, run_names
 
 NARROW: Final = 8.5
@@ -28,16 +28,16 @@ WIDTH: Final = WIDE * CM
 """Width of a figure as wide as the page, in inches."""
 
 TEXT: Final = 8.0
-"""Font size of titles and axis labels, in points. Figures are printed at their size, so it is the same at any width."""
+"""Font size of titles and axis labels, in points, the same for all widths because figures are printed unscaled."""
 SMALL: Final = 7.0
 """Font size of ticks, legends, captions, and text inside a figure, in points."""
 
 INK: Final = "#010101"
-"""Nearly black: SVG leaves out pure black, so a dark page could not make it light."""
+"""Nearly black, because SVG omits pure black, which a dark page then cannot replace."""
 GREY: Final = "#8a8a8a"
 PAPER: Final = "#ffffff"
 PALETTE: Final = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#6f6f6f")
-"""Colours to distinguish with any colour vision (Okabe and Ito; Wong 2011, doi:10.1038/nmeth.1618), and a grey.
+"""Colours for any colour vision (Okabe and Ito; Wong 2011, doi:10.1038/nmeth.1618), and a grey.
 
 States have their own colours: `statechart.states.STATE_COLORS`.
 """
@@ -53,7 +53,7 @@ _DASHES: Final[tuple[Dashes, ...]] = (
 )
 _MANY_MARKS: Final = 1500
 _MIN_WIDTH, _MAX_WIDTH = 5.0, 100.0  # cm
-_LETTER_WIDTH: Final = 0.52  # of an average letter, as a share of its height
+_LETTER_WIDTH: Final = 0.52  # average width of a letter as a share of the font size
 _LEGEND_OFFSET: Final = 30.0  # points between an axis and a legend below its ticks and label
 _LEGEND_LINE: Final = 0.37  # cm
 
@@ -69,12 +69,12 @@ def series_marker(index: int) -> str:
 
 
 def series_dashes(index: int) -> Dashes:
-    """Return the dash pattern of the n-th series, which distinguishes it without colours."""
+    """Return the dash pattern of the n-th series, for readers who cannot tell the colours apart."""
     return _DASHES[index % len(_DASHES)]
 
 
 def short_labels(names: Sequence[str], width: int, lines: int = 1) -> list[str]:
-    """Shorten names to at most `lines` lines of `width` letters; shortened names begin with a number.
+    """Wrap names into at most `lines` lines of `width` letters; names that are cut get a number.
 
     >>> short_labels(["ranked", "an arm with a long name, 1", "an arm with a long name, 2"], 16)
     ['ranked', '2. an a [...]  1', '3. an a [...]  2']
@@ -83,14 +83,14 @@ def short_labels(names: Sequence[str], width: int, lines: int = 1) -> list[str]:
     if any(len(name) > limit for name in names):
         limit -= len(f"{len(names)}. ")
     pairs = enumerate(names, 1)
-    return [fill(name if len(name) <= limit else f"{n}. {shortened(name, limit)}", width) for n, name in pairs]
+    return [fill(name if len(name) <= limit else f"{n}. {shorten(name, limit)}", width) for n, name in pairs]
 
 
 @dataclass(frozen=True)
 class Panel:
-    """The axes that a figure function draws into, of a new figure or from the user.
+    """The axes of a figure function: in a new figure, or passed by the user.
 
-    The width is that of the figure, or of the user's axes, in centimetres.
+    The width is that of the new figure or of the user's axes, in centimetres.
     """
 
     figure: Figure
@@ -104,7 +104,7 @@ class Panel:
         return is_narrow(self.width)
 
     def legend_below(self, ncols: int, **options: Any) -> Legend:
-        """Draw a legend below the axes and their label; pass its lines to `open_panel` to make room."""
+        """Draw a legend below the axes and their label; to make room, pass its number of lines to `open_panel`."""
         has_ticks = len(self.axes.get_yticks()) > 0
         left = -0.35 if self.is_narrow and has_ticks else 0.0  # start below the tick labels of the y axis
         shift = ScaledTranslation(left, -_LEGEND_OFFSET / 72, self.figure.dpi_scale_trans)
@@ -112,11 +112,11 @@ class Panel:
         options |= {"borderaxespad": 0, "columnspacing": 1.2, "handletextpad": 0.5, "handlelength": 1.6}
         return axes_legend(self.axes, ncols=ncols, **options)
 
-    def caption(self, text: str, of: Drawable | None = None) -> None:
+    def caption(self, text: str, source: Drawable | None = None) -> None:
         """Write a caption below a new figure; in the user's axes, only store it for `figure_caption`."""
         if self.is_new:
-            write_caption(self.figure, text, self.width, of)
-        self.axes.set_label(text if of is None else text + run_names(of))
+            write_caption(self.figure, text, self.width, source)
+        self.axes.set_label(text if source is None else text + run_names(source))
 
 
 def open_panel(
@@ -124,8 +124,8 @@ def open_panel(
 ) -> Panel:
     """Return tidy axes to draw into: the user's, or those of a new figure.
 
-    The height in centimetres suits the width by default; lines of a legend below the axes make the figure taller. A
-    wrong `ax` or width raises a ConfigError.
+    The default height (in centimetres) depends on the width; `legend_lines` add to it. An invalid `ax` or width raises
+    a ConfigError.
     """
     if ax is None:
         height = max(7.0, 3.4 + 0.34 * min(width, WIDE)) if height is None else height
@@ -136,32 +136,32 @@ def open_panel(
         assert root is not None  # noqa: S101 - axes always have one
         panel = Panel(root, ax, False, ax.get_position().width * root.get_figwidth() / CM)
     else:
-        raise ConfigError(f"ax: give a matplotlib Axes, not {shown(ax)}")
+        raise ConfigError(f"ax: give a matplotlib Axes, not {short_repr(ax)}")
     tidy(panel.axes, title)
     return panel
 
 
 def new_figure(width: float, height: float) -> Figure:
-    """Return an empty figure of a size in centimetres; a wrong width raises a ConfigError."""
+    """Return an empty figure of a size in centimetres; an invalid width raises a ConfigError."""
     if not isinstance(width, int | float) or not _MIN_WIDTH <= width <= _MAX_WIDTH:
         raise ConfigError(
-            f"width: give centimetres from {_MIN_WIDTH:g} to {_MAX_WIDTH:g} (8.5, 17), not {shown(width)}"
+            f"width: give centimetres from {_MIN_WIDTH:g} to {_MAX_WIDTH:g} (8.5, 17), not {short_repr(width)}"
         )
     return NotebookFigure(figsize=(width * CM, height * CM), layout="constrained")
 
 
-def write_caption(figure: Figure, text: str, width: float, of: Drawable | None = None) -> None:
-    """Write a caption below a figure: its content, units, numbers and, if known, the run."""
-    text += "" if of is None else run_names(of)
+def write_caption(figure: Figure, text: str, width: float, source: Drawable | None = None) -> None:
+    """Write a caption below a figure, with the names of its runs if `source` is given."""
+    text += "" if source is None else run_names(source)
     figure.set_label(text)
     unbroken = text.replace(" %", "\u00a0%").replace("n = ", "n\u00a0=\u00a0")
     wrapped = fill(unbroken, letters(width - 0.4), break_on_hyphens=False)
     figure.supxlabel(wrapped, x=0.01, ha="left", fontsize=SMALL, color="#444444", parse_math=False)
 
 
-def figure_caption(drawn: Figure | Axes) -> str:
+def figure_caption(figure: Figure | Axes) -> str:
     """Return the caption of a figure, or of the axes that you passed to a figure function."""
-    return str(drawn.get_label() or "")
+    return str(figure.get_label() or "")
 
 
 def letters(width: float, size: float = SMALL) -> int:
@@ -194,14 +194,14 @@ def axes_legend(axes: Axes, **options: Any) -> Legend:
 def figure_legend(
     figure: Figure, entries: Axes | Sequence[Artist], *, loc: Any = "outside lower left", **options: Any
 ) -> Legend:
-    """Draw a legend beside the axes of a figure, for axes or for artists with labels."""
+    """Draw a legend outside the axes of a figure, for axes or for artists with labels."""
     artists = entries.get_legend_handles_labels()[0] if isinstance(entries, Axes) else entries
     labels = [str(artist.get_label()) for artist in artists]
     return _without_math(figure.legend(artists, labels, loc=loc, frameon=False, fontsize=SMALL, **options))
 
 
 def _without_math(legend: Legend) -> Legend:
-    """Show the texts of a legend literally: a dollar sign starts no formula."""
+    """Show the texts of a legend literally, without formulas between dollar signs."""
     for text in [*legend.get_texts(), legend.get_title()]:
         text.set_parse_math(False)
     return legend
@@ -210,7 +210,7 @@ def _without_math(legend: Legend) -> Legend:
 def check_choice(figure: str, key: str, value: object, allowed: Iterable[str]) -> None:
     """Raise a ConfigError unless a figure's option has one of the allowed values."""
     if value not in (choices := list(allowed)):
-        raise ConfigError(f"{figure}: {key}={shown(value)}: must be one of {', '.join(choices)}")
+        raise ConfigError(f"{figure}: {key}={short_repr(value)}: must be one of {', '.join(choices)}")
 
 
 def panels(n: int, *, width: float = WIDTH, height: float = 2.9, columns: int = 2) -> tuple[Figure, list[Axes]]:
@@ -218,9 +218,9 @@ def panels(n: int, *, width: float = WIDTH, height: float = 2.9, columns: int = 
     columns = min(columns, n)
     rows = -(-n // columns)
     figure = NotebookFigure(figsize=(width, height * rows + 0.35), layout="constrained")
-    grid = [axes for line in figure.subplots(rows, columns, squeeze=False) for axes in line]
-    for empty in grid[n:]:
-        empty.set_visible(False)
+    grid = [axes for row in figure.subplots(rows, columns, squeeze=False) for axes in row]
+    for unused in grid[n:]:
+        unused.set_visible(False)
     return figure, grid[:n]
 
 
@@ -235,6 +235,6 @@ def percent_ticks(*shares: Axis) -> None:
         axis.set_major_formatter(FuncFormatter(lambda share, _: f"{100 * share:.3g} %"))
 
 
-def is_many(n: int) -> bool:
-    """Return whether a figure has so many marks that it rasterises them, to keep the page small."""
+def has_many_marks(n: int) -> bool:
+    """Return whether a figure with `n` marks rasterises them to keep its file small."""
     return n > _MANY_MARKS

@@ -1,8 +1,8 @@
 """Solara's front end, stored on this machine so that a page needs no internet.
 
 `front_end.json` pins the npm packages of Solara's page, and the SHA-512 digest of each file that a browser
-requests, in the format of browsers and npm (Subresource Integrity). The files lie where Solara looks for them
-(``share/solara/cdn`` of the environment, unless its settings say otherwise).
+requests, in the format of browsers and npm (Subresource Integrity). The files are stored where Solara looks
+for them (by default in ``share/solara/cdn`` of the environment).
 """
 
 import base64
@@ -24,7 +24,7 @@ from prism_mesa.errors import PrismError
 
 FETCH: Final = "prism app --fetch"
 _TIMEOUT_S: Final = 120
-"""Seconds that npm may take, or a server for one file."""
+"""Time limit in seconds for npm, and for each file from a server."""
 
 
 class FrontEndError(PrismError):
@@ -50,7 +50,7 @@ PACKAGES: Final = read_packages(Path(__file__).with_name("front_end.json"))
 
 
 def needed_files(packages: Sequence[Package] = PACKAGES) -> dict[str, str]:
-    """Return digests by path for the files of packages."""
+    """Return the digests of the files of packages, by path."""
     return {f"{package.name}/{file}": digest for package in packages for file, digest in package.files.items()}
 
 
@@ -85,11 +85,11 @@ def sha512_digest(content: bytes) -> str:
 def fetch_front_end(folder: Path, packages: Sequence[Package] = PACKAGES) -> list[str]:
     """Fetch missing or damaged files of packages into a folder, and return their names.
 
-    Files come from npm's registry if npm is installed, else from the server in Solara's settings. Files with another
+    Files come from npm's registry if npm is installed, else from the server in Solara's settings. Files with a wrong
     digest are discarded.
 
     Raises:
-        FrontEndError: If files cannot be fetched or have other digests, or the folder is not writable.
+        FrontEndError: If files cannot be fetched or have wrong digests, or the folder is not writable.
     """
     faults, npm = find_faults(folder, packages), shutil.which("npm")
     try:
@@ -120,7 +120,7 @@ def _unpack(npm: str, package: Package, files: Iterable[str]) -> Iterator[tuple[
         content = archives[0].read_bytes()
     if sha512_digest(content) != package.integrity:
         raise FrontEndError(f"{package.name}: the package that npm fetched is not the one that PRISM was tested with")
-    # unpack once: reading single files would unpack the archive from its start each time
+    # unpack the archive once, because each read of a compressed archive would start from its beginning
     with tarfile.open(fileobj=io.BytesIO(gzip.decompress(content))) as archive:
         for file in files:
             member = archive.extractfile(f"package/{file}")
@@ -139,7 +139,7 @@ def _download(package: Package, files: Iterable[str]) -> Iterator[tuple[str, byt
             try:
                 yield file, client.get(f"{address}/{package.name}/{file}").raise_for_status().content
             except httpx.HTTPError as error:
-                reason = f"{address} does not serve {file}: {error} (if npm is installed, PRISM uses it)"
+                reason = f"{address} does not serve {file}: {error} (install npm to use its registry instead)"
                 raise FrontEndError(f"{package.name}: {reason}") from None
 
 
@@ -147,7 +147,7 @@ def _write_files(contents: Iterable[tuple[str, bytes]], package: Package, folder
     """Write files into the folder of their package, each atomically.
 
     Raises:
-        FrontEndError: If a file has another digest.
+        FrontEndError: If a file has a wrong digest.
     """
     for file, content in contents:
         if sha512_digest(content) != package.files[file]:

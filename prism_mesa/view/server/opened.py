@@ -26,7 +26,7 @@ MAX_RUNS: Final = 2
 class PageContent:
     """The content of the page: a running model (with a configuration file in `paths`, if any), or finished runs.
 
-    Each load of the page reads it again, so a repaired file needs only a reload.
+    Each load of the page reads the files again, so after repairing a file you only need to reload.
     """
 
     kind: Literal["model", "runs"] = "model"
@@ -39,7 +39,7 @@ _content = PageContent()
 
 
 def open_page(content: PageContent) -> None:
-    """Set the content of the page from its next load on."""
+    """Set the content that the page shows from its next load on."""
     global _content
     _content = content
 
@@ -47,7 +47,7 @@ def open_page(content: PageContent) -> None:
 @component
 def page() -> None:
     """Show the content of the page, or one line that says why it cannot be shown."""
-    view = use_memo(lambda: opened_view(_content), [])
+    view = use_memo(lambda: content_view(_content), [])
     if isinstance(view, str):
         page_frame("Nothing to show", [], fault=view)
     else:
@@ -55,19 +55,19 @@ def page() -> None:
 
 
 def opening_fault(content: PageContent) -> str:
-    """Return why the content cannot be shown, in the words of the page; empty if it can."""
+    """Return the reason why the content cannot be shown, as the page gives it; empty if it can."""
     try:
         if content.kind == "model" and (config := _config(content)) is not None:
             SocialModel(config).close()  # raises the errors of the configured world
             return ""
     except (PrismError, OSError, MemoryError) as error:
         return format_error(error)
-    view = opened_view(content)
+    view = content_view(content)
     return view if isinstance(view, str) else ""
 
 
-def opened_view(content: PageContent) -> Callable[[], Element[Any]] | str:
-    """Return the component to show, or the reason why there is none; the page of a model reports its own errors."""
+def content_view(content: PageContent) -> Callable[[], Element[Any]] | str:
+    """Return the component to show, or the reason why there is none. The page of a model reports its own errors."""
     try:
         if content.kind == "runs":
             return runs_view(content.paths)

@@ -1,8 +1,8 @@
 """Serve the page: Solara's application behind a check of hosts, with a front end stored on this machine.
 
 A foreign site can make a browser send requests to the loopback address: through a domain that points there (DNS
-rebinding; the Host header is that domain), or through a web socket (the Origin header is that site). Neither can use a
-numeric address as its host.
+rebinding; the Host header is that domain), or through a web socket (the Origin header is that site). A site cannot
+use a numeric address in either way, so numeric hosts are allowed.
 """
 
 import html
@@ -33,9 +33,9 @@ _LOOPBACK_NAMES: Final = frozenset({"localhost", "localhost.localdomain"})
 
 
 class OwnHostsOnly:
-    """ASGI middleware that refuses requests with a foreign Host or Origin header, with status 400 or 403.
+    """ASGI middleware that refuses requests with a foreign Host header (status 400) or Origin header (403).
 
-    The application `app` answers other requests; `host` is the address or name that the server listens on.
+    The application `app` answers all other requests; `host` is the address or name on which the server listens.
     """
 
     def __init__(self, app: ASGIApp, host: str) -> None:
@@ -45,7 +45,7 @@ class OwnHostsOnly:
             self._names |= {socket.gethostname().lower(), socket.getfqdn().lower()}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on, or refuse it; a web socket is closed before it opens, which servers report as 403."""
+        """Pass a request on or refuse it; refused web sockets are closed at once, which servers report as 403."""
         refusal = self._refusal(scope) if scope["type"] in ("http", "websocket") else None
         if refusal is None:
             await self._app(scope, receive, send)
@@ -56,25 +56,25 @@ class OwnHostsOnly:
             await PlainTextResponse(f"prism app: {refusal[1]}\n", refusal[0])(scope, receive, send)
 
     def _refusal(self, scope: Scope) -> tuple[int, str] | None:
-        """Return the status and the reason of a refusal."""
+        """Return the status and the reason with which a request is refused; None if it is accepted."""
         headers = Headers(raw=[(name.lower(), value) for name, value in scope["headers"]])
         host, origin = headers.get("host", ""), headers.get("origin")
-        if not self._is_own(host):
+        if not self._names_this_machine(host):
             return 400, "this server answers only under the address it printed."
         if origin is not None and urlsplit(origin).netloc.lower() != host.lower():
-            return 403, "this server answers its own page only, not one of another site."
+            return 403, "this server answers requests from its own page only, not from other sites."
         return None
 
-    def _is_own(self, host: str) -> bool:
+    def _names_this_machine(self, host: str) -> bool:
         """Return whether a Host header names this machine, by name or by address."""
         try:
             name = urlsplit(f"//{host}").hostname or ""
         except ValueError:
             return False
-        return bool(name) and (name in self._names or _address(name) is not None)
+        return bool(name) and (name in self._names or _parse_address(name) is not None)
 
 
-def _address(name: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+def _parse_address(name: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
     try:
         return ipaddress.ip_address(name)
     except ValueError:
@@ -87,34 +87,34 @@ def _is_loopback(host: str) -> bool:
     >>> [_is_loopback(host) for host in ("localhost", "127.0.0.1", "::1", "0.0.0.0", "example.org")]
     [True, True, True, False, False]
     """
-    address = _address(host)
+    address = _parse_address(host)
     return host.lower() in _LOOPBACK_NAMES if address is None else address.is_loopback
 
 
 _STYLE: Final = (
     "font:16px/1.5 system-ui,sans-serif;max-width:44em;margin:3em auto;padding:0 1em;color:#222;background:#fff"
 )
-_PATIENCE_S: Final = 20
+_NOTICE_DELAY_S: Final = 20
 """Seconds after which an empty page shows a notice; Solara's page appears after about two."""
 _PACKAGES: Final = re.compile(r"/_solara/cdn/((?:@[\w.-]+/)?[\w.-]+@[^\"/]+/[^\"?#]+)")
 
 
 def _plain_page(line: str) -> HTMLResponse:
-    """Answer with a self-contained page with one line of text."""
+    """Return a self-contained page with one line of text."""
     head = '<!doctype html><html lang="en"><meta charset="utf-8"><title>PRISM</title>'
     body = f'<main><h1 style="{_STYLE}">PRISM</h1><p style="{_STYLE}">{html.escape(line)}</p></main></html>'
     return HTMLResponse(head + body, status_code=503)
 
 
 def with_notices(page: str) -> str:
-    """Return Solara's page with its language, zooming allowed, and notices for browsers that cannot show it."""
+    """Add the language, permission to zoom, and notices for browsers that cannot show the page to Solara's page."""
     notice = (
         f'<noscript><p style="{_STYLE}">This page needs JavaScript: allow it for this address, then reload.</p>'
         "</noscript>"
         f'<p id="prism-notice" role="alert" style="{_STYLE}" hidden'
         f' data-load="The front end of this page did not load: run &#x27;{FETCH}&#x27;, then reload."'
         ' data-slow="This page did not open its connection to &#x27;prism app&#x27;: check that it still runs, then'
-        f' reload."></p><script>{_WATCH}</script>'
+        f' reload."></p><script>{_NOTICE_SCRIPT}</script>'
     )
     page = page.replace("<html>", '<html lang="en">', 1)
     viewport = '<meta name="viewport" content="width=device-width, initial-scale=1">'
@@ -122,7 +122,7 @@ def with_notices(page: str) -> str:
     return re.sub(r"(<body[^>]*>)", lambda body: body[1] + notice, page, count=1)
 
 
-_WATCH: Final = f"""
+_NOTICE_SCRIPT: Final = f"""
 (() => {{
   const notice = document.getElementById("prism-notice");
   const mounted = () => document.querySelector(".jupyter-widgets, .solara-content-main, .v-app-bar");
@@ -132,19 +132,19 @@ _WATCH: Final = f"""
     if (mounted() || !notice.hidden) return;
     say("slow");
     const watch = setInterval(() => {{ if (mounted()) {{ notice.hidden = true; clearInterval(watch); }} }}, 500);
-  }}, {_PATIENCE_S * 1000});
+  }}, {_NOTICE_DELAY_S * 1000});
 }})();
 """
 
 
 def unknown_files(page: str) -> list[str]:
-    """Return the files of another version of Solara: those that its page names and the front end does not pin."""
+    """Return the files that Solara's page needs but the front end does not pin, as with another version of Solara."""
     return sorted(set(_PACKAGES.findall(page)) - needed_files().keys())
 
 
-_COMPONENT: Final = "prism_mesa.view.server.opened:page"
+_PAGE_COMPONENT: Final = "prism_mesa.view.server.opened:page"
 _OMITTED_ROUTES: Final = frozenset({"/", "/{fullpath}", "/{fullpath:path}", "/_solara/cdn", "/resourcez"})
-"""Routes of Solara that are replaced or not served: its front end may come from the internet, unchecked."""
+"""Routes of Solara that are replaced or not served, because they may fetch files from the internet unchecked."""
 
 
 def serve(host: str, port: int, *, on_open: Callable[[str], None] = lambda url: None, browse: bool = False) -> None:
@@ -171,7 +171,7 @@ def serve(host: str, port: int, *, on_open: Callable[[str], None] = lambda url: 
 
 
 def _listen(host: str, port: int) -> socket.socket:
-    """Return a socket that listens on an address."""
+    """Return a socket that listens on an address and port."""
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
         return socket.create_server((host, port), family=family)
@@ -180,7 +180,7 @@ def _listen(host: str, port: int) -> socket.socket:
 
 
 def make_application(host: str = LOOPBACK) -> OwnHostsOnly:
-    """Return the ASGI application that serves the page at a host's address, and refuses requests to other hosts."""
+    """Return the ASGI application that serves the page, and refuses requests to hosts other than `host`."""
     import solara.settings
     from solara.server import app, settings
     from solara.server import starlette as solara_server
@@ -190,7 +190,7 @@ def make_application(host: str = LOOPBACK) -> OwnHostsOnly:
     settings.theme.title, settings.theme.show_banner = "PRISM", False
     solara.settings.assets.proxy = True
     if "__default__" not in app.apps:
-        app.apps["__default__"] = app.AppScript(_COMPONENT)  # type: ignore[no-untyped-call]
+        app.apps["__default__"] = app.AppScript(_PAGE_COMPONENT)  # type: ignore[no-untyped-call]
     files = solara_server.StaticFilesOptionalAuth(directory=front_end_folder(), check_dir=False)
     routes: list[BaseRoute] = [
         Route("/", _answer_page),
@@ -202,16 +202,16 @@ def make_application(host: str = LOOPBACK) -> OwnHostsOnly:
 
 
 async def _answer_page(request: Request) -> HTMLResponse:
-    """Answer with Solara's page, or with one line on why it cannot be shown."""
+    """Return Solara's page, or one line that says why it cannot be shown."""
     from solara.server import starlette as solara_server
 
     if find_faults(front_end_folder()):
-        hint = f"run '{FETCH}' once where there is internet, then reload"
+        hint = f"run '{FETCH}' once with internet access, then reload"
         return _plain_page(f"The front end of this page is not on this machine yet: {hint}.")
     response: HTMLResponse = await solara_server.root(request)
     page = bytes(response.body).decode()
     if unknown := unknown_files(page):
-        hint = "install the version that PRISM was made with"
+        hint = "install the version that PRISM was tested with"
         return _plain_page(f"This version of Solara needs another front end ({unknown[0]}): {hint}.")
     answer = HTMLResponse(with_notices(page))
     for cookie in response.headers.getlist("set-cookie"):

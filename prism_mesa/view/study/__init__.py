@@ -1,1 +1,1 @@
-"""The report of a study: a page, the same as Markdown, its figures, and the ODD protocol of its model."""
+"""The report of a study as HTML and as Markdown, its figures, and the ODD protocol of its model."""

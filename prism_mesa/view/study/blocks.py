@@ -1,10 +1,10 @@
-"""The parts of a report as data; `report` writes them as HTML, `markdown` as Markdown."""
+"""The parts of a report as data, which `report` writes as HTML and `markdown` as Markdown."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
-from prism_mesa.errors import printable, redact_credentials, shortened
+from prism_mesa.errors import printable, redact_credentials, shorten
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -59,14 +59,14 @@ class Paragraph:
 
 @dataclass(frozen=True)
 class Bullets:
-    """A list."""
+    """A bulleted list."""
 
     items: tuple[Words, ...]
 
 
 @dataclass(frozen=True)
 class Facts:
-    """Short facts: labels with values."""
+    """A list of short facts, each with a label."""
 
     rows: tuple[tuple[str, Words], ...]
 
@@ -125,7 +125,7 @@ class Listing:
 
 @dataclass(frozen=True)
 class Fold:
-    """Blocks that the reader can unfold."""
+    """Blocks that are hidden until the reader unfolds them."""
 
     title: str
     blocks: "tuple[Block, ...]"
@@ -146,7 +146,7 @@ class Section:
 
 @dataclass(frozen=True)
 class Report:
-    """A report: `kicker` stands above the `question`, its heading; `status` is `done`, `failed` or `incomplete`."""
+    """A report: a small `kicker` above the heading `question`; `status` is `done`, `failed` or `incomplete`."""
 
     kicker: str
     question: str
@@ -156,28 +156,28 @@ class Report:
     footer: Words
 
 
-def table(columns: Sequence[Column], rows: Sequence[Row], caption: Words = "") -> Table:
+def simple_table(columns: Sequence[Column], rows: Sequence[Row], caption: Words = "") -> Table:
     """Return a table with a single group of rows."""
     return Table(tuple(columns), (Group("", tuple(rows)),), caption)
 
 
-def numeric(*titles: str) -> tuple[Column, ...]:
-    """Return columns of numbers."""
+def number_columns(*titles: str) -> tuple[Column, ...]:
+    """Return columns of numbers with these titles."""
     return tuple(Column(title, number=True) for title in titles)
 
 
 def code_list(names: Iterable[str]) -> tuple[Part, ...]:
-    """Return names as code, separated by commas."""
+    """Return names as code, with commas between them."""
     return tuple(part for name in names for part in (", ", Code(name)))[1:]
 
 
 def split_parts(words: Words) -> tuple[Part, ...]:
-    """Return the parts of a text."""
+    """Return the parts of a text as a tuple."""
     return words if isinstance(words, tuple) else (words,)
 
 
-def marked(text: str) -> tuple[Part, ...]:
-    """Return text whose parts between backticks are code."""
+def code_spans(text: str) -> tuple[Part, ...]:
+    """Return the parts of a text, with text between backticks as code."""
     return tuple(Code(part) if index % 2 else part for index, part in enumerate(text.split("`")) if part)
 
 
@@ -188,7 +188,7 @@ def plain(text: object) -> str:
 
 def brief(text: object, limit: int = 240) -> str:
     """Return text on one line, shortened to `limit` characters."""
-    return shortened(" ".join(plain(text).split()), limit)
+    return shorten(" ".join(plain(text).split()), limit)
 
 
 def all_pictures(sections: Sequence[Section]) -> list[Picture]:

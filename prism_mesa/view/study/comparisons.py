@@ -7,74 +7,76 @@ from typing import Any, Final
 
 import pandas as pd
 
-from prism_mesa.errors import counted
+from prism_mesa.errors import format_count
 from prism_mesa.studies.result import StudyResult
 from prism_mesa.studies.statistics.cells import MARGINS, OTHERS
-from prism_mesa.view.study import blocks as b
+from prism_mesa.view.study import blocks as doc
 from prism_mesa.view.study.contents import comparison_words, measure_title, measures_in_order, sides_text
 from prism_mesa.view.study.numbers import decimals_for, interval, number, p_value, significant
 
 type Record = Mapping[str, Any]
-type Column = tuple[str, Callable[[Record, int], b.Words]]
-"""The title of a column, and a function that formats its cell in a row with a number of decimals."""
+type ColumnFormat = tuple[str, Callable[[Record, int], doc.Words]]
+"""The title of a column, and a function that formats its cell, given a row and the number of decimals."""
 
 _MAX_ROWS: Final = 40
 _MAX_ALL_ROWS: Final = 400
 _TEXT_COLUMNS: Final = {"compared", "family", "between", "equivalent", "effect", "factor", "index"}
-_P_HOLM: Final[Column] = ("p (Holm)", lambda row, _: p_value(row["p_holm"]))
-_COUNTS: Final[tuple[Column, ...]] = (
+_P_HOLM: Final[ColumnFormat] = ("p (Holm)", lambda row, _: p_value(row["p_holm"]))
+_COUNTS: Final[tuple[ColumnFormat, ...]] = (
     ("n", lambda row, _: number(row["n"])),
     ("missing", lambda row, _: number(row["missing"])),
 )
 
 
-def comparisons_section(result: StudyResult) -> b.Section:
-    """Return the comparisons of a study, with a part for each kind."""
+def comparisons_section(result: StudyResult) -> doc.Section:
+    """Return the section on comparisons, with a subsection for each kind."""
     sections = (make_part(result) for make_part in (_differences, _groups, _equivalence, _effects, _indices))
     parts = tuple(part for part in sections if part is not None)
     texts = result.analysis.notes
-    blocks: list[b.Block] = [b.Bullets(texts)] if len(texts) > 1 else [b.Paragraph(text, note=True) for text in texts]
+    blocks: list[doc.Block] = (
+        [doc.Bullets(texts)] if len(texts) > 1 else [doc.Paragraph(text, note=True) for text in texts]
+    )
     if not parts and not blocks:
-        blocks.append(b.Paragraph("There is nothing to compare yet."))
-    return b.Section("comparisons", "Comparisons", tuple(blocks), parts)
+        blocks.append(doc.Paragraph("There is nothing to compare yet."))
+    return doc.Section("comparisons", "Comparisons", tuple(blocks), parts)
 
 
 def _part(
-    name: str, title: str, result: StudyResult, frame: pd.DataFrame, columns: Sequence[Column], caption: str
-) -> b.Section | None:
+    name: str, title: str, result: StudyResult, frame: pd.DataFrame, columns: Sequence[ColumnFormat], caption: str
+) -> doc.Section | None:
     """Return a table with a group for each measure, or None if no row has runs.
 
-    Rows beyond `_MAX_ROWS` are folded, and those beyond `_MAX_IN_ALL` are left out.
+    Rows beyond `_MAX_ROWS` are folded, and rows beyond `_MAX_ALL_ROWS` are left out.
     """
     frame = frame[frame["n"] > 0] if "n" in frame else frame
-    rows: list[tuple[str, b.Row]] = []
+    rows: list[tuple[str, doc.Row]] = []
     for measure in measures_in_order(result):
         measure_rows = frame[frame["measure"] == measure]
         decimals = decimals_for(measure_rows.get("low", ()), measure_rows.get("high", ()))
         for row in measure_rows.to_dict("records"):
             rows.append((measure, tuple(cell(row, decimals) for _, cell in columns)))
-    heads = tuple(b.Column(head, number=head not in _TEXT_COLUMNS) for head, _ in columns)
+    headers = tuple(doc.Column(header, number=header not in _TEXT_COLUMNS) for header, _ in columns)
 
-    def table(part: Sequence[tuple[str, b.Row]]) -> b.Table:
+    def table(part: Sequence[tuple[str, doc.Row]]) -> doc.Table:
         groups = groupby(part, key=itemgetter(0))
-        return b.Table(
-            heads, tuple(b.Group(measure_title(m), tuple(row for _, row in part)) for m, part in groups), caption
+        return doc.Table(
+            headers, tuple(doc.Group(measure_title(m), tuple(row for _, row in part)) for m, part in groups), caption
         )
 
-    blocks: list[b.Block] = [table(rows[:_MAX_ROWS])]
-    if folded := rows[_MAX_ROWS:_MAX_ALL_ROWS]:
-        blocks.append(b.Fold(counted(len(folded), "further row"), (table(folded),)))
+    blocks: list[doc.Block] = [table(rows[:_MAX_ROWS])]
+    if folded_rows := rows[_MAX_ROWS:_MAX_ALL_ROWS]:
+        blocks.append(doc.Fold(format_count(len(folded_rows), "further row"), (table(folded_rows),)))
     if n_omitted := len(rows[_MAX_ALL_ROWS:]):
-        blocks.append(b.Paragraph(f"{counted(n_omitted, 'row')} more: the study's analysis in Python has all of them."))
-    return b.Section(name, title, tuple(blocks)) if rows else None
+        blocks.append(doc.Paragraph(f"{format_count(n_omitted, 'row')} more: the study's analysis in Python has all."))
+    return doc.Section(name, title, tuple(blocks)) if rows else None
 
 
-def _differences(result: StudyResult) -> b.Section | None:
+def _differences(result: StudyResult) -> doc.Section | None:
     frame, paired = result.analysis.differences, result.table.paired
     size, label = effect_size(result)
     families = set(frame.loc[frame["n"] > 0, "family"])
-    family: Column = ("family", lambda row, _: str(row["family"]))
-    columns: list[Column] = [
+    family: ColumnFormat = ("family", lambda row, _: str(row["family"]))
+    columns: list[ColumnFormat] = [
         ("compared", lambda row, _: comparison_words(row)),
         ("difference", lambda row, decimals: number(row["difference"], decimals)),
         ("95 % interval", lambda row, decimals: interval(row["low"], row["high"], decimals)),
@@ -95,11 +97,11 @@ def _differences(result: StudyResult) -> b.Section | None:
 
 
 def _correction(result: StudyResult, families: set[str]) -> str:
-    """Return a sentence about the tests that Holm's correction covers; empty without tests."""
+    """Return a sentence about the tests that Holm's correction covers; empty if there are none."""
     table = result.analysis.differences
     expected = sum(pd.notna(verdict.p_holm) for verdict in result.analysis.expectations) if families != {OTHERS} else 0
     others = int(table.loc[table["family"] == OTHERS, "p"].count())
-    tests = [counted(n, noun) for n, noun in ((expected, "expectation"), (others, "other difference")) if n]
+    tests = [format_count(n, noun) for n, noun in ((expected, "expectation"), (others, "other difference")) if n]
     return f" p has Holm's correction over {', and separately over '.join(tests)}." if tests else ""
 
 
@@ -108,19 +110,19 @@ def effect_size(result: StudyResult) -> tuple[str, str]:
     return ("d_z", "d_z") if result.table.paired else ("rank_biserial", "r")
 
 
-def _groups(result: StudyResult) -> b.Section | None:
+def _groups(result: StudyResult) -> doc.Section | None:
     frame = result.analysis.groups
-    explained = set(result.analysis.effects[["measure", "effect"]].itertuples(index=False, name=None))
-    frame = frame.loc[[pair not in explained for pair in zip(frame["measure"], frame["term"], strict=True)]]
+    in_effects = set(result.analysis.effects[["measure", "effect"]].itertuples(index=False, name=None))
+    frame = frame.loc[[pair not in in_effects for pair in zip(frame["measure"], frame["term"], strict=True)]]
     names = {"arm": "arms", "condition": "all conditions"}
-    columns: list[Column] = [
-        ("between", lambda row, _: names.get(row["term"]) or b.Code(str(row["term"]))),
+    columns: list[ColumnFormat] = [
+        ("between", lambda row, _: names.get(row["term"]) or doc.Code(str(row["term"]))),
         ("H", lambda row, _: number(row["h"], 2)),
         ("df", lambda row, _: number(row["df"])),
         _P_HOLM,
         *_COUNTS,
     ]
-    n_tests = counted(int(result.analysis.groups["p"].count()), "such test")
+    n_tests = format_count(int(result.analysis.groups["p"].count()), "such test")
     caption = (
         "Kruskal-Wallis: whether any level differs from the others. The test ignores pairs, so with paired seeds it "
         f"misses differences. p has Holm's correction over {n_tests}."
@@ -128,8 +130,8 @@ def _groups(result: StudyResult) -> b.Section | None:
     return _part("groups", "Groups", result, frame, columns, caption)
 
 
-def _equivalence(result: StudyResult) -> b.Section | None:
-    columns: list[Column] = [
+def _equivalence(result: StudyResult) -> doc.Section | None:
+    columns: list[ColumnFormat] = [
         ("compared", lambda row, _: sides_text(row["left"], row["right"])),
         ("margin", lambda row, _: f"\u00b1 {significant(row['margin'])}"),
         ("90 % interval", lambda row, decimals: interval(row["low"], row["high"], decimals)),
@@ -139,23 +141,23 @@ def _equivalence(result: StudyResult) -> b.Section | None:
     ]
     caption = (
         "Two one-sided tests (TOST): sides are equivalent if both ends of the margin are excluded, after Holm's "
-        "correction over all expectations. Without correction, they are if the 90 % interval lies within the margin."
+        "correction over all expectations. Without it, they are equivalent if the 90 % interval is within the margin."
     )
     return _part("equivalence", "Equivalence", result, result.analysis.equivalence, columns, caption)
 
 
-def _effects(result: StudyResult) -> b.Section | None:
+def _effects(result: StudyResult) -> doc.Section | None:
     frame = result.analysis.effects
     frame = frame[(frame["df"] > 1) | frame["effect"].str.contains(" x ")]
-    columns: list[Column] = [
-        ("effect", lambda row, _: b.Code(str(row["effect"]))),
+    columns: list[ColumnFormat] = [
+        ("effect", lambda row, _: doc.Code(str(row["effect"]))),
         ("df", lambda row, _: number(row["df"])),
         ("F", lambda row, _: number(row["f"], 2)),
         _P_HOLM,
         ("partial \u03b7\u00b2", lambda row, _: number(row["partial_eta_squared"], 3)),
         *_COUNTS,
     ]
-    n_tests = counted(int(result.analysis.effects["p"].count()), "effect")
+    n_tests = format_count(int(result.analysis.effects["p"].count()), "effect")
     caption = (
         "Main effects and interactions (analysis of variance over all runs). Factors with two levels are under "
         f"Differences. p has Holm's correction over {n_tests}."
@@ -174,9 +176,9 @@ _INDICES: Final = {
 }
 
 
-def _indices(result: StudyResult) -> b.Section | None:
-    columns: list[Column] = [
-        ("factor", lambda row, _: b.Code(str(row["factor"]))),
+def _indices(result: StudyResult) -> doc.Section | None:
+    columns: list[ColumnFormat] = [
+        ("factor", lambda row, _: doc.Code(str(row["factor"]))),
         ("index", lambda row, _: _INDICES[row["index"]]),
         ("value", lambda row, _: significant(row["value"])),
         ("95 % interval", _index_interval),

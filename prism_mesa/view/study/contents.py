@@ -1,4 +1,4 @@
-"""Names of conditions, measures, comparisons and counts of runs in the report of a study."""
+"""Conditions, measures, comparisons and counts of runs as text for the report of a study."""
 
 import re
 import sys
@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 from pandas.api.types import is_numeric_dtype
 
-from prism_mesa.errors import counted
+from prism_mesa.errors import format_count
 from prism_mesa.studies.measures.catalogue import MEASURES, find_measure
 from prism_mesa.studies.measures.exposure import measures_by_attribute
 from prism_mesa.studies.measures.measure import Measure
@@ -24,13 +24,13 @@ def condition_columns(table: RunTable) -> tuple[str, ...]:
 
 
 def format_list(names: Iterable[str]) -> str:
-    """Return names as a list in a sentence: ``arm and agents.band``; ``all runs`` without names."""
+    """Return names as a list in a sentence: ``arm and agents.band``; or ``all runs`` if there are no names."""
     *first, last = [*names] or ["all runs"]
     return f"{', '.join(first)} and {last}" if first else last
 
 
 def conditions(table: RunTable) -> list[dict[str, Any]]:
-    """Return the conditions (an arm and levels of factors), in the order of the study's arms, then of the plan."""
+    """Return the conditions (an arm and levels of factors), ordered by the study's arms and then by its plan."""
     columns, arms = ["arm", *table.factors], [*table.arms]
     rows = sorted(table.runs[columns].drop_duplicates().values, key=lambda row: arms.index(row[0]))
     return [dict(zip(columns, row, strict=True)) for row in rows]
@@ -50,7 +50,7 @@ def rows_of_condition(frame: pd.DataFrame, table: RunTable, condition: Mapping[s
 
 
 def condition_label(table: RunTable, condition: Mapping[str, Any], terms: Sequence[str] = ()) -> str:
-    """Return a condition, or some of its terms, as a label for figures: ``ranked, band 0.1``."""
+    """Return a condition, or only some of its terms, as a label for figures: ``ranked, band 0.1``."""
     values = {name: level(condition[name]) for name in terms or condition_columns(table)}
     parts = [value if name == "arm" else f"{short_key(name)} {value}" for name, value in values.items()]
     return ", ".join(parts) or "all runs"
@@ -62,13 +62,13 @@ def short_key(key: str) -> str:
 
 
 def measures_in_order(result: StudyResult) -> list[str]:
-    """Return the measures, with those of expectations first."""
+    """Return the measures, with the measures of expectations first."""
     expected = [verdict.text.strip().rpartition(": ")[0] for verdict in result.analysis.expectations]
     names = result.table.measures
     return [*dict.fromkeys([*(name for name in expected if name in names), *names])]
 
 
-def _find_known(name: str) -> Measure | None:
+def _find_entry(name: str) -> Measure | None:
     """Return a measure from the catalogue, for an attribute, or from a loaded module; None if unknown."""
     module, _, function = name.partition(":")
     if function and hasattr(sys.modules.get(module), function):
@@ -79,11 +79,11 @@ def _find_known(name: str) -> Measure | None:
 
 def measure_meaning(measure: str) -> str:
     """Return the meaning of a measure with its unit; empty for a user's measure whose module is not loaded."""
-    if (known := _find_known(measure)) is None:
+    if (entry := _find_entry(measure)) is None:
         return ""
-    if not known.unit or re.search(rf"\b{re.escape(known.unit)}\b", known.meaning):
-        return known.meaning
-    return f"{known.meaning} ({known.unit})"
+    if not entry.unit or re.search(rf"\b{re.escape(entry.unit)}\b", entry.meaning):
+        return entry.meaning
+    return f"{entry.meaning} ({entry.unit})"
 
 
 def measure_title(measure: str) -> Words:
@@ -94,17 +94,17 @@ def measure_title(measure: str) -> Words:
 
 def axis_label(measure: str) -> str:
     """Return the name of a measure with its unit, for an axis."""
-    known = _find_known(measure)
-    if known is None or not known.unit or known.unit.replace(" ", "_") in measure:
+    entry = _find_entry(measure)
+    if entry is None or not entry.unit or entry.unit.replace(" ", "_") in measure:
         return measure
-    return f"{measure} ({known.unit})"
+    return f"{measure} ({entry.unit})"
 
 
-def condition_heads(table: RunTable) -> tuple[Column, ...]:
-    """Return the columns of a report's table that hold a condition."""
-    sampled = is_sampled(table)
+def condition_headers(table: RunTable) -> tuple[Column, ...]:
+    """Return the columns of a report's table that identify conditions."""
+    is_sampled_design = is_sampled(table)
     return tuple(
-        Column("arm" if name == "arm" else Code(name), number=sampled and is_numeric_dtype(table.runs[name]))
+        Column("arm" if name == "arm" else Code(name), number=is_sampled_design and is_numeric_dtype(table.runs[name]))
         for name in condition_columns(table)
     ) or (Column(""),)
 
@@ -121,7 +121,7 @@ def comparison_words(row: Mapping[str, Any]) -> Words:
 
 
 def sides_text(*values: Any) -> str:
-    """Return the sides of a comparison as text, with the last parts of their keys.
+    """Return the sides of a comparison as text, with shortened keys.
 
     >>> sides_text("posts.media_share=0.1, feed.mode=x_algo", 0.5)
     'media_share=0.1, mode=x_algo \u2212 0.5'
@@ -138,10 +138,10 @@ def run_counts(runs: pd.DataFrame) -> dict[str, int]:
 
 
 def status_counts(runs: pd.DataFrame) -> str:
-    """Return the number of planned runs, and how many are done, failed and missing.
+    """Return the number of planned runs, and their numbers by status.
 
     >>> status_counts(pd.DataFrame({"status": ["done", "done", "failed"]}))
     '3 runs planned: 2 done, 1 failed, 0 missing'
     """
     by_status = ", ".join(f"{n:,} {status}" for status, n in run_counts(runs).items())
-    return f"{counted(len(runs), 'run')} planned: {by_status}"
+    return f"{format_count(len(runs), 'run')} planned: {by_status}"

@@ -1,4 +1,4 @@
-"""The report's section of figures, with captions."""
+"""The report's section of figures."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -11,7 +11,7 @@ from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from prism_mesa.errors import shortened
+from prism_mesa.errors import shorten
 from prism_mesa.studies.result import StudyResult
 from prism_mesa.studies.statistics.analysis import RunTable
 from prism_mesa.view.plots import style
@@ -21,40 +21,40 @@ from prism_mesa.view.study.comparisons import SHARES
 from prism_mesa.view.study.numbers import level
 
 MAX_MEASURES: Final = 6
-MAX_CONDITIONS: Final = 24  # conditions with their own row in a figure
+MAX_CONDITIONS: Final = 24  # a figure with more conditions has a row for each arm or level instead
 MAX_FACTORS: Final = 6
-MAX_PAIRS: Final = 6  # lines in a panel of the interval against the number of seeds
-_MAX_NAMED: Final = 12
+MAX_PAIRS: Final = 6  # maximum number of lines in a panel of `precision_figure`
+_MAX_NAMES: Final = 12
 _MAX_LEVELS: Final = 12
 _MAX_LINES: Final = 7
 _MAX_MARKS: Final = 25
 _MAX_PANELS: Final = 4
-_ROW_NAME: Final = 34  # letters in a line of a row's name
-_LINE_NAME: Final = 28  # letters of a name in a legend
+_ROW_LETTERS: Final = 34  # letters per line in the label of a row
+_LEGEND_LETTERS: Final = 28  # letters of a label in a legend
 
 type DifferenceRow = tuple[str, float, float, float, float]
-"""A name, the difference, both ends of its interval, and the margin of an equality (NaN without one)."""
+"""A name, the difference, both ends of its interval, and the margin of an equality (NaN if there is none)."""
 
 
 def figures_section(result: StudyResult) -> Section:
-    """Return the figures of the study: first for the measures of its expectations, then for a few others."""
+    """Return the section of figures, with the measures of expectations first."""
     runs = result.table.runs
-    drawable = [name for name in contents.measures_in_order(result) if runs[name].notna().any()]
-    if not drawable:
+    measures = [name for name in contents.measures_in_order(result) if runs[name].notna().any()]
+    if not measures:
         return Section("figures", "Figures", (Paragraph("There is nothing to draw yet."),))
-    shown, left_out = drawable[:MAX_MEASURES], drawable[MAX_MEASURES:]
-    blocks: list[Block | None] = [_differences(result, shown)]
-    blocks += [distribution_picture(result, measure) for measure in shown]
-    blocks += [make(result, shown) for make in (_interactions, _precision, _sensitivity)]
+    measures, left_out = measures[:MAX_MEASURES], measures[MAX_MEASURES:]
+    blocks: list[Block | None] = [_differences(result, measures)]
+    blocks += [distribution_picture(result, measure) for measure in measures]
+    blocks += [make_picture(result, measures) for make_picture in (_interactions, _precision, _sensitivity)]
     if left_out:
-        n_more = len(left_out) - _MAX_NAMED
+        n_more = len(left_out) - _MAX_NAMES
         end = f" and {n_more:,} more." if n_more > 0 else "."
-        blocks.append(Paragraph(("Not drawn: ", *code_list(left_out[:_MAX_NAMED]), end)))
+        blocks.append(Paragraph(("Not drawn: ", *code_list(left_out[:_MAX_NAMES]), end)))
     return Section("figures", "Figures", tuple(block for block in blocks if block is not None))
 
 
 def distribution_picture(result: StudyResult, measure: str) -> Picture:
-    """Return the values of a measure in all runs: by condition or, for sampled points, against each factor."""
+    """Return a picture of the values of a measure in all runs, by condition or against each sampled factor."""
     terms = [contents.short_key(name) for name in contents.condition_columns(result.table)]
     first_terms = terms if len(terms) < 3 else [*terms[:2], "others"]
     scope = f"by {contents.format_list(first_terms)}" if terms else "in all runs"
@@ -63,7 +63,7 @@ def distribution_picture(result: StudyResult, measure: str) -> Picture:
         draw, text = _scatter, ", against each factor"
         text += f", the first {MAX_FACTORS} of {n_factors}" if n_factors > MAX_FACTORS else ""
     elif len(contents.conditions(result.table)) > MAX_CONDITIONS:
-        draw, text = _by_arm, ", for all levels of other factors; boxes hold the middle half"
+        draw, text = _by_arm, ", for all levels of other factors; boxes cover the middle half of the runs"
     else:
         draw, text = _by_condition, ". Thin lines join runs with the same seed" if result.table.paired and terms else ""
         text += ". Diamonds are means with their 95 % intervals"
@@ -72,7 +72,7 @@ def distribution_picture(result: StudyResult, measure: str) -> Picture:
 
 
 def _by_condition(result: StudyResult, measure: str) -> Figure:
-    """Draw a row for each condition, in blocks of conditions that differ in the first term only."""
+    """Draw a row for each condition, in blocks of conditions that differ only in the first term."""
     term, *shared_terms = contents.condition_columns(result.table) or ("",)
     blocks: dict[str, list[dict[str, Any]]] = {}
     for condition in contents.conditions(result.table):
@@ -100,16 +100,16 @@ def _by_condition(result: StudyResult, measure: str) -> Figure:
 
 
 def _figure_of_rows(n: int) -> tuple[Figure, Axes]:
-    """Return a figure with `n` rows, which are taller if there are few."""
+    """Return a figure with `n` rows; a few rows are taller than many."""
     height = (0.8 if n <= 3 else 0.5 if n <= 8 else 0.42) * n + 0.6
     figure = Figure(figsize=(style.WIDTH, height), layout="constrained")
     return figure, figure.add_subplot()
 
 
 def _finish_rows(axes: Axes, ticks: Sequence[tuple[int, str, bool]], bottom: int, measure: str) -> None:
-    """Label the rows from the top, with names of blocks in bold, and the axis of the measure."""
+    """Label the rows, with names of blocks in bold, and the axis of the measure."""
     names = list(dict.fromkeys(name for _, name, _ in ticks))
-    short = dict(zip(names, style.short_labels(names, _ROW_NAME, 2), strict=True))
+    short = dict(zip(names, style.short_labels(names, _ROW_LETTERS, 2), strict=True))
     axes.set_yticks([index for index, _, _ in ticks], labels=[short[name] for _, name, _ in ticks], parse_math=False)
     for text, (_, _, bold) in zip(axes.get_yticklabels(), ticks, strict=True):
         text.set_fontweight("bold" if bold else "normal")
@@ -120,24 +120,24 @@ def _finish_rows(axes: Axes, ticks: Sequence[tuple[int, str, bool]], bottom: int
 
 
 def _join_seeds(axes: Axes, runs: Sequence[pd.DataFrame], first_row: int, measure: str) -> None:
-    """Join the runs of each seed across rows."""
-    known = (rows.dropna(subset=measure) for rows in runs)
-    points = pd.concat([rows.assign(y=_jittered(row, len(rows))) for row, rows in enumerate(known, first_row)])
-    joined = [group[[measure, "y"]].to_numpy() for _, group in points.groupby("seed") if len(group) > 1]
+    """Draw lines between the runs of each seed across rows."""
+    measured = (rows.dropna(subset=measure) for rows in runs)
+    points = pd.concat([rows.assign(y=_jitter(row, len(rows))) for row, rows in enumerate(measured, first_row)])
+    lines = [group[[measure, "y"]].to_numpy() for _, group in points.groupby("seed") if len(group) > 1]
     options: dict[str, Any] = {"colors": style.GREY, "linewidths": 0.6, "alpha": 0.4, "zorder": 1}
-    axes.add_collection(LineCollection(joined, rasterized=style.is_many(len(joined) * 2), **options))
+    axes.add_collection(LineCollection(lines, rasterized=style.has_many_marks(len(lines) * 2), **options))
 
 
-def _jittered(row: int, n: int) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """Return vertical positions of `n` points of a row, the same in every drawing."""
+def _jitter(row: int, n: int) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """Return the vertical positions of `n` points in a row, spread in a fixed pattern."""
     return row - 0.16 + 0.09 * np.sin(2.4 * np.arange(n))
 
 
 def _draw_runs(axes: Axes, values: pd.Series, row: int, series: int) -> None:
-    known = values.dropna()
+    values = values.dropna()
     options: dict[str, Any] = {"s": 16, "alpha": 0.65, "linewidths": 0, "zorder": 2}
-    y, dense = _jittered(row, len(known)), style.is_many(8 * len(known))
-    axes.scatter(known, y, rasterized=dense, **_mark(series), **options)
+    y, is_dense = _jitter(row, len(values)), style.has_many_marks(8 * len(values))
+    axes.scatter(values, y, rasterized=is_dense, **_mark(series), **options)
 
 
 def _draw_mean(axes: Axes, result: StudyResult, measure: str, condition: Mapping[str, Any], row: int) -> None:
@@ -150,7 +150,7 @@ def _draw_mean(axes: Axes, result: StudyResult, measure: str, condition: Mapping
 
 
 def _by_arm(result: StudyResult, measure: str) -> Figure:
-    """Draw the runs of each arm, or of each level of the first factor if there is one arm, as points and boxes."""
+    """Draw the runs of each arm as points and boxes; for a single arm, of each level of the first factor."""
     by_term = result.table.runs.groupby(contents.condition_columns(result.table)[0], sort=False, dropna=False)
     groups = [(level(name), rows[measure]) for name, rows in by_term][:MAX_CONDITIONS]
     figure, axes = _figure_of_rows(len(groups))
@@ -169,15 +169,15 @@ def _scatter(result: StudyResult, measure: str) -> Figure:
     """Draw a measure against the first factors."""
     factors = result.table.factors[:MAX_FACTORS]
     figure, grid = style.panels(len(factors), height=2.3, columns=3)
-    dense = style.is_many(len(result.table.runs) * len(factors))
-    options: dict[str, Any] = {"s": 9, "alpha": 0.8 if dense else 0.55, "linewidths": 0, "rasterized": dense}
-    names = style.short_labels(result.table.arms, _ROW_NAME)
+    is_dense = style.has_many_marks(len(result.table.runs) * len(factors))
+    options: dict[str, Any] = {"s": 9, "alpha": 0.8 if is_dense else 0.55, "linewidths": 0, "rasterized": is_dense}
+    names = style.short_labels(result.table.arms, _ROW_LETTERS)
     for index, (axes, factor) in enumerate(zip(grid, factors, strict=True)):
         for n, (arm, label) in enumerate(zip(result.table.arms, names, strict=True)):
             rows = result.table.runs[result.table.runs["arm"] == arm].dropna(subset=measure)
             axes.scatter(rows[factor], rows[measure], label=label, **_mark(n), **options)
         style.tidy(axes)
-        axes.set_xlabel(shortened(factor, 28), parse_math=False)
+        axes.set_xlabel(shorten(factor, 28), parse_math=False)
         axes.xaxis.set_major_locator(MaxNLocator(4))
         if index % 3 == 0:
             axes.set_ylabel(contents.axis_label(measure), parse_math=False)
@@ -193,20 +193,20 @@ def _interactions(result: StudyResult, measures: Sequence[str]) -> Picture | Non
     axis, lines, *panel = map(contents.short_key, terms)
     answers = result.analysis.answers
     n_panels = answers[terms[2]].nunique(dropna=False) if panel else 1
-    known = set(answers.loc[answers["mean"].notna(), "measure"])
-    shown = [name for name in measures if name in known][: MAX_MEASURES // n_panels]
+    measured = set(answers.loc[answers["mean"].notna(), "measure"])
+    available = [name for name in measures if name in measured][: MAX_MEASURES // n_panels]
     panels = f", a panel for each {panel[0]}" if panel else ""
-    n = answers.loc[answers["measure"].isin(shown), "n"]
+    n = answers.loc[answers["measure"].isin(available), "n"]
     counts = " to ".join(dict.fromkeys([f"{n.min():,.0f}", f"{n.max():,.0f}"]))
     caption = (
         f"Means by {axis}, a line for each {lines}{panels}, with 95 % intervals. Lines that are not parallel "
         f"indicate an interaction (n = {counts} runs a point)."
     )
-    return Picture("interaction", caption, partial(interaction_figure, result, shown, terms)) if shown else None
+    return Picture("interaction", caption, partial(interaction_figure, result, available, terms)) if available else None
 
 
 def interaction_terms(table: RunTable) -> tuple[str, ...]:
-    """Return the terms for the axis, the lines and, if there are three, the panels; none if a term has many levels."""
+    """Return the terms for the axis, the lines and perhaps the panels; empty if a term has too many levels."""
     terms = contents.condition_columns(table)
     if len(terms) not in (2, 3) or contents.is_sampled(table):
         return ()
@@ -219,20 +219,20 @@ def interaction_terms(table: RunTable) -> tuple[str, ...]:
 def interaction_figure(result: StudyResult, measures: Sequence[str], terms: Sequence[str]) -> Figure:
     """Draw the means of measures along one term, with a line or a panel for each level of the others.
 
-    `terms` are those of `interaction_terms`.
+    `terms` come from `interaction_terms`.
     """
     axis, lines, *panel = terms
     answers = result.analysis.answers
-    shown: list[tuple[str, pd.DataFrame]] = []
+    panels: list[tuple[str, pd.DataFrame]] = []
     for measure in measures:
-        rows, title = answers[answers["measure"] == measure], shortened(measure, 40)
+        rows, title = answers[answers["measure"] == measure], shorten(measure, 40)
         if panel:
             by_panel = rows.groupby(panel[0], sort=False, dropna=False)
-            shown += [(f"{title}, {contents.short_key(panel[0])} {level(n)}", part) for n, part in by_panel]
+            panels += [(f"{title}, {contents.short_key(panel[0])} {level(n)}", part) for n, part in by_panel]
         else:
-            shown.append((title, rows))
-    figure, grid = style.panels(len(shown), height=2.6)
-    for axes, (title, rows) in zip(grid, shown, strict=True):
+            panels.append((title, rows))
+    figure, grid = style.panels(len(panels), height=2.6)
+    for axes, (title, rows) in zip(grid, panels, strict=True):
         _draw_interaction(axes, rows, axis, lines)
         style.tidy(axes, title, grid="y")
     style.figure_legend(figure, grid[0], title=None if lines == "arm" else lines, ncols=3)
@@ -243,11 +243,13 @@ def _draw_interaction(axes: Axes, answers: pd.DataFrame, axis: str, lines: str) 
     rows = answers.assign(axis_level=answers[axis].map(level), line_level=answers[lines].map(level))
     names = list(rows["axis_level"].drop_duplicates())
     by_line = list(rows.groupby("line_level", sort=False))
-    labels = style.short_labels([str(name) for name, _ in by_line], _LINE_NAME)
+    labels = style.short_labels([str(name) for name, _ in by_line], _LEGEND_LETTERS)
     for n, (label, (_, line)) in enumerate(zip(labels, by_line, strict=True)):
-        places = line["axis_level"].map(names.index) + 0.05 * n
-        reach = [line["mean"] - line["low"], line["high"] - line["mean"]]
-        axes.errorbar(places, line["mean"], yerr=reach, fmt="-", ms=4.5, lw=1.4, capsize=3, **_mark(n)).set_label(label)
+        positions = line["axis_level"].map(names.index) + 0.05 * n
+        error_bars = [line["mean"] - line["low"], line["high"] - line["mean"]]
+        axes.errorbar(
+            positions, line["mean"], yerr=error_bars, fmt="-", ms=4.5, lw=1.4, capsize=3, **_mark(n)
+        ).set_label(label)
     axes.set_xticks(range(len(names)), labels=style.short_labels(names, 14, 2), parse_math=False)
     axes.set_xlim(-0.3, len(names) - 0.5)
     axes.set_xlabel(axis, parse_math=False)
@@ -258,37 +260,37 @@ def _mark(series: int) -> dict[str, Any]:
 
 
 def _differences(result: StudyResult, measures: Sequence[str]) -> Picture | None:
-    shown = [name for name in measures if any(pd.notna(row[1]) for row in difference_rows(result, name))]
+    available = [name for name in measures if any(pd.notna(row[1]) for row in difference_rows(result, name))]
     caption = (
         "Differences with Student's 95 % intervals: for expectations, the left side minus the right; for other "
         "measures, each arm or level minus the first."
     )
     caption += " The shaded bands are the margins of equalities." if len(result.analysis.equivalence) else ""
-    return Picture("differences", caption, partial(difference_figure, result, shown)) if shown else None
+    return Picture("differences", caption, partial(difference_figure, result, available)) if available else None
 
 
 def difference_rows(result: StudyResult, measure: str) -> list[DifferenceRow]:
-    """Return the comparisons of a measure: its expectations, or else each arm or level against the first."""
+    """Return the comparisons in the expectations of a measure, or else of each arm or level with the first."""
     margins = result.analysis.equivalence.set_index("text")["margin"].to_dict()
     rows: list[DifferenceRow] = []
     for verdict in result.analysis.expectations:
-        measured, _, text = verdict.text.strip().rpartition(": ")
-        if measured == measure:
-            name, margin = f"{text} ({verdict.verdict})", margins.get(verdict.text, np.nan)
-            rows.append((name, verdict.difference, *verdict.interval, margin))
+        name, _, text = verdict.text.strip().rpartition(": ")
+        if name == measure:
+            label, margin = f"{text} ({verdict.verdict})", margins.get(verdict.text, np.nan)
+            rows.append((label, verdict.difference, *verdict.interval, margin))
     if rows:
         return rows
     table = result.analysis.differences
     table = table[table["measure"] == measure]
-    with_first = table["right"] == table.groupby("term")["right"].transform("first")
+    is_with_first = table["right"] == table.groupby("term")["right"].transform("first")
     return [
         (_pair_name(row["term"], row["left"], row["right"]), row["difference"], row["low"], row["high"], np.nan)
-        for row in table[with_first].head(_MAX_LEVELS).to_dict("records")
+        for row in table[is_with_first].head(_MAX_LEVELS).to_dict("records")
     ]
 
 
 def difference_figure(result: StudyResult, measures: Sequence[str]) -> Figure:
-    """Draw differences with 95 % intervals, a panel for each measure; margins of equality are shaded."""
+    """Draw differences with 95 % intervals, with a panel for each measure and shaded margins of equalities."""
     tables = {measure: difference_rows(result, measure) for measure in measures}
     ratios = [len(rows) + 1.6 for rows in tables.values()]
     figure = Figure(figsize=(style.WIDTH, 0.36 * sum(ratios)), layout="constrained")
@@ -302,7 +304,7 @@ def difference_figure(result: StudyResult, measures: Sequence[str]) -> Figure:
         axes.axvline(0, color=style.INK, lw=0.8, ls="--")
         style.tidy(axes, grid="x")
         axes.set_yticks(
-            range(len(rows)), style.short_labels([row[0] for row in rows], 2 * _LINE_NAME), parse_math=False
+            range(len(rows)), style.short_labels([row[0] for row in rows], 2 * _LEGEND_LETTERS), parse_math=False
         )
         axes.set_ylim(len(rows) - 0.5, -0.5)
         axes.set_xlabel(f"difference: {contents.axis_label(measure)}", parse_math=False)
@@ -316,16 +318,16 @@ def _pair_name(term: object, left: object, right: object) -> str:
 
 def _precision(result: StudyResult, measures: Sequence[str]) -> Picture | None:
     table = result.analysis.precision
-    shown = [name for name in measures if name in set(table["measure"])]
-    if not shown:
+    available = [name for name in measures if name in set(table["measure"])]
+    if not available:
         return None
     n_pairs = table.groupby(["term", "left", "right"], dropna=False).ngroups
     limit_note = f"; the first {MAX_PAIRS} of {n_pairs} comparisons" if n_pairs > MAX_PAIRS else ""
     caption = (
-        f"Half the width of the 95 % interval of a difference, had the study had fewer seeds{limit_note} "
+        f"Half width of the 95 % interval of a difference by the number of seeds{limit_note} "
         f"(up to {table['seeds'].max():,} seeds). Where a line is flat, more seeds add little."
     )
-    return Picture("precision", caption, partial(precision_figure, result, shown))
+    return Picture("precision", caption, partial(precision_figure, result, available))
 
 
 def precision_figure(result: StudyResult, measures: Sequence[str]) -> Figure:
@@ -336,18 +338,18 @@ def precision_figure(result: StudyResult, measures: Sequence[str]) -> Figure:
     for index, (axes, measure) in enumerate(zip(grid, measures, strict=True)):
         by_pair = table[table["measure"] == measure].groupby(["term", "left", "right"], sort=False, dropna=False)
         pairs = list(by_pair)[:MAX_PAIRS]
-        names = style.short_labels([_pair_name(*key) for key, _ in pairs], 2 * _LINE_NAME)
+        names = style.short_labels([_pair_name(*key) for key, _ in pairs], 2 * _LEGEND_LETTERS)
         for n, (name, (_, rows)) in enumerate(zip(names, pairs, strict=True)):
             step = -(-len(rows) // _MAX_MARKS)
             axes.plot(rows["seeds"], rows["half_width"], ms=4.5, lw=1.4, label=name, markevery=step, **_mark(n))
-        style.tidy(axes, shortened(measure, 80 // columns))
+        style.tidy(axes, shorten(measure, 80 // columns))
         axes.set_ylim(bottom=0)
         axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))
         axes.set_xlabel("seeds")
         if index % columns == 0:
             axes.set_ylabel("half width")
     longest = max((len(label) for label in grid[0].get_legend_handles_labels()[1]), default=0)
-    style.figure_legend(figure, grid[0], ncols=1 if longest > _LINE_NAME + 8 else 2)
+    style.figure_legend(figure, grid[0], ncols=1 if longest > _LEGEND_LETTERS + 8 else 2)
     return figure
 
 
@@ -363,9 +365,9 @@ def _sensitivity(result: StudyResult, measures: Sequence[str]) -> Picture | None
         "mu_star": ("morris", morris_figure, morris),
     }
     for index, (name, draw, caption) in kinds.items():
-        known = set(table.loc[table["index"] == index, "measure"])
-        if shown := [measure for measure in measures if measure in known]:
-            return Picture(name, caption, partial(draw, result, shown))
+        measured = set(table.loc[table["index"] == index, "measure"])
+        if available := [measure for measure in measures if measure in measured]:
+            return Picture(name, caption, partial(draw, result, available))
     return None
 
 
@@ -385,10 +387,10 @@ def share_figure(result: StudyResult, measures: Sequence[str]) -> Figure:
             axes.barh(
                 y, rows["value"], height=height - 0.02, color=style.series_color(n), alpha=0.85, label=_SHARES[index]
             )
-            reach = [rows["value"] - rows["low"], rows["high"] - rows["value"]]
-            axes.errorbar(rows["value"], y, xerr=np.abs(reach), fmt="none", color=style.INK, lw=1.2, capsize=2)
-        style.tidy(axes, shortened(measure, 40), grid="x")
-        names = [shortened(name, _LINE_NAME) if number % 2 == 0 else "" for name in factors]
+            error_bars = [rows["value"] - rows["low"], rows["high"] - rows["value"]]
+            axes.errorbar(rows["value"], y, xerr=np.abs(error_bars), fmt="none", color=style.INK, lw=1.2, capsize=2)
+        style.tidy(axes, shorten(measure, 40), grid="x")
+        names = [shorten(name, _LEGEND_LETTERS) if number % 2 == 0 else "" for name in factors]
         axes.set_yticks(range(len(factors)), labels=names, parse_math=False)
         axes.set_ylim(len(factors) - 0.5, -0.5)
         axes.set_xlabel("share of the variance")
@@ -404,14 +406,14 @@ def morris_figure(result: StudyResult, measures: Sequence[str]) -> Figure:
     for axes, measure in zip(grid, measures, strict=True):
         rows = table[table["measure"] == measure]
         indices = rows.pivot(index="factor", columns="index", values="value")
-        ends = rows[rows["index"] == "mu_star"].set_index("factor")[["low", "high"]]
+        limits = rows[rows["index"] == "mu_star"].set_index("factor")[["low", "high"]]
         for n, factor in enumerate(name for name in result.table.factors if name in indices.index):
-            x, y, (low, high) = indices.loc[factor, "mu_star"], indices.loc[factor, "sigma"], ends.loc[factor]
+            x, y, (low, high) = indices.loc[factor, "mu_star"], indices.loc[factor, "sigma"], limits.loc[factor]
             if pd.notna(low):
-                reach = np.abs([[x - low], [high - x]])
-                axes.errorbar(x, y, xerr=reach, fmt="none", color=style.GREY, lw=1.2, capsize=2)
-            axes.plot(x, y, ls="none", ms=6, **_mark(n), label=shortened(factor, _LINE_NAME))
-        style.tidy(axes, shortened(measure, 40))
+                error_bars = np.abs([[x - low], [high - x]])
+                axes.errorbar(x, y, xerr=error_bars, fmt="none", color=style.GREY, lw=1.2, capsize=2)
+            axes.plot(x, y, ls="none", ms=6, **_mark(n), label=shorten(factor, _LEGEND_LETTERS))
+        style.tidy(axes, shorten(measure, 40))
         axes.set_xlim(left=0)
         axes.set_ylim(bottom=0)
         axes.set(xlabel="\u03bc* (mean absolute effect)", ylabel="\u03c3 (spread)")

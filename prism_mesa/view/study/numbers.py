@@ -6,13 +6,13 @@ from typing import Any, Final
 
 import pandas as pd
 
-NOTHING: Final = "\u2014"
-"""Stands for a missing number."""
+NO_VALUE: Final = "\u2014"
+"""Placeholder for a missing number."""
 _MAX_DECIMALS: Final = 6
 
 
 def decimals_for(low: Iterable[float], high: Iterable[float], values: Iterable[float] = ()) -> int:
-    """Return the decimals for two digits of the narrowest half width, or else four digits of the largest value."""
+    """Return the decimals that give the narrowest half width two digits, or else the largest value four digits."""
     widths = [abs(top - bottom) / 2 for bottom, top in zip(low, high, strict=True)]
     positive = [width for width in widths if isfinite(width) and width > 0]
     sizes = [abs(value) for value in values if isfinite(value) and value]
@@ -26,13 +26,13 @@ def decimals_for(low: Iterable[float], high: Iterable[float], values: Iterable[f
 
 
 def number(value: Any, decimals: int = 0) -> str:
-    """Format a number with thousands separators; a missing one is a dash.
+    """Format a number with thousands separators; a missing number becomes a dash.
 
     >>> number(1234.5678, 1), number(-0.0001, 2), number(float("nan"))
     ('1,234.6', '0.00', '—')
     """
     if value is None or pd.isna(value):
-        return NOTHING
+        return NO_VALUE
     text = f"{float(value):,.{decimals}f}"
     return text.lstrip("-") if not text.strip("-0.,") else text
 
@@ -44,7 +44,7 @@ def interval(low: Any, high: Any, decimals: int) -> str:
     ('[0.10, 0.25]', '[-38.2, -0.2]')
     """
     if any(end is None or pd.isna(end) for end in (low, high)):
-        return NOTHING
+        return NO_VALUE
     while decimals < _MAX_DECIMALS and any(end and not round(end, decimals) for end in (low, high)):
         decimals += 1
     return f"[{number(low, decimals)}, {number(high, decimals)}]"
@@ -57,7 +57,7 @@ def significant(value: Any, digits: int = 3) -> str:
     ('0.000123', '12', '1,234,567')
     """
     if value is None or pd.isna(value):
-        return NOTHING
+        return NO_VALUE
     size = abs(float(value))
     if not isfinite(size) or float(value).is_integer():
         return f"{float(value):,.0f}"
@@ -73,12 +73,12 @@ def p_value(value: Any) -> str:
     ('< 0.001', '0.031', '1.000')
     """
     if value is None or pd.isna(value):
-        return NOTHING
+        return NO_VALUE
     return "< 0.001" if value < 0.001 else f"{value:.3f}"
 
 
 def level(value: Any) -> str:
-    """Format the level of a factor as a study file writes it.
+    """Format the level of a factor as in a study file.
 
     >>> level(0.02), level(True), level("x_algo"), level(50.0), level(None)
     ('0.02', 'true', 'x_algo', '50', 'null')

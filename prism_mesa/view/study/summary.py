@@ -1,6 +1,6 @@
-"""Lines that the commands on studies print."""
+"""Lines that the commands for studies print."""
 
-from prism_mesa.errors import counted, printable
+from prism_mesa.errors import format_count, printable
 from prism_mesa.studies.result import StudyResult
 from prism_mesa.studies.study import StudyPlan, StudyStatus
 from prism_mesa.view.study.blocks import brief
@@ -14,7 +14,7 @@ _MAX_LINES = 12
 
 
 def study_lines(result: StudyResult) -> Lines:
-    """Return the closing lines of a study: question, runs, verdicts, notes, and the report's path."""
+    """Return the lines at the end of a study: question, runs, verdicts, notes, and the path of the report."""
     runs = result.table.runs
     failed = runs[runs["status"] == "failed"]
     rows = failed.head(_MAX_FAILURES).to_dict("records")
@@ -30,18 +30,18 @@ def study_lines(result: StudyResult) -> Lines:
 
 
 def _failures(failures: list[tuple[str, str, str]], n: int) -> Lines:
-    """Return the first of `n` failed runs, with their reasons."""
+    """Return lines for the first of `n` failed runs, with their reasons."""
     lines = [("failed", f"{brief(run, 60)} ({brief(text, 120)}): {brief(reason)}") for run, text, reason in failures]
     more = [("", f"and {n - len(lines):,} more: runs.parquet has their reasons")] if n > len(lines) else []
     return lines + more
 
 
 def _result_lines(result: StudyResult) -> Lines:
-    """Return the total Sobol indices, or Morris's mu*, of a sampled design; for other designs the means."""
+    """Return the means; for sampled designs, the total Sobol indices or Morris's mu*."""
     indices = result.analysis.sensitivity
     indices = indices[indices["index"].isin(["st", "mu_star"])]
     table = indices if len(indices) else result.analysis.answers
-    arm = ["arm"] if len(result.table.arms) > 1 else []
+    arm_keys = ["arm"] if len(result.table.arms) > 1 else []
     lines = []
     for row in table.head(_MAX_LINES).to_dict("records"):
         interval = f"95 % interval {significant(row['low'])} to {significant(row['high'])}"
@@ -49,7 +49,7 @@ def _result_lines(result: StudyResult) -> Lines:
             label = "total" if row["index"] == "st" else "mu*"
             text = f"{row['measure']}: {row['factor']}: {significant(row['value'])} ({interval})"
         else:
-            condition = [*(row[name] for name in arm), *(f"{name}={row[name]}" for name in result.table.factors)]
+            condition = [*(row[name] for name in arm_keys), *(f"{name}={row[name]}" for name in result.table.factors)]
             label, mean = "mean", f"{significant(row['mean'])} ({interval}; n = {row['n']})"
             text = f"{row['measure']}: {', '.join(condition) or 'all'}: {mean}"
         lines.append((label, printable(text)))
@@ -68,15 +68,18 @@ def status_lines(name: str, status: StudyStatus) -> Lines:
 
 def plan_lines(plan: StudyPlan) -> Lines:
     """Return the expected costs of a study (runs, CPU time, LLM calls) and the width of its intervals."""
-    size = f"{counted(plan.conditions, 'condition')} x {counted(plan.seeds, 'seed')}"
+    size = f"{format_count(plan.conditions, 'condition')} x {format_count(plan.seeds, 'seed')}"
     lines = [
-        ("runs", f"{counted(plan.runs, 'run')} ({size}); {plan.done:,} are done, {plan.pilot:,} of them as a pilot")
+        (
+            "runs",
+            f"{format_count(plan.runs, 'run')} ({size}); {plan.done:,} are done, {plan.pilot:,} of them as a pilot",
+        )
     ]
     if plan.cpu_hours is not None and plan.wall_hours is not None:
-        wall = f"{_duration(plan.wall_hours)} of wall time are left with {counted(plan.workers, 'worker')}"
+        wall = f"{_duration(plan.wall_hours)} of wall time are left with {format_count(plan.workers, 'worker')}"
         lines.append(("time", f"{_duration(plan.cpu_hours)} of CPU in all; {wall}"))
     if plan.calls is not None:
-        lines.append(("LLM", counted(round(plan.calls), "call")))
+        lines.append(("LLM", format_count(round(plan.calls), "call")))
     widest = plan.widths.groupby(["measure", "term"], sort=False)["half_width"].max().reset_index()
     for index, row in enumerate(widest.head(_MAX_LINES).to_dict("records")):
         groups = "arms" if row["term"] == "arm" else f"levels of {row['term']}"
@@ -85,7 +88,7 @@ def plan_lines(plan: StudyPlan) -> Lines:
         )
         lines.append(("precision" if index == 0 else "", printable(text)))
     if len(widest):
-        basis = f"estimated from the {counted(plan.done, 'run')} done so far"
+        basis = f"estimated from the {format_count(plan.done, 'run')} done so far"
         lines.append(("", f"{basis}: the final intervals may be half or twice as wide; --json lists every pair"))
     return lines + [("note", brief(note, 600)) for note in plan.notes]
 

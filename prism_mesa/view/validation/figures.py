@@ -1,4 +1,4 @@
-"""Figures of a validation: simulated over real data."""
+"""Figures of a validation: simulated and real data."""
 
 from collections.abc import Mapping, Sequence
 from math import isfinite, isnan, nan
@@ -13,7 +13,7 @@ from prism_mesa.figure import NotebookFigure
 from prism_mesa.studies.estimators.graphs import SIZE_CLASSES
 from prism_mesa.studies.measures.cascades import LARGE
 from prism_mesa.studies.measures.rhythms import real_hours
-from prism_mesa.studies.validation.validation import Row, Validation
+from prism_mesa.studies.validation.validation import TargetRow, Validation
 from prism_mesa.studies.validation.variants import FULL
 from prism_mesa.view.plots import style as look
 from prism_mesa.view.plots.cascades import FEW_POINTS, shares_at
@@ -30,7 +30,7 @@ def validation_figures(result: Validation) -> dict[str, Figure]:
 
 
 def cascades_figure(result: Validation) -> Figure:
-    """Return sizes of cascades and shapes of large ones: real, simulated, and up to four variants."""
+    """Draw sizes of cascades and shapes of large cascades: real, simulated, and up to four variants."""
     figure, [sizes, hops, shapes] = look.panels(3, columns=3, height=3.6, width=11)
     _draw_sizes(sizes, result)
     _draw_shapes(hops, result, {f"large_hop_{hop}": f"hop {hop}" for hop in (1, 2, 3)})
@@ -55,7 +55,7 @@ def _draw_sizes(axes: Axes, result: Validation) -> None:
     marker, line = ("o", ":") if len(x) < FEW_POINTS else ("", "-")
     axes.plot(x, y, color=look.INK, marker=marker, ls=line, lw=1.6, label="real (VoterFraud2020)", zorder=5)
     for index, arm in enumerate(_arms(result)):
-        points = _points(result, "cascade_sizes", arm)
+        points = _curve_points(result, "cascade_sizes", arm)
         if not points.empty:
             style: dict[str, Any] = {"ls": "-" if arm == FULL else "--", "lw": None, "label": _arm_label(arm)}
             draw_band(axes, _sizes_band(points), color=look.series_color(index), **style)
@@ -64,22 +64,22 @@ def _draw_sizes(axes: Axes, result: Validation) -> None:
     look.tidy(axes, "Sizes of all cascades")
 
 
-def _points(result: Validation, name: str, arm: str) -> pd.DataFrame:
+def _curve_points(result: Validation, name: str, arm: str) -> pd.DataFrame:
     curves = result.curves
     return curves[(curves["curve"] == name) & (curves["arm"] == arm)].dropna()
 
 
 def _sizes_band(points: pd.DataFrame) -> Band:
-    """Return shares of cascades of at least a size, at log-spaced sizes; the range covers seeds that reach a size."""
+    """Return shares of cascades of at least each of log-spaced sizes; ranges cover the seeds that reach a size."""
     sizes = np.unique(np.geomspace(1, points["x"].max(), _POINTS).round())
     curves = [(curve["x"].to_numpy(), curve["y"].to_numpy()) for _, curve in points.groupby("seed")]
     shares = np.array([shares_at(sizes, curve) for curve in curves])
-    reached = np.where(shares > 0, shares, np.nan)
-    return Band(sizes, shares.mean(axis=0), np.nanmin(reached, axis=0), np.nanmax(reached, axis=0))
+    reaching_shares = np.where(shares > 0, shares, np.nan)
+    return Band(sizes, shares.mean(axis=0), np.nanmin(reaching_shares, axis=0), np.nanmax(reaching_shares, axis=0))
 
 
 def _draw_shapes(axes: Axes, result: Validation, names: Mapping[str, str]) -> None:
-    """Draw targets side by side: the allowed range in grey, the real value, the range over seeds, means of variants."""
+    """Draw targets side by side: the allowed range in grey, the real value, and means and ranges over seeds."""
     arms = _arms(result)
     rows = {row.target.measure: row for row in result.rows}
     for index, name in enumerate(names):
@@ -96,7 +96,7 @@ def _draw_shapes(axes: Axes, result: Validation, names: Mapping[str, str]) -> No
 
 
 def rhythms_figure(result: Validation) -> Figure:
-    """Return hours, activity, delays and windows of use over real values."""
+    """Draw hours, activity, delays and windows of use with real values."""
     figure, [hours, activity, delays, windows] = look.panels(4)
     _draw_overlay(hours, result, "hours", (np.arange(24.0), real_hours(result.config)))
     clock = "UTC" if result.config.agents.time_zone is None else "agents' own clocks"
@@ -106,11 +106,11 @@ def rhythms_figure(result: Validation) -> Figure:
     _draw_overlay(delays, result, "delays", result.real.curves["delays"])
     delays.set(xscale="log", xlabel="minutes after the post", ylabel="share of reactions")
     rows = {row.target.measure.removeprefix("window_"): row for row in result.rows if "window_" in row.target.measure}
-    places = np.arange(len(rows))
-    windows.bar(places - 0.2, [row.real for row in rows.values()], 0.38, color=look.INK, label="real")
+    positions = np.arange(len(rows))
+    windows.bar(positions - 0.2, [row.real for row in rows.values()], 0.38, color=look.INK, label="real")
     simulated = np.nan_to_num([row.simulated for row in rows.values()])
-    windows.bar(places + 0.2, simulated, 0.38, color=look.series_color(0), label="simulated")
-    windows.set_xticks(places, list(rows))
+    windows.bar(positions + 0.2, simulated, 0.38, color=look.series_color(0), label="simulated")
+    windows.set_xticks(positions, list(rows))
     windows.set_ylabel("share of windows of use")
     look.axes_legend(windows)
     look.tidy(windows, "Windows of use", grid="y")
@@ -118,11 +118,11 @@ def rhythms_figure(result: Validation) -> Figure:
 
 
 def shapes_figure(result: Validation) -> Figure:
-    """Return depth, breadth and virality at equal sizes, and children per node by hop."""
+    """Draw depth, breadth and virality by size of cascades, and children per node by hop."""
     figure, [*by_size, hops] = look.panels(4)
     for axes, name in zip(by_size, ("depth", "breadth", "virality"), strict=True):
         _draw_overlay(axes, result, name)
-        has_data = any(np.size(line.get_ydata()) for line in axes.lines)  # zero has no logarithm
+        has_data = any(np.size(line.get_ydata()) for line in axes.lines)  # a logarithmic axis needs data
         axes.set(xscale="log" if has_data else "linear", yscale="log" if name == "breadth" and has_data else "linear")
         axes.set(xlabel="size of the cascade, from", ylabel=f"mean {name}")
         axes.set_xticks(SIZE_CLASSES[::3], [str(size) for size in SIZE_CLASSES[::3]])
@@ -135,37 +135,37 @@ def shapes_figure(result: Validation) -> Figure:
 def _draw_overlay(axes: Axes, result: Validation, name: str, real: tuple[Any, Any] | None = None) -> None:
     """Draw the mean and range of a curve over the seeds that have values, and the real curve."""
     for index, arm in enumerate(_arms(result)):
-        by_x = _points(result, name, arm).groupby("x")["y"].agg(["min", "mean", "max"])
+        by_x = _curve_points(result, name, arm).groupby("x")["y"].agg(["min", "mean", "max"])
         low, high = (by_x[end] if arm == FULL else np.full(len(by_x), np.nan) for end in ("min", "max"))
         style: dict[str, Any] = {"ls": "-", "lw": 1.4} if arm == FULL else {"ls": "--", "lw": 1.0}
         label = _arm_label(arm) if len(by_x) else ""
         draw_band(axes, Band(by_x.index, by_x["mean"], low, high), color=look.series_color(index), label=label, **style)
     if real is not None:
-        few = len(real[0]) < FEW_POINTS
-        axes.plot(*real, color=look.INK, marker="o" if few else "", ms=4, ls="" if few else "-", lw=1.4, label="real")
+        marker, line = ("o", "") if len(real[0]) < FEW_POINTS else ("", "-")
+        axes.plot(*real, color=look.INK, marker=marker, ms=4, ls=line, lw=1.4, label="real")
     if axes.get_legend_handles_labels()[0]:
         look.axes_legend(axes)
     look.tidy(axes, name.capitalize() if real is not None else f"{name.capitalize()} (simulated only; no data)")
 
 
 _MAX_SIGN_DISTANCE: Final = 2.0
-"""Half widths outside the allowed range at which a sign has its full size."""
+"""Distance from the allowed range, in half widths, from which a sign has its full size."""
 
 
 def matrix_figure(result: Validation) -> Figure:
-    """Return a matrix of variants by targets: empty if a mean is inside, or else a sign for above, below or no value.
+    """Draw a matrix of variants by targets, with a sign where a mean is above, below or missing.
 
-    Larger signs are farther outside. Targets that do not apply to this world are left out.
+    Signs of means that are farther outside are larger. Targets that do not apply to this world are left out.
     """
-    places = [index for index, row in enumerate(result.rows) if row.inside is not None]
+    columns = [index for index, row in enumerate(result.rows) if row.inside is not None]
     tables = {FULL: result.rows, **result.variants}
     figure = NotebookFigure(figsize=(look.WIDTH, 2.6 + 0.27 * len(tables)), layout="constrained")
     axes = figure.subplots()
-    distances = [(x, y, _distance(rows[n])) for y, rows in enumerate(tables.values()) for x, n in enumerate(places)]
+    distances = [(x, y, _distance(rows[n])) for y, rows in enumerate(tables.values()) for x, n in enumerate(columns)]
     _draw_signs(axes, [sign for sign in distances if sign[2] > 0], "above the allowed range", "^", look.PALETTE[1])
     _draw_signs(axes, [sign for sign in distances if sign[2] < 0], "below the allowed range", "v", look.PALETTE[0])
     _draw_signs(axes, [sign for sign in distances if isnan(sign[2])], "no value", "x", look.INK)
-    labels = [result.rows[index].target.label for index in places]
+    labels = [result.rows[index].target.label for index in columns]
     axes.set_xticks(range(len(labels)), labels, rotation=60, ha="left", rotation_mode="anchor", fontsize=8)
     axes.xaxis.tick_top()
     axes.set_yticks(range(len(tables)), [name.replace("_", " ") for name in tables])
@@ -178,8 +178,8 @@ def matrix_figure(result: Validation) -> Figure:
     return figure
 
 
-def _distance(row: Row) -> float:
-    """Return a mean's distance from the allowed range in half widths, negative below; 0 inside, NaN without value.
+def _distance(row: TargetRow) -> float:
+    """Return a mean's distance from the allowed range in half widths: negative below, 0 inside, NaN if it is missing.
 
     A mean over less than half of the seeds counts as missing.
     """

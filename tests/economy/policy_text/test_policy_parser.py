@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from prism_mesa.economy.policy import AGAINST_NATIONS, LEVERS, UNITS, Measure, Policy, repeats
+from prism_mesa.economy.policy import AGAINST_NATIONS, LEVERS, UNITS, Measure, Policy, find_repeats
 from prism_mesa.economy.policy_text import MAX_LENGTH, UnclearPolicyError, parse_policy
 from prism_mesa.economy.reading import is_about
 
@@ -52,7 +52,7 @@ def test_any_text_is_a_policy_against_nations_that_there_are_or_is_refused(text)
     read = reading(text)
     if read is not None:
         assert {measure.target for measure in read.measures} <= {None, *NATIONS}
-        assert not repeats(read.measures)
+        assert not find_repeats(read.measures)
 
 
 @given(st.sampled_from(READ))

@@ -163,7 +163,7 @@ TEXTS = (" gardening", " not at all", " not now", " chess")
 
 
 def weighed(client, prompt=LIKED, texts=TEXTS):
-    return asyncio.run(client.weigh(prompt, texts))
+    return asyncio.run(client.text_logprobs(prompt, texts))
 
 
 def test_a_text_is_as_likely_as_its_tokens_are_when_the_llm_says_it_by_itself(client):

@@ -60,7 +60,7 @@ def test_decisions_are_recorded_and_the_same_whatever_is_asked_in_between(model,
 
 
 def test_the_levels_of_a_scale_are_a_score(model):
-    form = Decision(("never", "at times", "always"), "How often?", scale=True)
+    form = Decision(("never", "at times", "always"), "How often?", is_scale=True)
     reply = asyncio.run(form.ask(EmbeddedChatClient(str(model)), "Ann likes rain."))
     assert sum(form.read(reply.text)) == pytest.approx(1)
 

@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prism_mesa.runs.checkpoints.keeping import Policy
+from prism_mesa.runs.checkpoints.keeping import CheckpointSchedule
 
 
 def carried_out(round_s, cost_s, total_s=2000.0, **how):
     """Return the seconds between checkpoints, and the share of the time they took, of a run of rounds all alike."""
     now = [0.0]
-    policy, done, made = Policy(clock=lambda: now[0], **how), 0, [0.0]
+    policy, done, made = CheckpointSchedule(clock=lambda: now[0], **how), 0, [0.0]
     spent = 0.0
     while now[0] < total_s:
         now[0] += round_s
@@ -52,13 +52,13 @@ def test_a_short_run_makes_none():
 
 
 def test_every_so_many_rounds_is_every_so_many_rounds():
-    policy = Policy(3)
+    policy = CheckpointSchedule(3)
     assert [done for done in range(1, 11) if policy.is_due(done)] == [3, 6, 9]
 
 
 def test_a_machine_that_slept_for_days_makes_one_and_then_goes_on_as_before():
     now, made = [0.0], []
-    policy = Policy(clock=lambda: now[0])
+    policy = CheckpointSchedule(clock=lambda: now[0])
     for done in range(1, 401):
         now[0] += 1.0 + (1e6 if done == 100 else 0.0)
         if policy.is_due(done):

@@ -53,8 +53,8 @@ def test_a_run_whose_process_is_gone_died_in_its_round(died):
 
 
 def test_what_cannot_be_had_of_a_run_that_died_is_said_with_what_can_be_done(died):
-    way_on = rf"'prism resume {re.escape(str(died))}' starts it again, and asks nothing twice$"
-    told = rf"^{re.escape(str(died))}: .*\(status died in round 2 of 3\).*; {way_on}"
+    advice = rf"'prism resume {re.escape(str(died))}' starts it again, and asks nothing twice$"
+    told = rf"^{re.escape(str(died))}: .*\(status died in round 2 of 3\).*; {advice}"
     asks = (
         lambda: replay(died),
         lambda: Interview(died, 3, llm=lambda prompt: "x"),

@@ -15,7 +15,7 @@ from small_runs import small, table_bytes
 from prism_mesa import SocialModel, run
 from prism_mesa.api.runs import resume
 from prism_mesa.runs.process import stopping
-from prism_mesa.runs.process.stopping import ended_by_signals
+from prism_mesa.runs.process.stopping import handle_signals
 from prism_mesa.runs.run_files import read_manifest, read_table
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
@@ -160,7 +160,7 @@ def test_one_in_the_last_round_comes_too_late(tmp_path):
 
 
 def test_several_that_come_at_once_are_one(capsys):
-    with ended_by_signals():
+    with handle_signals():
         with pytest.raises(KeyboardInterrupt):
             send(signal.SIGINT)
         for number in SIGNALS * 3:  # a terminal, and whoever started this, pass on the same

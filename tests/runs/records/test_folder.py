@@ -79,7 +79,7 @@ def test_a_table_made_in_blocks_is_a_folder_and_blanks_and_texts_of_its_blocks_a
             yield {"text": category_column(place, words), "parent": parent, "likes": np.arange(3)}
 
     for _ in range(2):  # the second time in place of the first
-        folder.write_whole("posts", blocks())
+        folder.replace_table("posts", blocks())
         assert names(folder.path / "posts.parquet") == ["part-00000.parquet", "part-00001.parquet"]
         assert names(folder.path) == ["posts.parquet"]
     table = read_table(folder.path, "posts")
@@ -91,7 +91,7 @@ def test_a_table_made_in_blocks_is_a_folder_and_blanks_and_texts_of_its_blocks_a
 def test_a_whole_table_replaces_what_it_held_and_closing_twice_adds_nothing(folder):
     folder.write("rounds", {"round": np.array([0])})
     for last in (1, 2):
-        folder.write_whole("agents", {"agent": np.arange(last)})
+        folder.replace_table("agents", {"agent": np.arange(last)})
         folder.close()
     assert len(read_table(folder.path, "agents")) == 2
     assert len(read_table(folder.path, "rounds")) == 1
@@ -132,7 +132,7 @@ def test_reading_what_is_not_there_says_what_there_is(folder):
         read_table(folder.path, "round")
     with pytest.raises(DataError, match=r"no table 'posts' there \(it has: none\)"):
         read_table(folder.path, "posts")
-    folder.write_whole("agents", {"agent": np.arange(3)})
+    folder.replace_table("agents", {"agent": np.arange(3)})
     with pytest.raises(DataError, match=r"no table 'posts' there \(it has: agents\)"):
         read_table(folder.path, "posts")
     with pytest.raises(DataError, match=r"nowhere: no run there: there is no such folder"):
@@ -151,7 +151,7 @@ def test_reading_what_is_not_there_says_what_there_is(folder):
 def test_what_is_not_as_its_schema_says_is_not_written(tmp_path, columns, said):
     folder = folder_for(tmp_path, rounds="round:int likes:int share:float64")
     cells = {name: np.array(values) for name, values in columns.items()}
-    for write in (folder.write, folder.write_whole):
+    for write in (folder.write, folder.replace_table):
         with pytest.raises(TypeError, match=f"^{said}$"):
             write("rounds", cells)
 
@@ -169,7 +169,7 @@ def test_rows_that_follow_good_ones_are_checked_too(tmp_path):
 def test_a_folder_without_a_date_has_its_name_and_moves_aside_what_was_there(tmp_path):
     paths = []
     for attempt in range(3):
-        folder = RunFolder(tmp_path, "abc[1]", schemas(**TABLES), dated=False)
+        folder = RunFolder(tmp_path, "abc[1]", schemas(**TABLES), has_date=False)
         (folder.path / "attempt").write_text(f"{attempt}")
         paths.append((folder.path.name, folder.notes))
     told = "an earlier attempt at this run is in abc[1].broken-"
@@ -178,13 +178,13 @@ def test_a_folder_without_a_date_has_its_name_and_moves_aside_what_was_there(tmp
     assert kept == {"abc[1]": "2", "abc[1].broken-1": "0", "abc[1].broken-2": "1"}
     (tmp_path / "file").write_text("")
     with pytest.raises(DataError, match=r"--out: .*file: cannot make"):
-        RunFolder(tmp_path / "file", "abc", schemas(**TABLES), dated=False)
+        RunFolder(tmp_path / "file", "abc", schemas(**TABLES), has_date=False)
 
 
 def test_a_table_without_rows_has_the_types_of_its_columns(tmp_path):
     folder = folder_for(tmp_path, rounds="round:int", decisions="action:text confidence:float64")
-    folder.write_whole("decisions", {"action": np.array([], object), "confidence": []})
-    folder.write_whole("rounds", {"round": np.array([], object)})
+    folder.replace_table("decisions", {"action": np.array([], object), "confidence": []})
+    folder.replace_table("rounds", {"round": np.array([], object)})
     assert read_table(folder.path, "decisions").to_dict("list") == {"action": [], "confidence": []}
     assert read_table(folder.path, "rounds")["round"].dtype == np.int32
 
@@ -221,7 +221,7 @@ def test_a_folder_that_is_opened_again_is_written_further_from_where_it_stood(tm
     write(folder, range(5))
     kept = folder.snapshot()
     write(folder, range(5, 8))  # which is forgotten
-    folder.write_whole("posts", {"text": pd.Categorical(["x"]), "parent": [1], "likes": [2]})
+    folder.replace_table("posts", {"text": pd.Categorical(["x"]), "parent": [1], "likes": [2]})
     folder.close()
     (folder.path / ".agents.parquet").write_text("half")
     check_parts(folder.path, kept)

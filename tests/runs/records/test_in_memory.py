@@ -48,7 +48,7 @@ def test_a_table_comes_back_row_after_row_and_is_checked():
     assert records.table("notes")["round"].tolist() == [0, 0, 1, 1, 2, 2]
     with pytest.raises(TypeError, match="table 'notes': column 'text' is int32, not text"):
         records.write("notes", notes(0) | {"text": np.array([1, 2])})
-    records.write_whole("notes", [notes(7), notes(8)])
+    records.replace_table("notes", [notes(7), notes(8)])
     assert records.table("notes")["round"].tolist() == [7, 7, 8, 8]
 
 

@@ -9,7 +9,7 @@ from small_runs import TABLES
 from worlds import Memory, plain
 from worlds import small as small_model
 
-from prism_mesa.cli.runs import say_building
+from prism_mesa.cli.runs import announce_building
 from prism_mesa.runs.config import make_config
 from prism_mesa.runs.records import final_tables as last_tables
 from prism_mesa.runs.records import folder as store
@@ -17,7 +17,7 @@ from prism_mesa.runs.replay import replay
 from prism_mesa.runs.run_files import read_manifest, table_files
 from prism_mesa.runs.social import run
 from prism_mesa.social.params import RecordsParams
-from prism_mesa.social.state.sampling import SAMPLED, Recorded
+from prism_mesa.social.state.sampling import SAMPLED, RecordedAgents
 from prism_mesa.streams import Streams
 from prism_mesa.view.summaries import run_lines
 
@@ -29,7 +29,7 @@ def small(**records):
 
 
 def whose(share, n, table="transitions", seed=3):
-    mask = Recorded(RecordsParams(**{table: share}), n, Streams(seed))[table]
+    mask = RecordedAgents(RecordsParams(**{table: share}), n, Streams(seed))[table]
     return set(np.flatnonzero(mask)) if mask is not None else set(range(n))
 
 
@@ -37,10 +37,10 @@ def whose(share, n, table="transitions", seed=3):
 
 
 def test_up_to_100_000_agents_all_are_recorded_and_of_more_about_10_000():
-    all_of_them = Recorded(RecordsParams(), 100_000, Streams(1))
+    all_of_them = RecordedAgents(RecordsParams(), 100_000, Streams(1))
     assert [all_of_them[table] for table in SAMPLED] == [None, None, None]
     for n in (100_001, 1_000_000):
-        told = Recorded(RecordsParams(), n, Streams(1)).as_facts()
+        told = RecordedAgents(RecordsParams(), n, Streams(1)).to_facts()
         assert told["engagements"] == {"share": 1.0, "agents": n}
         assert told["transitions"] == told["impressions"]
         assert told["transitions"]["share"] == pytest.approx(10_000 / n)
@@ -52,7 +52,7 @@ def test_up_to_100_000_agents_all_are_recorded_and_of_more_about_10_000():
 def test_smaller_samples_lie_within_larger_ones_and_more_agents_change_nobody(low, high, seed, n, more):
     low, high = min(low, high), max(low, high)
     assert whose(low, n, seed=seed) <= whose(high, n, "impressions", seed=seed)
-    grown = Recorded(RecordsParams(transitions=low), n, Streams(seed))
+    grown = RecordedAgents(RecordsParams(transitions=low), n, Streams(seed))
     grown.grow(n + more)
     mask = grown["transitions"]
     assert mask is None or set(np.flatnonzero(mask)) == whose(low, n + more, seed=seed)
@@ -121,9 +121,9 @@ def test_the_manifest_and_the_summary_say_whose_rows_there_are(tmp_path):
 
 
 def test_only_a_big_world_is_announced_before_it_is_built(capsys):
-    say_building(make_config({"agents": {"n": 99_999}}))
+    announce_building(make_config({"agents": {"n": 99_999}}))
     assert capsys.readouterr().err == ""
-    say_building(make_config({"agents": {"n": 1_000_000}}))
+    announce_building(make_config({"agents": {"n": 1_000_000}}))
     assert capsys.readouterr().err == "building 1,000,000 agents ...\n"
 
 

@@ -7,14 +7,14 @@ from minds import Mind, busy, published, whim
 from worlds import differing
 from writing_worlds import NO_CHOICE, lively
 
-from prism_mesa.social.content.drafts import N_SIDE_BY_SIDE
+from prism_mesa.social.content.drafts import N_CONCURRENT
 from prism_mesa.social.model import SocialModel
 from prism_mesa.social.state.posts import POST
 
 
 def all_differing(one, other):
     """Return in what two worlds differ, notes included."""
-    return differing(one, other) + ["notes"] * (one.notebook.rows() != other.notebook.rows())
+    return differing(one, other) + ["notes"] * (one.notebook.as_columns() != other.notebook.as_columns())
 
 
 # -- in any order --------------------------------------------------------------------------------------
@@ -31,7 +31,7 @@ class Shuffled(SocialModel):
 class TickByTick(SocialModel):
     def _make(self, world, chart):
         super()._make(world, chart)
-        self.tables.is_whole = False
+        self.tables.is_complete = False
 
 
 class Late(Mind):
@@ -124,5 +124,5 @@ def test_a_limit_is_spent_on_the_most_followed_first():
     wrote = {author for kind, _, author, words in published(model) if kind == POST and words.startswith("post: ")}
     others = {author for kind, round_, author, _ in published(model) if kind == POST and round_ == 0} - wrote
     followers = model.network.n_followers
-    assert len(wrote) == N_SIDE_BY_SIDE < len(others)
+    assert len(wrote) == N_CONCURRENT < len(others)
     assert min(followers[list(wrote)]) >= max(followers[list(others)])

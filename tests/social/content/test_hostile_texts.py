@@ -137,6 +137,6 @@ def test_turns_of_one_agent_in_one_round_know_what_the_others_did(monkeypatch):
         target.append(feed_of(model, row)[0])
         both = [np.array(column, np.int32) for column in ([2, 3], [row] * 2, target * 2, [1, 2])]
         words = draft_texts(model.platform, model.writer, *both)
-        return len(words), model.events.engaged()[1].tolist().count(row)
+        return len(words), model.events.all_engagements()[1].tolist().count(row)
 
     assert step_with(monkeypatch, model, activity) == [(2, 1)]

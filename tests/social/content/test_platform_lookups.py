@@ -100,7 +100,7 @@ def test_what_comes_to_mind_is_recent_relevant_and_important(monkeypatch):
         return lambda model: toolbox(model, 3).execute("recall", {"about": about}).text.splitlines()[:most]
 
     def count(text, importance, round_, about):
-        one, other = model.topics.place([text, about]).astype(float)
+        one, other = model.topics.embed_texts([text, about]).astype(float)
         near = (1 + one @ other / np.sqrt((one @ one) * (other @ other))) / 2
         return 0.995 ** (24 * (3 - round_)) * near * importance
 

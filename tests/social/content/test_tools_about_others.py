@@ -86,7 +86,7 @@ def test_what_cannot_be_is_refused_in_words_and_nothing_is_noted(name, given, to
 def answers(model, other):
     """Return what another one has written, and who else has answered it with what, of the rounds that ran."""
     posts = model.posts
-    there = np.arange(posts.n_there(model.round))
+    there = np.arange(posts.n_visible(model.round))
     own = there[posts.author[there] == other]
     return own.tolist(), there[np.isin(posts.parent[there], own) & (posts.author[there] != other)].tolist()
 

@@ -79,7 +79,7 @@ def test_what_is_written_is_embedded_as_readers_see_it(tmp_path):
     posts = model.posts
     children = np.flatnonzero(posts.kind != POST)
     texts = [posts.texts[i] for i in posts.text_id[children]]
-    assert posts.vectors(children).tolist() == model.topics.place(texts).tolist()
+    assert posts.vectors(children).tolist() == model.topics.embed_texts(texts).tolist()
     assert (posts.vectors(children) != posts.vectors(posts.root[posts.parent[children]])).any(axis=1).all()
 
 

@@ -9,7 +9,7 @@ from prism_mesa.runs.config import make_config
 from prism_mesa.runs.run_files import read_table
 from prism_mesa.runs.social import run
 from prism_mesa.social.content.writer import SENTENCES
-from prism_mesa.social.round.engagements import counted_engagements
+from prism_mesa.social.round.engagements import new_engagements
 from prism_mesa.social.state.posts import POST, REPLY, RESHARE, Posts
 from prism_mesa.social.state.topics import Topics
 from prism_mesa.social.world.corpus import Corpus
@@ -92,7 +92,7 @@ def test_equal_texts_are_kept_and_embedded_once():
 def test_a_comment_shows_the_media_of_what_it_passes_on_and_words_alone_have_none():
     posts, _ = table(media=("", "image"))
     posts.add(np.array([0]), np.array([1]), 0, POST, -1, None)
-    text_id, words = posts.worded(np.array([0]), np.array([RESHARE]), ["Look"], np.array([0]))
+    text_id, words = posts.compose_texts(np.array([0]), np.array([RESHARE]), ["Look"], np.array([0]))
     posts.add(np.array([3]), text_id, 1, RESHARE, 0, np.array([0]), 0, words)
     [seen] = posts.views(np.array([1]), ["Ann"], [0.5], [0.5])
     assert (seen.text, seen.words, seen.media_type) == ("Look (resharing: two)", "Look", "image")
@@ -109,11 +109,11 @@ def test_what_nobody_worded_is_listed_once_by_tick_agent_and_post():
         events.engagements.append(tuple(np.array([value], np.int32) for value in entry))
     events.engagements.append(tuple(np.array([value] * 2, np.int32) for value in (1, 9, 3, REPLIES)))
     events.texts[4, 8, REPLIES] = "mine"
-    tick, agent, post, action = counted_engagements(model.platform)
-    left = np.stack(events.unwritten(tick, agent, post, action)).T.tolist()
+    tick, agent, post, action = new_engagements(model.platform)
+    left = np.stack(events.wordless(tick, agent, post, action)).T.tolist()
     assert left == [[1, 9, 3, REPLIES], [1, 9, 8, RESHARES], [2, 5, 7, REPLIES]]
     assert len(tick) == 5
-    words, place = events.words(agent, post, action)
+    words, place = events.engagement_words(agent, post, action)
     assert [words[i] if i >= 0 else "" for i in place] == ["mine", "", "", "", ""]
 
 

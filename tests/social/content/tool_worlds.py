@@ -5,7 +5,7 @@ from minds import Mind, asked
 from worlds import ran, small
 
 from prism_mesa.social.content.tools import PlatformTools
-from prism_mesa.social.content.writer import write
+from prism_mesa.social.content.writer import write_words
 from prism_mesa.social.round import run_round as round_module
 from prism_mesa.social.state.posts import REPLY, RESHARE
 
@@ -33,11 +33,11 @@ def step_with(monkeypatch, model, *activities):
 
     def then_write(platform):
         results.extend(activity(model) for activity in activities)
-        write(platform)
+        write_words(platform)
 
-    monkeypatch.setattr(round_module, "write", then_write)
+    monkeypatch.setattr(round_module, "write_words", then_write)
     model.step()
-    monkeypatch.setattr(round_module, "write", write)
+    monkeypatch.setattr(round_module, "write_words", write_words)
     return results
 
 
@@ -51,7 +51,7 @@ def feed_of(model, row):
 
 def untouched(model):
     """Return an agent with a feed of several posts, none of which it has engaged with, and most of them unread."""
-    engaged = set(model.events.engaged()[1].tolist())
+    engaged = set(model.events.all_engagements()[1].tolist())
     left = model.population.n_feed.astype(int) - model.population.n_read
     return next(row for row in np.argsort(-left).tolist() if row not in engaged and left[row] > 0)
 

@@ -31,7 +31,7 @@ class PlainChurn:
             n: Agents that there are, also those whom scripts have made.
             removed: Those whom scripts have removed since the last one opened.
         """
-        churn, rows = self.params.at(round_).agents.churn, []
+        churn, rows = self.params.for_round(round_).agents.churn, []
         turns = {"there": ("leave", "away"), "waits": ("join", "there"), "away": ("back", "there")}
         for row in range(n):
             what = self.what.get(row)

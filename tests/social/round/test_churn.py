@@ -166,7 +166,7 @@ def test_an_absent_author_of_scheduled_posts_writes_none_and_a_present_one_write
     model, expected, scheduled = small(**leaving, posts_seeded_count=20, rounds=20), [], 0
     for round_ in range(20):
         model.step()
-        authors, _ = model.schedule.of_round(round_)
+        authors, _ = model.schedule.posts_in_round(round_)
         scheduled += len(authors)
         expected += [(round_, author) for author in authors.tolist() if model.population.present[author]]
     assert 5 < len(expected) < scheduled - 5

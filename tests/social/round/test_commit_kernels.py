@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from prism_mesa.domain import ACTIONS
 from prism_mesa.kernels.commit import orders, posts
-from prism_mesa.kernels.commit.seen import Pairs, mark
+from prism_mesa.kernels.commit.seen import Pairs, mark_posts
 from prism_mesa.social.state.events import Events
-from prism_mesa.social.state.exposure import Exposure, in_order
+from prism_mesa.social.state.exposure import Exposure, sort_pairs
 from prism_mesa.streams import Streams
 
 TICKS = 5
@@ -34,7 +34,7 @@ def test_events_are_ordered_by_agent_and_by_tick_and_what_is_alike_keeps_its_ord
     rows = by_agent(rows) if is_ordered else rows
     tick, agent, _, _ = columns(rows, 4)
     places = range(len(rows))
-    assert orders.ascends(agent) == (rows == by_agent(rows))
+    assert orders.is_ascending(agent) == (rows == by_agent(rows))
     assert orders.order_by_agent(agent, 7).tolist() == sorted(places, key=lambda i: rows[i][1])
     wanted = sorted(places, key=lambda i: rows[i][:2])
     assert orders.order_by_tick(tick, agent, TICKS + 2, 7).tolist() == wanted
@@ -52,20 +52,20 @@ def test_engagements_are_ordered_by_what_counts_once_and_then_by_when_it_was_don
     tick, agent, post, action = columns(rows, 4)
     about = [p if ACTIONS[a] == "reply" else ROOT[p] for _, _, p, a in rows]
     numbers = [(row[1] << 33) + (int(to) << 2) + row[3] for row, to in zip(rows, about, strict=True)]
-    found = orders.engagement_numbers(agent, post, action, ROOT)
+    found = orders.engagement_keys(agent, post, action, ROOT)
     assert found.tolist() == numbers
-    order = orders.order_of_engagements(found, tick, agent, TICKS, 7)
+    order = orders.engagement_order(found, tick, agent, TICKS, 7)
     when = [row[0] if row[0] <= TICKS else 0 for row in rows]
     assert order.tolist() == sorted(range(len(rows)), key=lambda i: (numbers[i], when[i]))
     suspects = np.arange(7) % 3 == 0
     wanted = [i for i, to in enumerate(about) if to < 3 or suspects[rows[i][1]]]
-    assert orders.may_repeat(found, 3, suspects).tolist() == wanted
+    assert orders.possible_repeats(found, 3, suspects).tolist() == wanted
 
 
 def test_what_is_passed_on_has_the_key_that_the_streams_draw():
     streams, key = Streams(3), np.arange(10, dtype=np.uint64) * np.uint64(2**60)
     tick, agent, post, kind = columns([(1, 5, 2, 1), (3, 0, 9, 2), (4, 5, 2, 2)], 4)
-    found = orders.spread_keys(streams.key("reshare", 7), tick, agent, post, kind.astype(np.int64), key)
+    found = orders.new_post_keys(streams.key("reshare", 7), tick, agent, post, kind.astype(np.int64), key)
     parent = key[post] ^ kind.astype(np.uint64)
     assert found.tolist() == streams.bits("reshare", agent, round_=7, tick=tick, index=parent).tolist()
 
@@ -84,7 +84,7 @@ def test_counters_count_at_roots(rows, most):
     assert (likes, replies) == tuple(sum(ACTIONS[row[3]] == name for row in rows) for name in ("like", "reply"))
     assert (joined, begun, largest) == (sum(reshared), sum(map(bool, reshared)), max(most, *reshared))
     seen = np.zeros(10, np.int32)
-    assert posts.roots_counted(post, ROOT, seen).tolist() == roots.tolist()
+    assert posts.count_by_root(post, ROOT, seen).tolist() == roots.tolist()
     assert seen.tolist() == np.bincount(roots, minlength=10).tolist()
     posts.add(seen, roots, -1)
     assert not seen.any()
@@ -94,7 +94,7 @@ def test_an_answer_without_words_shows_what_its_root_says_and_a_reshare_what_it_
     text_id, words = np.arange(10, 20, dtype=np.int32), np.full(10, -1, np.int32)
     words[1] = 40
     parent, kind = np.array([4, 4, 2, 2], np.int32), np.array([1, 2, 1, 2])
-    assert posts.shown_texts(parent, kind, 2, ROOT, text_id, words).tolist() == [40, 11, 10, 10]
+    assert posts.default_texts(parent, kind, 2, ROOT, text_id, words).tolist() == [40, 11, 10, 10]
 
 
 # -- what was seen
@@ -113,14 +113,14 @@ def test_lists_of_what_was_seen_are_the_same_in_any_parts(threads, rounds):
         bounds = sorted({0, 7, *cuts})
         parts = [[pair for pair in ordered if a <= pair[0] < b] for a, b in pairwise(bounds)]
         shown = np.zeros(5, np.uint8)
-        mark(np.array([root for root in range(40) if root not in gone], np.int32), shown)
-        seen.renew(
-            [Pairs(*columns(part, 2)) for part in parts if part], in_order(*columns(beside, 2), 7), shown, threads
+        mark_posts(np.array([root for root in range(40) if root not in gone], np.int32), shown)
+        seen.update_lists(
+            [Pairs(*columns(part, 2)) for part in parts if part], sort_pairs(*columns(beside, 2), 7), shown, threads
         )
         for agent, root in read + beside:
             insort(lists[agent], root)
         lists = [[root for root in own if root not in gone] for own in lists]
-        assert [seen.of(agent).tolist() for agent in range(7)] == lists
+        assert [seen.agent_roots(agent).tolist() for agent in range(7)] == lists
         assert len(seen) == sum(map(len, lists))
 
 
@@ -128,7 +128,7 @@ def test_lists_of_what_was_seen_are_the_same_in_any_parts(threads, rounds):
 def test_impressions_are_put_in_order_of_agents_and_parts_that_are_stay(parts):
     given_parts = [tuple(columns(part, 3)) for part in parts]
     events = Events(impressions=list(given_parts))
-    events.put_in_order(7)
+    events.sort_impressions(7)
     agents = [agent.tolist() for _, agent, _ in events.impressions]
     flat = [row for part in parts for row in part]
     assert all(one[-1] < other[0] for one, other in pairwise(agents))

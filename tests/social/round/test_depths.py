@@ -47,9 +47,9 @@ def lived(few, happens, params, *, rounds=6, branches=None, resumes=None, shorte
     shown = []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(start, "check_chart", lambda *given: ())  # it takes most of the time
-        patch.setattr(ranking, "FEW", few)
-        patch.setattr(ranking, "_SPARE", spare)
-        patch.setattr(exposure, "_SHORTER", shorter)
+        patch.setattr(ranking, "FEW_CANDIDATES", few)
+        patch.setattr(ranking, "_SPARE_ROUNDS", spare)
+        patch.setattr(exposure, "_MIN_LENGTH_RATIO", shorter)
         model = small(**params)
         for round_ in range(rounds):
             for happening in happens:
@@ -107,10 +107,10 @@ def test_a_first_feed_is_that_of_the_rules_whoever_is_hidden(data):
         platform.read[row] |= set(roots.tolist())
         platform.seen.add(np.full(len(roots), row), roots)
     relations = Relations()
-    relations.note(muted=pair_keys(agent, other), blocked=NO_KEYS, reported=NO_KEYS)
+    relations.add_pairs(muted=pair_keys(agent, other), blocked=NO_KEYS, reported=NO_KEYS)
     away = relations.hidden_rows(platform.n)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ranking, "FEW", ALWAYS)
+        patch.setattr(ranking, "FEW_CANDIDATES", ALWAYS)
         for cut in ({}, {"block": 3, "threads": 2}):
             assert platform.ranked(hidden=away, depths=Depths(), **cut) == platform.plain(hidden)
 
@@ -118,7 +118,7 @@ def test_a_first_feed_is_that_of_the_rules_whoever_is_hidden(data):
 def test_of_a_round_of_very_many_posts_no_unread_one_is_left_out():
     n = 150_000
     author, root = np.zeros(n, np.int32), np.arange(n, dtype=np.int32)
-    rounds = kernels.room_for_rounds(1, 2, n)
+    rounds = kernels.make_rounds(1, 2, n)
     kernels.add_round(author, 0, 0, rounds)
     depth = np.full((2, 1), kernels.NOTHING_PASSED, np.uint16)
     follows = np.array([0, 0, 1]), np.zeros(1, np.int32)  # agent 1 follows agent 0
@@ -127,7 +127,7 @@ def test_of_a_round_of_very_many_posts_no_unread_one_is_left_out():
     places = np.zeros(1, np.uint64), np.zeros(1, np.int32), np.zeros(4, np.int32), np.zeros(1, np.uint64)
     outbox = Outbox(0, n, *places, root[:0], root)
     feed, n_feed, n_read = np.zeros((2, 10), np.int32), np.zeros(2, np.uint16), np.full(2, 7, np.uint16)
-    passed = kernels.Passed(depth, rounds, 1, root[:0], author, np.zeros(n, np.int32))
+    passed = kernels.DepthTables(depth, rounds, 1, root[:0], author, np.zeros(n, np.int32))
     reader, most, read = np.array([1], np.int32), np.full(1, 10, np.int32), []
     for _ in range(3):
         known = np.sort(np.array(read, np.int32))
@@ -136,7 +136,7 @@ def test_of_a_round_of_very_many_posts_no_unread_one_is_left_out():
         kernels.rank_by_depth(reader, 0, most, 0, passed, audience, Lists(*nothing), outbox, room, feed, n_feed)
         assert feed[1].tolist() == [*range(n - 1 - len(read), n - 11 - len(read), -1)]
         read += feed[1, :7].tolist()
-        kernels.deepen(reader, most, 0, passed, feed, n_feed, n_read)
+        kernels.update_depths(reader, most, 0, passed, feed, n_feed, n_read)
         assert 0 < depth[1, 0] < kernels.NOTHING_PASSED
 
 
@@ -144,13 +144,13 @@ def test_a_room_that_does_not_hold_whom_a_reader_follows_is_exchanged(monkeypatc
     drawn = {"n_writers": 40, "follows": 0.6, "reshares": 0.4, "seen": 0.9, "n_texts": 12, "counted": 50, "now": 3}
     params = FeedParams(mode="chronological", size=80, window=3)
     crowd = Platform(seed=5, n_agents=50, n_posts=300, params=params, **drawn)
-    monkeypatch.setattr(ranking, "FEW", ALWAYS)
-    monkeypatch.setattr(ranking, "_free", deque())
-    monkeypatch.setattr(ranking, "_CANDIDATES", 1)
+    monkeypatch.setattr(ranking, "FEW_CANDIDATES", ALWAYS)
+    monkeypatch.setattr(ranking, "_free_scratch", deque())
+    monkeypatch.setattr(ranking, "_MIN_CANDIDATES", 1)
     assert crowd.ranked(depths=Depths()) == crowd.plain()
-    (room,) = ranking._free
+    (room,) = ranking._free_scratch
     assert 20 < len(room.fresh) < 200
-    assert not any(words.any() for words in (room.met, room.listed))
+    assert not any(words.any() for words in (room.root_bits, room.post_bits))
 
 
 def read_in_part(n_joined, n_recent, n_shown):
@@ -159,13 +159,13 @@ def read_in_part(n_joined, n_recent, n_shown):
     old, new = np.arange(n_joined), np.arange(n_joined, n)
     seen.add(np.zeros(n_joined, np.int32), old)
     shown = np.packbits(np.arange(n) >= n - n_shown, bitorder="little")
-    recent = exposure.in_order(np.zeros(n_recent, np.int32), new, 1)
-    seen.renew([recent], exposure.NO_PAIRS, shown, joined=False)
+    recent = exposure.sort_pairs(np.zeros(n_recent, np.int32), new, 1)
+    seen.update_lists([recent], exposure.NO_PAIRS, shown, joined=False)
     return seen
 
 
 def test_roots_are_added_to_those_that_were_read_lately(monkeypatch):
-    monkeypatch.setattr(exposure, "_SHORTER", 0)
+    monkeypatch.setattr(exposure, "_MIN_LENGTH_RATIO", 0)
     seen, remember, last = read_in_part(1, 1000, 1001), exposure.remember, []
 
     def noting(*given):
@@ -175,22 +175,22 @@ def test_roots_are_added_to_those_that_were_read_lately(monkeypatch):
     monkeypatch.setattr(exposure, "remember", noting)
     seen.add(np.zeros(1, np.int32), np.array([0]))
     assert min(last) >= 1000
-    assert np.unique(seen.of(0)).tolist() == list(range(1001))
+    assert np.unique(seen.agent_roots(0)).tolist() == list(range(1001))
 
 
 def test_looking_at_what_was_read_changes_no_list():
     seen = read_in_part(100, 10, 50)
     before = [column.tolist() for lists in seen.long_and_recent for column in lists]
-    assert seen.of(0).tolist() == list(range(60, 110))
+    assert seen.agent_roots(0).tolist() == list(range(60, 110))
     assert [column.tolist() for lists in seen.long_and_recent for column in lists] == before
     assert len(seen) == 50
-    assert seen.of(0).tolist() == list(range(60, 110))
+    assert seen.agent_roots(0).tolist() == list(range(60, 110))
 
 
 def test_what_agents_read_between_rounds_is_known_to_both():
     def read_more(few):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(ranking, "FEW", few)
+            patch.setattr(ranking, "FEW_CANDIDATES", few)
             model = small(agents_activity=1.0, agents_post_rate=0.9, feed_size=4, feed_window=4, ticks_per_round=3)
             for round_ in range(6):
                 for row in range(0, 30, 1 + round_ % 3):

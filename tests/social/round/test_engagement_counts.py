@@ -14,7 +14,7 @@ from worlds import ran, small
 from prism_mesa.domain import ACTIONS
 from prism_mesa.social import start
 from prism_mesa.social.content.tools import PlatformTools
-from prism_mesa.social.content.writer import write
+from prism_mesa.social.content.writer import write_words
 from prism_mesa.social.round import run_round as round_module
 from prism_mesa.social.state.events import Engagements
 
@@ -25,10 +25,10 @@ def with_tools(monkeypatch, activity):
     """Let `activity(model)` be done at the end of the ticks of every round, as turns of thinking are."""
 
     def then_write(platform):
-        activity(platform.scripts)
-        write(platform)
+        activity(platform.agent_objects)
+        write_words(platform)
 
-    monkeypatch.setattr(round_module, "write", then_write)
+    monkeypatch.setattr(round_module, "write_words", then_write)
 
 
 def test_what_a_script_or_the_chart_has_done_in_an_earlier_round_a_tool_is_told_about(monkeypatch):
@@ -104,5 +104,5 @@ def test_what_was_remembered_is_found_whenever_it_is_looked_for(rounds, looks):
         engaged.add(np.array(sorted(set(keys) - known), np.int64))
         known |= set(keys)
         if looks_now:
-            assert engaged.holds(np.arange(302)).tolist() == [key in known for key in range(302)]
-    assert engaged.holds(np.arange(302)).tolist() == [key in known for key in range(302)]
+            assert engaged.contains(np.arange(302)).tolist() == [key in known for key in range(302)]
+    assert engaged.contains(np.arange(302)).tolist() == [key in known for key in range(302)]

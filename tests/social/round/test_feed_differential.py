@@ -10,7 +10,7 @@ from plain_feed import listed, plain_feed
 
 from prism_mesa.social.params import CandidateParams, FeedParams, SlotParams, SocialParams, XAlgoParams
 from prism_mesa.social.round.feeds import rank_feeds
-from prism_mesa.social.state.exposure import NO_PAIRS, Exposure, in_order
+from prism_mesa.social.state.exposure import NO_PAIRS, Exposure, sort_pairs
 from prism_mesa.social.state.groups import GroupCounts, Groups
 from prism_mesa.social.state.network import from_edges
 from prism_mesa.social.state.posts import POST, REPLY, RESHARE, Posts
@@ -83,7 +83,7 @@ class Platform:
         p, readers = self.population, np.arange(self.n) if readers is None else readers
         p.feed[:], p.n_feed[:], p.n_read[:] = -7, 99, 99  # what another round has left there
         world = self.seen, self.network, self.params, self.streams, self.now
-        rank_feeds(readers, p, self.posts, *world, **cut, groups=self.groups, shown=self.shown)
+        rank_feeds(readers, p, self.posts, *world, **cut, groups=self.groups, read_copies=self.shown)
         others = np.setdiff1d(np.arange(self.n), readers)
         assert (p.feed[others] == -7).all()
         assert (p.n_feed[others] == 99).all()
@@ -129,7 +129,7 @@ def _groups(draw, n_agents, posts):
             posts.root[draw.integers(0, max(1, len(posts) // 2), 300)] if len(posts) else None,
         )
         if roots is not None:
-            groups.counts.count(len(posts), groups.of, (agents, roots), (agents[::7], roots[::7]))
+            groups.counts.count(len(posts), groups.agent_groups, (agents, roots), (agents[::7], roots[::7]))
     return groups
 
 
@@ -215,7 +215,7 @@ def test_nobody_is_shown_who_is_hidden_and_all_else_is_ranked_by_the_rules(mode,
         platform.read[row] |= set(roots.tolist())
         platform.seen.add(np.full(len(roots), row), roots)
     relations = Relations()
-    relations.note(muted=pair_keys(agent, other), blocked=NO_KEYS, reported=NO_KEYS)
+    relations.add_pairs(muted=pair_keys(agent, other), blocked=NO_KEYS, reported=NO_KEYS)
     feeds = platform.plain(hidden)
     assert platform.ranked(hidden=relations.hidden_rows(n)) == feeds
     assert platform.ranked(hidden=relations.hidden_rows(n), block=3, threads=2) == feeds
@@ -269,21 +269,21 @@ def test_what_was_read_is_kept_as_sets_would_keep_it(steps, threads):
         shown[list(gone)] = False
         if how == "added":
             seen.add(agents, roots)
-            seen.keep(shown)
+            seen.keep_only(shown)
         else:
-            bits, own = np.packbits(shown, bitorder="little"), [in_order(agents, roots, 5)]
-            seen.renew(own, NO_PAIRS, bits, threads, joined=how != "apart")
+            bits, own = np.packbits(shown, bitorder="little"), [sort_pairs(agents, roots, 5)]
+            seen.update_lists(own, NO_PAIRS, bits, threads, joined=how != "apart")
         for agent, root in pairs:
             sets[agent].add(root)
         sets = [own - gone for own in sets]
         whole = [set(first) | set(last) for first, last in zip(*map(_by_agent, seen.long_and_recent), strict=True)]
         assert [own - gone for own in whole] == sets
     if steps:
-        lists = [seen.of(agent).tolist() for agent in range(5)]
+        lists = [seen.agent_roots(agent).tolist() for agent in range(5)]
         assert lists == [sorted(own) for own in lists]
         assert [set(own) for own in lists] == sets  # one may stand there twice
     seen.grow(1)
-    assert len(seen.of(5)) == 0
+    assert len(seen.agent_roots(5)) == 0
 
 
 def _by_agent(lists):

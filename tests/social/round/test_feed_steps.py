@@ -10,15 +10,15 @@ from test_feed_differential import MODES, Platform
 
 from prism_mesa.kernels.compiling import lean_kernel
 from prism_mesa.kernels.feeds.ranking import MANY
-from prism_mesa.kernels.lanes import LANES, among, count_bits, count_greater, highest_bit
-from prism_mesa.kernels.ordering import DIGITS, FEW, put_in_order
+from prism_mesa.kernels.lanes import LANES, count_bits, count_greater, highest_bit, lanes_among
+from prism_mesa.kernels.ordering import DIGITS, FEW_CANDIDATES, put_in_order
 from prism_mesa.social.params import CandidateParams, FeedParams, XAlgoParams
 from prism_mesa.social.round import feeds as ranking
 
 
 @lean_kernel
 def which_are_among(values, at, wanted, first, last):
-    return among(values, np.int64(at), wanted, np.int64(first), np.int64(last))
+    return lanes_among(values, np.int64(at), wanted, np.int64(first), np.int64(last))
 
 
 @lean_kernel
@@ -64,7 +64,7 @@ def test_bits_of_a_word_are_counted_and_the_last_is_found(word):
 
 
 @settings(deadline=None)
-@given(st.integers(0, 2 * FEW), words, st.integers(0, 2**32))
+@given(st.integers(0, 2 * FEW_CANDIDATES), words, st.integers(0, 2**32))
 def test_keys_come_into_order_each_once(n, alike, seed):
     draw = np.random.default_rng(seed)
     keys = (draw.integers(0, 2**63, n).astype(np.uint64) & np.uint64(alike)).tolist()  # so some are equal
@@ -92,14 +92,14 @@ def test_a_room_that_is_too_small_is_exchanged_and_leaves_no_trace(mode, monkeyp
         params=params,
     )
     feeds = crowd.plain()
-    monkeypatch.setattr(ranking, "_free", deque())
-    monkeypatch.setattr(ranking, "_CANDIDATES", 1)
+    monkeypatch.setattr(ranking, "_free_scratch", deque())
+    monkeypatch.setattr(ranking, "_MIN_CANDIDATES", 1)
     assert crowd.ranked() == feeds
-    (room,) = ranking._free
+    (room,) = ranking._free_scratch
     assert len(room.fresh) < 1000
-    assert not any(words.any() for words in (room.met, room.listed, room.better))
+    assert not any(words.any() for words in (room.root_bits, room.post_bits, room.n_better))
     assert crowd.ranked() == feeds
-    assert len(ranking._free) == 1
+    assert len(ranking._free_scratch) == 1
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -118,11 +118,11 @@ def test_a_room_whose_bits_are_as_many_as_the_visible_posts_holds_them():
     params = FeedParams(mode="chronological", size=255, window=9, attribute="side")
     crowd = Platform(seed=2, n_agents=12, n_posts=256, params=params, **drawn)
     room = ranking.make_scratch(1 << 13, 255, 0, 0)
-    words = {name: np.full(5, ~np.uint64(0)) for name in ("met", "listed")}
+    words = {name: np.full(5, ~np.uint64(0)) for name in ("root_bits", "post_bits")}
     for own in words.values():
         own[:4] = 0
-    assert len(room.met) == 4
-    ranking._free.append(room._replace(**{name: own[:4] for name, own in words.items()}))
+    assert len(room.root_bits) == 4
+    ranking._free_scratch.append(room._replace(**{name: own[:4] for name, own in words.items()}))
     assert crowd.ranked() == crowd.plain()
     assert all(own[4] == ~np.uint64(0) for own in words.values())
 
@@ -135,14 +135,14 @@ def test_candidates_are_listed_whatever_room_is_free_when_they_have_been_counted
     def newest_first(readers, posts, inside):
         return posts * 1.0
 
-    monkeypatch.setattr(ranking, "_CANDIDATES", 1)
-    monkeypatch.setattr(ranking, "_free", deque())
+    monkeypatch.setattr(ranking, "_MIN_CANDIDATES", 1)
+    monkeypatch.setattr(ranking, "_free_scratch", deque())
     feeds = crowd.ranked(scorer=newest_first)
     count = ranking.RankInputs.count
 
     def counted_elsewhere(self, readers):
         found = count(self, readers)
-        ranking._free.append(ranking.make_scratch(1, 0, 0, 0))  # another thread gives back a small one
+        ranking._free_scratch.append(ranking.make_scratch(1, 0, 0, 0))  # another thread gives back a small one
         return found
 
     monkeypatch.setattr(ranking.RankInputs, "count", counted_elsewhere)

@@ -129,7 +129,7 @@ def test_the_cut_of_readers_into_parts_with_few_candidates_changes_no_feed(monke
     asked = []
     count = feed.RankInputs.count
     monkeypatch.setattr(feed.RankInputs, "count", lambda offer, rows: asked.append(len(rows)) or count(offer, rows))
-    monkeypatch.setattr(feed, "_MOST_PAIRS", 50)
+    monkeypatch.setattr(feed, "_MAX_PAIRS", 50)
     assert feeds_of(world(own("near"), **CANDIDATES)) == whole
     assert min(asked) < 5
 
@@ -137,16 +137,16 @@ def test_the_cut_of_readers_into_parts_with_few_candidates_changes_no_feed(monke
 @pytest.mark.parametrize(
     ("mode", "said"),
     [
-        ("another_each_time", "gave other scores for the same rows when it was asked again"),
-        ("by_the_mean", "gave other scores for the same rows beside other rows"),
-        ("by_the_best", "gave other scores for the same rows beside other rows"),
-        ("too_large", r"gave .*e\+\d+: a score is finite"),
-        ("too_few", r"gave [\d,]+ scores for [\d,]+ candidates"),
-        ("nan", "gave nan: a score is finite"),
+        ("another_each_time", "returned other scores for the same rows in a second call"),
+        ("by_the_mean", "returned other scores for the same rows beside other rows"),
+        ("by_the_best", "returned other scores for the same rows beside other rows"),
+        ("too_large", r"returned .*e\+\d+: scores must be finite"),
+        ("too_few", r"returned [\d,]+ scores for [\d,]+ candidates"),
+        ("nan", "returned nan: scores must be finite"),
         ("changes", "raised ValueError: assignment destination is read-only"),
         ("reads_nothing", r"post.lieks cannot be read \(test_own_feeds.py:\d+ in reads_nothing\)"),
         ("reads_no_attribute", r"agent.zeal cannot be read \(test_own_feeds.py:\d+ in reads_no_attribute\)"),
-        ("texts", r"gave array.*, no numbers"),
+        ("texts", r"returned array.*, not numbers"),
         ("hopeless", "raised ZeroDivisionError"),
     ],
 )

@@ -8,7 +8,7 @@ from lively_worlds import LIVELY, moves, rounds_of
 from worlds import facts, ran, small
 
 from prism_mesa.social.params import ClockParams
-from prism_mesa.social.round.presence import chances_online, weight_of_hours
+from prism_mesa.social.round.presence import mean_hour_weight, online_probabilities
 from prism_mesa.social.state.posts import POST
 
 NOON = tuple(float(hour == 12) for hour in range(24))
@@ -86,8 +86,8 @@ def test_who_posts_is_drawn_as_before_and_only_held_back():
 )
 def test_a_round_weighs_the_mean_of_its_hours_over_that_of_the_day(start, minutes, round_, wanted):
     clock = ClockParams(start=datetime.fromisoformat(start), round_minutes=minutes)
-    assert weight_of_hours(NOON, clock, round_) == pytest.approx(wanted, abs=1e-9)
-    assert weight_of_hours(tuple(7 * weight for weight in NOON), clock, round_) == pytest.approx(wanted, abs=1e-9)
+    assert mean_hour_weight(NOON, clock, round_) == pytest.approx(wanted, abs=1e-9)
+    assert mean_hour_weight(tuple(7 * weight for weight in NOON), clock, round_) == pytest.approx(wanted, abs=1e-9)
 
 
 def test_online_agents_follow_the_hours():
@@ -109,7 +109,7 @@ def chances(model, rounds):
     found = []
     for _ in range(rounds):
         model.step()
-        found.append(np.broadcast_to(chances_online(model.platform), len(model.population)))
+        found.append(np.broadcast_to(online_probabilities(model.platform), len(model.population)))
     return np.array(found)
 
 
@@ -121,7 +121,9 @@ def test_each_agent_lives_by_the_hours_of_its_own_clock(minutes):
     zone, found = np.array([agent.zone for agent in model.agents]), chances(model, 5)
     for offset, local in ((-5, "19:00"), (0, "00:00"), (5.5, "05:30")):  # midnight in UTC
         clock = ClockParams(start=datetime.fromisoformat(f"2026-01-01T{local}:00Z"), round_minutes=minutes)
-        wanted = model.population.activity[0] * np.array([weight_of_hours(hours, clock, round_) for round_ in range(5)])
+        wanted = model.population.activity[0] * np.array(
+            [mean_hour_weight(hours, clock, round_) for round_ in range(5)]
+        )
         assert (zone == offset).any()
         assert found[:, zone == offset] == pytest.approx(wanted[:, np.newaxis] + np.zeros((zone == offset).sum()))
 

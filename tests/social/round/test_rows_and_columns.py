@@ -57,7 +57,7 @@ class TickByTick(SocialModel):
 
     def _make(self, world, chart):
         super()._make(world, chart)
-        self.tables.is_whole = False
+        self.tables.is_complete = False
 
 
 WAYS = {
@@ -76,8 +76,8 @@ def lived(happens, block=None, rounds=3, share=None, **params):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(start, "check_chart", lambda *given: ())  # it takes most of the time
         if block is not None:
-            patch.setattr(walking, "MOST_EVENTS", 20 * block)
-            patch.setattr(walking, "PART", block)
+            patch.setattr(walking, "MAX_EVENTS", 20 * block)
+            patch.setattr(walking, "MIN_SHARED_AGENTS", block)
             patch.setattr(round_module, "rank_feeds", partial(rank_feeds, block=block))
         asked = {} if share is None else {"reasoner": decider(params["chart"], share)}
         model = small(**params, **asked)

@@ -8,7 +8,7 @@ from scipy.stats import kstest
 from worlds import ran, small
 
 from prism_mesa.errors import NotedWarning
-from prism_mesa.kernels.draws import mixed
+from prism_mesa.kernels.draws import mix
 from prism_mesa.social.params import UtilityParams
 from prism_mesa.social.state.odds import Odds
 from prism_mesa.social.state.posts import RESHARE
@@ -67,7 +67,7 @@ def plain_utility(model, reader, post_id):
     follows = author in model.network.followees(reader).tolist()
     share = own.gamma if is_reshare or not follows else 1.0
     hours = max(model.round - int(posts.round[root]), 0) * model.params.clock.round_minutes / 60
-    bits = int(mixed(np.uint64(mixed(model.streams.key("mood"), posts.key[root])), np.uint64(reader)))
+    bits = int(mix(np.uint64(mix(model.streams.key("mood"), posts.key[root])), np.uint64(reader)))
     u = ((bits >> 48) + 0.5) / 2**16
     reason = share * float(posts.appeal[root])
     if own.closeness is not None and author in close_ties(model, reader):
@@ -108,7 +108,7 @@ def test_columns_agents_and_one_post_have_the_same_utility_to_the_last_bit():
     readers, posts = np.meshgrid(np.arange(30), np.arange(0, len(model.posts), 5), indexing="ij")
     readers, posts = readers.ravel(), posts.ravel()
     platform = model.platform
-    columns = platform.utilities(readers, posts, platform.matches(readers, posts))
+    columns = platform.utilities(readers, posts, platform.similarities(readers, posts))
     assert columns.tolist() == [
         model.post(post, row).utility for row, post in zip(readers.tolist(), posts.tolist(), strict=True)
     ]
@@ -142,7 +142,7 @@ def test_moods_are_logistic_and_differ_between_agents_and_roots():
     roots = np.flatnonzero(model.posts.root == np.arange(len(model.posts)))
     readers, posts = (both.ravel() for both in np.meshgrid(np.arange(30), roots))
     platform = model.platform
-    moods = platform.utilities(readers, posts, platform.matches(readers, posts)) / 0.05
+    moods = platform.utilities(readers, posts, platform.similarities(readers, posts)) / 0.05
     assert len(moods) > 2000
     assert kstest(moods, "logistic").pvalue > 1e-3
 

@@ -83,14 +83,14 @@ def tell_apart(whole, other):
 
 MADE_AGAIN = {
     "WalkTables": {"_guards"},  # those that have not given a value in the walk
-    "Cell": {"first", "first_mapped", "always", "outcomes"},  # worked out when first asked for
+    "Cell": {"root", "mapping_root", "unguarded_root", "outcomes"},  # worked out when first asked for
     "Exposure": {"roots"},  # with room for more
     "Outcomes": {"_known"},  # the same
-    "Feeds": {"_made"},  # made when a reader needs one
-    "Engagements": {"carried"},  # noted anew as each round opens
-    "Relations": {"_hidden", "_rows"},  # made when first asked for, of what is muted and blocked
+    "Feeds": {"_feeds_by_acts"},  # made when a reader needs one
+    "Engagements": {"carried_rows"},  # noted anew as each round opens
+    "Relations": {"_hidden", "_hidden_rows"},  # made when first asked for, of what is muted and blocked
     "Population": {"feed"},  # what stands behind the end of a feed
-    "_Hashing": {"_known"},  # places of words
+    "_HashingEmbedder": {"_axes_by_word"},  # places of words
     "Texts": {"_vectors"},  # with room for more
     "AnswerStore": {"_is_partial"},  # where a ledger has them, it is asked
     "FunctionClient": {"function"},  # the LLM itself
@@ -102,10 +102,10 @@ MADE_AGAIN = {
     "Memory": {"_rows", "_written"},
 }
 """Attributes by class that hold nothing of a run, or nothing that is not worked out once more."""
-LEFT_OUT = {"_event_list", "_event_generators", "_default_schedule", "_all_agents", "_agents_by_type", "_adopted"}
+LEFT_OUT = {"_event_list", "_event_generators", "_default_schedule", "_all_agents", "_agents_by_type", "_agents_by_row"}
 LEFT_OUT |= {
-    "_all_made",
-    "_in_order",
+    "_has_all_objects",
+    "_is_sorted",
     "agent_id_counter",
     "scenario",
     "_scenario",

@@ -82,7 +82,7 @@ def fields_of(agent):
 def test_agents_of_a_model_act_in_the_order_that_they_had():
     def order_of(model):
         return [
-            agent.row for kind, agents in model.made_by_class.items() if kind is not SocialAgent for agent in agents
+            agent.row for kind, agents in model.agents_by_class.items() if kind is not SocialAgent for agent in agents
         ]
 
     whole, other = going_on(scripted, rounds=4, at=2)
@@ -132,5 +132,5 @@ def test_an_agent_whose_state_nobody_knows_is_named():
 def test_what_mesa_is_to_do_later_is_held_by_no_snapshot():
     model = ran(small(), 1)
     model.schedule_event(model.close, at=4.0)
-    with pytest.raises(NotRestorableError, match="an event that is scheduled is held by no snapshot"):
+    with pytest.raises(NotRestorableError, match="a snapshot cannot store scheduled events"):
         model.snapshot()

@@ -10,7 +10,7 @@ from minds import Mind, asked, busy, thought, whim
 from random_worlds import LIVE, Echo, Fan, Gossip
 from worlds import Memory, differing, plain, ran
 
-from prism_mesa.params import nested
+from prism_mesa.params import nest_keys
 from prism_mesa.social.model import SocialModel
 from prism_mesa.social.round import run_round as round_module
 from prism_mesa.social.round.feeds import rank_feeds
@@ -84,7 +84,7 @@ def world(seed, kind=SocialModel, **way):
     candidates["followed"] = drawn.choice([None, 4])
     own |= {"feed.slots": {"trending": 1, "search": 1, "every": 3}, "feed.attribute": "leaning"}
     own |= {"feed.size": drawn.choice([3, 8, 30]), "feed.window": drawn.choice([1, 2, 4])}
-    values = nested(plain(ON | own | way)) | BESIDE
+    values = nest_keys(plain(ON | own | way)) | BESIDE
     model = kind(values, recorder=Memory(), reasoner=asked(Mind(thinks=decides_about_others)))
     for row in drawn.sample(range(14), 3):
         drawn.choice([Echo, Fan, Gossip])(model, row)

@@ -40,10 +40,10 @@ def with_guards(**params):
 def test_what_guards_raised_and_whether_they_ever_gave_a_value_is_known():
     whole, other = going_on(with_guards, rounds=5, at=3)
     first, second = (model.chart.failing_guards() for model in (whole, other))
-    assert [(guard.times, guard.every_time, guard.errors) for guard in first] == [
-        (guard.times, guard.every_time, guard.errors) for guard in second
+    assert [(guard.n_errors, guard.always_fails, guard.errors) for guard in first] == [
+        (guard.n_errors, guard.always_fails, guard.errors) for guard in second
     ]
-    assert [guard.every_time for guard in second] == [False, True]
+    assert [guard.always_fails for guard in second] == [False, True]
     assert tell_apart(whole, other) == []
 
 
@@ -69,7 +69,7 @@ def test_what_a_collector_of_a_users_own_has_collected_goes_on():
 
 
 def test_a_collector_of_something_else_is_refused():
-    with pytest.raises(DataError, match="its model_reporters are not those of the run"):
+    with pytest.raises(DataError, match="its model_reporters differ from the run"):
         collecting().restore(ran(small(**LIVELY), 1).snapshot())
 
 

@@ -5,13 +5,13 @@ from threading import Event, get_ident
 import pytest
 
 from prism_mesa.social.state import chunks
-from prism_mesa.social.state.chunks import in_threads, side_by_side
+from prism_mesa.social.state.chunks import map_in_threads, run_in_threads
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3, 9])
 @pytest.mark.parametrize("n", [0, 1, 2, 50])
 def test_results_come_in_the_order_of_the_parts_whoever_makes_them(threads, n):
-    assert in_threads(lambda part: part * part, range(n), threads) == [part * part for part in range(n)]
+    assert map_in_threads(lambda part: part * part, range(n), threads) == [part * part for part in range(n)]
 
 
 def test_threads_share_the_steps_and_the_calling_one_begins_with_the_last():
@@ -22,7 +22,7 @@ def test_threads_share_the_steps_and_the_calling_one_begins_with_the_last():
         assert met[1 - own].wait(60), "one thread does all steps"
         return get_ident()
 
-    first, last = side_by_side([partial(meet, 0), partial(meet, 1)], 2)
+    first, last = run_in_threads([partial(meet, 0), partial(meet, 1)], 2)
     assert last == get_ident() != first
 
 
@@ -45,6 +45,6 @@ def test_when_a_step_fails_what_others_have_begun_is_waited_for_and_no_other_one
 
     monkeypatch.setattr(chunks, "ThreadPoolExecutor", Pool)
     with pytest.raises(KeyboardInterrupt):
-        side_by_side([wait, *[partial(begun.append, "another one")] * 20, fail], 2)
+        run_in_threads([wait, *[partial(begun.append, "another one")] * 20, fail], 2)
     assert begun[-1] == "first ended" or begun == ["last"]
     assert "another one" not in begun

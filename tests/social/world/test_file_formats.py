@@ -65,8 +65,8 @@ def test_a_file_is_read_in_the_encoding_that_is_given(tmp_path, encoding):
 @pytest.mark.parametrize(
     ("content", "hint"),
     [
-        (gzip.compress(b"src,dst\n1,2\n"), r"it is packed with gzip: let its name end in \.csv\.gz"),
-        ("src,dst\n1,2\n".encode("utf-16"), r"give files\.encoding=utf-16"),
+        (gzip.compress(b"src,dst\n1,2\n"), r"it is packed with gzip: rename it to end in \.csv\.gz"),
+        ("src,dst\n1,2\n".encode("utf-16"), r"set files\.encoding=utf-16"),
         (b"PK\x03\x04\x14\x00\xff", "it is a zip file, perhaps of a spreadsheet: save the table as CSV"),
     ],
     ids=["gzip", "utf-16", "zip"],
@@ -90,5 +90,5 @@ def test_a_file_that_is_utf_8_and_read_in_another_encoding_is_said(tmp_path, nam
 
 @pytest.mark.parametrize("name", ["utf-9", "base64"])
 def test_an_encoding_that_is_none_of_text_is_a_config_error(name):
-    with pytest.raises(ConfigError, match=r"files\.encoding: .*give an encoding of text \(utf-8, latin-1"):
+    with pytest.raises(ConfigError, match=r"files\.encoding: .*give a text encoding \(utf-8, latin-1"):
         small(files_encoding=name)

@@ -22,7 +22,7 @@ def model_with(n=2_000, llms=("a", "b"), seed=1, **options):
 
 
 def llms_in(model):
-    return np.array(model.platform.llms.of(np.arange(len(model.population)), model.population))
+    return np.array(model.platform.llms.assigned_names(np.arange(len(model.population)), model.population))
 
 
 def test_as_many_agents_have_an_llm_as_its_share_says():
@@ -89,6 +89,6 @@ def test_a_mapping_that_says_no_llm_is_refused(own, said):
 def test_an_archetype_is_of_agents_of_one_llm():
     model = model_with(persona="archetype", archetypes=3)
     rows = np.arange(len(model.population))
-    kinds, llms = model.platform.archetypes.of(model.population, rows), llms_in(model)
+    kinds, llms = model.platform.archetypes.assign(model.population, rows), llms_in(model)
     assert len(np.unique(kinds)) == 6
     assert all(len(set(llms[kinds == kind])) == 1 for kind in np.unique(kinds))

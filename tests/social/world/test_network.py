@@ -8,7 +8,7 @@ from network_follows import follows
 from worlds import plain_group
 
 from prism_mesa.errors import ConfigError
-from prism_mesa.kernels.network import draw_rows, toss_rows
+from prism_mesa.kernels.network import draw_block_rows, draw_rows
 from prism_mesa.social.params import NetworkParams
 from prism_mesa.social.state.network import from_edges
 from prism_mesa.social.world.random_networks import generate_network
@@ -92,9 +92,9 @@ def test_rows_are_the_same_however_the_work_is_cut(cuts):
     assert drawn_in_parts(sorted(cuts)).tolist() == drawn_in_parts([]).tolist()
     key, bounds, whole = Streams(1).key("follow"), np.array([0, 100, 180, 3000]), np.zeros(3001, np.int64)
     parts, none = whole.copy(), np.zeros(0, np.int32)
-    toss_rows(0, 3000, key, bounds, -0.1, -0.01, whole, none)
+    draw_block_rows(0, 3000, key, bounds, -0.1, -0.01, whole, none)
     for first, last in zip([0, *sorted(cuts)], [*sorted(cuts), 3000], strict=True):
-        toss_rows(first, last, key, bounds, -0.1, -0.01, parts, none)
+        draw_block_rows(first, last, key, bounds, -0.1, -0.01, parts, none)
     assert parts.tolist() == whole.tolist()
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from worlds import plain_group, ran, small
 
 from prism_mesa.domain import BIG_FIVE
-from prism_mesa.errors import DataError, counted
+from prism_mesa.errors import DataError, format_count
 from prism_mesa.social.params import AgentsParams, SocialParams
 from prism_mesa.social.state.topics import quantised
 from prism_mesa.social.world.profiles import (
@@ -88,7 +88,7 @@ def test_with_scheduled_posts_agents_like_what_they_and_those_they_follow_post(t
             without += 1
             continue
         assert model.population.interests[row].tolist() == quantised(total / len(read)).tolist()
-    assert f"{counted(without, 'agent')}: neither" in " ".join(model.notes) or not without
+    assert f"{format_count(without, 'agent')}: neither" in " ".join(model.notes) or not without
     assert 0 < without < len(ids) == len(plain.population)
 
 

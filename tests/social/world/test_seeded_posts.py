@@ -8,7 +8,7 @@ from worlds import differing, ran, small
 
 from prism_mesa import Config
 from prism_mesa.errors import ConfigError
-from prism_mesa.params import nested, validated
+from prism_mesa.params import nest_keys, validate_params
 from prism_mesa.social.state.posts import POST
 from prism_mesa.social.world.seeded import share_across
 
@@ -49,7 +49,7 @@ def test_authors_are_of_the_tenth_of_their_size_and_of_it_the_fifth_of_their_pos
     beyond = [across[row] for row in of_size if row not in chosen]
     own = [across[row] for row in chosen]
     assert (min(own) >= max(beyond)) if position == "bridge" else (max(own) <= min(beyond))
-    assert model.seeded.across.tolist() == [across[a] for a in model.seeded.author.tolist()]
+    assert model.seeded.across_shares.tolist() == [across[a] for a in model.seeded.author.tolist()]
     assert model.seeded.followers.tolist() == followers[model.seeded.author].tolist()
 
 
@@ -60,7 +60,7 @@ def test_they_appear_one_a_round_with_the_same_texts_whoever_writes_them():
     assert small_ones.seeded.text_id.tolist() == large_ones.seeded.text_id.tolist()
     assert small_ones.seeded.author.tolist() != large_ones.seeded.author.tolist()
     for model in (small_ones, large_ones):
-        facts = model.seeded.as_facts(model.posts)
+        facts = model.seeded.to_facts(model.posts)
         rows = [fact["post"] for fact in facts]
         assert [fact["round"] for fact in facts] == model.posts.round[rows].tolist() == [2, 3, 4]
         assert model.posts.author[rows].tolist() == [fact["author"] for fact in facts] == model.seeded.author.tolist()
@@ -72,10 +72,10 @@ def test_before_the_first_one_a_run_is_as_without_and_only_those_that_appeared_a
     without = ran(world(agents_post_rate=0.3), 4)
     placed = world(agents_post_rate=0.3, posts_seeded_count=2, posts_seeded_round=4)
     ran(placed, 4)
-    assert placed.seeded.as_facts(placed.posts) == []
+    assert placed.seeded.to_facts(placed.posts) == []
     assert set(differing(without, placed)) <= {"notes", "params", "schedule", "seeded"}
     ran(placed, 1)
-    assert [fact["round"] for fact in placed.seeded.as_facts(placed.posts)] == [4]
+    assert [fact["round"] for fact in placed.seeded.to_facts(placed.posts)] == [4]
     assert placed.posts.kind.tolist().count(POST) == ran(without, 1).posts.kind.tolist().count(POST) + 1
 
 
@@ -86,10 +86,10 @@ def test_follows_of_who_is_in_no_community_do_not_count():
 
 
 def test_posts_that_would_come_after_the_last_round_are_refused():
-    values = nested({"rounds": 10, "posts.seeded.count": 8, "posts.seeded.round": 3})
+    values = nest_keys({"rounds": 10, "posts.seeded.count": 8, "posts.seeded.round": 3})
     with pytest.raises(
         ConfigError,
         match=r"posts.seeded.count=8 posts, one a round from posts.seeded.round=3 on, need rounds=11 or more",
     ):
-        validated(Config, values, "config")
-    assert validated(Config, values | {"rounds": 11}, "config").posts.seeded.count == 8
+        validate_params(Config, values, "config")
+    assert validate_params(Config, values | {"rounds": 11}, "config").posts.seeded.count == 8

@@ -126,9 +126,9 @@ def test_labels_pull_texts_together_as_much_as_they_weigh():
 def test_interests_are_named_nearest_first_and_nothing_that_points_away():
     found = topics(["a", "b", "c"], [("art",), ("music",), ("sport",)], n_topics=3, label_weight=1.0)
     interests = quantised(1.2 * found.name_vectors[[1]] + found.name_vectors[[0]])
-    assert found.words_of(interests) == [("music", "art")]
-    assert found.words_of(interests, max_names=1) == [("music",)]
-    assert found.words_of(np.zeros((1, 3), np.int8)) == [()]
+    assert found.interest_names(interests) == [("music", "art")]
+    assert found.interest_names(interests, max_names=1) == [("music",)]
+    assert found.interest_names(np.zeros((1, 3), np.int8)) == [()]
 
 
 def test_a_real_embedding_knows_which_texts_are_alike(tmp_path, monkeypatch):

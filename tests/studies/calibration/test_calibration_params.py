@@ -48,7 +48,7 @@ def test_a_wrong_key_is_named_in_one_line(values, fault):
 )
 def test_places_go_from_the_lowest_to_the_highest_value_and_back(axis, middle):
     assert [axis.value(place) for place in (-1, 0, 0.5, 1, 2)] == [axis.low, axis.low, middle, axis.high, axis.high]
-    assert axis.place(axis.value(0.3)) == pytest.approx(0.3, abs=0.03 if axis.whole else 1e-5)
+    assert axis.position(axis.value(0.3)) == pytest.approx(0.3, abs=0.03 if axis.whole else 1e-5)
     assert type(axis.value(0.3)) is (int if axis.whole else float)
 
 
@@ -61,4 +61,4 @@ def test_every_shipped_calibration_can_be_run_has_an_effect_and_holds_something_
     plan = plan_calibration(read_calibration(file), file.stem, str(file))
     assert plan.notes == ()
     assert plan.params.holdout
-    assert plan.params.runs >= 2 * plan.first
+    assert plan.params.runs >= 2 * plan.n_initial

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from prism_mesa.params import merged, nested
+from prism_mesa.params import merge_values, nest_keys
 from prism_mesa.runs.config import make_config
 from prism_mesa.runs.yaml_text import read_yaml
 from prism_mesa.studies.calibration.calibrate import Budget, calibrate
@@ -33,7 +33,7 @@ def simulated(seeds):
     """Return the mean of each measure of the true world over some seeds, and its deviation between them."""
     rows = []
     for seed in seeds:
-        values = merged(read_yaml(PLAIN), nested({**WORLD, **TRUE, "seed": seed}))
+        values = merge_values(read_yaml(PLAIN), nest_keys({**WORLD, **TRUE, "seed": seed}))
         config = make_config(values).model_dump(mode="json")
         rows.append(carry_out(Job(f"true-{seed}", config, MEASURES, keep="measures")).measures)
     return {name: (np.mean([row[name] for row in rows]), np.std([row[name] for row in rows])) for name in MEASURES}

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from prism_mesa.streams import generator
+from prism_mesa.streams import make_generator
 from prism_mesa.studies.calibration.calibrate import likely_points, spread_points
 from prism_mesa.studies.calibration.plan import Axis
 from prism_mesa.studies.calibration.surrogate import (
@@ -14,7 +14,7 @@ from prism_mesa.studies.calibration.surrogate import (
     Surrogate,
     best_guess,
     fit_profiles,
-    probe,
+    propose_probe,
 )
 
 
@@ -34,7 +34,7 @@ def test_a_process_tells_a_smooth_function_between_the_places_that_it_knows_and_
 
 def test_a_process_does_not_follow_noise():
     known = spread_points(60, 1, 3)
-    noise = generator("test/noise").normal(0, 0.3, 60)
+    noise = make_generator("test/noise").normal(0, 0.3, 60)
     mean, _ = GaussianProcess.fit(known, 3 * known[:, 0] + noise).predict(known)
     assert np.abs(mean - 3 * known[:, 0]).mean() < 0.5 * np.abs(noise).mean()
 
@@ -86,7 +86,7 @@ def test_the_interval_of_an_identified_parameter_is_where_the_objective_rises_by
     assert (a["verdict"], b["verdict"]) == (IDENTIFIED, IDENTIFIED)
     assert (a["low"], a["high"]) == pytest.approx((4 - half, 4 + half), abs=0.25)
     assert np.log10([b["low"], b["high"]]) == pytest.approx([1 - half / 4, 1 + half / 4], abs=0.05)
-    assert found.least == pytest.approx(0, abs=0.01)
+    assert found.minimum == pytest.approx(0, abs=0.01)
     curve = found.curves[found.curves["parameter"] == "a"]
     assert curve["objective"].to_numpy() == pytest.approx((curve["value"] - 4) ** 2, abs=0.6)
     assert (curve["possible"] <= curve["objective"] + 1e-9).all()
@@ -129,9 +129,9 @@ def test_a_probe_goes_where_a_profile_is_said_to_be_low_and_no_trial_has_been():
     distances = 12 * (points.sum(axis=1, keepdims=True) - 1.0)
     objectives = (distances**2).sum(1)
     surrogate = Surrogate.fit(points, distances)
-    found = probe(surrogate, points, objectives, 0, RISE)
+    found = propose_probe(surrogate, points, objectives, 0, RISE)
     assert found[0] > 0.6
     assert found.sum() == pytest.approx(1, abs=0.1)
     known = np.vstack([points, *[[at, 1 - at] for at in np.linspace(0, 1, 9)]])
     distances = 12 * (known.sum(axis=1, keepdims=True) - 1.0)
-    assert probe(Surrogate.fit(known, distances), known, (distances**2).sum(1), 0, RISE) is None
+    assert propose_probe(Surrogate.fit(known, distances), known, (distances**2).sum(1), 0, RISE) is None

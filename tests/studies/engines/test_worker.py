@@ -14,7 +14,7 @@ from engine_jobs import SMALL, good_job, job_that
 from stand_in import StandIn
 
 from prism_mesa.llm import Ledger
-from prism_mesa.params import nested
+from prism_mesa.params import nest_keys
 from prism_mesa.runs.process.lock import lock_run
 from prism_mesa.runs.run_files import LEDGER, MANIFEST, read_manifest, read_table
 from prism_mesa.runs.social import run
@@ -180,7 +180,7 @@ def test_a_measure_that_raises_is_named_and_the_run_is_kept(tmp_path):
 def stopped(tmp_path_factory):
     """A job, the folder of it whole, and a copy of that as it was when it was killed after two checkpoints."""
     out, config = tmp_path_factory.mktemp("runs"), SMALL | {"rounds": 4, "checkpoint_every": 1, "agents.band": 0.3}
-    job = Job("one", nested(config), ("reshares",), folder=str(out / "whole"))
+    job = Job("one", nest_keys(config), ("reshares",), folder=str(out / "whole"))
     step = SocialModel.step
 
     def look(model):

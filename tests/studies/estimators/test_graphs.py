@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prism_mesa.social.state.network import from_edges
-from prism_mesa.streams import generator
+from prism_mesa.streams import make_generator
 from prism_mesa.studies.estimators.graphs import (
     SIZE_CLASSES,
     clustering,
@@ -51,7 +51,7 @@ def test_hops_are_distances_to_the_root(draws, n_roots):
 
 
 def test_the_reproduction_number_of_a_branching_process_is_found_at_each_hop():
-    parent = galton_watson(0.6, 20_000, generator("branching"))
+    parent = galton_watson(0.6, 20_000, make_generator("branching"))
     found = reproduction(hops(parent, parent >= 0))
     assert found[:3] == pytest.approx([0.6, 0.6, 0.6], abs=0.03)
     assert found[-1] == 0
@@ -98,7 +98,7 @@ GRAPHS = Path(__file__).parents[4] / "shared" / "data" / "follow_graph"
 
 
 def drawn():
-    rng = generator("follows of a test")
+    rng = make_generator("follows of a test")
     popular = rng.zipf(2.0, 60) % 50
     edges = {(int(a), int(b)) for a, b in zip(popular[rng.integers(0, 60, 400)], rng.integers(0, 60, 400), strict=True)}
     return np.array(sorted(edge for edge in edges if edge[0] != edge[1])).T

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from scipy.stats import kstest, zipf
 
-from prism_mesa.streams import generator
+from prism_mesa.streams import make_generator
 from prism_mesa.studies.estimators.power_law import distance, draw_sizes, fit_power_law, plausibility
 
 DATA = Path(__file__).parents[4] / "shared" / "data"
@@ -17,7 +17,7 @@ GRAPHS = DATA / "follow_graph"
 
 
 def drawn(exponent, least=1, n=20_000, name="sizes"):
-    return draw_sizes(exponent, least, n, generator("a test of power laws", name, str(exponent)))
+    return draw_sizes(exponent, least, n, make_generator("a test of power laws", name, str(exponent)))
 
 
 @pytest.mark.parametrize(("exponent", "least"), [(1.9, 1), (2.2, 1), (2.2, 10), (3.0, 2)])
@@ -47,7 +47,7 @@ def test_the_distance_is_that_of_scipy_on_the_steps_of_the_law():
 
 
 def test_where_a_tail_begins_is_found():
-    body = generator("a body").integers(1, 20, 20_000)
+    body = make_generator("a body").integers(1, 20, 20_000)
     fit = fit_power_law(np.concatenate([body, drawn(2.5, 20, n=5_000)]))
     assert 19 <= fit.min_size <= 30
     assert fit.exponent == pytest.approx(2.5, abs=0.1)
@@ -56,7 +56,7 @@ def test_where_a_tail_begins_is_found():
 def test_a_true_law_is_plausible_and_another_tail_is_not():
     fit = fit_power_law(drawn(2.2, n=1_000), 1)
     assert plausibility(fit, draws=60) > 0.1
-    lognormal = np.round(np.exp(1 + generator("lognormal").normal(size=3_000))).astype(int) + 1
+    lognormal = np.round(np.exp(1 + make_generator("lognormal").normal(size=3_000))).astype(int) + 1
     assert plausibility(fit_power_law(lognormal, 1), draws=60) == 0
 
 

@@ -5,12 +5,12 @@ import math
 import numpy as np
 import pytest
 
-from prism_mesa.streams import generator
+from prism_mesa.streams import make_generator
 from prism_mesa.studies.estimators.timing import burstiness, correlation, hour_profile, shift_between
 
 
 def test_a_poisson_process_has_none():
-    times = generator("poisson").exponential(size=(300, 200)).cumsum(axis=1)
+    times = make_generator("poisson").exponential(size=(300, 200)).cumsum(axis=1)
     found = burstiness(times.ravel(), np.repeat(np.arange(300), 200))
     assert len(found) == 300
     assert abs(found.mean()) < 0.01
@@ -18,7 +18,7 @@ def test_a_poisson_process_has_none():
 
 def test_lognormal_gaps_have_the_burstiness_of_their_spread():
     sigma = 1.2
-    gaps = np.exp(sigma * generator("bursts").normal(size=(60, 4_000)))
+    gaps = np.exp(sigma * make_generator("bursts").normal(size=(60, 4_000)))
     spread = math.sqrt(math.exp(sigma**2) - 1)  # standard deviation over mean
     found = burstiness(gaps.cumsum(axis=1).ravel(), np.repeat(np.arange(60), 4_000))
     assert found.mean() == pytest.approx((spread - 1) / (spread + 1), abs=0.02)
@@ -39,13 +39,13 @@ def test_hours_are_counted_as_shares():
 
 
 def test_correlations_are_numpys_and_undefined_without_variation():
-    a, b = generator("correlation").normal(size=(2, 30))
+    a, b = make_generator("correlation").normal(size=(2, 30))
     assert correlation(a, b) == pytest.approx(np.corrcoef(a, b)[0, 1])
     assert math.isnan(correlation(np.ones(24), a[:24]))
 
 
 @pytest.mark.parametrize("hours", [0, 5, 23])
 def test_the_shift_of_a_profile_is_found(hours):
-    profile = generator("profile").random(24)
+    profile = make_generator("profile").random(24)
     assert shift_between(np.roll(profile, hours), profile) == hours
     assert shift_between(np.ones(24), profile) == 0

@@ -151,7 +151,7 @@ CLEANED = [
 
 @pytest.mark.parametrize(("text", "cleaned"), CLEANED)
 def test_paths_and_keys_are_taken_out_of_values_and_nothing_else_is(text, cleaned):
-    assert Cleaner(environment={}).value({"a": [text]}) == {"a": [cleaned]}
+    assert Cleaner(environment={}).clean_value({"a": [text]}) == {"a": [cleaned]}
 
 
 def test_a_path_that_has_a_name_is_told_by_it_however_often_a_text_is_cleaned():
@@ -159,27 +159,29 @@ def test_a_path_that_has_a_name_is_told_by_it_however_often_a_text_is_cleaned():
     cleaner.replace_path("/data of mine/edges.csv", "inputs/network-edges.csv")
     cleaner.replace_path("edges.csv", "inputs/network-edges.csv")
     values = ["edges.csv", "/data of mine/edges.csv", "run network.edges='/data of mine/edges.csv'", "edges.csv: no"]
-    cleaned = cleaner.value(values)
+    cleaned = cleaner.clean_value(values)
     name = "inputs/network-edges.csv"
     assert cleaned == [name, name, f"run network.edges='{name}'", "edges.csv: no"]
-    assert cleaner.value(cleaned) == cleaned
+    assert cleaner.clean_value(cleaned) == cleaned
 
 
 def test_paths_and_keys_are_found_as_pages_and_json_write_them():
     cleaner = Cleaner(["/data/R&D/ä ann"], environment={"MY_TOKEN": 'a<b"01234'})
     for written in ("/data/R&amp;D/ä ann/x", r"/data/R&D/\u00e4 ann/x"):
-        assert cleaner.text(f"<td>{written}</td>") == "<td>[removed]/x</td>"
-        assert cleaner.leak_in(written) == "a path of this machine"
-    assert cleaner.text("<td>a&lt;b&quot;01234</td>") == "<td>[removed]</td>"
-    assert cleaner.leak_in(r'{"a": "a<b\"01234"}') == "a key or password"
+        assert cleaner.clean_text(f"<td>{written}</td>") == "<td>[removed]/x</td>"
+        assert cleaner.find_leak(written) == "a path of this machine"
+    assert cleaner.clean_text("<td>a&lt;b&quot;01234</td>") == "<td>[removed]</td>"
+    assert cleaner.find_leak(r'{"a": "a<b\"01234"}') == "a key or password"
 
 
 def test_a_path_that_was_met_is_taken_out_of_pages_too_and_keys_of_the_environment_are():
     cleaner = Cleaner(
         environment={"MY_TOKEN": "0123456789", "PATH": "/usr/bin", "CREDENTIAL": "short", "LANG": "abcdefghij"}
     )
-    cleaner.value({"file": "/data of mine/a.csv"})
+    cleaner.clean_value({"file": "/data of mine/a.csv"})
     page = "<td>/data of mine/a.csv</td> 0123456789 short abcdefghij data:image/png;base64,aa+/bb/cc/dd=="
-    assert cleaner.text(page) == ("<td>[removed]</td> [removed] short abcdefghij data:image/png;base64,aa+/bb/cc/dd==")
-    assert cleaner.leak_in("x 0123456789") == "a key or password"
-    assert cleaner.leak_in("nothing") == ""
+    assert cleaner.clean_text(page) == (
+        "<td>[removed]</td> [removed] short abcdefghij data:image/png;base64,aa+/bb/cc/dd=="
+    )
+    assert cleaner.find_leak("x 0123456789") == "a key or password"
+    assert cleaner.find_leak("nothing") == ""

@@ -10,7 +10,7 @@ from worlds import plain
 
 from prism_mesa.api.archives import archive, check_archive
 from prism_mesa.api.studies import Study
-from prism_mesa.params import nested
+from prism_mesa.params import nest_keys
 
 pytestmark = pytest.mark.slow
 SMALL = plain({"agents.n": 24, "agents.activity": 0.9, "network.mean_degree": 5, "rounds": 2, "ticks_per_round": 6})
@@ -21,7 +21,7 @@ def study(jobs, tmp_path, monkeypatch):
     """A study with two runs, whose base is a file; it was run in a folder of its own, which is that one is in."""
     monkeypatch.chdir(tmp_path)
     Path("worlds").mkdir()
-    Path("worlds/small.yaml").write_text(yaml.safe_dump(nested(SMALL)))
+    Path("worlds/small.yaml").write_text(yaml.safe_dump(nest_keys(SMALL)))
     asked = {"question": "?", "base": "worlds/small.yaml", "seeds": 1, "measures": ["reshares"], "name": "small"}
     asked["arms"] = {"a": {"feed.mode": "random"}, "b": {"feed.mode": "chronological"}}
     Path("small.yaml").write_text(yaml.safe_dump(asked))
@@ -52,7 +52,7 @@ def test_a_study_whose_base_is_a_file_is_made_anew_from_the_base_in_its_archive(
 def test_a_study_whose_base_names_a_file_is_made_anew_with_that_file(jobs, tmp_path, monkeypatch, keep):
     monkeypatch.chdir(tmp_path)
     Path("texts.csv").write_text("text\nA bridge opens\nA tram comes\n")
-    base = {**nested(SMALL), "posts": {"file": "texts.csv"}}
+    base = {**nest_keys(SMALL), "posts": {"file": "texts.csv"}}
     asked = {"question": "?", "base": base, "seeds": 1, "measures": ["reshares"], "name": "own", "keep": keep}
     Path("own.yaml").write_text(yaml.safe_dump(asked | {"arms": {"a": {}, "b": {"feed.mode": "random"}}}))
     made = Study("own.yaml")

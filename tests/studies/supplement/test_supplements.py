@@ -20,7 +20,7 @@ from prism_mesa import replay, run, run_economy
 from prism_mesa.api.archives import archive, check_archive
 from prism_mesa.api.studies import Study
 from prism_mesa.errors import DataError
-from prism_mesa.params import nested
+from prism_mesa.params import nest_keys
 from prism_mesa.social.behavior import social_chart
 
 LONG = "a folder whose paths are shortened where they are told"
@@ -51,7 +51,7 @@ def with_data(tmp_path):
     values = plain(
         {"network.edges": str(edges), "network.direction": "dst_follows_src", "rounds": 2, "ticks_per_round": 6}
     )
-    return run(nested(values), out=tmp_path / "runs", pictures=False)
+    return run(nest_keys(values), out=tmp_path / "runs", pictures=False)
 
 
 def texts(file):
@@ -137,7 +137,7 @@ def test_data_that_were_changed_after_the_run_are_not_packed_as_its_own(with_dat
 def test_a_run_with_a_ledger_is_repeated_elsewhere_without_its_llm_and_not_packed_with_a_key(tmp_path):
     with serving(always=llm) as server:
         values = SMALL | {"agents.band": 0.4, "reasoner.kind": "ollama", "reasoner.host": server.url}
-        made = run(nested(values), out="runs", pictures=False)
+        made = run(nest_keys(values), out="runs", pictures=False)
     assert made.summary["decisions"]["by_source"]["llm"] > 0
     packed = archive(made)
     assert holding(packed.file, server.url) == []
@@ -180,7 +180,7 @@ def test_a_run_of_nations_is_repeated_elsewhere(tmp_path):
 def test_a_study_is_packed_with_its_runs_measures_and_report(jobs, tmp_path):
     study = Study(
         question="Does it?",
-        base=nested(SMALL),
+        base=nest_keys(SMALL),
         arms={"chronological": {"feed.mode": "chronological"}, "random": {"feed.mode": "random"}},
         seeds=2,
         measures=["reshares", "gini_impressions"],
@@ -214,7 +214,7 @@ def test_runs_of_a_study_with_a_feed_of_ones_own_are_repeated_elsewhere_as_its_r
     monkeypatch.syspath_prepend(tmp_path)
     own = {"feed.mode": "own_feed_of_a_test:newest"}
     study = Study(
-        question="Does it?", base=nested(SMALL), arms={"own": own}, seeds=1, measures=["reshares"], name="own"
+        question="Does it?", base=nest_keys(SMALL), arms={"own": own}, seeds=1, measures=["reshares"], name="own"
     )
     study.run(report=False)
     there = tmp_path / "there"
@@ -251,7 +251,7 @@ def test_two_files_of_one_name_stay_two_and_no_folder_is_told(jobs, tmp_path, ke
         file.write_text("src,dst\n" + "".join(f"a{i},a{k}\n" for i, k in sorted(pairs) if i != k))
         arms[name] = {"network.edges": str(file)}
     (tmp_path / "here").mkdir()
-    base = nested({key: value for key, value in SMALL.items() if key not in ("agents.n", "network.mean_degree")})
+    base = nest_keys({key: value for key, value in SMALL.items() if key not in ("agents.n", "network.mean_degree")})
     study = Study(question="?", base=base, arms=arms, seeds=1, measures=["reshares"], name="two", keep=keep)
     study.run(report=False)
     packed, there = archive(study.study_dir), tmp_path / "there"
@@ -278,7 +278,7 @@ def test_two_files_of_one_name_stay_two_and_no_folder_is_told(jobs, tmp_path, ke
 
 
 def test_what_was_given_in_python_is_told_and_no_replay_is_promised(tmp_path):
-    made = run(nested(SMALL), out=tmp_path / "runs", pictures=False, chart=social_chart)
+    made = run(nest_keys(SMALL), out=tmp_path / "runs", pictures=False, chart=social_chart)
     packed = archive(made)
     assert packed.left_out[0].startswith("a chart, agents or a reasoner passed in Python")
     assert "prism replay ." not in texts(packed.file)["README.md"]

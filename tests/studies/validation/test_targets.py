@@ -12,7 +12,7 @@ from prism_mesa.errors import DataError
 from prism_mesa.studies.measures.catalogue import MEASURES
 from prism_mesa.studies.measures.rhythms import USED_WINDOWS
 from prism_mesa.studies.validation.real import built_in_values, load_real_values
-from prism_mesa.studies.validation.targets import CASCADES, RANGE_FROM, SIZES, SOURCES, TARGETS, targets_fitted
+from prism_mesa.studies.validation.targets import CASCADES, RANGE_ORIGINS, SIZES, SOURCES, TARGETS, assign_roles
 
 DATA = Path(__file__).parents[4] / "shared" / "data"
 here = pytest.mark.skipif(not DATA.exists(), reason="shared/data is not here")
@@ -24,7 +24,7 @@ def test_every_target_is_a_measure_with_a_source_and_a_real_value_that_is_allowe
     assert all(target.low <= target.real <= target.high for target in TARGETS)
     assert all(isfinite(target.low) and isfinite(target.high) for target in TARGETS if target.required)
     assert set(CASCADES) <= {target.measure for target in TARGETS}
-    assert set(RANGE_FROM) == {target.measure for target in TARGETS if target.required}
+    assert set(RANGE_ORIGINS) == {target.measure for target in TARGETS if target.required}
 
 
 def roles_of_data(targets):
@@ -37,7 +37,7 @@ def roles_of_data(targets):
 
 @pytest.mark.parametrize("measures", [None, {"post_like_rate"}, {"post_size_1", "window_liked"}, set()])
 def test_predicted_is_only_what_is_of_data_of_which_nothing_was_fitted_or_given(measures):
-    data = roles_of_data(targets_fitted(measures))
+    data = roles_of_data(assign_roles(measures))
     assert not data["predicted"] & (data["fitted"] | data["given"])
     assert data["other"] <= data["fitted"] | data["given"]
 
@@ -50,13 +50,13 @@ def test_of_the_shipped_configuration_only_rates_and_one_clock_are_predicted():
 
 
 def test_what_was_fitted_may_be_named():
-    roles = {target.measure: target.role for target in targets_fitted({"post_like_rate", "hours_r"})}
+    roles = {target.measure: target.role for target in assign_roles({"post_like_rate", "hours_r"})}
     assert roles["post_like_rate"] == "fitted"
     assert roles["post_reshare_rate"] == "other"
     assert roles["post_size_1"] == "predicted"
     assert roles["hours_r"] == "given"
     assert roles["burstiness"] == "other"
-    assert targets_fitted(None) == TARGETS
+    assert assign_roles(None) == TARGETS
 
 
 def test_carried_curves_agree_with_carried_values():

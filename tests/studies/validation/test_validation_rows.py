@@ -10,7 +10,7 @@ from scipy import stats
 from prism_mesa.runs.config import Config
 from prism_mesa.studies.validation.real import built_in_values
 from prism_mesa.studies.validation.targets import TARGETS
-from prism_mesa.studies.validation.validation import as_json, target_rows, why_not, with_records
+from prism_mesa.studies.validation.validation import add_records, as_json, exclusion_reason, target_rows
 
 MEASURES = [target.measure for target in TARGETS]
 LARGE = {"agents": {"n": 60_000}, "rounds": 144, "clock": {"round_minutes": 30}, "network": {"mean_degree": 300}}
@@ -52,7 +52,7 @@ def test_an_exponent_that_most_seeds_do_not_have_is_outside():
     assert rows(table(post_tail_10=[nan] * 4))["post_tail_10"].fails
     assert rows(table(post_tail_10=[1.9, 1.9, nan, nan]))["post_tail_10"].fails
     row = rows(table(post_tail_10=[1.9, 1.9, 1.9, nan]))["post_tail_10"]
-    assert (row.inside, row.n, row.of) == (True, 3, 4)
+    assert (row.inside, row.n, row.n_seeds) == (True, 3, 4)
     assert (as_json(row)["seeds"], as_json(row)["of_seeds"]) == (3, 4)
 
 
@@ -70,7 +70,7 @@ def test_failed_runs_are_left_out():
 
 def test_what_does_not_apply_does_not_fail_and_json_has_null_for_what_is_no_number():
     row = rows(table(post_size_1=[0.1] * 4).iloc[:1], lambda target: "too small")["post_size_1"]
-    assert (row.inside, row.fails, row.why_not) == (None, False, "too small")
+    assert (row.inside, row.fails, row.exclusion_reason) == (None, False, "too small")
     content = as_json(row)
     assert (content["measure"], content["real"], content["simulated"]) == ("post_size_1", 0.8029, pytest.approx(0.1))
     assert (content["inside"], content["not_applicable"], content["share_inside"]) == (None, "too small", None)
@@ -80,7 +80,9 @@ def test_what_does_not_apply_does_not_fail_and_json_has_null_for_what_is_no_numb
 def reasons(followees=300.0, **values):
     config = Config.model_validate(LARGE | values)
     return {
-        target.measure: why_not(target, config, config.agents.n, followees) for target in TARGETS if target.required
+        target.measure: exclusion_reason(target, config, config.agents.n, followees)
+        for target in TARGETS
+        if target.required
     }
 
 
@@ -132,7 +134,8 @@ def test_a_large_world_without_tails_fails_by_them_and_a_smaller_one_is_not_judg
     for agents, inside in ((76_000, False), (25_000, None)):
         config = Config.model_validate(LARGE | {"agents": {"n": agents}})
         found = rows(
-            table(post_tail_100=[2.2, nan, nan, nan]), lambda target, c=config: why_not(target, c, c.agents.n, 300)
+            table(post_tail_100=[2.2, nan, nan, nan]),
+            lambda target, c=config: exclusion_reason(target, c, c.agents.n, 300),
         )
         assert found["post_tail_100"].inside is inside
         assert found["post_tail_10"].inside is True
@@ -146,7 +149,7 @@ def test_a_small_graph_has_reshares_per_post_and_windows_only(tmp_path):
 
 def test_a_validation_counts_views_by_itself_and_keeps_what_the_configuration_says():
     def views(**values):
-        return with_records(Config.model_validate(values)).records.views
+        return add_records(Config.model_validate(values)).records.views
 
     assert views(agents={"n": 500}) == 1
     assert views(agents={"n": 120_000}) == 0.05

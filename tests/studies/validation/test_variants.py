@@ -5,10 +5,16 @@ from math import exp, log, sqrt
 import pytest
 
 from prism_mesa.errors import ConfigError
-from prism_mesa.params import merged, nested
+from prism_mesa.params import merge_values, nest_keys
 from prism_mesa.runs.config import Config, make_config
 from prism_mesa.studies.validation import variants as matching
-from prism_mesa.studies.validation.variants import VARIANTS, matched_threshold, reshare_rate, select_variants, worlds
+from prism_mesa.studies.validation.variants import (
+    VARIANTS,
+    matched_threshold,
+    reshare_rate,
+    search_worlds,
+    select_variants,
+)
 
 
 @pytest.mark.parametrize("name", VARIANTS)
@@ -20,7 +26,7 @@ def test_every_variant_is_a_configuration_that_differs(name):
             "network": {"mean_degree": 300, "close_ties": 4},
         }
     ).model_dump(mode="json")
-    other = make_config(merged(full, nested(dict(VARIANTS[name].overrides))))
+    other = make_config(merge_values(full, nest_keys(dict(VARIANTS[name].overrides))))
     assert other.model_dump(mode="json") != full
 
 
@@ -53,9 +59,9 @@ CONFIG = Config.model_validate({"utility": {"sensitivity": 0.03}, "agents": {"th
         (  # steep: by secants
             lambda threshold: 0.01 * exp(-((max(threshold - 0.3, 0) / 0.03) ** 2) / 2),
             0.3 + 0.03 * sqrt(2 * log(10)),
-            matching.STEPS,
+            matching.MAX_STEPS,
         ),
-        (lambda threshold: 0.0, None, matching.STEPS),  # cannot be reached
+        (lambda threshold: 0.0, None, matching.MAX_STEPS),  # cannot be reached
     ],
 )
 def test_the_threshold_is_found_at_which_rates_are_equal(monkeypatch, rate, threshold, most):
@@ -95,12 +101,12 @@ def test_a_threshold_is_looked_for_in_a_small_world_first_and_found_in_the_world
     found = matched_threshold(large, {"utility.mood": 0.0}, [0.001, 0.002])
     assert found.is_close
     assert found.threshold == pytest.approx(0.06 + 0.03 * log(5), abs=0.03 * matching.MAX_DISTANCE)
-    assert list(dict.fromkeys(tried)) == [(matching.AGENTS, matching.SEEDS), (60_000, 1)]
-    assert worlds(CONFIG) == ((CONFIG, matching.SEEDS),)
+    assert list(dict.fromkeys(tried)) == [(matching.SMALL_AGENTS, matching.SEEDS), (60_000, 1)]
+    assert search_worlds(CONFIG) == ((CONFIG, matching.SEEDS),)
 
 
 def test_no_llm_is_asked_while_a_threshold_is_looked_for():
     asked = Config.model_validate({"reasoner": {"kind": "embedded", "archetypes": 16}})
-    assert [world.reasoner.kind for world, _ in worlds(asked)] == ["rule"]
+    assert [world.reasoner.kind for world, _ in search_worlds(asked)] == ["rule"]
     distilled = Config.model_validate({"reasoner": {"kind": "distilled", "distilled": "model.json"}})
-    assert [world.reasoner.kind for world, _ in worlds(distilled)] == ["distilled"]
+    assert [world.reasoner.kind for world, _ in search_worlds(distilled)] == ["distilled"]

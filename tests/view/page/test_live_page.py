@@ -10,7 +10,7 @@ import solara
 from worlds import plain
 
 from prism_mesa.errors import PrismError
-from prism_mesa.params import nested
+from prism_mesa.params import nest_keys
 from prism_mesa.social.model import SocialModel
 from prism_mesa.social.params import SocialParams
 from prism_mesa.view.page import live_page
@@ -18,7 +18,7 @@ from prism_mesa.view.page import live_page
 pytestmark = pytest.mark.slow
 
 CONFIG = SocialParams.model_validate(
-    nested(plain({"agents.n": 60, "rounds": 2, "seed": 5, "agents.activity": 0.8, "agents.post_rate": 0.4}))
+    nest_keys(plain({"agents.n": 60, "rounds": 2, "seed": 5, "agents.activity": 0.8, "agents.post_rate": 0.4}))
 )
 TELLING = {
     "head": "done",
@@ -195,7 +195,7 @@ def test_the_network_is_laid_out_once_and_coloured_anew(opened):
 
 
 def test_the_largest_cascade_is_a_tree_that_grows(opened):
-    page = opened(CONFIG.changed_by({"rounds": 8, "agents.reshare": 1.0, "agents.like": 0.0}))
+    page = opened(CONFIG.with_settings({"rounds": 8, "agents.reshare": 1.0, "agents.like": 0.0}))
     sizes = []
     for _ in range(6):
         page.press("Step")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from worlds import plain
 
-from prism_mesa.params import nested
+from prism_mesa.params import nest_keys
 from prism_mesa.reasoner import Reasoner
 from prism_mesa.runs.records.in_memory import RowsInMemory
 from prism_mesa.social.model import SocialModel
@@ -18,7 +18,7 @@ from prism_mesa.view.page.live import LiveSource
 from prism_mesa.view.page.live_model import PageModel
 
 CONFIG = SocialParams.model_validate(
-    nested(plain({"agents.n": 60, "rounds": 6, "seed": 5, "agents.activity": 0.8, "agents.post_rate": 0.4}))
+    nest_keys(plain({"agents.n": 60, "rounds": 6, "seed": 5, "agents.activity": 0.8, "agents.post_rate": 0.4}))
 )
 
 
@@ -88,10 +88,10 @@ def test_why_tells_what_the_agent_did_in_the_round(shown):
     assert before.why_note == "The reasons appear once no new round starts."
     assert before.why[0].startswith("tick 0: idle -> scrolling")
     assert (before.moves, before.state, agent.why_note) == (agent.moves, agent.state, "")
-    assert [item.did for item in before.feed] == [item.did for item in agent.feed]
+    assert [item.engagements for item in before.feed] == [item.engagements for item in agent.feed]
     assert agent.why[0].startswith("Round 3: ")
     assert any("engaging_like" in line and f"post {post} by" in line for line in agent.why)
-    assert "like" in next(item.did for item in agent.feed if item.post == post)
+    assert "like" in next(item.engagements for item in agent.feed if item.post == post)
     assert all(item.reason for item in agent.feed)
 
 
@@ -102,7 +102,7 @@ def test_why_is_not_told_of_what_is_no_longer_on_show(monkeypatch, comes):
     model.step()
     source, heard = LiveSource(model), []
     with model.lock:  # as while a round runs; the timer's thread waits for it
-        call_off = source.explain_soon(3, lambda: heard.append(source.at))
+        call_off = source.explain_soon(3, lambda: heard.append(source.round))
         [timer] = [item for item in threading.enumerate() if isinstance(item, threading.Timer)]
         if comes == "another round":
             model.step()
@@ -124,7 +124,7 @@ def test_telling_why_changes_nothing():
     assert plain_model.datacollector.get_model_vars_dataframe().equals(
         looked_at.datacollector.get_model_vars_dataframe()
     )
-    assert not looked_at.made_by_class
+    assert not looked_at.agents_by_class
 
 
 def test_an_llm_is_not_asked_again_to_tell_why():

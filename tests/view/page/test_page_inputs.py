@@ -2,7 +2,7 @@
 
 import pytest
 
-from prism_mesa.params import leaves
+from prism_mesa.params import list_leaves
 from prism_mesa.social.params import SocialParams
 from prism_mesa.view.page.inputs import INTERVENTION, apply_inputs, input_values, make_inputs
 
@@ -11,7 +11,7 @@ CONFIG = SocialParams(seed=5, rounds=20)
 
 def test_every_input_is_of_a_parameter_and_holds_its_value_at_first():
     keys = {item.key for item in make_inputs(CONFIG)}
-    assert keys - set(INTERVENTION) <= {key for key, _ in leaves(SocialParams)}
+    assert keys - set(INTERVENTION) <= {key for key, _ in list_leaves(SocialParams)}
     assert input_values(CONFIG).keys() == keys
     for item in make_inputs(CONFIG):
         value = input_values(CONFIG)[item.key]

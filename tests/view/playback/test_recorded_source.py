@@ -20,7 +20,7 @@ from prism_mesa.view.page.trees import largest_cascades
 from prism_mesa.view.page.views import show_views
 from prism_mesa.view.playback import page, recorded
 from prism_mesa.view.playback.recorded import open_recorded
-from prism_mesa.view.server.opened import PageContent, opened_view, opening_fault
+from prism_mesa.view.server.opened import PageContent, content_view, opening_fault
 
 COMES_AND_GOES = {"waiting": 0.2, "join": 0.2, "leave": 0.05, "back": 0.2}
 ROUNDS = 4
@@ -94,7 +94,7 @@ def test_a_column_that_is_missing_is_said_before_anything_is_drawn(copied, table
 def test_a_table_that_is_torn_is_said_in_one_line_in_place_of_the_page(copied, table):
     file = copied / f"{table}.parquet"
     file.write_bytes(file.read_bytes()[:-9])
-    message = opened_view(PageContent("runs", (copied,)))
+    message = content_view(PageContent("runs", (copied,)))
     assert f"{table}.parquet: cannot be read" in message
     assert "\n" not in message
 
@@ -124,25 +124,25 @@ def test_a_run_that_cannot_be_repeated_says_so_whatever_was_raised_and_can_be_as
         raise error
 
     source, changes = open_recorded(churny), []
-    row = int(source.tables.transitions.in_round(source.at)["agent"].iloc[0])
+    row = int(source.tables.transitions.in_round(source.round)["agent"].iloc[0])
     at_first = source.agent(row)
     with monkeypatch.context() as patched:
         patched.setattr(recorded, "why", fail)
         source.explain(row, lambda: changes.append(True))
     failed = source.agent(row)
     assert failed.why_note.startswith("No explanation: ")
-    assert (failed.why, failed.ask) == (at_first.why, f"{at_first.ask} once more")
+    assert (failed.why, failed.ask_label) == (at_first.why, f"{at_first.ask_label} once more")
     assert (source.tables.explaining, changes) == (None, [True])
     monkeypatch.setattr(recorded, "why", lambda *_, **__: None)
     monkeypatch.setattr(recorded, "report_lines", lambda _: ["Round 3: it liked."])
     source.explain(row, lambda: None)
     again = source.agent(row)
-    assert (again.why, again.why_note, again.ask) == (("Round 3: it liked.",), "", "")
+    assert (again.why, again.why_note, again.ask_label) == (("Round 3: it liked.",), "", "")
 
 
 def test_a_card_of_the_round_of_a_post_says_that_other_views_are_of_another_one_and_takes_them_there(churny):
     source, went = open_recorded(churny), []
-    _, rendered = solara.render(show_views(source, source.at, "run", went.append), handle_error=False)
+    _, rendered = solara.render(show_views(source, source.round, "run", went.append), handle_error=False)
     tree = next(
         widget for widget in rendered.find(v.VuetifyTemplate).widgets if widget.has_trait("curved") and widget.curved
     )
@@ -151,8 +151,8 @@ def test_a_card_of_the_round_of_a_post_says_that_other_views_are_of_another_one_
     root = largest_cascades(source.posts(), 1)[0][0]
     wrote = int(source.tables.posts.written[root])
     tree.vue_pick({"id": int(source.posts().author[root]), "node": 0})
-    assert wrote < source.at
-    assert card.aside == (f"In round {wrote}, it wrote the post; the other views show round {source.at}.")
+    assert wrote < source.round
+    assert card.aside == (f"In round {wrote}, the agent wrote the post; the other views show round {source.round}.")
     card.vue_follow(None)
     assert went == [wrote]
     rendered.close()
@@ -186,7 +186,7 @@ def test_a_reply_without_words_names_who_wrote_the_text_that_it_shows(churny):
 def test_two_runs_share_their_axes_and_the_head_names_what_differs(churny, tmp_path):
     settings = config.make_config({"agents": {"n": 40, "activity": 0.9, "post_rate": 0.8}, "rounds": 6, "seed": 4})
     sources = [open_recorded(run) for run in (churny, social.run(settings, out=tmp_path).run_dir)]
-    _, rendered = solara.render(page.playback(sources), handle_error=False)
+    _, rendered = solara.render(page.playback_page(sources), handle_error=False)
     widgets = rendered.find(v.VuetifyTemplate).widgets
     axes = [(widget.span, widget.min_top) for widget in widgets if widget.has_trait("stacked")]
     assert len(axes) == 6

@@ -47,7 +47,7 @@ def test_a_page_of_another_site_reaches_neither_the_server_nor_its_web_socket(or
         {
             "type": "websocket.close",
             "code": 1008,
-            "reason": "this server answers its own page only, not one of another site.",
+            "reason": "this server answers requests from its own page only, not from other sites.",
         }
     ]
 

@@ -16,21 +16,21 @@ from pydantic.fields import FieldInfo
 from prism_mesa.errors import ConfigError, PrismError
 from prism_mesa.params import Params
 from prism_mesa.runs.config import INPUT_FILES, Config
-from prism_mesa.runs.recorded import OWN_PACKAGE
-from prism_mesa.social.behavior import chosen_chart
+from prism_mesa.runs.recorded import PACKAGE_PREFIX
+from prism_mesa.social.behavior import configure_chart
 from prism_mesa.social.round import run_round
 from prism_mesa.social.state.agent_fields import AGENT_FIELDS
 from prism_mesa.statechart import STATES, TIMEOUT, Statechart, draw_chart
 from prism_mesa.studies.design.study_design import Worlds, condition_configs
 from prism_mesa.studies.result import StudyResult
-from prism_mesa.view.study import blocks as b
-from prism_mesa.view.study.blocks import Block, Code, Column, Facts, Paragraph, Section, Words, marked, table
+from prism_mesa.view.study import blocks as doc
+from prism_mesa.view.study.blocks import Block, Code, Column, Facts, Paragraph, Section, Words, code_spans, simple_table
 from prism_mesa.view.study.contents import is_sampled, measure_title, measures_in_order
 from prism_mesa.view.study.design import changed_keys
 from prism_mesa.view.study.markdown import sections_as_markdown
 from prism_mesa.view.study.numbers import level
 from prism_mesa.view.study.odd import words
-from prism_mesa.view.study.odd.arms import merged_sections
+from prism_mesa.view.study.odd.arms import merge_sections
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -40,7 +40,7 @@ _PURPOSE: Final = (
     "rules and its users' decisions affect what spreads."
 )
 _MAX_MEASURES: Final = 12
-_ANY: Final = TypeAdapter(Any)
+_ANY_ADAPTER: Final = TypeAdapter(Any)
 
 
 def odd_section(result: StudyResult) -> Section:
@@ -51,13 +51,13 @@ def odd_section(result: StudyResult) -> Section:
         levels = {factor: runs[factor].drop_duplicates().tolist() for factor in factors}
     try:
         worlds = condition_configs(result.base, result.values, levels)
-    except ConfigError:  # a table of sampled points does not keep every type of level
+    except ConfigError:  # tables of sampled points lose the types of some levels
         worlds = condition_configs(result.base, result.values, {})
-    source = b.Link("Grimm et al. 2020", "https://doi.org/10.18564/jasss.4259")
-    intro: tuple[b.Part, ...] = ("The model as this study configures it, by the ODD protocol (", source, "). ")
-    if varied := changed_keys(result):
+    source = doc.Link("Grimm et al. 2020", "https://doi.org/10.18564/jasss.4259")
+    intro: tuple[doc.Part, ...] = ("The model as this study configures it, by the ODD protocol (", source, "). ")
+    if varied_keys := changed_keys(result):
         intro += ("Text that all runs share appears once; the arms and factors of the study change ",)
-        intro += (*b.code_list(varied), ".")
+        intro += (*doc.code_list(varied_keys), ".")
     else:
         intro += ("All runs have this configuration; only their seeds differ.",)
     names = measures_in_order(result)
@@ -65,55 +65,57 @@ def odd_section(result: StudyResult) -> Section:
     purpose = (
         Paragraph(f"{_PURPOSE} This study asks: {result.question}"),
         Paragraph("The measures of the study are the patterns by which the model is judged:"),
-        b.Bullets((*map(measure_title, names[:_MAX_MEASURES]), *more_note)),
+        doc.Bullets((*map(measure_title, names[:_MAX_MEASURES]), *more_note)),
     )
-    parts = _elements(worlds, varied, purpose, load=True)
+    parts = _protocol_sections(worlds, varied_keys, purpose, load=True)
     return Section("odd", "The model (ODD protocol)", (Paragraph(intro),), parts)
 
 
-def odd_text(worlds: Worlds, varied: Collection[str] = (), question: str = "", *, load: bool = False) -> str:
+def odd_text(worlds: Worlds, varied_keys: Collection[str] = (), question: str = "", *, load: bool = False) -> str:
     """Return the ODD protocol of a run or a study as Markdown, without pictures.
 
     Args:
-        worlds: The configurations; for a run a single one with an empty name.
-        varied: Dotted keys that a study changes.
+        worlds: Configurations by name; a run has one with an empty name.
+        varied_keys: Dotted keys that a study changes.
         question: The study's question; empty for a single run.
         load: Whether to import the user's modules, which hold charts and feeds.
     """
     purpose = Paragraph(f"{_PURPOSE} This study asks: {question}" if question else _PURPOSE)
-    text = sections_as_markdown(_elements(worlds, varied, (purpose,), load=load))
+    text = sections_as_markdown(_protocol_sections(worlds, varied_keys, (purpose,), load=load))
     intro = "The model as it is configured, by the ODD protocol (Grimm et al. 2020, doi:10.18564/jasss.4259)."
     return f"# The model (ODD protocol)\n\n{intro}\n\n{text}\n"
 
 
-def _elements(
-    worlds: Worlds, varied: Collection[str], purpose: tuple[Block, ...], *, load: bool
+def _protocol_sections(
+    worlds: Worlds, varied_keys: Collection[str], purpose: tuple[Block, ...], *, load: bool
 ) -> tuple[Section, ...]:
-    """Return the elements of the protocol for all configurations of a study; the first has the blocks of `purpose`."""
-    by_arm = {arm: odd_sections(config, _chart(config, load=load), varied, load=load) for arm, config in worlds.items()}
-    return Section("odd-purpose", "1. Purpose and patterns", purpose), *merged_sections(by_arm)
+    """Return the elements of the protocol for all configurations of a study; `purpose` is the first element."""
+    by_arm = {
+        arm: odd_sections(config, _chart(config, load=load), varied_keys, load=load) for arm, config in worlds.items()
+    }
+    return Section("odd-purpose", "1. Purpose and patterns", purpose), *merge_sections(by_arm)
 
 
 def _chart(config: Config, *, load: bool) -> Statechart | str:
     """Return the chart that a configuration names, or the reason why it is not loaded."""
     name = config.statechart.chart
-    if name is not None and not name.startswith(OWN_PACKAGE) and not load:
+    if name is not None and not name.startswith(PACKAGE_PREFIX) and not load:
         return f"The chart is {name}, a module of the user's own, which is not loaded here."
     try:
-        return chosen_chart(config.statechart, asks_action=config.reasoner.asks_action)
+        return configure_chart(config.statechart, asks_action=config.reasoner.asks_action)
     except PrismError as error:  # the user's module may be missing here
         return str(error)
 
 
 def odd_sections(
-    config: Config, chart: Statechart | str, varied: Collection[str] = (), *, load: bool = True
+    config: Config, chart: Statechart | str, varied_keys: Collection[str] = (), *, load: bool = True
 ) -> tuple[Section, ...]:
-    """Return the elements of the protocol from the second on, for one configuration.
+    """Return the elements of the protocol after the first, for one configuration.
 
     Args:
         config: The configuration.
         chart: Its chart, or the reason why it is not available.
-        varied: Dotted keys that a study changes.
+        varied_keys: Dotted keys that a study changes.
         load: Whether to import the user's modules, which hold charts and feeds.
     """
     return (
@@ -122,17 +124,17 @@ def odd_sections(
         Section("odd-concepts", "4. Design concepts", (Facts(words.design_concepts(config)),)),
         _initialization(config),
         Section("odd-input", "6. Input data", (_input(config),)),
-        _submodels(config, varied, load=load),
+        _submodels(config, varied_keys, load=load),
     )
 
 
 def _entities(config: Config) -> Section:
-    agents: list[b.Row] = [(Code(name), meaning) for name, meaning in words.AGENT_VARIABLES.items()]
+    agents: list[doc.Row] = [(Code(name), meaning) for name, meaning in words.AGENT_VARIABLES.items()]
     agents += [(Code(f.name), f"{f.meaning} ({f.unit})") for f in AGENT_FIELDS.values()]
-    posts: list[b.Row] = [(marked(names), meaning) for names, meaning in words.POST_VARIABLES.items()]
+    posts: list[doc.Row] = [(code_spans(names), meaning) for names, meaning in words.POST_VARIABLES.items()]
     for name, params in config.attributes.items():
         (agents if params.of == "agent" else posts).append((Code(name), f"declared: {params.text}"))
-    groups = (b.Group("of an agent", tuple(agents)), b.Group("of a post", tuple(posts)))
+    groups = (doc.Group("of an agent", tuple(agents)), doc.Group("of a post", tuple(posts)))
     minutes = config.clock.round_minutes
     network = words.NETWORKS["edges" if config.network.edges else config.network.kind]
     scales = (
@@ -146,7 +148,7 @@ def _entities(config: Config) -> Section:
         ("Time", f"{config.rounds:,} rounds of {minutes:g} simulated minutes, {config.ticks_per_round:,} ticks each"),
         ("Space", "none, apart from the network"),
     )
-    variables = b.Table((Column("state variable"), Column("meaning", long=True)), groups)
+    variables = doc.Table((Column("state variable"), Column("meaning", long=True)), groups)
     return Section("odd-entities", "2. Entities, state variables, and scales", (Facts(scales), variables))
 
 
@@ -156,12 +158,12 @@ def _process(config: Config, chart: Statechart | str) -> Section:
     steps = re.findall(
         r"(\d+)\. (\w+): (.*?)(?= \d+\. |$)", next(text for text in paragraphs if text.startswith("1. "))
     )
-    rows = [(number, Code(name), marked(text)) for number, name, text in steps]
+    rows = [(number, Code(name), code_spans(text)) for number, name, text in steps]
     columns = (Column("", number=True), Column("step"), Column("what happens", long=True))
     blocks = (
         Paragraph("A round has these steps, in this order:"),
-        table(columns, rows),
-        Paragraph(marked(paragraphs[-1])),
+        simple_table(columns, rows),
+        Paragraph(code_spans(paragraphs[-1])),
         *([Paragraph(chart, note=True)] if isinstance(chart, str) else _transitions(config, chart)),
     )
     return Section("odd-process", "3. Process overview and scheduling", blocks)
@@ -169,36 +171,36 @@ def _process(config: Config, chart: Statechart | str) -> Section:
 
 def _transitions(config: Config, chart: Statechart) -> list[Block]:
     """Return the chart as a figure and a table of transitions."""
-    rows: list[b.Row] = []
+    rows: list[doc.Row] = []
     chooses = "the oracle chooses" if chart.oracle_enabled else "the first target in this list is taken"
     for transition in sorted(chart.transitions, key=lambda transition: STATES.index(transition.source)):
         ticks = chart.timeouts.get(transition.source)
         trigger = transition.trigger + (f" after {ticks} ticks" if ticks and transition.trigger == TIMEOUT else "")
         target: Words = Code(transition.target.value) if transition.target else f"open: {chooses}"
-        otherwise = "else" if chart.cells[transition.trigger][transition.source].arms else ""
+        otherwise = "else" if chart.cells[transition.trigger][transition.source].guards else ""
         guard: Words = Code(transition.guard_label) if transition.guard_label else otherwise
         rows.append((Code(transition.source.value), Code(trigger), guard, target))
     columns = (Column("in state"), Column("trigger"), Column("if"), Column("goes to"))
     ticks = config.statechart.default_timeout_ticks
     caption = (
         f"A state without its own number of ticks times out after the agent's threshold ({ticks} ticks by default). "
-        "A row without a guard beside guarded rows means else."
+        "Next to rows with guards, a row without a guard means else."
     )
     picture = "The statechart of every agent. A diamond marks a choice that the chart leaves open."
     return [
-        b.Picture("statechart", picture, _Drawing(tuple(rows), chart)),
-        b.Fold("All transitions", (table(columns, rows, caption),)),
+        doc.Picture("statechart", picture, _Drawing(tuple(rows), chart)),
+        doc.Fold("All transitions", (simple_table(columns, rows, caption),)),
     ]
 
 
 @dataclass(frozen=True)
 class _Drawing:
-    """Draws a chart; drawings with the same transitions are equal."""
+    """A function that draws a chart; two are equal if their charts have the same transitions."""
 
-    rows: tuple[b.Row, ...]
+    rows: tuple[doc.Row, ...]
     chart: Statechart = field(compare=False)
 
-    @cache  # noqa: B019 - a chart is slow to lay out, and few are drawn
+    @cache  # noqa: B019 - drawing a chart is slow, and there are few
     def __call__(self) -> "Figure":
         return draw_chart(self.chart)
 
@@ -223,13 +225,13 @@ def _initialization(config: Config) -> Section:
 def _input(config: Config) -> Block:
     paths = {f"{group}.{name}": getattr(getattr(config, group), name, None) for group, name in INPUT_FILES}
     if rows := [(Code(key), Code(str(path)), words.FILES.get(key, "input")) for key, path in paths.items() if path]:
-        return table((Column("key"), Column("file"), Column("content")), rows)
+        return simple_table((Column("key"), Column("file"), Column("content")), rows)
     return Paragraph(
         "No files: the network and the agents are drawn, and the texts come with PRISM. No input is read during a run."
     )
 
 
-def _submodels(config: Config, varied: Collection[str], *, load: bool) -> Section:
+def _submodels(config: Config, varied_keys: Collection[str], *, load: bool) -> Section:
     r, chart, size = config.reasoner.rule, config.statechart.chart, config.feed.size
     unread = "has not read from this sharer, nor engaged with" if config.feed.repeats else "has not read"
     order = words.feed_order(config.feed.mode, load=load) + words.candidates(config)
@@ -261,37 +263,38 @@ def _submodels(config: Config, varied: Collection[str], *, load: bool) -> Sectio
         ("Interventions", words.interventions(config, load=load)),
         ("Texts", words.writing(config)),
     )
-    blocks = (Facts(tuple(fact for fact in facts if fact[1])), *_parameters(config, varied))
+    blocks = (Facts(tuple(fact for fact in facts if fact[1])), *_parameters(config, varied_keys))
     return Section("odd-submodels", "7. Submodels and parameters", blocks)
 
 
-def _parameters(config: Config, varied: Collection[str]) -> tuple[Block, ...]:
-    """Return the parameters that differ from their defaults or that the study changes, then all of them, folded."""
+def _parameters(config: Config, varied_keys: Collection[str]) -> tuple[Block, ...]:
+    """Return the parameters that differ from their defaults or that the study changes, then all parameters, folded."""
     columns = (Column("key"), Column("value"), Column("meaning", long=True))
-    changed: list[b.Row] = []
-    groups: dict[Words, list[b.Row]] = {}
+    changed: list[doc.Row] = []
+    groups: dict[Words, list[doc.Row]] = {}
     for title, key, info, value in _leaves(config):
         default = info.get_default(call_default_factory=True)
-        value_parts: tuple[b.Part, ...] = (Code(_as_configured(value)),)
+        value_parts: tuple[doc.Part, ...] = (Code(_as_configured(value)),)
         if value != default:
-            value_parts = b.Strong(_as_configured(value)), b.Quiet(f"  default {_as_configured(default)}")
-        value_parts += (b.Quiet("  varies"),) if key in varied else ()
+            value_parts = doc.Strong(_as_configured(value)), doc.Quiet(f"  default {_as_configured(default)}")
+        value_parts += (doc.Quiet("  varies"),) if key in varied_keys else ()
         row = (Code(key), value_parts, info.description or "")
         groups.setdefault(title, []).append(row)
-        if key not in ("name", "seed", "threads") and (value != default or key in varied):
+        if key not in ("name", "seed", "threads") and (value != default or key in varied_keys):
             changed.append(row)
     first: tuple[Block, ...] = (Paragraph("All parameters have their default values."),)
     if changed:
-        first = (Paragraph("Values that differ from the default, or that the study changes:"), table(columns, changed))
-    group_rows = tuple(b.Group(title, tuple(rows)) for title, rows in groups.items())
-    return *first, b.Fold("All parameters", (b.Table(columns, group_rows),))
+        text = "Values that differ from the default, or that the study changes:"
+        first = (Paragraph(text), simple_table(columns, changed))
+    group_rows = tuple(doc.Group(title, tuple(rows)) for title, rows in groups.items())
+    return *first, doc.Fold("All parameters", (doc.Table(columns, group_rows),))
 
 
 def _leaves(params: Params, prefix: str = "") -> Iterator[tuple[Words, str, FieldInfo, Any]]:
     """Yield (title of the group, dotted key, field, value) of each parameter, group by group."""
     title: Words = "The run"
     if prefix:
-        title = Code(prefix[:-1]), b.Quiet(f"  {(type(params).__doc__ or '').strip().partition('\n')[0]}")
+        title = Code(prefix[:-1]), doc.Quiet(f"  {(type(params).__doc__ or '').strip().partition('\n')[0]}")
     groups: list[tuple[str, Params]] = []
     for name, info in type(params).model_fields.items():
         value = getattr(params, name)
@@ -299,12 +302,12 @@ def _leaves(params: Params, prefix: str = "") -> Iterator[tuple[Words, str, Fiel
             groups.append((f"{prefix}{name}.", value))
         else:
             yield title, f"{prefix}{name}", info, value
-    for deeper, group in groups:
-        yield from _leaves(group, deeper)
+    for group_prefix, group in groups:
+        yield from _leaves(group, group_prefix)
 
 
 def _as_configured(value: Any) -> str:
-    """Return a value as in a configuration file; groups omit keys with default values."""
+    """Return a value as in a configuration file, without keys that have default values."""
     if isinstance(value, Mapping | list | tuple):
-        return b.brief(_ANY.dump_python(value, mode="json", exclude_defaults=True), 80)
-    return b.brief(level(value), 80)
+        return doc.brief(_ANY_ADAPTER.dump_python(value, mode="json", exclude_defaults=True), 80)
+    return doc.brief(level(value), 80)

@@ -29,7 +29,7 @@ _WRITING: Final = {
 
 _DECIDERS: Final = {
     "auto": "an LLM if one is available, else the rule; the section on who decided says which",
-    **{kind.name: kind.words for kind in KINDS.values()},
+    **{kind.name: kind.phrase for kind in KINDS.values()},
     "rule": "the rule below, with a keyed draw for each agent",
     "distilled": "a small model distilled from an LLM's choices",
 }
@@ -55,7 +55,7 @@ POST_VARIABLES: Final = {
     "`author`": "agent that wrote or reshared the post",
     "`topics`": "subject of the post: a unit vector over topics",
     "`kind`": "post, reply or reshare",
-    "`parent`, `root`": "post that it answers or reshares, and post at which its cascade begins",
+    "`parent`, `root`": "post that it answers or reshares, and first post of its cascade",
     "`round`": "round in which it appeared",
     "`likes`, `replies`, `reshares`, `impressions`": "counts so far",
     "`velocity`": "number of engagements in the last rounds",
@@ -111,7 +111,7 @@ def activity(config: Config) -> str:
 
 
 def network(config: Config) -> str:
-    """Return how the network is made."""
+    """Return how the network is created."""
     p, counts = config.network, config.utility.sensitivity and config.utility.closeness is not None
     close = f"; close ties: up to {p.close_ties} mutual follows of each agent" if p.close_ties and counts else ""
     if p.edges is not None:
@@ -123,13 +123,13 @@ def network_dynamics(config: Config) -> str:
     """Return how a live network changes during a run."""
     r = config.network.rates
     return (
-        "for each post that an agent reads of an author whom it does not follow, it follows the author with "
+        "for each post that an agent reads by an author whom it does not follow, it follows the author with "
         f"probability {r.follow:g}, times {r.engaged:g} if it engaged with the post; a new follower is followed back "
         f"with {r.follow_back:g}; in a round in which it reads, an agent follows a followee's followee with "
-        f"{r.triad:g}. For each post read that lies below the band and is not engaged with, it unfollows the agent "
-        f"that brought it with {r.unfollow:g} (times {r.reciprocal:g} if followed back), mutes with {r.mute:g}, blocks "
-        f"with {r.block:g}, reports with {r.report:g}. All changes apply from the next round on; mutes and blocks "
-        "apply to every feed"
+        f"{r.triad:g}. For each post below the band that it reads without engaging, it unfollows the "
+        f"agent that brought the post with {r.unfollow:g} (times {r.reciprocal:g} if followed back), mutes with "
+        f"{r.mute:g}, blocks with {r.block:g}, reports with {r.report:g}. All changes apply from the next "
+        "round on; mutes and blocks apply to every feed"
     )
 
 
@@ -161,7 +161,7 @@ def candidates(config: Config) -> str:
     added = [f"{getattr(counts, key)} {source}" for key, source in kinds.items() if getattr(counts, key)]
     in_slots = [f"{getattr(slots, key)} {kinds[key]}" for key in ("trending", "search") if getattr(slots, key)]
     text = f", with up to {', '.join(added)}" if added else ""
-    text += "" if counts.followed is None else f", of followed agents the {counts.followed} newest"
+    text += "" if counts.followed is None else f", with the {counts.followed} newest posts of followed agents"
     return text + (f", each {slots.every}th place for posts in slots: {', '.join(in_slots)}" if in_slots else "")
 
 
@@ -175,7 +175,7 @@ def interventions(config: Config, *, load: bool) -> str:
 
 
 def writing(config: Config) -> str:
-    """Return the source of the texts of posts."""
+    """Return where the texts of posts come from."""
     text = _WRITING.get(config.content, config.content)
     return text.replace("about subjects of the corpus", f"texts of {config.posts.file}") if config.posts.file else text
 
@@ -194,7 +194,7 @@ def homophily(config: Config) -> str:
 
 
 def utility(config: Config) -> str:
-    """Return the utility that an agent compares with its band."""
+    """Return the formula of the utility that an agent compares with its band."""
     p = config.utility
     if not p.sensitivity:
         return "equals relevance; the agent compares it with its band"
@@ -203,7 +203,7 @@ def utility(config: Config) -> str:
         reason += f"; for posts by a close tie it is log(exp(this) + exp({p.closeness:g}))"
     odds = f"reason {p.reshared:+g} if it is a reshare" if p.reshared else "reason"
     odds += f" - {p.theta:g} x log(1 + hours of age) + {p.mood:g} x mood"
-    odds += f" + {p.per_source:g} for each earlier showing of the root" if config.feed.repeats else ""
+    odds += f" + {p.per_source:g} for each earlier time that the root was shown" if config.feed.repeats else ""
     terms = f"{p.weight:g} x relevance + {p.sensitivity:g} x ({odds})"
     return f"{terms}; the agent compares it with its band. The reason is {reason}"
 
@@ -226,7 +226,7 @@ def opinions(config: Config) -> str:
 
 
 def design_concepts(config: Config) -> tuple[tuple[str, Words], ...]:
-    """Return each design concept with its place in the model."""
+    """Return each design concept with its role in the model."""
     llm = config.statechart.oracle_enabled and config.reasoner.kind not in ("rule", "distilled")
     draws = "open choices"
     if llm:

@@ -44,10 +44,12 @@ N_TRAITS: Final = 5
 
 @early_part_of_kernels
 def fetch_posts(starts: Starts, first: Any, last: Any, until: Any, world: World) -> None:
-    """Prefetch the data of the posts that a group of agents may read."""
-    people, text_id = world.people, world.posts.text_id
+    """Prefetch the histories of a group of agents, and the data of the posts that they may read."""
+    people, text_id, depth = world.people, world.posts.text_id, world.setting.depth
     for j in range(first, last):
         row = np.int64(np.uint32(starts.rows[j]))
+        if depth > 0:
+            prefetch(world.histories.ring, row * depth + world.histories.total[row] % depth)
         ahead = people.n_read[row] + (until - starts.at[j] + 1) // 2
         for place in range(people.n_read[row], min(people.n_feed[row], ahead)):
             prefetch(text_id, np.int64(people.feed[row, place]))

@@ -15,6 +15,7 @@ from prism_mesa.kernels.compiling import early_part_of_kernels, lean_kernel
 from prism_mesa.kernels.walking.arrays import (
     FIRE,
     FIRST_SET,
+    GUARDED,
     NO_POST,
     NOTHING,
     POST_AT_HAND,
@@ -63,7 +64,10 @@ def _walk_one(starts: Starts, i: Any, until: Any, keeps: Any, world: World, out:
         np.int64(people.current_post[row]),
     )
     loaded = np.int64(NO_POST)  # the post loaded into registers
-    load_agent(row, register, world)
+    if trigger >= 0 and outcome == FIRE and chart.fixed[trigger, state] != GUARDED:
+        outcome = np.int64(chart.fixed[trigger, state])
+    if until > start or outcome == FIRE or outcome <= FIRST_SET:  # else no guard and no rule reads the registers
+        load_agent(row, register, world)
     while True:
         is_new_tick = tick > start
         if is_new_tick or outcome == FIRE:

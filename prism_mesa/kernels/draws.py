@@ -54,13 +54,12 @@ def happens(key: np.uint64, probability: npt.NDArray[np.float64]) -> npt.NDArray
 @kernel
 def last_renewals(key: np.uint64, round_: int, lasting: float, agents: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     """Return for each agent the last round up to `round_` whose draw is at least `lasting`, or round 0."""
-    out = np.empty(len(agents), np.int64)
+    out, keys = np.empty(len(agents), np.int64), np.empty(round_ + 1, np.uint64)
+    for last in range(round_ + 1):
+        keys[last] = mixed(mixed(mixed(key, np.uint64(last)), np.uint64(0)), np.uint64(0))
     for i in range(len(agents)):
         last = round_
-        while last > 0:
-            x = mixed(mixed(mixed(key, np.uint64(last)), np.uint64(0)), np.uint64(0))
-            if unit(mixed(x, np.uint64(agents[i]))) >= lasting:
-                break
+        while last > 0 and unit(mixed(keys[last], np.uint64(agents[i]))) < lasting:
             last -= 1
         out[i] = last
     return out

@@ -135,8 +135,10 @@ def make_world(platform: Platform) -> World:
     first = len(platform.posts)
     if platform.glances > 1:
         first = platform.posts.first_visible(max(platform.round, 0), platform.feeds.longest_window)
-    previews = np.empty(len(platform.posts) - first, PREVIEW)
-    fill_previews(first, posts, tastes, taste_tables, previews)
+    buffers, previewed = platform.walk_buffers, (platform.round, first, len(platform.posts))
+    if buffers.previewed != previewed:
+        buffers.previews, buffers.previewed = np.empty(len(platform.posts) - first, PREVIEW), previewed
+        fill_previews(first, posts, tastes, taste_tables, buffers.previews)
     return World(
         tables.chart,
         tables.programs,
@@ -146,7 +148,7 @@ def make_world(platform: Platform) -> World:
         posts,
         tastes,
         taste_tables,
-        Ahead(first, previews, platform.feeds.are_of_followed),
+        Ahead(first, buffers.previews, platform.feeds.are_of_followed),
         RoundConstants(
             half_band=platform.half_band,
             glances=platform.glances,

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from prism_mesa.domain import ACTIONS
 from prism_mesa.kernels.lanes import aligned_zeros
 from prism_mesa.kernels.programs import Programs
+from prism_mesa.kernels.utility import PREVIEW
 from prism_mesa.kernels.walking.arrays import FIRST_SET, GUARDED, NOTHING, UNDECIDED, ChartTables
 from prism_mesa.kernels.walking.steps import COMPOSES, PASSIVE, STOPPED
 from prism_mesa.kernels.walking.world import Options, WalkOutput
@@ -262,9 +263,15 @@ _EVENTS: Final = WalkEvents._fields
 
 
 class WalkBufferPool:
-    """The buffers of a platform: one for each part of its agents, used again from round to round."""
+    """The buffers of a platform: one for each part of its agents, used again from round to round.
+
+    Attributes:
+        previews: A preview of each visible post.
+        previewed: Their round, the first post and the number of posts.
+    """
 
     def __init__(self) -> None:
+        self.previews, self.previewed = np.empty(0, PREVIEW), (-1, 0, 0)
         self._buffers: list[WalkBuffers] = []
         self._made_for: tuple[int, Programs] | None = None
 

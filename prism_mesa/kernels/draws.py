@@ -56,13 +56,12 @@ def last_redraws(
     key: np.uint64, round_: int, persistence: float, agents: npt.NDArray[np.int64]
 ) -> npt.NDArray[np.int64]:
     """Return for each agent the last round up to `round_` with a draw of at least `persistence`, or round 0."""
-    out = np.empty(len(agents), np.int64)
+    out, keys = np.empty(len(agents), np.int64), np.empty(round_ + 1, np.uint64)
+    for last in range(round_ + 1):
+        keys[last] = mix(mix(mix(key, np.uint64(last)), np.uint64(0)), np.uint64(0))
     for i in range(len(agents)):
         last = round_
-        while last > 0:
-            x = mix(mix(mix(key, np.uint64(last)), np.uint64(0)), np.uint64(0))
-            if uniform(mix(x, np.uint64(agents[i]))) >= persistence:
-                break
+        while last > 0 and uniform(mix(keys[last], np.uint64(agents[i]))) < persistence:
             last -= 1
         out[i] = last
     return out

@@ -43,11 +43,13 @@ N_TRAITS: Final = 5
 
 
 @early_inline_kernel
-def prefetch_posts(starts: Starts, first: Any, last: Any, until: Any, world: World) -> None:
-    """Prefetch data of the posts that a group of agents may read."""
-    people, text_id = world.people, world.posts.text_id
+def prefetch_group(starts: Starts, first: Any, last: Any, until: Any, world: World) -> None:
+    """Prefetch the histories of a group of agents, and data of the posts that they may read."""
+    people, text_id, depth = world.people, world.posts.text_id, world.constants.history_depth
     for j in range(first, last):
         row = np.int64(np.uint32(starts.rows[j]))
+        if depth > 0:
+            prefetch(world.histories.ring, row * depth + world.histories.total[row] % depth)
         end = people.n_read[row] + (until - starts.start_ticks[j] + 1) // 2
         for place in range(people.n_read[row], min(people.n_feed[row], end)):
             prefetch(text_id, np.int64(people.feed[row, place]))

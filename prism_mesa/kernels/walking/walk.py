@@ -20,7 +20,7 @@ from prism_mesa.kernels.walking.arrays import (
     POST_AT_HAND,
     UNDECIDED,
 )
-from prism_mesa.kernels.walking.reading import find_post_at_hand, load_agent, load_state, prefetch_posts
+from prism_mesa.kernels.walking.reading import find_post_at_hand, load_agent, load_state, prefetch_group
 from prism_mesa.kernels.walking.steps import STOPPED, answer_choice, find_outcome, find_trigger, scroll_past, transition
 from prism_mesa.kernels.walking.world import Starts, WalkOutput, World
 
@@ -46,7 +46,7 @@ def walk(starts: Starts, first: int, last: int, until: int, records: UInt8, worl
     records_stride = min(1, len(records) - 1)
     for i in range(first, last):
         if (i - first) % GROUP == 0:
-            prefetch_posts(starts, i, min(i + GROUP, last), until, world)
+            prefetch_group(starts, i, min(i + GROUP, last), until, world)
         _walk_one(starts, i, until, records[starts.rows[i] * records_stride], world, out)
 
 

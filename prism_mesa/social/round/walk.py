@@ -135,8 +135,10 @@ def make_world(platform: Platform) -> World:
     first = len(platform.posts)
     if platform.glances > 1:
         first = platform.posts.first_visible(max(platform.round, 0), platform.feeds.longest_window)
-    previews = np.empty(len(platform.posts) - first, PREVIEW)
-    fill_previews(first, posts, tastes, taste_tables, previews)
+    pool, preview_key = platform.walk_buffers, (platform.round, first, len(platform.posts))
+    if pool.preview_key != preview_key:
+        pool.previews, pool.preview_key = np.empty(len(platform.posts) - first, PREVIEW), preview_key
+        fill_previews(first, posts, tastes, taste_tables, pool.previews)
     return World(
         tables.chart,
         tables.programs,
@@ -146,7 +148,7 @@ def make_world(platform: Platform) -> World:
         posts,
         tastes,
         taste_tables,
-        Previews(first, previews, platform.feeds.show_only_followed),
+        Previews(first, pool.previews, platform.feeds.show_only_followed),
         RoundConstants(
             half_band=platform.half_band,
             glances=platform.glances,

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from prism_mesa.domain import ACTIONS
 from prism_mesa.kernels.lanes import aligned_zeros
 from prism_mesa.kernels.programs import Programs
+from prism_mesa.kernels.utility import PREVIEW
 from prism_mesa.kernels.walking.arrays import FIRST_SET, GUARDED, NOTHING, UNDECIDED, ChartTables
 from prism_mesa.kernels.walking.steps import COMPOSES, PASSIVE, STOPPED
 from prism_mesa.kernels.walking.world import Options, WalkOutput
@@ -264,9 +265,15 @@ _EVENT_KINDS: Final = WalkEvents._fields
 
 
 class WalkBufferPool:
-    """The buffers of a platform, one for each part of its agents; rounds reuse them."""
+    """The buffers of a platform, one for each part of its agents; rounds reuse them.
+
+    Attributes:
+        previews: A preview of each visible post.
+        preview_key: Their round, the id of the first post, and the number of all posts.
+    """
 
     def __init__(self) -> None:
+        self.previews, self.preview_key = np.empty(0, PREVIEW), (-1, 0, 0)
         self._buffers: list[WalkBuffers] = []
         self._made_with: tuple[int, Programs] | None = None
 

@@ -4,6 +4,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from functools import partial
+from itertools import pairwise
 from typing import Any, Final, Self
 
 import numpy as np
@@ -173,9 +174,8 @@ class Posts(Restorable):
             Steps that write to this memory for the first time. This is slow, so several threads can run the steps.
         """
         self._grow_columns(self.n + n_added, self.n)
-        rows = slice(self.n, self.n + n_added)
-        parts = (part for column in self._columns.values() for part in np.array_split(column[rows], 4))
-        return [partial(part.fill, 0) for part in parts]
+        cuts = [self.n + n_added * part // 4 for part in range(5)]
+        return [partial(column[a:b].fill, 0) for column in self._columns.values() for a, b in pairwise(cuts) if a < b]
 
     def _zeroed_columns(self, n: int) -> dict[str, npt.NDArray[Any]]:
         return zeroed_columns(_COLUMNS, n, {"attributes": self._columns["attributes"].shape[1]})

@@ -20,9 +20,9 @@ MAX_NATIONS = 200
 
 
 class DeciderFacts(NamedTuple):
-    """The parameters `p`, the kind of the LLM that decides (empty for none), and how Python code passed the LLM."""
+    """The parameters, the kind of the LLM that decides (empty for none), and how Python code passed the LLM."""
 
-    p: "EconomyParams"
+    params: "EconomyParams"
     kind: str
     is_python_llm: bool
     has_params: bool
@@ -247,19 +247,19 @@ _LLM_KEYS: Final = ("kind", "model", "host")
 _WITHOUT_EFFECT: Final[tuple[WithoutEffect[DeciderFacts], ...]] = (
     WithoutEffect(
         "economy.policy",
-        lambda facts: all(nation.policy for nation in facts.p.economy.nations),
+        lambda facts: all(nation.policy for nation in facts.params.economy.nations),
         "every nation in economy.nations has its own policy",
     ),
     WithoutEffect(
         "economy.macro.spending_effect economy.macro.tax_effect",
-        lambda facts: not facts.kind and set(facts.p.economy.policies) <= {"taylor", "nothing", "llm"},
+        lambda facts: not facts.kind and set(facts.params.economy.policies) <= {"taylor", "nothing", "llm"},
         "every nation moves only its policy rate (economy.policy=llm or random also moves budgets)",
     ),
-    WithoutEffect(f"{_ADVICE_KEYS} reasoner.*", lambda facts: "llm" not in facts.p.economy.policies, _NO_LLM),
+    WithoutEffect(f"{_ADVICE_KEYS} reasoner.*", lambda facts: "llm" not in facts.params.economy.policies, _NO_LLM),
     WithoutEffect(_ADVICE_KEYS, lambda facts: not facts.kind, _NO_LLM),
     WithoutEffect(
         "deliberation.*",
-        lambda facts: not facts.p.economy.deliberate,
+        lambda facts: not facts.params.economy.deliberate,
         "nations decide without thinking first (economy.deliberate=true)",
     ),
     WithoutEffect(
@@ -283,4 +283,4 @@ _WITHOUT_EFFECT: Final[tuple[WithoutEffect[DeciderFacts], ...]] = (
 
 def keys_without_effect(facts: DeciderFacts) -> tuple[str, ...]:
     """Return a note for each reason why configured keys have no effect."""
-    return without_effect(_WITHOUT_EFFECT, facts, list(explicit_values(facts.p)))
+    return without_effect(_WITHOUT_EFFECT, facts, list(explicit_values(facts.params)))

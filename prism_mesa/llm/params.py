@@ -176,7 +176,7 @@ def llm_keys(kind: type[LLMParams], *excluded: str, with_address: bool = True) -
 
 def _kind_condition(kinds: Collection[str], keys: str) -> Callable[[Any], bool]:
     """Return a condition: whether an LLM of these kinds is asked. For `host`, the configured kind is tested."""
-    return lambda facts: (facts.p.reasoner.kind if keys == "host" else facts.kind) in kinds
+    return lambda facts: (facts.params.reasoner.kind if keys == "host" else facts.kind) in kinds
 
 
 WITHOUT_EFFECT: Final[tuple[tuple[str, Callable[[Any], bool], str], ...]] = (
@@ -184,11 +184,11 @@ WITHOUT_EFFECT: Final[tuple[tuple[str, Callable[[Any], bool], str], ...]] = (
     (
         "model",  # the name is not a file, and `auto` chose the embedded LLM
         lambda facts: (
-            facts.kind == "embedded" != facts.p.reasoner.kind
-            and not str(facts.p.reasoner.model or ".gguf").endswith(".gguf")
+            facts.kind == "embedded" != facts.params.reasoner.kind
+            and not str(facts.params.reasoner.model or ".gguf").endswith(".gguf")
         ),
         "no server has it, and the embedded LLM is a file (.gguf)",
     ),
-    ("backoff_s", lambda facts: facts.p.reasoner.attempts == 1, "reasoner.attempts=1: nothing is asked again"),
+    ("backoff_s", lambda facts: facts.params.reasoner.attempts == 1, "reasoner.attempts=1: nothing is asked again"),
 )
 """Keys of an LLM that have no effect under a condition, with the condition and the reason."""

@@ -50,7 +50,7 @@ class Values:
     Attributes:
         low: The lowest number; `high` is the highest.
         whole: Whether all values are integers.
-        names: All values, for a field with few values such as `post.kind`.
+        names: All values, for a field with few values such as ``post.kind``.
     """
 
     low: float = -inf

@@ -61,7 +61,7 @@ def test_prompts_hold_profile_and_deeds_and_the_talk_so_far(run_dir, busiest):
         list(talk.chat_stream("And why?"))
     assert kinds == ["thought", "text"]
     for prompt in llm.prompts:
-        assert busiest.who in prompt
+        assert busiest.profile in prompt
         for activity in busiest.activities[-ACTIVITIES_SHOWN:]:
             assert activity_line(activity) in prompt
     assert "<<< What did you do? >>>" in llm.prompts[0]
@@ -172,7 +172,9 @@ def test_the_small_llm_chooses_among_the_deeds_that_fit_a_question_best(run_dir,
     with Interview(run_dir, str(busiest.row), llm=LLMClient(llm, kind="embedded")) as talk:
         talk.constrained = True
         events = list(talk.chat_stream(f"Did you reply to {activity.author} in round {activity.round}?"))
-        assert first_person_text(activity) in talk.context.form.model_json_schema()["properties"]["what"]["enum"]
+        assert (
+            first_person_text(activity) in talk.context.response_type.model_json_schema()["properties"]["what"]["enum"]
+        )
     assert events[1].text == talk.transcript[0].text == first_person_text(activity)
     assert activity in talk.transcript[0].refers_to
 

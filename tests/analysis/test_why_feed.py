@@ -85,7 +85,7 @@ def test_what_is_told_orders_every_feed_as_the_kernel_does_and_its_parts_make_th
     feeds = [shown for _, shown, *_ in model.looked_at]
     assert sum(map(len, feeds)) > 100
     assert max(map(len, feeds)) > 5
-    ways = " ".join(text for *_, told in model.looked_at for text in told.posts.values())
+    ways = " ".join(text for *_, told in model.looked_at for text in told.texts.values())
     assert "whom it follows" in ways
     assert ("drawn from the whole platform" in ways) == (bool(more) or mode.startswith("x_"))
     assert all(((word in ways) == bool(more)) for word in ("whom its followee", "trending, velocity", "its search for"))
@@ -118,7 +118,7 @@ def test_ways_are_those_by_which_posts_came():
     n_between = 0
     for row, shown, ranked, told in model.looked_at:
         for post in shown:
-            author, text = int(posts.author[post]), told.posts[post]
+            author, text = int(posts.author[post]), told.texts[post]
             follows = author in network.followees(row)
             assert text.endswith(f": draw = {ranked.scored.score[ranked.order[ranked.posts.index(post)]]:.4g}")
             assert (", whom it follows:" in text) == follows
@@ -147,7 +147,7 @@ def test_of_what_stands_in_a_slot_it_is_told_why():
     model.told = []
     Told(model, 0)
     model.run_for(6)
-    texts = [text for told in model.told for text in told.posts.values()]
+    texts = [text for told in model.told for text in told.texts.values()]
     assert sum("because it is trending" in text for text in texts) > 5
     assert sum("because a search found it" in text for text in texts) > 5
     assert any("slot" not in text for text in texts)

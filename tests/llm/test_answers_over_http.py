@@ -23,8 +23,8 @@ class Played(OllamaChatClient):
         super().__init__(max_tokens=64)
         self.replies = list(replies)
 
-    def _http(self):
-        return super()._http() | {"transport": httpx.MockTransport(self.reply), "verify": True}
+    def _client_options(self):
+        return super()._client_options() | {"transport": httpx.MockTransport(self.reply), "verify": True}
 
     def reply(self, request):
         if request.url.path == "/api/ps":

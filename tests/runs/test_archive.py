@@ -92,7 +92,7 @@ def test_a_round_cuts_off_what_came_later_and_before_the_run_nothing_is_told(rec
 
 def test_who_an_agent_is_is_told_as_in_the_prompts_of_the_run(run_dir, records):
     own = pd.read_parquet(run_dir / "agents.parquet").iloc[3]
-    who = records.snapshot(3).who
+    who = records.snapshot(3).profile
     assert who.startswith(f"You are <<< {own['name']} >>>, a social media user.")
     assert f"Your interests: <<< {', '.join(own.interests.split(';'))} >>>" in who
     assert ("kind" in who) == (own.agreeableness >= 3.86 + 0.59 / 2)

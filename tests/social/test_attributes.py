@@ -174,7 +174,7 @@ def test_a_function_that_cannot_be_used_is_refused_in_one_line(function, said):
     [
         ({"x": {"of": "agent"}}, "give either values or range"),
         ({"x": {"of": "agent", "range": [1, 0]}}, "range: 1 is not below 0"),
-        ({"x": {"of": "agent", "values": ["a", 1]}}, "all true and false, all numbers, or all texts"),
+        ({"x": {"of": "agent", "values": ["a", 1]}}, "all be true or false, all numbers, or all texts"),
         ({"x": {"of": "agent", "values": ["a", "a"]}}, "two of them are equal"),
         ({"x": {"of": "agent", "values": [10**400, 1]}}, "numbers must be in -1e+12..1e+12"),
         ({"x": {"of": "agent", "values": ["a", " b"]}}, "begins or ends with a blank"),
@@ -186,7 +186,7 @@ def test_a_function_that_cannot_be_used_is_refused_in_one_line(function, said):
         ({**DECLARED, "x": {"of": "post", "range": [0, 1], "inherits": "leaning"}}, "is not within that of x"),
         ({**DECLARED, "x": {"of": "post", "values": ["left"], "inherits": "party"}}, "has values that x does not have"),
         ({"x": {"of": "agent", "range": [0, 1], "column": "c"}}, "agents.profiles names no file"),
-        ({"x": {"of": "post", "range": [0, 1], "column": "c", "function": "a:b"}}, "give one of them"),
+        ({"x": {"of": "post", "range": [0, 1], "column": "c", "function": "a:b"}}, "give only one of these"),
         ({"not a name": {"of": "post", "range": [0, 1]}}, "is not a name"),
     ],
 )

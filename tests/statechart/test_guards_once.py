@@ -93,7 +93,7 @@ def test_what_the_guards_said_tells_the_way_to_an_answer_without_asking_again():
         (SCROLLING, guards[2]),
     )
     agent = an_agent()
-    options, said = chart.selected(agent, "decides")
+    options, said = chart.select(agent, "decides")
     assert options == (COMPOSING, SCROLLING)
     chart.take(chart.resolve_key(EVALUATING, "decides", COMPOSING, said), agent)
     assert (agent.state, did) == (COMPOSING, ["second"])
@@ -105,7 +105,7 @@ def test_the_keys_of_columns_are_those_of_rows():
     chart = a_chart((COMPOSING, F.post.x > 2), (COMPOSING, F.post.x > 1), (SCROLLING, F.post.x > 0))
     posts = ArrayColumns({"x": np.array([0, 1, 2, 3])})
     fired = chart.fire_many(np.full(4, EVALUATING.code), "decides", posts, posts)
-    alone = [chart.selected(an_agent(), "decides", posts.row(i)) for i in range(4)]
+    alone = [chart.select(an_agent(), "decides", posts.row(i)) for i in range(4)]
     is_open = [isinstance(outcome, tuple) for outcome, _ in alone]
     assert is_open == (fired.option_indices >= 0).tolist() == [False, False, True, True]
     assert [key for outcome, key in alone if isinstance(outcome, tuple)] == fired.keys[

@@ -69,10 +69,10 @@ def test_what_diverges_first_is_the_row_that_was_changed_or_is_gone(base, place)
     first = quick(base, other, why=False).first_divergence
     assert (first.table, (first.round, first.tick, first.agent)) == ("transitions", moment(row))
     assert first.columns == ("to_state",)
-    assert first.sides[1].startswith(f"{row['from_state']} -> resting, on '{row['trigger']}'")
+    assert first.row_texts[1].startswith(f"{row['from_state']} -> resting, on '{row['trigger']}'")
     assert first.name == read_table(base, "agents")["name"][row["agent"]]
     first = quick(base, less, why=False).first_divergence
-    assert (first.base, first.other, first.sides[1]) == (gone, None, "nothing")
+    assert (first.base, first.other, first.row_texts[1]) == (gone, None, "nothing")
 
 
 def test_of_two_tables_the_earlier_row_counts(base):
@@ -300,12 +300,12 @@ def test_input_files_and_code_that_differ_are_settings_that_do(base):
         {"key": "content of input files or modules", "base": facts["inputs"], "other": "i"},
     ]
     mine, theirs = (
-        with_facts(copied(base, name), inputs=name, input_digests={"posts.file": "p", "code of my_feeds": name})
+        with_facts(copied(base, name), inputs=name, inputs_one_by_one={"posts.file": "p", "code of my_feeds": name})
         for name in ("mine", "theirs")
     )
     [told] = compare(mine, theirs, measures="likes").settings.to_dict("records")
     assert told == {"key": "code of my_feeds", "base": "mine", "other": "theirs"}
-    elsewhere = with_facts(copied(base, "elsewhere"), inputs="e", input_digests={"posts.file": "q"})
+    elsewhere = with_facts(copied(base, "elsewhere"), inputs="e", inputs_one_by_one={"posts.file": "q"})
     [told] = compare(mine, elsewhere, measures="likes").settings.to_dict("records")
     assert told == {"key": "content of posts.file", "base": "p", "other": "q"}
 

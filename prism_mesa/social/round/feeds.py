@@ -413,8 +413,7 @@ def rank_feeds(
     discoveries = discover(readers, outbox, population, posts, params, streams, now)
     audience = Audience(network.indptr, network.indices, *exposure.lists, *hidden, *read_copies.lists)
     scoring = make_scoring(outbox, population, posts, params, streams, now, discoveries, groups)
-    inputs = RankInputs(audience, outbox, scoring)
-    feeds = population.feed, population.n_feed
+    inputs, feeds = RankInputs(audience, outbox, scoring), (population.feed, population.n_feed)
 
     def rank_block(first: int) -> None:
         block_readers = readers[first : first + block]

@@ -89,7 +89,7 @@ class Target:
         label: A short name.
         role: `fitted`: parameters were fitted to the target; `given`: the configuration contains it; `other`: another
             statistic of its data set is fitted or given; `predicted`: none of these.
-        needs: The requirement for a world (see `validation.why_not`).
+        needs: The requirement for a world (see `studies.validation.validation.exclusion_reason`).
         required: Whether a configuration fails if its mean is outside the range; other targets are for information.
     """
 

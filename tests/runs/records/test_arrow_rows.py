@@ -76,7 +76,7 @@ def test_rows_that_wait_come_back_from_their_bytes_and_go_on_waiting():
     for one in (rows, never_stopped):
         one.add(columns(0, 3))
         one.add(columns(0, 3))
-    again = WaitingRows.restored(SCHEMA, rows.snapshot())
+    again = WaitingRows.from_snapshot(SCHEMA, rows.snapshot())
     for one in (again, never_stopped):
         one.add(columns(0, 3))
     assert again.table().equals(never_stopped.table())
@@ -86,7 +86,7 @@ def test_rows_that_wait_come_back_from_their_bytes_and_go_on_waiting():
 def test_rows_of_which_none_came_in_stay_so_and_columns_without_rows_too():
     rows = WaitingRows(SCHEMA)
     assert rows.snapshot() is None
-    assert WaitingRows.restored(SCHEMA, None).is_new
+    assert WaitingRows.from_snapshot(SCHEMA, None).is_new
     rows.add(columns(0, 0))
-    again = WaitingRows.restored(SCHEMA, rows.snapshot())
+    again = WaitingRows.from_snapshot(SCHEMA, rows.snapshot())
     assert (again.is_new, len(again)) == (False, 0)

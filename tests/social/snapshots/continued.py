@@ -96,7 +96,7 @@ MADE_AGAIN = {
     "FunctionClient": {"function"},  # the LLM itself
     "Budget": {"_last_clock_s", "clock"},  # of the clock on the wall
     "FollowNetwork": {"n_followers", "checksum"},  # worked out when first asked for; memory
-    "WalkBufferPool": {"_buffers", "_made_for"},  # memory
+    "WalkBufferPool": {"_buffers", "_made_with", "previews", "preview_key"},  # memory
     "Reasoner": {"_background", "_lock", "_dispatcher"},  # threads
     "LLMClient": {"_background", "_lock", "_dispatcher"},
     "Memory": {"_rows", "_written"},

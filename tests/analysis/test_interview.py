@@ -172,9 +172,8 @@ def test_the_small_llm_chooses_among_the_deeds_that_fit_a_question_best(run_dir,
     with Interview(run_dir, str(busiest.row), llm=LLMClient(llm, kind="embedded")) as talk:
         talk.constrained = True
         events = list(talk.chat_stream(f"Did you reply to {activity.author} in round {activity.round}?"))
-        assert (
-            first_person_text(activity) in talk.context.response_type.model_json_schema()["properties"]["what"]["enum"]
-        )
+        schema = talk.context.response_type.model_json_schema()
+        assert first_person_text(activity) in schema["properties"]["what"]["enum"]
     assert events[1].text == talk.transcript[0].text == first_person_text(activity)
     assert activity in talk.transcript[0].refers_to
 

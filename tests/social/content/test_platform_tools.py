@@ -13,9 +13,8 @@ from prism_mesa.domain import ACTIONS
 def noted(model):
     """Return all that a round has noted down, as plain values."""
     events = model.events
-    columns = [
-        column.tolist() for column in (*(c for part in events.impressions for c in part), *events.all_engagements())
-    ]
+    impressions = (column for part in events.impressions for column in part)
+    columns = [column.tolist() for column in (*impressions, *events.all_engagements())]
     return [*columns, list(events.written), dict(events.texts), list(events.notes)]
 
 

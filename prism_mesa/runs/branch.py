@@ -14,7 +14,7 @@ from typing import Any
 
 from prism_mesa.errors import BadInputError, ConfigError, PrismError, PrismWarning, shorten
 from prism_mesa.llm import Ledger
-from prism_mesa.params import require_overrides, require_whole_number, validate_params
+from prism_mesa.params import require_overrides, require_whole_number, short_repr, validate_params
 from prism_mesa.reasoner import AnyReasoner
 from prism_mesa.reasoner.distilled import FILE
 from prism_mesa.runs.checkpoints.file import (
@@ -99,9 +99,15 @@ def _branch_config(run: RecordedRun, at: int, overrides: Overrides) -> Config:
         return config
     texts = [overrides] if isinstance(overrides, str) else overrides
     pairs = texts.items() if isinstance(texts, Mapping) else map(parse_override, texts)
-    new_intervention = validate_params(InterventionParams, {"at": at, "set": dict(pairs)}, "branch")
-    n_earlier = sum(intervention.at <= at for intervention in config.interventions)
-    interventions = [*config.interventions[:n_earlier], new_intervention, *config.interventions[n_earlier:]]
+    settings = dict(pairs)
+    entries = settings.pop("interventions", [])
+    if not isinstance(entries, list | tuple) or not all(isinstance(entry, Mapping) for entry in entries):
+        raise ConfigError(f"branch: interventions: must be a list of mappings, not {short_repr(entries)}")
+    new = [validate_params(InterventionParams, {"at": at, **entry}, "branch: interventions") for entry in entries]
+    if early := next((act.at for act in new if act.at < at), None):
+        raise ConfigError(f"branch: interventions: at={early} is before the branch (round {at})")
+    new += [validate_params(InterventionParams, {"at": at, "set": settings}, "branch")] if settings else []
+    interventions = sorted([*config.interventions, *new], key=lambda act: act.at)  # stable: new ones apply last
     intervention_values = [intervention.model_dump() for intervention in interventions]
     return validate_params(Config, {**values, "interventions": intervention_values}, "branch")
 

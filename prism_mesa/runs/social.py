@@ -93,7 +93,9 @@ class PlatformRun:
     @property
     def tables(self) -> dict[str, TableSchema]:
         """The schemas of the run's tables, by name."""
-        return make_tables(self.model.platform.attributes.schema, self.model.platform.llms.names)
+        platform = self.model.platform
+        names = [act.name for act in platform.configured.interventions if act.name is not None]
+        return make_tables(platform.attributes.schema, platform.llms.names, names)
 
     @property
     def answerer(self) -> Reasoner | None:

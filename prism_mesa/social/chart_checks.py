@@ -1,12 +1,13 @@
 """Checks of a chart's guards on this platform: unknown fields, guards that raise, guards that are never evaluated."""
 
 import contextlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from prism_mesa.errors import ChartError, ConfigError
 from prism_mesa.social import behavior
 from prism_mesa.social.fields import FIELD_VALUES
+from prism_mesa.social.params import InterventionParams
 from prism_mesa.social.platform_agent import PlatformAgent
 from prism_mesa.social.round.columns import FIELDS
 from prism_mesa.social.round.walk_tables import WalkTables
@@ -75,11 +76,11 @@ _MESA_NAMES: Final = "remove pos cell random rng scenario create_agents from_dat
 """Further attributes of a Mesa agent."""
 
 
-def require_free_names(declared: Attributes) -> None:
-    """Check that no attribute has the name of a field of agents or posts, or of a column of tables or feeds.
+def require_free_names(declared: Attributes, interventions: Sequence[InterventionParams]) -> None:
+    """Check that names of attributes and interventions are not those of fields, or of columns of tables or feeds.
 
     Raises:
-        ConfigError: If an attribute has such a name.
+        ConfigError: If an attribute or an intervention has such a name.
     """
     fields = (*GUARD_FIELDS, *readable_fields(NO_ATTRIBUTES))
     agent_names = {*AGENTS.names, *_MESA_NAMES, "llm"}
@@ -88,6 +89,9 @@ def require_free_names(declared: Attributes) -> None:
         for name in attributes:
             if name in used_names or f"{root}.{name}" in fields:
                 raise ConfigError(f"attributes: {name}: {root}s already have a field of that name: choose another")
+    for act in interventions:
+        if act.name in {*agent_names, *declared.agents, *post_names, *declared.posts}:
+            raise ConfigError(f"interventions: {act.name}: agents or posts already have a column of that name")
 
 
 def agent_fields(chart: Statechart, known_fields: Mapping[str, Values]) -> Iterator[tuple[Transition, str]]:

@@ -25,6 +25,7 @@ from prism_mesa.snapshot import Plain, Restorable, restore_object, take_snapshot
 from prism_mesa.social.params import SocialParams
 from prism_mesa.social.round.feeds import Depths
 from prism_mesa.social.round.walk_tables import WalkBufferPool, WalkTables
+from prism_mesa.social.state.assignments import Assignments
 from prism_mesa.social.state.events import Clock, Engagements, Events, PendingAnswers
 from prism_mesa.social.state.exposure import Exposure
 from prism_mesa.social.state.feeds import Feeds
@@ -114,6 +115,7 @@ class Platform(Restorable):
         copies: With `feed.repeats`, the posts that each agent has read.
         met: With `feed.repeats`, the roots of these posts, one entry per impression.
         engagements, relations: Likes and reshares so far; mutes, blocks and reports so far.
+        assignments: The agents that named interventions treat, and their control.
         group_counts: Impressions and engagements by group of agents, for bridging feeds.
         opinions: Stances before the first round, and your own rule of influence.
         liked: The last likes by tools of each agent: row -> (round, tick, post).
@@ -138,6 +140,7 @@ class Platform(Restorable):
         *("population", "posts", "history", "exposure", "depths", "copies", "met", "engagements", "group_counts"),
         *(
             "relations",
+            "assignments",
             "opinions",
             "liked",
             "notebook",
@@ -184,7 +187,7 @@ class Platform(Restorable):
         self.history = History(n, params.statechart.max_history_depth)
         self.exposure, self.outcomes = Exposure(n), Outcomes(n)
         self.copies, self.met = (Exposure(n if params.feed.repeats else 0) for _ in range(2))
-        self.engagements, self.relations = Engagements(), Relations()
+        self.engagements, self.relations, self.assignments = Engagements(), Relations(), Assignments()
         self.liked: dict[int, deque[tuple[int, int, int]]] = {}
         self.notebook = Notebook(params.deliberation.notes)
         self.recorded = RecordedAgents(params.records, n, streams)

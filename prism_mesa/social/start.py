@@ -59,7 +59,7 @@ def start_platform(
     streams = Streams(params.seed)
     drawn_world = make_world(params, streams, world)
     attributes = drawn_world.attributes.schema
-    require_free_names(attributes)
+    require_free_names(attributes, params.interventions)
     chart_in_use, chart_notes = _choose_chart(params, chart, attributes)
     chosen_reasoner = reasoner or make_reasoner(params.combined_reasoner)
     if not hasattr(chosen_reasoner, "batch_reasoner"):

@@ -6,6 +6,7 @@ from typing import Final
 
 from prism_mesa.domain import ACTIONS, BIG_FIVE, CHURN_EVENTS, FOLLOW_EVENTS, FOLLOW_REASONS, POST_KINDS
 from prism_mesa.social.state.agent_fields import AGENT_FIELDS
+from prism_mesa.social.state.assignments import GROUPS
 from prism_mesa.social.state.attributes import Attributes
 from prism_mesa.statechart import STATES
 from prism_mesa.tables import Column, TableSchema, index_tables
@@ -238,11 +239,15 @@ SOCIAL_TABLES: Final = ALWAYS | index_tables(VIEWS, THOUGHTS, NOTES, FOLLOWS, CH
 `agents.churn`, or scripts that add or remove agents; `opinions`, `stances` and `influences` with `opinions.of`."""
 
 
-def make_tables(declared: Attributes, llms: Sequence[str] = ()) -> dict[str, TableSchema]:
-    """Return the tables of a run, with columns for declared attributes, and for the LLM of each agent if several."""
+def make_tables(
+    declared: Attributes, llms: Sequence[str] = (), interventions: Sequence[str] = ()
+) -> dict[str, TableSchema]:
+    """Return the tables of a run, with columns for declared attributes, several LLMs, and named interventions."""
+    meaning = "the agent's group in the intervention of this name; empty: it was never eligible"
     agents = (
         *([Column("llm", "category", "the agent's LLM at the end of the run")] if llms else ()),
         *(attribute.to_table_column("the agent") for attribute in declared.agents.values()),
+        *(Column(name, "category", meaning, one_of=GROUPS, blank=True) for name in interventions),
     )
     root = "the post, or of the root of a reshare"
     posts = tuple(attribute.to_table_column(root) for attribute in declared.posts.values())

@@ -240,7 +240,7 @@ def _params_before(params: SocialParams, index: int) -> SocialParams:
 def _is_set_for_some(params: SocialParams, index: int, key: str) -> bool:
     """Return whether an earlier intervention sets a key for some agents when this one begins."""
     round_ = params.interventions[index].at
-    return any(key in act.set for act in params.interventions[:index] if act.agents and act.applies_in(round_))
+    return any(key in act.set for act in params.interventions[:index] if act.is_targeted and act.applies_in(round_))
 
 
 def _find_unmentioned_attributes(facts: ModelFacts) -> list[str]:

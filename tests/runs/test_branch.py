@@ -105,10 +105,8 @@ def test_a_run_whose_ledger_is_damaged_or_missing_is_not_branched(left, tmp_path
 def test_a_branch_of_a_branch_keeps_what_had_changed_before(parent, tmp_path):
     first = branch(parent[0], 2, OTHER, out=tmp_path / "1", **QUIET)
     second = branch(first, 5, ["agents.band=0.3"], out=tmp_path / "2", **QUIET)
-    assert second.manifest["config"]["interventions"] == [
-        {"at": 2, "until": None, "set": {"feed.mode": "random"}, "agents": None},
-        {"at": 5, "until": None, "set": {"agents.band": 0.3}, "agents": None},
-    ]
+    changes = [(act["at"], act["set"]) for act in second.manifest["config"]["interventions"]]
+    assert changes == [(2, {"feed.mode": "random"}), (5, {"agents.band": 0.3})]
     pd.testing.assert_frame_equal(checkpoint_round(first).loc[:4], checkpoint_round(second).loc[:4])
 
 

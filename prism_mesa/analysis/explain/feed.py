@@ -74,7 +74,8 @@ class RankedFeed:
     def __init__(self, model: SocialModel, row: int) -> None:
         self.model, self.row, platform = model, row, model.platform
         rows = np.array([row])
-        [(_, self.params, user_feed)] = platform.feeds.assign(rows, AgentColumns(platform, rows))
+        feeds = platform.feeds.assign(rows, AgentColumns(platform, rows), platform.assignments)
+        [(_, self.params, user_feed)] = feeds
         n_agents, current_round = len(platform.population), platform.round
         self.outbox = make_outbox(platform.posts, self.params, n_agents, current_round)
         feed_state = self.outbox, platform.population, platform.posts, self.params, platform.streams, current_round

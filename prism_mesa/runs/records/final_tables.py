@@ -12,6 +12,7 @@ from prism_mesa.domain import ACTIONS, BIG_FIVE, POST_KINDS
 from prism_mesa.runs.records.arrow_rows import category_column
 from prism_mesa.runs.records.folder import PART_ROWS
 from prism_mesa.social.state.agent_fields import AGENT_FIELDS
+from prism_mesa.social.state.assignments import GROUPS, NOT_ELIGIBLE
 from prism_mesa.social.state.attributes import Attribute
 from prism_mesa.social.state.posts import POST, REPLY, RESHARE
 from prism_mesa.social.state.sampling import SAMPLED
@@ -125,7 +126,12 @@ def _agent_columns(model: "SocialModel", rows: slice, counts: Mapping[str, npt.N
         columns["llm"] = category_column(
             llms.codes(np.arange(rows.start, rows.stop), population).astype(np.int32), llms.names
         )
-    return columns | _attribute_columns(model.platform.attributes.schema.agents, population.attributes[rows])
+    columns |= _attribute_columns(model.platform.attributes.schema.agents, population.attributes[rows])
+    for act in model.platform.configured.interventions:
+        if act.name is not None:
+            groups = model.platform.assignments.groups(act.name, len(population))[rows]
+            columns[act.name] = category_column(np.maximum(groups, NOT_ELIGIBLE).astype(np.int32), GROUPS)
+    return columns
 
 
 def _joined_words(names: Sequence[str], nearest: npt.NDArray[np.integer[Any]]) -> pa.Array:

@@ -47,12 +47,33 @@ class Act:
     text: Callable[[Any], str]
 
 
+COMMUNITY: Final = "community"
+"""The value of `assign.by` for communities of the network."""
+
+
+class AssignParams(Params):
+    """How agents are assigned to a random share."""
+
+    by: str = Field(
+        COMMUNITY,
+        min_length=1,
+        max_length=100,
+        description="assign whole groups: community (of network.kind: stochastic_block), or an attribute of agents",
+    )
+
+
 def _settings_text(settings: Mapping[str, Any]) -> str:
     return ", ".join(f"{key}={value}" for key, value in settings.items())
 
 
 class InterventionParams(Params):
-    """New values for some keys, from a given round on."""
+    """New values for some keys, from a given round on, for all agents, some agents, or a random share of these."""
+
+    name: str | None = Field(
+        None,
+        pattern="^[a-z][a-z0-9_]{0,39}$",
+        description="name of the intervention, a column of table agents; needed with share",
+    )
 
     at: int = Field(ge=0, description="first round with the new settings")
     until: int | None = Field(None, ge=1, description="first round without these settings; null: they stay")
@@ -63,6 +84,19 @@ class InterventionParams(Params):
         description="expression that selects agents, such as agent.leaning > 0.5 (only for feed.*); null: all agents",
     )
 
+    share: float | None = Field(
+        None,
+        ge=0,
+        le=1,
+        description="share of the agents that is treated at random, the others are its control; null: all of them",
+    )
+    assign: AssignParams | None = Field(None, description="assign whole groups of agents; null: agent by agent")
+
+    @property
+    def is_targeted(self) -> bool:
+        """Whether the intervention may apply to only some of the agents."""
+        return self.agents is not None or self.share is not None
+
     def applies_in(self, round_: int) -> bool:
         """Return whether the intervention applies in a round."""
         return self.at <= round_ and (self.until is None or round_ < self.until)
@@ -72,7 +106,10 @@ class InterventionParams(Params):
         """The acts, rounds and agents of the intervention as text."""
         acts = ", ".join(act.text(getattr(self, name)) for name, act in acts_by_key().items() if getattr(self, name))
         when = f"from round {self.at} on" if self.until is None else f"in rounds {self.at} to {self.until - 1}"
-        return f"{when}: {acts}{f' for agents with {self.agents}' if self.agents else ''}"
+        agents = f"agents with {self.agents}" if self.agents else "the agents"
+        if self.share is not None:
+            agents = f"a random {self.share:.4g} of {agents}" + (f", by {self.assign.by}" if self.assign else "")
+        return f"{when}: {acts}{f' for {agents}' if self.is_targeted else ''}"
 
     @field_validator("set", mode="before")
     @classmethod
@@ -111,7 +148,11 @@ class InterventionParams(Params):
             raise ValueError(f"until={self.until} is not after at={self.at}")
         if not any(getattr(self, name) for name in acts_by_key()):
             raise ValueError(f"the intervention does nothing: give {' or '.join(acts_by_key())}")
-        for key in self.set if self.agents is not None else ():
+        if self.share is not None and self.name is None:
+            raise ValueError("share: give the intervention a name, which its draws and its column of agents have")
+        if self.assign is not None and self.share is None:
+            raise ValueError("assign: give a share, which is treated")
+        for key in self.set if self.is_targeted else ():
             if key not in TARGETABLE_KEYS:
                 exceptions = " and ".join(_UNIFORM_KEYS)
                 raise ValueError(f"{key} cannot change for some agents (feed.* can, except {exceptions})")

@@ -18,7 +18,7 @@ from prism_mesa.social.params.attributes import (
     check_opinions,
 )
 from prism_mesa.social.params.feed import FeedParams, UtilityParams
-from prism_mesa.social.params.interventions import InterventionParams
+from prism_mesa.social.params.interventions import COMMUNITY, InterventionParams
 from prism_mesa.social.params.network import NetworkParams
 from prism_mesa.social.params.world import ClockParams, FilesParams, PostsParams, RecordsParams
 from prism_mesa.social.state.events import Clock
@@ -94,7 +94,7 @@ class SocialParams(Params):
         """Return the parameters in a round, with the interventions that apply to all agents."""
         settings: dict[str, Any] = {}
         for act in self.interventions:
-            settings |= act.set if act.agents is None and act.applies_in(round_) else {}
+            settings |= {} if act.is_targeted or not act.applies_in(round_) else act.set
         return self.with_settings(settings) if settings else self
 
     def with_settings(self, settings: Mapping[str, Any]) -> Self:
@@ -135,8 +135,16 @@ class SocialParams(Params):
 
     @model_validator(mode="after")
     def _check_interventions(self) -> Self:
+        names = [act.name for act in self.interventions if act.name is not None]
+        if twice := next((name for name in names if names.count(name) > 1), None):
+            raise ValueError(f"interventions: two have the name {twice}: give each its own")
         for index, act in enumerate(self.interventions):
             where = f"interventions: {index}"
+            groups = [COMMUNITY] if self.network.kind == "stochastic_block" else []
+            groups += [name for name, attribute in self.attributes.items() if attribute.of == "agent"]
+            if act.assign is not None and act.assign.by not in groups:
+                known = ", ".join(groups) or "none: declare attributes, or take network.kind=stochastic_block"
+                raise ValueError(f"{where}: assign.by: {act.assign.by!r:.60} has no groups of agents ({known})")
             if act.at >= self.rounds:
                 raise ValueError(f"{where}: at={act.at} is not a round of this run (0 to {self.rounds - 1})")
             if act.until is not None and act.until > self.rounds:
@@ -157,7 +165,7 @@ class SocialParams(Params):
             ValueError: If settings in this round contradict each other.
         """
         intervention = self.interventions[index]
-        targeted = [act for act in self.interventions if act.agents is not None and act.applies_in(round_)]
+        targeted = [act for act in self.interventions if act.is_targeted and act.applies_in(round_)]
         try:
             changed_params = self.for_round(round_)
             params_by_act = {id(act): changed_params.with_settings(act.set) for act in targeted}

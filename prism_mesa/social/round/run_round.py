@@ -22,6 +22,7 @@ import numpy.typing as npt
 from prism_mesa.social.behavior import IDLE, ROUND_ENDS
 from prism_mesa.social.content.writer import write_words
 from prism_mesa.social.platform import Platform
+from prism_mesa.social.round.assignment import assign_agents
 from prism_mesa.social.round.collect import collect, record_moves
 from prism_mesa.social.round.columns import AgentColumns, make_scorer
 from prism_mesa.social.round.engagements import open_round
@@ -48,6 +49,7 @@ def run_round(platform: Platform, on_collected: Callable[[dict[str, float]], obj
     platform.change_settings()
     remove_departed(platform)
     apply_churn(platform)
+    assign_agents(platform)
     open_follows(platform)
     open_opinions(platform)
     open_round(platform)
@@ -84,7 +86,7 @@ def _rank(platform: Platform, is_online: npt.NDArray[np.bool_]) -> Rows:
     population.n_read[:] = 0
     world = (population, platform.posts, platform.exposure, platform.network)
     hidden, groups = platform.relations.hidden_rows(len(population)), platform.groups
-    for rows, params, feed in platform.feeds.assign(readers, AgentColumns(platform, readers)):
+    for rows, params, feed in platform.feeds.assign(readers, AgentColumns(platform, readers), platform.assignments):
         rank_feeds(
             rows,
             *world,

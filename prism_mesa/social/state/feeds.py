@@ -11,6 +11,7 @@ from prism_mesa.domain import BIG_FIVE
 from prism_mesa.errors import ConfigError, OwnCodeError, did_you_mean, shorten
 from prism_mesa.social.params import FeedParams, SocialParams
 from prism_mesa.social.state.agent_fields import AGENT_FIELDS
+from prism_mesa.social.state.assignments import Assignments
 from prism_mesa.social.state.attributes import Attribute, Attributes
 from prism_mesa.social.state.groups import MAX_GROUPS, n_groups
 from prism_mesa.social.state.population import Rows
@@ -175,11 +176,18 @@ class Feeds:
             self._group_attribute(attribute)
         self._attribute = self._group_attribute(params.feed.attribute)
 
-    def assign(self, rows: Rows, agents: Fields) -> Iterator[tuple[Rows, FeedParams, UserFeed | None]]:
+    def assign(
+        self, rows: Rows, agents: Fields, assignments: Assignments
+    ) -> Iterator[tuple[Rows, FeedParams, UserFeed | None]]:
         """Yield each feed that applies to some of `rows`, with these rows; `agents` holds the columns of `rows`."""
         parts: list[tuple[Rows, tuple[int, ...]]] = [(np.arange(len(rows)), ())]
-        for i in [i for i in self._expressions if i in self._active_acts]:
-            is_target = self.select_agents(i, agents, len(rows))
+        for i, act in self._active_acts.items():
+            if not act.is_targeted:
+                continue
+            if act.share is None:
+                is_target = self.select_agents(i, agents, len(rows))
+            else:
+                is_target = assignments.is_treated(str(act.name), rows)
             targets = [(positions[is_target[positions]], (*acts, i)) for positions, acts in parts]
             others = [(positions[~is_target[positions]], acts) for positions, acts in parts]
             parts = [part for pair in zip(targets, others, strict=True) for part in pair if len(part[0])]
@@ -238,7 +246,7 @@ class Feeds:
         if acts not in self._feeds_by_acts:
             settings: dict[str, object] = {}
             for i, act in self._active_acts.items():
-                settings |= act.set if act.agents is None or i in acts else {}
+                settings |= act.set if not act.is_targeted or i in acts else {}
             feed = self._configured.with_settings(settings).feed if acts else self._params.feed
             self._feeds_by_acts[acts] = feed, self._user_feed(feed.mode)
         return self._feeds_by_acts[acts]

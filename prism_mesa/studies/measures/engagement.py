@@ -130,21 +130,34 @@ INEQUALITY: Final = (
 _NO_CHURN: Final = "NaN without `agents.churn`"
 
 
-def stays(run: FinishedRun) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
-    """Return the length in rounds of each stay on the platform, and whether the stay ended.
+type _Ints = npt.NDArray[np.int64]
 
-    A stay begins with the run, or when an agent joins or returns. It ends when the agent leaves or is removed.
+
+def stay_intervals(run: FinishedRun) -> tuple[_Ints, _Ints, _Ints]:
+    """Return each stay on the platform: its agent, its first round, and the round after its last.
+
+    Stays that have ended come first. A stay begins with the run, or when an agent joins or returns. It ends with the
+    run, or when the agent leaves or is removed.
     """
     n_rounds, table = run.config.rounds, run.table("churn")
     table = table.sort_values(["agent", "round"], kind="stable")
     agent, rounds = table["agent"].to_numpy(np.int64), table["round"].to_numpy(np.int64)
     is_arrival = table["event"].isin(["join", "back"]).to_numpy()
     is_first, is_last = np.diff(agent, prepend=-1) != 0, np.diff(agent, append=-1) != 0
-    starts, ongoing = np.where(is_first, 0, np.roll(rounds, 1)), n_rounds - rounds[is_arrival & is_last]
+    starts, is_ongoing = np.where(is_first, 0, np.roll(rounds, 1)), is_arrival & is_last
     never_left = run.table("agents")["present"].to_numpy(np.bool_).copy()
     never_left[agent] = False
-    lengths = np.concatenate([(rounds - starts)[~is_arrival], ongoing, np.full(int(never_left.sum()), n_rounds)])
-    return lengths, np.arange(len(lengths)) < np.count_nonzero(~is_arrival)
+    stayed = np.flatnonzero(never_left)
+    agents = np.concatenate([agent[~is_arrival], agent[is_ongoing], stayed])
+    firsts = np.concatenate([starts[~is_arrival], rounds[is_ongoing], np.zeros_like(stayed)])
+    return agents, firsts, np.append(rounds[~is_arrival], np.full(len(agents) - (~is_arrival).sum(), n_rounds))
+
+
+def stays(run: FinishedRun) -> tuple[_Ints, npt.NDArray[np.bool_]]:
+    """Return the length in rounds of each stay on the platform, and whether the stay ended."""
+    _, starts, ends = stay_intervals(run)
+    is_departure = ~run.table("churn")["event"].isin(["join", "back"])
+    return ends - starts, np.arange(len(ends)) < np.count_nonzero(is_departure)
 
 
 def _median_stay(run: FinishedRun) -> float:

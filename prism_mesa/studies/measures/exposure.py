@@ -32,6 +32,7 @@ from prism_mesa.studies.measures.measure import (
     root_authors,
     share,
 )
+from prism_mesa.studies.measures.treatment import measures_of_treatment
 
 _JOST: Final = "Jost 2006, doi:10.1111/j.2006.0030-1299.14714.x"
 _SHANNON: Final = "Shannon 1948, doi:10.1002/j.1538-7305.1948.tb01338.x"
@@ -372,7 +373,11 @@ def _shape_and_opinion_measures(attribute: str, label: str) -> tuple[Measure, ..
 
 
 def measures_by_attribute(attribute: str) -> dict[str, Measure]:
-    """Return all measures by an attribute. Their keys are the names without ``@attribute``."""
+    """Return all measures by an attribute, or of an intervention. Their keys are the names without ``@attribute``."""
     label = f"`{attribute}`"
-    measures = (*_side_measures(attribute, label), *_shape_and_opinion_measures(attribute, label))
+    measures = (
+        *_side_measures(attribute, label),
+        *_shape_and_opinion_measures(attribute, label),
+        *measures_of_treatment(attribute),
+    )
     return {measure.name: replace(measure, name=f"{measure.name}@{attribute}") for measure in measures}

@@ -56,6 +56,9 @@ WORLDS = {
         interventions=[{"at": 1, "set": {"feed.attribute": "party"}}],
     ),
     "live": lambda: small(**LIVELY, **LIVE),
+    "assigned": lambda: small(
+        **LIVELY, interventions=[{"name": "some", "at": 1, "set": {"feed.mode": "random"}, "share": 0.5}]
+    ),
     "random": lambda: default(feed_mode="random", agents_activity=0.9, ticks_per_round=5),
     "attributes": lambda: default(**LIVELY, attributes=ATTRIBUTES),
     "opinions": lambda: default(**LIVELY, attributes=ATTRIBUTES, opinions_of="leaning", opinions_by="slant"),

@@ -40,7 +40,6 @@ def _counts_text(result: CalibrationResult, seeds: str = "") -> str:
 
 
 def _parameters(result: CalibrationResult) -> doc.Section:
-    """Return the section on fitted values, and on how well the data identify each parameter."""
     profiles = result.profiles
     if profiles is None:
         text = "With fewer than four successful trials, the report cannot say which parameters the data identify."
@@ -77,7 +76,6 @@ def _parameters(result: CalibrationResult) -> doc.Section:
 
 
 def _measures(result: CalibrationResult) -> doc.Section:
-    """Return the section that compares each target with its value in the fitted world."""
     records = result.measures.to_dict("records")
     groups = [
         doc.Group(title, tuple(_row(row) for row in records if row["set"] == name))
@@ -167,7 +165,6 @@ def _profile_figure(result: CalibrationResult, profiles: Profiles) -> Figure:
 
 
 def _distance_figure(result: CalibrationResult) -> Figure:
-    """Draw the distance of each measure from its target, in tolerances, with its interval."""
     rows = result.measures
     figure, [axes] = panels(1, height=0.55 + 0.3 * len(rows))
     axes.axvspan(-1, 1, color=GREY, alpha=0.2, lw=0)
@@ -191,7 +188,6 @@ def _distance_figure(result: CalibrationResult) -> Figure:
 
 
 def _objective_figure(result: CalibrationResult) -> Figure:
-    """Draw the objective of each trial in order, and the minimum so far."""
     succeeded = result.trials[result.trials["status"] == "done"]
     figure, [axes] = panels(1, height=2.4)
     for index, kind in enumerate(("spread", "likely", "probe", "guess")):

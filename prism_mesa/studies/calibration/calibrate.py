@@ -115,7 +115,6 @@ def _run_trials(
 
 
 def _propose(plan: CalibrationPlan, results: Sequence[TrialResult]) -> list[Trial]:
-    """Return the next batch of trials, given all earlier results."""
     start, size = len(results), plan.params.batch
     proposals: list[tuple[Origin, Floats]] = []
     if start < plan.n_initial:

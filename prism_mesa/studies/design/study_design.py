@@ -220,7 +220,6 @@ def factor_levels(points: Points) -> dict[str, list[Any]]:
 
 
 def _note_equal_conditions(design: StudyDesign) -> list[str]:
-    """Return a note on equivalent conditions, which share their runs."""
     first_conditions: dict[Identity, Condition] = {}
     equal_texts = []
     for condition in design.conditions:

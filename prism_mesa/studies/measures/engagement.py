@@ -91,7 +91,6 @@ def _inequality(
     functions: tuple[Callable[[FinishedRun], float], Callable[[FinishedRun], float]],
     tables: tuple[str, ...] = (),
 ) -> tuple[Measure, Measure]:
-    """Return two measures of inequality: the Gini coefficient, and the share of the top tenth."""
     meaning = f"Gini coefficient of {amount} over {owners}"
     return (
         index(f"gini_{name}", functions[0], meaning, source=GINI, tables=tables, low=0),

@@ -85,7 +85,6 @@ def analyse(table: RunTable, expectations: Sequence[str]) -> Analysis:
 
 
 def _notes_on_missing(table: RunTable, cells: Cells) -> list[str]:
-    """Return notes on missing runs, and on undefined measures of finished runs."""
 
     def counts_by_arm(counts: Ints) -> str:
         arms = (f"{arm} {counts[cells.has_level(ARM, index)].sum()}" for index, arm in enumerate(cells.texts(ARM)))

@@ -204,7 +204,6 @@ _COUNTS: Final = ("n", "missing", "df", "seeds")
 
 
 def _column_types(names: str) -> Columns:
-    """Return columns with their dtypes."""
     kinds = {**dict.fromkeys(_TEXTS, "str"), **dict.fromkeys(_COUNTS, "int64"), "equivalent": "bool"}
     return {name: kinds.get(name, "float64") for name in names.split()}
 

@@ -166,7 +166,6 @@ def tost(samples: tuple[Floats, ...], margin: float, *, scale: float = 0.0, iden
 
 
 def _constant_equivalence(samples: list[Floats], margin: float, scale: float) -> Equivalence:
-    """Return the tests of a constant difference."""
     difference = float(samples[0][0] - (samples[1][0] if len(samples) > 1 else 0.0))
     rounding = ROUNDING * max(scale, margin, *(float(np.abs(sample).max()) for sample in samples))
     p = constant_p(*map(len, samples))

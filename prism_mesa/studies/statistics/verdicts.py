@@ -60,7 +60,6 @@ def verdicts(cells: Cells, expectations: Sequence[Expectation]) -> tuple[tuple[V
 
 
 def _side_mask(cells: Cells, side: Side) -> Bools:
-    """Return a mask of the conditions on a side."""
     mask = np.ones(len(cells.conditions), bool)
     for term, level in side.terms:
         keys = [level_key(other) for other in cells.levels[term]]
@@ -96,7 +95,6 @@ def _test(expectation: Expectation, comparison: Comparison, column: int, paired:
 
 
 def _decide(test: _TestedExpectation, p_holm: float, n_tests: int) -> Verdict:
-    """Return the verdict after Holm's correction over `n_tests` expectations."""
     relation, verdict = test.expectation.relation, replace(test.verdict, p_holm=p_holm)
     if test.equal and relation != "=":
         verdict = replace(verdict, verdict="fails")

@@ -384,7 +384,6 @@ def _search_matches(
 
 
 def _write_tables(validation: Validation, folder: StudyFolder) -> None:
-    """Write ``validation.json``."""
     content = {
         "config": validation.config.name,
         "seeds": list(validation.seeds),

@@ -57,7 +57,6 @@ def write_comparison(comparison: RunComparison, out: str | Path) -> tuple[Path, 
 
 
 def _report(comparison: RunComparison) -> doc.Report:
-    """Return the report as data."""
     base, other = words.side_labels(comparison)
     picture = doc.Picture(_FIGURE, figure_caption(comparison), partial(comparison_figure, comparison))
     reasons = words.reason_lines(comparison)

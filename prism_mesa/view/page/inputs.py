@@ -100,7 +100,6 @@ def _slider(group: str, key: str, label: str, low: int, high: int, step: int = 1
 
 
 def _select_input(group: str, key: str, label: str, unset: str = "none") -> Input:
-    """Return a select for a parameter that allows only a few values."""
     return Input(group, key, label, "select", _choices(key), unset=unset)
 
 
@@ -165,7 +164,6 @@ _NULLABLE: Final = {key for key, default in list_leaves(SocialParams) if default
 
 
 def _parse(key: str, value: Any) -> Any:
-    """Convert the value of an input to the type of its parameter."""
     if not isinstance(value, str):
         return value
     text = value.strip()

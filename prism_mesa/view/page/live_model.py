@@ -118,7 +118,6 @@ class PageModel(SocialModel):
         self._keep_answers()
 
     def _initialise(self, params: SocialParams) -> None:
-        """Initialise the model with these parameters."""
         self.__dict__.clear()  # remove attributes of an incomplete model
         self.last_round = LastRound()
         with warnings.catch_warnings():
@@ -154,7 +153,6 @@ class PageModel(SocialModel):
         self._round_s = monotonic() - start
 
     def _free_copy(self) -> None:
-        """Free the copy of the platform before the last round."""
         if self._platform_copy is not None:
             vars(self._platform_copy).clear()  # else its reference cycles keep it until the next garbage collection
             self._platform_copy = None

@@ -110,7 +110,6 @@ def _checks(verdicts: pd.DataFrame, name: str, round_: int) -> list[dict[str, An
 
 
 def _indicators_url(run: NationRun) -> str:
-    """Draw the indicators over time, and return the figure as a data URL."""
     png = BytesIO()
     draw_indicators(run.tables["indicators"], run.tables["baselines"], run.tables["nations"]).savefig(
         png, format="png", dpi=100

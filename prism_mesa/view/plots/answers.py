@@ -244,7 +244,6 @@ def survey_figure(table: pd.DataFrame, wordings: Mapping[str, str], *, width: fl
 
 
 def _title(rows: pd.DataFrame, question: str, width: float) -> str:
-    """Return the title of a question, with the number of answers."""
     n = ", ".join(f"{rows.loc[rows['wave'] == wave, 'n'].max():,} {wave}" for wave in ("before", "after"))
     return f"{fill(question, look.letters(0.72 * width, look.TEXT))}\nn = {n}"
 

@@ -320,7 +320,6 @@ def timeline_figure(
 
 
 def _find_agent(run: RunTables, agent: int | str) -> tuple[int, str]:
-    """Return the row and name of an agent, given its row, id or name."""
     agents = run.table("agents", ["agent", "id", "name", "recorded_transitions"])
     for column in ("agent", "id", "name"):
         matches: pd.DataFrame = agents[agents[column].astype(str) == str(agent)]

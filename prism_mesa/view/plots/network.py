@@ -261,7 +261,6 @@ def follow_figure(
 
 
 def _height_by_width(points: Points) -> float:
-    """Return the aspect ratio (height by width) of the points."""
     points = points[np.isfinite(points[:, 0])]
     width, height = np.maximum(np.ptp(points, axis=0), 1e-6) if len(points) else (1.0, 1.0)
     return float(np.clip(height / width, 0.35, 1.0))

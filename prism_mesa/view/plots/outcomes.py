@@ -103,7 +103,6 @@ def _common_values(base: Mapping[int, float], other: Mapping[int, float]) -> tup
 
 
 def _draw_row(axes: Axes, values: Floats, index: int, shift: float, **style: Any) -> None:
-    """Draw a group's values as a row of marks."""
     marker, color = look.series_marker(index), look.series_color(index)
     axes.plot(values, np.full(len(values), index + shift), marker, color=color, ls="", **style)
 

@@ -119,7 +119,6 @@ def _stored_run(folder: Path) -> RunTables:
 
 
 def _read_collected(study_dir: Path, name: str) -> pd.DataFrame | None:
-    """Return a table that a study has collected, if any."""
     file = study_dir / f"{name}.parquet"
     if name in ("runs", "facts") or not file.is_file():
         return None
@@ -141,7 +140,6 @@ def _count(parts: Iterable[pd.DataFrame], by: Sequence[str]) -> pd.DataFrame:
 
 
 def _live_run(model: SocialModel) -> RunTables:
-    """Return the run of a live model."""
     hint = "SocialModel(recorder=RowsInMemory(SOCIAL_TABLES)) keeps it"
     decided_by, config = printable(model.reasoner.label), model.params.model_dump()
     find_table, n_agents = partial(_live_table, model), len(model.population)
@@ -151,7 +149,6 @@ def _live_run(model: SocialModel) -> RunTables:
 
 
 def _live_table(model: SocialModel, name: str) -> pd.DataFrame | None:
-    """Return a table of a live model; None if it is not recorded."""
     match name:
         case "rounds":
             columns, fields = model.prism_datacollector.model_vars, (*ROUND_FIELDS, *SHARE_FIELDS)
@@ -295,7 +292,6 @@ def _interventions(config: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _run_tables(run: object) -> RunTables:
-    """Return the tables of a run."""
     from prism_mesa.studies.folder import MANIFEST as STUDY_MANIFEST
 
     if isinstance(run, SocialModel):
@@ -343,6 +339,5 @@ def _conditions(result: "StudyResult") -> list[Group]:
 
 
 def _collected_table(collected: Callable[[str], pd.DataFrame | None], run: str, name: str) -> pd.DataFrame | None:
-    """Return the rows of a run in a table that its study has collected."""
     table = collected(name)
     return None if table is None else table[table["run"] == run]

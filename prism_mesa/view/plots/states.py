@@ -101,7 +101,6 @@ def _one_state(
 
 
 def _state_panels(groups: Sequence[Group], source: Drawable, width: float) -> Figure:
-    """Return a panel for each state, with a line for each group."""
     columns = 4 if width > look.WIDE * 0.75 else 2
     rows = len(_LAYERS) // columns
     figure = look.new_figure(width, 3.5 * rows + 1.5 + 0.4 * len(groups))

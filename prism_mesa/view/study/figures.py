@@ -100,7 +100,6 @@ def _by_condition(result: StudyResult, measure: str) -> Figure:
 
 
 def _figure_of_rows(n: int) -> tuple[Figure, Axes]:
-    """Return a figure with `n` rows; a few rows are taller than many."""
     height = (0.8 if n <= 3 else 0.5 if n <= 8 else 0.42) * n + 0.6
     figure = Figure(figsize=(style.WIDTH, height), layout="constrained")
     return figure, figure.add_subplot()

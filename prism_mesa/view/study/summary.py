@@ -30,7 +30,6 @@ def study_lines(result: StudyResult) -> Lines:
 
 
 def _failures(failures: list[tuple[str, str, str]], n: int) -> Lines:
-    """Return lines for the first of `n` failed runs, with their reasons."""
     lines = [("failed", f"{brief(run, 60)} ({brief(text, 120)}): {brief(reason)}") for run, text, reason in failures]
     more = [("", f"and {n - len(lines):,} more: runs.parquet has their reasons")] if n > len(lines) else []
     return lines + more

@@ -37,7 +37,6 @@ def _is_far(row: TargetRow) -> bool:
 
 
 def _verdict(row: TargetRow) -> str:
-    """Return whether a row is inside, or why it does not apply."""
     if row.exclusion_reason:
         return f"not applicable: {row.exclusion_reason}"
     times = f"{significant(row.ratio)} times the real"

@@ -170,7 +170,6 @@ def _process(config: Config, chart: Statechart | str) -> Section:
 
 
 def _transitions(config: Config, chart: Statechart) -> list[Block]:
-    """Return the chart as a figure and a table of transitions."""
     rows: list[doc.Row] = []
     chooses = "the oracle chooses" if chart.oracle_enabled else "the first target in this list is taken"
     for transition in sorted(chart.transitions, key=lambda transition: STATES.index(transition.source)):

@@ -104,10 +104,7 @@ class StudyFolder:
 
     @contextmanager
     def locked(self, shard: Shard, busy: str = _BUSY) -> Iterator[None]:
-        """Create the folder if it is missing, and lock it; drivers of different shards share the lock.
-
-        Raises DataError with the message `busy` if another driver has locked the folder.
-        """
+        """Create and lock the folder; shards share the lock. If another driver has it, a DataError says `busy`."""
         make_folder(self.path)
         self.check()
         with (

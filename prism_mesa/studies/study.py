@@ -188,10 +188,7 @@ def plan_study(
     text: str = "",
     on_run: Callable[[Progress], object] = lambda progress: None,
 ) -> StudyPlan:
-    """Run a pilot, the first two seeds of some conditions, and return an estimate of the whole study.
-
-    The runs of the pilot belong to the study and are not repeated.
-    """
+    """Run a pilot, the first two seeds of some conditions, as part of the study, and estimate the whole study."""
     conditions = _pilot_conditions(design)
     pilot = [design.planned_run(condition, seed) for seed in design.seeds[:PILOT_SEEDS] for condition in conditions]
     with folder.locked(WHOLE):

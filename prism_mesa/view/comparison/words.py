@@ -91,10 +91,7 @@ def rounds_line(comparison: RunComparison) -> str:
 
 
 def measure_cells(row: Row, *, has_intervals: bool) -> tuple[str, ...]:
-    """Return the cells of a measure in the order of `HEADERS`, without the interval unless `has_intervals`.
-
-    The change is in percent of base.
-    """
+    """Return a measure's cells in the order of `HEADERS`; the interval only if `has_intervals`, the change in % of base."""
     low, high = row["low"], row["high"]
     limits = f"[{significant(low)}, {significant(high)}]" if low < high else interval(low, high, 3)
     return (

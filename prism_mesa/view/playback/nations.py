@@ -56,11 +56,7 @@ class NationRun:
 
 
 def read_nations(run_dir: str | Path) -> NationRun:
-    """Return the tables of a run of nations.
-
-    Raises:
-        DataError: If there is no such run, it simulates a platform, or no quarter was completed.
-    """
+    """Return the tables of a run of nations; a missing run, a platform or a run without quarters raises a DataError."""
     run = read_run(run_dir)
     if not run.manifest.is_economy:
         raise DataError(f"{run_dir}: is a run of a platform, not of nations")

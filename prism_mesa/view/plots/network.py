@@ -48,10 +48,7 @@ class Groups:
 
 
 def attribute_groups(run: FinishedRun, by: str | None = None) -> Groups:
-    """Group agents by an attribute; by default by the first declared attribute of agents, or else by communities.
-
-    An unknown attribute raises a ConfigError.
-    """
+    """Group agents by a declared attribute (None: the first, or else communities); others raise a ConfigError."""
     declared = run.config.attributes
     by = by or next((name for name in declared if declared[name].of == "agent"), None)
     if by is not None:

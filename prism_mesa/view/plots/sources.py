@@ -213,11 +213,7 @@ class Group:
         return all(run.has(table) for run in self.runs)
 
     def table(self, name: str, columns: Sequence[str]) -> pd.DataFrame:
-        """Return a table of all runs, stacked, with `seed` as the first column.
-
-        Raises:
-            DataError: If a run lacks the table, or all are empty.
-        """
+        """Return a table of all runs, stacked, with `seed` first; a missing or empty table raises a DataError."""
         parts = [run.table(name, columns).assign(seed=run.seed) for run in self.runs]
         if not any(map(len, parts)):
             raise DataError(f"{self.runs[0].name}: table {name!r} has no rows: there is nothing to draw")

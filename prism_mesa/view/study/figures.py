@@ -216,10 +216,7 @@ def interaction_terms(table: RunTable) -> tuple[str, ...]:
 
 
 def interaction_figure(result: StudyResult, measures: Sequence[str], terms: Sequence[str]) -> Figure:
-    """Draw the means of measures along one term, with a line or a panel for each level of the others.
-
-    `terms` come from `interaction_terms`.
-    """
+    """Draw means along one of `interaction_terms`, with a line or a panel for each level of the others."""
     axis, lines, *panel = terms
     answers = result.analysis.answers
     panels: list[tuple[str, pd.DataFrame]] = []

@@ -179,10 +179,7 @@ def matrix_figure(result: Validation) -> Figure:
 
 
 def _distance(row: TargetRow) -> float:
-    """Return a mean's distance from the allowed range in half widths: negative below, 0 inside, NaN if it is missing.
-
-    A mean over less than half of the seeds counts as missing.
-    """
+    """Return a mean's distance from the allowed range in half widths: negative below, NaN if too few seeds have it."""
     low, high = row.target.low, row.target.high
     if not row.fails:
         return 0.0

@@ -60,9 +60,7 @@ class StudyStatus:
             f"arm {arm}: skipped, because its LLM is missing ({reason}); {command} it when the LLM is there"
             for arm, reason in self.skip_reasons.items()
         ]
-        notes += [
-            f"stale: {format_count(len(runs), 'run')} ({reason}): not used" for reason, runs in self.stale.items()
-        ]
+        notes += [f"stale: {format_count(len(runs), 'run')} ({cause}): not used" for cause, runs in self.stale.items()]
         if self.outdated:
             fault = "without a measure, a table or a folder that is asked for, or with measures by other code"
             notes.append(f"{format_count(self.outdated, 'finished run')} {fault}: {command} them")

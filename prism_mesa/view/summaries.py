@@ -111,10 +111,8 @@ def _activity_lines(summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
     yield "engagement", ", ".join(format_count(n, name) for name, n in numbers.items()) + reply_note
     if cascades["n"]:
         size = f"mean size {cascades['mean_size']:.2f}, largest {cascades['max_size']}, deepest {cascades['max_depth']}"
-        yield (
-            "cascades",
-            f"{format_count(cascades['n'], 'post')}, {cascades['share_never_reshared']:.0%} never reshared, {size}",
-        )
+        posts = f"{format_count(cascades['n'], 'post')}, {cascades['share_never_reshared']:.0%} never reshared"
+        yield "cascades", f"{posts}, {size}"
     if "attention" in summary:
         shares = ((name, summary[name]) for name in ("activity", "attention"))
         texts = [f"{name}: Gini {n['gini']:.2f}, the top 10 % have {n['top_10_share']:.0%}" for name, n in shares]

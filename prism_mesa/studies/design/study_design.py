@@ -280,7 +280,6 @@ def condition_configs(
     for combination in product(*(term.items() for term in terms)):
         changes = {key: value for _, settings in combination for key, value in flatten(settings)}
         name = tuple(label for label, _ in combination if label)
-        worlds[name] = validate_params(
-            Config, merge_values(base_values, nest_keys(changes)), ", ".join(name) or "study"
-        )
+        changed_values = merge_values(base_values, nest_keys(changes))
+        worlds[name] = validate_params(Config, changed_values, ", ".join(name) or "study")
     return worlds

@@ -39,9 +39,7 @@ SUBJECTS: Final[Mapping[str, Sequence[Measure]]] = {
 }
 """All measures of PRISM, by subject."""
 
-MEASURES: Final[Mapping[str, Measure]] = {
-    measure.name: measure for measures in SUBJECTS.values() for measure in measures
-}
+MEASURES: Final[Mapping[str, Measure]] = {measure.name: measure for subject in SUBJECTS.values() for measure in subject}
 
 
 def find_measure(name: str) -> Measure:

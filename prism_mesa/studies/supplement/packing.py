@@ -45,9 +45,8 @@ class Cleaner:
     def __init__(self, folders: Iterable[str | Path] = (), environment: Mapping[str, str] = os.environ) -> None:
         home, working = os.path.expanduser("~"), os.getcwd()
         known_paths = [home, working, tempfile.gettempdir(), sys.prefix, *map(str, folders)]
-        self._paths = {
-            _strip_slashes(path) for path in known_paths if _is_absolute(path) and len(_strip_slashes(path)) > 1
-        }
+        absolute_paths = map(_strip_slashes, filter(_is_absolute, known_paths))
+        self._paths = {path for path in absolute_paths if len(path) > 1}
         self._forbidden_paths = sorted(set(filter(_is_deep, map(_strip_slashes, (home, working, *folders)))))
         self._path_names: dict[str, str] = {}
         self._value_names: dict[str, str] = {}

@@ -91,7 +91,7 @@ def rounds_line(comparison: RunComparison) -> str:
 
 
 def measure_cells(row: Row, *, has_intervals: bool) -> tuple[str, ...]:
-    """Return a measure's cells in the order of `HEADERS`; the interval only if `has_intervals`, the change in % of base."""
+    """Return a measure's cells in the order of `HEADERS`; the interval if `has_intervals`, the change in % of base."""
     low, high = row["low"], row["high"]
     limits = f"[{significant(low)}, {significant(high)}]" if low < high else interval(low, high, 3)
     return (

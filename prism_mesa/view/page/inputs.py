@@ -153,9 +153,7 @@ def _changed_config(
     if intervention is not None:
         changes["interventions"] = [*(existing.model_dump() for existing in config.interventions), intervention]
     try:
-        return validate_params(
-            type(config), merge_values(config.model_dump(exclude_unset=True), changes), ERROR_PREFIX[:-2]
-        )
+        return validate_params(type(config), merge_values(config.model_dump(exclude_unset=True), changes), "input")
     except ConfigError as error:
         return error
 

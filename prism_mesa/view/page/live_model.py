@@ -170,9 +170,7 @@ class PageModel(SocialModel):
 
     def copy_before_round(self) -> SocialModel:
         """Return the model before the last round, without LLM and records; requires a copy of the platform."""
-        platform = deepcopy(
-            self._platform_copy, {id(part): part for part in (self.reasoner, self.writer) if part is not None}
-        )
+        platform = deepcopy(self._platform_copy, {id(part): part for part in (self.reasoner, self.writer)})
         collector = RoundCollector(tables={name: list(rows) for name, rows in self.datacollector.tables.items()})
         left_out = (self.last_round, self.ledger, self._folder, self._platform_copy, self.lock, self.on_work)
         replaced = {id(self.platform): platform, id(self.datacollector): collector}

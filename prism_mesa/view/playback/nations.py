@@ -106,10 +106,9 @@ def _checks(verdicts: pd.DataFrame, name: str, round_: int) -> list[dict[str, An
 
 
 def _indicators_url(run: NationRun) -> str:
-    png = BytesIO()
-    draw_indicators(run.tables["indicators"], run.tables["baselines"], run.tables["nations"]).savefig(
-        png, format="png", dpi=100
-    )
+    png, tables = BytesIO(), run.tables
+    figure = draw_indicators(tables["indicators"], tables["baselines"], tables["nations"])
+    figure.savefig(png, format="png", dpi=100)
     return "data:image/png;base64," + base64.b64encode(png.getvalue()).decode()
 
 

@@ -49,9 +49,8 @@ def oracle_figure(source: OneRun, *, ax: Axes | None = None, width: float = look
     sums = np.stack([np.bincount(bins, weights, _BINS) for weights in (predictions, outcomes)])[:, n > 0]
     n = n[n > 0]
     predicted, share = sums / n
-    low, high = np.transpose(
-        [binomtest(int(k), int(m)).proportion_ci(method="wilson") for k, m in zip(sums[1], n, strict=True)]
-    )
+    tests = (binomtest(int(k), int(m)) for k, m in zip(sums[1], n, strict=True))
+    low, high = np.transpose([test.proportion_ci(method="wilson") for test in tests])
     panel = look.open_panel(ax, width, "Predicted and observed choices", height=min(width, 10.0) + 1.2)
     axes = panel.axes
     axes.plot([0, 1], [0, 1], color=look.GREY, lw=0.8, ls=":", label="as often as predicted")
@@ -136,9 +135,8 @@ def distilled_figure(choice: Mapping[str, Any], *, width: float = look.WIDE) -> 
     names = [name for name in _COLORS if name in choice["scores"]][::-1]
     for letter, measure, title in (("l", "log_loss", "Log loss, nats"), ("a", "auc", "AUC")):
         axes, values = panels[letter], [choice["scores"][name][measure] for name in names]
-        axes.bar_label(
-            axes.barh(names, values, color=[_COLORS[name] for name in names]), fmt=" %.2f", fontsize=look.SMALL
-        )
+        bars = axes.barh(names, values, color=[_COLORS[name] for name in names])
+        axes.bar_label(bars, fmt=" %.2f", fontsize=look.SMALL)
         axes.set_xlim(0, 1.4 * max(values))
         look.tidy(axes, title, grid="x")
     counts = f"n = {choice['rows']:,} decisions on held-out personas and posts"

@@ -128,9 +128,7 @@ def _arrows_and_labels(counts: pd.DataFrame) -> tuple[Moves, pd.DataFrame]:
     arrows = counts[~is_label].assign(n_open=lambda rows: rows["n"].where(rows["open"].astype(bool), 0.0))
     sums = arrows.groupby(["from_state", "to_state"], observed=True, sort=False)[["n", "n_open"]].sum()
     try:
-        moves = {
-            (AgentState(source), AgentState(target)): (n, n_open) for (source, target), n, n_open in sums.itertuples()
-        }
+        moves = {(AgentState(start), AgentState(end)): (n, n_open) for (start, end), n, n_open in sums.itertuples()}
     except ChartError as error:
         raise DataError(f"table 'transitions': {error}") from None
     return moves, labels
@@ -143,10 +141,8 @@ def _untaken_pairs(run: RunTables, moves: Moves, labels: set[tuple[str, str]]) -
     chart = run.model.chart if run.model is not None else social_chart if is_default else None
     if chart is None:
         return set()
-    arrows = [t for t in chart.transitions if t.target and t.trigger != ROUND_ENDS]
-    return {
-        (t.source, t.target) for t in arrows if t.target and (t.trigger, t.target.value) not in labels
-    } - moves.keys()
+    arrows = [(t.trigger, t.source, t.target) for t in chart.transitions if t.target and t.trigger != ROUND_ENDS]
+    return {(source, end) for trigger, source, end in arrows if (trigger, end.value) not in labels} - moves.keys()
 
 
 def _draw_boxes(axes: Axes, group: Group, used: set[AgentState]) -> Boxes:

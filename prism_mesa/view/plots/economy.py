@@ -194,10 +194,7 @@ def _marks(cell: str) -> list[tuple[str, str]]:
     try:
         measures = {m["lever"]: m for m in json.loads(cell)["measures"]}.values()
         directions = [(m, m["size"] > 0) for m in measures if _LEVERS.index(m["lever"]) >= 0]
-        return [
-            (m["lever"], ("o" if rises else "_") if m["how"] == "to" else "^" if rises else "v")
-            for m, rises in directions
-        ]
+        return [(m["lever"], ("o" if up else "_") if m["how"] == "to" else "^" if up else "v") for m, up in directions]
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
         raise DataError(f"table 'decisions' is damaged: {cell[:80]!r} holds no measures") from None
 

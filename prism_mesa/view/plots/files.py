@@ -42,7 +42,7 @@ def save(figure: Figure, file: str | Path) -> Path:
 
 
 def save_figures(folder: Path, figures: Mapping[str, Callable[[], Figure]], *, skip_missing: bool) -> list[Path]:
-    """Write PNG files named by the keys, and return their paths; missing data raise a DataError unless `skip_missing`."""
+    """Write PNG files named by the keys, and return the paths; missing data raise a DataError unless `skip_missing`."""
     paths = []
     for name, draw in figures.items():
         try:

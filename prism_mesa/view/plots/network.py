@@ -1,7 +1,7 @@
 """Figures of ties between agents: the follow graph before and after a run, and ties between groups versus chance."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -61,9 +61,7 @@ def attribute_groups(run: FinishedRun, by: str | None = None) -> Groups:
     if run.config.network.kind == "stochastic_block":
         return Groups(partition.groups, [f"block {number}" for number in range(partition.n)], "block")
     main, interests = main_interests(run)
-    names = {
-        int(group): interests[interest] for group, interest in zip(partition.groups, main, strict=True) if group >= 0
-    }
+    names = {int(group): interests[top] for group, top in zip(partition.groups, main, strict=True) if group >= 0}
     return Groups(partition.groups, [names.get(number, "") for number in range(partition.n)], "main interest")
 
 
@@ -98,9 +96,8 @@ def network_figure(source: str | Path, *, width: float = look.WIDE) -> Figure:
     before, after = start_and_end_networks(folder)
     groups = attribute_groups(run)
     _check_agents(folder, groups, before.n_agents)
-    return follow_figure(
-        before, after, Groups(groups.codes[: before.n_agents], groups.names, groups.attribute), folder, width=width
-    )
+    first_groups = replace(groups, codes=groups.codes[: before.n_agents])
+    return follow_figure(before, after, first_groups, folder, width=width)
 
 
 def _check_agents(folder: Path, groups: Groups, n: int) -> None:
@@ -230,8 +227,7 @@ def follow_figure(
     height = width / columns * _height_by_width(scene.points)
     figure = look.new_figure(width, (height + 0.6) * (2 // columns) + (3.9 if columns == 1 else 2.5))
     panels = figure.subplots(2 // columns, columns, squeeze=False).flat
-    titles = ("Before", "After")
-    rows = zip(panels, (before, after), samples, changed, titles, strict=True)
+    rows = zip(panels, (before, after), samples, changed, ("Before", "After"), strict=True)
     for axes, network, pairs, changed_pairs, title in rows:
         scene.draw(axes, pairs, alpha)
         axes.add_collection(LineCollection(scene.lines(changed_pairs), colors=CHANGED, alpha=0.6, lw=0.7, zorder=2.5))
@@ -246,9 +242,7 @@ def follow_figure(
     style |= {"loc": "outside upper left", "alignment": "left", "ncols": 2 if columns == 1 else min(len(handles), 4)}
     look.figure_legend(figure, handles, **style)
     n, n_drawn = before.n_agents, int(scene.is_drawn.sum())
-    agents = (
-        f"{n_drawn:,} of {format_count(n, 'agent')}, drawn evenly" if n_drawn < n else "All agents at the beginning"
-    )
+    agents = f"{n_drawn:,} of {n:,} agents, drawn evenly" if n_drawn < n else "All agents at the beginning"
     lines = f"{100 * share:.0f} % of the follows among them" if share < 1 else "all follows among them"
     lines += f", and {100 * share_changed:.0f} % of those that ended or are new" if share_changed < 1 else ""
     sizes = "the same in both; larger dots have more followers at the beginning"
@@ -340,11 +334,8 @@ def homophily_figure(
     for (row, column), ratio in np.ndenumerate(multiples):
         if np.isfinite(ratio):
             text = f"{ratio:.2g}" if counts[row, column] else "0"
-            style: dict[str, Any] = {
-                "color": "white" if abs(np.log2(ratio)) > 0.6 * octaves else "black",
-                "fontsize": look.SMALL,
-            }
-            axes.text(column, row, text, ha="center", va="center", **style)
+            color = "white" if abs(np.log2(ratio)) > 0.6 * octaves else "black"
+            axes.text(column, row, text, ha="center", va="center", color=color, fontsize=look.SMALL)
     labels = look.short_labels(names, 12 if panel.is_narrow else 20)
     axes.set_xticks(range(len(names)), labels, rotation=45, ha="right", rotation_mode="anchor", parse_math=False)
     axes.set_yticks(range(len(names)), labels, parse_math=False)

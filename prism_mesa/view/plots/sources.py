@@ -141,11 +141,9 @@ def _count(parts: Iterable[pd.DataFrame], by: Sequence[str]) -> pd.DataFrame:
 
 def _live_run(model: SocialModel) -> RunTables:
     hint = "SocialModel(recorder=RowsInMemory(SOCIAL_TABLES)) keeps it"
-    decided_by, config = printable(model.reasoner.label), model.params.model_dump()
-    find_table, n_agents = partial(_live_table, model), len(model.population)
-    return RunTables(
-        "the model", model.params.seed, config, n_agents, decided_by, model=model, find_table=find_table, hint=hint
-    )
+    decider, config = printable(model.reasoner.label), model.params.model_dump()
+    find, n = partial(_live_table, model), len(model.population)
+    return RunTables("the model", model.params.seed, config, n, decider, model=model, find_table=find, hint=hint)
 
 
 def _live_table(model: SocialModel, name: str) -> pd.DataFrame | None:

@@ -111,9 +111,8 @@ def _read_folder(path: str, now: datetime) -> ListedFolder | None:
         return _listed_folder(path, now, {}, kind, size, _damaged_state(str(error)))
     if LOCK in names and last_holder(Path(path)) is not None:
         status = "running" if is_locked(Path(path)) else "died"
-        return _listed_folder(
-            path, now, {}, kind, size, {"status": status, "state": f"{status}, before its first round"}
-        )
+        state = {"status": status, "state": f"{status}, before its first round"}
+        return _listed_folder(path, now, {}, kind, size, state)
     return None
 
 

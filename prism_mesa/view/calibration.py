@@ -70,8 +70,7 @@ def _parameters(result: CalibrationResult) -> doc.Section:
     )
     picture = doc.Picture("profiles", picture_caption, partial(_profile_figure, result, profiles))
     note = "The fitted value of a parameter that is not identified is arbitrary: other values fit as well."
-    all_identified = (profiles.intervals["verdict"] == IDENTIFIED).all()
-    notes = () if all_identified else (doc.Paragraph(note, note=True),)
+    notes = () if (profiles.intervals["verdict"] == IDENTIFIED).all() else (doc.Paragraph(note, note=True),)
     return doc.Section("parameters", "Parameters", (doc.simple_table(columns, rows, caption), picture, *notes))
 
 

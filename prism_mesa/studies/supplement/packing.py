@@ -130,8 +130,7 @@ def _replace_paths(text: str, names: Mapping[str, str]) -> str:
 
 def _forms(text: str) -> list[str]:
     """Return the forms of `text` in plain text, HTML and JSON."""
-    forms = (text, html.escape(text), html.escape(text, quote=False), json.dumps(text)[1:-1])
-    return list(dict.fromkeys(forms))
+    return list(dict.fromkeys((text, html.escape(text), html.escape(text, quote=False), json.dumps(text)[1:-1])))
 
 
 def _strip_slashes(path: str | Path) -> str:

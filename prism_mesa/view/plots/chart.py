@@ -207,7 +207,6 @@ def _draw_arrow(
 
 
 def _is_unobstructed(pair: Pair) -> bool:
-    """Return whether no other box lies between two boxes."""
     start, end = (np.array(_CENTERS[state]) for state in pair)
     direction = end - start
     for state, center in _CENTERS.items():
@@ -290,8 +289,7 @@ def timeline_figure(
     moves = moves.sort_values(["round", "tick"], kind="stable")
     n_ticks = max(1, int(run.table("ticks", ["tick"])["tick"].max()))
     times = (moves["round"] + moves["tick"].clip(upper=n_ticks) / (n_ticks + 1)).to_numpy(np.float64)
-    title = f"{shorten(printable(name), 40)}, agent {row}"
-    panel = open_panel(ax, width, title, height=6.6 if width > 12 else 7.4)
+    panel = open_panel(ax, width, f"{shorten(printable(name), 40)}, agent {row}", height=6.6 if width > 12 else 7.4)
     axes = panel.axes
     states = [AgentState(state) for state in (moves["from_state"].iloc[0], *moves["to_state"])]
     edges = np.array([first, *times, last + 1], np.float64)

@@ -242,8 +242,8 @@ def _draw_interaction(axes: Axes, answers: pd.DataFrame, axis: str, lines: str) 
     for n, (label, (_, line)) in enumerate(zip(labels, by_line, strict=True)):
         positions = line["axis_level"].map(names.index) + 0.05 * n
         error_bars = [line["mean"] - line["low"], line["high"] - line["mean"]]
-        drawn = axes.errorbar(positions, line["mean"], error_bars, fmt="-", ms=4.5, lw=1.4, capsize=3, **_mark(n))
-        drawn.set_label(label)
+        bars = axes.errorbar(positions, line["mean"], error_bars, fmt="-", ms=4.5, lw=1.4, capsize=3, **_mark(n))
+        bars.set_label(label)
     axes.set_xticks(range(len(names)), labels=style.short_labels(names, 14, 2), parse_math=False)
     axes.set_xlim(-0.3, len(names) - 0.5)
     axes.set_xlabel(axis, parse_math=False)

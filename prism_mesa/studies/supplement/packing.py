@@ -83,10 +83,8 @@ class Cleaner:
             return self._value_names[_strip_slashes(value)]
         if _strip_slashes(value) in self._path_names or (_is_deep(value) and "\n" not in value):
             return self._last_name(value)
-        text = _QUOTED.sub(
-            lambda m: f"{m[1]}{self._last_name(m[2])}{m[1]}" if _is_deep(m[2]) else m[0],
-            _replace_paths(value, self._path_names),
-        )
+        text = _replace_paths(value, self._path_names)
+        text = _QUOTED.sub(lambda m: f"{m[1]}{self._last_name(m[2])}{m[1]}" if _is_deep(m[2]) else m[0], text)
         return self.clean_text(_PATH.sub(lambda match: self._last_name(match[0]), text))
 
     def find_leak(self, text: str) -> str:

@@ -148,10 +148,8 @@ def comparison_figure(comparison: RunComparison) -> Figure:
             lower.set_xlabel(_unit(comparison), fontsize=SMALL + 0.5)
         if column == 0:
             lower.set_ylabel("difference", fontsize=SMALL + 0.5)
-    handles = [
-        Line2D([], [], label=f"{side}: {label}", **line)
-        for side, label, line in zip(("base", "other"), words.side_labels(comparison), _LINES, strict=True)
-    ]
+    sides = zip(("base", "other"), words.side_labels(comparison), _LINES, strict=True)
+    handles = [Line2D([], [], label=f"{side}: {label}", **line) for side, label, line in sides]
     handles.append(Line2D([], [], color=INK, lw=1, label="difference, other less base"))
     if marker is not None:
         handles.append(Line2D([], [], color=GREY, ls="--", lw=0.9, label=marker[1]))

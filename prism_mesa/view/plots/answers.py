@@ -221,10 +221,8 @@ def survey_figure(table: pd.DataFrame, wordings: Mapping[str, str], *, width: fl
     """
     is_narrow, questions = look.is_narrow(width), dict(list(table.groupby("question", sort=False)))
     titles = [_title(rows, wordings.get(str(name), str(name)), width) for name, rows in questions.items()]
-    heights = [
-        0.8 + 0.75 * rows["option"].nunique() + 0.36 * title.count("\n")
-        for rows, title in zip(questions.values(), titles, strict=True)
-    ]
+    pairs = zip(questions.values(), titles, strict=True)
+    heights = [0.8 + 0.75 * rows["option"].nunique() + 0.36 * title.count("\n") for rows, title in pairs]
     figure = look.new_figure(width, sum(heights) + 2.8)
     grid = figure.subplots(len(heights), 2, squeeze=False, width_ratios=[2, 1], height_ratios=heights)
     for (shares, changes), rows, title in zip(grid, questions.values(), titles, strict=True):

@@ -275,7 +275,7 @@ _WITHOUT_EFFECT: Final[tuple[WithoutEffect[DeciderFacts], ...]] = (
     WithoutEffect(
         _reasoner_keys((*_LLM_KEYS, "temperature", "seed", "max_answer_tokens")),
         lambda facts: facts.is_python_llm,
-        "the function passed in Python plays the LLM",
+        "the function passed in Python replaces the LLM",
     ),
     *(WithoutEffect(_reasoner_keys(keys.split()), _for_llm(when), reason) for keys, when, reason in WITHOUT_EFFECT),
 )

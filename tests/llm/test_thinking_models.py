@@ -225,7 +225,7 @@ def test_a_ledger_is_replayed_with_the_think_it_was_made_with_and_with_no_other(
     choice = recorded(path, think="low", num_ctx=8192)
     assert replayed(path, think="low", num_ctx=8192) == choice
     for other in ({}, {"think": "low"}, {"think": "high", "num_ctx": 8192}, {"num_ctx": 8192}):
-        with pytest.raises(ConfigError, match="has no answers of the configured LLM and options"):
+        with pytest.raises(ConfigError, match="has no answers of the configured LLM with these options"):
             replayed(path, **other)
 
 

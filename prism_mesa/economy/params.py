@@ -191,7 +191,7 @@ class EconomySettings(Params):
     noise: float = Field(0.5, ge=0, le=20, description="sd of a nation's errors about others' indicators, points")
     domain: Domain = Field("economic", description="Field that nations decide about; economic: all of them")
     prompt_style: PromptStyle | None = Field(
-        None, description="examples: adds worked examples to chain_of_thought; null: examples if the LLM is embedded"
+        None, description="examples: adds worked examples to chain_of_thought; null: only with the embedded LLM"
     )
     typed_measures: bool = Field(True, description="Whether the LLM also states its policy in numbers, besides words")
     memory: int = Field(4, ge=0, le=40, description="Number of a nation's past decisions, with outcomes, in its prompt")

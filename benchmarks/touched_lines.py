@@ -2,7 +2,7 @@
 
     TOUCHED_PACKAGE=/path/of/package TOUCHED_DIR=/path/of/results pytest -p touched_lines
 
-Each process of the tests appends a pickle (test, CPU seconds, {file: lines}) for each test that passed, so a crash loses
+Each process appends a pickle (test, CPU seconds, {file: lines}) for each test that passed, so a crash loses
 only the last test. Lines that a test runs in other processes, and those of compiled kernels, are not seen.
 """
 

@@ -98,11 +98,15 @@ class Plan:
 
 def plans() -> list[Plan]:
     """Return the worlds that are compared."""
-    file = str(ROOT / "configs" / "calibrated.yaml")
+    calibrated, default = (str(ROOT / "configs" / f"{name}.yaml") for name in ("calibrated", "default"))
+    rounds = load_config(calibrated).rounds
+    busy = {"file": default, "agents_n": 3000, "reasoner_kind": "rule"}
     return [
-        Plan("1,000 agents, a round", {"agents_n": 1000}, 20, 20, 0.5),
-        Plan("`x_algo` at 100,000, a round", {"agents_n": 100_000, "feed_mode": "x_algo"}, 16, 1, 0.5),
-        Plan("`configs/calibrated.yaml`, a seed", {"file": file}, load_config(file).rounds, 1, 0.6, is_whole=True),
+        Plan("plain, 1,000 agents, a round", {"agents_n": 1000}, 20, 20, 1.02),
+        Plan("plain, 100,000 agents, a round", {"agents_n": 100_000}, 20, 1, 1.02),
+        Plan("plain, 1 M agents, a round", {"agents_n": 1_000_000}, 8, 1, 1.02),
+        Plan("`configs/default.yaml`, 3,000 agents, a round", busy, 14, 8, 0.7),
+        Plan("`configs/calibrated.yaml`, a seed", {"file": calibrated}, rounds, 1, 0.55, is_whole=True),
     ]
 
 

@@ -195,17 +195,14 @@ def fill_previews(first: int, posts: PostTable, tastes: Tastes, tables: TasteTab
 
 
 @inline_kernel
-def preview_utility(
-    row: Any, preview: Any, relevance: float, is_followed: Any, tastes: Tastes, tables: TasteTables
-) -> float:
-    """Return `post_utility` from a post's preview; `is_followed` is true if the reader surely follows its author."""
-    utility = tastes.weight * relevance
-    if tastes.sensitivity != 0.0:
-        author, root_author, root = preview.author, preview.root_author, preview.root
-        is_reshare, appeal, age_loss, key = preview.is_reshare, preview.appeal, preview.age_loss, preview.mood_key
-        odds = _log_odds(row, root, author, root_author, is_reshare, is_followed, appeal, age_loss, key, tastes, tables)
-        utility += tastes.sensitivity * odds
-    return utility
+def preview_taste(row: Any, preview: Any, is_followed: Any, tastes: Tastes, tables: TasteTables) -> float:
+    """Return `post_utility` without relevance, from a preview; `is_followed`: the reader surely follows its author."""
+    if tastes.sensitivity == 0.0:
+        return 0.0
+    author, root_author, root = preview.author, preview.root_author, preview.root
+    is_reshare, appeal, age_loss, key = preview.is_reshare, preview.appeal, preview.age_loss, preview.mood_key
+    odds = _log_odds(row, root, author, root_author, is_reshare, is_followed, appeal, age_loss, key, tastes, tables)
+    return np.float64(tastes.sensitivity * odds)
 
 
 @kernel

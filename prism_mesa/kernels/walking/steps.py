@@ -9,7 +9,7 @@ from prism_mesa.kernels.compiling import early_inline_kernel, inline_kernel
 from prism_mesa.kernels.draws import mix, uniform
 from prism_mesa.kernels.matching import compute_match, match_to_relevance
 from prism_mesa.kernels.programs import FAULT, run_program
-from prism_mesa.kernels.utility import preview_utility
+from prism_mesa.kernels.utility import preview_taste
 from prism_mesa.kernels.walking.arrays import (
     FIRST_SET,
     GUARDED,
@@ -166,10 +166,12 @@ def scroll_past(tick: Any, row: Any, post: Any, registers: Floats, world: World,
     while people.n_read[row] < max_read:
         next_post = np.int64(np.uint32(people.feed[row, people.n_read[row]]))
         preview = previews.entries[np.uint32(next_post - previews.first)]
-        match = compute_match(people.interests, world.posts.vectors, row, preview.text)
-        relevance = match_to_relevance(match, world.constants.unit_length)
-        utility = preview_utility(row, preview, relevance, previews.are_followed, world.tastes, world.taste_tables)
-        is_above_low = utility >= registers[LOW]
+        taste = preview_taste(row, preview, previews.are_followed, world.tastes, world.taste_tables)
+        is_above_low = world.tastes.weight + taste >= registers[LOW]
+        if is_above_low:  # else it is below the band whatever its relevance, at most 1, is
+            match = compute_match(people.interests, world.posts.vectors, row, preview.text)
+            relevance = match_to_relevance(match, world.constants.unit_length)
+            is_above_low = world.tastes.weight * relevance + taste >= registers[LOW]
         if is_above_low or claim_program >= 0:
             load_post(row, next_post, post, registers, world)
             if is_above_low or run_program(claim_program, world.programs, registers) != 0:

@@ -104,7 +104,7 @@ def _trials(result: CalibrationResult) -> doc.Section:
         "proposed by TPE; probe: where a profile is low without a trial; guess: where the surrogate is lowest."
     )
     picture = doc.Picture("trials", caption, partial(_objective_figure, result))
-    link = doc.Paragraph(("All of them are in ", doc.Link("trials.parquet", "trials.parquet"), "."))
+    link = doc.Paragraph(("All trials are in ", doc.Link("trials.parquet", "trials.parquet"), "."))
     failed = result.trials[result.trials["status"] == "failed"]
     rows = [(str(row["trial"]), row["reason"]) for row in failed.to_dict("records")]
     table = doc.simple_table((*doc.number_columns("trial"), doc.Column("reason", long=True)), rows)
@@ -132,7 +132,7 @@ def calibration_lines(result: CalibrationResult) -> list[tuple[str, str]]:
     lines += [("fitted", f"{key} = {value:g}{ranges.get(key, '')}") for key, value in result.fitted.items()]
     for row in result.measures.to_dict("records"):
         verdict = "inside" if row["inside"] else "outside" if row["n"] else "not defined"
-        target = f"wanted {significant(row['target'])} +- {significant(row['tolerance'])} ({row['data']})"
+        target = f"target {significant(row['target'])} +- {significant(row['tolerance'])} ({row['data']})"
         text = doc.brief(f"{row['measure']} = {significant(row['simulated'])}, {target}: {verdict}")
         lines.append(("target" if row["set"] == "fit" else "held out", text))
     lines += [("note", doc.brief(note, 600)) for note in result.notes]

@@ -319,7 +319,7 @@ class CalibrationFolder(StudyFolder):
             trials = None
         keys = {axis.key for axis in plan.axes}
         if trials is None or any(trial.values.keys() != keys for trial in trials):
-            raise DataError(f"{file}: is damaged, or belongs to another calibration: remove it to start again")
+            raise DataError(f"{file} is damaged, or belongs to another calibration: remove it to start again")
         return trials
 
     def write_trials(self, trials: Sequence[Trial]) -> None:

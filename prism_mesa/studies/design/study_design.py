@@ -176,7 +176,7 @@ def _read_base(base: str | Mapping[str, Any], where: str) -> dict[str, Any]:
             raise ConfigError(f"{key}: {error}") from None
         key = f"{key}: {file}"
     if "economy" in values:
-        raise ConfigError(f"{key}: is a configuration of nations: studies run platforms")
+        raise ConfigError(f"{key} is a configuration of nations: studies run platforms")
     validate_params(Config, values, key)
     return values
 

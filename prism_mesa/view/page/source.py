@@ -104,7 +104,7 @@ class AgentDetails:
 
     Attributes:
         state: Its last state before the round closed.
-        feed: Posts, best first or in the order of reading.
+        feed: Posts, best first or in reading order.
         why: Lines that explain its actions, indented with spaces.
         why_note: A note that replaces or limits `why`.
         ask_label: Label of the button that requests an explanation; empty if there is no button.
@@ -166,7 +166,7 @@ class OracleDetails:
 
 
 class Source(Protocol):
-    """A run of a platform at one round, to which all values belong.
+    """A run of a platform at one round; all values are from that round.
 
     A live source shows its model's last round; a recorded source stays at its round.
 

@@ -59,7 +59,7 @@ def read_nations(run_dir: str | Path) -> NationRun:
     """Return the tables of a run of nations; a missing run, a platform or a run without quarters raises a DataError."""
     run = read_run(run_dir)
     if not run.manifest.is_economy:
-        raise DataError(f"{run_dir}: is a run of a platform, not of nations")
+        raise DataError(f"{run_dir} is a run of a platform, not of nations")
     if not has_table(run_dir, "indicators") or read_full_table(run_dir, "indicators", _REQUIRED["indicators"]).empty:
         raise DataError(f"{run_dir}: no quarter of it was completed (status {run.state}){run.advice}")
     tables = {name: read_full_table(run_dir, name, columns) for name, columns in _REQUIRED.items()}

@@ -231,7 +231,7 @@ class RecordedSource(page_source.Source):
             yield page_source.AgentMove(int(move.tick), trigger, *states, int(move.post), bool(move.open))
 
     def _read_posts(self, row: int) -> Iterator[page_source.FeedPost]:
-        """Yield the posts that an agent read in the round, in the order of reading."""
+        """Yield the posts that an agent read in the round, in reading order."""
         engagements = self._agent_rows(self.tables.engagements, row)
         impressions = self._agent_rows(self.tables.impressions, row).sort_values("tick", kind="stable")
         for index, post in enumerate(impressions["post"].tolist(), start=1):

@@ -126,7 +126,7 @@ def _read_collected(study_dir: Path, name: str) -> pd.DataFrame | None:
         return pd.read_parquet(file)
     except (OSError, ValueError, pa.ArrowException) as error:
         reason = next(iter(str(error).splitlines()), "it is damaged")
-        raise DataError(f"{file}: cannot be read: {reason}") from None
+        raise DataError(f"{file} cannot be read: {reason}") from None
 
 
 def _count(parts: Iterable[pd.DataFrame], by: Sequence[str]) -> pd.DataFrame:
@@ -292,7 +292,7 @@ def _run_tables(run: object) -> RunTables:
         return _live_run(run)
     folder = run_folder(run)
     if not (folder / MANIFEST).exists() and (folder / STUDY_MANIFEST).exists():
-        raise DataError(f"{folder}: is the folder of a study: give its result, Study(...).report(), or its runs")
+        raise DataError(f"{folder} is the folder of a study: give its result, Study(...).report(), or its runs")
     return _stored_run(folder)
 
 

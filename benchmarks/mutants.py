@@ -15,7 +15,7 @@ Kernels are compiled anew for each change to one of them, in a cache of this ben
 
 It asserts that tests pass without a change, and that at least `--least` of the changes are noticed.
 
-    uv run --group mutants python benchmarks/mutants.py --seed 1 --n 40 --jobs 2
+    uv run --all-extras --group mutants python benchmarks/mutants.py --seed 1 --n 40 --jobs 2
 """
 
 import argparse

@@ -10,7 +10,7 @@ import sys
 import tempfile
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cached_property
 from hashlib import blake2b
 from pathlib import Path
@@ -162,9 +162,12 @@ def _run(jobs: int, marks: str, tests: Iterable[str]) -> Found:
     """Run files of tests, or all tests, in a copy of the tree, and return which lines those that pass have run."""
     with copy_of_tree() as folder, tempfile.TemporaryDirectory() as parts:
         more = {"TOUCHED_PACKAGE": f"{folder}/prism_mesa/", "TOUCHED_DIR": parts}
-        pytest(folder, "-p", "touched_lines", "-n", str(jobs), "-m", marks, *tests, **more)
+        code = pytest(folder, "-p", "touched_lines", "-n", str(jobs), "-m", marks, *tests, **more)
         found: Found = {}
         for part in Path(parts).iterdir():
-            for test, (seconds, files) in pickle.loads(part.read_bytes()).items():
-                found[test] = seconds, {str(Path(file).relative_to(folder)): lines for file, lines in files.items()}
+            with part.open("rb") as file, suppress(EOFError):
+                while True:
+                    test, seconds, lines = pickle.load(file)
+                    found[test] = seconds, {str(Path(name).relative_to(folder)): lines[name] for name in lines}
+        say(f"{len(found):,} tests passed; pytest ended with {code}, {(folder / 'pytest.log').read_text()[-200:]!r}")
     return found

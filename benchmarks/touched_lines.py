@@ -2,8 +2,8 @@
 
     TOUCHED_PACKAGE=/path/of/package TOUCHED_DIR=/path/of/results pytest -p touched_lines
 
-Each process of the tests leaves a pickle {test: (CPU seconds, {file: lines})} of the tests that passed. Lines that a
-test runs in other processes, and those of compiled kernels, are not seen.
+Each process appends a pickle (test, CPU seconds, {file: lines}) for each test that passed, so a crash loses
+only the last test. Lines that a test runs in other processes, and those of compiled kernels, are not seen.
 """
 
 import os
@@ -21,7 +21,6 @@ import pytest
 _EVENTS: Final = sys.monitoring.events
 _TOOL: Final = 3
 _PACKAGE: Final = os.environ.get("TOUCHED_PACKAGE", "")
-_found: dict[str, tuple[float, dict[str, set[int]]]] = {}
 _lines: dict[str, set[int]] = defaultdict(set)
 _passed: dict[str, bool] = {}
 
@@ -51,7 +50,8 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
     before = process_time()
     done = yield
     if _passed.pop(item.nodeid, False):
-        _found[item.nodeid] = process_time() - before, {file: set(lines) for file, lines in _lines.items()}
+        with (Path(os.environ["TOUCHED_DIR"]) / f"{os.getpid()}.pickles").open("ab") as found:
+            pickle.dump((item.nodeid, process_time() - before, dict(_lines)), found)
     return done
 
 
@@ -62,5 +62,3 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
 def pytest_sessionfinish() -> None:
     sys.monitoring.set_events(_TOOL, 0)
     sys.monitoring.free_tool_id(_TOOL)
-    if _found:
-        (Path(os.environ["TOUCHED_DIR"]) / f"{os.getpid()}.pickle").write_bytes(pickle.dumps(_found))

@@ -34,11 +34,11 @@ Share = Annotated[float, Field(ge=0, le=1)]
 
 LogOdds = Annotated[float, Field(ge=-20, le=20)]
 
-ONE_VALUE: Final = ("reasoner.model", "reasoner.host")
-"""Keys whose value may be a mapping. It replaces an earlier mapping; the two are not merged."""
+MAPPING_KEYS: Final = ("reasoner.model", "reasoner.host")
+"""Keys whose value may be a mapping. A later mapping replaces an earlier one; they are not merged."""
 
 FROM_PARAMS: Final = object()
-"""Default of a model's `rng`, with which the seed comes from the parameters."""
+"""Default of a model's `rng`: take the seed from the parameters."""
 
 
 def check_name_or_object(name: str, names: Iterable[str]) -> str:
@@ -203,10 +203,9 @@ def nest_keys(flat: Mapping[str, Any]) -> dict[str, Any]:
     """
     tree: dict[str, Any] = {}
     for key, value in flat.items():
-        if mapping_key := next((name for name in ONE_VALUE if str(key).startswith(f"{name}.")), ""):
+        if mapping_key := next((name for name in MAPPING_KEYS if str(key).startswith(f"{name}.")), ""):
             raise ConfigError(
-                f"{_key_text(key)}: {mapping_key} is one value: "
-                f"give the whole mapping, {mapping_key}={{NAME: VALUE, ...}}"
+                f"{_key_text(key)}: {mapping_key} is set as a whole: give {mapping_key}={{NAME: VALUE, ...}}"
             )
         *groups, last = key.split(".") if isinstance(key, str) else [key]
         branch = tree
@@ -215,7 +214,7 @@ def nest_keys(flat: Mapping[str, Any]) -> dict[str, Any]:
             if not isinstance(branch, dict):
                 raise ConfigError(f"{_key_text(key)}: {_key_text(group)} is a single value, not a group of keys")
         previous = branch.get(last)
-        if isinstance(previous, dict) and key not in ONE_VALUE:
+        if isinstance(previous, dict) and key not in MAPPING_KEYS:
             if isinstance(value, Mapping):
                 value = merge_values(previous, value, f"{key}.")
             elif previous:
@@ -230,7 +229,7 @@ def merge_values(base: Mapping[str, Any], update: Mapping[str, Any], label: str 
     result = dict(base)
     for key, value in update.items():
         base_value, name = result.get(key), f"{label}{key}"
-        if isinstance(base_value, Mapping) and isinstance(value, Mapping) and name not in ONE_VALUE:
+        if isinstance(base_value, Mapping) and isinstance(value, Mapping) and name not in MAPPING_KEYS:
             value = merge_values(base_value, value, f"{name}.")
         result[key] = value
     return result
@@ -274,7 +273,7 @@ def model_params[P: Params](
     named_values = {name: value for name, value in attributes.items() if name not in excluded} | dict(values)
     seed = getattr(scenario, "rng", None) if rng is FROM_PARAMS else rng
     if config is not None and not isinstance(config, kind | Mapping):
-        allowed = f"nested values or {kind.__name__}, such as load_config(path) returns"
+        allowed = f"nested values or {kind.__name__} (load_config(path) returns one)"
         raise ConfigError(f"{label}: config: give {allowed}, not {short_repr(config)}")
     base = config if isinstance(config, Params) else validate_params(kind, nest_keys(config), label) if config else None
     paths = {key.replace(".", "_"): key for key, _ in list_leaves(kind)}

@@ -37,15 +37,15 @@ class Restorable:
     A snapshot shares arrays with the object, so it is valid only until the object changes. Restored arrays are copies.
     """
 
-    changes: ClassVar[tuple[str, ...]] = ()
+    saved_fields: ClassVar[tuple[str, ...]] = ()
 
     def snapshot(self) -> dict[str, Plain]:
         """Return the attributes in `changes` as plain data."""
-        return {name: to_plain(getattr(self, name)) for name in self.changes}
+        return {name: to_plain(getattr(self, name)) for name in self.saved_fields}
 
     def restore(self, data: Mapping[str, Plain]) -> None:
         """Restore a snapshot."""
-        self.restore_each(self.changes, data)
+        self.restore_each(self.saved_fields, data)
 
     def restore_each(self, names: Iterable[str], data: Mapping[str, Plain]) -> None:
         """Restore some attributes from a snapshot."""

@@ -7,7 +7,7 @@ from typing import Any, Final, Literal
 from prism_mesa.deliberation.params import DeliberationParams
 from prism_mesa.errors import ConfigError
 from prism_mesa.llm import LLMClient, make_llm_client
-from prism_mesa.llm.kinds import KINDS_THAT_ASK
+from prism_mesa.llm.kinds import LLM_KINDS
 from prism_mesa.params import merge_values
 from prism_mesa.runs.config import Config, with_overrides
 from prism_mesa.runs.manifest import RecordedRun
@@ -25,20 +25,20 @@ _NOT_APPLICABLE: Final[dict[str, Any]] = {
 }
 """Neutral values for the keys of `reasoner` that do not apply to interviews and surveys."""
 
-type Use = Literal["interview", "survey"]
+type LLMUse = Literal["interview", "survey"]
 
-_NO_EFFECT: Final[dict[Use, frozenset[str]]] = {
+_NO_EFFECT: Final[dict[LLMUse, frozenset[str]]] = {
     "interview": frozenset(("notes", "notes_told")),
     "survey": frozenset(DeliberationParams.model_fields) - {"temperature", "max_answer_tokens"},
 }
 """Parameters of `deliberation` without effect."""
-_USE_NAMES: Final[dict[Use, str]] = {"interview": "an interview", "survey": "a survey"}
+_USE_NAMES: Final[dict[LLMUse, str]] = {"interview": "an interview", "survey": "a survey"}
 
 _REPLACED_KEYS: Final = {f"reasoner.{name}": f"deliberation.{name}" for name in ("temperature", "max_answer_tokens")}
 
 
 def as_overrides(overrides: Sequence[str] | Mapping[str, Any]) -> list[str]:
-    """Return overrides as strings ``key=value``; they may also be given as values by dotted key.
+    """Return overrides as strings ``key=value``, from such strings or a mapping from dotted keys to values.
 
     >>> as_overrides({"reasoner.kind": "embedded", "deliberation.iterations": 2})
     ['reasoner.kind="embedded"', 'deliberation.iterations=2']
@@ -48,7 +48,7 @@ def as_overrides(overrides: Sequence[str] | Mapping[str, Any]) -> list[str]:
     return [overrides] if isinstance(overrides, str) else list(overrides)
 
 
-def make_llm_config(config: Config, overrides: Sequence[str] = (), *, use: Use = "interview") -> Config:
+def make_llm_config(config: Config, overrides: Sequence[str] = (), *, use: LLMUse = "interview") -> Config:
     """Return a run's configuration for interviews or surveys, with overrides on top.
 
     The limits and the ledger of the run do not apply, and a rule or a distilled model becomes `auto`.
@@ -58,14 +58,14 @@ def make_llm_config(config: Config, overrides: Sequence[str] = (), *, use: Use =
     for text in overrides:
         key = text.partition("=")[0].strip()
         if key in _REPLACED_KEYS:
-            raise ConfigError(f"override: {key}: has no effect here; set {_REPLACED_KEYS[key]}")
+            raise ConfigError(f"override: {key} has no effect here; set {_REPLACED_KEYS[key]}")
         if "=" in text and key.partition(".")[0] not in ("reasoner", "deliberation"):
             raise ConfigError(f"override: {key}: the run has ended; only reasoner.* and deliberation.* can change")
         group, _, name = key.partition(".")
         if group == "deliberation" and name in _NO_EFFECT[use]:
             allowed = ", ".join(key for key in DeliberationParams.model_fields if key not in _NO_EFFECT[use])
             raise ConfigError(
-                f"override: {key}: has no effect in {_USE_NAMES[use]} (keys of deliberation with an effect: {allowed})"
+                f"override: {key} has no effect in {_USE_NAMES[use]} (keys of deliberation with an effect: {allowed})"
             )
     kind = config.reasoner.kind
     reasoner = {"kind": "auto" if kind in ("rule", "distilled") else kind, **_NOT_APPLICABLE}
@@ -74,7 +74,7 @@ def make_llm_config(config: Config, overrides: Sequence[str] = (), *, use: Use =
     ledger = result.reasoner.ledger_path
     if ledger is not None and result.reasoner.ledger != "replay" and (run := enclosing_run(ledger)):
         raise ConfigError(
-            f"reasoner.ledger_path: {ledger}: lies in the folder of a run, {run}: set "
+            f"reasoner.ledger_path: {ledger} lies in the folder of a run, {run}: set "
             "reasoner.ledger=replay, or copy the ledger"
         )
     return result
@@ -95,7 +95,7 @@ def make_llm(
     llm_config = make_llm_config(config, overrides)
     if llm_config.reasoner.kind in ("rule", "distilled"):
         raise ConfigError(
-            f"reasoner.kind: {llm_config.reasoner.kind} cannot answer questions: name an LLM ({KINDS_THAT_ASK})"
+            f"reasoner.kind: {llm_config.reasoner.kind} cannot answer questions: name an LLM ({LLM_KINDS})"
         )
     llms = llm_config.reasoner.by_llm()
     if not llms.keys() & {"", llm}:
@@ -119,7 +119,7 @@ def read_llm_config(
     run: RecordedRun,
     overrides: Sequence[str] = (),
     *,
-    use: Use = "interview",
+    use: LLMUse = "interview",
     uses_configured_llm: bool = True,
     trust: bool = False,
 ) -> Config:

@@ -243,7 +243,7 @@ def why(
     run_dir, round_text = run_folder(run), None if at is None else str(at)
     if is_economy(run_dir):
         if post is not None:
-            raise BadInputError(f"{run_dir}: is a run of nations, which has no posts")
+            raise BadInputError(f"{run_dir} is a run of nations, which has no posts")
         brief = tuple(why_nation(run_dir, str(agent), round_text, brief=True))
         return Report(brief, (*brief, "", *why_nation(run_dir, str(agent), round_text)))
     round_ = None if round_text is None else parse_whole_number(round_text)

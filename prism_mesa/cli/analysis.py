@@ -167,7 +167,7 @@ def distill(
     if table is not None:
         _print_drift(table)
     show_line(f"kept: {result.file} ({kind}); use it with reasoner.distilled={result.file}, and either")
-    show_line("  reasoner.kind=distilled, or reasoner.llm_share=0.25 beside an LLM")
+    show_line("  reasoner.kind=distilled, or reasoner.llm_share=0.25 together with an LLM")
     show_line(f"drawn: {', '.join(map(str, pictures))}")
 
 

@@ -61,7 +61,7 @@ for panel, commands in (
     for command in commands:
         app.command(rich_help_panel=panel)(command)
 app.command(name="app", rich_help_panel=_SIMULATE)(page.browser_page)
-# for --with, which is between the runs
+# --with stands between the runs, so click must not parse it
 app.command(rich_help_panel=_INSPECT, context_settings={"ignore_unknown_options": True})(comparison.compare)
 app.add_typer(analysis.ledger, name="ledger", rich_help_panel=_INSPECT)
 app.add_typer(studies.study, name="study", rich_help_panel=_ASK)

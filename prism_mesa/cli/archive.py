@@ -69,7 +69,7 @@ def _check(path: Path, unpack: Path | None, *, as_json: bool) -> None:
             show_line(f"left out when packed: {line}")
     if result.faults:
         note = "" if unpack is None else "; nothing was unpacked"
-        raise RunError(f"{path}: is not whole: {format_count(len(result.faults), 'fault')}{note}")
+        raise RunError(f"{path} is not whole: {format_count(len(result.faults), 'fault')}{note}")
     if not as_json:
         size = format_size(result.size_bytes)
         show_line(f"whole: {result.kind} {result.name}, {format_count(result.files, 'file')}, {size} unpacked")

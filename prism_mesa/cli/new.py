@@ -66,4 +66,4 @@ def _make_folder(folder: Path) -> None:
         raise BadInputError(f"DIR: {folder}: cannot make that folder: {error.strerror}") from None
     if names:
         sample = shorten(", ".join(names), 60)
-        raise BadInputError(f"DIR: {folder}: is not empty ({sample}): name an empty or a new folder")
+        raise BadInputError(f"DIR: {folder} is not empty ({sample}): name an empty or a new folder")

@@ -103,7 +103,7 @@ def resume(
     from prism_mesa.runs.manifest import read_run
 
     if (recorded := read_run(run_dir)).is_finished(from_start=from_start):
-        print_status(f"{run_dir}: has already ended (status {recorded.state}), so nothing is computed. Its summary:")
+        print_status(f"{run_dir} has already ended (status {recorded.state}), so nothing is computed. Its summary:")
     run_function = partial(resume_run, run_dir, check_unique(overrides), trust=trust, from_start=from_start)
     _continue(run_dir, run_function, as_json=as_json)
 
@@ -170,7 +170,7 @@ def replay(
             show_line(f"{'note':<12}{note}")
         for table, rows in result.rows.items():
             show_line(f"{table:<12}{rows:>12,} rows  {result.differences.get(table, 'equal')}")
-        recomputed = f", {result.recomputed:,} decided anew without an LLM" if result.recomputed else ""
+        recomputed = f", {result.recomputed:,} decided again without an LLM" if result.recomputed else ""
         thoughts = f" and {result.texts:,} thoughts and texts" if result.texts else ""
         decisions = f"{result.answered:,} decisions{thoughts} answered from the ledger{recomputed}"
         show_line(f"{decisions}, {result.calls} calls of an LLM")

@@ -29,7 +29,7 @@ class NationParams(Params):
         None, ge=-5, le=1000, description="policy rate at the start; null: neutral rate plus target"
     )
     debt: float = Field(60.0, ge=-500, le=1000, description="government debt at the start, and the debt target")
-    spending: float = Field(35.0, gt=0, le=100, description="government spending, a year")
+    spending: float = Field(35.0, gt=0, le=100, description="government spending per year")
     policy: PolicyKind | None = Field(None, description="who sets its policy; null: as in economy.policy")
 
 
@@ -52,15 +52,15 @@ NATIONS: Final[Mapping[str, NationParams]] = {
 
 United States: `macrodata` (statsmodels). Its last rows give unemployment, the policy rate (three-month Treasury bills),
 and growth and mean inflation over four quarters. Natural unemployment and trend growth are means of all rows. Other
-nations, rounded: unemployment in 2009, growth and inflation over the year to 2009Q3 (OECD), and policy rates at its end
-and targets (central banks; Australia: 2 to 3 percent). Natural unemployment and trend growth are near the averages of
-1995 to 2009 (OECD). All nations, rounded: GDP of 2009 in trillions of dollars (World Bank), general government gross
-debt of 2009, and spending of about 2007 (IMF). The neutral rate is 2 percent (Taylor 1993).
+nations, rounded: unemployment in 2009, growth and inflation over the year to 2009Q3 (OECD), and policy rates in 2009Q3
+and inflation targets (central banks; Australia: 2 to 3 percent). Natural unemployment and trend growth are near the
+averages of 1995 to 2009 (OECD). All nations, rounded: GDP of 2009 in trillions of dollars (World Bank), general
+government gross debt of 2009, and spending of about 2007 (IMF). The neutral rate is 2 percent (Taylor 1993).
 """
 
 
 def complete_nation(value: Any) -> Any:
-    """Return a nation's keys, given its name or some keys; a known name supplies missing keys. Else ValueError."""
+    """Return a nation's keys, given its name or some keys; a known name supplies missing keys. Or raise ValueError."""
     close_names = get_close_matches(value, NATIONS, cutoff=0.88) if isinstance(value, str) else []  # Austria: .875
     if close_names and _find_nation(value) is None:
         raise ValueError(f"no such nation (to add a nation, write {{name: {value}}}). Did you mean {close_names[0]!r}?")
@@ -70,13 +70,13 @@ def complete_nation(value: Any) -> Any:
         return keys if known_nation is None else {**known_nation.model_dump(), **keys, "name": known_nation.name}
     if isinstance(value, NationParams):
         return value
-    raise ValueError(f"a nation is a name (known: {', '.join(NATIONS)}) or the keys of a new nation")
+    raise ValueError(f"give the name of a nation ({', '.join(NATIONS)}), or the keys of a new nation")
 
 
 def default_nation_notes(nations: Iterable[NationParams]) -> tuple[str, ...]:
     """Return a note for each unknown nation that has only default values."""
     return tuple(
-        f"economy.nations: {nation.name} is not known, and has the default values of a nation "
+        f"economy.nations: {nation.name} is an unknown nation with default values "
         f"(known: {', '.join(NATIONS)}).{did_you_mean(nation.name, NATIONS)}"
         for nation in nations
         if nation.name not in NATIONS and nation == NationParams(name=nation.name, policy=nation.policy)

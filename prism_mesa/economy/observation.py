@@ -96,7 +96,7 @@ class SimulationState(BaseModel):
 
 @dataclass(frozen=True)
 class PastDecision:
-    """A past decision; `reason` says why it was not carried out, and `before` is the nation's state at that time."""
+    """A past decision: why it was refused (empty if it was not), and the nation's state before it."""
 
     quarter: str
     action: str
@@ -138,8 +138,8 @@ def observe_nations(macro: Macro, world: World, quarter: str, streams: Streams, 
     global_state = GlobalState(
         interest_rate=float(weights @ world.policy_rate),
         total_economic_value=float(world.gdp.sum()),
-        tariffs=_by_pair(world.tariff, macro.names),
-        sanctions=_by_pair(world.sanction, macro.names),
+        tariffs=_nonzero_by_pair(world.tariff, macro.names),
+        sanctions=_nonzero_by_pair(world.sanction, macro.names),
     )
     states = []
     for observer in range(n):
@@ -167,7 +167,7 @@ def _draw_errors(indicator: str, n: int, quarter: int, streams: Streams, noise: 
     return noise * errors
 
 
-def _by_pair(matrix: np.ndarray, names: tuple[str, ...]) -> dict[str, dict[str, float]]:
+def _nonzero_by_pair(matrix: np.ndarray, names: tuple[str, ...]) -> dict[str, dict[str, float]]:
     pairs: dict[str, dict[str, float]] = {}
     for i, j in np.argwhere(matrix != 0).tolist():
         pairs.setdefault(names[i], {})[names[j]] = float(matrix[i, j])

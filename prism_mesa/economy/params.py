@@ -191,7 +191,7 @@ class EconomySettings(Params):
     noise: float = Field(0.5, ge=0, le=20, description="sd of a nation's errors about others' indicators, points")
     domain: Domain = Field("economic", description="Field that nations decide about; economic: all of them")
     prompt_style: PromptStyle | None = Field(
-        None, description="examples: adds worked examples to chain_of_thought; null: examples if the LLM is embedded"
+        None, description="examples: adds worked examples to chain_of_thought; null: only with the embedded LLM"
     )
     typed_measures: bool = Field(True, description="Whether the LLM also states its policy in numbers, besides words")
     memory: int = Field(4, ge=0, le=40, description="Number of a nation's past decisions, with outcomes, in its prompt")
@@ -275,7 +275,7 @@ _WITHOUT_EFFECT: Final[tuple[WithoutEffect[DeciderFacts], ...]] = (
     WithoutEffect(
         _reasoner_keys((*_LLM_KEYS, "temperature", "seed", "max_answer_tokens")),
         lambda facts: facts.is_python_llm,
-        "the function passed in Python plays the LLM",
+        "the function passed in Python replaces the LLM",
     ),
     *(WithoutEffect(_reasoner_keys(keys.split()), _for_llm(when), reason) for keys, when, reason in WITHOUT_EFFECT),
 )

@@ -90,7 +90,7 @@ def prefetch(typing: Any, values: Any, index: Any) -> Any:
         number = ir.IntType(32)
         kind = ir.FunctionType(ir.VoidType(), [byte, number, number, number])
         fetch = _tools.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0i8")
-        builder.call(fetch, [address, *(ir.Constant(number, i) for i in (0, 3, 1))])  # to read, near, data
+        builder.call(fetch, [address, *(ir.Constant(number, i) for i in (0, 3, 1))])  # LLVM: read, keep, data cache
         return context.get_dummy_value()
 
     return types.void(values, types.int64), generate

@@ -44,7 +44,7 @@ def move_stances(
     author.
 
     Args:
-        agent: Readers; the posts of each are adjacent, in the order of reading.
+        agent: Readers; the posts of each are adjacent, in reading order.
         post: The posts that they read.
         root: Roots of all posts.
         author: Authors of all posts.
@@ -60,7 +60,7 @@ def move_stances(
         path: Receives the reader's stance after each post by another agent; may be empty.
     """
     low, high = bounds
-    drawn_on, pushed_away = 0, 0
+    n_attracted, n_repelled = 0, 0
     for i in range(len(agent)):
         reader, shown_root = agent[i], root[post[i]]
         writer = author[shown_root]
@@ -72,12 +72,12 @@ def move_stances(
         distance = abs(gap)
         weight = rate * (1.0 - distance / limit) if repels else (rate if distance <= limit else 0.0)
         if weight != 0.0 and distance != 0.0:
-            drawn_on += weight > 0.0
-            pushed_away += weight < 0.0
+            n_attracted += weight > 0.0
+            n_repelled += weight < 0.0
             after[reader] = min(max(stance + weight * gap, low), high)
         if len(path):
             path[i] = after[reader]
-    return drawn_on, pushed_away
+    return n_attracted, n_repelled
 
 
 @kernel

@@ -1,7 +1,7 @@
 """The gateway: looks up answers, asks an LLM, and stores, replays and counts its answers.
 
 `QuestionHandler.prepare` writes a question's prompt. If the `AnswerStore` has no answer, the `Dispatcher` asks the LLM,
-once for all equal questions. The store keeps the answer, `QuestionHandler.conclude` makes the caller's answer, and the
+once for all equal questions. The store keeps the answer, `QuestionHandler.conclude` converts it for the caller, and the
 ledger records who asked. `answer` and `answer_all` return answers in the order of the questions, `collect` in the order
 of arrival.
 """
@@ -72,7 +72,7 @@ class LLMGateway[Q, A, P: LLMParams](Closeable, Restorable):
         on_answer: Called in the gateway's thread with each question and its answer; None for no callback.
     """
 
-    changes: ClassVar[tuple[str, ...]] = ("counts", "reasons", "usage", "by_llm", "budget", "store", "_useless", "_ok")
+    saved_fields: ClassVar[tuple[str, ...]] = tuple("counts reasons usage by_llm budget store _useless _ok".split())
 
     def __init__(
         self,
@@ -132,7 +132,7 @@ class LLMGateway[Q, A, P: LLMParams](Closeable, Restorable):
     def collect(self) -> list[tuple[Q, A]]:
         """Wait for answers to submitted questions and return them; [] when no question is in progress.
 
-        The wait also lasts until the LLM has free slots for more questions, so that each call returns many answers.
+        It also waits until the LLM has free slots for more questions, so that each call returns many answers.
         """
         return self._loop().run(self._collect())
 
@@ -294,7 +294,7 @@ class LLMGateway[Q, A, P: LLMParams](Closeable, Restorable):
         self.by_llm.setdefault(pending.position.llm, Counter()).update(costs)
 
     def record(self, ledger: Ledger | None, run: str) -> None:
-        """Record questions and answers in `ledger` under a run's name (see `AnswerStore.run`); with None, in none."""
+        """Record questions and answers in `ledger` under a run's name (see `AnswerStore.run`); None: do not record."""
         self.store.begin(ledger, run)
 
     def _loop(self) -> LoopThread:

@@ -39,7 +39,7 @@ _KINDS: Final = (
 KINDS: Final = {kind.name: kind for kind in _KINDS}
 SERVED: Final = tuple(kind.name for kind in _KINDS if kind.host)
 """Names of the kinds that ask a server."""
-KINDS_THAT_ASK: Final = ", ".join(("auto", *KINDS))
+LLM_KINDS: Final = ", ".join(("auto", *KINDS))
 """Values of `reasoner.kind` with which an LLM is asked, for messages."""
 IGNORED_KEYS: Final = (
     ("host", ("embedded",), "the embedded LLM needs no server"),

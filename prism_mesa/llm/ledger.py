@@ -180,10 +180,10 @@ class Ledger(Closeable):
             except sqlite3.IntegrityError:  # a wrong row is not a fault of the file
                 raise
             except FAULTS as error:
-                raise DataError(f"ledger {self.path}: {sqlite_fault(self.path, error, action)}") from error
+                raise DataError(f"ledger {self.path} {sqlite_fault(self.path, error, action)}") from error
 
     def _not_a_ledger(self, reason: str) -> DataError:
-        return DataError(f"ledger {self.path}: not a ledger ({reason}); name another file")
+        return DataError(f"{self.path} is not a ledger ({reason}); name another file")
 
     def _tables(self) -> set[str]:
         return {str(name) for (name,) in self._fetch("SELECT name FROM sqlite_master WHERE type = 'table'")}
@@ -236,12 +236,12 @@ class Ledger(Closeable):
             for name, value, expected in zip(_columns(row), values, types, strict=True):
                 if not isinstance(value, expected):
                     fault = f"{name} has type {type(value).__name__}, not {getattr(expected, '__name__', expected)}"
-                    raise DataError(f"ledger {self.path}: is damaged: {fault}")
+                    raise DataError(f"ledger {self.path} is damaged: {fault}")
         return [row(*values) for values in rows]
 
     def _check_writable(self) -> None:
         if self.read_only:
-            raise DataError(f"ledger {self.path}: cannot be written: it was opened read-only")
+            raise DataError(f"ledger {self.path} cannot be written: it was opened read-only")
 
     def write(self, answers: Iterable[StoredAnswer], asked: Iterable[AskedRow]) -> None:
         """Store rows in one transaction, except answers to a known key. Raises DataError if writing fails."""

@@ -88,7 +88,7 @@ class LLMParams(Params):
     )
     keep_alive: Annotated[int | str, BeforeValidator(_check_keep_alive)] | None = Field(
         None,
-        description="How long Ollama keeps the LLM loaded: seconds, or as 10m; -1: forever; null: Ollama's default",
+        description="Time for which Ollama keeps the LLM: seconds, or text (10m); -1: forever; null: Ollama's default",
     )
     cut_prompts: CutPrompts = Field(
         "useless", description="Answers to prompts that the server cut: useless discards them; accept keeps them"

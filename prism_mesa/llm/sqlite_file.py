@@ -17,7 +17,7 @@ _WAIT_S: Final = 60.0
 _MAX_CHARS: Final = 120
 _LOCKED: Final = "is locked by another program: try again when that is done"
 _FAULTS: Final = {
-    sqlite3.SQLITE_NOTADB: "not a ledger (not a SQLite file); name another file",
+    sqlite3.SQLITE_NOTADB: "is not a SQLite file; name another file",
     sqlite3.SQLITE_CORRUPT: "is damaged",
     sqlite3.SQLITE_TOOBIG: "is damaged",
     sqlite3.SQLITE_BUSY: _LOCKED,

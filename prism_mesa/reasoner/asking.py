@@ -10,7 +10,7 @@ from prism_mesa.llm.clients.base import ChatClient
 from prism_mesa.llm.clients.embedded import EmbeddedChatClient
 from prism_mesa.llm.clients.recorded import RecordedClient, find_recorded, recorded_client, same_options
 from prism_mesa.llm.factory import answer_store, find_client
-from prism_mesa.llm.kinds import KINDS_THAT_ASK, first_kind
+from prism_mesa.llm.kinds import LLM_KINDS, first_kind
 from prism_mesa.llm.ledger import Ledger
 from prism_mesa.llm.params import DECISION_MODEL, OLLAMA_MODEL, decision_decoding
 from prism_mesa.reasoner.distilled import DistilledReasoner, read_distilled
@@ -46,7 +46,7 @@ def make_writer(
     if not isinstance(reasoner, Reasoner):
         if params.kind != "auto":
             fault = f"content: llm needs an LLM, but reasoner.kind={params.kind} does not ask one"
-            raise ConfigError(f"{fault}; set reasoner.kind ({KINDS_THAT_ASK}), or content: template")
+            raise ConfigError(f"{fault}; set reasoner.kind ({LLM_KINDS}), or content: template")
         return None, f"content: there is no LLM, so texts come from templates ({reasoner.note})"
     clients: dict[str, ChatClient] = {}
     for llm, base_params in reasoner.params.by_llm().items():

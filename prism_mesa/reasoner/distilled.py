@@ -26,7 +26,7 @@ from prism_mesa.reasoner.question import DetailedChoices, PlacedQuestion
 from prism_mesa.reasoner.rule import RuleReasoner, detailed_columns, rounded_table
 from prism_mesa.statechart import AgentState
 
-FILE: Final = "distilled.json"
+MODEL_FILE: Final = "distilled.json"
 """Name of a model file in the output folder of `prism distill`, and in the folder of a run with this model."""
 FORMAT: Final = 1
 MAX_LOG_ODDS: Final = 8
@@ -157,7 +157,7 @@ class DistilledModel(Params):
 
 def read_distilled(path: str | Path) -> tuple[DistilledModel, str]:
     """Return the model in a file, and the file's text. Raises DataError if the file is missing or does not fit."""
-    file = Path(path) / FILE if Path(path).is_dir() else Path(path)
+    file = Path(path) / MODEL_FILE if Path(path).is_dir() else Path(path)
     location = f"reasoner.distilled: {file}"
     try:
         if file.stat().st_size > _MAX_BYTES:
@@ -168,7 +168,7 @@ def read_distilled(path: str | Path) -> tuple[DistilledModel, str]:
         fault = "no such file" if isinstance(error, FileNotFoundError) else f"cannot be read: {error}"
         raise DataError(f"{location}: {fault}; prism distill RUN makes one") from None
     if not isinstance(values, dict):
-        raise DataError(f"{location}: is not a model file; prism distill RUN makes one")
+        raise DataError(f"{location} is not a model file; prism distill RUN makes one")
     try:
         return validate_params(DistilledModel, values, location), text
     except ConfigError as error:
@@ -221,24 +221,24 @@ class DistilledReasoner(BatchReasoner[DetailedChoices]):
 def distilled_record(reasoner: Any) -> dict[str, str] | None:
     """Return the entry of a reasoner's distilled model for a manifest; None without a distilled model."""
     batch = reasoner.batch_reasoner
-    return (
-        {"file": FILE, "digest": batch.digest, "model": batch.label} if isinstance(batch, DistilledReasoner) else None
-    )
+    if not isinstance(batch, DistilledReasoner):
+        return None
+    return {"file": MODEL_FILE, "digest": batch.digest, "model": batch.label}
 
 
 def write_copy(reasoner: Any, folder: Path) -> None:
     """Write a reasoner's distilled model, if any, to the folder of a run, so that the run can be repeated."""
     batch = reasoner.batch_reasoner
     if isinstance(batch, DistilledReasoner):
-        (folder / FILE).write_bytes(batch.text.encode())
+        (folder / MODEL_FILE).write_bytes(batch.text.encode())
 
 
 def find_copy(folder: Path, digest: str) -> Path:
     """Return the model file in a run's folder. Raises DataError if its SHA-256 is not `digest`."""
-    file = folder / FILE
+    file = folder / MODEL_FILE
     try:
         if sha256(file.read_bytes()).hexdigest() == digest:
             return file
     except OSError as error:
-        raise DataError(f"{file}: cannot be read: {error.strerror}: the run cannot be repeated without it") from None
-    raise DataError(f"{folder}: {FILE} has changed since the run: it cannot be repeated with another model")
+        raise DataError(f"{file} cannot be read: {error.strerror}: the run cannot be repeated without it") from None
+    raise DataError(f"{folder}: {MODEL_FILE} has changed since the run: it cannot be repeated with another model")

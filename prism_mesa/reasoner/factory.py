@@ -30,7 +30,7 @@ def make_reasoner(params: ReasonerParams) -> AnyReasoner:
     without_llm = params.kind in ("rule", "distilled")
     if without_llm and (params.llm_share < 1 or (params.kind == "rule" and params.distilled is not None)):
         key = "llm_share" if params.llm_share < 1 else "distilled"
-        raise ConfigError(f"reasoner.{key}: has no effect with reasoner.kind={params.kind}; set reasoner.kind=auto")
+        raise ConfigError(f"reasoner.{key} has no effect with reasoner.kind={params.kind}; set reasoner.kind=auto")
     if params.kind == "rule":
         return RuleReasoner(params.rule)
     from prism_mesa.reasoner.asking import distilled_reasoner, make_asking_reasoner

@@ -130,7 +130,7 @@ def as_oracle(client: Oracle | ChatClient | PromptFunction, params: ReasonerPara
         client = FunctionClient(client, name)
     if not isinstance(client, ChatClient):
         allowed = "a client with name, decoding and chat(), or a function of the prompt"
-        raise TypeError(f"{client!r} cannot be asked: give {allowed}")
+        raise TypeError(f"{client!r} is not an LLM client: give {allowed}")
     return ChatOracle(client, params.answer or "choice", params.decision_orders, reason=params.reason)
 
 

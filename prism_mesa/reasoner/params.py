@@ -69,7 +69,7 @@ class ReasonerParams(LLMParams):
     reason: bool = Field(default=False, description="Ask for a sentence that explains each choice; needs answer=choice")
     persona: Literal["individual", "archetype"] | None = Field(
         default=None,
-        description="Subject of prompts: the agent or its archetype; null: individual, archetype if embedded",
+        description="Subject of prompts: the agent or its archetype; null: individual (embedded LLM: archetype)",
     )
     archetypes: int = Field(
         default=4, ge=1, le=1000, description="Number of archetypes into which agents are clustered"

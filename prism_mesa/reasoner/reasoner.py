@@ -162,7 +162,7 @@ class Reasoner(LLMGateway[PlacedQuestion, Answer, ReasonerParams], Decider):
         ConfigError: If a parameter is unknown or out of range.
     """
 
-    changes = (*LLMGateway.changes, "_failures", "_failed_round")
+    saved_fields = (*LLMGateway.saved_fields, "_failures", "_failed_round")
 
     def __init__(
         self,

@@ -104,7 +104,7 @@ class RunRecords:
         self.run = read_run(self.run_dir)
         manifest = self.run.manifest
         if manifest.is_economy:
-            raise DataError(f"{run_dir}: is a run of nations: only agents of a platform can be interviewed or surveyed")
+            raise DataError(f"{run_dir} is a run of nations: only agents of a platform can be interviewed or surveyed")
         for table in ("agents", "posts"):
             if not has_table(self.run_dir, table):
                 why = "it was removed" if manifest.status == "done" else "the run has not ended"
@@ -196,7 +196,7 @@ class RunRecords:
         if not 0 <= row < self.n_agents:
             raise DataError(f"{self.run_dir}: no agent {row} there (rows: 0 .. {self.n_agents - 1})")
         if not -1 <= at < self.rounds:
-            raise DataError(f"{self.run_dir}: has no round {at} (rounds: 0 .. {self.rounds - 1}; -1: before the run)")
+            raise DataError(f"{self.run_dir} has no round {at} (rounds: 0 .. {self.rounds - 1}; -1: before the run)")
         notes = self._notes[(self._notes["agent"] == row) & (self._notes["round"] <= at)]
         return AgentSnapshot(
             run_dir=self.run_dir,

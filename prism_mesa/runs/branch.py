@@ -16,7 +16,7 @@ from prism_mesa.errors import BadInputError, ConfigError, PrismError, PrismWarni
 from prism_mesa.llm import Ledger
 from prism_mesa.params import require_overrides, require_whole_number, short_repr, validate_params
 from prism_mesa.reasoner import AnyReasoner
-from prism_mesa.reasoner.distilled import FILE
+from prism_mesa.reasoner.distilled import MODEL_FILE
 from prism_mesa.runs.checkpoints.file import (
     FOLDER,
     WORLD,
@@ -39,7 +39,7 @@ from prism_mesa.runs.records.reopened import ReopenedFolder, check_no_links
 from prism_mesa.runs.resume import ResumeOptions, check_objects, resume
 from prism_mesa.runs.run_files import LEDGER, MANIFEST, read_manifest, run_folder, table_path
 from prism_mesa.runs.social import platform_scope
-from prism_mesa.runs.trust import require_own
+from prism_mesa.runs.trust import require_own_run
 from prism_mesa.social.model import SocialModel
 from prism_mesa.social.params import InterventionParams
 from prism_mesa.social.tables import SOCIAL_TABLES
@@ -60,7 +60,7 @@ def branch(
     on_round: Callable[[int], None] | None = None,
     trust: bool = False,
 ) -> RunResult:
-    """Run a counterfactual of a run; `api.runs.branch` has the arguments and errors.
+    """Run a counterfactual of a run; for arguments and errors see `api.runs.branch`.
 
     A branch starts from an earlier checkpoint of the run if there is one; otherwise it repeats the run up to `at`.
 
@@ -69,7 +69,7 @@ def branch(
         manifest names the run and the round.
     """
     run = read_run(run_folder(run_dir))
-    require_own(run.folder, run.origin, "branching", trust=trust)
+    require_own_run(run.folder, run.origin, "branching", trust=trust)
     config = _branch_config(run, require_whole_number(at, "at", minimum=0), overrides)
     objects: dict[str, Any] = {"chart": chart, "prepare": prepare, "reasoner": reasoner}
     check_objects(run, objects, verb_and_call=("branch", "branch({}, ROUND, "))
@@ -89,12 +89,12 @@ def branch(
 def _branch_config(run: RecordedRun, at: int, overrides: Overrides) -> Config:
     """Return the configuration of a branch; raises BadInputError if the run cannot be branched at that round."""
     if run.manifest.is_economy:
-        raise ConfigError(f"{run.folder}: is a run of nations: a run of a platform can be branched")
+        raise ConfigError(f"{run.folder} is a run of nations; only runs of a platform can be branched")
     require_overrides(overrides)
     values = manifest_values(run.folder, run.manifest)
     config = as_config(Config, values, run.folder)
     if at >= config.rounds:
-        raise ConfigError(f"{run.folder}: has no round {at} (0 to {config.rounds - 1}) to branch at")
+        raise ConfigError(f"{run.folder} has no round {at}: branch at a round from 0 to {config.rounds - 1}")
     if not overrides:
         return config
     texts = [overrides] if isinstance(overrides, str) else overrides
@@ -136,8 +136,8 @@ def _copy_records(run: Path, folder: Path, at: int, name: str, *, trust: bool) -
             ledger.copy_to(folder / LEDGER)
         with Ledger(folder / LEDGER) as ledger:
             ledger.rename(next(iter(ledger.runs()), ""), name)
-    if (run / FILE).is_file():
-        shutil.copyfile(run / FILE, folder / FILE)
+    if (run / MODEL_FILE).is_file():
+        shutil.copyfile(run / MODEL_FILE, folder / MODEL_FILE)
     checkpoints = [file for file in checkpoint_files(run) if checkpoint_round(file) <= at]
     if not checkpoints:
         return
@@ -177,10 +177,10 @@ def _remove_if_refused(folder: Path, run: Path) -> Iterator[None]:
     except (BadInputError, OSError) as error:
         shutil.rmtree(folder, ignore_errors=True)
         if isinstance(error, PrismError):
-            resume_hint = " ('prism resume' does this; after that, the run can be branched)"
+            resume_hint = " (first resume the run with 'prism resume', then branch it)"
             advice = resume_hint if isinstance(error, RefusedError) else ""
             raise type(error)(str(error).replace(str(folder), str(run)) + advice) from error
-        raise BadInputError(f"{run}: cannot be branched: {error}") from error
+        raise BadInputError(f"{run} cannot be branched: {error}") from error
     except BaseException:
         if not (folder / MANIFEST).is_file():  # interrupted during the copy
             shutil.rmtree(folder, ignore_errors=True)

@@ -67,7 +67,7 @@ def export_ledger(file: str | Path, out: str | Path | None = None) -> dict[str, 
     for name, table in (("answers", answers), ("asked", questions)):
         path = Path(out) / f"{name}.parquet"
         if path.is_symlink():  # a folder from elsewhere could overwrite the user's files
-            raise DataError(f"{path}: is a link to another file: name another folder with --out")
+            raise DataError(f"{path} is a link to another file: name another folder with --out")
         table.to_parquet(path, index=False)
         files[name] = (path, len(table))
     return files

@@ -15,7 +15,7 @@ from prism_mesa.llm import LLMParams
 from prism_mesa.llm.clients.embedded import SMOLLM2
 from prism_mesa.llm.kinds import KINDS
 from prism_mesa.params import Params, merge_values, nest_keys, validate_params
-from prism_mesa.reasoner.distilled import FILE, find_copy
+from prism_mesa.reasoner.distilled import MODEL_FILE, find_copy
 from prism_mesa.runs.config import INPUT_FILES, Config, EconomyConfig, parse_override
 from prism_mesa.runs.manifest import OBJECTS, Manifest, RecordedRun, read_run
 from prism_mesa.runs.run_files import LEDGER, check_within, has_table, read_table
@@ -68,7 +68,7 @@ def recorded_config(run_dir: Path, *, trust: bool = False) -> Config:
     """
     run = read_run(run_dir)
     if run.manifest.is_economy:
-        raise DataError(f"{run_dir}: is a run of nations, not of a platform")
+        raise DataError(f"{run_dir} is a run of nations, not of a platform")
     _require_llm_facts(run)
     if any(run.manifest.made_in_python):
         names = [name for name, was_passed in zip(OBJECTS, run.manifest.made_in_python, strict=False) if was_passed]
@@ -88,7 +88,7 @@ def config_for_new_run(run_dir: Path, *, trust: bool = False) -> Config:
     llm, original = run.manifest.llm, as_config(Config, manifest_values(run_dir, run.manifest), run_dir).reasoner
     if llm is None or llm.kind not in KINDS:
         kind = llm.kind if llm else None
-        raise DataError(f"{run_dir}: its LLM was given in Python ({kind}): it cannot be asked again from here")
+        raise DataError(f"{run_dir}: its LLM was given in Python ({kind}), so PRISM cannot ask it again")
     reasoner = {**_NO_LLM, "kind": llm.kind, "host": original.host, "max_fallback_share": original.max_fallback_share}
     if llm.kind == "embedded":  # the recorded name cannot be loaded
         reasoner["model"] = original.model
@@ -184,8 +184,8 @@ def _replayed_reasoner(run: RecordedRun) -> dict[str, Any]:
 
 
 def _distilled_copy(folder: Path, digest: str) -> str:
-    if (folder / FILE).exists():
-        check_within(folder, folder / FILE)
+    if (folder / MODEL_FILE).exists():
+        check_within(folder, folder / MODEL_FILE)
     return str(find_copy(folder, digest))
 
 

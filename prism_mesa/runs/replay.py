@@ -46,7 +46,7 @@ class Replay:
         differences: Table -> a description of its first difference; empty if all tables are equal.
         rows: Table -> its number of rows.
         answered: Number of open choices, or decisions of nations, with an answer from the ledger, including fallbacks.
-        recomputed: Number of decisions that a rule or a distilled model made anew.
+        recomputed: Number of decisions that a rule or a distilled model made again.
         texts: Number of thoughts and texts from the ledger, including failures.
         calls: Number of LLM calls, which is 0.
         notes: Modules of the user that may have changed since the run.
@@ -160,7 +160,7 @@ def _repeat_and_compare(
     try:
         result = repeat()
     except RunError as error:
-        raise RunError("; ".join([f"{run_dir}: cannot be repeated: {error.__cause__}", *notes])) from error
+        raise RunError("; ".join([f"{run_dir} cannot be repeated: {error.__cause__}", *notes])) from error
     differences, rows = {}, {}
     for table in tables:
         if not any(has_table(folder, table) for folder in (run_dir, result.run_dir)):

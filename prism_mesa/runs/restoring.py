@@ -108,7 +108,7 @@ def _check_ledger(folder: Path, data: Mapping[str, Any]) -> None:
         answers, asked = ledger.count_rows(counts["run"], data["rounds"])
     if answers < counts["answers"] or asked != counts["asked"]:
         raise RefusedError(
-            f"ledger {file}: has changed since the run: it has {answers:,} of {counts['answers']:,} answers and "
+            f"ledger {file} has changed since the run: it has {answers:,} of {counts['answers']:,} answers and "
             f"{asked:,} of {counts['asked']:,} questions",
             f"; restore the file, or start the run again with these answers, {FROM_START}",
         )
@@ -163,7 +163,7 @@ def check_facts(run: RecordedRun, task: PlatformRun | NationsRun) -> dict[str, A
             text = f"by {before.get('decided_by', 'nobody')!s:.80}, and would now be by {facts.get('decided_by')!s:.80}"
             raise DataError(f"{run.folder}: was decided {text} ({key} has changed), so its results would differ")
     if before.get("inputs", facts.get("inputs")) != facts.get("inputs"):
-        raise DataError(f"{run.folder}: {_changed_inputs(before, facts)}: restore it, or run anew")
+        raise DataError(f"{run.folder}: {_changed_inputs(before, facts)}: restore it, or start a new run")
     return facts
 
 

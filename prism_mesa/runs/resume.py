@@ -35,7 +35,7 @@ from prism_mesa.runs.restoring import (
 from prism_mesa.runs.rounds import RunTimer, without_repeated_warnings
 from prism_mesa.runs.run_files import MANIFEST, read_manifest, run_folder
 from prism_mesa.runs.social import PlatformRun, start_run
-from prism_mesa.runs.trust import require_own
+from prism_mesa.runs.trust import require_own_run
 from prism_mesa.social.model import SocialModel
 from prism_mesa.social.world.build import KeptWorld
 from prism_mesa.statechart import Statechart
@@ -73,7 +73,7 @@ def resume(run_dir: str | os.PathLike[str], options: ResumeOptions | None = None
     options = options or ResumeOptions()
     if run.is_finished(from_start=options.from_start):
         return _read_result(run)
-    require_own(run.folder, run.origin, "resuming", trust=options.trust)
+    require_own_run(run.folder, run.origin, "resuming", trust=options.trust)
     with lock_run(run.folder) as lock:
         current = read_run(run.folder)  # another process may have ended the run meanwhile
         if current.is_finished(from_start=options.from_start):

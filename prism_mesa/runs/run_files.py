@@ -49,7 +49,7 @@ def check_output_folder(out: str | Path) -> None:
     """Raise DataError if a folder for output lies in a run."""
     run = enclosing_run(out)
     if run is not None:
-        raise DataError(f"--out: {out}: lies in the folder of a run, {run}: name another folder")
+        raise DataError(f"--out: {out} lies in the folder of a run, {run}: name another folder")
 
 
 def table_path(run: str | Path, table: str) -> Path:
@@ -147,19 +147,17 @@ def _checked_table(run: str | Path, table: str) -> Path:
 def check_within(run: Path, file: Path) -> None:
     """Raise DataError if a file of a run is a link out of its folder, unless the user made the run.
 
-    This includes the logs that SQLite reads beside a ledger.
+    This includes the logs next to a ledger, which SQLite reads.
     """
     if not file.is_file():
-        raise DataError(f"{file}: is not a regular file")
+        raise DataError(f"{file} is not a regular file")
     logs = [file.with_name(f"{LEDGER}{log}") for log in ("-wal", "-journal")] if file.name == LEDGER else []
     for path in (file, *filter(Path.is_symlink, logs)):
         if not is_inside(run, path):
             with suppress(DataError):
                 if manifest_and_origin(run)[1] == "own":
                     return
-            raise DataError(
-                f"{path}: is a link out of {run}, a run from elsewhere: put the file itself into the folder"
-            )
+            raise DataError(f"{path} is a link out of {run}, a run from elsewhere: put the file itself into the folder")
 
 
 @contextmanager
@@ -171,7 +169,7 @@ def name_file_in_errors(file: Path) -> Iterator[None]:
         raise
     except _READ_ERRORS as error:
         damaged, reason = _find_damaged_part(file, error)
-        raise DataError(f"{damaged}: cannot be read: {next(iter(str(reason).splitlines()), 'it is damaged')}") from None
+        raise DataError(f"{damaged} cannot be read: {next(iter(str(reason).splitlines()), 'it is damaged')}") from None
 
 
 _READ_ERRORS = (OSError, pa.ArrowException, ValueError, OverflowError)  # UnicodeDecodeError is a ValueError
@@ -198,16 +196,16 @@ def manifest_and_origin(run: str | Path) -> tuple[dict[str, Any], Origin]:
     if not os.path.isfile(file):  # Path.is_file raises for a name that is too long
         raise DataError(f"{run}: no run there: {_explain_no_run(Path(run))}")
     if file.stat().st_size > MAX_MANIFEST_BYTES:
-        raise DataError(f"{file}: has more than {MAX_MANIFEST_BYTES // 2**20} MB, so PRISM did not write it")
+        raise DataError(f"{file} has more than {MAX_MANIFEST_BYTES // 2**20} MB, so PRISM did not write it")
     try:
         manifest = json.loads(file.read_bytes().decode("utf-8"))
     except (OSError, ValueError, RecursionError) as error:
-        raise DataError(f"{file}: cannot be read: {error}") from None
+        raise DataError(f"{file} cannot be read: {error}") from None
     if not isinstance(manifest, dict):
-        raise DataError(f"{file}: cannot be read: it holds a {type(manifest).__name__}, not keys and values")
+        raise DataError(f"{file} cannot be read: it holds a {type(manifest).__name__}, not keys and values")
     origin = find_origin(manifest)
     if origin != "own" and not is_inside(Path(run), file):
-        raise DataError(f"{file}: is a link out of {run}, a run from elsewhere: put the file itself into the folder")
+        raise DataError(f"{file} is a link out of {run}, a run from elsewhere: put the file itself into the folder")
     return {key: value for key, value in manifest.items() if key != SIGNATURE}, origin
 
 

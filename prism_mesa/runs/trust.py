@@ -117,7 +117,7 @@ def require_trust(
     )
 
 
-def require_own(folder: Path, origin: Origin, activity: str, *, trust: bool) -> None:
+def require_own_run(folder: Path, origin: Origin, activity: str, *, trust: bool) -> None:
     """Raise DataError before an `activity` (resuming or branching) if the user neither made a run nor trusts it."""
     if not trust and origin != "own":
         raise DataError(
@@ -162,7 +162,7 @@ def _key(*, make: bool = False) -> bytes:
     except (OSError, RuntimeError, ValueError) as error:
         raise _NoKeyError(f"{fault} ({error})") from None
     if len(key) != KEY_BYTES:
-        raise _NoKeyError(f"{file}: is not a key of {KEY_BYTES} bytes (delete it, and PRISM makes a new key)")
+        raise _NoKeyError(f"{file} is not a key of {KEY_BYTES} bytes (delete it, and PRISM makes a new key)")
     return key
 
 

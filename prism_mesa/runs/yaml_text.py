@@ -168,7 +168,7 @@ def read_yaml(
         line = f" line {mark.line + 1}" if mark else ""
         raise ConfigError(f"{file}:{line} is not YAML: {fault_text(error)}") from None
     if values is None:
-        raise ConfigError(f"{file}: is empty; write at least one key{hint}")
+        raise ConfigError(f"{file} is empty; write at least one key{hint}")
     if not isinstance(values, dict):
         raise ConfigError(f"{file}: holds a {type(values).__name__}, not keys and values")
     return values
@@ -185,6 +185,6 @@ def _read_text(file: Path, kind: str) -> str:
             raise ConfigError(f"{file}: {size:,} bytes are too many for a {kind} (at most {MAX_BYTES:,})")
         return file.read_text(encoding="utf-8")
     except UnicodeDecodeError:
-        raise ConfigError(f"{file}: is not text in UTF-8") from None
+        raise ConfigError(f"{file} is not text in UTF-8") from None
     except OSError as error:
-        raise ConfigError(f"{file}: cannot be read: {error.strerror}") from None
+        raise ConfigError(f"{file} cannot be read: {error.strerror}") from None

@@ -38,7 +38,7 @@ def find_chart_problems(chart: Statechart, tables: WalkTables, fields: Mapping[s
         is_fired = is_always_fired or (trigger, state) in _FIRED
         never_ignores = trigger == behavior.IGNORES and tables.claim_condition is True
         if trigger in behavior.FIRED_TRIGGERS and (never_ignores or (cell.guards and not is_fired)):
-            findings.append(Finding("note", "never-met", cell.place, "a round never fires this trigger in this state"))
+            findings.append(Finding("note", "never-met", cell.label, "a round never fires this trigger in this state"))
     can_ignore = behavior.EVALUATING in chart.cells.get(behavior.IGNORES, {})
     claim = behavior.claim_condition(chart) if can_ignore else False
     if claim is True or isinstance(claim, Expression):

@@ -31,13 +31,13 @@ _TOTALS: Final = ("posts", "impressions", "likes", "replies", "reshares", "open"
 
 
 class SocialModel(PopulationModel):
-    """A social platform whose agents are statecharts; `social.round.run_round` has the order of a round.
+    """A social platform whose agents are statecharts; `social.round.run_round` lists the steps of a round.
 
     Args:
         config: All parameters, or nested values for them; by default those of `SocialParams`.
         scenario: A Mesa scenario; its attributes are parameters.
         rng: The seed, a whole number or its digits as a string; None draws a seed and stores it in `seed`. The default
-            is 42, so equal calls make equal runs.
+            is 42, so identical calls make identical runs.
         chart: Your own chart, as an object; to use a chart from a module, set `statechart.chart`.
         recorder: Receives the records; None keeps only the DataCollector's.
         reasoner: The reasoner that answers open choices; None makes the configured reasoner.
@@ -190,7 +190,7 @@ class SocialModel(PopulationModel):
             ticks[name] += column
 
     def require_agent_fields(self) -> None:
-        """Raise ChartError if a guard reads a field that no agent has; first make the agents of your classes."""
+        """Raise ChartError if a guard reads a field that no agent has. Make your agents first."""
         declared = self.platform.attributes.schema.fields
         require_agent_fields(self.chart, self.existing_agents, declared, has_scripts=self.has_scripted_classes)
 
@@ -259,7 +259,7 @@ class SocialModel(PopulationModel):
     def close(self) -> None:
         """Close the threads and connections of the reasoner and the writer; you can call this twice.
 
-        Warns about too many fallbacks, unless the end of the last round did.
+        Warns about too many fallbacks, unless the model has warned already.
         """
         for part in (self.reasoner, self.writer):
             if part is not None:

@@ -136,7 +136,7 @@ class Platform(Restorable):
         notes: Notes on how the input was read.
     """
 
-    changes = (
+    saved_fields = (
         *("population", "posts", "history", "exposure", "depths", "copies", "met", "engagements", "group_counts"),
         *(
             "relations",

@@ -220,7 +220,7 @@ STANCES: Final = TableSchema(
 )
 INFLUENCES: Final = TableSchema(
     "influences",
-    "a post that moved an agent with recorded impressions, in the order of reading",
+    "a post that moved an agent with recorded impressions, in reading order",
     (
         _ROUND,
         _AGENT,

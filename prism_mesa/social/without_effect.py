@@ -11,7 +11,7 @@ from typing import Final, Self
 import numpy as np
 
 from prism_mesa.llm.budget import Budget
-from prism_mesa.llm.kinds import KINDS_THAT_ASK
+from prism_mesa.llm.kinds import LLM_KINDS
 from prism_mesa.llm.params import WITHOUT_EFFECT, llm_keys
 from prism_mesa.params import explicit_values, leaf_values
 from prism_mesa.reasoner import ReasonerParams, asks_llm
@@ -113,7 +113,7 @@ RULES: Final[tuple[Rule, ...]] = (
     WithoutEffect(
         _LLM_KEYS,
         lambda f: f.kind == "rule" and f.params.reasoner.kind == "rule",
-        f"the rule decides in this run, so no LLM is asked: set reasoner.kind ({KINDS_THAT_ASK})",
+        f"the rule decides in this run, so no LLM is asked: set reasoner.kind ({LLM_KINDS})",
     ),
     WithoutEffect(
         llm_keys(ReasonerParams, with_address=False),

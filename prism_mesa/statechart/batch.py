@@ -1,4 +1,4 @@
-"""Fire triggers on many agents at once, over columns, by the same rule as `Statechart.fire` but without actions."""
+"""Fire triggers on many agents at once, in column arrays, by the same rule as `Statechart.fire` but without actions."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -183,7 +183,7 @@ def column_values(guard: Expression, agents: Columns, contexts: Columns, n: int)
 def row_values(
     transition: Transition, agents: Columns, contexts: Columns, n: int, failures: ErrorSink
 ) -> tuple[npt.NDArray[np.int64], int]:
-    """Return a guard's answer in each of `n` rows (FALSE, TRUE or NEEDS), and the number of rows in which it raised."""
+    """Return a guard's answer in each of `n` rows (as in `selection`), and the number of rows in which it raised."""
     cell = Cell((transition,), oracle_enabled=True)
     nodes: list[Node] = []
     for start in range(0, n, BLOCK):

@@ -14,7 +14,7 @@ from prism_mesa.errors import did_you_mean
 from prism_mesa.statechart.batch import ArrayColumns, column_values, row_values, zero_keys
 from prism_mesa.statechart.definition import TIMEOUT, ChartDefinition
 from prism_mesa.statechart.guards import Expression
-from prism_mesa.statechart.selection import FALSE, NEEDS, TRUE, Cell, GuardErrors, Outcome, asks_oracle
+from prism_mesa.statechart.selection import FALSE, OPEN_CHOICE, TRUE, Cell, GuardErrors, Outcome, asks_oracle
 from prism_mesa.statechart.states import STATES, AgentState
 from prism_mesa.statechart.transitions import Transition
 from prism_mesa.streams import Streams
@@ -117,7 +117,7 @@ def check(
         findings += _check_widening(cell, values) if chart.oracle_enabled else ()
         is_certain = [o.example is not None for o in outcomes if isinstance(o.outcome, tuple) and len(o.outcome) > 1]
         if is_certain and state in reachable(chart):
-            open_cells[cell.place] = any(is_certain)
+            open_cells[cell.label] = any(is_certain)
     findings.append(_check_oracle(chart, open_cells))
     return sorted(findings, key=lambda finding: _LEVEL_ORDER[finding.level])
 
@@ -247,7 +247,7 @@ def _probe_keys(cell: Cell, columns: dict[str, ArrayColumns]) -> list[npt.NDArra
     tries_all_answers = sum(not isinstance(guard, Expression) for _, _, guard in cell.guards) <= _MAX_CALLABLES
     for i, (weight, _, guard) in enumerate(cell.guards):
         if not isinstance(guard, Expression) and tries_all_answers:
-            keys = [key + weight * value for key in keys for value in (FALSE, TRUE, NEEDS)]
+            keys = [key + weight * value for key in keys for value in (FALSE, TRUE, OPEN_CHOICE)]
             continue
         if isinstance(guard, Expression):
             values = _evaluate(guard, columns)
@@ -308,13 +308,13 @@ def _example_text(columns: dict[str, ArrayColumns], fields_read: set[str], row: 
 
 def _check_cell(cell: Cell, outcomes: list[_PossibleOutcome]) -> Iterator[Finding]:
     if not outcomes:
-        yield Finding("note", "unprobed", cell.place, "no made-up agent meets the chart's invariant")
+        yield Finding("note", "unprobed", cell.label, "no made-up agent meets the chart's invariant")
     taken = {id(t) for possible in outcomes for t in _used_transitions(cell, possible)}
     for transition in cell.candidates if outcomes else ():
         if id(transition) not in taken:
             yield Finding("warning", "shadowed", str(transition), "no made-up agent takes this transition")
     if any(t.target is None for t in cell.candidates) and not cell.targets:
-        yield Finding("error", "no-options", cell.place, "the oracle is asked, but no concrete target is declared")
+        yield Finding("error", "no-options", cell.label, "the oracle is asked, but no concrete target is declared")
     by_note: dict[tuple[str, str], _PossibleOutcome] = {}
     for possible in outcomes:
         if possible.outcome is None and not possible.enabled:
@@ -325,7 +325,7 @@ def _check_cell(cell: Cell, outcomes: list[_PossibleOutcome]) -> Iterator[Findin
             kind, reason = ("open", "left open by the chart") if is_open else ("overlap", "guards overlap")
             by_note.setdefault((kind, f"{reason}: the oracle chooses among {names}"), possible)
     for (kind, text), possible in by_note.items():
-        yield Finding("note", kind, cell.place, f"{text}, {possible.example or 'if its callable guards say so'}")
+        yield Finding("note", kind, cell.label, f"{text}, {possible.example or 'if its callable guards say so'}")
 
 
 def _used_transitions(cell: Cell, possible: _PossibleOutcome) -> Iterator[Transition]:

@@ -48,7 +48,7 @@ def open_choices(chart: Statechart) -> dict[tuple[str, AgentState], Choice]:
     choices: dict[tuple[str, AgentState], Choice] = {}
     for trigger, state, cell in chart.all_cells():
         is_fork = all(t.target is not None for t in cell.candidates)
-        if is_fork and (cell.place not in open_cells or len(cell.targets) < 2):
+        if is_fork and (cell.label not in open_cells or len(cell.targets) < 2):
             continue
         legend = ASKED if chart.oracle_enabled else DISABLED
         if is_fork and cell.guards:

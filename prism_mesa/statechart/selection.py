@@ -9,7 +9,7 @@ from prism_mesa.statechart.transitions import Guard, Transition
 
 FALSE: Final = 0
 TRUE: Final = 1
-NEEDS: Final = 2
+OPEN_CHOICE: Final = 2
 RAISED: Final = 3
 _OBJECT_CLASSES: Final[set[type]] = set()
 """Classes of contexts that are not mappings; looking them up is faster than `isinstance`."""
@@ -38,7 +38,7 @@ class GuardErrors(dict[Transition, Exception]):
 
 def asks_oracle(transition: Transition, value: int) -> bool:
     """Return whether a transition's target or its guard's value leaves the choice to the oracle."""
-    return transition.target is None or value == NEEDS
+    return transition.target is None or value == OPEN_CHOICE
 
 
 class Cell:
@@ -49,7 +49,7 @@ class Cell:
         guards: Triples (weight, transition, guard). The sum of the guards' values (0, 1, 2) times their
             weights 3**i is the key of `outcomes`.
         outcomes: The outcome of each key, computed on demand.
-        root: The node of the first guard, for contexts that are objects; expressions are compiled to functions.
+        root: The node of the first guard, for contexts that are objects. It calls compiled expressions.
         mapping_root: The node of the first guard, for contexts that are mappings.
         unguarded_root: `root` if no candidate has a guard, else None.
         untried: The transitions whose guards have not returned a value yet.
@@ -76,7 +76,7 @@ class Cell:
         return Cell, (self.candidates, self.oracle_enabled, frozenset(self.untried))
 
     @property
-    def place(self) -> str:
+    def label(self) -> str:
         """The state and the trigger as text, for messages."""
         first = self.candidates[0]
         return f"{first.source.value} --{first.trigger}-->"
@@ -102,12 +102,13 @@ class Cell:
     def enabled(self, key: int) -> list[tuple[Transition, int]]:
         """Return the enabled candidates with their values.
 
-        Unguarded transitions and markers mean *else*: an enabled guarded transition with a target disables them.
+        An enabled guarded transition with a target disables unguarded transitions and markers (guard NEEDS_ORACLE, no
+        target).
         """
         true_or_open = [(t, v) for t, v in zip(self.candidates, self.values(key), strict=True) if v != FALSE]
         if all(t.guard is None or t.target is None for t, _ in true_or_open):
             return true_or_open
-        return [(t, v) for t, v in true_or_open if t.guard is not None and (t.target or v != NEEDS)]
+        return [(t, v) for t, v in true_or_open if t.guard is not None and (t.target or v != OPEN_CHOICE)]
 
     def transition_to(self, target: AgentState, enabled: Sequence[tuple[Transition, int]]) -> Transition:
         """Return the first enabled transition to `target`, or else the first declared transition to `target`."""
@@ -116,9 +117,9 @@ class Cell:
     def select(self, key: int) -> Outcome:
         """Return the outcome of a key.
 
-        A target of None, or a guard that needs the oracle, leaves the choice open between all declared targets. If not,
-        the first transition to a single target is the outcome; several targets are the options, in list order. Without
-        an oracle, an ambiguous choice takes its first option.
+        A target of None, or a guard that needs the oracle, leaves the choice open between all declared targets.
+        Otherwise, a single target gives its first transition, and several targets are the options, in list order.
+        Without an oracle, the first option is taken.
         """
         enabled = self.enabled(key)
         if any(asks_oracle(t, value) for t, value in enabled):
@@ -138,7 +139,7 @@ class Node:
     Attributes:
         guard: The next guard; None in the last node.
         guard_transition: The transition of `guard`.
-        next_nodes: The next node for each answer (FALSE, TRUE, NEEDS or RAISED) that has occurred.
+        next_nodes: The next node for each answer (FALSE, TRUE, OPEN_CHOICE or RAISED) that has occurred.
         key: The answers of the earlier guards, as a key of `Cell.outcomes`.
         raised: The transitions whose guards raised.
         transition: In the last node, the transition to take, if any.
@@ -189,7 +190,7 @@ def evaluate_guards(cell: Cell, agent: Any, context: Any, errors: ErrorSink) -> 
             answer = guard(agent, context)
             if answer is not True and answer is not False:
                 is_marker = isinstance(answer, str) and answer == NEEDS_ORACLE
-                answer = NEEDS if is_marker else TRUE if answer else FALSE
+                answer = OPEN_CHOICE if is_marker else TRUE if answer else FALSE
         except Exception as error:
             errors.record_error(node.guard_transition, error, agent)
             answer = RAISED

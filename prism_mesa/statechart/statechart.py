@@ -168,7 +168,7 @@ class Statechart(ChartDefinition):
         if cell.outcomes[key] is not None:
             return ""
         if cell.enabled(key):
-            return f"{cell.place} ?: no concrete target is declared to choose from"
+            return f"{cell.label} ?: no concrete target is declared to choose from"
         reasons = []
         for transition, answer, field_values in candidates:
             values = ", ".join(f"{name} = {value}" for name, value in field_values.items())

@@ -97,17 +97,14 @@ class StudyFolder:
     def check(self) -> None:
         """Raise DataError if the folder, or a file that a study writes into it, is a link."""
         if self.path.is_symlink():
-            raise DataError(f"{self.path}: is a link: name the folder itself in --out")
+            raise DataError(f"{self.path} is a link: name the folder itself in --out")
         for file in sorted(self.path.iterdir()) if self.path.is_dir() else ():
             if file.is_symlink() and any(fnmatch(file.name, pattern) for pattern in _STUDY_FILES):
-                raise DataError(f"{file}: is a link: a study writes this file; replace the link")
+                raise DataError(f"{file} is a link: a study writes this file; replace the link")
 
     @contextmanager
     def locked(self, shard: Shard, busy: str = _BUSY) -> Iterator[None]:
-        """Create the folder if it is missing, and lock it; drivers of different shards share the lock.
-
-        Raises DataError with the message `busy` if another driver has locked the folder.
-        """
+        """Create and lock the folder; shards share the lock. If another driver has it, a DataError says `busy`."""
         make_folder(self.path)
         self.check()
         with (
@@ -127,11 +124,11 @@ class StudyFolder:
         """Return the folder's manifest, or None if the folder is new; raise DataError for another kind of folder."""
         rename = f"give the {kind} another name, or another --out"
         if self.path.exists() and not self.path.is_dir():
-            raise DataError(f"{self.path}: is not a folder; {rename}")
+            raise DataError(f"{self.path} is not a folder; {rename}")
         self.check()
         values = read_json(self.path / manifest)
         if values is None and self.path.is_dir() and any(not f.name.startswith(".lock") for f in self.path.iterdir()):
-            raise DataError(f"{self.path}: is not the folder of a {kind}; {rename}")
+            raise DataError(f"{self.path} is not the folder of a {kind}; {rename}")
         if values is not None and values.get("kind") != kind:
             raise DataError(f"{self.path / manifest}: is not the manifest of a {kind}; {rename}")
         return values
@@ -176,7 +173,7 @@ def replacing(file: Path) -> Iterator[Path]:
         yield new_file
         new_file.replace(file)
     except OSError as error:
-        raise RunError(f"{file}: cannot be written: {error.strerror or error}") from None
+        raise RunError(f"{file} cannot be written: {error.strerror or error}") from None
     finally:
         new_file.unlink(missing_ok=True)
 
@@ -195,7 +192,7 @@ def open_folder(design: StudyDesign, out: str | Path) -> StudyFolder:
         return folder
     question = shorten(str(earlier.get("question")), 120)
     raise DataError(
-        f"{folder.path}: is the folder of another study ({question!r}); give this one another name, or another --out"
+        f"{folder.path} is the folder of another study ({question!r}); give this one another name, or another --out"
     )
 
 
@@ -214,9 +211,9 @@ def read_json(file: Path) -> Mapping[str, Any] | None:
     try:
         values = json.loads(file.read_text("utf-8")) if file.stat().st_size < _MAX_BYTES else None
     except (OSError, ValueError, RecursionError) as error:
-        raise DataError(f"{file}: cannot be read: {str(error).splitlines()[0]}") from None
+        raise DataError(f"{file} cannot be read: {str(error).splitlines()[0]}") from None
     if not isinstance(values, dict):
-        raise DataError(f"{file}: cannot be read: must hold keys and values")
+        raise DataError(f"{file} cannot be read: must hold keys and values")
     return values
 
 
@@ -226,7 +223,7 @@ def _lock(file: Path, *, shared: bool = False, blocking: bool = False, busy: str
     try:
         descriptor = os.open(file, os.O_RDWR | os.O_CREAT | _NO_LINKS, 0o666)
     except OSError as error:
-        raise DataError(f"{file}: cannot be opened: {error.strerror}") from None
+        raise DataError(f"{file} cannot be opened: {error.strerror}") from None
     try:
         if blocking:
             with suppress(ImportError):  # Windows lacks fcntl
@@ -238,7 +235,7 @@ def _lock(file: Path, *, shared: bool = False, blocking: bool = False, busy: str
             if locked is False:
                 raise DataError(f"{file.parent}: {busy}")
             if locked is None and sys.platform != "win32":
-                raise DataError(f"{file.parent}: cannot be locked: the file system has no locks")
+                raise DataError(f"{file.parent} cannot be locked: the file system has no locks")
         yield
     finally:
         os.close(descriptor)

@@ -259,7 +259,7 @@ def _rows(fetch: Callable[..., Iterable[Any]], file: Path, run: str | None = Non
 
 def _damage_error(file: Path, reason: object) -> DataError:
     remedy = f"rename it to {file.name}.damaged to run its runs again"
-    return DataError(printable(f"{file}: is damaged or not a study's journal ({reason}): {remedy}"))
+    return DataError(printable(f"{file} is damaged or not a study's journal ({reason}): {remedy}"))
 
 
 @contextmanager
@@ -271,6 +271,6 @@ def _translate_errors(file: Path) -> Iterator[None]:
         code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR)
         is_blocked = isinstance(error, sqlite3.OperationalError) and code != sqlite3.SQLITE_ERROR
         if is_blocked or isinstance(error, OSError):  # the disk, permissions or another process: the file is intact
-            fault = f"{file}: cannot be read or written: {error}; repair this, then repeat the command"
+            fault = f"{file} cannot be read or written: {error}; repair this, then repeat the command"
             raise RunError(printable(fault)) from None
         raise _damage_error(file, error) from None

@@ -71,10 +71,8 @@ def list_folders(out: str | os.PathLike[str]) -> list[ListedFolder]:
     try:
         if any((folder / name).is_file() for name in _STUDY_KINDS):
             paths = _folders_in(folder / "runs") if (folder / "runs").is_dir() else []
-        elif (folder / _RUN_MANIFEST).is_file():
-            paths = [os.fspath(folder)]
         else:
-            paths = _folders_in(folder)
+            paths = [os.fspath(folder)] if (folder / _RUN_MANIFEST).is_file() else _folders_in(folder)
     except OSError as error:
         raise DataError(f"{out}: cannot be listed: {error.strerror or error}") from None
     items = [item for path in paths if (item := _read_folder(path, now)) is not None]
@@ -113,9 +111,8 @@ def _read_folder(path: str, now: datetime) -> ListedFolder | None:
         return _listed_folder(path, now, {}, kind, size, _damaged_state(str(error)))
     if LOCK in names and last_holder(Path(path)) is not None:
         status = "running" if is_locked(Path(path)) else "died"
-        return _listed_folder(
-            path, now, {}, kind, size, {"status": status, "state": f"{status}, before its first round"}
-        )
+        state = {"status": status, "state": f"{status}, before its first round"}
+        return _listed_folder(path, now, {}, kind, size, state)
     return None
 
 
@@ -158,10 +155,8 @@ def _study_state(folder: Path, values: _Values, kind: Kind, names: set[str]) -> 
     has_ended = _FINAL_FILES[kind] in names if kind in _FINAL_FILES else planned is not None and n_ended >= planned
     if any(is_locked(folder, name) for name in names if name.startswith(LOCK) and name != f"{LOCK}-collect"):
         status = "running"
-    elif not has_ended:
-        status = "incomplete"
     else:
-        status = "failed" if failed else "done"
+        status = "incomplete" if not has_ended else "failed" if failed else "done"
     total = "" if planned is None else f" of {planned}"
     other_endings = "".join(f", {n} {ending}" for n, ending in ((skipped, "skipped"), (failed, "failed")) if n)
     state = status if status == "done" and not skipped else f"{status}, {done}{total} runs done{other_endings}"

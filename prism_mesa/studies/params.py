@@ -9,7 +9,7 @@ from typing import Any, Final, Literal, Self
 import yaml
 from pydantic import Field, field_validator, model_validator
 
-from prism_mesa.params import ONE_VALUE, Params, validate_params
+from prism_mesa.params import MAPPING_KEYS, Params, validate_params
 from prism_mesa.runs.yaml_text import parse_yaml, read_yaml
 from prism_mesa.social.tables import SOCIAL_TABLES
 from prism_mesa.studies.measures.curves import CURVES
@@ -186,7 +186,7 @@ def flatten(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, 
     {'feed.mode': 'random', 'agents.n': 10}
     """
     for key, value in values.items():
-        if isinstance(value, Mapping) and value and f"{prefix}{key}" not in ONE_VALUE:
+        if isinstance(value, Mapping) and value and f"{prefix}{key}" not in MAPPING_KEYS:
             yield from flatten(value, f"{prefix}{key}.")
         else:
             yield f"{prefix}{key}", value

@@ -60,9 +60,7 @@ class StudyStatus:
             f"arm {arm}: skipped, because its LLM is missing ({reason}); {command} it when the LLM is there"
             for arm, reason in self.skip_reasons.items()
         ]
-        notes += [
-            f"stale: {format_count(len(runs), 'run')} ({reason}): not used" for reason, runs in self.stale.items()
-        ]
+        notes += [f"stale: {format_count(len(runs), 'run')} ({cause}): not used" for cause, runs in self.stale.items()]
         if self.outdated:
             fault = "without a measure, a table or a folder that is asked for, or with measures by other code"
             notes.append(f"{format_count(self.outdated, 'finished run')} {fault}: {command} them")
@@ -188,10 +186,7 @@ def plan_study(
     text: str = "",
     on_run: Callable[[Progress], object] = lambda progress: None,
 ) -> StudyPlan:
-    """Run a pilot, the first two seeds of some conditions, and return an estimate of the whole study.
-
-    The runs of the pilot belong to the study and are not repeated.
-    """
+    """Run a pilot, the first two seeds of some conditions, as part of the study, and estimate the whole study."""
     conditions = _pilot_conditions(design)
     pilot = [design.planned_run(condition, seed) for seed in design.seeds[:PILOT_SEEDS] for condition in conditions]
     with folder.locked(WHOLE):

@@ -40,7 +40,6 @@ def _counts_text(result: CalibrationResult, seeds: str = "") -> str:
 
 
 def _parameters(result: CalibrationResult) -> doc.Section:
-    """Return the section on fitted values, and on how well the data identify each parameter."""
     profiles = result.profiles
     if profiles is None:
         text = "With fewer than four successful trials, the report cannot say which parameters the data identify."
@@ -71,13 +70,11 @@ def _parameters(result: CalibrationResult) -> doc.Section:
     )
     picture = doc.Picture("profiles", picture_caption, partial(_profile_figure, result, profiles))
     note = "The fitted value of a parameter that is not identified is arbitrary: other values fit as well."
-    all_identified = (profiles.intervals["verdict"] == IDENTIFIED).all()
-    notes = () if all_identified else (doc.Paragraph(note, note=True),)
+    notes = () if (profiles.intervals["verdict"] == IDENTIFIED).all() else (doc.Paragraph(note, note=True),)
     return doc.Section("parameters", "Parameters", (doc.simple_table(columns, rows, caption), picture, *notes))
 
 
 def _measures(result: CalibrationResult) -> doc.Section:
-    """Return the section that compares each target with its value in the fitted world."""
     records = result.measures.to_dict("records")
     groups = [
         doc.Group(title, tuple(_row(row) for row in records if row["set"] == name))
@@ -107,7 +104,7 @@ def _trials(result: CalibrationResult) -> doc.Section:
         "proposed by TPE; probe: where a profile is low without a trial; guess: where the surrogate is lowest."
     )
     picture = doc.Picture("trials", caption, partial(_objective_figure, result))
-    link = doc.Paragraph(("All of them are in ", doc.Link("trials.parquet", "trials.parquet"), "."))
+    link = doc.Paragraph(("All trials are in ", doc.Link("trials.parquet", "trials.parquet"), "."))
     failed = result.trials[result.trials["status"] == "failed"]
     rows = [(str(row["trial"]), row["reason"]) for row in failed.to_dict("records")]
     table = doc.simple_table((*doc.number_columns("trial"), doc.Column("reason", long=True)), rows)
@@ -135,7 +132,7 @@ def calibration_lines(result: CalibrationResult) -> list[tuple[str, str]]:
     lines += [("fitted", f"{key} = {value:g}{ranges.get(key, '')}") for key, value in result.fitted.items()]
     for row in result.measures.to_dict("records"):
         verdict = "inside" if row["inside"] else "outside" if row["n"] else "not defined"
-        target = f"wanted {significant(row['target'])} +- {significant(row['tolerance'])} ({row['data']})"
+        target = f"target {significant(row['target'])} +- {significant(row['tolerance'])} ({row['data']})"
         text = doc.brief(f"{row['measure']} = {significant(row['simulated'])}, {target}: {verdict}")
         lines.append(("target" if row["set"] == "fit" else "held out", text))
     lines += [("note", doc.brief(note, 600)) for note in result.notes]
@@ -167,7 +164,6 @@ def _profile_figure(result: CalibrationResult, profiles: Profiles) -> Figure:
 
 
 def _distance_figure(result: CalibrationResult) -> Figure:
-    """Draw the distance of each measure from its target, in tolerances, with its interval."""
     rows = result.measures
     figure, [axes] = panels(1, height=0.55 + 0.3 * len(rows))
     axes.axvspan(-1, 1, color=GREY, alpha=0.2, lw=0)
@@ -191,7 +187,6 @@ def _distance_figure(result: CalibrationResult) -> Figure:
 
 
 def _objective_figure(result: CalibrationResult) -> Figure:
-    """Draw the objective of each trial in order, and the minimum so far."""
     succeeded = result.trials[result.trials["status"] == "done"]
     figure, [axes] = panels(1, height=2.4)
     for index, kind in enumerate(("spread", "likely", "probe", "guess")):

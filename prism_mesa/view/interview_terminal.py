@@ -113,7 +113,6 @@ class Session:
                 self.show(DimmedText(f"    {part}") if self.dim else f"    {part}")
 
     def _write(self, text: str, label: str = "") -> None:
-        """Show text after a label; line breaks are kept."""
         for line in text.splitlines() or [""]:
             self.show(f"{printable(label)}{printable(line)}".rstrip())
             label = " " * len(label)

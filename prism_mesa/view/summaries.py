@@ -103,7 +103,6 @@ def _network_lines(summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _activity_lines(summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield lines about activity, cascades and inequality."""
     engagement, cascades = summary["engagement"], summary["cascades"]
     yield "states", ", ".join(f"{state} {share:.1%}" for state, share in summary["state_shares"].items())
     numbers = {"post": engagement["posts"], "impression": summary["impressions"], "like": engagement["likes"]}
@@ -112,10 +111,8 @@ def _activity_lines(summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
     yield "engagement", ", ".join(format_count(n, name) for name, n in numbers.items()) + reply_note
     if cascades["n"]:
         size = f"mean size {cascades['mean_size']:.2f}, largest {cascades['max_size']}, deepest {cascades['max_depth']}"
-        yield (
-            "cascades",
-            f"{format_count(cascades['n'], 'post')}, {cascades['share_never_reshared']:.0%} never reshared, {size}",
-        )
+        posts = f"{format_count(cascades['n'], 'post')}, {cascades['share_never_reshared']:.0%} never reshared"
+        yield "cascades", f"{posts}, {size}"
     if "attention" in summary:
         shares = ((name, summary[name]) for name in ("activity", "attention"))
         texts = [f"{name}: Gini {n['gini']:.2f}, the top 10 % have {n['top_10_share']:.0%}" for name, n in shares]
@@ -123,7 +120,6 @@ def _activity_lines(summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _decision_lines(decisions: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield lines about open choices: their number, who answered them, and the cost."""
     rates, total, by_source = decisions["rates"], decisions["llm"], decisions["by_source"]
     sources = ", ".join(f"{by_source[source]:,} {text}" for source, text in _SOURCES.items() if source in by_source)
     choices = f"{format_count(decisions['open'], 'open choice')} ({rates['open']:.2f} an agent-round)"
@@ -153,7 +149,6 @@ def _decider(summary: dict[str, Any]) -> str:
 
 
 def _note_lines(summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield lines about guards that raised errors, input files, and recorded agents."""
     for fault, n in summary["guard_errors"].items():
         yield "guard error", f"{n:,} times: {fault}"
     for note in summary["notes"]:
@@ -180,7 +175,6 @@ def _pictures(summary: dict[str, Any]) -> str:
 
 
 def _commands(summary: dict[str, Any], agent: str, viewer: str) -> str:
-    """Return two commands to try after a run."""
     run_dir, separator = quote_path(summary["run_dir"]), "-- " if agent.startswith("-") else ""
     return f"prism why {separator}{run_dir} {quote(printable(agent))}; prism {viewer} {run_dir}"
 
@@ -248,7 +242,6 @@ def survey_lines(summary: dict[str, Any]) -> Iterator[str]:
 
 
 def _option_lines(question: dict[str, Any], table: list[dict[str, Any]]) -> Iterator[str]:
-    """Yield the table of a closed question, with notes on its reliability."""
     rows = {(row["option"], row["wave"]): row for row in table if row["question"] == question["id"]}
     width = min(max(map(len, question["options"])), 40)
     waves = {"before": "", "after": "", "change": "+"}

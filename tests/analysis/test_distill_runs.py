@@ -80,7 +80,7 @@ def test_a_run_with_a_share_is_repeated_and_told_and_refuses_another_model(serve
     with pytest.raises(DataError, match=r"distilled\.json has changed since the run"):
         replay(result.run_dir)
     copy.unlink()
-    with pytest.raises(DataError, match=r"distilled\.json: cannot be read"):
+    with pytest.raises(DataError, match=r"distilled\.json cannot be read"):
         replay(result.run_dir)
 
 

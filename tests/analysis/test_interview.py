@@ -229,7 +229,7 @@ def test_json_is_one_object_and_nothing_else(talk, tmp_path):
         (("3", "agents.n=4"), "the run has ended"),
         (("3", "--out", "file"), "is not a folder"),
         (("3", "--ask", ""), "--ask"),
-        (("3", "deliberation.notes_told=3"), "deliberation.notes_told: has no effect"),
+        (("3", "deliberation.notes_told=3"), "deliberation.notes_told has no effect"),
     ],
 )
 def test_bad_input_is_one_line(talk, tmp_path, arguments, message):

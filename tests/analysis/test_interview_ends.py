@@ -120,7 +120,7 @@ def test_nothing_is_kept_in_a_run(run_dir):
 
 @pytest.mark.parametrize("key", ["iterations", "notes"])
 def test_a_survey_refuses_what_has_no_effect_in_it(run_dir, key):
-    with pytest.raises(ConfigError, match=rf"deliberation\.{key}: has no effect in a survey"):
+    with pytest.raises(ConfigError, match=rf"deliberation\.{key} has no effect in a survey"):
         survey(run_dir, ASKED, [f"deliberation.{key}=5"], llm=llm)
 
 

@@ -59,5 +59,5 @@ def test_a_fault_is_a_line_and_the_command_fails(prism, made, tmp_path):
         1,
         ["more.txt: was added (not in manifest-sha256.txt)"],
     )
-    assert err == "prism: a.zip: is not whole: 1 fault; nothing was unpacked\n"
+    assert err == "prism: a.zip is not whole: 1 fault; nothing was unpacked\n"
     assert not (tmp_path / "there").exists()

@@ -66,7 +66,7 @@ def test_a_folder_that_is_not_empty_is_left_as_it_is(prism):
     Path("mine/notes.txt").write_text("mine")
     code, out, err = prism("new", "mine")
     assert (code, out) == (2, "")
-    assert err == "prism: DIR: mine: is not empty (notes.txt): name an empty or a new folder\n"
+    assert err == "prism: DIR: mine is not empty (notes.txt): name an empty or a new folder\n"
     assert names("mine") == {"notes.txt"}
 
 

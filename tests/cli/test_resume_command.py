@@ -55,7 +55,7 @@ def test_resume_prints_what_run_prints(results, killed, prism):
     code, out, err = prism("resume", killed, "--json")
     assert (code, err) == (
         0,
-        f"{killed}: has already ended (status done), so nothing is computed. Its summary:\n",
+        f"{killed} has already ended (status done), so nothing is computed. Its summary:\n",
     )
     assert json.loads(out)["rounds"] == 4
 

@@ -127,11 +127,11 @@ def test_bad_input_is_one_line_that_says_where_and_what(params, says):
     "given", [["Brazil"], "Brazil", [{"name": "Brazil"}], [{"name": "Brazil", "policy": "nothing"}]]
 )
 def test_a_name_that_is_not_known_makes_a_nation_with_default_values_and_is_noted(given):
-    with pytest.warns(NotedWarning, match="Brazil is not known, and has the default values"):
+    with pytest.warns(NotedWarning, match="Brazil is an unknown nation with default values"):
         model = EconomyModel(economy_nations=given)
     [brazil] = model.params.economy.nations
     assert brazil == NationParams(name="Brazil", policy=brazil.policy)
-    assert "Brazil is not known" in model.notes[0]
+    assert "Brazil is an unknown nation" in model.notes[0]
 
 
 def test_a_nation_that_is_removed_leaves_the_nations_and_decides_nothing_more():

@@ -256,5 +256,5 @@ def test_a_ledger_of_decisions_is_replayed_and_with_other_orders_it_is_not(order
     with make_reasoner(ReasonerParams(**again, decision_orders=orders)) as reasoner:
         assert [one.choice for one in reasoner.answer(asks(3))] == [one.choice for one in answers]
     for other in ({"decision_orders": 3 - orders}, {"answer": "choice", "decision_orders": orders}):
-        with pytest.raises(ConfigError, match="has no answers of the configured LLM and options"):
+        with pytest.raises(ConfigError, match="has no answers of the configured LLM with these options"):
             make_reasoner(ReasonerParams(**again | other))

@@ -191,6 +191,26 @@ def test_openais_reasoning_models_are_asked_with_what_they_take_and_it_is_rememb
     assert not {"max_tokens", "temperature"} & server.sent[-1].keys()
 
 
+@pytest.mark.parametrize(
+    "refusal",
+    ["Unrecognized request argument supplied: seed", "UNSUPPORTED option: seed", "the option seed is not supported"],
+)
+def test_an_option_that_a_server_refuses_in_any_case_is_left_out(refusal):
+    def handler(request):
+        if "seed" in request.body:
+            return as_json(400, {"error": {"message": refusal}})(request)
+        choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": ANSWER["choice"]}}
+        return as_json(200, {"id": "x", "choices": [choice]})(request)
+
+    with serving(always=handler) as server:
+        server.gets["/v1/models"] = as_json(404, {"error": "none"})
+        own = ReasonerParams(kind="openai", model="o9", host=f"{server.url}/v1", seed=7)
+        with make_reasoner(own) as reasoner:
+            [answer] = reasoner.answer(asks(1))
+    assert answer.choice is S
+    assert "seed" not in server.sent[-1]
+
+
 LETTERED = ("B", '"B"', "**B**", "(B)", "B.", "B. scrolling", "Answer: B", "The answer is B.", "B - scroll")
 TALK = ("B or A", "Not B", "I would not choose A; I choose B", "B. composing", "B. scrolling or composing", "Be")
 
@@ -225,7 +245,7 @@ def test_a_ledger_is_replayed_with_the_think_it_was_made_with_and_with_no_other(
     choice = recorded(path, think="low", num_ctx=8192)
     assert replayed(path, think="low", num_ctx=8192) == choice
     for other in ({}, {"think": "low"}, {"think": "high", "num_ctx": 8192}, {"num_ctx": 8192}):
-        with pytest.raises(ConfigError, match="has no answers of the configured LLM and options"):
+        with pytest.raises(ConfigError, match="has no answers of the configured LLM with these options"):
             replayed(path, **other)
 
 

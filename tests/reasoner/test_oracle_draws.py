@@ -115,7 +115,7 @@ def test_an_oracle_stays_as_it_is_and_a_client_or_a_function_is_put_in_one():
     assert as_oracle(oracle, ReasonerParams()) is oracle
     assert as_oracle(Logged(), ReasonerParams(answer="probabilities")).form == "probabilities"
     assert as_oracle(str, ReasonerParams()).name == "str"
-    with pytest.raises(TypeError, match="cannot be asked: give a client"):
+    with pytest.raises(TypeError, match="is not an LLM client: give a client"):
         as_oracle(7, ReasonerParams())
 
 

@@ -87,7 +87,7 @@ def test_the_fallback_rule_uses_the_asks_own_draw():
 
 
 def test_what_cannot_be_asked_is_refused():
-    with pytest.raises(TypeError, match="cannot be asked: give a client"):
+    with pytest.raises(TypeError, match="is not an LLM client: give a client"):
         Reasoner("llama3.2")
 
 

@@ -58,7 +58,10 @@ def test_a_seed_that_is_none_is_one_line(rng):
 @pytest.mark.parametrize(
     ("overrides", "said"),
     [
-        (["clock.start=0001-01-01T00:00:00+01:00"], r"clock\.start: Input should lie in the years 1 to 9999 in UTC"),
+        (
+            ["clock.start=0001-01-01T00:00:00+01:00"],
+            r"clock\.start: Input should be in the years 1 to 9999, also in UTC",
+        ),
         (
             ["clock.start=9999-12-31T00:00:00Z", "rounds=24"],
             r"rounds=24 of clock\.round_minutes=60 from .*the year 9999",
@@ -70,7 +73,7 @@ def test_a_seed_that_is_none_is_one_line(rng):
         ),
         (
             ["clock.start=2030"],
-            r"clock\.start: Input should be a time with its offset, as 2026-01-01T00:00:00Z, not 2030",
+            r"clock\.start: Input should be a time with its offset, such as 2026-01-01T00:00:00Z, not 2030",
         ),
     ],
 )

@@ -151,7 +151,7 @@ def test_a_shared_ledger_keeps_what_the_parent_asked_and_has_the_branch_beside_i
 @pytest.mark.parametrize(
     ("at", "overrides", "said"),
     [
-        (ROUNDS, (), r"has no round 7 \(0 to 6\)"),
+        (ROUNDS, (), r"has no round 7: branch at a round from 0 to 6"),
         (-1, (), "at: must be at least 0"),
         ("2", (), "at: must be a whole number"),
         (2, {"agents.n": 9}, "agents.n cannot change during a run"),
@@ -180,7 +180,7 @@ def test_a_checkpoint_of_another_version_is_refused_with_what_can_be_done(parent
     old = Path(shutil.copytree(parent[1], tmp_path / "old"))
     for file in checkpoint_files(old):
         write_checkpoint(file, read_checkpoint(file) | {"code": "other"})
-    with pytest.raises(BadInputError, match="'prism resume' does this; after that, the run can be branched") as told:
+    with pytest.raises(BadInputError, match="first resume the run with 'prism resume', then branch it") as told:
         branch(old, 6, OTHER, out=tmp_path / "out", **QUIET)
     assert str(old) in str(told.value)
     assert str(tmp_path / "out") not in str(told.value)

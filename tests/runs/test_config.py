@@ -46,7 +46,7 @@ def test_a_mapping_of_llms_is_one_value_wherever_it_is_given(written, key, value
 
 
 def test_an_llm_of_several_cannot_be_set_alone():
-    with pytest.raises(ConfigError, match=r"reasoner.model.llama3.2: reasoner.model is one value"):
+    with pytest.raises(ConfigError, match=r"reasoner.model.llama3.2: reasoner.model is set as a whole"):
         load_config(None, ["reasoner.model.llama3.2=.5"])
 
 

@@ -181,5 +181,5 @@ def test_what_is_wrong_with_a_manifest_is_said(raw, said, social, copy):
 def test_a_manifest_of_gigabytes_is_not_read(copy, social):
     damaged = copied(social, copy, **{MANIFEST: b"{}"})
     os.truncate(damaged / "manifest.json", 2**40)  # a hole in it; it takes no room
-    with pytest.raises(DataError, match=r"manifest\.json: has more than 64 MB"):
+    with pytest.raises(DataError, match=r"manifest\.json has more than 64 MB"):
         read_manifest(damaged)

@@ -160,7 +160,7 @@ def test_a_damaged_part_of_a_table_is_named_and_all_else_can_be_read(damage, why
     damage(part)
     opened = open_run(copy)
     assert opened.status == "done"
-    said = rf"^{re.escape(str(part))}: cannot be read: (?=\S).*{why_not}"
+    said = rf"^{re.escape(str(part))} cannot be read: (?=\S).*{why_not}"
     for ask in (lambda: opened.table("rounds"), lambda: replay(copy)):
         with pytest.raises(DataError, match=said) as error:
             ask()
@@ -190,7 +190,7 @@ def test_a_disk_that_is_full_for_the_ledger_keeps_the_answers_that_were_paid_for
     command = [*PYTHON, "-c", FILLING, str(tmp_path), str(here), str(here.parent)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     folder = only(tmp_path)
-    said = f"{folder}: round 2: ledger {folder}/decisions.sqlite: cannot be written (disk I/O error) (what was recorded"
+    said = f"{folder}: round 2: ledger {folder}/decisions.sqlite cannot be written (disk I/O error) (what was recorded"
     assert said in done.stderr.splitlines()[-1]
     with Ledger(folder / "decisions.sqlite", read_only=True) as ledger:
         assert {row.round for row in ledger.asked()} >= {0, 1}

@@ -236,7 +236,7 @@ def test_a_link_in_the_folder_is_not_written_through(copy, tmp_path):
     shutil.rmtree(folder / "rounds.parquet")
     (tmp_path / "precious").mkdir()
     (folder / "rounds.parquet").symlink_to(tmp_path / "precious")
-    said = rf"^{re.escape(str(folder))}/rounds\.parquet: is a link; a run is resumed in its folder only"
+    said = rf"^{re.escape(str(folder))}/rounds\.parquet is a link; a run is resumed in its folder only"
     with pytest.raises(DataError, match=said):
         resume(folder)
     assert list((tmp_path / "precious").iterdir()) == []

@@ -55,7 +55,7 @@ def test_a_kept_world_is_not_drawn_again_and_the_tables_are_the_same(
 def test_a_world_that_cannot_be_read_is_drawn_again_with_a_warning(runs: tuple[Path, Path]) -> None:
     whole, stopped = runs
     (stopped / FOLDER / WORLD).write_bytes(b"none")
-    with pytest.warns(PrismWarning, match=r"world\.npz: is damaged: .*: the world is drawn again"):
+    with pytest.warns(PrismWarning, match=r"world\.npz is damaged: .*: the world is drawn again"):
         resume(stopped)
     assert tables(stopped) == tables(whole)
 

@@ -125,7 +125,7 @@ def test_a_run_that_failed_in_code_of_ones_own_says_that_the_code_is_to_be_corre
     with pytest.raises(DataError, match=f"{advice}$"):
         replay(failed)
     own_feed.write_text(FEED.replace("> 1", "> 100"))
-    said = f"code of {own_feed.stem} ({own_feed}) has changed: restore it, or run anew"
+    said = f"code of {own_feed.stem} ({own_feed}) has changed: restore it, or start a new run"
     with pytest.raises(DataError, match=re.escape(said)):
         resume(failed, **QUIET)
 

@@ -158,7 +158,7 @@ def test_a_function_of_ones_own_gives_them():
         ("no_number", "no_number: wrong return value: nan is not a number in -1..1"),
         ("writes", "writes: raised ValueError: assignment destination is read-only"),
         ("another_each_time", "another_each_time: a second call with the same rows returned other"),
-        ("not_there", "not_there: is not a function"),
+        ("not_there", "not_there is not a function"),
     ],
 )
 def test_a_function_that_cannot_be_used_is_refused_in_one_line(function, said):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from column_rows import by_columns
 
-from prism_mesa.statechart import AgentState, ArrayColumns, F, Statechart, Transition, column_values
+from prism_mesa.statechart import AgentState, ArrayColumns, F, Statechart, Transition, column_values, parse_expression
 
 EVALUATING, COMPOSING, SCROLLING = AgentState.EVALUATING, AgentState.COMPOSING, AgentState.SCROLLING
 
@@ -117,3 +117,9 @@ def test_a_place_may_have_any_number_of_guards(n_guards):
 )
 def test_numbers_in_columns_are_those_of_python(guard, columns, values):
     assert column_values(guard, ArrayColumns({}), ArrayColumns(columns), len(values)).tolist() == values
+
+
+@pytest.mark.parametrize(("text", "value"), [("1 < 2", 1), ("agent.x > 9 or True", 1), ("2 < 1", 0)])
+def test_an_expression_without_columns_has_one_value_for_all_rows(text, value):
+    columns = ArrayColumns({"x": np.array([0, 1, 2])})
+    assert column_values(parse_expression(text), columns, columns, 3).tolist() == [value] * 3

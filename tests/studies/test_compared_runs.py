@@ -232,7 +232,7 @@ def test_what_cannot_be_compared_is_refused(runs, base, tmp_path):
         (run, nations(tmp_path, "nothing"), r"is a run of a platform, .* of nations"),
         (run, empty, r"empty: no round to compare .*\(status done\)"),
         (run, damaged, "table 'rounds' is damaged: round 1,000,000,000"),
-        (run, broken, r"transitions\.parquet: cannot be read"),
+        (run, broken, r"transitions\.parquet cannot be read"),
     ):
         with pytest.raises(DataError, match=fault):
             compare(left, right, measures=["likes"])

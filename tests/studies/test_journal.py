@@ -135,7 +135,7 @@ def test_a_damaged_journal_is_named_with_what_is_wrong_in_it(tmp_path, damage, w
     file = tmp_path / "journal.sqlite"
     put(file, Outcome("a", "done", tables={"rounds": b"x" * 10_000}))
     damage(file)
-    with pytest.raises(DataError, match=r"journal\.sqlite: is damaged") as error:
+    with pytest.raises(DataError, match=r"journal\.sqlite is damaged") as error:
         read_all(file)
     assert why in str(error.value)
     assert str(error.value).isprintable()

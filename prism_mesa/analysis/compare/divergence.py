@@ -13,7 +13,7 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from prism_mesa.analysis.compare.moments import START_COLUMNS, TIMED_TABLES, Moment, row_moment, row_text
+from prism_mesa.analysis.compare.moments import CONSTANT_COLUMNS, TIMED_TABLES, Moment, row_moment, row_text
 from prism_mesa.analysis.compare.rows import DifferentRows, Row, first_difference, has_same_bytes
 from prism_mesa.errors import DataError
 from prism_mesa.llm.text import NAME_CAP, clean_text
@@ -280,7 +280,7 @@ def _describe_start(runs: _RunPair) -> str:
     """Describe the first difference between the agents of two runs before the first round."""
     if not runs.both_have(_AGENTS) or has_same_bytes(runs.base, runs.other, _AGENTS):
         return ""
-    columns = [name for name in runs.columns(_AGENTS) if name in START_COLUMNS]
+    columns = [name for name in runs.columns(_AGENTS) if name in CONSTANT_COLUMNS]
     rows = runs.compare(_AGENTS, columns)
     if rows is None:
         return ""

@@ -53,7 +53,7 @@ TIMED_TABLES: Final[Mapping[str, TimedTable]] = {
     "trade": TimedTable(3, nation="importer"),
     "indicators": TimedTable(4, nation="nation"),
 }
-START_COLUMNS: Final = (
+CONSTANT_COLUMNS: Final = (
     *("id", "name", "interests", "extraversion", "agreeableness", "conscientiousness", "neuroticism", "openness"),
     *(*AGENT_FIELDS, "like", "reply", "reshare", "scripted"),
 )
@@ -73,7 +73,7 @@ _VERBS: Final = {"like": "likes", "reply": "replies to", "reshare": "reshares"}
 
 
 def row_text(table: str, row: Row | None, columns: Sequence[str]) -> str:
-    """Describe a row, or None for no row; `columns` are the columns that differ from the other run."""
+    """Describe a row, or a missing row (None); `columns` are the columns that differ from the other run."""
     if row is None:
         return "reads no more posts at this tick" if table == "impressions" else "nothing"
     match table:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from prism_mesa.params import ONE_VALUE
+from prism_mesa.params import MAPPING_KEYS
 from prism_mesa.runs.identity import module_input
 
 MISSING: Final = "not there"
@@ -41,7 +41,7 @@ def settings_that_differ(base: Mapping[str, Any], other: Mapping[str, Any]) -> l
 
 
 def _find_differences(base: Any, other: Any, key: str) -> Iterator[Setting]:
-    pairs = None if key in ONE_VALUE else _child_pairs(base, other)
+    pairs = None if key in MAPPING_KEYS else _child_pairs(base, other)
     if pairs is None:
         are_numbers = all(isinstance(value, int | float) and not isinstance(value, bool) for value in (base, other))
         if base != other or not (are_numbers or type(base) is type(other)):  # 1 and 1.0 are the same number

@@ -65,7 +65,7 @@ def completed_rounds(run_dir: Path) -> int:
     run = read_run(run_dir)
     manifest = run.manifest
     if manifest.is_economy:
-        raise DataError(f"{run_dir}: is a run of nations, which has no choices to learn")
+        raise DataError(f"{run_dir} is a run of nations, which has no choices to learn")
     if manifest.llm is None:
         raise DataError(
             f"{run_dir}: decided by {manifest.decided_by}: give a run with an LLM (prism run reasoner.kind=embedded)"

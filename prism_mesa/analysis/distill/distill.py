@@ -21,7 +21,7 @@ from prism_mesa.analysis.distill.scores import auc, calibration, calibration_err
 from prism_mesa.errors import DataError, one_line
 from prism_mesa.params import short_repr
 from prism_mesa.reasoner import DistilledModel, RuleReasoner
-from prism_mesa.reasoner.distilled import FILE, FORMAT, OptionModel
+from prism_mesa.reasoner.distilled import FORMAT, MODEL_FILE, OptionModel
 from prism_mesa.reasoner.features import DECLARATION, NAMES, feature_columns
 from prism_mesa.reasoner.rule import detailed_columns
 from prism_mesa.runs.records.folder import new_folder
@@ -44,7 +44,7 @@ class Distilled:
     @property
     def file(self) -> Path:
         """The file for `reasoner.distilled`."""
-        return self.folder / FILE
+        return self.folder / MODEL_FILE
 
     @one_line
     def __repr__(self) -> str:
@@ -77,7 +77,7 @@ def distill(
         raise DataError(f"--kind: {kind!r} is not one of {', '.join(KINDS)}")
     model = fit_model(make_training_set(_run_folders(runs), on_round, trust=trust), KINDS[KINDS.index(kind)])
     folder = new_folder(Path(out), "distilled")
-    (folder / FILE).write_bytes(model.text().encode())
+    (folder / MODEL_FILE).write_bytes(model.text().encode())
     (folder / REPORT).write_text(json.dumps(model.report, indent=1) + "\n", encoding="utf-8")
     return Distilled(folder, model)
 

@@ -81,7 +81,7 @@ class RankedFeed:
         feed_state = self.outbox, platform.population, platform.posts, self.params, platform.streams, current_round
         discoveries = discover(rows.astype(np.int32), *feed_state)
         self.scoring = make_scoring(*feed_state, discoveries, platform.groups)
-        self.slots = discoveries.first(self.params.slots)
+        self.slots = discoveries.limit_to(self.params.slots)
         post, is_followed = self._list_candidates()
         self._n_followed = int(is_followed.sum())
         self.listed_indices = np.flatnonzero(self._can_show(post))

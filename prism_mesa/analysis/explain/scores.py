@@ -129,7 +129,7 @@ def _predicted(feed: Candidates) -> ScoredCandidates:
         "from outside of its network": np.where(feed.is_followed, 1.0, weights.out_of_network_factor),
         "a reply": scoring.factor[local_ids],
     }
-    score = 2.0 * (relevance * scoring.good[local_ids] + (1.0 - relevance) * scoring.bad)
+    score = 2.0 * (relevance * scoring.gain[local_ids] + (1.0 - relevance) * scoring.loss)
     for factor in factors.values():
         score = lower_score(score, factor)
     like, reply, reshare = (
@@ -151,7 +151,7 @@ def _predicted(feed: Candidates) -> ScoredCandidates:
 
 def _bridging(feed: Candidates) -> ScoredCandidates:
     """Score candidates by the engagement rates of groups, shrunk towards the rate over all visible posts."""
-    score = feed.scoring.good[feed.post - feed.outbox.first]
+    score = feed.scoring.gain[feed.post - feed.outbox.first]
     groups = feed.platform.groups or NO_GROUPS
     engaged, seen = groups.counts.root_counts(feed.platform.posts.root[feed.post])
     inputs = {}

@@ -51,7 +51,7 @@ def why(
     recorded = read_run(run_dir)
     last_round = _last_round(recorded, config)
     if round_ is not None and not 0 <= round_ <= last_round:
-        raise DataError(f"{run_dir}: has no round {round_} (rounds: 0 .. {last_round})")
+        raise DataError(f"{run_dir} has no round {round_} (rounds: 0 .. {last_round})")
     with closing(SocialModel(config)) as model:
         population = model.population
         traced_agent = TracedAgent(model, find_row(agent, population.ids, population.names, run_dir), post)
@@ -62,7 +62,7 @@ def why(
                 on_round(round_index + 1)
         n_posts = model.posts.n_visible(model.round)
         if post is not None and not 0 <= post < n_posts:
-            raise DataError(f"{run_dir}: has no post {post} by round {model.round} (posts: 0 .. {n_posts - 1})")
+            raise DataError(f"{run_dir} has no post {post} by round {model.round} (posts: 0 .. {n_posts - 1})")
     rounds = traced_agent.rounds
     reported = next((r for r in rounds if r.round == round_), None) if round_ is not None else _most_eventful(rounds)
     stored = [move.stored_answer for move in (reported.moves if reported is not None else ())]

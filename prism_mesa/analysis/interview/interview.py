@@ -101,7 +101,7 @@ class Interview(Deliberation):
         require_overrides(overrides)
         self.out = Path(out)
         if self.out.exists() and not self.out.is_dir():
-            raise DataError(f"--out: {out}: is not a folder")
+            raise DataError(f"--out: {out} is not a folder")
         check_output_folder(out)
         self.records = RunRecords(run_dir)
         self.snapshot = self.records.snapshot(self.records.find_row(str(agent)), at)

@@ -2,7 +2,7 @@
 
 A feed takes posts round by round, from the newest round, until it is full. In each round, the reader has passed all
 posts from its depth on. So a feed visits few posts that the reader knows, and no posts that are too old. Depths replace
-lists of read roots; lists contain only the roots that an agent has read by a copy.
+lists of read roots; lists contain only the roots that an agent has read as a copy.
 """
 
 from typing import Any, Final, NamedTuple

@@ -17,7 +17,7 @@ from prism_mesa.kernels.feeds.scoring import READERS, RankScratch, Scoring
 from prism_mesa.kernels.lanes import LANES, prefetch
 from prism_mesa.kernels.ordering import is_among
 
-NOBODY: Final = -1
+NO_POST: Final = -1
 
 
 @inline_kernel
@@ -28,12 +28,12 @@ def n_extras(scoring: Scoring) -> Any:
 
 @inline_kernel
 def extra_candidate(number: Any, reader: Any, outbox: Outbox, scoring: Scoring, audience: Audience) -> Any:
-    """Return the local number of candidate `number` of these, or `NOBODY`.
+    """Return the local number of candidate `number` of these, or `NO_POST`.
 
     The order is: posts drawn from the whole platform, posts at two hops, trending posts, search results. The result is
-    `NOBODY` for posts by the reader, and for posts by its followees, which are candidates already.
+    `NO_POST` for posts by the reader, and for posts by its followees, which are candidates already.
     """
-    local = np.int64(NOBODY)
+    local = np.int64(NO_POST)
     first_two_hops, first_trending = scoring.n_outsiders, scoring.n_outsiders + scoring.n_two_hops
     first_search = first_trending + len(scoring.trending)
     if number < first_two_hops:
@@ -45,11 +45,11 @@ def extra_candidate(number: Any, reader: Any, outbox: Outbox, scoring: Scoring, 
         local = np.int64(scoring.trending[number - first_trending])
     elif scoring.query[reader] >= 0:
         local = np.int64(scoring.search_results[scoring.query[reader], number - first_search])
-    if local == NOBODY:
+    if local == NO_POST:
         return local
     author = scoring.author[outbox.first + local]
     if author == reader or is_among(audience.indices, audience.indptr[reader], audience.indptr[reader + 1], author):
-        return np.int64(NOBODY)
+        return np.int64(NO_POST)
     return local
 
 
@@ -61,10 +61,10 @@ def _draw_two_hops(draw: Any, reader: Any, outbox: Outbox, scoring: Scoring, aud
     for hop in range(2):
         n = audience.indptr[agent + 1] - audience.indptr[agent]
         if n == 0:
-            return np.int64(NOBODY)
+            return np.int64(NO_POST)
         agent = np.int64(audience.indices[audience.indptr[agent] + np.int64(uniform(mix(key, np.uint64(hop))) * n)])
     if not outbox.has_posts[agent >> 6] >> np.uint64(agent & 63) & np.uint64(1):
-        return np.int64(NOBODY)
+        return np.int64(NO_POST)
     w = writer_index(outbox.has_posts, outbox.writers, agent)
     n = np.int64(outbox.start[w + 1]) - np.int64(outbox.start[w])
     place = outbox.start[w] + np.int64(uniform(mix(key, np.uint64(2))) * n)
@@ -239,8 +239,8 @@ def _add_extras(
     """Write a reader's other candidates from `end` on; return the new end."""
     for number in range(n_extras(scoring)):
         local = extra_candidate(number, reader, outbox, scoring, audience)
-        scratch.root[end], scratch.tag[end] = NOBODY, 0
-        if local != NOBODY:
+        scratch.root[end], scratch.tag[end] = NO_POST, 0
+        if local != NO_POST:
             scratch.root[end], scratch.tag[end] = outbox.root[local], local << 1 | 1  # treated like a root with copies
         end += 1
     return end
@@ -277,7 +277,7 @@ def list_candidates(
 ) -> Any:
     """Write all candidates of some readers, in the order in which `ranking.rank` scores them; return their number.
 
-    `reader` receives the reader of each candidate, `post` its id or `NOBODY`, and `is_followed` whether the reader
+    `reader` receives the reader of each candidate, `post` its id or `NO_POST`, and `is_followed` whether the reader
     follows its author. The result is -1 if one reader has more candidates than `scratch` has room for.
     """
     n_listed, first = np.int64(0), np.int64(0)
@@ -287,9 +287,9 @@ def list_candidates(
             return np.int64(-1)
         for j in range(n):
             while place < scratch.ends[j]:
-                is_post = scratch.root[place] != NOBODY
+                is_post = scratch.root[place] != NO_POST
                 reader[n_listed] = readers[first + j]
-                post[n_listed] = outbox.first + np.int64(scratch.tag[place] >> np.uint32(1)) if is_post else NOBODY
+                post[n_listed] = outbox.first + np.int64(scratch.tag[place] >> np.uint32(1)) if is_post else NO_POST
                 is_followed[n_listed] = place < scratch.followed_ends[j]
                 n_listed += 1
                 place += 1

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from prism_mesa.kernels.compiling import Table, inline_kernel, kernel_step, lean_kernel
-from prism_mesa.kernels.feeds.gathering import NOBODY, gather, is_hidden
+from prism_mesa.kernels.feeds.gathering import NO_POST, gather, is_hidden
 from prism_mesa.kernels.feeds.outbox import Audience, Outbox, root_place, writer_index
 from prism_mesa.kernels.feeds.scoring import DIVERSE, X_ALGO, RankScratch, Scoring, discount, score_fresh, sort_key
 from prism_mesa.kernels.lanes import LANES, lanes_among, lanes_below, lowest_bit
@@ -94,7 +94,7 @@ def _is_dropped(
     If the list of seen roots is long, its entries ``begin`` .. ``old_end - 1`` have not been compared before.
     """
     root = scratch.root[candidate]
-    is_dropped = root == NOBODY
+    is_dropped = root == NO_POST
     if not is_dropped and root < outbox.first:
         is_dropped = scoring.author[root] == reader  # it may no longer be in its author's list
         is_dropped |= is_long and is_among(audience.seen_roots, begin, old_end, root)

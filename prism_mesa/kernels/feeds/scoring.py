@@ -29,7 +29,7 @@ class RankScratch(NamedTuple):
         author_ends, followed_ends, ends: Shape (`READERS`,). For each reader of a block: the end of its authors, of its
             candidates by followed authors, and of all its candidates.
         author, begin, n_items: The authors of a block, where the items of each begin in the outbox, and their number.
-        root: Roots of all candidates of a block; `NOBODY` if a draw gave no post.
+        root: Roots of all candidates of a block; `NO_POST` if a draw gave no post.
         tag: The upper half of each candidate's item, ``local number << 1 | has_copies``.
         score: Scores of candidates, unused in modes that sort by time.
         fresh, key, order: The candidates that a reader does not know, their sort keys, and their order.
@@ -107,10 +107,10 @@ class Scoring(NamedTuple):
             draws (`feed.candidates.out_of_network`).
         n_two_hops, two_hops_key: The same for posts by followees of followees (`feed.candidates.two_hops`).
         trending: Local numbers of trending posts, the same for all readers (`feed.candidates.trending`).
-        search_results: Local numbers of the results of a search for each topic, shape (topics, posts), then `NOBODY`.
+        search_results: Local numbers of the results of a search for each topic, shape (topics, posts), then `NO_POST`.
         query: The topic that each agent searches for, or -1.
-        good: The part of each visible post's score that grows with relevance; in bridging feeds, the whole score.
-        bad: The part that shrinks with relevance; it is the same for all posts.
+        gain: The part of each visible post's score that grows with relevance; in bridging feeds, the whole score.
+        loss: The part that shrinks with relevance; it is the same for all posts.
         factor: Factor of each visible post's score. A negative score is divided by it.
         outsider_factor: Factor for posts by authors that the reader does not follow.
         diversity: Factors for 0, 1, 2, ... better-ranked posts of the same author; the last factor applies to more. If
@@ -135,8 +135,8 @@ class Scoring(NamedTuple):
     trending: Int32
     search_results: Table[np.int32]
     query: npt.NDArray[np.int16]
-    good: Floats
-    bad: float
+    gain: Floats
+    loss: float
     factor: Floats
     outsider_factor: float
     diversity: Floats
@@ -169,14 +169,14 @@ def score_post(reader: Any, local: Any, is_outsider: bool, first: int, scoring: 
     if scoring.mode == CHRONOLOGICAL:
         return 0.0
     if scoring.mode == BRIDGING:
-        return np.float64(scoring.good[local])
+        return np.float64(scoring.gain[local])
     match = compute_match(scoring.interests, scoring.vectors, reader, scoring.text_id[post])
     if scoring.mode == PREFERENCE:
         return np.float64(match)
     relevance = match_to_relevance(match, scoring.unit_length)
     if scoring.mode == DIVERSE:
         return relevance
-    score = 2.0 * (relevance * scoring.good[local] + (1.0 - relevance) * scoring.bad)
+    score = 2.0 * (relevance * scoring.gain[local] + (1.0 - relevance) * scoring.loss)
     if is_outsider:
         score = discount(score, scoring.outsider_factor)
     return discount(score, scoring.factor[local])

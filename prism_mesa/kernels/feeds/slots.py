@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from prism_mesa.kernels.compiling import inline_kernel, kernel
-from prism_mesa.kernels.feeds.gathering import NOBODY, is_hidden
+from prism_mesa.kernels.feeds.gathering import NO_POST, is_hidden
 from prism_mesa.kernels.feeds.outbox import Audience, Outbox
 from prism_mesa.kernels.feeds.scoring import Scoring
 from prism_mesa.kernels.ordering import is_among
@@ -31,7 +31,7 @@ def fill_slots(
     """Fill the slots of feeds, each root once. Slots are every `interval`-th place, and all places after the last post.
 
     Slots first show `trending` roots, the same for all readers, and then search results for the topic in `queries` (-1
-    for none). `search_results` has shape (topics, posts), with `NOBODY` after the last result. Both contain local
+    for none). `search_results` has shape (topics, posts), with `NO_POST` after the last result. Both contain local
     numbers. A post that already has a higher place in the feed keeps it, and the slot shows the next post instead. A
     post with a lower place moves up to the slot. No feed becomes longer than `feed.size`.
     """
@@ -43,26 +43,26 @@ def fill_slots(
         for i in range(n_before):
             old_feed[i] = feed[reader, i]
         while n < size:
-            post = np.int64(NOBODY)
+            post = np.int64(NO_POST)
             if (n + 1) % interval == 0 or next_old >= n_before:
-                while post == NOBODY and slot < n_slots:
+                while post == NO_POST and slot < n_slots:
                     post = _slot_post(slot, reader, trending, search_results, queries, outbox)
                     slot += 1
-                    if post != NOBODY and not (
+                    if post != NO_POST and not (
                         _is_new(post, reader, audience, scoring) and not _is_in_feed(post, feed[reader, :n], outbox)
                     ):
-                        post = np.int64(NOBODY)
-                if post != NOBODY:
+                        post = np.int64(NO_POST)
+                if post != NO_POST:
                     placed_roots[n_placed] = post
                     n_placed += 1
-            while post == NOBODY and next_old < n_before:
+            while post == NO_POST and next_old < n_before:
                 post = np.int64(old_feed[next_old])
                 for i in range(n_placed):
                     if placed_roots[i] == outbox.root[post - outbox.first]:
-                        post = np.int64(NOBODY)
+                        post = np.int64(NO_POST)
                         break
                 next_old += 1
-            if post == NOBODY:
+            if post == NO_POST:
                 if slot >= n_slots:
                     break
                 continue
@@ -73,12 +73,12 @@ def fill_slots(
 
 @inline_kernel
 def _slot_post(slot: Any, reader: Any, trending: Int32, search_results: Int32, queries: Int16, outbox: Outbox) -> Any:
-    local = np.int64(NOBODY)
+    local = np.int64(NO_POST)
     if slot < len(trending):
         local = np.int64(trending[slot])
     elif queries[reader] >= 0:
         local = np.int64(search_results[queries[reader], slot - len(trending)])
-    return local if local == NOBODY else local + outbox.first
+    return local if local == NO_POST else local + outbox.first
 
 
 @inline_kernel

@@ -51,8 +51,8 @@ def prefetch_group(starts: Starts, first: Any, last: Any, until: Any, world: Wor
         if depth > 0:
             prefetch(world.histories.ring, row * depth + world.histories.total[row] % depth)
         end = people.n_read[row] + (until - starts.start_ticks[j] + 1) // 2
-        for place in range(people.n_read[row], min(people.n_feed[row], end)):
-            prefetch(text_id, np.int64(people.feed[row, place]))
+        for index in range(people.n_read[row], min(people.n_feed[row], end)):
+            prefetch(text_id, np.int64(people.feed[row, index]))
 
 
 @early_inline_kernel
@@ -68,10 +68,10 @@ def load_agent(row: Any, registers: Floats, world: World) -> None:
         if is_used[TRAITS + trait]:
             registers[TRAITS + trait] = people.traits[row, trait]
     n_numbers = people.numbers.shape[0]
-    for place in range(n_numbers):
-        registers[N_FIELDS + place] = people.numbers[place, row]
-    for place in range(people.attributes.shape[1]):
-        registers[N_FIELDS + n_numbers + place] = people.attributes[row, place]
+    for index in range(n_numbers):
+        registers[N_FIELDS + index] = people.numbers[index, row]
+    for index in range(people.attributes.shape[1]):
+        registers[N_FIELDS + n_numbers + index] = people.attributes[row, index]
 
 
 @early_inline_kernel
@@ -109,8 +109,8 @@ def load_post(row: Any, post: Any, current: Any, registers: Floats, world: World
         registers[IMPRESSIONS] = posts.impressions[root]
         registers[VELOCITY] = posts.velocity[root]
     first_attribute = N_FIELDS + people.numbers.shape[0] + people.attributes.shape[1]
-    for place in range(posts.attributes.shape[1]):
-        registers[first_attribute + place] = posts.attributes[post, place]
+    for index in range(posts.attributes.shape[1]):
+        registers[first_attribute + index] = posts.attributes[post, index]
     registers[UTILITY] = registers[RELEVANCE]
     if world.tastes.sensitivity != 0.0:  # utility includes more than relevance
         registers[UTILITY] = post_utility(row, post, registers[RELEVANCE], world.tastes, world.taste_tables, posts)
@@ -120,13 +120,13 @@ def load_post(row: Any, post: Any, current: Any, registers: Floats, world: World
 def next_unread(row: Any, world: World) -> Any:
     """Return the next unread post of an agent's feed, or `NO_POST`."""
     people = world.people
-    place = people.n_read[row]
-    return np.int64(np.uint32(people.feed[row, place])) if place < people.n_feed[row] else np.int64(NO_POST)
+    index = people.n_read[row]
+    return np.int64(np.uint32(people.feed[row, index])) if index < people.n_feed[row] else np.int64(NO_POST)
 
 
 @early_inline_kernel
-def find_post_at_hand(row: Any, trigger: Any, post: Any, world: World) -> Any:
-    """Return the post of a trigger: the next unread post if the trigger reads it, else the current post."""
+def find_trigger_post(row: Any, trigger: Any, post: Any, world: World) -> Any:
+    """Return the post of a trigger: the next unread post for `sees_post`, else the current post."""
     if trigger == world.chart.sees_trigger:
         next_post = next_unread(row, world)
         return post if next_post == NO_POST else next_post

@@ -26,7 +26,7 @@ from prism_mesa.kernels.walking.reading import (
     TIMEOUT,
     UNREAD,
     UTILITY,
-    find_post_at_hand,
+    find_trigger_post,
     load_post,
     next_unread,
 )
@@ -191,15 +191,15 @@ def find_outcome(
     outcome = np.int64(chart.fixed[trigger, state])
     if outcome != GUARDED:
         return outcome, loaded
-    cell, at_hand = np.uint32(chart.cell[trigger, state]), find_post_at_hand(row, trigger, post, world)
+    cell, trigger_post = np.uint32(chart.cell[trigger, state]), find_trigger_post(row, trigger, post, world)
     key, first = np.int64(0), chart.arm_start[cell]
     for arm in range(first, chart.arm_start[cell + np.uint32(1)]):
         program = chart.arm_program[arm]
         value = FAULT
-        if not programs.reads_post[program] or at_hand >= 0:
-            if programs.reads_post[program] and loaded != at_hand:
-                loaded = at_hand
-                load_post(row, at_hand, post, registers, world)
+        if not programs.reads_post[program] or trigger_post >= 0:
+            if programs.reads_post[program] and loaded != trigger_post:
+                loaded = trigger_post
+                load_post(row, trigger_post, post, registers, world)
             value = run_program(program, world.programs, registers)
         if value == FAULT:
             return np.int64(UNDECIDED), loaded
@@ -215,7 +215,7 @@ def answer_choice(
     trigger: Any,
     outcome: Any,
     post: Any,
-    at_hand: Any,
+    trigger_post: Any,
     loaded: Any,
     registers: Floats,
     world: World,
@@ -230,12 +230,12 @@ def answer_choice(
         return np.int64(options.target[options.start[choices]]), loaded
     low, high = registers[LOW], registers[HIGH]
     utility, velocity, media = (low + high) / 2, np.int64(0), 0.0
-    if at_hand >= 0:
-        if loaded != at_hand:
-            loaded = at_hand
-            load_post(row, at_hand, post, registers, world)
-        utility, velocity = registers[UTILITY], np.int64(posts.velocity[posts.root[at_hand]])
-        media = 1.0 if posts.with_media[posts.text_id[at_hand]] else 0.0
+    if trigger_post >= 0:
+        if loaded != trigger_post:
+            loaded = trigger_post
+            load_post(row, trigger_post, post, registers, world)
+        utility, velocity = registers[UTILITY], np.int64(posts.velocity[posts.root[trigger_post]])
+        media = 1.0 if posts.with_media[posts.text_id[trigger_post]] else 0.0
     p_engage = engage_probability(utility, low, high, velocity, media, people.traits, row, rule)
     draw = choice_draw(rule.key, tick, options.trigger[trigger], row)
     return choose_option(choices, p_engage, draw, people.propensities, row, options), loaded
@@ -275,7 +275,7 @@ def read_next(tick: Any, row: Any, post: Any, world: World, out: WalkOutput) -> 
 
 @early_inline_kernel
 def enter(tick: Any, row: Any, target: Any, post: Any, world: World, out: WalkOutput) -> Any:
-    """Apply the effects of entering a state with a post at hand; return the post at hand afterwards."""
+    """Apply the effects of entering a state with a current post; return the current post afterwards."""
     chart, people = world.chart, world.people
     if chart.composes[target]:
         people.pending_action[row] = draw_action(tick, row, world)
@@ -316,7 +316,7 @@ def transition(
     world: World,
     out: WalkOutput,
 ) -> Any:
-    """Take a transition and apply its effects; return the post at hand afterwards.
+    """Take a transition and apply its effects; return the current post afterwards.
 
     This is equivalent to `social.round.effects.apply_effects`. A self-transition has no effects of entering a state.
     """

@@ -20,7 +20,7 @@ from prism_mesa.kernels.walking.arrays import (
     POST_AT_HAND,
     UNDECIDED,
 )
-from prism_mesa.kernels.walking.reading import find_post_at_hand, load_agent, load_state, prefetch_group
+from prism_mesa.kernels.walking.reading import find_trigger_post, load_agent, load_state, prefetch_group
 from prism_mesa.kernels.walking.steps import STOPPED, answer_choice, find_outcome, find_trigger, scroll_past, transition
 from prism_mesa.kernels.walking.world import Starts, WalkOutput, World
 
@@ -78,7 +78,7 @@ def _walk_one(starts: Starts, i: Any, until: Any, is_recorded: Any, world: World
         if trigger >= 0 and outcome == FIRE:
             outcome, loaded = find_outcome(row, trigger, state, post, loaded, registers, world, out)
         if trigger >= 0 and outcome <= FIRST_SET and world.rule.answers:
-            was_open, decided_post = np.int64(1), find_post_at_hand(row, trigger, post, world)
+            was_open, decided_post = np.int64(1), find_trigger_post(row, trigger, post, world)
             out.answered[FIRST_SET - outcome] += 1
             outcome, loaded = answer_choice(tick, row, trigger, outcome, post, decided_post, loaded, registers, world)
         if trigger >= 0 and outcome <= UNDECIDED:

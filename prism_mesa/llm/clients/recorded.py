@@ -43,8 +43,8 @@ def find_recorded(
 ) -> RecordedClient | None:
     """Return the latest configured LLM in a ledger; None if the ledger has no answers.
 
-    `llm` is the name of one of several LLMs. With `answered_choices`, the LLM has answered open choices, otherwise it
-    has written texts.
+    `llm` is the name of one of several LLMs. With `answered_choices`, it is an LLM that answered open choices,
+    otherwise one that wrote texts.
 
     Raises:
         ConfigError: If all answers are from other LLMs, or have other options.
@@ -55,7 +55,7 @@ def find_recorded(
     match = next((entry for entry in entries if is_configured(entry[0], entry[2])), None)
     if entries and match is None:
         available = "; ".join(f"{name} {json.dumps(decoding)}" for name, _, decoding in entries[:5])
-        fault = f"{ledger.path} has no answers of the configured LLM and options (it has: {available})"
+        fault = f"{ledger.path} has no answers of the configured LLM with these options (it has: {available})"
         raise ConfigError(f"reasoner.ledger: {fault}")
     return None if match is None else RecordedClient(*match)
 
@@ -85,6 +85,6 @@ def _llms_in(ledger: Ledger) -> list[tuple[str, str, dict[str, Any]]]:
         except (ValueError, RecursionError):
             options = None
         if not isinstance(options, dict):
-            raise DataError(f"ledger {ledger.path}: is damaged: {decoding[:60]!r} is not an object of decoding options")
+            raise DataError(f"ledger {ledger.path} is damaged: {decoding[:60]!r} is not an object of decoding options")
         llms.append((name, digest, options))
     return llms

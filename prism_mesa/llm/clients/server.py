@@ -108,7 +108,7 @@ class ServerClient:
     def _read_key(self) -> str:
         key = os.environ.get(self.key_variable, "").strip()
         if not key.isascii() or not (key.isprintable() and " " not in key):
-            raise ConfigError(f"{self.key_variable}: has white space or non-ASCII characters: set it again")
+            raise ConfigError(f"{self.key_variable} has white space or non-ASCII characters: set it again")
         return key
 
     def _client_options(self) -> dict[str, Any]:

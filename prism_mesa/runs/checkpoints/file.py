@@ -125,7 +125,7 @@ def read_checkpoint(file: Path, *, trust: bool = False) -> dict[str, Plain]:
             arrays = {name: np.asarray(members[name], order="C").view(OwnedArray) for name in members.files}
     except Exception as error:  # zipfile and numpy raise errors of many classes for a damaged file
         why = getattr(error, "strerror", None) or " ".join(str(error).split()) or type(error).__name__
-        raise DamagedError(f"{file}: is damaged: {shorten(why)}") from None
+        raise DamagedError(f"{file} is damaged: {shorten(why)}") from None
     if _SEAL not in arrays:
         raise other_version_error(file)
     is_own = hmac.compare_digest(arrays.pop(_SEAL).tobytes(), _signature(arrays) or b"no key")

@@ -174,7 +174,7 @@ def _lock(folder: Path) -> RunLock:
         try:
             descriptor = _open(file, os.O_RDWR | os.O_CREAT)
         except OSError as error:
-            raise DataError(f"{file}: cannot be opened to be written: {error.strerror}") from None
+            raise DataError(f"{file} cannot be opened to be written: {error.strerror}") from None
         try:
             has_lock = try_lock(descriptor)
             holder = _read(descriptor)
@@ -185,7 +185,7 @@ def _lock(folder: Path) -> RunLock:
                 return RunLock(file, descriptor, Holder(os.getpid(), platform.node(), now, round_, bool(has_lock)))
         except OSError as error:
             os.close(descriptor)
-            raise DataError(f"{file}: cannot be locked: {error.strerror}") from None
+            raise DataError(f"{file} cannot be locked: {error.strerror}") from None
         except BaseException:
             os.close(descriptor)
             raise

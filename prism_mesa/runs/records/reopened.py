@@ -57,11 +57,11 @@ def check_parts(run: Path, snapshot: Mapping[str, Any]) -> None:
             part = table_path(run, table) / part_name(number)
             try:
                 if part.stat().st_size != size:
-                    raise DamagedError(f"{part}: is damaged: has {part.stat().st_size:,} bytes of {size:,}")
+                    raise DamagedError(f"{part} is damaged: has {part.stat().st_size:,} bytes of {size:,}")
                 pq.read_metadata(part)
             except (OSError, pa.ArrowException) as error:
                 why = getattr(error, "strerror", None) or next(iter(str(error).splitlines()), "")
-                raise DamagedError(f"{part}: is damaged: {why}") from None
+                raise DamagedError(f"{part} is damaged: {why}") from None
 
 
 def check_no_links(run: Path) -> None:
@@ -69,4 +69,4 @@ def check_no_links(run: Path) -> None:
     for folder, folders, files in os.walk(run):
         for link in (os.path.join(folder, name) for name in (*folders, *files)):
             if os.path.islink(link):
-                raise DataError(f"{link}: is a link; a run is resumed in its folder only: put the file itself there")
+                raise DataError(f"{link} is a link; a run is resumed in its folder only: put the file itself there")

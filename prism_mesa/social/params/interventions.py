@@ -7,7 +7,7 @@ from typing import Annotated, Any, Final, Self
 from pydantic import Field, field_validator, model_validator
 
 from prism_mesa.errors import did_you_mean
-from prism_mesa.params import ONE_VALUE, Params, list_leaves
+from prism_mesa.params import MAPPING_KEYS, Params, list_leaves
 from prism_mesa.social.params.agents import ChurnParams, HomophilyParams
 from prism_mesa.social.params.feed import FeedParams, UtilityParams
 from prism_mesa.social.params.network import NetworkRatesParams
@@ -167,7 +167,7 @@ def acts_by_key() -> dict[str, Act]:
 
 def _flatten(values: Mapping[Any, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
     for key, value in values.items():
-        if isinstance(value, Mapping) and value and f"{prefix}{key}" not in ONE_VALUE:
+        if isinstance(value, Mapping) and value and f"{prefix}{key}" not in MAPPING_KEYS:
             yield from _flatten(value, f"{prefix}{key}.")
         else:
             yield f"{prefix}{key}", value

@@ -26,7 +26,7 @@ class NetworkRatesParams(Params):
         0.1, description="probability of following back in the round after a new follow (assumed)"
     )
     triad: Share = Field(
-        0.001, description="probability of following a random followee of a followee, per round with reading (assumed)"
+        0.001, description="probability of following a random followee of a followee, per round of reading (assumed)"
     )
     unfollow: Share = Field(
         4e-5,
@@ -79,7 +79,7 @@ class NetworkParams(Params):
     mutual: Annotated[Share, _WITH_CONFIGURATION] = Field(
         0.5,
         description="configuration: mutual follows as a share of the maximum possible number (by default, reciprocity "
-        "is .46; in the calibrated world, .86 gives .29)",
+        "is .46; in the calibrated world, the share is .86 and reciprocity .29)",
     )
     close_ties: Annotated[int, OnlyWith("utility.sensitivity")] = Field(
         5, ge=0, le=100, description="maximum close ties per agent: the mutual follows with the fewest followers"

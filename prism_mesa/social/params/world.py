@@ -14,7 +14,7 @@ from prism_mesa.without_effect import OnlyWith
 
 
 class SeededParams(Params):
-    """Seeded posts, which you place. Authors with the requested `size` and `position` are drawn and take turns.
+    """Posts that are added to the posts of agents. Their authors are drawn by `size` and `position`, and take turns.
 
     Texts are drawn from the corpus, independently of the authors. The summary names the authors.
     """
@@ -47,7 +47,7 @@ class PostsParams(Params):
         description="number of texts that agents can post; each round a new one replaces the oldest",
     )
     authors: Annotated[Literal["id", "rank"], OnlyWith("posts.file")] = Field(
-        "id", description="how authors in the file map to agents: by id, or by rank (most posts: most followers)"
+        "id", description="how authors in the file map to agents: by id, or by rank (more posts: more followers)"
     )
     n_topics: int = Field(16, ge=2, le=512, description="number of dimensions of topic and interest vectors")
     embedder: Literal["hashing", "wordllama"] = Field(
@@ -81,11 +81,11 @@ class FilesParams(Params):
     @field_validator("columns")
     @classmethod
     def _check_columns(cls, names: dict[str, str | None]) -> dict[str, str | None]:
-        for name, in_file in names.items():
+        for name, file_column in names.items():
             if name not in ALTERNATIVE_NAMES:
                 near = did_you_mean(name, ALTERNATIVE_NAMES)
                 raise ValueError(f"{name!r:.60} is not a column that PRISM reads.{near}")
-            if in_file is None and name in REQUIRED_COLUMNS:
+            if file_column is None and name in REQUIRED_COLUMNS:
                 raise ValueError(f"{name!r} is required: give the name of that column in your file")
         return names
 
@@ -110,7 +110,7 @@ class ClockParams(Params):
     @classmethod
     def _require_time_text(cls, start: Any) -> Any:
         if re.fullmatch(r"[-+.e\d]+", str(start)):  # pydantic would read a number as seconds since 1970
-            raise ValueError("Input should be a time with its offset, as 2026-01-01T00:00:00Z")
+            raise ValueError("Input should be a time with its offset, such as 2026-01-01T00:00:00Z")
         return start
 
     @field_validator("start")
@@ -119,7 +119,7 @@ class ClockParams(Params):
         try:
             start.astimezone(UTC)
         except OverflowError:
-            raise ValueError("Input should lie in the years 1 to 9999 in UTC too") from None
+            raise ValueError("Input should be in the years 1 to 9999, also in UTC") from None
         return start
 
 
@@ -127,7 +127,7 @@ class RecordsParams(Params):
     """Shares of recorded agents or posts; all rounds and tables use the same sample."""
 
     transitions: float | None = Field(
-        None, ge=0, le=1, description="share of agents with recorded transitions; null: all, or 10,000 of over 100,000"
+        None, ge=0, le=1, description="share of agents with recorded transitions; null: all up to 100,000, else 10,000"
     )
     impressions: float | None = Field(
         None, ge=0, le=1, description="share of agents with recorded impressions; null: same as transitions"

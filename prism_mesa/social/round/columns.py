@@ -8,7 +8,6 @@ import numpy as np
 import numpy.typing as npt
 
 from prism_mesa.domain import ACTIONS, BIG_FIVE, POST_KINDS, Post
-from prism_mesa.kernels.feeds.gathering import NOBODY
 from prism_mesa.kernels.matching import match_pairs
 from prism_mesa.social.platform import Platform
 from prism_mesa.social.round.feeds import Int32, Scorer
@@ -167,7 +166,7 @@ def make_scorer(platform: Platform, feed: UserFeed | None) -> Scorer | None:
         return None
 
     def score(readers: Int32, posts: Int32, is_followed: Bools) -> npt.NDArray[np.float64]:
-        scores, rows_with_post = np.zeros(len(posts)), np.flatnonzero(posts != NOBODY)
+        scores, rows_with_post = np.zeros(len(posts)), np.flatnonzero(posts != NO_POST)
         if len(rows_with_post) < len(posts):
             readers, posts, is_followed = readers[rows_with_post], posts[rows_with_post], is_followed[rows_with_post]
         candidates = CandidateColumns(platform, readers, posts, is_followed)

@@ -16,7 +16,7 @@ type Columns = tuple[Int32, Int32, Int32, Int32]
 
 
 def open_round(platform: Platform) -> None:
-    """Note the agents that have a post at hand as the round opens, or have engaged since the last commit."""
+    """Note the agents that have a current post as the round opens, or have engaged since the last commit."""
     readers = np.flatnonzero(platform.population.current_post != NO_POST)
     engagers = [agent for _, agent, _, _ in platform.events.engagements]
     platform.engagements.carried_rows = np.concatenate([readers, *engagers])
@@ -85,7 +85,7 @@ def _drop_known(platform: Platform, keys: Keys, is_new: Mask) -> None:
     """Unmark likes and reshares that repeat an engagement of an earlier round.
 
     Feeds do not show roots that an agent has read, so most engagements cannot be repeats and need no lookup. Exceptions
-    are agents that engaged by script or tool, agents with a post at hand, and roots that are too old for feeds.
+    are agents that engaged by script or tool, agents with a current post, and roots that are too old for feeds.
     """
     engagements, population = platform.engagements, platform.population
     oldest = platform.posts.first_visible(max(platform.round, 0), platform.params.feed.window)

@@ -24,7 +24,7 @@ from prism_mesa.kernels.feeds.depths import (
     rank_by_depth,
     update_depths,
 )
-from prism_mesa.kernels.feeds.gathering import NOBODY, count_candidates, list_candidates
+from prism_mesa.kernels.feeds.gathering import NO_POST, count_candidates, list_candidates
 from prism_mesa.kernels.feeds.outbox import Audience, Outbox, count_copies, fill_outbox, note_writers, number_writers
 from prism_mesa.kernels.feeds.ranking import rank
 from prism_mesa.kernels.feeds.scoring import (
@@ -79,7 +79,7 @@ _MAX_PAIRS: Final = 1 << 20
 _MAX_WINDOW: Final = 256
 """Longest window, in rounds, for which depths are used. Depths take 2 bytes per agent and round."""
 _SPARE_ROUNDS: Final = 16
-"""Rounds that depths keep after a round leaves the window, while the roots passed in that round move into lists."""
+"""Number of rounds before the window for which depths are kept while their roots move into lists."""
 _N_SEARCH_TOPICS: Final = 3
 """Each agent searches for one of this many topics, those nearest to its interests."""
 _NO_SCORES: Final = np.zeros(0)
@@ -92,7 +92,7 @@ class CandidateList(NamedTuple):
 
     Attributes:
         reader: The reader of each candidate.
-        post: The id of each candidate, or `NOBODY` if a draw gave no post.
+        post: The id of each candidate, or `NO_POST` if a draw gave no post.
         is_followed: Whether the reader follows the author.
     """
 
@@ -109,7 +109,7 @@ class RankInputs(NamedTuple):
     scoring: Scoring
 
     def count(self, readers: Int32) -> int:
-        """Return the number of candidates of some readers, including roots that they know."""
+        """Return the number of candidates of some readers, including posts that they have read."""
         n = -1
 
         def count(scratch: RankScratch) -> bool:
@@ -163,17 +163,17 @@ class Depths(Restorable):
     """How far agents have read into each of the last rounds: chronological feeds continue where readers stopped.
 
     An agent knows a root if it has passed the root and follows the author, or if `Exposure` lists the root. These lists
-    have roots that the agent wrote, read by a copy or in other feeds, or passed before its follows, mutes or blocks
+    have roots that the agent wrote, read as a copy or in other feeds, or passed before its follows, mutes or blocks
     changed.
 
     Attributes:
         depth: Shape (agents, rounds); round r is in column ``r % rounds``. See `DepthTables`. Empty until first used.
         window: Number of visible rounds.
-        opened: The last round that has a column.
-        old: Roots that have left the window, have visible copies, and are not yet in lists.
+        opened: The last opened round; it has a column.
+        old: Old roots: they have left the window, have visible copies, and are not yet in lists.
     """
 
-    changes = ("depth", "window", "opened", "old")
+    saved_fields = ("depth", "window", "opened", "old")
 
     def __init__(self) -> None:
         self.depth, self.old = np.zeros((0, 0), np.uint16), np.zeros(0, np.int32)
@@ -244,7 +244,7 @@ class Depths(Restorable):
         map_in_threads(rank_block, range(0, len(readers), block), threads)
 
     def note_read(self, population: Population, posts: Posts, now: int) -> None:
-        """Update depths by how far readers have read in this round's feeds."""
+        """Update depths with the posts that readers have read in this round."""
         if len(self.depth):
             self.open(len(population), now)
         feeds = population.feed, population.n_feed, population.n_read
@@ -265,7 +265,7 @@ class Depths(Restorable):
         return [part for part in parts if len(part.agents)]
 
     def list_departing(self, network: FollowNetwork, posts: Posts, shown_bits: npt.NDArray[np.uint8]) -> Pairs:
-        """Return pairs of an agent and a root that it has passed and that is leaving the window, for the lists.
+        """Return the roots leaving the window that agents have passed, as pairs (agent, root) for `Exposure`.
 
         Only roots with a bit in `shown_bits` are kept. Each round handles a part of the agents. After `_SPARE_ROUNDS`
         rounds, all agents that passed a root have it in their lists.
@@ -280,7 +280,7 @@ class Depths(Restorable):
         spare = rows - self.window
         agents = np.arange(now % spare, n_agents, spare, dtype=np.int32)
         self.old = old[posts.round[old] > now - rows + 2]
-        return self._list(agents, old, network, posts)
+        return self._passed_pairs(agents, old, network, posts)
 
     def passed_roots(self, agents: Ids, network: FollowNetwork, posts: Posts, now: int) -> Pairs:
         """Return pairs of these agents and all roots that they have passed as round `now` opens, ascending."""
@@ -291,15 +291,15 @@ class Depths(Restorable):
         first, stop = posts.first_visible(now, self.window), posts.first_visible(self.opened + 1, 1)
         visible = np.arange(first, stop, dtype=np.int32)
         roots = np.append(self.old, visible[posts.root[visible] == visible])
-        return self._list(rows, roots, network, posts)
+        return self._passed_pairs(rows, roots, network, posts)
 
     def reset(self, agents: Ids, network: FollowNetwork, posts: Posts, now: int) -> Pairs:
-        """Clear the depths of these agents; return pairs of them and the roots that they have passed, for the lists."""
+        """Clear the depths of these agents, and return the pairs of `passed_roots`."""
         passed = self.passed_roots(agents, network, posts, now)
         self.depth[agents[agents < len(self.depth)]] = NOTHING_PASSED
         return passed
 
-    def _list(self, agents: Int32, roots: Int32, network: FollowNetwork, posts: Posts) -> Pairs:
+    def _passed_pairs(self, agents: Int32, roots: Int32, network: FollowNetwork, posts: Posts) -> Pairs:
         return Pairs(*list_passed(agents, roots, self._kernel_tables(posts), network.indptr, network.indices))
 
 
@@ -308,7 +308,7 @@ class Discoveries(NamedTuple):
 
     Attributes:
         trending: The posts with the highest velocity; ties go to the newer post.
-        search_results: The posts nearest to each topic, shape (topics, posts), then `NOBODY`.
+        search_results: The posts nearest to each topic, shape (topics, posts), then `NO_POST`.
         query: The topic that each agent searches for, or -1.
     """
 
@@ -316,7 +316,7 @@ class Discoveries(NamedTuple):
     search_results: Int32
     query: npt.NDArray[np.int16]
 
-    def first(self, params: CandidateParams | SlotParams) -> Self:
+    def limit_to(self, params: CandidateParams | SlotParams) -> Self:
         """Return the first posts of each kind, as many as `params` sets."""
         trending, search_results = self.trending[: params.trending], self.search_results[:, : params.search].copy()
         return self._replace(trending=trending, search_results=search_results)
@@ -344,7 +344,7 @@ def discover(
 
 def _search(roots: Ids, posts: Posts, max_posts: int, first: int) -> Int32:
     topics = posts.topics.name_vectors.astype(np.int64)
-    results = np.full((len(topics), min(max_posts, len(roots))), NOBODY, np.int32)
+    results = np.full((len(topics), min(max_posts, len(roots))), NO_POST, np.int32)
     if not results.size:
         return results
     texts, text_indices = np.unique(posts.text_id[roots], return_inverse=True)
@@ -424,7 +424,7 @@ def rank_feeds(
                 scoring = inputs.scoring._replace(user_scores=scorer(*inputs.list_all(part)))
                 inputs._replace(scoring=scoring).rank(part, *feeds)
         if params.slots.trending or params.slots.search:
-            fill_slots(block_readers, *discoveries.first(params.slots), params.slots.every, *inputs, *feeds)
+            fill_slots(block_readers, *discoveries.limit_to(params.slots), params.slots.every, *inputs, *feeds)
 
     map_in_threads(rank_block, range(0, len(readers), block), threads)
     if max_posts is not None:
@@ -451,7 +451,7 @@ def _split(readers: Int32, inputs: RankInputs) -> Iterator[Int32]:
 
 
 def make_outbox(posts: Posts, params: FeedParams, n_agents: int, now: int, threads: int = 1) -> Outbox:
-    """Return the posts that feeds of a round can show, by author; threads share the authors."""
+    """Return the posts that feeds of a round can show, by author; each thread handles a part of the authors."""
     return _sorted_outbox(_unsorted_outbox(posts, params, n_agents, now), posts, threads)
 
 
@@ -494,10 +494,10 @@ def make_scoring(
     """Return the inputs for scoring the visible posts of a round."""
     candidates, weights, is_x_algo = params.candidates, params.weights or params.x_algo, params.weights is not None
     groups = groups or NO_GROUPS
-    good, bad = predict_scores(outbox.root, posts, weights) if is_x_algo else (_NO_SCORES, 0.0)
+    gain, loss = predict_score_parts(outbox.root, posts, weights) if is_x_algo else (_NO_SCORES, 0.0)
     if params.mode == "bridging":
-        good = groups.counts.consensus(outbox.root, PRIOR_IMPRESSIONS)
-    trending, search_results, query = discoveries.first(candidates)
+        gain = groups.counts.consensus(outbox.root, PRIOR_IMPRESSIONS)
+    trending, search_results, query = discoveries.limit_to(candidates)
     return Scoring(
         mode=_MODES.get(params.ranking, USER_SCORES),
         key=streams.key("feed order", now, 0),
@@ -514,8 +514,8 @@ def make_scoring(
         trending=trending,
         search_results=search_results,
         query=query,
-        good=good,
-        bad=bad,
+        gain=gain,
+        loss=loss,
         factor=np.where(posts.kind[outbox.first :] == REPLY, weights.reply_factor, 1.0) if is_x_algo else _NO_SCORES,
         outsider_factor=weights.out_of_network_factor,
         diversity=diversity_factors(weights) if is_x_algo else np.ones(0 if params.mode == "diverse" else 1),
@@ -526,18 +526,18 @@ def make_scoring(
     )
 
 
-def predict_scores(roots: Ids, posts: Posts, params: XAlgoParams) -> tuple[Scores, float]:
-    """Return the parts of the scores of posts with these roots that grow and that shrink with relevance.
+def predict_score_parts(roots: Ids, posts: Posts, params: XAlgoParams) -> tuple[Scores, float]:
+    """Return the gain of posts with these roots, and their loss, which is the same for all.
 
     Both are sums of weighted probabilities. A probability is the observed rate per impression, shrunk towards the prior
-    rate by `prior_impressions`. A score is ``2 * (relevance * first + (1 - relevance) * second)``.
+    rate by `prior_impressions`. A score is ``2 * (relevance * gain + (1 - relevance) * loss)``.
     """
     like, reply, reshare = engagement_rates(roots, posts, params)
-    good = params.weight_like * like + params.weight_reshare * reshare
-    good = good + (params.weight_reply + params.weight_reply_engaged * params.reply_engaged) * reply
-    good = good + params.weight_good_click * params.rate_good_click
-    good = good + params.weight_profile_click * params.rate_profile_click
-    return good, params.weight_negative * params.rate_negative + params.weight_report * params.rate_report
+    gain = params.weight_like * like + params.weight_reshare * reshare
+    gain = gain + (params.weight_reply + params.weight_reply_engaged * params.reply_engaged) * reply
+    gain = gain + params.weight_good_click * params.rate_good_click
+    gain = gain + params.weight_profile_click * params.rate_profile_click
+    return gain, params.weight_negative * params.rate_negative + params.weight_report * params.rate_report
 
 
 def engagement_rates(root: Ids, posts: Posts, params: XAlgoParams) -> tuple[Scores, Scores, Scores]:

@@ -1,7 +1,7 @@
 """Move agents' stances when a round is committed, by the posts that they read or engaged with.
 
-Each post moves the reader's current stance, in the order of reading. The stance of a post is an attribute of the post,
-or the stance of its author before the commit. So readers do not depend on each other.
+Posts move the reader's stance one after the other, as they were read. The stance of a post is an attribute of the post,
+or the stance of its author before the commit, so readers do not depend on each other.
 """
 
 from typing import Any, Final
@@ -26,7 +26,7 @@ PART_SIZE: Final = 1 << 18
 """Approximate number of posts that a thread processes at a time. Results do not depend on it."""
 
 
-def open_opinions(platform: Platform) -> None:
+def record_initial_opinions(platform: Platform) -> None:
     """Record stances before the first round."""
     if platform.params.opinions.of is not None and platform.round == 0:
         spread = _spread(platform)
@@ -100,15 +100,15 @@ def _move(
     bounds = (attribute.low, attribute.high)
 
     def move_part(part: slice) -> tuple[int, int]:
-        drawn_on, pushed_away = move_stances(agent[part], post[part], *columns, *rule, bounds, new, path[part])
-        return int(drawn_on), int(pushed_away)
+        n_attracted, n_repelled = move_stances(agent[part], post[part], *columns, *rule, bounds, new, path[part])
+        return int(n_attracted), int(n_repelled)
 
-    # parts end between agents
+    # no agent is split between two parts
     stops = [int(np.searchsorted(agent, agent[part.stop - 1], "right")) for part in blocks(len(agent), PART_SIZE)]
     parts = [slice(first, stop) for first, stop in zip([0, *stops], stops, strict=False) if first < stop]
-    for drawn_on, pushed_away in map_in_threads(move_part, parts, platform.params.threads):
-        platform.counts["drawn_on"] += drawn_on
-        platform.counts["pushed_away"] += pushed_away
+    for n_attracted, n_repelled in map_in_threads(move_part, parts, platform.params.threads):
+        platform.counts["drawn_on"] += n_attracted
+        platform.counts["pushed_away"] += n_repelled
 
 
 def _move_by_user_rule(

@@ -28,7 +28,7 @@ from prism_mesa.social.round.columns import AgentColumns, make_scorer
 from prism_mesa.social.round.engagements import open_round
 from prism_mesa.social.round.feeds import rank_feeds
 from prism_mesa.social.round.follows import open_follows
-from prism_mesa.social.round.opinions import open_opinions
+from prism_mesa.social.round.opinions import record_initial_opinions
 from prism_mesa.social.round.presence import apply_churn, draw_online, session_lengths
 from prism_mesa.social.round.publish import commit, publish
 from prism_mesa.social.round.ticks import fire_on_active, run_ticks
@@ -51,7 +51,7 @@ def run_round(platform: Platform, on_collected: Callable[[dict[str, float]], obj
     apply_churn(platform)
     assign_agents(platform)
     open_follows(platform)
-    open_opinions(platform)
+    record_initial_opinions(platform)
     open_round(platform)
     is_online = draw_online(platform)
     publish(platform, is_online)

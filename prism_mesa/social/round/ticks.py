@@ -1,4 +1,4 @@
-"""Run the ticks of a round over columns, and fire triggers on many agents; `SocialAgent.step` runs a tick of one agent.
+"""Run ticks and fire triggers on columns of many agents; `SocialAgent.step` runs a tick of one agent.
 
 Agents walk (`kernels.walking.walk`) until a choice is open that the rule does not answer, or until only the chart can
 decide: at a guard in Python, or at an action. This module handles these cases, and the walk continues from that tick.

@@ -34,7 +34,7 @@ class Engagements(Restorable):
         carried_rows: Rows of agents that began this round with a current post, or with uncommitted engagements.
     """
 
-    changes = ("beside",)
+    saved_fields = ("beside",)
 
     def __init__(self) -> None:
         self._parts: list[Keys] = []
@@ -111,7 +111,7 @@ class Events(Restorable):
         template_texts: Words from templates.
     """
 
-    changes = ("impressions", "engagements", "beside", "written", "moves", "texts", "notes", "decided")
+    saved_fields = ("impressions", "engagements", "beside", "written", "moves", "texts", "notes", "decided")
 
     impressions: list[tuple[Int32, ...]] = field(default_factory=list)
     engagements: list[tuple[Int32, ...]] = field(default_factory=list)
@@ -227,7 +227,7 @@ class PendingAnswers(Restorable):
     If an answer may lead to several transitions, `keys` holds the guards' values (see `Statechart.resolve_key`).
     """
 
-    changes = ("by_row", "keys")
+    saved_fields = ("by_row", "keys")
 
     by_row: dict[int, tuple[int, int, int]] = field(default_factory=dict)
     keys: dict[int, int] = field(default_factory=dict)

@@ -31,7 +31,7 @@ class Exposure(Restorable):
         roots: Ids of posts, int32, followed by spare space.
     """
 
-    changes = ("start", "roots")
+    saved_fields = ("start", "roots")
 
     def __init__(self, n: int) -> None:
         self.start = np.zeros(n + 1, np.int64)

@@ -24,7 +24,7 @@ def n_groups(attribute: Attribute) -> int:
 def assign_groups(attribute: Attribute, stored: npt.NDArray[np.float64]) -> npt.NDArray[np.int16]:
     """Return the group of each agent, from 0.
 
-    A range is split at its middle, which belongs to the lower group, as in measures by an attribute.
+    A range is split at its middle, which belongs to the lower group. Measures by an attribute use the same groups.
 
     >>> assign_groups(Attribute("leaning", low=-1, high=1), np.array([-0.5, 0.0, 1.0]))
     array([0, 0, 1], dtype=int16)
@@ -43,7 +43,7 @@ class GroupCounts(Restorable):
         engagements: Likes, replies and reshares, in the same shape.
     """
 
-    changes = ("impressions", "engagements")
+    saved_fields = ("impressions", "engagements")
 
     def __init__(self, n: int) -> None:
         self.impressions = np.zeros((0, n), np.int32)

@@ -74,7 +74,7 @@ class Ids(Labels, Restorable):
         ids: Strings, or numbers (a range or an int64 array), which are read as their decimal digits.
     """
 
-    changes = ("_added",)
+    saved_fields = ("_added",)
 
     def __init__(self, ids: range | npt.NDArray[np.int64] | pa.Array | Sequence[str]) -> None:
         self._base: Any = ids if isinstance(ids, range | np.ndarray | pa.Array) else pa.array(list(ids), pa.string())
@@ -179,7 +179,7 @@ def examples(labels: Sequence[str], max_labels: int = 3) -> str:
 class Names(Labels, Restorable):
     """The agents' names in prompts: indices into a pool of names, and names that you have set."""
 
-    changes = ("_codes",)
+    saved_fields = ("_codes",)
 
     def __init__(self, codes: npt.NDArray[np.uint16], pool: Sequence[str]) -> None:
         self._codes, self._pool = codes, pool

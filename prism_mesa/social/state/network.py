@@ -29,7 +29,7 @@ class FollowNetwork(Restorable):
         close_indptr, close_indices: The close ties of each agent in the same format; they are a subset of its follows.
     """
 
-    changes = ("indptr", "indices", "close_indptr", "close_indices")
+    saved_fields = ("indptr", "indices", "close_indptr", "close_indices")
 
     indptr: Int64s
     indices: Int32s
@@ -60,7 +60,7 @@ class FollowNetwork(Restorable):
     @cached_property
     def checksum(self) -> int:
         """A CRC-32 of all arrays."""
-        return reduce(lambda checksum, name: crc32(getattr(self, name), checksum), self.changes, 0)
+        return reduce(lambda checksum, name: crc32(getattr(self, name), checksum), self.saved_fields, 0)
 
     @property
     def n_followees(self) -> Int32s:

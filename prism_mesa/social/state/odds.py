@@ -30,21 +30,21 @@ class Homophily:
 
     def __init__(self, params: HomophilyParams | None = None, declared: Attributes = NO_ATTRIBUTES) -> None:
         self.is_on = params is not None and params.by is not None
-        self.index, self.scale, self.engaging, self.following = 0, 0.0, 0.0, 0.0
+        self.index, self.scale, self.engagement_weight, self.follow_weight = 0, 0.0, 0.0, 0.0
         if params is not None and params.by is not None:
             self.index, attribute = declared.agent_attribute(params.by)
-            self.scale, self.engaging, self.following = attribute.scale, params.engaging, params.following
+            self.scale, self.engagement_weight, self.follow_weight = attribute.scale, params.engaging, params.following
 
     def difference(self, attributes: Floats, agents: Rows, others: Rows) -> Floats:
-        """Return the difference between each agent and the other, 0 to 1; `attributes` has a row for every agent."""
+        """Return differences between `agents` and `others`, 0 to 1; `attributes` has a row for every agent."""
         column = attributes[:, self.index]
         return np.minimum(1.0, np.abs(column[agents] - column[others]) * self.scale)
 
     def follow_factor(self, attributes: Floats, agents: Rows, others: Rows) -> Floats | float:
-        """Return the factor on the probability that each agent follows the other agent."""
-        if not self.following:
+        """Return the factor on the probability that each of `agents` follows the one in `others`."""
+        if not self.follow_weight:
             return 1.0
-        factor = np.exp(-self.following * self.difference(attributes, agents, others))
+        factor = np.exp(-self.follow_weight * self.difference(attributes, agents, others))
         return factor.astype(np.float32).astype(np.float64)  # the last digits of exp depend on the machine
 
 
@@ -78,7 +78,7 @@ class Odds:
             gamma=params.gamma,
             reshared=params.reshared,
             closeness=-inf if params.closeness is None else params.closeness,
-            homophily=self.homophily.engaging,
+            homophily=self.homophily.engagement_weight,
             attribute=self.homophily.index,
             scale=self.homophily.scale,
             per_source=params.per_source,

@@ -88,7 +88,7 @@ class Opinions(Restorable):
         user_rule: Your own rule of influence, or None.
     """
 
-    changes = ("first",)
+    saved_fields = ("first",)
 
     def __init__(self, params: OpinionsParams, schema: Attributes) -> None:
         self.first = np.zeros(3)

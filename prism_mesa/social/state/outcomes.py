@@ -37,7 +37,7 @@ class Outcomes(Restorable):
             impression of a reshare counts for the author of the root.
     """
 
-    changes = ("attention", "_known", "_seen", "_posts", "_joined", "_begun", "_most_reshares")
+    saved_fields = ("attention", "_known", "_seen", "_posts", "_joined", "_begun", "_most_reshares")
 
     def __init__(self, n_agents: int) -> None:
         self.attention = np.zeros(n_agents, np.int64)

@@ -97,7 +97,7 @@ class Population(Restorable):
     def restore(self, data: Mapping[str, Plain]) -> None:
         """Restore a snapshot; feeds are truncated to `feed.size`, and columns missing from the snapshot stay."""
         size = self.feed.shape[1]
-        self.restore_each([name for name in self.changes if name in data], data)
+        self.restore_each([name for name in self.saved_fields if name in data], data)
         self.feed = np.zeros((len(self.n_feed), size), np.int32)
         unpack_rows(from_plain(data["feed"]), self.n_feed.astype(np.int64), self.feed)
         self.n_feed, self.n_read = np.minimum(self.n_feed, size), np.minimum(self.n_read, size)
@@ -132,7 +132,7 @@ class Population(Restorable):
                 column_data.extend(added)
 
 
-Population.changes = tuple(column.name for column in fields(Population) if column.name != "feed")
+Population.saved_fields = tuple(column.name for column in fields(Population) if column.name != "feed")
 
 
 class Categories:
@@ -168,7 +168,7 @@ class History(Restorable):
 
     Attributes:
         ring: Shape (n, depth), with the fields `move` (packed trigger, source and target), `clock`
-            (`Clock.tick_number`) and `post` (the post at hand, or `NO_POST`).
+            (`Clock.tick_number`) and `post` (the current post, or `NO_POST`).
         count: Transitions so far, shape (n,).
         limits: Limits below `depth`, by row.
     """

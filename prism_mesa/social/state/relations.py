@@ -58,7 +58,7 @@ class Relations(Restorable):
         counts: Rows of the table `follows` so far, by event.
     """
 
-    changes = ("muted", "blocked", "reported", "new_follows", "counts")
+    saved_fields = ("muted", "blocked", "reported", "new_follows", "counts")
 
     def __init__(self) -> None:
         self.muted = self.blocked = self.reported = self.new_follows = NO_KEYS

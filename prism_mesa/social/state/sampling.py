@@ -33,7 +33,7 @@ class RecordedAgents(Restorable):
         n_engaged: Engagements of each agent so far, recorded or not, shape (n,); counted only if there is a recorder.
     """
 
-    changes = ("n_engaged",)
+    saved_fields = ("n_engaged",)
 
     def __init__(self, params: RecordsParams, n: int, streams: Streams) -> None:
         default_share = min(1.0, SAMPLE_SIZE / n) if n > MAX_AGENTS_FOR_ALL else 1.0

@@ -60,7 +60,7 @@ class UserFunction:
         self._is_checked = False
         self._function, _ = load_object(key, path, "my_module:function")
         if not callable(self._function):
-            raise ConfigError(f"{self._location}: is not a function")
+            raise ConfigError(f"{self._location} is not a function")
 
     def __call__(self, columns: Columns, n: int) -> Floats:
         """Return the stored values of `n` rows, without calling the function for 0 rows.

@@ -57,7 +57,7 @@ def load_corpus(
 
     The file needs a column `text`. It may have `author`, `round` (a whole number, 0 or more), `created_at` (a time, by
     which rows are sorted), `topic` (labels, separated by ;), `media_type`, `media_description`, and the columns of
-    `attributes`: name -> (column, attribute). Repeated rows are left out, unless authors post in the order of rows.
+    `attributes`: name -> (column, attribute). Repeated rows are left out if posts have times.
     `dates` is the value of posts.dates.
 
     Raises:
@@ -78,7 +78,7 @@ def load_corpus(
         reasons = ", ".join(drop_phrases(dropped.items()))
         raise DataError(f"{_KEY}: {path}: none of the {len(table)} rows can be used ({reasons})")
     if dates and not date_notes:
-        date_notes = ["posts.dates: no effect: no date depends on it"]
+        date_notes = ["posts.dates: no effect, because no date is ambiguous"]
     cells, n_repeats, notes = _sort_rows(cells[usable])
     dropped["repeated posts"] = n_repeats
     columns = {name: cells[name].tolist() for name in cells}
@@ -106,7 +106,7 @@ def _default_corpus() -> Corpus:
 def with_media_share(corpus: Corpus, share: float | None, streams: Streams) -> Corpus:
     """Return the corpus with media for a share of its texts, or unchanged for None.
 
-    A drawn text keeps its media or gets an image. A larger share draws the same texts and others.
+    A drawn text keeps its media or gets an image. A larger share adds media to further texts.
     """
     if share is None:
         return corpus
@@ -127,7 +127,7 @@ _COLUMNS: Final = tuple(COLUMNS[POSTS])[1:]
 
 
 def _content_notes(cells: pd.DataFrame) -> Iterator[str]:
-    """Yield notes on times with little effect, and on texts with leftovers of an export."""
+    """Yield notes on times with little effect, and on texts with traces of an export."""
     for column, cell in (("round", "round"), ("created_at", "time")):
         if cell in cells and "author" not in cells:
             yield f"{_KEY}: {column}: no effect without a column author: agents choose what they post and when"
@@ -135,7 +135,7 @@ def _content_notes(cells: pd.DataFrame) -> Iterator[str]:
         posts = "posts of a round" if "round" in cells else "posts, which are spread evenly over the run"
         yield f"{_KEY}: created_at only gives the order of {posts}"
     if n := sum(text.startswith("RT @") for text in cells["text"]):
-        yield f"{_KEY}: {format_count(n, 'text')} with the 'RT @...' of a reshare in front: read as posts"
+        yield f"{_KEY}: {format_count(n, 'text')} starting with 'RT @...', as reshares do: PRISM reads them as posts"
     if n := sum(";" in text and html.unescape(text) != text for text in cells["text"]):
         yield f"{_KEY}: {format_count(n, 'text')} with entities such as '&amp;' (html.unescape decodes them)"
 
@@ -179,7 +179,7 @@ def _find_usable_rows(cells: pd.DataFrame) -> tuple[npt.NDArray[np.bool_], dict[
 def _sort_rows(cells: pd.DataFrame) -> tuple[pd.DataFrame, int, tuple[str, ...]]:
     """Return rows in order of time, the number of repeated rows that were left out, and notes.
 
-    If authors post in the order of rows, a repeated row is a later post.
+    Without times, authors post in the order of rows; a repeated row then counts as another post.
     """
     times = [cells[name] for name in ("time", "round") if name in cells]
     if times:
@@ -188,7 +188,7 @@ def _sort_rows(cells: pd.DataFrame) -> tuple[pd.DataFrame, int, tuple[str, ...]]
     if not repeats.any():
         return cells, 0, ()
     if "author" in cells and not times:
-        return cells, 0, (f"{_KEY}: {repeats.sum()} rows repeat another; without round or created_at all are posted",)
+        return cells, 0, (f"{_KEY}: {repeats.sum()} repeated rows are posted too (no column round or created_at)",)
     return cells[~repeats], int(repeats.sum()), ()
 
 

@@ -20,7 +20,7 @@ _FIRST_SLOTS = 1 << 12
 _BLOCK_KEYS = 1 << 17
 """Ids that are looked up at a time."""
 _MIN_FOLLOWS_FOR_NOTE = 100
-"""Networks with fewer follows get no note that no pair is mutual."""
+"""Minimum number of follows for the note that there are no mutual follows."""
 
 
 def load_network(

@@ -1,4 +1,4 @@
-"""Posts that users place, with authors chosen by size and position in the network."""
+"""Seeded posts, with authors chosen by size and position in the network."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

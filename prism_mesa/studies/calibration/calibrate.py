@@ -115,7 +115,6 @@ def _run_trials(
 
 
 def _propose(plan: CalibrationPlan, results: Sequence[TrialResult]) -> list[Trial]:
-    """Return the next batch of trials, given all earlier results."""
     start, size = len(results), plan.params.batch
     proposals: list[tuple[Origin, Floats]] = []
     if start < plan.n_initial:
@@ -154,10 +153,7 @@ def spread_points(n: int, n_axes: int, seed: int) -> Floats:
 
 
 def likely_points(points: Floats, objectives: Sequence[float | None], n: int, *, seed: int) -> Floats:
-    """Return `n` different points from Optuna's tree-structured Parzen estimator (Bergstra et al. 2011).
-
-    The objective of a failed trial is None.
-    """
+    """Return `n` different points from Optuna's TPE (Bergstra et al. 2011); a failed trial has the objective None."""
     optuna = import_optional("optuna", "optuna")
     level = optuna.logging.get_verbosity()
     optuna.logging.set_verbosity(optuna.logging.WARNING)

@@ -239,9 +239,8 @@ def plan_calibration(params: CalibrationParams, name: str, where: str) -> Calibr
     base = design_study(study_params(start_values, where), name, where).base
     values = base.model_dump(mode="json", exclude={"seed"})
     axes = tuple(_make_axis(key, span, values, where) for key, span in params.parameters.items())
-    plan = CalibrationPlan(
-        params, params.name or name, where, base, axes, identify_config(base), _notes(params), values
-    )
+    identity, notes = identify_config(base), _notes(params)
+    plan = CalibrationPlan(params, params.name or name, where, base, axes, identity, notes, values)
     lows, highs = ({axis.key: axis.value(end) for axis in axes} for end in (0.0, 1.0))
     for bounds in (lows, highs):  # errors should name parameters, not arms of the study below
         validate_params(Config, merge_values(values, nest_keys(bounds)), f"{where}: parameters")
@@ -320,7 +319,7 @@ class CalibrationFolder(StudyFolder):
             trials = None
         keys = {axis.key for axis in plan.axes}
         if trials is None or any(trial.values.keys() != keys for trial in trials):
-            raise DataError(f"{file}: is damaged, or belongs to another calibration: remove it to start again")
+            raise DataError(f"{file} is damaged, or belongs to another calibration: remove it to start again")
         return trials
 
     def write_trials(self, trials: Sequence[Trial]) -> None:

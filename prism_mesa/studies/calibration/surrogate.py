@@ -104,10 +104,7 @@ class Surrogate:
 
 
 def best_guess(surrogate: Surrogate, points: Floats, *, seed: int) -> Floats:
-    """Return the minimum of the surrogate, shape (axes,).
-
-    The search starts from the trials and random points, and narrows around the best point so far.
-    """
+    """Return the minimum of the surrogate, shape (axes,), by a search around the trials and random points."""
     draws = make_generator("calibration/best", str(seed))
     shape = (256, points.shape[1])
     candidates = np.vstack([points, draws.random(shape)])

@@ -188,7 +188,6 @@ def _runs_by_seed(side: Iterable[ComparedRun]) -> dict[int | None, ComparedRun]:
 
 
 def _notes_on_length(runs: Sequence[ComparedRun], rounds: int) -> list[str]:
-    """Return notes on unfinished runs, and on runs of different lengths."""
     unfinished_runs = [
         f"{run.name} ({run.manifest.status}, {run.rounds} of {run.manifest.planned_rounds})"
         for run in runs

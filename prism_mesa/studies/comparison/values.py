@@ -119,7 +119,6 @@ def read_series(run: ComparedRun, rounds: int) -> tuple[list[Series], Floats]:
 
 
 def _event_counts(run: ComparedRun, rounds: int) -> dict[str, Floats]:
-    """Return the numbers of new follows, unfollows, mutes, blocks and reports in each round."""
     rows = _rows_within(run, "follows", ["round", "event"], rounds)
     return {
         name: np.bincount(rows["round"][rows["event"] == event], minlength=rounds).astype(np.float64)

@@ -35,9 +35,8 @@ def check_models(design: StudyDesign) -> tuple[str, ...]:
         model.close()
         for note in model.notes:
             notes.setdefault(note, []).append(name)
-    return tuple(
-        note if len(names) == len(conditions) else f"{'; '.join(names[:3])}: {note}" for note, names in notes.items()
-    )
+    n = len(conditions)
+    return tuple(note if len(names) == n else f"{'; '.join(names[:3])}: {note}" for note, names in notes.items())
 
 
 def find_skipped(design: StudyDesign) -> StudyDesign:

@@ -78,7 +78,7 @@ def _sample_points(params: StudyParams, design: Mapping[str, Any], where: str) -
     ranges = {key: _parse_range(key, values, f"{where}: vary") for key, values in params.vary.items()}
     integers = [key for key in ranges if takes_integers(key)]
     try:
-        frame, sampling = sample_points(kind, n, ranges, seed, whole=integers)
+        frame, sampling = sample_points(kind, n, ranges, seed, integer_keys=integers)
     except ConfigError as error:
         raise ConfigError(f"{where}: design: {error}") from None
     notes = (f"{', '.join(integers)}: only whole numbers are drawn",) if integers else ()
@@ -118,7 +118,7 @@ def _read_points(params: StudyParams, file: str, where: str) -> Points:
     try:
         table = pd.read_csv(path, dtype=str, keep_default_na=False, skipinitialspace=True)
     except (ValueError, OSError) as error:
-        raise ConfigError(f"{where}: cannot be read as CSV: {str(error).splitlines()[0]}") from None
+        raise ConfigError(f"{where} cannot be read as CSV: {str(error).splitlines()[0]}") from None
     check_keys(dict.fromkeys(table.columns), where)
     if "seed" in table:
         raise ConfigError(f"{where}: seed: use the study's key 'seeds'")
@@ -130,6 +130,6 @@ def _read_points(params: StudyParams, file: str, where: str) -> Points:
     for line, row in enumerate(table.to_dict("records"), start=2):
         for key, text in row.items():
             if not text.strip():
-                raise ConfigError(f"{where}: line {line}: {key}: is empty; write null for no value")
+                raise ConfigError(f"{where}: line {line}: {key} is empty; write null for no value")
     points = [tuple(map(parse_value, row)) for row in table.itertuples(index=False, name=None)]
     return Points("csv", tuple(table.columns), points)

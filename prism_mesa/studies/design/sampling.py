@@ -21,9 +21,9 @@ def sample_points(
     ranges: Mapping[str, tuple[float, float]],
     seed: int = 0,
     *,
-    whole: Collection[str] = (),
+    integer_keys: Collection[str] = (),
 ) -> tuple[pd.DataFrame, dict[str, object]]:
-    """Return sampled points, and the data from which `repeat_points` makes them again.
+    """Return sampled points, and the sample's settings for `repeat_points`.
 
     With `sobol` and `morris` a larger `n` adds points, so a study can grow.
 
@@ -33,19 +33,19 @@ def sample_points(
         n: A power of two from 2 for `sobol`, at least 1 for `lhs`, at least 2 for `morris`.
         ranges: Dotted key -> lowest and highest value.
         seed: The seed of the sample.
-        whole: Keys with integer values. The ends of their ranges are as likely as the values between them.
+        integer_keys: Keys with integer values. The ends of their ranges are as likely as the values between them.
     """
     _check_sampling(kind, n, ranges)
-    margins = {key: 0.5 if key in whole else 0.0 for key in ranges}
+    margins = {key: 0.5 if key in integer_keys else 0.0 for key in ranges}
     bounds = [[float(low) - margins[key], float(high) + margins[key]] for key, (low, high) in ranges.items()]
     problem = {"num_vars": len(ranges), "names": list(ranges), "bounds": bounds}
-    integer_keys = [key for key in ranges if key in whole]
+    integer_keys = [key for key in ranges if key in integer_keys]
     sampling: dict[str, object] = {"kind": kind, "n": n, "seed": seed, "problem": problem, "whole": integer_keys}
     return repeat_points(sampling), sampling
 
 
 def repeat_points(sampling: Mapping[str, Any]) -> pd.DataFrame:
-    """Return the points of `sample_points` again, from the data that it returned."""
+    """Return the points of an earlier sample, from the settings that `sample_points` returned."""
     problem, n = dict(sampling["problem"]), int(sampling["n"])
     seed = 1 + digest64("studies/sample", str(sampling["seed"])) % 2**31
     if sampling["kind"] == "sobol":

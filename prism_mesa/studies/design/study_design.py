@@ -176,7 +176,7 @@ def _read_base(base: str | Mapping[str, Any], where: str) -> dict[str, Any]:
             raise ConfigError(f"{key}: {error}") from None
         key = f"{key}: {file}"
     if "economy" in values:
-        raise ConfigError(f"{key}: is a configuration of nations: studies run platforms")
+        raise ConfigError(f"{key} is a configuration of nations: studies run platforms")
     validate_params(Config, values, key)
     return values
 
@@ -220,7 +220,6 @@ def factor_levels(points: Points) -> dict[str, list[Any]]:
 
 
 def _note_equal_conditions(design: StudyDesign) -> list[str]:
-    """Return a note on equivalent conditions, which share their runs."""
     first_conditions: dict[Identity, Condition] = {}
     equal_texts = []
     for condition in design.conditions:
@@ -281,7 +280,6 @@ def condition_configs(
     for combination in product(*(term.items() for term in terms)):
         changes = {key: value for _, settings in combination for key, value in flatten(settings)}
         name = tuple(label for label, _ in combination if label)
-        worlds[name] = validate_params(
-            Config, merge_values(base_values, nest_keys(changes)), ", ".join(name) or "study"
-        )
+        changed_values = merge_values(base_values, nest_keys(changes))
+        worlds[name] = validate_params(Config, changed_values, ", ".join(name) or "study")
     return worlds

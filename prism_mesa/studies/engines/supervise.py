@@ -98,9 +98,8 @@ def start_process(job: Job) -> RunProcess:
     descriptor, file = mkstemp(prefix="prism-run-", suffix=".txt")
     os.close(descriptor)
     output = open(file, "rb")  # noqa: SIM115 - RunProcess.end closes it
-    process = context.Process(
-        target=run_child, args=(job, sender, file, dict(os.environ)), name=f"run {job.run}", daemon=True
-    )
+    arguments = job, sender, file, dict(os.environ)
+    process = context.Process(target=run_child, args=arguments, name=f"run {job.run}", daemon=True)
     try:
         with _process_lock, without_main_import():
             process.start()

@@ -134,14 +134,12 @@ def large_trees(run: FinishedRun) -> tuple[pd.DataFrame, npt.NDArray[np.intp]]:
     return trees, np.bincount(hop[is_large[posts["root"].to_numpy()] & (is_reshare | is_large)], minlength=4)
 
 
-def _large_statistic(
-    statistic: Callable[[pd.DataFrame, npt.NDArray[np.intp]], float],
-) -> Callable[[FinishedRun], float]:
+def _large_statistic(function: Callable[[pd.DataFrame, npt.NDArray[np.intp]], float]) -> Callable[[FinishedRun], float]:
     """Return a function that computes a statistic of large cascades and of their posts by hop; NaN for few cascades."""
 
     def compute(run: FinishedRun) -> float:
         trees, counts = run.compute(large_trees)
-        return float(statistic(trees, counts)) if len(trees) >= MIN_LARGE else nan
+        return float(function(trees, counts)) if len(trees) >= MIN_LARGE else nan
 
     return compute
 

@@ -28,20 +28,18 @@ SUBJECTS: Final[Mapping[str, Sequence[Measure]]] = {
     "What readers are shown": EXPOSURE,
     "Within and between communities": HOMOPHILY,
     "Seeded posts": SEEDED,
-    "Posts as data have them": OBSERVED,
+    "Posts, measured as in public data": OBSERVED,
     "Shapes of large cascades": LARGE_TREES,
-    "Clocks": CLOCKS,
+    "Timing": CLOCKS,
     "Windows of use": SESSIONS,
-    "When and how much": (*RHYTHMS, *SPREADS),
+    "Rhythm and amount of activity": (*RHYTHMS, *SPREADS),
     "Coming and going": CHURN,
     "States": STATE_SHARES,
     "Open choices": DECISIONS,
 }
 """All measures of PRISM, by subject."""
 
-MEASURES: Final[Mapping[str, Measure]] = {
-    measure.name: measure for measures in SUBJECTS.values() for measure in measures
-}
+MEASURES: Final[Mapping[str, Measure]] = {measure.name: measure for subject in SUBJECTS.values() for measure in subject}
 
 
 def find_measure(name: str) -> Measure:

@@ -91,7 +91,6 @@ def _inequality(
     functions: tuple[Callable[[FinishedRun], float], Callable[[FinishedRun], float]],
     tables: tuple[str, ...] = (),
 ) -> tuple[Measure, Measure]:
-    """Return two measures of inequality: the Gini coefficient, and the share of the top tenth."""
     meaning = f"Gini coefficient of {amount} over {owners}"
     return (
         index(f"gini_{name}", functions[0], meaning, source=GINI, tables=tables, low=0),
@@ -172,7 +171,7 @@ def _mean_present(run: FinishedRun) -> float:
     return ratio(churn["there_mean"], churn["rows"]) if churn else nan
 
 
-def _event_rate(event: str) -> Callable[[FinishedRun], float]:
+def _per_round(event: str) -> Callable[[FinishedRun], float]:
     count = summary(f"churn.events.{event}")
     return lambda run: ratio(count(run), run.summary["rounds"])
 
@@ -180,14 +179,8 @@ def _event_rate(event: str) -> Callable[[FinishedRun], float]:
 CHURN: Final = (
     share("share_there", _mean_present, f"mean share of agents on the platform, over rounds; {_NO_CHURN}"),
     *(
-        Measure(
-            f"{name}_per_round", _event_rate(event), f"agents who {verb} per round; {_NO_CHURN}", "agents per round"
-        )
-        for name, event, verb in (
-            ("joined", "join", "join"),
-            ("left", "leave", "leave"),
-            ("came_back", "back", "return"),
-        )
+        Measure(f"{name}_per_round", _per_round(key), f"agents who {verb} per round; {_NO_CHURN}", "agents per round")
+        for name, key, verb in (("joined", "join", "join"), ("left", "leave", "leave"), ("came_back", "back", "return"))
     ),
     Measure(
         "median_stay",

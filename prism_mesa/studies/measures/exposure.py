@@ -153,19 +153,16 @@ type _Groups = Callable[[FinishedRun], npt.NDArray[Any]]
 
 
 def _follow_index(statistic: _Statistic, groups: _Groups, run: FinishedRun) -> float:
-    """Return a statistic of follows by the groups of follower and followee."""
     group, edges = groups(run), run.follows()
     return statistic(group[edges["src"].to_numpy()], group[edges["dst"].to_numpy()])
 
 
 def _row_index(table: str, statistic: _Statistic, groups: _Groups, run: FinishedRun) -> float:
-    """Return a statistic of a table's rows by the groups of reader and author."""
     rows, group = run.table(table), groups(run)
     return statistic(group[rows["agent"].to_numpy()], group[root_authors(run, rows["root"].to_numpy())])
 
 
 def _ei_measures(groups: _Groups, label: str, note: str = "") -> tuple[Measure, ...]:
-    """Return the E-I indices of follows, impressions and engagements."""
     meaning = f"by {label}: 1 if all are between groups, -1 if all within{note}"
     follows = partial(_follow_index, external_internal, groups)
     return (
@@ -242,7 +239,6 @@ def measure_by_attribute(name: str) -> Measure:
 
 
 def _attribute_values(run: FinishedRun, attribute: str, kind: str = "agent") -> "pd.Series[float]":
-    """Return an attribute of all agents or all posts."""
     attribute_names = [name for name, params in run.config.attributes.items() if params.of == kind]
     if attribute not in attribute_names:
         known = ", ".join(attribute_names) or "none"

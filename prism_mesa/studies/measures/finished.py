@@ -30,7 +30,7 @@ def finished_run(run: RunResult | str | os.PathLike[str], *, trust: bool = False
     run_dir = run_folder(run)
     record = read_run(run_dir)
     if record.manifest.is_economy:
-        raise DataError(f"{run_dir}: is a run of nations: only runs of a platform have measures")
+        raise DataError(f"{run_dir} is a run of nations: only runs of a platform have measures")
     summary = read_manifest(run_dir).get("summary")
     if not isinstance(summary, dict):
         raise DataError(f"{run_dir}: manifest.json: no summary to measure (status {record.state}){record.advice}")

@@ -190,10 +190,7 @@ SHORTEST_H: Final = 60  # hours; in shorter runs no posts are left out
 
 
 def measured_rounds(config: Config) -> tuple[int, int]:
-    """Return the first measured round, and the round after the last.
-
-    Posts of the first 24 and the last 18 hours are left out if a run has at least 60 hours.
-    """
+    """Return the measured rounds as (first, end); a run of 60 hours or more omits its first 24 and last 18 hours."""
     hours = config.clock.round_minutes / 60
     if config.rounds * hours < SHORTEST_H:
         return 0, config.rounds

@@ -375,12 +375,10 @@ def usage_windows(run: FinishedRun) -> Windows:
 
     window_key = window_keys(transitions[transitions["trigger"] == FEED_READY])
     engagements, posts = run.table("engagements"), run.table("posts")
-    action_keys: dict[str, Ints] = {
-        action: window_keys(engagements[engagements["action"] == action]) for action in ACTIONS
-    }
+    keys: dict[str, Ints] = {action: window_keys(engagements[engagements["action"] == action]) for action in ACTIONS}
     is_by_agent = is_kind(posts, POST) & posts["author"].between(0, len(agents), inclusive="left")
-    action_keys["post"] = window_keys(posts[is_by_agent], "author", "written")
-    actions = {action: np.isin(window_key, keys, assume_unique=True) for action, keys in action_keys.items()}
+    keys["post"] = window_keys(posts[is_by_agent], "author", "written")
+    actions = {action: np.isin(window_key, taken, assume_unique=True) for action, taken in keys.items()}
     return Windows(window_key // rounds, window_key % rounds, actions, int(is_recorded.sum()) * (rounds - first))
 
 

@@ -22,8 +22,8 @@ class Analysis:
 
     Attributes:
         expectations: Verdicts on expectations, in order.
-        answers: A row for each condition and measure: `arm`, the factors, `measure`, `n`, `missing`, `mean`, `median`,
-            `sd`, `low`, `high` (Student's 95 % interval of the mean).
+        answers: The mean of each measure in each condition: `arm`, the factors, `measure`, `n`, `missing`, `mean`,
+            `median`, `sd`, `low`, `high` (Student's 95 % interval of the mean).
         differences: A row for each measure and pair of arms or levels: `measure`, `term` (`arm` or a factor), `left`
             (the later level), `right`, `n`, `missing`, `difference` (mean of left minus right), `low`, `high`, `d_z`
             (paired effect size), `p`, `p_holm`, `family` (the tests that the correction covers), `u`,
@@ -31,8 +31,8 @@ class Analysis:
         groups: Kruskal-Wallis tests for each measure and each term with three levels or more, and for all conditions
             (`term` = `condition`): `measure`, `term`, `n`, `missing`, `h`, `df`, `p`, `p_holm`.
         equivalence: A row for each expectation of equivalence: `text`, `measure`, `left`, `right`, `n`, `missing`,
-            `margin`, `low`, `high` (90 % interval), `p_low`, `p_high`, `p` (the larger of the two), `p_apart` (p of a
-            difference beyond the margin), `p_holm` (over all expectations), `equivalent` (by `p_holm`).
+            `margin`, `low`, `high` (90 % interval), `p_low`, `p_high`, `p` (the larger of the two), `p_apart` (test
+            of a difference beyond the margin), `p_holm` (over all expectations), `equivalent` (by `p_holm`).
         effects: A row for each measure and main effect or interaction of a factorial design: `measure`, `effect` (terms
             joined by `` x ``), `n`, `missing`, `df`, `f`, `p`, `p_holm`, `partial_eta_squared`.
         sensitivity: A row for each measure, factor and index: `measure`, `factor`, `index`, `value`, `low`, `high`. The
@@ -85,7 +85,6 @@ def analyse(table: RunTable, expectations: Sequence[str]) -> Analysis:
 
 
 def _notes_on_missing(table: RunTable, cells: Cells) -> list[str]:
-    """Return notes on missing runs, and on undefined measures of finished runs."""
 
     def counts_by_arm(counts: Ints) -> str:
         arms = (f"{arm} {counts[cells.has_level(ARM, index)].sum()}" for index, arm in enumerate(cells.texts(ARM)))

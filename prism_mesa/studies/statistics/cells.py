@@ -143,10 +143,8 @@ def make_cells(table: RunTable) -> Cells:
     _, first, condition = np.unique(keys, axis=0, return_index=True, return_inverse=True)
     condition = condition.reshape(-1)
     done = (runs["status"] == "done").to_numpy(bool)
-    measure_values = (
-        runs.reindex(columns=list(table.measures)).apply(pd.to_numeric, errors="coerce").to_numpy(np.float64)
-    )
-    measure_values = np.where(done[:, None] & np.isfinite(measure_values), measure_values, np.nan)
+    columns = runs.reindex(columns=list(table.measures)).apply(pd.to_numeric, errors="coerce").to_numpy(np.float64)
+    columns = np.where(done[:, None] & np.isfinite(columns), columns, np.nan)
     if table.paired:
         replicate = np.unique(runs["seed"].to_numpy(), return_inverse=True)[1].reshape(-1)
     else:
@@ -154,7 +152,7 @@ def make_cells(table: RunTable) -> Cells:
     shape = (len(first), int(replicate.max(initial=-1)) + 1)
     values, (planned, finished) = np.full((*shape, len(table.measures)), np.nan), np.zeros((2, *shape), bool)
     order = np.argsort(done, kind="stable")  # a finished row of a run overwrites an unfinished one
-    values[condition[order], replicate[order]] = measure_values[order]
+    values[condition[order], replicate[order]] = columns[order]
     planned[condition, replicate] = runs["status"] != "skipped"
     finished[condition[done], replicate[done]] = True
     return Cells(
@@ -204,7 +202,6 @@ _COUNTS: Final = ("n", "missing", "df", "seeds")
 
 
 def _column_types(names: str) -> Columns:
-    """Return columns with their dtypes."""
     kinds = {**dict.fromkeys(_TEXTS, "str"), **dict.fromkeys(_COUNTS, "int64"), "equivalent": "bool"}
     return {name: kinds.get(name, "float64") for name in names.split()}
 

@@ -213,7 +213,6 @@ def _compare_pair(cells: Cells, pair: Pair) -> Comparison:
 
 
 def _pair_columns(cells: Cells, pair: Pair) -> dict[str, Any]:
-    """Return the columns that name a pair."""
     term, left, right = pair
     levels = cells.levels[term]
     texts = {"left": level_text(levels[left]), "right": level_text(levels[right])}

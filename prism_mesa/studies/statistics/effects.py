@@ -179,7 +179,6 @@ def _explained_squares(gram: Floats, cross: Floats, selected: Bools) -> tuple[Fl
 
 
 def _subtract_block_means(columns: Floats, block: Ints) -> Floats:
-    """Return columns minus their means within each block."""
     block_indices = np.unique(block, return_inverse=True)[1].reshape(-1)
     sums = np.zeros((block_indices.max() + 1, columns.shape[1]))
     np.add.at(sums, block_indices, columns)

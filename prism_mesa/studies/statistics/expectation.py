@@ -43,10 +43,7 @@ class Side:
 
 @dataclass(frozen=True)
 class Expectation:
-    """An expectation about a measure.
-
-    `margin` is in the measure's unit, or in percent of the right side's mean; it is None for `>` and `<`.
-    """
+    """An expectation; `margin` is in the measure's unit, or in percent of the right mean; None for `>` and `<`."""
 
     text: str
     measure: str

@@ -72,10 +72,8 @@ def t_test(samples: tuple[Floats, ...], scale: Floats | float = 0.0) -> tuple[Fl
         varying = [sample[:, ~is_constant] for sample in samples]
         with warnings.catch_warnings():  # one of two sides may be constant
             warnings.filterwarnings("ignore", "Precision loss", RuntimeWarning)
-            if len(varying) == 1:
-                test = stats.ttest_1samp(varying[0], 0.0)
-            else:
-                test = stats.ttest_ind(*varying, equal_var=False)
+            is_paired = len(varying) == 1
+            test = stats.ttest_1samp(*varying, 0.0) if is_paired else stats.ttest_ind(*varying, equal_var=False)
         p[~is_constant] = test.pvalue
         low[~is_constant], high[~is_constant] = test.confidence_interval(LEVEL)
     return p, low, high
@@ -166,7 +164,6 @@ def tost(samples: tuple[Floats, ...], margin: float, *, scale: float = 0.0, iden
 
 
 def _constant_equivalence(samples: list[Floats], margin: float, scale: float) -> Equivalence:
-    """Return the tests of a constant difference."""
     difference = float(samples[0][0] - (samples[1][0] if len(samples) > 1 else 0.0))
     rounding = ROUNDING * max(scale, margin, *(float(np.abs(sample).max()) for sample in samples))
     p = constant_p(*map(len, samples))

@@ -44,23 +44,20 @@ def verdicts(cells: Cells, expectations: Sequence[Expectation]) -> tuple[tuple[V
         shared_terms = [term for term in cells.terms if term not in dict((*left.terms, *right.terms))]
         selected_cells = cells.select([expectations[index].measure for index in indices])
         comparison = compare(selected_cells, _side_mask(cells, left), _side_mask(cells, right), shared_terms)
-        tests |= {
-            index: _test(expectations[index], comparison, column, cells.paired) for column, index in enumerate(indices)
-        }
+        for column, index in enumerate(indices):
+            tests[index] = _test(expectations[index], comparison, column, cells.paired)
     all_tests = [tests[index] for index in range(len(expectations))]
     p_holm_values = holm([test.verdict.p for test in all_tests])
     n_tests = int(np.isfinite(p_holm_values).sum())
     results = tuple(_decide(test, float(p), n_tests) for test, p in zip(all_tests, p_holm_values, strict=True))
+    pairs = zip(all_tests, results, strict=True)
     rows = [
-        _equivalence_row(test.expectation, verdict, test.equivalence)
-        for test, verdict in zip(all_tests, results, strict=True)
-        if test.equivalence
+        _equivalence_row(test.expectation, verdict, test.equivalence) for test, verdict in pairs if test.equivalence
     ]
     return results, make_table(EQUIVALENCE, rows)
 
 
 def _side_mask(cells: Cells, side: Side) -> Bools:
-    """Return a mask of the conditions on a side."""
     mask = np.ones(len(cells.conditions), bool)
     for term, level in side.terms:
         keys = [level_key(other) for other in cells.levels[term]]
@@ -96,7 +93,6 @@ def _test(expectation: Expectation, comparison: Comparison, column: int, paired:
 
 
 def _decide(test: _TestedExpectation, p_holm: float, n_tests: int) -> Verdict:
-    """Return the verdict after Holm's correction over `n_tests` expectations."""
     relation, verdict = test.expectation.relation, replace(test.verdict, p_holm=p_holm)
     if test.equal and relation != "=":
         verdict = replace(verdict, verdict="fails")
@@ -125,11 +121,8 @@ def _equivalence_row(expectation: Expectation, verdict: Verdict, test: Equivalen
 
 def _describe_finding(test: _TestedExpectation, verdict: Verdict, n_tests: int) -> str:
     """Return the finding as a sentence, without missing runs."""
-    measure, left, right = (
-        test.expectation.measure,
-        _describe_side(test.expectation.left),
-        _describe_side(test.expectation.right),
-    )
+    expected = test.expectation
+    measure, left, right = expected.measure, _describe_side(expected.left), _describe_side(expected.right)
     difference, (low, high) = verdict.difference, verdict.interval
     if not verdict.n:
         return f"no runs are available to compare {measure} {left} and {right}."
@@ -140,9 +133,7 @@ def _describe_finding(test: _TestedExpectation, verdict: Verdict, n_tests: int) 
     p = f"; Holm p {p_value(verdict.p_holm)}{correction}" if np.isfinite(verdict.p_holm) else ""
     figures = f"{interval}{_describe_sample(test)}{p}"
     if test.equivalence:
-        percent = (
-            f" ({number(test.expectation.margin or 0.0)} % of the mean {right})" if test.expectation.percent else ""
-        )
+        percent = f" ({number(expected.margin or 0.0)} % of the mean {right})" if expected.percent else ""
         uncertainty = "the runs cannot tell whether " if verdict.verdict == "open" else ""
         comparison = "is not the same" if verdict.verdict == "fails" else "is the same"
         margin = f"{number(test.equivalence.margin)}{percent}"

@@ -45,9 +45,8 @@ class Cleaner:
     def __init__(self, folders: Iterable[str | Path] = (), environment: Mapping[str, str] = os.environ) -> None:
         home, working = os.path.expanduser("~"), os.getcwd()
         known_paths = [home, working, tempfile.gettempdir(), sys.prefix, *map(str, folders)]
-        self._paths = {
-            _strip_slashes(path) for path in known_paths if _is_absolute(path) and len(_strip_slashes(path)) > 1
-        }
+        absolute_paths = map(_strip_slashes, filter(_is_absolute, known_paths))
+        self._paths = {path for path in absolute_paths if len(path) > 1}
         self._forbidden_paths = sorted(set(filter(_is_deep, map(_strip_slashes, (home, working, *folders)))))
         self._path_names: dict[str, str] = {}
         self._value_names: dict[str, str] = {}
@@ -84,10 +83,8 @@ class Cleaner:
             return self._value_names[_strip_slashes(value)]
         if _strip_slashes(value) in self._path_names or (_is_deep(value) and "\n" not in value):
             return self._last_name(value)
-        text = _QUOTED.sub(
-            lambda m: f"{m[1]}{self._last_name(m[2])}{m[1]}" if _is_deep(m[2]) else m[0],
-            _replace_paths(value, self._path_names),
-        )
+        text = _replace_paths(value, self._path_names)
+        text = _QUOTED.sub(lambda m: f"{m[1]}{self._last_name(m[2])}{m[1]}" if _is_deep(m[2]) else m[0], text)
         return self.clean_text(_PATH.sub(lambda match: self._last_name(match[0]), text))
 
     def find_leak(self, text: str) -> str:
@@ -131,8 +128,7 @@ def _replace_paths(text: str, names: Mapping[str, str]) -> str:
 
 def _forms(text: str) -> list[str]:
     """Return the forms of `text` in plain text, HTML and JSON."""
-    forms = (text, html.escape(text), html.escape(text, quote=False), json.dumps(text)[1:-1])
-    return list(dict.fromkeys(forms))
+    return list(dict.fromkeys((text, html.escape(text), html.escape(text, quote=False), json.dumps(text)[1:-1])))
 
 
 def _strip_slashes(path: str | Path) -> str:

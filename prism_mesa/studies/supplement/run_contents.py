@@ -13,7 +13,7 @@ from prism_mesa.economy.tables import ALWAYS as ECONOMY_ALWAYS
 from prism_mesa.errors import DataError
 from prism_mesa.llm import Ledger, LLMParams
 from prism_mesa.llm.sqlite_file import has_log
-from prism_mesa.reasoner.distilled import FILE as DISTILLED
+from prism_mesa.reasoner.distilled import MODEL_FILE as DISTILLED
 from prism_mesa.runs.config import INPUT_FILES, Config, EconomyConfig
 from prism_mesa.runs.identity import MODULES, inputs_version, source_files
 from prism_mesa.runs.manifest import RecordedRun, read_run

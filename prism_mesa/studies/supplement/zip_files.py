@@ -65,7 +65,7 @@ class Archive:
                         raise EOFError("has more bytes than declared")
                     yield block
         except _FAULTS as error:
-            raise DataError(f"{self.path}: {name}: is damaged: {error}") from None
+            raise DataError(f"{self.path}: {name} is damaged: {error}") from None
 
     def read(self, name: str, max_bytes: int) -> bytes:
         """Return the bytes of a file; raise DataError if it is damaged or longer than `max_bytes`."""

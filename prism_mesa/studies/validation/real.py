@@ -105,7 +105,7 @@ def _read_columns(file: Path, numbers: Sequence[str], texts: Sequence[str]) -> p
         raise
     except (OSError, ValueError, EOFError, zlib.error, pd.errors.ParserWarning) as error:
         reason = next(iter(str(error).splitlines()), "it is empty")
-        raise DataError(f"{file}: cannot be read as CSV: {printable(reason)}") from None
+        raise DataError(f"{file} cannot be read as CSV: {printable(reason)}") from None
     for column, is_missing in table.isna().items():
         if is_missing.any():
             raise DataError(f"{file}: column {column!r}: line {int(is_missing.argmax()) + 2} has no value")
@@ -113,7 +113,7 @@ def _read_columns(file: Path, numbers: Sequence[str], texts: Sequence[str]) -> p
         if not pd.api.types.is_numeric_dtype(table[column]) or not table[column].between(0, _MAX_NUMBER).all():
             raise DataError(f"{file}: column {column!r}: give numbers of at least 0")
     if table.empty:
-        raise DataError(f"{file}: has no rows")
+        raise DataError(f"{file} has no rows")
     return table
 
 

@@ -89,9 +89,7 @@ def _size_fault(config: Config, agents: float) -> str:
     hours = config.rounds * config.clock.round_minutes / 60
     if agents < MIN_PERSONS:
         return f"{agents:,.0f} agents: too few to compare shares (at least {MIN_PERSONS} agents)"
-    if hours < DAY_H:
-        return f"{hours:.3g} hours: less than a day (at least {min_rounds(config)} rounds)"
-    return ""
+    return f"{hours:.3g} hours: less than a day (at least {min_rounds(config)} rounds)" if hours < DAY_H else ""
 
 
 def min_rounds(config: Config) -> int:
@@ -384,7 +382,6 @@ def _search_matches(
 
 
 def _write_tables(validation: Validation, folder: StudyFolder) -> None:
-    """Write ``validation.json``."""
     content = {
         "config": validation.config.name,
         "seeds": list(validation.seeds),

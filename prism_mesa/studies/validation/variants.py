@@ -100,10 +100,7 @@ THRESHOLD_KEY: Final = "agents.threshold_mean"
 
 @dataclass(frozen=True)
 class Match:
-    """The threshold of a variant (`agents.threshold_mean`).
-
-    `ratio` is the variant's reshares per impression over the full model's, in the last runs of the search.
-    """
+    """The threshold of a variant (`agents.threshold_mean`); `ratio` is its rate of reshares over the full model's."""
 
     threshold: float
     ratio: float

@@ -57,7 +57,6 @@ def write_comparison(comparison: RunComparison, out: str | Path) -> tuple[Path, 
 
 
 def _report(comparison: RunComparison) -> doc.Report:
-    """Return the report as data."""
     base, other = words.side_labels(comparison)
     picture = doc.Picture(_FIGURE, figure_caption(comparison), partial(comparison_figure, comparison))
     reasons = words.reason_lines(comparison)
@@ -149,10 +148,8 @@ def comparison_figure(comparison: RunComparison) -> Figure:
             lower.set_xlabel(_unit(comparison), fontsize=SMALL + 0.5)
         if column == 0:
             lower.set_ylabel("difference", fontsize=SMALL + 0.5)
-    handles = [
-        Line2D([], [], label=f"{side}: {label}", **line)
-        for side, label, line in zip(("base", "other"), words.side_labels(comparison), _LINES, strict=True)
-    ]
+    sides = zip(("base", "other"), words.side_labels(comparison), _LINES, strict=True)
+    handles = [Line2D([], [], label=f"{side}: {label}", **line) for side, label, line in sides]
     handles.append(Line2D([], [], color=INK, lw=1, label="difference, other less base"))
     if marker is not None:
         handles.append(Line2D([], [], color=GREY, ls="--", lw=0.9, label=marker[1]))

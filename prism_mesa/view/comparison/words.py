@@ -22,9 +22,8 @@ type Row = Mapping[str, Any]
 
 def side_labels(comparison: RunComparison) -> tuple[str, str]:
     """Return labels of the sides: the setting that differs if there is only one, else the names of the folders."""
-    settings = [
-        row for row in comparison.settings.to_dict("records") if " " not in row["key"]
-    ]  # keys of facts have blanks
+    # keys of facts have blanks
+    settings = [row for row in comparison.settings.to_dict("records") if " " not in row["key"]]
     if len(settings) == 1:
         base, other = (f"{settings[0]['key']}={_as_text(settings[0][side])}" for side in ("base", "other"))
         if max(len(base), len(other)) <= _LABEL_LETTERS:
@@ -91,10 +90,7 @@ def rounds_line(comparison: RunComparison) -> str:
 
 
 def measure_cells(row: Row, *, has_intervals: bool) -> tuple[str, ...]:
-    """Return the cells of a measure in the order of `HEADERS`, without the interval unless `has_intervals`.
-
-    The change is in percent of base.
-    """
+    """Return a measure's cells in the order of `HEADERS`; the interval if `has_intervals`, the change in % of base."""
     low, high = row["low"], row["high"]
     limits = f"[{significant(low)}, {significant(high)}]" if low < high else interval(low, high, 3)
     return (
@@ -145,10 +141,8 @@ def comparison_lines(comparison: RunComparison, *, show_all: bool = False) -> It
         yield "one pair: no intervals; add seeds for intervals: prism compare BASE... --with OTHER..."
         return
     n_single, n_corrected = (int((comparison.measures[p] < ALPHA).sum()) for p in ("p", "p_holm"))
-    yield (
-        f"single intervals exclude 0 for {n_single:,} measures; after Holm's correction over all "
-        f"{comparison.measures['p'].count():,}, {n_corrected:,} differ"
-    )
+    corrected = f"after Holm's correction over all {comparison.measures['p'].count():,}, {n_corrected:,} differ"
+    yield f"single intervals exclude 0 for {n_single:,} measures; {corrected}"
 
 
 def align_columns(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:

@@ -33,10 +33,7 @@ def agent_view(
     name: str,
     go_to_round: Callable[[int], None],
 ) -> None:
-    """Show an agent, or how to choose one.
-
-    If the source shows another round than the page, the card says so and offers to go to that round (`go_to_round`).
-    """
+    """Show an agent, or how to choose one; if the page shows another round, offer to go there (`go_to_round`)."""
     version = use_reactive(0)
     chart = use_memo(lambda: chart_svg(source.chart), [id(source.chart)])
     exists = 0 <= selected < source.n_agents

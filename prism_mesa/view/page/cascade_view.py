@@ -87,8 +87,6 @@ def _tree_nodes(source: Source, tree: Tree, x: Any, authors: Any, rounds: Any) -
     y = 1 - 2 * tree.row / height if len(tree.posts) > 1 else np.zeros(len(tree.posts))
     size = np.full(len(tree.posts), np.clip(150 / height, 1.6, 4.5))
     size[0] = 7.5
-    names = [
-        f"{source.agent_name(row)} ({row}), round {round_}"
-        for row, round_ in zip(authors.tolist(), rounds.tolist(), strict=True)
-    ]
+    pairs = zip(authors.tolist(), rounds.tolist(), strict=True)
+    names = [f"{source.agent_name(row)} ({row}), round {round_}" for row, round_ in pairs]
     return pack_nodes(f"cascade {int(tree.posts[0])}", x, y, size, authors, names)

@@ -100,7 +100,6 @@ def _slider(group: str, key: str, label: str, low: int, high: int, step: int = 1
 
 
 def _select_input(group: str, key: str, label: str, unset: str = "none") -> Input:
-    """Return a select for a parameter that allows only a few values."""
     return Input(group, key, label, "select", _choices(key), unset=unset)
 
 
@@ -154,9 +153,7 @@ def _changed_config(
     if intervention is not None:
         changes["interventions"] = [*(existing.model_dump() for existing in config.interventions), intervention]
     try:
-        return validate_params(
-            type(config), merge_values(config.model_dump(exclude_unset=True), changes), ERROR_PREFIX[:-2]
-        )
+        return validate_params(type(config), merge_values(config.model_dump(exclude_unset=True), changes), "input")
     except ConfigError as error:
         return error
 
@@ -165,7 +162,6 @@ _NULLABLE: Final = {key for key, default in list_leaves(SocialParams) if default
 
 
 def _parse(key: str, value: Any) -> Any:
-    """Convert the value of an input to the type of its parameter."""
     if not isinstance(value, str):
         return value
     text = value.strip()

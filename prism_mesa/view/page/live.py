@@ -176,9 +176,8 @@ class LiveSource(page_source.Source):
     def _profile(self, agent: PlatformAgent) -> tuple[tuple[str, str], ...]:
         row, network, posts = agent.row, self.model.network, self.model.posts
         written = int(((posts.author == row) & (posts.kind == 0) & (posts.round <= self.round)).sum())
-        declared = self.model.attributes.schema.agents
-        codes = self.model.population.attributes[row].tolist()
-        values = self.model.attributes.schema.values(declared, codes).items()
+        schema = self.model.attributes.schema
+        values = schema.values(schema.agents, self.model.population.attributes[row].tolist()).items()
         return (
             ("interests", printable(", ".join(agent.interests)) or "none in particular"),
             ("character", printable(agent.personality)),
@@ -202,8 +201,7 @@ class LiveSource(page_source.Source):
                 str(rows[name].categories[rows[name].codes[index]]) for name in ("trigger", "from_state", "to_state")
             )
             tick, post, is_open = int(rows["tick"][index]), int(rows["post"][index]), bool(rows["open"][index])
-            states = AgentState(source), AgentState(target)
-            moves.append(page_source.AgentMove(tick, trigger, *states, post, is_open))
+            moves.append(page_source.AgentMove(tick, trigger, AgentState(source), AgentState(target), post, is_open))
         return tuple(moves)
 
     def _feed(

@@ -118,7 +118,6 @@ class PageModel(SocialModel):
         self._keep_answers()
 
     def _initialise(self, params: SocialParams) -> None:
-        """Initialise the model with these parameters."""
         self.__dict__.clear()  # remove attributes of an incomplete model
         self.last_round = LastRound()
         with warnings.catch_warnings():
@@ -154,7 +153,6 @@ class PageModel(SocialModel):
         self._round_s = monotonic() - start
 
     def _free_copy(self) -> None:
-        """Free the copy of the platform before the last round."""
         if self._platform_copy is not None:
             vars(self._platform_copy).clear()  # else its reference cycles keep it until the next garbage collection
             self._platform_copy = None
@@ -172,9 +170,7 @@ class PageModel(SocialModel):
 
     def copy_before_round(self) -> SocialModel:
         """Return the model before the last round, without LLM and records; requires a copy of the platform."""
-        platform = deepcopy(
-            self._platform_copy, {id(part): part for part in (self.reasoner, self.writer) if part is not None}
-        )
+        platform = deepcopy(self._platform_copy, {id(part): part for part in (self.reasoner, self.writer)})
         collector = RoundCollector(tables={name: list(rows) for name, rows in self.datacollector.tables.items()})
         left_out = (self.last_round, self.ledger, self._folder, self._platform_copy, self.lock, self.on_work)
         replaced = {id(self.platform): platform, id(self.datacollector): collector}

@@ -92,7 +92,6 @@ def _live_page(config: SocialParams, first_model: PageModel) -> None:
 def _controls(
     config: SocialParams, model: PageModel, values: dict[str, Any], interval: int, change: Callable[[Json], None]
 ) -> list[Element[Any]]:
-    """Return the hints and inputs of the control panel."""
     changed = set(changed_keys(values, model.inputs))
     faults = {key: text.removeprefix(ERROR_PREFIX) for key, text in model.faults.items() if key not in changed}
     parts = []

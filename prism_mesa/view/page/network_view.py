@@ -73,9 +73,7 @@ def _find_equilibrium(src: Ints, dst: Ints, followers: Ints) -> Points:
     angle, radius = _GOLDEN_ANGLE * np.arange(n), np.sqrt((np.arange(n) + 0.5) / max(n, 1))
     points[order] = np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=1)
     degree = np.bincount(src, minlength=n) + np.bincount(dst, minlength=n)
-    weight = 1 / np.sqrt(
-        np.maximum(degree[src], 1) * np.maximum(degree[dst], 1)
-    )  # keeps hubs from attracting everybody
+    weight = 1 / np.sqrt(np.maximum(degree[src], 1) * np.maximum(degree[dst], 1))  # keeps hubs from attracting all
     mass = 1 + np.sqrt(degree)
     for step in range(_LAYOUT_STEPS if n > 1 else 0):
         offsets = points[dst] - points[src]
@@ -172,10 +170,8 @@ def _network_nodes(source: Source, layout: NetworkLayout, follows: Follows) -> J
     followers = follows.followers[layout.agents]
     min_size = 1.6 if len(layout.agents) > 1000 else 2.4
     size = min_size + 9 * np.sqrt(followers / max(1, int(followers.max(initial=0))))
-    names = [
-        f"{source.agent_name(row)} ({row}), {n:,} followers"
-        for row, n in zip(layout.agents.tolist(), followers.tolist(), strict=True)
-    ]
+    pairs = zip(layout.agents.tolist(), followers.tolist(), strict=True)
+    names = [f"{source.agent_name(row)} ({row}), {n:,} followers" for row, n in pairs]
     x, y = layout.points[:, 0], layout.points[:, 1]
     return pack_nodes(f"network {id(source.run)}", x, y, size, layout.agents, names)
 

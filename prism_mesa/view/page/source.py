@@ -74,10 +74,7 @@ class PostColumns:
 
 @dataclass(frozen=True)
 class FeedPost:
-    """A post in an agent's feed.
-
-    `rank` begins at 1, `reason` explains it, and `engagements` lists the agent's actions, separated by `, `.
-    """
+    """A post in an agent's feed, with `rank` from 1, its `reason`, and the agent's `engagements`, separated by `, `."""
 
     rank: int
     post: int
@@ -107,7 +104,7 @@ class AgentDetails:
 
     Attributes:
         state: Its last state before the round closed.
-        feed: Posts, best first or in the order of reading.
+        feed: Posts, best first or in reading order.
         why: Lines that explain its actions, indented with spaces.
         why_note: A note that replaces or limits `why`.
         ask_label: Label of the button that requests an explanation; empty if there is no button.
@@ -169,7 +166,7 @@ class OracleDetails:
 
 
 class Source(Protocol):
-    """A run of a platform at one round, to which all values belong.
+    """A run of a platform at one round; all values are from that round.
 
     A live source shows its model's last round; a recorded source stays at its round.
 
@@ -223,11 +220,7 @@ class Source(Protocol):
         """Return the name of an agent."""
 
     def find_agent(self, text: str) -> int:
-        """Return the row of an agent, given its row, id or name.
-
-        Raises:
-            DataError: If there is no such agent, or several have that name.
-        """
+        """Return the row of an agent, given its row, id or name; no or several such agents raise a DataError."""
 
     def agent(self, row: int) -> AgentDetails:
         """Return one agent in the displayed round."""

@@ -30,10 +30,7 @@ class Tree:
 
 
 def largest_cascades(posts: PostColumns, limit: int, *, kind: PostKind = "post") -> list[tuple[int, int]]:
-    """Return (root, size) of the largest cascades with a reshare, largest first, ties by id.
-
-    Roots are posts, as in a run's summary, or replies with `kind` "reply".
-    """
+    """Return (root, size) of the largest cascades with a reshare, ties by id; roots are posts or replies (`kind`)."""
     sizes = np.bincount(posts.root[posts.kind == _RESHARE], minlength=0)
     roots = np.flatnonzero(sizes)
     roots = roots[posts.kind[roots] == POST_KINDS.index(kind)]

@@ -56,14 +56,10 @@ class NationRun:
 
 
 def read_nations(run_dir: str | Path) -> NationRun:
-    """Return the tables of a run of nations.
-
-    Raises:
-        DataError: If there is no such run, it simulates a platform, or no quarter was completed.
-    """
+    """Return the tables of a run of nations; a missing run, a platform or a run without quarters raises a DataError."""
     run = read_run(run_dir)
     if not run.manifest.is_economy:
-        raise DataError(f"{run_dir}: is a run of a platform, not of nations")
+        raise DataError(f"{run_dir} is a run of a platform, not of nations")
     if not has_table(run_dir, "indicators") or read_full_table(run_dir, "indicators", _REQUIRED["indicators"]).empty:
         raise DataError(f"{run_dir}: no quarter of it was completed (status {run.state}){run.advice}")
     tables = {name: read_full_table(run_dir, name, columns) for name, columns in _REQUIRED.items()}
@@ -110,11 +106,9 @@ def _checks(verdicts: pd.DataFrame, name: str, round_: int) -> list[dict[str, An
 
 
 def _indicators_url(run: NationRun) -> str:
-    """Draw the indicators over time, and return the figure as a data URL."""
-    png = BytesIO()
-    draw_indicators(run.tables["indicators"], run.tables["baselines"], run.tables["nations"]).savefig(
-        png, format="png", dpi=100
-    )
+    png, tables = BytesIO(), run.tables
+    figure = draw_indicators(tables["indicators"], tables["baselines"], tables["nations"])
+    figure.savefig(png, format="png", dpi=100)
     return "data:image/png;base64," + base64.b64encode(png.getvalue()).decode()
 
 

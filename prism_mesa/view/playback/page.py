@@ -24,14 +24,10 @@ from prism_mesa.view.playback.recorded import RecordedSource, open_recorded
 
 
 def runs_view(paths: Sequence[Path]) -> Callable[[], Element[Any]]:
-    """Return the page for one finished run, or for two runs of a platform.
-
-    Raises:
-        PrismError: If a run is missing or damaged, or one of two runs does not simulate a platform.
-    """
+    """Return the page for one finished run, or for two runs of a platform; other runs raise a PrismError."""
     economies = [path for path in paths if is_economy(path)]
     if economies and len(paths) > 1:
-        raise BadInputError(f"{quote_path(economies[0])}: is a run of nations; two runs must be of platforms")
+        raise BadInputError(f"{quote_path(economies[0])} is a run of nations; two runs must be of platforms")
     if economies:
         run = read_nations(paths[0])
         return lambda: nations_page(run)

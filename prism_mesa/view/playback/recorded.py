@@ -40,12 +40,7 @@ _TABLES_NOTE: Final = (
 
 
 class RecordedSource(page_source.Source):
-    """A finished run at one round. It never changes.
-
-    Args:
-        tables: The run's tables, shared by the sources of all rounds.
-        round_: The round; -1 for before the first.
-    """
+    """A finished run at one round (-1: before the first); all rounds' sources share `tables`. It never changes."""
 
     def __init__(self, tables: PlaybackTables, round_: int) -> None:
         self.run = self.tables = tables
@@ -236,7 +231,7 @@ class RecordedSource(page_source.Source):
             yield page_source.AgentMove(int(move.tick), trigger, *states, int(move.post), bool(move.open))
 
     def _read_posts(self, row: int) -> Iterator[page_source.FeedPost]:
-        """Yield the posts that an agent read in the round, in the order of reading."""
+        """Yield the posts that an agent read in the round, in reading order."""
         engagements = self._agent_rows(self.tables.engagements, row)
         impressions = self._agent_rows(self.tables.impressions, row).sort_values("tick", kind="stable")
         for index, post in enumerate(impressions["post"].tolist(), start=1):
@@ -278,10 +273,6 @@ def _counts(cells: pd.Series) -> dict[str, int]:
 
 
 def open_recorded(run_dir: Any) -> RecordedSource:
-    """Return a finished run at its last round.
-
-    Raises:
-        DataError: If there is no such run, it simulates nations, or it is damaged.
-    """
+    """Return a finished run at its last round; a missing or damaged run, or nations, raises a DataError."""
     tables = PlaybackTables(run_dir)
     return RecordedSource(tables, tables.rounds - 1)

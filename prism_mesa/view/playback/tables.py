@@ -45,9 +45,7 @@ class RoundRows:
 
 def read_full_table(run_dir: str | Path, table: str, required: Sequence[str]) -> pd.DataFrame:
     """Return a table with all its columns; raise a DataError if it cannot be read or lacks a required column."""
-    return read_table(
-        run_dir, table, [*required, *(name for name in read_column_names(run_dir, table) if name not in required)]
-    )
+    return read_table(run_dir, table, list(dict.fromkeys((*required, *read_column_names(run_dir, table)))))
 
 
 class PlaybackTables(RunRecords):

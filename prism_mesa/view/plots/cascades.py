@@ -16,7 +16,7 @@ from prism_mesa.errors import ConfigError, DataError, format_count, shorten
 from prism_mesa.params import short_repr
 from prism_mesa.runs.measures import ccdf
 from prism_mesa.view.page.trees import tree_layout
-from prism_mesa.view.plots import style as look
+from prism_mesa.view.plots import style as theme
 from prism_mesa.view.plots.rounds import agents_note, draw_band, range_band, rounds_axis, seeds_note
 from prism_mesa.view.plots.sources import Drawable, Group, RunTables, single_run, to_groups
 
@@ -33,7 +33,7 @@ _MAX_POINTS: Final = 200
 
 
 def cascades_figure(
-    source: Drawable, *, real: Real = False, ax: Axes | None = None, width: float = look.WIDE
+    source: Drawable, *, real: Real = False, ax: Axes | None = None, width: float = theme.WIDE
 ) -> Figure:
     """Draw the share of posts whose cascade reaches a size (CCDF), both axes logarithmic.
 
@@ -49,10 +49,10 @@ def cascades_figure(
         ConfigError: If `real` is not one of these, or has sizes below 1.
     """
     groups, real_curves = to_groups(source), _real_curves(real)
-    panel = look.open_panel(ax, width, "How far posts spread")
+    panel = theme.open_panel(ax, width, "How far posts spread")
     axes, total, is_empty = panel.axes, 0, True
     has_legend = len(groups) > 1 or bool(real_curves)
-    names = look.short_labels([group.label or "simulated" for group in groups], look.letters(panel.width) // 2 - 12)
+    names = theme.short_labels([group.label or "simulated" for group in groups], theme.letters(panel.width) // 2 - 12)
     for index, (group, name) in enumerate(zip(groups, names, strict=True)):
         curves, n = _curves(group)
         total, is_empty = total + n, is_empty and not any(len(sizes) for sizes, _ in curves)
@@ -62,10 +62,10 @@ def cascades_figure(
         has_few_points = len(sizes) < FEW_POINTS
         style: dict[str, Any] = {"ls": (":", "-.")[index % 2] if has_few_points else "-", "ms": 3.5}
         style["marker"] = "D" if has_few_points else ""
-        axes.plot(sizes, shares, color=look.INK, lw=1.2, label=name, zorder=5, **style)
+        axes.plot(sizes, shares, color=theme.INK, lw=1.2, label=name, zorder=5, **style)
     axes.set(xlabel="cascade size s (a post and its reshares)", ylabel="share of posts with size ≥ s")
     if is_empty:
-        axes.text(0.5, 0.5, "nobody posted", transform=axes.transAxes, ha="center", fontsize=look.SMALL)
+        axes.text(0.5, 0.5, "nobody posted", transform=axes.transAxes, ha="center", fontsize=theme.SMALL)
         axes.set(xticks=[], yticks=[])
     else:
         axes.set(xscale="log", yscale="log")
@@ -73,7 +73,7 @@ def cascades_figure(
             axes.xaxis.set_major_formatter(LogFormatter())
             axes.xaxis.set_minor_formatter(LogFormatter())
     if has_legend:
-        look.axes_legend(axes, loc="upper right" if panel.is_narrow else "lower left")
+        theme.axes_legend(axes, loc="upper right" if panel.is_narrow else "lower left")
     posts = f"n = {format_count(total, 'post')}{agents_note(groups)}" if total else "posts, as the study collects them"
     seeds = seeds_note(groups, band="from the lowest to the highest seed")
     text = "There are no cascades: no post appeared." if is_empty else f"Sizes of the cascades of {posts}.{seeds}"
@@ -120,9 +120,9 @@ def _curves(group: Group) -> tuple[list[Curve], int]:
 
 def _draw_group(axes: Axes, curves: Sequence[Curve], index: int, label: str) -> None:
     """Draw the curve of one run, or means over seeds at log-spaced sizes up to the largest size."""
-    style: dict[str, Any] = {"color": look.series_color(index), "label": label, "ls": look.series_dashes(index)}
+    style: dict[str, Any] = {"color": theme.series_color(index), "label": label, "ls": theme.series_dashes(index)}
     if len(curves) == 1:
-        marker = look.series_marker(index) if len(curves[0][0]) < 4 * FEW_POINTS else ""
+        marker = theme.series_marker(index) if len(curves[0][0]) < 4 * FEW_POINTS else ""
         axes.plot(*curves[0], marker=marker, ms=3, lw=1.2, **style)
     elif any(len(sizes) for sizes, _ in curves):
         largest = max(float(sizes[-1]) for sizes, _ in curves if len(sizes))
@@ -141,7 +141,7 @@ _COLORED_DEPTHS: Final = 5
 
 
 def cascade_tree_figure(
-    source: Drawable, *, root: int | None = None, ax: Axes | None = None, width: float = look.WIDE
+    source: Drawable, *, root: int | None = None, ax: Axes | None = None, width: float = theme.WIDE
 ) -> Figure:
     """Draw a post and its reshares as a tree, with rounds from left to right and lines from parents to reshares.
 
@@ -160,9 +160,9 @@ def cascade_tree_figure(
     tree = cascade_tree(posts, root)
     n_rows = int(tree["row"].max()) + 1
     height = float(np.clip(3.2 + 0.16 * n_rows, 5.0, 16.0))
-    panel = look.open_panel(ax, width, height=height, legend_lines=1 if width > look.NARROW else 2)
-    author = _author_label(run, int(tree["author"].iloc[0]), max(12, look.letters(panel.width) // 3))
-    look.tidy(panel.axes, f"The cascade of post {root:,}, by {author}")
+    panel = theme.open_panel(ax, width, height=height, legend_lines=1 if width > theme.NARROW else 2)
+    author = _author_label(run, int(tree["author"].iloc[0]), max(12, theme.letters(panel.width) // 3))
+    theme.tidy(panel.axes, f"The cascade of post {root:,}, by {author}")
     _draw_tree(panel.axes, tree)
     rounds_axis(panel.axes)
     panel.axes.set(ylim=(n_rows - 0.4, -0.6 - 0.02 * n_rows), yticks=[])
@@ -214,14 +214,14 @@ def _draw_tree(axes: Axes, tree: pd.DataFrame) -> None:
     parents = tree["above"].to_numpy()[1:]
     corners = zip(x[parents], y[parents], x[1:], y[1:], strict=True)
     lines = [[(x0, y0), (x0, y1), (x1, y1)] for x0, y0, x1, y1 in corners]
-    is_dense = look.has_many_marks(len(tree))
-    axes.add_collection(LineCollection(lines, colors=look.GREY, linewidths=0.6, zorder=1, rasterized=is_dense))
+    is_dense = theme.has_many_marks(len(tree))
+    axes.add_collection(LineCollection(lines, colors=theme.GREY, linewidths=0.6, zorder=1, rasterized=is_dense))
     size = 14.0 if len(tree) < 200 else 6.0
     for depth, rows in tree.groupby(tree["depth"].clip(upper=_COLORED_DEPTHS)):
-        style: dict[str, Any] = {"s": size, "color": look.series_color(int(depth) - 1), "label": f"depth {depth}"}
+        style: dict[str, Any] = {"s": size, "color": theme.series_color(int(depth) - 1), "label": f"depth {depth}"}
         style["label"] += " or more" if depth == _COLORED_DEPTHS else ""
         if depth == 0:
-            style = {"s": 42.0, "color": look.INK, "label": "the post", "marker": "*"}
+            style = {"s": 42.0, "color": theme.INK, "label": "the post", "marker": "*"}
         axes.scatter(rows["round"], rows["row"], linewidths=0, zorder=2, rasterized=is_dense, **style)
     axes.margins(x=0.03)
 

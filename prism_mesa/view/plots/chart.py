@@ -128,9 +128,7 @@ def _arrows_and_labels(counts: pd.DataFrame) -> tuple[Moves, pd.DataFrame]:
     arrows = counts[~is_label].assign(n_open=lambda rows: rows["n"].where(rows["open"].astype(bool), 0.0))
     sums = arrows.groupby(["from_state", "to_state"], observed=True, sort=False)[["n", "n_open"]].sum()
     try:
-        moves = {
-            (AgentState(source), AgentState(target)): (n, n_open) for (source, target), n, n_open in sums.itertuples()
-        }
+        moves = {(AgentState(start), AgentState(end)): (n, n_open) for (start, end), n, n_open in sums.itertuples()}
     except ChartError as error:
         raise DataError(f"table 'transitions': {error}") from None
     return moves, labels
@@ -143,10 +141,8 @@ def _untaken_pairs(run: RunTables, moves: Moves, labels: set[tuple[str, str]]) -
     chart = run.model.chart if run.model is not None else social_chart if is_default else None
     if chart is None:
         return set()
-    arrows = [t for t in chart.transitions if t.target and t.trigger != ROUND_ENDS]
-    return {
-        (t.source, t.target) for t in arrows if t.target and (t.trigger, t.target.value) not in labels
-    } - moves.keys()
+    arrows = [(t.trigger, t.source, t.target) for t in chart.transitions if t.target and t.trigger != ROUND_ENDS]
+    return {(source, end) for trigger, source, end in arrows if (trigger, end.value) not in labels} - moves.keys()
 
 
 def _draw_boxes(axes: Axes, group: Group, used: set[AgentState]) -> Boxes:
@@ -211,7 +207,6 @@ def _draw_arrow(
 
 
 def _is_unobstructed(pair: Pair) -> bool:
-    """Return whether no other box lies between two boxes."""
     start, end = (np.array(_CENTERS[state]) for state in pair)
     direction = end - start
     for state, center in _CENTERS.items():
@@ -294,8 +289,7 @@ def timeline_figure(
     moves = moves.sort_values(["round", "tick"], kind="stable")
     n_ticks = max(1, int(run.table("ticks", ["tick"])["tick"].max()))
     times = (moves["round"] + moves["tick"].clip(upper=n_ticks) / (n_ticks + 1)).to_numpy(np.float64)
-    title = f"{shorten(printable(name), 40)}, agent {row}"
-    panel = open_panel(ax, width, title, height=6.6 if width > 12 else 7.4)
+    panel = open_panel(ax, width, f"{shorten(printable(name), 40)}, agent {row}", height=6.6 if width > 12 else 7.4)
     axes = panel.axes
     states = [AgentState(state) for state in (moves["from_state"].iloc[0], *moves["to_state"])]
     edges = np.array([first, *times, last + 1], np.float64)
@@ -320,7 +314,6 @@ def timeline_figure(
 
 
 def _find_agent(run: RunTables, agent: int | str) -> tuple[int, str]:
-    """Return the row and name of an agent, given its row, id or name."""
     agents = run.table("agents", ["agent", "id", "name", "recorded_transitions"])
     for column in ("agent", "id", "name"):
         matches: pd.DataFrame = agents[agents[column].astype(str) == str(agent)]

@@ -17,7 +17,7 @@ from matplotlib.patches import Patch
 from prism_mesa.errors import DataError
 from prism_mesa.runs.manifest import read_run
 from prism_mesa.runs.run_files import read_nonempty_table, run_folder
-from prism_mesa.view.plots import style as look
+from prism_mesa.view.plots import style as theme
 from prism_mesa.view.plots.files import save_figures
 
 MAX_NATIONS: Final = 6
@@ -29,7 +29,7 @@ INDICATORS: Final = {
     "unemployment": "unemployment, %",
     "policy_rate": "policy rate, %",
 }
-_BASELINES: Final = {"taylor": (look.PALETTE[1], "--", "Taylor's rule"), "nothing": (look.GREY, ":", "no policy")}
+_BASELINES: Final = {"taylor": (theme.PALETTE[1], "--", "Taylor's rule"), "nothing": (theme.GREY, ":", "no policy")}
 _LEVERS: Final = ("policy_rate", "spending", "taxes", "debt", "tariff", "sanction")
 _MARKS: Final = {"^": "raised", "v": "lowered", "o": "set to a level", "_": "set to zero", "x": "not carried out"}
 _OUTCOMES: Final = {
@@ -45,13 +45,13 @@ _COLUMNS: Final = {
     "decisions": ["round", "quarter", "nation", "outcome", "measures"],
     "responses": ["quarter", "nation", "follows", *INDICATORS],
 }
-_COLOR: Final = look.PALETTE[0]
+_COLOR: Final = theme.PALETTE[0]
 
 type NationRun = str | os.PathLike[str]
 """A run of nations: its result, or its folder."""
 
 
-def indicators_figure(source: NationRun, *, width: float = look.WIDE) -> Figure:
+def indicators_figure(source: NationRun, *, width: float = theme.WIDE) -> Figure:
     """Draw the indicators of each nation over time, and their values under other policies.
 
     The figure has a panel for each indicator and nation, so it takes no `ax`.
@@ -73,12 +73,12 @@ def draw_indicators(
     nations: pd.DataFrame,
     source: NationRun | None = None,
     *,
-    width: float = look.WIDE,
+    width: float = theme.WIDE,
 ) -> Figure:
     """Draw `indicators_figure` from tables that were already read; the caption names the run `source`, if given."""
-    rows = nations[: 2 if look.is_narrow(width) else MAX_NATIONS]
+    rows = nations[: 2 if theme.is_narrow(width) else MAX_NATIONS]
     names = rows["name"].tolist()
-    figure = look.new_figure(width, 14.5)
+    figure = theme.new_figure(width, 14.5)
     grid = figure.subplots(len(INDICATORS), len(names), sharex=True, sharey="row", squeeze=False)
     quarters = indicators.drop_duplicates("round").set_index("round")["quarter"]
     lines: list[tuple[pd.DataFrame, dict[str, Any]]] = [(indicators, {"label": "this run", "color": _COLOR, "lw": 1.6})]
@@ -86,7 +86,7 @@ def draw_indicators(
         lines.append((baselines[baselines["policy"] == policy], {"label": label, "color": color, "ls": style, "lw": 1}))
     scale_rows = pd.concat([indicators, baselines[baselines["policy"] == "taylor"]])
     scale_rows = scale_rows[scale_rows["nation"].isin(names)]
-    for column, (nation, title) in enumerate(zip(rows.to_dict("records"), look.short_labels(names, 16), strict=True)):
+    for column, (nation, title) in enumerate(zip(rows.to_dict("records"), theme.short_labels(names, 16), strict=True)):
         targets = {"inflation": nation["inflation_target"], "unemployment": nation["natural_unemployment"]}
         targets["output_gap"] = 0.0
         for axes, (indicator, label) in zip(grid[:, column], INDICATORS.items(), strict=True):
@@ -97,17 +97,17 @@ def draw_indicators(
                 axes.plot(values["round"], values[indicator], marker="o" if len(values) == 1 else "", ms=4, **line)
             axes.spines[["top", "right"]].set_visible(False)
             axes.margins(x=0.01)
-            axes.tick_params(labelsize=look.SMALL)
+            axes.tick_params(labelsize=theme.SMALL)
             if column == 0:
-                axes.set_ylabel(label, fontsize=look.TEXT)
-        grid[0, column].set_title(title, loc="left", fontsize=look.TEXT, parse_math=False)
+                axes.set_ylabel(label, fontsize=theme.TEXT)
+        grid[0, column].set_title(title, loc="left", fontsize=theme.TEXT, parse_math=False)
         _time_axis(grid[-1, column], quarters, max(2, int(width / len(names))))
     for axes, indicator in zip(grid[:, 0], INDICATORS, strict=True):
         _fit_height(axes, scale_rows[indicator])
-    look.figure_legend(figure, grid[0, 0], loc="outside upper left", ncols=3)
+    theme.figure_legend(figure, grid[0, 0], loc="outside upper left", ncols=3)
     scope = f"{_nations_text(names, nations)}, under the same shocks"
     text = f"Indicators at the end of each of n = {len(quarters):,} quarters, {scope}. Grey lines: the target of"
-    look.write_caption(figure, f"{text} inflation, natural unemployment, no output gap.", width, source)
+    theme.write_caption(figure, f"{text} inflation, natural unemployment, no output gap.", width, source)
     return figure
 
 
@@ -131,10 +131,10 @@ def _time_axis(axes: Axes, quarters: pd.Series, max_ticks: int = 5) -> None:
     years = names[names.str.endswith("Q1")].str[:4]
     ticks = years if len(years) else names
     ticks = ticks[:: max(1, -(-len(ticks) // min(max_ticks, 5)))]
-    axes.set_xticks(ticks.index, ticks, fontsize=look.SMALL, parse_math=False)
+    axes.set_xticks(ticks.index, ticks, fontsize=theme.SMALL, parse_math=False)
 
 
-def policies_figure(source: NationRun, *, ax: Axes | None = None, width: float = look.WIDE) -> Figure:
+def policies_figure(source: NationRun, *, ax: Axes | None = None, width: float = theme.WIDE) -> Figure:
     """Draw a timeline of policies: measures by instrument and direction, and decisions that were not carried out.
 
     Each instrument has its own line in a nation's row, in the order of the legend.
@@ -150,25 +150,25 @@ def policies_figure(source: NationRun, *, ax: Axes | None = None, width: float =
     decisions, nations = _table(source, "decisions"), _table(source, "nations")
     names = nations["name"].tolist()[:MAX_NATIONS]
     rows = decisions[decisions["nation"].isin(names)]
-    lines = 6 if look.is_narrow(width) else 3
-    panel = look.open_panel(ax, width, "What nations did", height=2.6 + 1.5 * len(names), legend_lines=lines)
+    lines = 6 if theme.is_narrow(width) else 3
+    panel = theme.open_panel(ax, width, "What nations did", height=2.6 + 1.5 * len(names), legend_lines=lines)
     axes = panel.axes
     first, last = decisions["round"].min(), decisions["round"].max()
-    size = float(np.clip(0.6 * panel.width * look.CM * 72 / (last - first + 3), 2.0, 4.5))
+    size = float(np.clip(0.6 * panel.width * theme.CM * 72 / (last - first + 3), 2.0, 4.5))
     for index, name in enumerate(names):
         axes.axhspan(-index - 0.42, -index + 0.42, color="#f3f3f3", lw=0, zorder=0)
         for decision in rows[rows["nation"] == name].to_dict("records"):
             _draw_decision(axes, decision, -index, size)
-    axes.set_yticks([-index for index in range(len(names))], look.short_labels(names, 12, 2), parse_math=False)
+    axes.set_yticks([-index for index in range(len(names))], theme.short_labels(names, 12, 2), parse_math=False)
     axes.set(ylim=(-len(names) + 0.5, 0.5), xlim=(first - 1, last + 1))
     _time_axis(axes, decisions.drop_duplicates("round").set_index("round")["quarter"])
     axes.grid(visible=False)
     axes.spines["left"].set_visible(False)
     axes.tick_params(axis="y", length=0)
-    levers = [(look.series_color(index), lever.replace("_", " ")) for index, lever in enumerate(_LEVERS)]
+    levers = [(theme.series_color(index), lever.replace("_", " ")) for index, lever in enumerate(_LEVERS)]
     handles: list[Artist] = [Patch(color=color, label=label) for color, label in levers]
     for marker, label in _MARKS.items():
-        color = look.GREY if marker == "x" else "#555555"
+        color = theme.GREY if marker == "x" else "#555555"
         handles.append(Line2D([], [], ls="", marker=marker, color=color, ms=4.5, label=label))
     panel.legend_below(2 if panel.is_narrow else 4, handles=handles)
     counts = rows["outcome"].value_counts()
@@ -181,12 +181,12 @@ def policies_figure(source: NationRun, *, ax: Axes | None = None, width: float =
 def _draw_decision(axes: Axes, decision: dict[str, Any], height: float, size: float) -> None:
     x = decision["round"]
     if decision["outcome"] in ("rejected", "not_understood"):
-        axes.plot(x, height, "x", color=look.GREY, ms=size)
+        axes.plot(x, height, "x", color=theme.GREY, ms=size)
     elif decision["outcome"] == "accepted":
         for lever, marker in _marks(decision["measures"]):
             index = _LEVERS.index(lever)
             y, edge_width = height + 0.35 - 0.7 * index / (len(_LEVERS) - 1), 1.2 if marker == "_" else 0.4
-            axes.plot(x, y, marker, color=look.series_color(index), ms=size, mew=edge_width)
+            axes.plot(x, y, marker, color=theme.series_color(index), ms=size, mew=edge_width)
 
 
 def _marks(cell: str) -> list[tuple[str, str]]:
@@ -194,15 +194,12 @@ def _marks(cell: str) -> list[tuple[str, str]]:
     try:
         measures = {m["lever"]: m for m in json.loads(cell)["measures"]}.values()
         directions = [(m, m["size"] > 0) for m in measures if _LEVERS.index(m["lever"]) >= 0]
-        return [
-            (m["lever"], ("o" if rises else "_") if m["how"] == "to" else "^" if rises else "v")
-            for m, rises in directions
-        ]
+        return [(m["lever"], ("o" if up else "_") if m["how"] == "to" else "^" if up else "v") for m, up in directions]
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
         raise DataError(f"table 'decisions' is damaged: {cell[:80]!r} holds no measures") from None
 
 
-def responses_figure(source: NationRun | pd.DataFrame, *, width: float = look.WIDE) -> Figure:
+def responses_figure(source: NationRun | pd.DataFrame, *, width: float = theme.WIDE) -> Figure:
     """Draw the responses to a policy rate that is one point higher for a year, in percent and points.
 
     The figure has a panel for each indicator, so it takes no `ax`.
@@ -217,24 +214,24 @@ def responses_figure(source: NationRun | pd.DataFrame, *, width: float = look.WI
     """
     responses = source if isinstance(source, pd.DataFrame) else _table(source, "responses")
     home = responses["nation"].iloc[0]
-    columns = 2 if look.is_narrow(width) else len(INDICATORS)
-    figure = look.new_figure(width, 3.6 * len(INDICATORS) // columns + 2.6)
+    columns = 2 if theme.is_narrow(width) else len(INDICATORS)
+    figure = theme.new_figure(width, 3.6 * len(INDICATORS) // columns + 2.6)
     grid = figure.subplots(len(INDICATORS) // columns, columns, sharex=True, squeeze=False)
     styles = {"held": ("-", "all other rates held fixed"), "taylor": ("--", "on top of Taylor's rule")}
     at_home = responses[responses["nation"] == home]
     for axes, (indicator, label) in zip(grid.flat, INDICATORS.items(), strict=True):
-        axes.axhline(0, color=look.GREY, lw=0.8)
+        axes.axhline(0, color=theme.GREY, lw=0.8)
         for index, (follows, (style, name)) in enumerate(styles.items()):
             rows = at_home[at_home["follows"] == follows]
-            axes.plot(rows["quarter"], rows[indicator], ls=style, color=look.series_color(index), lw=1.4, label=name)
+            axes.plot(rows["quarter"], rows[indicator], ls=style, color=theme.series_color(index), lw=1.4, label=name)
         unit = "%" if indicator == "output_gap" else "points"
         axes.set_xlabel("quarters after the rise" if axes in grid[-1] else "")
-        look.tidy(axes, f"{label.partition(',')[0]}, {unit}")
-    look.figure_legend(figure, grid[0, 0], loc="outside upper left", ncols=1 if columns == 2 else 2)
+        theme.tidy(axes, f"{label.partition(',')[0]}, {unit}")
+    theme.figure_legend(figure, grid[0, 0], loc="outside upper left", ncols=1 if columns == 2 else 2)
     n = at_home["quarter"].nunique()
     caption = f"{home}: effects of a policy rate that is one point higher for a year, over n = {n:,} quarters"
     run = None if isinstance(source, pd.DataFrame) else source
-    look.write_caption(figure, f"{caption}, as the model computes them without shocks.", width, run)
+    theme.write_caption(figure, f"{caption}, as the model computes them without shocks.", width, run)
     return figure
 
 
@@ -242,7 +239,7 @@ def _table(source: NationRun, name: str) -> pd.DataFrame:
     """Return a table of a run of nations, which must not be empty."""
     folder = run_folder(source)
     if not read_run(folder).manifest.is_economy:
-        raise DataError(f"{folder}: is a run of a platform, not of nations")
+        raise DataError(f"{folder} is a run of a platform, not of nations")
     return read_nonempty_table(folder, name, _COLUMNS[name])
 
 

@@ -12,7 +12,7 @@ from matplotlib.ticker import StrMethodFormatter
 
 from prism_mesa.errors import DataError, format_count
 from prism_mesa.statechart import STATE_COLORS, AgentState
-from prism_mesa.view.plots import style as look
+from prism_mesa.view.plots import style as theme
 from prism_mesa.view.plots.rounds import Band, agents_note, draw_band, interval_band, rounds_axis, seeds_note
 from prism_mesa.view.plots.sources import ENGAGEMENTS, Drawable, Group, shared_interventions, to_groups
 
@@ -25,11 +25,11 @@ _STYLES: Final = {
     "reshares": (AgentState.ENGAGING_RESHARE, "^"),
     "engagements": (AgentState.COMPOSING, "D"),
 }
-"""The state whose colour each kind of engagement has, and its marker; `engagements` is the sum of the other kinds."""
+"""For each kind of engagement, a state (which sets the colour) and a marker; `engagements` is the sum of the others."""
 _SUM: Final = "engagements"
 _MARKED_ROUNDS: Final = 30
 """Curves over more rounds have no markers."""
-_MIN_CLASS: Final = 10
+_MIN_CLASS_SIZE: Final = 10
 """Classes with fewer posts are not drawn."""
 
 
@@ -39,7 +39,7 @@ def engagement_figure(
     per: Per = "impression",
     kind: Kind | None = None,
     ax: Axes | None = None,
-    width: float = look.WIDE,
+    width: float = theme.WIDE,
 ) -> Figure:
     """Draw likes, replies and reshares, or their sum for several groups of runs.
 
@@ -55,22 +55,22 @@ def engagement_figure(
         DataError: If there is nothing to draw.
         ConfigError: If `per` or `kind` is not one of these.
     """
-    look.check_choice("engagement", "per", per, ("impression", "round", "post"))
+    theme.check_choice("engagement", "per", per, ("impression", "round", "post"))
     if kind is not None:
-        look.check_choice("engagement", "kind", kind, (*ENGAGEMENTS, "all"))
+        theme.check_choice("engagement", "kind", kind, (*ENGAGEMENTS, "all"))
     groups = to_groups(source)
     kinds = [_SUM if kind == "all" else kind] if kind else ENGAGEMENTS if len(groups) == 1 else [_SUM]
     name = kinds[0].capitalize() if len(kinds) == 1 else "Engagements"
-    lines = len(groups) if width < look.WIDE * 0.75 else 1 + len(groups) // 3
+    lines = len(groups) if width < theme.WIDE * 0.75 else 1 + len(groups) // 3
     title = f"{name} per {'round' if per == 'round' else 'impression'}"
-    panel = look.open_panel(ax, width, title, legend_lines=lines)
+    panel = theme.open_panel(ax, width, title, legend_lines=lines)
     if per == "round":
         panel.axes.set_ylabel(name.lower())
-        panel.axes.yaxis.set_major_locator(look.whole_numbers())
+        panel.axes.yaxis.set_major_locator(theme.whole_numbers())
         panel.axes.yaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
     else:
         panel.axes.set_ylabel("per impression")
-        look.percent_ticks(panel.axes.yaxis)
+        theme.percent_ticks(panel.axes.yaxis)
     text = (_draw_posts if per == "post" else _draw_rounds)(panel, groups, kinds, per)
     if len(groups) > 1 or len(kinds) > 1:
         panel.legend_below(1 if panel.is_narrow and len(groups) > 1 else 3)
@@ -78,7 +78,7 @@ def engagement_figure(
     return panel.figure
 
 
-def _draw_rounds(panel: look.Panel, groups: Sequence[Group], kinds: Sequence[str], per: str) -> str:
+def _draw_rounds(panel: theme.Panel, groups: Sequence[Group], kinds: Sequence[str], per: str) -> str:
     """Draw counts or rates by round, and return the end of the caption."""
     n_impressions = 0
     for index, group in enumerate(groups):
@@ -98,15 +98,15 @@ def _with_sum(table: pd.DataFrame) -> pd.DataFrame:
     return table.assign(engagements=table[ENGAGEMENTS].sum(axis=1))
 
 
-def _draw_curve(panel: look.Panel, groups: Sequence[Group], index: int, kind: str, band: Band) -> None:
+def _draw_curve(panel: theme.Panel, groups: Sequence[Group], index: int, kind: str, band: Band) -> None:
     """Draw a curve in the colour of its group, or of its kind if there is one group."""
     state, marker = _STYLES[kind]
     color, label = STATE_COLORS[state], kind
     if len(groups) > 1:
-        color, marker = look.series_color(index), look.series_marker(index)
-        label = look.short_labels([group.label for group in groups], look.letters(panel.width) // 2)[index]
+        color, marker = theme.series_color(index), theme.series_marker(index)
+        label = theme.short_labels([group.label for group in groups], theme.letters(panel.width) // 2)[index]
     marker = marker if np.size(band.x) <= _MARKED_ROUNDS else ""
-    style = {"marker": marker, "ms": 3, "ls": look.series_dashes(index if len(groups) > 1 else 0), "clip_on": False}
+    style = {"marker": marker, "ms": 3, "ls": theme.series_dashes(index if len(groups) > 1 else 0), "clip_on": False}
     draw_band(panel.axes, band, color=color, label=label, **style)
 
 
@@ -116,8 +116,8 @@ def _fit_height(axes: Axes, min_top: float) -> None:
     axes.set_ylim(0, max(min_top, min(axes.get_ylim()[1], 2 * max(heights))))
 
 
-def _draw_posts(panel: look.Panel, groups: Sequence[Group], kinds: Sequence[str], per: str) -> str:
-    """Draw rates in classes of posts whose impressions double from class to class; return the end of the caption."""
+def _draw_posts(panel: theme.Panel, groups: Sequence[Group], kinds: Sequence[str], per: str) -> str:
+    """Draw rates by impressions of a post, in classes 1, 2-3, 4-7, ...; return the end of the caption."""
     axes, n_posts, n_unseen = panel.axes, 0, 0
     class_sizes = Counter[int]()
     for index, group in enumerate(groups):
@@ -126,21 +126,21 @@ def _draw_posts(panel: look.Panel, groups: Sequence[Group], kinds: Sequence[str]
         seen = table[table["impressions"] > 0]
         n_posts, n_unseen = n_posts + len(table), n_unseen + len(table) - len(seen)
         seen = seen.assign(class_start=2 ** np.floor(np.log2(seen["impressions"])).astype(int))
-        seen = seen[seen.groupby("class_start")["class_start"].transform("size") >= _MIN_CLASS]
+        seen = seen[seen.groupby("class_start")["class_start"].transform("size") >= _MIN_CLASS_SIZE]
         class_sizes.update(seen["class_start"].tolist())
         for kind in kinds:
             _draw_curve(panel, groups, index, kind, _class_rates(seen.assign(count=seen[kind])))
     if not class_sizes:
-        raise DataError(f"{groups[0].runs[0].name}: fewer than {_MIN_CLASS} posts were seen: there is nothing to draw")
+        raise DataError(f"{groups[0].runs[0].name}: fewer than {_MIN_CLASS_SIZE} posts were seen: nothing to draw")
     axes.set_xscale("log", base=2)
     axes.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
     axes.set_xlabel("impressions of a post")
     _fit_height(axes, 1e-4)
     _write_sizes(panel, class_sizes)
     return (
-        "per 100 impressions of posts seen at least this often, and less than twice as often; a post and its reshares "
+        "per 100 impressions, for posts with this many impressions up to twice as many; a post and its reshares "
         f"count together (n = {format_count(n_posts, 'post')}, of which {n_unseen:,} were never seen; numbers of posts "
-        f"are above, classes of fewer than {_MIN_CLASS} are left out)."
+        f"are above, classes of fewer than {_MIN_CLASS_SIZE} are left out)."
         f"{seeds_note(groups) or ' Bands: 95 % intervals (Student) over posts.'}"
     )
 
@@ -162,11 +162,11 @@ def _class_rates(posts: pd.DataFrame) -> Band:
     return Band(rates.index.to_numpy(np.float64), mean, np.maximum(mean - half_width, 0), mean + half_width)
 
 
-def _write_sizes(panel: look.Panel, sizes: Mapping[int, int]) -> None:
+def _write_sizes(panel: theme.Panel, sizes: Mapping[int, int]) -> None:
     """Write the number of posts in each class above the axes, or in every n-th class if there are many."""
-    axes, step = panel.axes, 1 + len(sizes) * 6 // look.letters(panel.width)
-    axes.set_title(axes.get_title(loc="left"), loc="left", fontsize=look.TEXT, pad=15)
-    style: dict[str, Any] = {"ha": "center", "color": "#444444", "fontsize": look.SMALL - 1}
+    axes, step = panel.axes, 1 + len(sizes) * 6 // theme.letters(panel.width)
+    axes.set_title(axes.get_title(loc="left"), loc="left", fontsize=theme.TEXT, pad=15)
+    style: dict[str, Any] = {"ha": "center", "color": "#444444", "fontsize": theme.SMALL - 1}
     for index, class_start in enumerate(sorted(sizes)[::step]):
         text = f"{'n = ' if not index else ''}{sizes[class_start]:,}"
         axes.annotate(text, (class_start, 1.01), xycoords=axes.get_xaxis_transform(), **style)

@@ -42,10 +42,7 @@ def save(figure: Figure, file: str | Path) -> Path:
 
 
 def save_figures(folder: Path, figures: Mapping[str, Callable[[], Figure]], *, skip_missing: bool) -> list[Path]:
-    """Write figures as PNG files named by the keys, and return their paths.
-
-    With `skip_missing`, figures whose data are missing are left out; otherwise they raise a DataError.
-    """
+    """Write PNG files named by the keys, and return the paths; missing data raise a DataError unless `skip_missing`."""
     paths = []
     for name, draw in figures.items():
         try:

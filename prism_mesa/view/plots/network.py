@@ -1,7 +1,7 @@
 """Figures of ties between agents: the follow graph before and after a run, and ties between groups versus chance."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -19,7 +19,7 @@ from prism_mesa.streams import Streams
 from prism_mesa.studies.measures.exposure import assortativity, external_internal, sides
 from prism_mesa.studies.measures.finished import finished_run, start_and_end_networks
 from prism_mesa.studies.measures.measure import FinishedRun, communities, main_interests, root_authors
-from prism_mesa.view.plots import style as look
+from prism_mesa.view.plots import style as theme
 from prism_mesa.view.plots.sources import OneRun
 
 type Ints = npt.NDArray[np.int64]
@@ -48,10 +48,7 @@ class Groups:
 
 
 def attribute_groups(run: FinishedRun, by: str | None = None) -> Groups:
-    """Group agents by an attribute; by default by the first declared attribute of agents, or else by communities.
-
-    An unknown attribute raises a ConfigError.
-    """
+    """Group agents by a declared attribute (None: the first, or else communities); others raise a ConfigError."""
     declared = run.config.attributes
     by = by or next((name for name in declared if declared[name].of == "agent"), None)
     if by is not None:
@@ -64,9 +61,7 @@ def attribute_groups(run: FinishedRun, by: str | None = None) -> Groups:
     if run.config.network.kind == "stochastic_block":
         return Groups(partition.groups, [f"block {number}" for number in range(partition.n)], "block")
     main, interests = main_interests(run)
-    names = {
-        int(group): interests[interest] for group, interest in zip(partition.groups, main, strict=True) if group >= 0
-    }
+    names = {int(group): interests[top] for group, top in zip(partition.groups, main, strict=True) if group >= 0}
     return Groups(partition.groups, [names.get(number, "") for number in range(partition.n)], "main interest")
 
 
@@ -82,7 +77,7 @@ def largest_groups(groups: Groups) -> tuple[Ints, list[str]]:
     return legend_group, [*names, _OTHERS] if (legend_group == len(largest)).any() else names
 
 
-def network_figure(source: str | Path, *, width: float = look.WIDE) -> Figure:
+def network_figure(source: str | Path, *, width: float = theme.WIDE) -> Figure:
     """Draw the follow graph before and after a run, with the same positions of agents; see `follow_figure`.
 
     Args:
@@ -101,9 +96,8 @@ def network_figure(source: str | Path, *, width: float = look.WIDE) -> Figure:
     before, after = start_and_end_networks(folder)
     groups = attribute_groups(run)
     _check_agents(folder, groups, before.n_agents)
-    return follow_figure(
-        before, after, Groups(groups.codes[: before.n_agents], groups.names, groups.attribute), folder, width=width
-    )
+    first_groups = replace(groups, codes=groups.codes[: before.n_agents])
+    return follow_figure(before, after, first_groups, folder, width=width)
 
 
 def _check_agents(folder: Path, groups: Groups, n: int) -> None:
@@ -112,7 +106,7 @@ def _check_agents(folder: Path, groups: Groups, n: int) -> None:
 
 
 def network_by_attribute_figure(
-    source: OneRun, *, by: str | None = None, ax: Axes | None = None, width: float = look.WIDE
+    source: OneRun, *, by: str | None = None, ax: Axes | None = None, width: float = theme.WIDE
 ) -> Figure:
     """Draw the follow graph at the end of a run, with agents in groups and sized by their followers.
 
@@ -136,7 +130,7 @@ def network_by_attribute_figure(
     share = min(1.0, _DRAWN_FOLLOWS / max(1, len(follows[0])))
     sampled = _sample(*follows, share)
     height = min(width * _height_by_width(scene.points), 12.0) + 1.9
-    panel = look.open_panel(ax, width, f"Who follows whom, by {shorten(groups.attribute, 40)}", height=height)
+    panel = theme.open_panel(ax, width, f"Who follows whom, by {shorten(groups.attribute, 40)}", height=height)
     scene.draw(panel.axes, sampled, scene.alpha(sampled))
     panel.legend_below(2 if panel.is_narrow else 4, handles=scene.legend_marks())
     lines = f"{100 * share:.0f} % of the follows among them" if share < 1 else f"all {len(sampled[0]):,} follows"
@@ -189,7 +183,7 @@ class _Scene:
         style: dict[str, Any] = {"colors": list(colors[src[is_within]]), "alpha": 0.25, "lw": 0.6, "zorder": 1}
         axes.add_collection(LineCollection(self.lines((src[is_within], dst[is_within])), **style))
         between = self.lines((src[~is_within], dst[~is_within]))
-        axes.add_collection(LineCollection(between, colors=look.INK, alpha=alpha, lw=0.6, zorder=2))
+        axes.add_collection(LineCollection(between, colors=theme.INK, alpha=alpha, lw=0.6, zorder=2))
         points, followers = self.points[self.is_drawn], self.followers[self.is_drawn]
         sizes = 5 + 40 * np.sqrt(followers / max(1, int(followers.max(initial=0))))
         style = {"c": list(colors[self.is_drawn]), "edgecolors": "white", "linewidths": 0.5, "zorder": 3}
@@ -212,12 +206,12 @@ def _make_scene(groups: Groups, followers: Ints) -> _Scene:
     sampled = np.sort(np.argsort(Streams(0).uniform("agents drawn", np.arange(n)), kind="stable")[:_DRAWN_AGENTS])
     points = np.full((n, 2), np.nan)
     points[sampled] = _place_agents(legend_group[sampled], len(names), followers[sampled])
-    last = look.GREY if names[-1] == _OTHERS else look.PALETTE[len(names) - 1]
-    return _Scene(points, legend_group, groups.codes, followers, names, [*look.PALETTE[: len(names) - 1], last])
+    last = theme.GREY if names[-1] == _OTHERS else theme.PALETTE[len(names) - 1]
+    return _Scene(points, legend_group, groups.codes, followers, names, [*theme.PALETTE[: len(names) - 1], last])
 
 
 def follow_figure(
-    before: FollowNetwork, after: FollowNetwork, groups: Groups, run: OneRun | None = None, *, width: float = look.WIDE
+    before: FollowNetwork, after: FollowNetwork, groups: Groups, run: OneRun | None = None, *, width: float = theme.WIDE
 ) -> Figure:
     """Draw two networks of the same agents side by side, or stacked if the figure is narrow.
 
@@ -229,39 +223,35 @@ def follow_figure(
     samples = [_sample(*pairs, share) for pairs in edges]
     alpha = scene.alpha(*samples)  # the same in both panels, so that more lines look darker
     changed, share_changed = _changed_follows(*edges)
-    columns = 1 if look.is_narrow(width) else 2
+    columns = 1 if theme.is_narrow(width) else 2
     height = width / columns * _height_by_width(scene.points)
-    figure = look.new_figure(width, (height + 0.6) * (2 // columns) + (3.9 if columns == 1 else 2.5))
+    figure = theme.new_figure(width, (height + 0.6) * (2 // columns) + (3.9 if columns == 1 else 2.5))
     panels = figure.subplots(2 // columns, columns, squeeze=False).flat
-    titles = ("Before", "After")
-    rows = zip(panels, (before, after), samples, changed, titles, strict=True)
+    rows = zip(panels, (before, after), samples, changed, ("Before", "After"), strict=True)
     for axes, network, pairs, changed_pairs, title in rows:
         scene.draw(axes, pairs, alpha)
         axes.add_collection(LineCollection(scene.lines(changed_pairs), colors=CHANGED, alpha=0.6, lw=0.7, zorder=2.5))
         index = external_internal(*(groups.codes[end] for end in network.edges()))
         title = f"{title}: E-I index {index:.3f}, {network.n_edges:,} follows"
-        axes.set_title(title, loc="left", fontsize=look.TEXT)
+        axes.set_title(title, loc="left", fontsize=theme.TEXT)
     handles = scene.legend_marks()
     handles.append(Line2D([], [], color=scene.palette[0], alpha=0.5, lw=1.6, label="follow inside a group"))
-    handles.append(Line2D([], [], color=look.INK, alpha=0.7, lw=1.6, label="follow between groups"))
+    handles.append(Line2D([], [], color=theme.INK, alpha=0.7, lw=1.6, label="follow between groups"))
     handles.append(Line2D([], [], color=CHANGED, lw=1.6, label="ended, or new"))
-    style = {"title": f"Who follows whom, by {shorten(groups.attribute, 40)}", "title_fontsize": look.TEXT}
+    style = {"title": f"Who follows whom, by {shorten(groups.attribute, 40)}", "title_fontsize": theme.TEXT}
     style |= {"loc": "outside upper left", "alignment": "left", "ncols": 2 if columns == 1 else min(len(handles), 4)}
-    look.figure_legend(figure, handles, **style)
+    theme.figure_legend(figure, handles, **style)
     n, n_drawn = before.n_agents, int(scene.is_drawn.sum())
-    agents = (
-        f"{n_drawn:,} of {format_count(n, 'agent')}, drawn evenly" if n_drawn < n else "All agents at the beginning"
-    )
+    agents = f"{n_drawn:,} of {n:,} agents, drawn evenly" if n_drawn < n else "All agents at the beginning"
     lines = f"{100 * share:.0f} % of the follows among them" if share < 1 else "all follows among them"
     lines += f", and {100 * share_changed:.0f} % of those that ended or are new" if share_changed < 1 else ""
     sizes = "the same in both; larger dots have more followers at the beginning"
     index_text = "E-I index of all follows: -1 all inside groups, 1 all between."
-    look.write_caption(figure, f"{agents}, and {lines}, {sizes}. {index_text}", width, run)
+    theme.write_caption(figure, f"{agents}, and {lines}, {sizes}. {index_text}", width, run)
     return figure
 
 
 def _height_by_width(points: Points) -> float:
-    """Return the aspect ratio (height by width) of the points."""
     points = points[np.isfinite(points[:, 0])]
     width, height = np.maximum(np.ptp(points, axis=0), 1e-6) if len(points) else (1.0, 1.0)
     return float(np.clip(height / width, 0.35, 1.0))
@@ -310,7 +300,7 @@ _RATIO_TICKS: Final = ("1/8", "1/4", "1/2", "1", "2", "4", "8")
 
 
 def homophily_figure(
-    source: OneRun, *, what: Tie = "follows", ax: Axes | None = None, width: float = look.WIDE
+    source: OneRun, *, what: Tie = "follows", ax: Axes | None = None, width: float = theme.WIDE
 ) -> Figure:
     """Draw the number of ties between groups as a multiple of the number expected by chance.
 
@@ -327,7 +317,7 @@ def homophily_figure(
         DataError: If there are no such ties.
         ConfigError: If `what` is not one of these.
     """
-    look.check_choice("homophily", "what", what, _TIES)
+    theme.check_choice("homophily", "what", what, _TIES)
     run = finished_run(run_folder(source))
     groups = attribute_groups(run)
     legend_group, names = largest_groups(groups)
@@ -335,7 +325,7 @@ def homophily_figure(
     if not len(sources):
         raise DataError(f"{run_folder(source)}: there are no {what}: nothing to draw")
     name, xlabel, ylabel = _TIES[what]
-    panel = look.open_panel(ax, width, f"{what.capitalize()} by {groups.attribute}", height=min(width, 11.0) + 1.0)
+    panel = theme.open_panel(ax, width, f"{what.capitalize()} by {groups.attribute}", height=min(width, 11.0) + 1.0)
     axes = panel.axes
     counts = mixing(sources, targets, len(names))
     multiples = ratios(counts)
@@ -344,19 +334,16 @@ def homophily_figure(
     for (row, column), ratio in np.ndenumerate(multiples):
         if np.isfinite(ratio):
             text = f"{ratio:.2g}" if counts[row, column] else "0"
-            style: dict[str, Any] = {
-                "color": "white" if abs(np.log2(ratio)) > 0.6 * octaves else "black",
-                "fontsize": look.SMALL,
-            }
-            axes.text(column, row, text, ha="center", va="center", **style)
-    labels = look.short_labels(names, 12 if panel.is_narrow else 20)
+            color = "white" if abs(np.log2(ratio)) > 0.6 * octaves else "black"
+            axes.text(column, row, text, ha="center", va="center", color=color, fontsize=theme.SMALL)
+    labels = theme.short_labels(names, 12 if panel.is_narrow else 20)
     axes.set_xticks(range(len(names)), labels, rotation=45, ha="right", rotation_mode="anchor", parse_math=False)
     axes.set_yticks(range(len(names)), labels, parse_math=False)
     axes.grid(visible=False)
     axes.set(xlabel=xlabel, ylabel=ylabel)
     bar = panel.figure.colorbar(image, ax=axes, shrink=0.8, ticks=list(range(-octaves, octaves + 1)))
-    bar.ax.set_yticklabels(_RATIO_TICKS[3 - octaves : 4 + octaves], fontsize=look.SMALL)
-    bar.set_label("times what chance gives", fontsize=look.TEXT)
+    bar.ax.set_yticklabels(_RATIO_TICKS[3 - octaves : 4 + octaves], fontsize=theme.SMALL)
+    bar.set_label("times what chance gives", fontsize=theme.TEXT)
     text = f"{name} from row to column, in multiples of what chance would give: n = {len(sources):,}"
     mixing_index = round(assortativity(sources, targets), 2) + 0.0  # avoids -0.00
     panel.caption(f"{text}; assortativity {mixing_index:.2f} (1: all within groups, 0: chance).", source)

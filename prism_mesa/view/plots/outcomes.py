@@ -14,7 +14,7 @@ from prism_mesa.errors import ConfigError, DataError, format_count
 from prism_mesa.runs.measures import gini
 from prism_mesa.studies.measures.curves import SHARES, lorenz
 from prism_mesa.studies.statistics.significance import interval
-from prism_mesa.view.plots import style as look
+from prism_mesa.view.plots import style as theme
 from prism_mesa.view.plots.rounds import draw_band, range_band, seeds_note
 from prism_mesa.view.plots.sources import ENGAGEMENTS, Drawable, Group, RunTables, to_groups
 
@@ -24,7 +24,7 @@ type Values = Sequence[Mapping[int, float]]
 
 
 def feeds_figure(
-    source: Drawable, *, outcome: str | None = None, ax: Axes | None = None, width: float = look.WIDE
+    source: Drawable, *, outcome: str | None = None, ax: Axes | None = None, width: float = theme.WIDE
 ) -> Figure:
     """Draw outcomes under several feeds or other conditions, and paired differences by seed.
 
@@ -43,7 +43,7 @@ def feeds_figure(
     """
     groups = to_groups(source)
     if outcome is not None:
-        look.check_choice("feeds", "outcome", outcome, OUTCOMES)
+        theme.check_choice("feeds", "outcome", outcome, OUTCOMES)
     if ax is not None and outcome is None:
         raise ConfigError("feeds: several outcomes have a row each: name one (outcome=...), or give no ax")
     if len(groups) < 2:
@@ -52,23 +52,23 @@ def feeds_figure(
     labels = [group.label for group in groups]
     if ax is not None:
         [(name, values)] = outcomes.items()
-        panel = look.open_panel(ax, width, f"{name}, less {labels[0]}")
-        _draw_differences(panel.axes, values, look.short_labels(labels, 22, 2))
+        panel = theme.open_panel(ax, width, f"{name}, less {labels[0]}")
+        _draw_differences(panel.axes, values, theme.short_labels(labels, 22, 2))
         panel.caption(_caption(labels[0], outcomes))
         return panel.figure
-    is_narrow = look.is_narrow(width)
-    figure = look.new_figure(width, (1.7 + 0.4 * len(groups)) * len(outcomes) + 2.4)
+    is_narrow = theme.is_narrow(width)
+    figure = theme.new_figure(width, (1.7 + 0.4 * len(groups)) * len(outcomes) + 2.4)
     grid = figure.subplots(len(outcomes), 2, squeeze=False)
-    names = look.short_labels(labels, 14 if is_narrow else 22, 2)
+    names = theme.short_labels(labels, 14 if is_narrow else 22, 2)
     for (left, right), (name, values) in zip(grid, outcomes.items(), strict=True):
         _draw_runs(left, values, names)
         _draw_differences(right, values, [""] * len(names))
         for axes, title in ((left, fill(name, 22 if is_narrow else 60)), (right, "")):
-            look.tidy(axes, title, grid="x")
+            theme.tidy(axes, title, grid="x")
             axes.xaxis.set_major_locator(MaxNLocator(3 if is_narrow else 5))
-    [base] = look.short_labels([f"less {labels[0]}"], 20 if is_narrow else 50)
-    grid[0][1].set_title(base, loc="right", fontsize=look.TEXT)
-    look.write_caption(figure, _caption(labels[0], outcomes), width)
+    [base] = theme.short_labels([f"less {labels[0]}"], 20 if is_narrow else 50)
+    grid[0][1].set_title(base, loc="right", fontsize=theme.TEXT)
+    theme.write_caption(figure, _caption(labels[0], outcomes), width)
     return figure
 
 
@@ -103,8 +103,7 @@ def _common_values(base: Mapping[int, float], other: Mapping[int, float]) -> tup
 
 
 def _draw_row(axes: Axes, values: Floats, index: int, shift: float, **style: Any) -> None:
-    """Draw a group's values as a row of marks."""
-    marker, color = look.series_marker(index), look.series_color(index)
+    marker, color = theme.series_marker(index), theme.series_color(index)
     axes.plot(values, np.full(len(values), index + shift), marker, color=color, ls="", **style)
 
 
@@ -112,7 +111,7 @@ def _draw_runs(axes: Axes, values: Values, names: Sequence[str]) -> None:
     """Draw the runs of each group as a row of marks, joined by seed."""
     for seed in dict.fromkeys(seed for by_seed in values for seed in by_seed):
         points = [(by_seed[seed], index) for index, by_seed in enumerate(values) if seed in by_seed]
-        axes.plot(*np.array(points).T, color=look.GREY, lw=0.5, alpha=0.6, zorder=1)
+        axes.plot(*np.array(points).T, color=theme.GREY, lw=0.5, alpha=0.6, zorder=1)
     for index, by_seed in enumerate(values):
         _draw_row(axes, np.array([*by_seed.values()]), index, 0, ms=3.5, alpha=0.8, zorder=2)
     axes.set_yticks(range(len(names)), names, parse_math=False)
@@ -121,15 +120,15 @@ def _draw_runs(axes: Axes, values: Values, names: Sequence[str]) -> None:
 
 def _draw_differences(axes: Axes, values: Values, names: Sequence[str]) -> None:
     """Draw the difference of each group from the first by seed, with the mean and its interval."""
-    axes.axvline(0, color=look.GREY, lw=0.8, ls=":")
+    axes.axvline(0, color=theme.GREY, lw=0.8, ls=":")
     for index, other in enumerate(values[1:], 1):
         left, right = _common_values(values[0], other)
         differences = right - left
         _draw_row(axes, differences, index, -0.17, ms=3, alpha=0.7)
         if len(differences):
             low, high = interval(differences[:, None], np.maximum(np.abs(left), np.abs(right)).max(initial=0.0))
-            axes.plot([low[0], high[0]], [index + 0.17] * 2, color=look.INK, lw=1.6, solid_capstyle="butt")
-            axes.plot([differences.mean()], [index + 0.17], "D", color=look.INK, ms=4)
+            axes.plot([low[0], high[0]], [index + 0.17] * 2, color=theme.INK, lw=1.6, solid_capstyle="butt")
+            axes.plot([differences.mean()], [index + 0.17], "D", color=theme.INK, ms=4)
     axes.set_yticks(range(1, len(names)), names[1:], parse_math=False)
     axes.set_ylim(len(names) - 0.5, -0.5)
 
@@ -175,7 +174,7 @@ _MEANINGS: Final = {
 
 
 def lorenz_figure(
-    source: Drawable, *, what: Quantity = "impressions", ax: Axes | None = None, width: float = look.WIDE
+    source: Drawable, *, what: Quantity = "impressions", ax: Axes | None = None, width: float = theme.WIDE
 ) -> Figure:
     """Draw a Lorenz curve (Lorenz 1905), with agents in ascending order, and its Gini coefficient.
 
@@ -190,11 +189,11 @@ def lorenz_figure(
         DataError: If there is nothing to draw.
         ConfigError: If `what` is not one of these.
     """
-    look.check_choice("lorenz", "what", what, _MEANINGS)
+    theme.check_choice("lorenz", "what", what, _MEANINGS)
     groups = to_groups(source)
-    panel = look.open_panel(ax, width, f"Inequality of {what}", height=min(width, 10.0) + 1.2)
+    panel = theme.open_panel(ax, width, f"Inequality of {what}", height=min(width, 10.0) + 1.2)
     axes, sizes = panel.axes, set[int]()
-    names = look.short_labels([group.label for group in groups], look.letters(panel.width) // 2 - 14)
+    names = theme.short_labels([group.label for group in groups], theme.letters(panel.width) // 2 - 14)
     for index, (group, name) in enumerate(zip(groups, names, strict=True)):
         amounts = [_amounts(run, what) for run in group.runs]
         sizes |= {len(amount) for amount in amounts}
@@ -202,12 +201,12 @@ def lorenz_figure(
             raise DataError(f"{group.runs[0].name}: there are no {_MEANINGS[what]}: nothing to draw")
         band = range_band(SHARES, [lorenz(amount) for amount in amounts if amount.sum()])
         label = f"{name and f'{name}: '}Gini {float(np.mean([gini(amount) for amount in amounts])):.2f}"
-        draw_band(axes, band, color=look.series_color(index), label=label, ls=look.series_dashes(index))
-    axes.plot([0, 1], [0, 1], color=look.GREY, lw=0.8, ls=":", label="all equal: Gini 0")
+        draw_band(axes, band, color=theme.series_color(index), label=label, ls=theme.series_dashes(index))
+    axes.plot([0, 1], [0, 1], color=theme.GREY, lw=0.8, ls=":", label="all equal: Gini 0")
     total = "activity" if what == "activity" else f"all {what}"
     axes.set(xlim=(0, 1), ylim=(0, 1), xlabel="share of agents, lowest first", ylabel=f"their share of {total}")
-    look.percent_ticks(axes.xaxis, axes.yaxis)
-    look.axes_legend(axes, loc="upper left")
+    theme.percent_ticks(axes.xaxis, axes.yaxis)
+    theme.axes_legend(axes, loc="upper left")
     n = " to ".join(f"{size:,}" for size in dict.fromkeys([min(sizes), max(sizes)]))
     seeds = seeds_note(groups, band="from the lowest to the highest seed")
     panel.caption(f"{_MEANINGS[what].capitalize()}: n = {n} agents.{seeds}", source)

@@ -119,7 +119,6 @@ def _stored_run(folder: Path) -> RunTables:
 
 
 def _read_collected(study_dir: Path, name: str) -> pd.DataFrame | None:
-    """Return a table that a study has collected, if any."""
     file = study_dir / f"{name}.parquet"
     if name in ("runs", "facts") or not file.is_file():
         return None
@@ -127,7 +126,7 @@ def _read_collected(study_dir: Path, name: str) -> pd.DataFrame | None:
         return pd.read_parquet(file)
     except (OSError, ValueError, pa.ArrowException) as error:
         reason = next(iter(str(error).splitlines()), "it is damaged")
-        raise DataError(f"{file}: cannot be read: {reason}") from None
+        raise DataError(f"{file} cannot be read: {reason}") from None
 
 
 def _count(parts: Iterable[pd.DataFrame], by: Sequence[str]) -> pd.DataFrame:
@@ -141,17 +140,13 @@ def _count(parts: Iterable[pd.DataFrame], by: Sequence[str]) -> pd.DataFrame:
 
 
 def _live_run(model: SocialModel) -> RunTables:
-    """Return the run of a live model."""
     hint = "SocialModel(recorder=RowsInMemory(SOCIAL_TABLES)) keeps it"
-    decided_by, config = printable(model.reasoner.label), model.params.model_dump()
-    find_table, n_agents = partial(_live_table, model), len(model.population)
-    return RunTables(
-        "the model", model.params.seed, config, n_agents, decided_by, model=model, find_table=find_table, hint=hint
-    )
+    decider, config = printable(model.reasoner.label), model.params.model_dump()
+    find, n = partial(_live_table, model), len(model.population)
+    return RunTables("the model", model.params.seed, config, n, decider, model=model, find_table=find, hint=hint)
 
 
 def _live_table(model: SocialModel, name: str) -> pd.DataFrame | None:
-    """Return a table of a live model; None if it is not recorded."""
     match name:
         case "rounds":
             columns, fields = model.prism_datacollector.model_vars, (*ROUND_FIELDS, *SHARE_FIELDS)
@@ -216,11 +211,7 @@ class Group:
         return all(run.has(table) for run in self.runs)
 
     def table(self, name: str, columns: Sequence[str]) -> pd.DataFrame:
-        """Return a table of all runs, stacked, with `seed` as the first column.
-
-        Raises:
-            DataError: If a run lacks the table, or all are empty.
-        """
+        """Return a table of all runs, stacked, with `seed` first; a missing or empty table raises a DataError."""
         parts = [run.table(name, columns).assign(seed=run.seed) for run in self.runs]
         if not any(map(len, parts)):
             raise DataError(f"{self.runs[0].name}: table {name!r} has no rows: there is nothing to draw")
@@ -295,14 +286,13 @@ def _interventions(config: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _run_tables(run: object) -> RunTables:
-    """Return the tables of a run."""
     from prism_mesa.studies.folder import MANIFEST as STUDY_MANIFEST
 
     if isinstance(run, SocialModel):
         return _live_run(run)
     folder = run_folder(run)
     if not (folder / MANIFEST).exists() and (folder / STUDY_MANIFEST).exists():
-        raise DataError(f"{folder}: is the folder of a study: give its result, Study(...).report(), or its runs")
+        raise DataError(f"{folder} is the folder of a study: give its result, Study(...).report(), or its runs")
     return _stored_run(folder)
 
 
@@ -343,6 +333,5 @@ def _conditions(result: "StudyResult") -> list[Group]:
 
 
 def _collected_table(collected: Callable[[str], pd.DataFrame | None], run: str, name: str) -> pd.DataFrame | None:
-    """Return the rows of a run in a table that its study has collected."""
     table = collected(name)
     return None if table is None else table[table["run"] == run]

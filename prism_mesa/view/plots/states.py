@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from prism_mesa.errors import ConfigError, DataError
 from prism_mesa.params import short_repr
 from prism_mesa.statechart import STATE_COLORS, AgentState
-from prism_mesa.view.plots import style as look
+from prism_mesa.view.plots import style as theme
 from prism_mesa.view.plots.rounds import agents_note, draw_band, interval_band, rounds_axis, seeds_note
 from prism_mesa.view.plots.sources import Drawable, Group, shared_interventions, single_run, to_groups
 
@@ -23,7 +23,7 @@ _TITLE: Final = "What agents are doing"
 
 
 def states_figure(
-    source: Drawable, *, state: AgentState | str | None = None, ax: Axes | None = None, width: float = look.WIDE
+    source: Drawable, *, state: AgentState | str | None = None, ax: Axes | None = None, width: float = theme.WIDE
 ) -> Figure:
     """Draw the shares of agent-ticks in each state by round.
 
@@ -49,7 +49,7 @@ def states_figure(
     if len(groups) > 1:
         raise ConfigError("states: several groups have a panel for each state: name one (state=...), or give no ax")
     title = _TITLE if is_stack else f"{_TITLE}, except being idle"
-    panel = look.open_panel(ax, width, title, legend_lines=4 if width < look.WIDE * 0.75 else 0)
+    panel = theme.open_panel(ax, width, title, legend_lines=4 if width < theme.WIDE * 0.75 else 0)
     axes, table = panel.axes, groups[0].table("rounds", ["round", *_SHARES.values()])
     if is_stack:
         _draw_stack(axes, table)
@@ -61,9 +61,9 @@ def states_figure(
     if panel.is_narrow or not panel.is_new:
         panel.legend_below(2 if panel.is_narrow else 4, reverse=is_stack)
     else:
-        look.axes_legend(axes, loc="center left", bbox_to_anchor=(1.0, 0.5), reverse=is_stack)
+        theme.axes_legend(axes, loc="center left", bbox_to_anchor=(1.0, 0.5), reverse=is_stack)
     axes.set_ylabel("share of agent-ticks")
-    look.percent_ticks(axes.yaxis)
+    theme.percent_ticks(axes.yaxis)
     rounds_axis(axes, shared_interventions(groups))
     panel.caption(_caption(groups, "in each state" if is_stack else "in each state, the rest being idle"), source)
     return panel.figure
@@ -90,8 +90,8 @@ def _one_state(
     except ValueError as error:
         raise ConfigError(f"states: state={short_repr(name)}: {error}") from None
     title, legend_lines = f"Share of agent-ticks in state {state.value}", len(groups) if len(groups) > 1 else 0
-    panel = look.open_panel(ax, width, title, legend_lines=legend_lines)
-    _draw_curves(panel.axes, groups, state, look.letters(panel.width) // 2)
+    panel = theme.open_panel(ax, width, title, legend_lines=legend_lines)
+    _draw_curves(panel.axes, groups, state, theme.letters(panel.width) // 2)
     panel.axes.set_ylabel("share of agent-ticks")
     rounds_axis(panel.axes, shared_interventions(groups))
     if any(group.label for group in groups):
@@ -101,36 +101,35 @@ def _one_state(
 
 
 def _state_panels(groups: Sequence[Group], source: Drawable, width: float) -> Figure:
-    """Return a panel for each state, with a line for each group."""
-    columns = 4 if width > look.WIDE * 0.75 else 2
+    columns = 4 if width > theme.WIDE * 0.75 else 2
     rows = len(_LAYERS) // columns
-    figure = look.new_figure(width, 3.5 * rows + 1.5 + 0.4 * len(groups))
+    figure = theme.new_figure(width, 3.5 * rows + 1.5 + 0.4 * len(groups))
     grid = figure.subplots(rows, columns, sharex=True)
     for axes, state in zip(grid.flat, STATE_COLORS, strict=True):
-        _draw_curves(axes, groups, state, look.letters(width) // 2)
-        look.tidy(axes, state.value)
+        _draw_curves(axes, groups, state, theme.letters(width) // 2)
+        theme.tidy(axes, state.value)
     for axes in grid[-1]:
         rounds_axis(axes, n_ticks=5)
     if len(groups) > 1:
         n_columns = 1 if columns == 2 else min(len(groups), 3)
-        look.figure_legend(figure, grid.flat[0], loc="outside upper left", ncols=n_columns)
-    look.write_caption(figure, _caption(groups, "in each state"), width, source)
+        theme.figure_legend(figure, grid.flat[0], loc="outside upper left", ncols=n_columns)
+    theme.write_caption(figure, _caption(groups, "in each state"), width, source)
     return figure
 
 
 def _draw_curves(axes: Axes, groups: Sequence[Group], state: AgentState, label_letters: int) -> None:
     """Draw a line for each group; a single group has the state's colour."""
-    labels = look.short_labels([group.label for group in groups], label_letters)
+    labels = theme.short_labels([group.label for group in groups], label_letters)
     for index, (group, label) in enumerate(zip(groups, labels, strict=True)):
-        color = look.GREY if state is AgentState.IDLE else STATE_COLORS[state]  # idle is too light for a line
-        color = look.series_color(index) if len(groups) > 1 else color
+        color = theme.GREY if state is AgentState.IDLE else STATE_COLORS[state]  # idle is too light for a line
+        color = theme.series_color(index) if len(groups) > 1 else color
         band = interval_band(group.table("rounds", ["round", _SHARES[state]]), _SHARES[state])
-        draw_band(axes, band, color=color, label=label, ls=look.series_dashes(index))
+        draw_band(axes, band, color=color, label=label, ls=theme.series_dashes(index))
     axes.set_ylim(bottom=0)
-    look.percent_ticks(axes.yaxis)
+    theme.percent_ticks(axes.yaxis)
 
 
-def opinions_figure(source: Drawable, *, ax: Axes | None = None, width: float = look.WIDE) -> Figure:
+def opinions_figure(source: Drawable, *, ax: Axes | None = None, width: float = theme.WIDE) -> Figure:
     """Draw the share of agents at each stance by round, shown as shades, and the mean stance.
 
     Args:
@@ -146,7 +145,7 @@ def opinions_figure(source: Drawable, *, ax: Axes | None = None, width: float = 
     means, stances = group.table("opinions", ["round", "mean"]), group.table("stances", ["round", "stance", "agents"])
     if stances.duplicated(["round", "stance"]).any() or stances["stance"].nunique() < 2:
         raise DataError(f"{run.name}: table 'stances' does not have each part of the range once: it is damaged")
-    panel = look.open_panel(ax, width, "What agents hold")
+    panel = theme.open_panel(ax, width, "What agents hold")
     axes = panel.axes
     axes.grid(visible=False)
     counts = stances.pivot(index="stance", columns="round", values="agents")
@@ -156,15 +155,15 @@ def opinions_figure(source: Drawable, *, ax: Axes | None = None, width: float = 
     edges = [*(rounds - 0.5), rounds[-1] + 0.5], [*(middles - half_width), middles[-1] + half_width]
     norm = PowerNorm(0.5, 0, max(float(np.nanmax(shares)), 1e-9))
     image = axes.pcolormesh(*edges, shares, cmap="Blues", norm=norm, rasterized=True)
-    axes.plot(means["round"], means["mean"], color=look.INK, lw=1, label="mean")
+    axes.plot(means["round"], means["mean"], color=theme.INK, lw=1, label="mean")
     axes.set_ylim(edges[1][0], edges[1][-1])
     params = run.config.get("opinions")
     axes.set_ylabel(f"{params.get('of') if isinstance(params, Mapping) else None!s:.60}", parse_math=False)
     rounds_axis(axes, shared_interventions([group]))
     bar = panel.figure.colorbar(image, ax=axes)
-    bar.set_label("share of agents", fontsize=look.TEXT)
-    bar.ax.tick_params(labelsize=look.SMALL)
-    look.axes_legend(axes, loc="lower right", bbox_to_anchor=(1, 1), borderaxespad=0.2)
+    bar.set_label("share of agents", fontsize=theme.TEXT)
+    bar.ax.tick_params(labelsize=theme.SMALL)
+    theme.axes_legend(axes, loc="lower right", bbox_to_anchor=(1, 1), borderaxespad=0.2)
     n_agents = f"n = {int(counts.iloc[:, -1].sum()):,} in the last round"
     parts = f"{len(middles)} equal parts of the range; round -1 is the state before the first round"
     panel.caption(f"Shares of agents ({n_agents}) in {parts}.", source)

@@ -88,10 +88,7 @@ def short_labels(names: Sequence[str], width: int, lines: int = 1) -> list[str]:
 
 @dataclass(frozen=True)
 class Panel:
-    """The axes of a figure function: in a new figure, or passed by the user.
-
-    The width is that of the new figure or of the user's axes, in centimetres.
-    """
+    """The axes of a figure function, in a new figure or passed by the user, and their width in centimetres."""
 
     figure: Figure
     axes: Axes

@@ -144,11 +144,7 @@ def _download(package: Package, files: Iterable[str]) -> Iterator[tuple[str, byt
 
 
 def _write_files(contents: Iterable[tuple[str, bytes]], package: Package, folder: Path) -> None:
-    """Write files into the folder of their package, each atomically.
-
-    Raises:
-        FrontEndError: If a file has a wrong digest.
-    """
+    """Write files into the folder of their package, each atomically."""
     for file, content in contents:
         if sha512_digest(content) != package.files[file]:
             raise FrontEndError(f"{package.name}: {file} is not the file that PRISM was tested with: it was discarded")

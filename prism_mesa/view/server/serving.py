@@ -100,7 +100,6 @@ _PACKAGES: Final = re.compile(r"/_solara/cdn/((?:@[\w.-]+/)?[\w.-]+@[^\"/]+/[^\"
 
 
 def _plain_page(line: str) -> HTMLResponse:
-    """Return a self-contained page with one line of text."""
     head = '<!doctype html><html lang="en"><meta charset="utf-8"><title>PRISM</title>'
     body = f'<main><h1 style="{_STYLE}">PRISM</h1><p style="{_STYLE}">{html.escape(line)}</p></main></html>'
     return HTMLResponse(head + body, status_code=503)
@@ -171,7 +170,6 @@ def serve(host: str, port: int, *, on_open: Callable[[str], None] = lambda url: 
 
 
 def _listen(host: str, port: int) -> socket.socket:
-    """Return a socket that listens on an address and port."""
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
         return socket.create_server((host, port), family=family)

@@ -91,7 +91,6 @@ def short_answer(result: StudyResult) -> doc.Section:
 
 
 def _verdict_numbers(verdict: Verdict, *, paired: bool) -> str:
-    """Return the numbers behind a verdict, on one line."""
     text = f"{format_count(verdict.n, 'pair' if paired else 'run')}, {verdict.missing:,} missing"
     if not pd.isna(verdict.means[0]):
         decimals = decimals_for([verdict.interval[0]], [verdict.interval[1]], list(verdict.means))

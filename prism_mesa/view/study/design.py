@@ -60,7 +60,6 @@ def _facts(result: StudyResult) -> list[tuple[str, doc.Words]]:
 
 
 def _arms(result: StudyResult) -> Mapping[str, Any]:
-    """Return the settings of each arm in the study file."""
     arms = result.values.get("arms")
     return arms if isinstance(arms, Mapping) else {}
 

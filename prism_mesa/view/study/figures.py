@@ -100,7 +100,6 @@ def _by_condition(result: StudyResult, measure: str) -> Figure:
 
 
 def _figure_of_rows(n: int) -> tuple[Figure, Axes]:
-    """Return a figure with `n` rows; a few rows are taller than many."""
     height = (0.8 if n <= 3 else 0.5 if n <= 8 else 0.42) * n + 0.6
     figure = Figure(figsize=(style.WIDTH, height), layout="constrained")
     return figure, figure.add_subplot()
@@ -155,12 +154,11 @@ def _by_arm(result: StudyResult, measure: str) -> Figure:
     groups = [(level(name), rows[measure]) for name, rows in by_term][:MAX_CONDITIONS]
     figure, axes = _figure_of_rows(len(groups))
     options: dict[str, Any] = {"orientation": "horizontal", "showfliers": False, "manage_ticks": False, "widths": 0.26}
+    options["medianprops"] = {"color": style.INK, "lw": 1.6}
     for row, (_, values) in enumerate(groups):
         _draw_runs(axes, values, row, row)
         if values.notna().any():
-            axes.boxplot(
-                [values.dropna()], positions=[row + 0.2], medianprops={"color": style.INK, "lw": 1.6}, **options
-            )
+            axes.boxplot([values.dropna()], positions=[row + 0.2], **options)
     _finish_rows(axes, [(row, name, False) for row, (name, _) in enumerate(groups)], len(groups), measure)
     return figure
 
@@ -217,10 +215,7 @@ def interaction_terms(table: RunTable) -> tuple[str, ...]:
 
 
 def interaction_figure(result: StudyResult, measures: Sequence[str], terms: Sequence[str]) -> Figure:
-    """Draw the means of measures along one term, with a line or a panel for each level of the others.
-
-    `terms` come from `interaction_terms`.
-    """
+    """Draw means along one of `interaction_terms`, with a line or a panel for each level of the others."""
     axis, lines, *panel = terms
     answers = result.analysis.answers
     panels: list[tuple[str, pd.DataFrame]] = []
@@ -247,9 +242,8 @@ def _draw_interaction(axes: Axes, answers: pd.DataFrame, axis: str, lines: str) 
     for n, (label, (_, line)) in enumerate(zip(labels, by_line, strict=True)):
         positions = line["axis_level"].map(names.index) + 0.05 * n
         error_bars = [line["mean"] - line["low"], line["high"] - line["mean"]]
-        axes.errorbar(
-            positions, line["mean"], yerr=error_bars, fmt="-", ms=4.5, lw=1.4, capsize=3, **_mark(n)
-        ).set_label(label)
+        bars = axes.errorbar(positions, line["mean"], error_bars, fmt="-", ms=4.5, lw=1.4, capsize=3, **_mark(n))
+        bars.set_label(label)
     axes.set_xticks(range(len(names)), labels=style.short_labels(names, 14, 2), parse_math=False)
     axes.set_xlim(-0.3, len(names) - 0.5)
     axes.set_xlabel(axis, parse_math=False)
@@ -303,9 +297,8 @@ def difference_figure(result: StudyResult, measures: Sequence[str]) -> Figure:
             axes.plot([difference], [index], color=style.series_color(0), marker="D", ms=5)
         axes.axvline(0, color=style.INK, lw=0.8, ls="--")
         style.tidy(axes, grid="x")
-        axes.set_yticks(
-            range(len(rows)), style.short_labels([row[0] for row in rows], 2 * _LEGEND_LETTERS), parse_math=False
-        )
+        names = style.short_labels([row[0] for row in rows], 2 * _LEGEND_LETTERS)
+        axes.set_yticks(range(len(rows)), names, parse_math=False)
         axes.set_ylim(len(rows) - 0.5, -0.5)
         axes.set_xlabel(f"difference: {contents.axis_label(measure)}", parse_math=False)
     return figure
@@ -384,9 +377,8 @@ def share_figure(result: StudyResult, measures: Sequence[str]) -> Figure:
         for n, index in enumerate(indices):
             rows = table[(table["measure"] == measure) & (table["index"] == index)]
             y = rows["factor"].map(factors.index) + height * (n - (len(indices) - 1) / 2)
-            axes.barh(
-                y, rows["value"], height=height - 0.02, color=style.series_color(n), alpha=0.85, label=_SHARES[index]
-            )
+            color, label = style.series_color(n), _SHARES[index]
+            axes.barh(y, rows["value"], height=height - 0.02, color=color, alpha=0.85, label=label)
             error_bars = [rows["value"] - rows["low"], rows["high"] - rows["value"]]
             axes.errorbar(rows["value"], y, xerr=np.abs(error_bars), fmt="none", color=style.INK, lw=1.2, capsize=2)
         style.tidy(axes, shorten(measure, 40), grid="x")

@@ -18,10 +18,8 @@ def decimals_for(low: Iterable[float], high: Iterable[float], values: Iterable[f
     sizes = [abs(value) for value in values if isfinite(value) and value]
     if positive:
         decimals = 1 - floor(log10(min(positive)))
-    elif all(float(size).is_integer() for size in sizes):
-        decimals = 0
     else:
-        decimals = 3 - floor(log10(max(sizes)))
+        decimals = 0 if all(float(size).is_integer() for size in sizes) else 3 - floor(log10(max(sizes)))
     return min(max(decimals, 0), _MAX_DECIMALS)
 
 

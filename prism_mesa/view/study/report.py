@@ -125,7 +125,6 @@ def study_html(result: StudyResult) -> str:
 
 
 def _notes_section(result: StudyResult, date: datetime) -> doc.Section:
-    """Return notes, versions and the study file."""
     record = _provenance(result)
     packages = ", ".join(f"{name} {version}" for name, version in record.get("packages", {}).items() if version)
     started = str(record.get("started", NO_VALUE))[:16].replace("T", " ")

@@ -30,7 +30,6 @@ def study_lines(result: StudyResult) -> Lines:
 
 
 def _failures(failures: list[tuple[str, str, str]], n: int) -> Lines:
-    """Return lines for the first of `n` failed runs, with their reasons."""
     lines = [("failed", f"{brief(run, 60)} ({brief(text, 120)}): {brief(reason)}") for run, text, reason in failures]
     more = [("", f"and {n - len(lines):,} more: runs.parquet has their reasons")] if n > len(lines) else []
     return lines + more
@@ -69,12 +68,8 @@ def status_lines(name: str, status: StudyStatus) -> Lines:
 def plan_lines(plan: StudyPlan) -> Lines:
     """Return the expected costs of a study (runs, CPU time, LLM calls) and the width of its intervals."""
     size = f"{format_count(plan.conditions, 'condition')} x {format_count(plan.seeds, 'seed')}"
-    lines = [
-        (
-            "runs",
-            f"{format_count(plan.runs, 'run')} ({size}); {plan.done:,} are done, {plan.pilot:,} of them as a pilot",
-        )
-    ]
+    done = f"{plan.done:,} are done, {plan.pilot:,} of them as a pilot"
+    lines = [("runs", f"{format_count(plan.runs, 'run')} ({size}); {done}")]
     if plan.cpu_hours is not None and plan.wall_hours is not None:
         wall = f"{_duration(plan.wall_hours)} of wall time are left with {format_count(plan.workers, 'worker')}"
         lines.append(("time", f"{_duration(plan.cpu_hours)} of CPU in all; {wall}"))
@@ -83,9 +78,8 @@ def plan_lines(plan: StudyPlan) -> Lines:
     widest = plan.widths.groupby(["measure", "term"], sort=False)["half_width"].max().reset_index()
     for index, row in enumerate(widest.head(_MAX_LINES).to_dict("records")):
         groups = "arms" if row["term"] == "arm" else f"levels of {row['term']}"
-        text = (
-            f"{row['measure']}: differences between {groups} to within \u00b1 {significant(row['half_width'])} (95 %)"
-        )
+        width = significant(row["half_width"])
+        text = f"{row['measure']}: differences between {groups} to within \u00b1 {width} (95 %)"
         lines.append(("precision" if index == 0 else "", printable(text)))
     if len(widest):
         basis = f"estimated from the {format_count(plan.done, 'run')} done so far"

@@ -37,7 +37,6 @@ def _is_far(row: TargetRow) -> bool:
 
 
 def _verdict(row: TargetRow) -> str:
-    """Return whether a row is inside, or why it does not apply."""
     if row.exclusion_reason:
         return f"not applicable: {row.exclusion_reason}"
     times = f"{significant(row.ratio)} times the real"
@@ -97,10 +96,8 @@ def data_used(validation: Validation) -> dict[str, str]:
     data = {}
     for role, by_source in labels.items():
         is_input = role in ("fitted", "given")
-        sources = ((SOURCES[name], names) for name, names in by_source.items())
-        texts = [
-            f"{source.title} ({source.description if is_input else ', '.join(names)})" for source, names in sources
-        ]
+        sources = ((SOURCES[name], ", ".join(names)) for name, names in by_source.items())
+        texts = [f"{source.title} ({source.description if is_input else names})" for source, names in sources]
         data[_ROLE_HEADINGS[role]] = "; ".join(texts) or "none"
     return data
 
@@ -182,9 +179,8 @@ def markdown(validation: Validation) -> str:
     if validation.variants:
         parts += ["## What each variant breaks"]
         parts += [_picture("variants", captions["variants"])] if validation.judged else []
-        parts.append(
-            "\n".join(f"- `{name}`: {'; '.join(variant_lines(validation, name))}." for name in validation.variants)
-        )
+        lines = {name: "; ".join(variant_lines(validation, name)) for name in validation.variants}
+        parts.append("\n".join(f"- `{name}`: {text}." for name, text in lines.items()))
         for name, rows in validation.variants.items():
             parts += [f"### {name}", f"{VARIANTS[name].label}.", _targets_table(rows)]
     targets = [row.target for row in validation.rows if row.target.required]
@@ -218,10 +214,8 @@ def _measures_table(validation: Validation) -> str:
     """Return means over seeds of measures without targets, with a column for the configuration and for each variant."""
     arms = (FULL, *validation.variants)
     means = validation.runs.groupby("arm")[list(EXPLANATORY)].mean()
-    rows = [
-        (f"`{name}`", find_measure(name).unit, *(significant(float(means.loc[arm, name])) for arm in arms))
-        for name in EXPLANATORY
-    ]
+    numbers = {name: [significant(float(means.loc[arm, name])) for arm in arms] for name in EXPLANATORY}
+    rows = [(f"`{name}`", find_measure(name).unit, *cells) for name, cells in numbers.items()]
     return _table(("measure", "unit", *arms), rows)
 
 

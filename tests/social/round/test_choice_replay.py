@@ -110,7 +110,7 @@ def test_replay_takes_the_answers_of_the_llm_and_options_that_are_configured(tmp
         run(asking(server, model="qwen", **shared), out=tmp_path)
         again = run(asking(server, ledger="replay", **shared), out=tmp_path)
         assert tables_of(again.run_dir) == tables_of(cold.run_dir) != tables_of(warm.run_dir)
-        with pytest.raises(ConfigError, match=r"has no answers of the configured LLM and options .*qwen"):
+        with pytest.raises(ConfigError, match=r"has no answers of the configured LLM with these options .*qwen"):
             run(asking(server, ledger="replay", model="mistral", **shared), out=tmp_path)
 
 

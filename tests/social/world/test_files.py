@@ -157,7 +157,7 @@ def test_rows_equal_in_all_that_is_used_are_posted_once_and_counted(tmp_path, te
 def test_what_an_author_says_twice_in_the_order_of_rows_is_posted_twice_and_said(tmp_path):
     corpus = load_corpus(written(tmp_path / "p.csv", "text,author\nhi,a\nyou,a\nhi,a\n"))
     assert corpus.texts == ["hi", "you", "hi"]
-    assert corpus.notes == ("posts.file: 1 rows repeat another; without round or created_at all are posted",)
+    assert corpus.notes == ("posts.file: 1 repeated rows are posted too (no column round or created_at)",)
 
 
 # -- what other programs do to files -------------------------------------------------------------------

@@ -80,7 +80,7 @@ def test_what_a_file_of_points_sets_no_arm_can_set(tmp_path):
         ("", "cannot be read as CSV"),
         ("agents.m\n1\n", "agents.m: no such key"),
         ("seed\n1\n", "seed: "),
-        ("agents.n,agents.band\n5,\n", "line 2: agents.band: is empty"),
+        ("agents.n,agents.band\n5,\n", "line 2: agents.band is empty"),
     ],
 )
 def test_a_file_of_points_that_cannot_be_used_is_said_in_one_line(tmp_path, text, said):

@@ -53,11 +53,11 @@ def test_a_latin_hypercube_has_one_point_in_each_slice_of_each_factor():
 
 
 def test_whole_numbers_stay_whole_and_their_ends_are_as_likely_as_the_rest():
-    points, sampling = sample_points("lhs", 300, {"k": (1, 3), "x": (0.0, 1.0)}, whole={"k"})
+    points, sampling = sample_points("lhs", 300, {"k": (1, 3), "x": (0.0, 1.0)}, integer_keys={"k"})
     assert points["k"].dtype == np.int64
     assert points["k"].value_counts().to_dict() == pytest.approx({1: 100, 2: 100, 3: 100}, abs=2)
     assert sampling["whole"] == ["k"]
-    assert set(sample_points("morris", 20, {"k": (1, 10)}, whole={"k"})[0]["k"]) == {1, 4, 7, 10}
+    assert set(sample_points("morris", 20, {"k": (1, 10)}, integer_keys={"k"})[0]["k"]) == {1, 4, 7, 10}
 
 
 @pytest.mark.parametrize(

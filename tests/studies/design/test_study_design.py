@@ -163,7 +163,7 @@ def test_what_has_no_effect_is_noted_with_its_condition():
         ({"vary": {"agents.band": [0.1, 5]}}, "agents.band=5: agents.band: "),
         ({"set": {"agents.n": "many"}}, "set: agents.n: "),
         ({"base": {"agents.m": 5}}, "base: agents.m: "),
-        ({"base": {"economy": {"policy": "taylor"}}}, "base: is a configuration of nations"),
+        ({"base": {"economy": {"policy": "taylor"}}}, "base is a configuration of nations"),
         ({"base": "no-such-base.yaml"}, "base: no-such-base.yaml: "),
         ({"measures": ["resharse"]}, "measures: resharse: no such measure"),
     ],

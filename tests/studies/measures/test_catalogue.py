@@ -72,7 +72,7 @@ def test_values_of_a_run_lie_in_their_ranges_and_few_are_not_defined(ended):
     assert list(found.index) == list(MEASURES)
     assert found.name == ended.run_dir.name
     not_defined = set(found.index[found.isna()])
-    subjects = ("Coming and going", "Shapes of large cascades", "Clocks")
+    subjects = ("Coming and going", "Shapes of large cascades", "Timing")
     of_other_runs = {measure.name for subject in subjects for measure in SUBJECTS[subject]}
     rates = {f"post_{name}" for name in ("like_rate", "reshare_rate", "like_rate_median", "reshare_rate_median")}
     assert of_other_runs | rates | {"new_follows", "hours_r", "burstiness", "cascade_tail_10"} <= not_defined

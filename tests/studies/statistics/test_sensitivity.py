@@ -19,7 +19,7 @@ def ishigami(x):
 
 def sampled(kind, n, ranges, outcome, seeds=(0,), arms=("all",), whole=()):
     """Return a study whose runs come in another order than its points, each condition once."""
-    points, sampling = sample_points(kind, n, ranges, whole=whole)
+    points, sampling = sample_points(kind, n, ranges, integer_keys=whole)
     conditions = points.drop_duplicates().iloc[::-1]
     parts = [conditions.assign(arm=arm, seed=seed, m=outcome(conditions.to_numpy())) for arm in arms for seed in seeds]
     runs = pd.concat(parts, ignore_index=True).assign(status="done", reason="")

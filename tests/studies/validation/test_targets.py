@@ -99,7 +99,7 @@ def test_persons_are_asked_after_as_many_windows_as_in_the_data():
         ("size,n\n1,2.5\n", "give whole numbers"),
         ("size,n\n1,1000000000000\n", "column 'n': must add up to"),
         ("size,n\n" + "1," * 300_000, "cannot be read as CSV"),
-        (gzip.compress(b"activity_level,mu\n" + b"3,0.5\n" * 1000)[:-20], r"users\.csv\.gz: cannot be read as CSV"),
+        (gzip.compress(b"activity_level,mu\n" + b"3,0.5\n" * 1000)[:-20], r"users\.csv\.gz cannot be read as CSV"),
     ],
     ids=range(9),
 )

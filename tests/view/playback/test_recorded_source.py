@@ -95,7 +95,7 @@ def test_a_table_that_is_torn_is_said_in_one_line_in_place_of_the_page(copied, t
     file = copied / f"{table}.parquet"
     file.write_bytes(file.read_bytes()[:-9])
     message = content_view(PageContent("runs", (copied,)))
-    assert f"{table}.parquet: cannot be read" in message
+    assert f"{table}.parquet cannot be read" in message
     assert "\n" not in message
 
 

@@ -155,9 +155,8 @@ def _entities(config: Config) -> Section:
 def _process(config: Config, chart: Statechart | str) -> Section:
     """Return the steps of a round, from the docstring of `run_round`, and the chart."""
     paragraphs = [" ".join(part.split()) for part in (run_round.__doc__ or "").split("\n\n")]
-    steps = re.findall(
-        r"(\d+)\. (\w+): (.*?)(?= \d+\. |$)", next(text for text in paragraphs if text.startswith("1. "))
-    )
+    numbered = next(text for text in paragraphs if text.startswith("1. "))
+    steps = re.findall(r"(\d+)\. (\w+): (.*?)(?= \d+\. |$)", numbered)
     rows = [(number, Code(name), code_spans(text)) for number, name, text in steps]
     columns = (Column("", number=True), Column("step"), Column("what happens", long=True))
     blocks = (
@@ -170,7 +169,6 @@ def _process(config: Config, chart: Statechart | str) -> Section:
 
 
 def _transitions(config: Config, chart: Statechart) -> list[Block]:
-    """Return the chart as a figure and a table of transitions."""
     rows: list[doc.Row] = []
     chooses = "the oracle chooses" if chart.oracle_enabled else "the first target in this list is taken"
     for transition in sorted(chart.transitions, key=lambda transition: STATES.index(transition.source)):

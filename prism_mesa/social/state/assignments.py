@@ -22,7 +22,7 @@ class Assignments(Restorable):
             agent joins.
     """
 
-    changes = ("codes",)
+    saved_fields = ("codes",)
 
     def __init__(self) -> None:
         self.codes: dict[str, Codes] = {}

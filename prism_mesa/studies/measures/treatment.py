@@ -2,14 +2,13 @@
 
 from collections.abc import Callable
 from functools import partial
-from math import inf
+from math import inf, nan
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from prism_mesa.errors import ConfigError, printable
-from prism_mesa.social.params import InterventionParams
 from prism_mesa.social.state.assignments import GROUPS
 from prism_mesa.social.state.posts import POST
 from prism_mesa.social.tables import COUNTERS
@@ -20,14 +19,16 @@ type Floats = npt.NDArray[np.float64]
 type Rounds = tuple[int, int]
 
 
-def _intervention(run: FinishedRun, name: str) -> tuple[InterventionParams, Rounds]:
-    """Return a named intervention with a share, its first round, and the round after its last."""
+def _rounds(run: FinishedRun, name: str) -> Rounds | None:
+    """Return the first round of an intervention with a share, and the round after its last; None without any such."""
     by_name = {act.name: act for act in run.config.interventions if act.share is not None}
+    if not by_name:
+        return None
     if name not in by_name:
-        known = ", ".join(map(str, by_name)) or "none"
+        known = ", ".join(map(str, by_name))
         raise ConfigError(f"no intervention {printable(name)!r} has a share (these have: {known})")
     act = by_name[name]
-    return act, (act.at, run.config.rounds if act.until is None else act.until)
+    return act.at, run.config.rounds if act.until is None else act.until
 
 
 def _rounds_present(run: FinishedRun, rounds: Rounds) -> Floats:
@@ -58,7 +59,9 @@ def _count_posts(run: FinishedRun, rounds: Rounds) -> tuple[Floats, npt.NDArray[
 
 def _difference(count: Callable[[FinishedRun, Rounds], Any], name: str, run: FinishedRun) -> float:
     """Return the mean of treated minus control agents, per round on the platform; NaN without either."""
-    rounds = _intervention(run, name)[1]
+    rounds = _rounds(run, name)
+    if rounds is None:
+        return nan
     counts, is_recorded = count(run, rounds)
     present = _rounds_present(run, rounds)
     rates = counts / np.where(present, present, np.nan)

@@ -88,9 +88,7 @@ def make_llm(
     With `continues`, SmolLM2 continues prompts that have examples (see `llm.EmbeddedChatClient`). With `decision`, the
     run's decision model is used if it has one (`reasoner.answer`).
 
-    Raises:
-        ConfigError: If there is no LLM.
-        DataError: If a ledger cannot be opened.
+    Raises ConfigError if there is no LLM, and DataError if a ledger cannot be opened.
     """
     llm_config = make_llm_config(config, overrides)
     if llm_config.reasoner.kind in ("rule", "distilled"):

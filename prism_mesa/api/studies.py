@@ -198,7 +198,6 @@ def open_engine(kind: EngineKind, workers: int | None, scheduler: str | None = N
 
 
 def _shard(text: str | None) -> Shard:
-    """Return the shard that a string ``K/N`` describes."""
     k, n = (parse_whole_number(part) for part in text.partition("/")[::2]) if text is not None else (1, 1)
     if k is None or n is None or not 1 <= k <= n:
         raise ConfigError(f"shard: {text!r}: must be K/N with K from 1 to N, such as 3/8")

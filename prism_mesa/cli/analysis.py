@@ -107,7 +107,6 @@ def survey(
 
 
 def _show_survey(result: "SurveyResult", *, as_json: bool) -> None:
-    """Draw the pictures of a survey, and print its summary."""
     from prism_mesa.view.plots.answers import draw_survey
 
     question_texts = {question["id"]: question["ask"] for question in result.summary["questions"]}
@@ -172,7 +171,6 @@ def distill(
 
 
 def _print_choice(choice: dict[str, Any]) -> None:
-    """Print the scores of the models of a choice."""
     counts = f"{choice['personas']} personas, {choice['posts']} posts, {choice['answers']:,} answers of the LLM"
     show_line(f"{' or '.join(choice['options'])}: {choice['rows']:,} decisions ({counts})")
     columns = {"log_loss": "log loss", "auc": "AUC", "js": "JS (bits)", "calibration_error": "off by"}
@@ -184,7 +182,6 @@ def _print_choice(choice: dict[str, Any]) -> None:
 
 
 def _print_drift(table: Any) -> None:
-    """Print outcomes by the LLM's share, as means over seeds."""
     table_by_share = table.pivot_table(index="outcome", columns="share", values="value", sort=False)
     show_line("LLM share".ljust(24) + "".join(f"{share:>11.0%}" for share in table_by_share.columns))
     for outcome, values in table_by_share.iterrows():
@@ -243,7 +240,6 @@ def interview(
 
 
 def _introduce(talk: "Interview") -> None:
-    """Print the agent, the round, and the LLM that plays the agent."""
     from prism_mesa.analysis.interview.transcript import CONSTRAINED
 
     limits = f"; {CONSTRAINED}" if talk.constrained else ""
@@ -270,7 +266,6 @@ def _talk_and_keep(
 
 
 def _show_interview(talk: "Interview", folder: Path | None, *, as_json: bool) -> None:
-    """Print the folder of an interview, or print the interview as JSON."""
     if as_json:
         answers = [exchange.as_json() for exchange in talk.transcript]
         show_json({**talk.facts(), "answers": answers, "folder": str(folder) if folder else None})

@@ -56,7 +56,6 @@ def new(
 
 
 def _make_folder(folder: Path) -> None:
-    """Make a folder and its parents; raises BadInputError if that fails, or the folder holds more than a .git."""
     if not str(folder).isprintable():
         raise BadInputError(f"DIR: {str(folder)!r}: holds a character that cannot be shown; choose another name")
     try:

@@ -131,7 +131,6 @@ def branch(
 
 
 def _continue(run_dir: Path, run_function: Callable[..., "RunResult"], *, as_json: bool) -> None:
-    """Continue a run with a progress bar, and show the result."""
     from prism_mesa.runs.recorded import is_economy, recorded_rounds
 
     is_nations = is_economy(run_dir)

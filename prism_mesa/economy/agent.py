@@ -137,7 +137,6 @@ class EconLLMAgent(LLMAgent[SimulationState, PolicyDecision], Nation):
         )
 
     def _validate_decision(self, decision: PolicyDecision) -> bool:
-        """Return whether a measure or the text of the action names an instrument of the domain."""
         measures = decision.measures if isinstance(decision, TypedPolicyDecision) else ()
         names_lever = any(measure.lever in DOMAINS[self.domain] for measure in measures)
         return names_lever or is_about(decision.action, self.domain)

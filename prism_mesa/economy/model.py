@@ -203,9 +203,8 @@ class EconomyModel(RoundModel):
     def step(self) -> None:
         """Run one quarter.
 
-        Raises:
-            LLMFailureException: If an LLM gave no usable answer; the model is unchanged.
-            OracleError: If a replayed ledger lacks a question; the model is unchanged.
+        Raises LLMFailureException if an LLM gave no usable answer, and OracleError if a replayed ledger lacks a
+        question; the model is then unchanged.
         """
         quarter = self._quarter_name(self.world.quarter)
         state = self._next_state(quarter)
@@ -244,7 +243,6 @@ class EconomyModel(RoundModel):
         return observe_nations(self.macro, self.world, quarter, self.streams, self.params.economy.noise)
 
     def _decide(self) -> list[NationDecision]:
-        """Return the decisions of all nations with the validator's verdicts."""
         nations = self.nations
         proposals = self._collect_proposals([nation for nation in nations if isinstance(nation, EconLLMAgent)])
         context = RuleContext(self.world, self.macro, self.params.economy.limits, self.streams)

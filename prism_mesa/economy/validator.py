@@ -144,7 +144,6 @@ def _check_level(i: int, lever: Lever, old: float, new: float, limits: LimitsPar
 
 
 def _conflicts(policy: Policy, world: World, row: int, names: Sequence[str], limits: LimitsParams) -> Iterator[Verdict]:
-    """Check whether the measures are compatible."""
     conflicts = []
     repeated = find_repeats(policy.measures)
     tariff_targets = {measure.target for measure in policy.measures if measure.lever == "tariff" and measure.size > 0}

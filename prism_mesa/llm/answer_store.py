@@ -45,7 +45,6 @@ class AnswerStore(Restorable):
         self._llms: set[tuple[str, str, str]] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the state for a copy, which has no ledger of its own."""
         return vars(self) | {"run_ledger": None}
 
     def begin(self, run_ledger: Ledger | None, run: str) -> None:

@@ -37,8 +37,7 @@ class AssociationScore(AnswerFormat[tuple[float, ...]]):
         texts: At least 2 different texts.
         baseline: The text that replaces the prompt for comparison.
 
-    Raises:
-        ConfigError: If there are fewer than 2 texts, or if two texts are equal.
+    Raises ConfigError if there are fewer than 2 texts, or if two texts are equal.
     """
 
     texts: tuple[str, ...]
@@ -58,8 +57,7 @@ class AssociationScore(AnswerFormat[tuple[float, ...]]):
     async def ask(self, client: ChatClient, prompt: str, schema: Any = None, attempt: int = 0) -> Completion:
         """Return ``{"logprob": {"yes": [-4.0, -3.0], ...}}``: after `baseline`, then after each line of the prompt.
 
-        Raises:
-            OracleError: `no-weights` if the client gives no log-probabilities of texts.
+        Raises OracleError (`no-weights`) if the client gives no log-probabilities of texts.
         """
         text_logprobs = getattr(client, "text_logprobs", None)  # see `embedded.EmbeddedChatClient`
         if text_logprobs is None:
@@ -84,7 +82,6 @@ class AssociationScore(AnswerFormat[tuple[float, ...]]):
 
 
 def _score(logprobs: Sequence[float]) -> float:
-    """Return the sum of the differences between the later log-probabilities and the first."""
     baseline, *line_logprobs = logprobs
     return math.fsum(logprob - baseline for logprob in line_logprobs)
 

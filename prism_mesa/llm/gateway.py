@@ -105,7 +105,6 @@ class LLMGateway[Q, A, P: LLMParams](Closeable, Restorable):
         self._n_open = 0
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the state for a copy, without the thread and the questions in progress."""
         reset: dict[str, Any] = {"_background": None, "_dispatcher": None, "_lock": None, "_waiting": {}, "_n_open": 0}
         return vars(self) | reset
 
@@ -188,7 +187,6 @@ class LLMGateway[Q, A, P: LLMParams](Closeable, Restorable):
         return pending
 
     def _look_up(self, pending: PendingQuestion[Q, A]) -> bool:
-        """Look up a question's outcome, and return whether it is known."""
         row = None
         pending.is_replay = self.store.mode == "replay"
         if pending.is_replay:
@@ -321,7 +319,6 @@ class LLMGateway[Q, A, P: LLMParams](Closeable, Restorable):
         return self._dispatcher
 
     def _forget(self) -> None:
-        """Drop the questions in progress."""
         self._dispatcher = None
         self._waiting.clear()
         self._answers.clear()

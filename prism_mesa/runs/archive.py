@@ -213,7 +213,6 @@ class RunRecords:
         )
 
     def _activities(self, row: int) -> list[Activity]:
-        """Return the posts, replies, reshares and likes of an agent, in order."""
         posts, engagements = self.posts, self._engagements[self._engagements["agent"] == row]
         ticks: dict[tuple[int, str, int], deque[int]] = {}
         activities = []

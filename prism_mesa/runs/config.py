@@ -99,7 +99,6 @@ _COMMAND_KEYS: Final = (
 
 
 def _check_command(kind: type[Params], values: Mapping[str, Any], where: str) -> None:
-    """Raise ConfigError if a file is meant for another command."""
     for keys, content, command in _COMMAND_KEYS:
         if any(key in values and key not in kind.model_fields for key in keys):
             raise ConfigError(f"{where}: holds {content}: use '{command} {where}'")

@@ -121,7 +121,6 @@ class NationsRun:
 
 
 def _llm_entry(llm: LLMClient, model: EconomyModel) -> dict[str, Any]:
-    """Return the facts of the LLM and its prompts."""
     prompt_styles = {getattr(nation, "prompt_style", None) for nation in model.nations} - {None}
     return llm_facts(llm.kind, llm.client, llm.client, prompt_style=next(iter(prompt_styles)), ledger=llm.params.ledger)
 
@@ -204,7 +203,6 @@ _SUMMARY_INDICATORS = ("gdp_growth", "output_gap", "inflation", "unemployment", 
 
 
 def _by_nation(table: pd.DataFrame) -> dict[str, dict[str, dict[str, float]]]:
-    """Return mean, standard deviation and last value of some indicators, by nation."""
     if table.empty:
         return {}
     return {

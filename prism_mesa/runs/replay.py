@@ -75,7 +75,6 @@ class Replay:
 
 
 def _recorded_llm(run_dir: Path, config: EconomyConfig) -> LLMClient | None:
-    """Return an LLM that answers from the ledger of a run of nations; None if the run asked no LLM."""
     llm = read_run(run_dir).manifest.llm
     if llm is None:
         return None
@@ -150,12 +149,7 @@ def _changed_modules(run: RecordedRun, config: Config) -> tuple[str, ...]:
 
 
 def _repeat_and_compare(
-    run_dir: Path,
-    repeat: Callable[[], RunResult],
-    tables: Iterable[str],
-    notes: tuple[str, ...] = (),
-    *,
-    keep: bool,
+    run_dir: Path, repeat: Callable[[], RunResult], tables: Iterable[str], notes: tuple[str, ...] = (), *, keep: bool
 ) -> Replay:
     try:
         result = repeat()
@@ -175,7 +169,6 @@ def _repeat_and_compare(
 
 
 def _count_answers(decisions: Mapping[str, Any], texts: Mapping[str, int]) -> tuple[int, int, int]:
-    """Return the numbers of answered decisions, recomputed decisions, and texts."""
     if "made" in decisions:
         recomputed = int(decisions["read_by"].get("rule", 0))
         answered = int(decisions["made"]) - recomputed
@@ -196,7 +189,6 @@ def _compare_table(first: Path, second: Path, table: str) -> tuple[int, str]:
 
 
 def _file_digests(run_dir: Path, table: str) -> dict[str, str]:
-    """Return the SHA-256 of each file of a table."""
     files = table_files(table_path(run_dir, table))
     return {file.name: sha256(file.read_bytes()).hexdigest() for file in files}
 

@@ -176,7 +176,6 @@ def _changed_inputs(before: Mapping[str, Any], current: Mapping[str, Any]) -> st
 
 
 def _llm_facts(entry: Any) -> list[Any]:
-    """Return the identifying facts of the LLMs in an entry of a manifest."""
     if not isinstance(entry, Mapping):
         return [entry]
     return [{key: llm[key] for key in _LLM_IDENTITY if key in llm} for llm in entry.get("llms") or [entry]]

@@ -94,12 +94,10 @@ def _churn_summary(model: SocialModel) -> dict[str, Any]:
 
 
 def _agent_rounds(model: SocialModel, rounds: int) -> int:
-    """Return the number of agents present, summed over rounds."""
     return max(1, model.totals["there"] if model.params.has_churn else len(model.population) * rounds)
 
 
 def _unwritten_note(model: SocialModel) -> list[str]:
-    """Return a note on posts of a file or seeded posts that did not appear, if any."""
     n = model.totals["unwritten"]
     note = f"{format_count(n, 'post')} of posts.file or posts.seeded did not appear: the author was not there"
     return [note] if n else []
@@ -138,14 +136,12 @@ def _opinion_summary(model: SocialModel) -> dict[str, Any]:
 
 
 def _repeats_note(model: SocialModel) -> list[str]:
-    """Return a note on repeated engagements that did not count, if any."""
     n = model.totals["repeated"]
     rule = "an agent likes and reshares a root once, and answers a post once a round"
     return [f"{n} moves to an engaging state did not count: {rule}"] if n else []
 
 
 def _find_largest(model: SocialModel, count_name: str, counts: npt.NDArray[np.int32]) -> dict[str, Any]:
-    """Return the row, id and count of the first agent with the highest count."""
     row = int(counts.argmax())
     return {"agent": row, "id": model.population.ids[row], count_name: int(counts[row])}
 
@@ -175,7 +171,6 @@ def _counts_by_llm(gateway: Any) -> dict[str, Any]:
 
 
 def _writing_summary(model: SocialModel) -> dict[str, Any] | None:
-    """Return the outcomes and cost of written texts; None if no LLM writes."""
     if model.writer is None:
         return None
     usage, outcome_counts = model.writer.usage, model.written
@@ -191,7 +186,6 @@ def _writing_summary(model: SocialModel) -> dict[str, Any] | None:
 
 
 def _decision_rates(model: SocialModel, rounds: int) -> dict[str, float]:
-    """Return open choices per agent-round, and the shares of fallbacks, cached answers, and answers over budget."""
     n_open = max(1, model.totals["open"])
     return {
         "open": model.totals["open"] / _agent_rounds(model, rounds),

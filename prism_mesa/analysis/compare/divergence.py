@@ -277,7 +277,6 @@ def _recorded_share(run: Path, table: str) -> float:
 
 
 def _describe_start(runs: _RunPair) -> str:
-    """Describe the first difference between the agents of two runs before the first round."""
     if not runs.both_have(_AGENTS) or has_same_bytes(runs.base, runs.other, _AGENTS):
         return ""
     columns = [name for name in runs.columns(_AGENTS) if name in START_COLUMNS]

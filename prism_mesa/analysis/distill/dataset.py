@@ -81,9 +81,8 @@ def make_training_set(
 ) -> TrainingSet:
     """Repeat runs from their ledgers, and return the answers of their common LLM.
 
-    Raises:
-        DataError: If the runs differ in their LLM, or if a run has no LLM or no answers, or is not trusted.
-        OracleError: If a ledger lacks an answer.
+    Raises DataError if the runs differ in their LLM, or if a run has no LLM or no answers, or is not trusted, and
+    OracleError if a ledger lacks an answer.
     """
     folders = [Path(run_dir) for run_dir in run_dirs]
     manifests = [read_run(folder).manifest for folder in folders if completed_rounds(folder)]

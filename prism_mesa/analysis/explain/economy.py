@@ -165,7 +165,6 @@ def _prompt_lines(run_dir: Path, chain_id: str) -> Iterator[str]:
 
 
 def _thought_texts(cell: str, run_dir: Path) -> list[str]:
-    """Describe a nation's thoughts before its decision; raise DataError if the cell is damaged."""
     try:
         return [_thought_text(entry) for entry in json.loads(cell)]
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):

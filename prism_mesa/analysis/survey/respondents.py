@@ -109,9 +109,7 @@ def survey_clients(
     They differ in decoding, and share the ledger and the limits. Both are the same object if all questions are closed
     or all are open. With several LLMs, each agent's own LLM is asked.
 
-    Raises:
-        ConfigError: If there is no LLM, or an override is not allowed.
-        DataError: If a ledger cannot be opened.
+    Raises ConfigError if there is no LLM or an override is not allowed, and DataError if a ledger cannot be opened.
     """
     llm_config = make_llm_config(config, overrides)
     is_closed = [bool(question.options) for question in questionnaire.questions]

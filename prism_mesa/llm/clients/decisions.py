@@ -63,7 +63,6 @@ def openai_question(question: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _read_answer(answers: Any) -> dict[str, Any]:
-    """Return the answer to the question, in the format of `/v1/systemone`."""
     if isinstance(answers, list):
         [answers] = [{_NAME: entry} for entry in answers if entry["name"] == _NAME]
     answer = {name: value for name, value in answers[_NAME].items() if name in _FIELDS and value is not None}

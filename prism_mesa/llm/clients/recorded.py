@@ -46,9 +46,7 @@ def find_recorded(
     `llm` is the name of one of several LLMs. With `answered_choices`, the LLM has answered open choices, otherwise it
     has written texts.
 
-    Raises:
-        ConfigError: If all answers are from other LLMs, or have other options.
-        DataError: If the ledger is damaged.
+    Raises ConfigError if all answers are from other LLMs or have other options, and DataError if the ledger is damaged.
     """
     entries = [entry for entry in _llms_in(ledger) if llm in ("", entry[0])]
     entries = [entry for entry in entries if bool(_CHOICE_OPTIONS & entry[2].keys()) == answered_choices]

@@ -83,7 +83,6 @@ def _post_columns(model: "SocialModel", rows: slice, nearest: npt.NDArray[np.int
 
 
 def _attribute_columns(attributes: Mapping[str, Attribute], values: npt.NDArray[np.float64]) -> dict[str, Any]:
-    """Return declared attributes as columns of a table."""
     return {
         name: category_column(values[:, i].astype(np.int32), attribute.texts)
         if attribute.texts

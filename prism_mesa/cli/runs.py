@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Argument, Option
 
 from prism_mesa.cli.arguments import (
     DEFAULT_FILE,
@@ -87,10 +87,10 @@ def resume(
     run_dir: Run,
     overrides: Annotated[
         list[str] | None,
-        typer.Argument(metavar="KEY=VALUE", help="settings of the server: reasoner.host, .timeout_s, .max_concurrency"),
+        Argument(metavar="KEY=VALUE", help="settings of the server: reasoner.host, .timeout_s, .max_concurrency"),
     ] = None,
     from_start: Annotated[
-        bool, typer.Option("--from-start", help="start again from round 0; answers of LLMs are reused")
+        bool, Option("--from-start", help="start again from round 0; answers of LLMs are reused")
     ] = False,
     trust: Trust = False,
     as_json: AsJson = False,
@@ -110,12 +110,12 @@ def resume(
 
 def branch(
     run_dir: Run,
-    at: Annotated[int, typer.Option("--at", metavar="ROUND", help="first round with the new settings, from 0")],
+    at: Annotated[int, Option("--at", metavar="ROUND", help="first round with the new settings, from 0")],
     overrides: Annotated[
-        list[str] | None, typer.Argument(metavar="KEY=VALUE", help="settings to change: agents.band=0.01")
+        list[str] | None, Argument(metavar="KEY=VALUE", help="settings to change: agents.band=0.01")
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="parent folder of the branch; by default that of the run")
+        Path | None, Option(metavar="DIR", help="parent folder of the branch; by default that of the run")
     ] = None,
     trust: Trust = False,
     as_json: AsJson = False,
@@ -147,7 +147,7 @@ def _continue(run_dir: Path, run_function: Callable[..., "RunResult"], *, as_jso
 def replay(
     run_dir: Run,
     out: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="keep the repeated run in DIR/<run-id>; by default it is deleted")
+        Path | None, Option(metavar="DIR", help="keep the repeated run in DIR/<run-id>; by default it is deleted")
     ] = None,
     trust: Trust = False,
     as_json: AsJson = False,

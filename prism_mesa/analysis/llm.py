@@ -64,19 +64,16 @@ def make_llm_config(config: Config, overrides: Sequence[str] = (), *, use: Use =
         group, _, name = key.partition(".")
         if group == "deliberation" and name in _NO_EFFECT[use]:
             allowed = ", ".join(key for key in DeliberationParams.model_fields if key not in _NO_EFFECT[use])
-            raise ConfigError(
-                f"override: {key}: has no effect in {_USE_NAMES[use]} (keys of deliberation with an effect: {allowed})"
-            )
+            fault = f"has no effect in {_USE_NAMES[use]} (keys of deliberation with an effect: {allowed})"
+            raise ConfigError(f"override: {key}: {fault}")
     kind = config.reasoner.kind
     reasoner = {"kind": "auto" if kind in ("rule", "distilled") else kind, **_NOT_APPLICABLE}
     values = merge_values(config.model_dump(mode="json"), {"reasoner": reasoner})
     result = with_overrides(Config, values, overrides)
     ledger = result.reasoner.ledger_path
     if ledger is not None and result.reasoner.ledger != "replay" and (run := enclosing_run(ledger)):
-        raise ConfigError(
-            f"reasoner.ledger_path: {ledger}: lies in the folder of a run, {run}: set "
-            "reasoner.ledger=replay, or copy the ledger"
-        )
+        remedy = "set reasoner.ledger=replay, or copy the ledger"
+        raise ConfigError(f"reasoner.ledger_path: {ledger}: lies in the folder of a run, {run}: {remedy}")
     return result
 
 
@@ -91,10 +88,8 @@ def make_llm(
     Raises ConfigError if there is no LLM, and DataError if a ledger cannot be opened.
     """
     llm_config = make_llm_config(config, overrides)
-    if llm_config.reasoner.kind in ("rule", "distilled"):
-        raise ConfigError(
-            f"reasoner.kind: {llm_config.reasoner.kind} cannot answer questions: name an LLM ({KINDS_THAT_ASK})"
-        )
+    if (kind := llm_config.reasoner.kind) in ("rule", "distilled"):
+        raise ConfigError(f"reasoner.kind: {kind} cannot answer questions: name an LLM ({KINDS_THAT_ASK})")
     llms = llm_config.reasoner.by_llm()
     if not llms.keys() & {"", llm}:
         raise ConfigError(f"reasoner.model: only one LLM can answer, not {', '.join(llms)}: set reasoner.model=NAME")

@@ -92,13 +92,11 @@ def survey(
 
     Tables and a picture go to OUT/survey-<time>.
     """
-    from prism_mesa.analysis.survey.survey import survey as run_survey
+    from prism_mesa.analysis.survey.survey import survey as ask
 
     texts, show_result = check_unique(overrides), partial(_show_survey, as_json=as_json)
     with summary_on_interrupt(show_result), progress_bar(0, "answers", end_text="tables") as on_answers:
-        result = run_survey(
-            run_dir, questions, texts, agents=agents, at=at, out=out, on_answers=on_answers, trust=trust
-        )
+        result = ask(run_dir, questions, texts, agents=agents, at=at, out=out, on_answers=on_answers, trust=trust)
     show_result(result)
     if result.status != "done":
         raise run_failure({"run_dir": result.folder, **result.summary}, "survey")

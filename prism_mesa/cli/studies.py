@@ -252,10 +252,8 @@ def _show(result: "StudyResult", *, as_json: bool, has_run: bool = True) -> None
     else:
         print_lines(study_lines(result))
     if has_run and runs["failed"]:
-        raise RunError(
-            f"{result.study_dir}: {runs['failed']} of {len(result.table.runs)} runs failed; "
-            "the same command tries them again"
-        )
+        failed_text = f"{runs['failed']} of {len(result.table.runs)} runs failed"
+        raise RunError(f"{result.study_dir}: {failed_text}; the same command tries them again")
 
 
 def replace_nonfinite(value: Any) -> Any:

@@ -121,9 +121,8 @@ class EconLLMAgent(LLMAgent[SimulationState, PolicyDecision], Nation):
         return prompts.measures(self.domain) if self._typed_measures else ""
 
     def _situation(self, state: SimulationState) -> str:
-        return join_parts(
-            prompts.situation(self.name, state), prompts.others(self.name, state), prompts.memory(self.past)
-        )
+        name = self.name
+        return join_parts(prompts.situation(name, state), prompts.others(name, state), prompts.memory(self.past))
 
     def _begin_turn(self, state: SimulationState) -> tuple[str, TurnContext]:
         """Return the nation's indicators, and the prompt in parts, because thoughts do not need the answer's format."""

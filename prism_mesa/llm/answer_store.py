@@ -145,12 +145,9 @@ class AnswerStore(Restorable):
 
     def record_asked(self, rows: list[AskedRow]) -> None:
         """Record questions with their outcomes."""
-        if not rows:
-            return
-        if self.run_ledger is not None:
-            self.run_ledger.write([], rows)
-        if self.shared_ledger is not None and self.mode != "replay":
-            self.shared_ledger.write([], rows)
+        for ledger in (self.run_ledger, None if self.mode == "replay" else self.shared_ledger):
+            if rows and ledger is not None:
+                ledger.write([], rows)
 
     def close(self) -> None:
         """Close the shared ledger."""

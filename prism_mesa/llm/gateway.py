@@ -229,9 +229,8 @@ class LLMGateway[Q, A, P: LLMParams](Closeable, Restorable):
         """Store the answer, share it among equal questions, and deliver those whose caller does not wait."""
         del self._waiting[pending.key]
         if pending.completion is None:
-            self._failures |= {
-                equal.key: pending.reason for equal in (pending, *pending.duplicates) if equal.once_a_round
-            }
+            keys = [equal.key for equal in (pending, *pending.duplicates) if equal.once_a_round]
+            self._failures |= dict.fromkeys(keys, pending.reason)
         else:
             self._ok.add(pending.position.llm)
             pending.raw = self.store.add_answer(self._make_stored_answer(pending, pending.completion))

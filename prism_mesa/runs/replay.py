@@ -5,6 +5,7 @@ import tempfile
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -118,12 +119,8 @@ def _replay(run_dir: Path, out: Path, on_round: Callable[[int], None] | None, *,
     if is_economy(run_dir):
         nations = recorded_economy(run_dir)
         llm, readings = _recorded_llm(run_dir, nations), recorded_readings(run_dir)
-        return _repeat_and_compare(
-            run_dir,
-            lambda: run_economy(nations, out=out, llm=llm, on_round=on_round, readings=readings),
-            ECONOMY_TABLES,
-            keep=keep,
-        )
+        repeat = partial(run_economy, nations, out=out, llm=llm, on_round=on_round, readings=readings)
+        return _repeat_and_compare(run_dir, repeat, ECONOMY_TABLES, keep=keep)
     config = recorded_config(run_dir, trust=trust)
     recorded = read_run(run_dir)
     rounds = recorded.manifest.summary.rounds
@@ -132,9 +129,8 @@ def _replay(run_dir: Path, out: Path, on_round: Callable[[int], None] | None, *,
         why = f"has not come to its end (status {recorded.state}{progress}): there is nothing to compare"
         raise DataError(f"{run_dir}: {why}{recorded.advice}")
     notes = _changed_modules(recorded, config)
-    return _repeat_and_compare(
-        run_dir, lambda: run_platform(config, out=out, on_round=on_round), SOCIAL_TABLES, notes, keep=keep
-    )
+    repeat = partial(run_platform, config, out=out, on_round=on_round)
+    return _repeat_and_compare(run_dir, repeat, SOCIAL_TABLES, notes, keep=keep)
 
 
 def _changed_modules(run: RecordedRun, config: Config) -> tuple[str, ...]:

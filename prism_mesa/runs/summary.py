@@ -151,12 +151,8 @@ def _llm_costs(model: SocialModel, rounds: int) -> dict[str, float]:
     usage = getattr(model.reasoner, "usage", Counter())
     tokens = usage["prompt_tokens"] + usage["completion_tokens"]
     thousands = _agent_rounds(model, rounds) / 1000
-    return {
-        "calls": usage["calls"],
-        "tokens": tokens,
-        "calls_per_1000_agent_rounds": usage["calls"] / thousands,
-        "tokens_per_1000_agent_rounds": tokens / thousands,
-    }
+    totals = {"calls": usage["calls"], "tokens": tokens}
+    return totals | {f"{name}_per_1000_agent_rounds": n / thousands for name, n in totals.items()}
 
 
 def _counts_by_llm(gateway: Any) -> dict[str, Any]:
@@ -187,9 +183,5 @@ def _writing_summary(model: SocialModel) -> dict[str, Any] | None:
 
 def _decision_rates(model: SocialModel, rounds: int) -> dict[str, float]:
     n_open = max(1, model.totals["open"])
-    return {
-        "open": model.totals["open"] / _agent_rounds(model, rounds),
-        "fallback": model.totals["fallback"] / n_open,
-        "cache": model.sources["cache"] / n_open,
-        "budget": model.sources["budget"] / n_open,
-    }
+    rates = {"open": model.totals["open"] / _agent_rounds(model, rounds), "fallback": model.totals["fallback"] / n_open}
+    return rates | {source: model.sources[source] / n_open for source in ("cache", "budget")}

@@ -82,9 +82,7 @@ def association_prompts(agent: AgentSnapshot | None, question: SurveyQuestion, i
     ask = _quoted(f"{intro} {question.ask}".strip(), len(intro) + len(question.ask) + 1)
     if agent is None:
         return f"Asked {ask}, someone answered:"
-    interests = ", ".join(
-        filter(None, (clean_text(interest, NAME_CAP) for interest in agent.interests[:MAX_INTERESTS]))
-    )
+    interests = ", ".join(filter(None, (clean_text(name, NAME_CAP) for name in agent.interests[:MAX_INTERESTS])))
     interests_text = f"interested in {interests}, and is " if interests else ""
     parts = [f"Someone is {interests_text}{clean_text(agent.character, PERSONALITY_CAP)}."]
     actions = [

@@ -165,9 +165,7 @@ def _listed_capabilities(model: dict[str, Any]) -> frozenset[str]:
     architecture = model.get("architecture")
     modalities = architecture.get("output_modalities") if isinstance(architecture, dict) else None
     names = {"decisions": "decision", "text": "completion"}
-    return (
-        frozenset(names[name] for name in names if name in modalities) if isinstance(modalities, list) else frozenset()
-    )
+    return frozenset(names[name] for name in names if isinstance(modalities, list) and name in modalities)
 
 
 def _refused_settings(error_text: str) -> set[str]:

@@ -285,10 +285,8 @@ def secrets_pattern(secrets: Iterable[str]) -> re.Pattern[bytes]:
     for secret in secrets:
         encoded = base64.b64encode(secret.encode()).decode().rstrip("=")
         spellings |= {secret, encoded, json.dumps(secret)[1:-1], quote(secret, safe="")}
-    longest_first = sorted(
-        (text for text in spellings if len(text) >= _MIN_SECRET), key=lambda text: (-len(text), text)
-    )
-    return re.compile("|".join(map(re.escape, longest_first)).encode() or b"(?!)")
+    by_length = sorted((text for text in spellings if len(text) >= _MIN_SECRET), key=lambda text: (-len(text), text))
+    return re.compile("|".join(map(re.escape, by_length)).encode() or b"(?!)")
 
 
 def retry_after_s(response: Any, max_s: float) -> float:

@@ -118,16 +118,11 @@ def read_llm_config(
 ) -> Config:
     """Return the seed, `reasoner` and `deliberation` of a run, without untrusted servers and model files.
 
-    Args:
-        run: The run.
-        overrides: ``reasoner.*`` and ``deliberation.*`` to apply later (see `make_llm_config`).
-        use: Interview or survey.
-        uses_configured_llm: Whether the configured LLM is asked; False for an LLM from Python.
-        trust: Whether to use the server and the model file that a run from elsewhere names.
+    `overrides` are applied later (see `make_llm_config`). `uses_configured_llm` is False for an LLM from Python. With
+    `trust`, the server and the model file that a run from elsewhere names are used.
 
-    Raises:
-        ConfigError: If an override is not allowed.
-        DataError: If this version does not know the configuration, or the folder is not trusted.
+    Raises ConfigError if an override is not allowed, and DataError if this version does not know the configuration, or
+    the folder is not trusted.
     """
     recorded = manifest_values(run.folder, run.manifest)
     recorded_reasoner = as_config(Config, recorded, run.folder).reasoner

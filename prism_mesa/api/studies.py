@@ -127,10 +127,9 @@ class Study:
         """
         part, checked_engine = _shard(shard), open_engine(engine, workers, scheduler, attempts)
         self._check()
+        folder, text = self._folder, self._text
         try:
-            result = run_study(
-                self.design, self._folder, checked_engine, text=self._text, shard=part, retry=retry, on_run=on_run
-            )
+            result = run_study(self.design, folder, checked_engine, text=text, shard=part, retry=retry, on_run=on_run)
         except KeyboardInterrupt as stop:
             status = study_status(self.design, self._folder)
             done = f"{status.done} of {status.planned} runs are done and kept; the same command continues"

@@ -206,8 +206,11 @@ class EconomyModel(RoundModel):
         Raises LLMFailureException if an LLM gave no usable answer, and OracleError if a replayed ledger lacks a
         question; the model is then unchanged.
         """
-        quarter = self._quarter_name(self.world.quarter)
-        state = self._next_state(quarter)
+        quarter, decisions = self._quarter_name(self.world.quarter), self._decide()
+        policies = {d.row: d.reading.policy for d in decisions if d.action.validated and d.reading.policy}
+        world = self.macro.next_quarter(with_policies(self.world, policies, self.macro.names), self._shocks())
+        n_remembered = [nation.memory for nation in self._all_nations]
+        state = self.state.next(decisions, world, self.macro, quarter, n_remembered)
         if self.recorder is not None:
             for table, columns in quarter_rows(state, self.macro.names, quarter).items():
                 self.recorder.write(table, columns)
@@ -220,12 +223,6 @@ class EconomyModel(RoundModel):
         for nation in self.nations:
             nation.past = state.past[nation.row]
             nation.reasoning_chain = state.decisions[nation.row].chain if state.decisions else None
-
-    def _next_state(self, quarter: str) -> EconomyState:
-        decisions = self._decide()
-        policies = {d.row: d.reading.policy for d in decisions if d.action.validated and d.reading.policy}
-        world = self.macro.next_quarter(with_policies(self.world, policies, self.macro.names), self._shocks())
-        return self.state.next(decisions, world, self.macro, quarter, [nation.memory for nation in self._all_nations])
 
     @property
     def rounds_done(self) -> int:

@@ -23,7 +23,7 @@ class AnswerStore(Restorable):
     Args:
         mode: `live` uses the answers of this run; `cache` also uses answers in the shared ledger; `replay` takes all
             answers from the shared ledger, which does not change.
-        shared: The shared ledger, which `close` closes.
+        shared_ledger: The shared ledger, which `close` closes.
 
     Attributes:
         run_ledger: The run's own ledger, or None.

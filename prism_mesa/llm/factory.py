@@ -52,8 +52,8 @@ def find_client(params: LLMParams, *, continues: bool = False) -> tuple[ChatClie
     """Return the configured LLM, its kind, and a note.
 
     `auto` chooses Ollama if it answers and has the model, else the embedded LLM if it is installed, else None. The note
-    gives the reason. For `continues` see `make_llm_client`.
-    Raises ConfigError if the LLM is missing, or an address is wrong.
+    gives the reason. For `continues` see `make_llm_client`. Raises ConfigError if the LLM is missing, or an address is
+    wrong.
     """
     kind = first_kind(params.kind)
     make_client = KINDS[kind].load().from_params

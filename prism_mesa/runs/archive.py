@@ -87,16 +87,9 @@ class AgentSnapshot:
 
 
 class RunRecords:
-    """The tables of a platform's run, each read once, on first use.
+    """The tables of a platform's run, each read once, on first use; `run` is its folder with the manifest.
 
-    Args:
-        run_dir: The run's folder.
-
-    Attributes:
-        run: The folder with its manifest.
-
-    Raises:
-        DataError: If there is no run, it is a run of nations, or no round was completed.
+    Raises DataError if there is no run, it is a run of nations, or no round was completed.
     """
 
     def __init__(self, run_dir: str | Path) -> None:

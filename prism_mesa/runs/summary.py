@@ -1,6 +1,7 @@
 """The summary of a platform's run, as ``prism run --json`` prints it."""
 
 from collections import Counter
+from collections.abc import Iterator
 from math import isfinite
 from typing import Any
 
@@ -61,8 +62,7 @@ def platform_summary(model: SocialModel, trees: pd.DataFrame, rounds: int) -> di
         "guards_by_row": sorted(model.row_by_row_guards),
         "notes": [
             *(note for note in model.notes if note not in shown_elsewhere),
-            *_repeats_note(model),
-            *_unwritten_note(model),
+            *_count_notes(model),
             *_no_views_note(model, rounds),
         ],
         "recorded": model.recorded.to_facts(),
@@ -97,10 +97,12 @@ def _agent_rounds(model: SocialModel, rounds: int) -> int:
     return max(1, model.totals["there"] if model.params.has_churn else len(model.population) * rounds)
 
 
-def _unwritten_note(model: SocialModel) -> list[str]:
-    n = model.totals["unwritten"]
-    note = f"{format_count(n, 'post')} of posts.file or posts.seeded did not appear: the author was not there"
-    return [note] if n else []
+def _count_notes(model: SocialModel) -> Iterator[str]:
+    if n := model.totals["repeated"]:
+        rule = "an agent likes and reshares a root once, and answers a post once a round"
+        yield f"{n} moves to an engaging state did not count: {rule}"
+    if n := model.totals["unwritten"]:
+        yield f"{format_count(n, 'post')} of posts.file or posts.seeded did not appear: the author was not there"
 
 
 def _no_views_note(model: SocialModel, rounds: int) -> list[str]:
@@ -133,12 +135,6 @@ def _opinion_summary(model: SocialModel) -> dict[str, Any]:
     }
     n_moved = {key: model.totals[key] for key in ("drawn_on", "pushed_away")}
     return {"opinions": {"of": name, **spread, **n_moved}}
-
-
-def _repeats_note(model: SocialModel) -> list[str]:
-    n = model.totals["repeated"]
-    rule = "an agent likes and reshares a root once, and answers a post once a round"
-    return [f"{n} moves to an engaging state did not count: {rule}"] if n else []
 
 
 def _find_largest(model: SocialModel, count_name: str, counts: npt.NDArray[np.int32]) -> dict[str, Any]:

@@ -25,7 +25,7 @@ def content_words(text: str) -> set[str]:
 def mentioned_rounds(answer: str) -> set[int]:
     """Return the rounds that an answer mentions by number.
 
-    >>> sorted(rounds_in("In round 3, and rounds 5 and 7; 4 posts"))
+    >>> sorted(mentioned_rounds("In round 3, and rounds 5 and 7; 4 posts"))
     [3, 5, 7]
     """
     return {int(number) for numbers in _ROUNDS.findall(answer) for number in re.findall(r"\d+", numbers)[:100]}

@@ -36,9 +36,8 @@ def read_decision(reply: Any, label: str, state: str, decoding: Mapping[str, Any
         data = parse_json(reply) if isinstance(reply, str) else reply
         answer = _read_answer(data["answers"])
     except (UselessAnswerError, LookupError, TypeError, AttributeError, ValueError):
-        raise OracleError(
-            "no-answer", f"{label}: the response has no decision: {clean_text(reply, _MAX_CHARS)}"
-        ) from None
+        fault = f"the response has no decision: {clean_text(reply, _MAX_CHARS)}"
+        raise OracleError("no-answer", f"{label}: {fault}") from None
     usage = data["usage"] if isinstance(data.get("usage"), dict) else {}
     counts = reported_count(usage.get("input_tokens")), reported_count(usage.get("output_tokens"))
     if was_cut(state, counts[0], 0) and decoding.get("cut_prompts") != "accept":

@@ -101,8 +101,8 @@ class RunRecords:
         for table in ("agents", "posts"):
             if not has_table(self.run_dir, table):
                 why = "it was removed" if manifest.status == "done" else "the run has not ended"
-                why = f"no table {table!r} there: {why}"
-                raise DataError(f"{run_dir}: {why} (status {self.run.state}){self.run.advice}")
+                fault = f"no table {table!r} there: {why} (status {self.run.state})"
+                raise DataError(f"{run_dir}: {fault}{self.run.advice}")
         rounds = manifest.summary.rounds
         if rounds is None:
             rounds = count_rows(self.run_dir, "rounds") if has_table(self.run_dir, "rounds") else 0

@@ -100,13 +100,7 @@ class OracleError(PrismError):
     """
 
     def __init__(
-        self,
-        reason: str,
-        message: str,
-        *,
-        calls: int = 1,
-        retry_after_s: float = 0.0,
-        tokens: tuple[int, int] = (0, 0),
+        self, reason: str, message: str, *, calls: int = 1, retry_after_s: float = 0.0, tokens: tuple[int, int] = (0, 0)
     ) -> None:
         super().__init__(message)
         self.reason = reason

@@ -112,14 +112,7 @@ def _move(
 
 
 def _move_by_user_rule(
-    rule: UserRule,
-    platform: Platform,
-    agent: Rows,
-    post: Rows,
-    index: int,
-    old: Floats,
-    new: Floats,
-    path: Floats,
+    rule: UserRule, platform: Platform, agent: Rows, post: Rows, index: int, old: Floats, new: Floats, path: Floats
 ) -> None:
     """Move stances by your own rule: by each agent's first post, then by the second posts, and so on."""
     posts = platform.posts

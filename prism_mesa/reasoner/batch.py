@@ -5,14 +5,11 @@ from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 
 from prism_mesa.llm.params import Source
 from prism_mesa.reasoner.question import Answer, OpenChoices, PlacedQuestion, Question, make_question
 from prism_mesa.statechart import AgentState
-
-type Floats = npt.NDArray[np.float64]
-type Ints = npt.NDArray[np.int64]
+from prism_mesa.streams import Floats, Ints
 
 
 class Decider(ABC):
@@ -107,10 +104,8 @@ class BatchReasoner[C: OpenChoices](Decider):
 
 def select_options(probabilities: Floats, draws: Floats) -> Ints:
     """Return for each row the index of the first option whose cumulative probability exceeds the draw."""
-    indices = np.zeros(len(probabilities), np.int64)
-    cumulative = np.zeros(len(probabilities))
+    indices, cumulative = np.zeros(len(probabilities), np.int64), np.zeros(len(probabilities))
     for column in range(probabilities.shape[1]):
-        is_reached = (cumulative <= draws) & (probabilities[:, column] > 0)
-        indices = np.where(is_reached, column, indices)
+        indices = np.where((cumulative <= draws) & (probabilities[:, column] > 0), column, indices)
         cumulative = cumulative + probabilities[:, column]
     return indices

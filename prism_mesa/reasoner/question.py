@@ -14,6 +14,7 @@ import numpy.typing as npt
 from prism_mesa.domain import ACTIONS, BIG_FIVE, POST_KINDS, TRAIT_MEANS, Post
 from prism_mesa.llm.params import Source
 from prism_mesa.statechart import AgentState
+from prism_mesa.streams import Floats, Ints
 
 
 @dataclass(frozen=True)
@@ -110,15 +111,15 @@ class OpenChoices:
     """
 
     options: tuple[AgentState, ...]
-    relevance: npt.NDArray[np.float64]
-    utility: npt.NDArray[np.float64]
-    low: npt.NDArray[np.float64]
-    high: npt.NDArray[np.float64]
-    velocity: npt.NDArray[np.int64]
+    relevance: Floats
+    utility: Floats
+    low: Floats
+    high: Floats
+    velocity: Ints
     media: npt.NDArray[np.bool_]
-    traits: npt.NDArray[np.float64]
-    propensities: npt.NDArray[np.float64]
-    draws: npt.NDArray[np.float64]
+    traits: Floats
+    propensities: Floats
+    draws: Floats
 
 
 @dataclass(frozen=True)
@@ -131,16 +132,14 @@ class DetailedChoices(OpenChoices):
         kind: The post's kind, as an index into `domain.POST_KINDS`.
     """
 
-    match: npt.NDArray[np.float64]
-    likes: npt.NDArray[np.int64]
-    replies: npt.NDArray[np.int64]
-    reshares: npt.NDArray[np.int64]
-    kind: npt.NDArray[np.int64]
+    match: Floats
+    likes: Ints
+    replies: Ints
+    reshares: Ints
+    kind: Ints
 
     @classmethod
-    def from_open_choices(
-        cls, choices: OpenChoices, match: npt.NDArray[np.float64], post_field: Callable[[str], Any]
-    ) -> Self:
+    def from_open_choices(cls, choices: OpenChoices, match: Floats, post_field: Callable[[str], Any]) -> Self:
         """Add details to open choices. `post_field(name)` returns a field of the posts as whole numbers."""
         details = {name: post_field(name) for name in ("likes", "replies", "reshares", "kind")}
         return cls(**vars(choices), match=match, **details)
@@ -181,7 +180,7 @@ def read_persona(agent: Any) -> Persona:
     likes, replies, reshares = _numbers(getattr(agent, "propensities", None), ACTIONS, _DEFAULT.propensities)
     return Persona(
         name=str(getattr(agent, "name", None) or f"agent {getattr(agent, 'unique_id', '')}".strip()),
-        interests=tuple(str(word) for word in words),
+        interests=tuple(map(str, words)),
         personality=str(getattr(agent, "personality", None) or ""),
         traits=_numbers(getattr(agent, "traits", None), BIG_FIVE, _DEFAULT.traits),
         propensities=(likes, replies, reshares),
@@ -191,15 +190,11 @@ def read_persona(agent: Any) -> Persona:
 
 
 def _band(agent: Any) -> tuple[float, float]:
-    """Return the lower and the upper end of the agent's band."""
     middle = getattr(agent, "engagement_threshold", None)
     centre = (_DEFAULT.low + _DEFAULT.high) / 2 if middle is None else float(middle)
-    low = getattr(agent, "low_threshold", None)
-    high = getattr(agent, "high_threshold", None)
-    return (
-        max(centre - _HALF_BAND, 0.0) if low is None else float(low),
-        min(centre + _HALF_BAND, 1.0) if high is None else float(high),
-    )
+    low, high = (getattr(agent, name, None) for name in ("low_threshold", "high_threshold"))
+    low = max(centre - _HALF_BAND, 0.0) if low is None else float(low)
+    return low, min(centre + _HALF_BAND, 1.0) if high is None else float(high)
 
 
 def _numbers(values: Any, names: Sequence[str], default: tuple[float, ...]) -> tuple[float, ...]:

@@ -76,9 +76,7 @@ def distilled_reasoner(params: ReasonerParams, persona: str | None) -> Distilled
 
 def _make_reasoner(params: ReasonerParams, store: AnswerStore) -> AnyReasoner:
     if store.mode == "replay" and store.shared_ledger is not None:
-        oracles = {
-            llm: recorded_oracle(store.shared_ledger, llm_params, llm) for llm, llm_params in params.by_llm().items()
-        }
+        oracles = {llm: recorded_oracle(store.shared_ledger, part, llm) for llm, part in params.by_llm().items()}
         return _build(params, oracles, params.kind, store, "")
     clients = {llm: find_client(llm_params) for llm, llm_params in params.by_llm().items()}
     oracles = {llm: _make_oracle(client, params) for llm, (client, _, _) in clients.items() if client is not None}

@@ -5,11 +5,14 @@ from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
+import numpy.typing as npt
 
 from prism_mesa.llm.params import Source
 from prism_mesa.reasoner.question import Answer, OpenChoices, PlacedQuestion, Question, make_question
 from prism_mesa.statechart import AgentState
-from prism_mesa.streams import Floats, Ints
+
+type Floats = npt.NDArray[np.float64]
+type Ints = npt.NDArray[np.int64]
 
 
 class Decider(ABC):

@@ -31,11 +31,10 @@ from prism_mesa.domain import ACTIONS, BIG_FIVE, POST_KINDS, TRAIT_MEANS, TRAIT_
 from prism_mesa.errors import one_line
 from prism_mesa.kernels.walking.world import Rule
 from prism_mesa.llm.params import Source
-from prism_mesa.reasoner.batch import BatchReasoner
+from prism_mesa.reasoner.batch import BatchReasoner, Floats, Ints
 from prism_mesa.reasoner.params import RuleParams
 from prism_mesa.reasoner.question import DetailedChoices, OpenChoices, PlacedQuestion, Question
 from prism_mesa.statechart import AgentState
-from prism_mesa.streams import Floats, Ints
 
 BIAS = -0.33
 TRAIT_WEIGHTS = (0.34, 0.10, -0.15, 0.31, 0.24)

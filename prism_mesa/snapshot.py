@@ -84,8 +84,7 @@ def to_plain(value: Any) -> Plain:
         raise NotRestorableError(f"{kind} cannot be saved in a snapshot: {value!r:.80}")
     if isinstance(value, dict):
         return {_TYPE_KEY: kind, "of": [[to_plain(key), to_plain(item)] for key, item in value.items()]}
-    items = sorted(value) if isinstance(value, set) else value
-    result = {_TYPE_KEY: kind, "of": _plain_list(list(items))}
+    result = {_TYPE_KEY: kind, "of": _plain_list(sorted(value) if isinstance(value, set) else list(value))}
     return result | {"most": value.maxlen} if isinstance(value, deque) else result
 
 

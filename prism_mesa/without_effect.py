@@ -82,6 +82,4 @@ def without_effect[K](table: Sequence[WithoutEffect[K]], facts: K, keys: Sequenc
         index = next((index for index, entry in active if entry.covers(key)), None)
         if index is not None:
             groups.setdefault(index, []).append(key)
-    return tuple(
-        f"{', '.join(names)}: no effect: {table[index].reason.format(facts)}" for index, names in groups.items()
-    )
+    return tuple(f"{', '.join(names)}: no effect: {table[i].reason.format(facts)}" for i, names in groups.items())

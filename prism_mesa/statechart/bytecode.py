@@ -111,7 +111,6 @@ class Compiler:
         return len(self._registers) - 1
 
     def _compile(self, node: ast.expr) -> _Value:
-        """Compile a node."""
         match node:
             case ast.Constant(value=bool() | int() | float() as value):
                 if isinstance(value, int) and abs(value) >= _MAX_EXACT:

@@ -72,8 +72,7 @@ class Decisions:
 
 def decisions(agent: Rows, other: Rows, event: int, post: Rows | int, why: Rows | int) -> Decisions:
     """Return decisions of one kind."""
-    n = len(agent)
-    constants = (np.broadcast_to(np.asarray(value, np.int64), n) for value in (event, post, why))
+    constants = (np.broadcast_to(np.asarray(value, np.int64), len(agent)) for value in (event, post, why))
     return Decisions(np.asarray(agent, np.int64), np.asarray(other, np.int64), *constants)
 
 
@@ -201,6 +200,5 @@ def _can_follow(platform: Platform, agent: Rows, other: Rows) -> Mask:
 
 
 def _are_present(platform: Platform, agent: Rows, other: Rows) -> Mask:
-    """Return which pairs are two different agents that are both present."""
     present = platform.population.present
     return np.asarray((agent != other) & present[agent] & present[other])

@@ -1,6 +1,6 @@
 """Snapshots of a run's state as plain data: arrays and JSON values, never code.
 
-A class lists in `changes` the attributes that a run changes. The configuration determines the other attributes.
+A class lists in `saved_fields` the attributes that a run changes. The configuration determines the other attributes.
 """
 
 from collections import Counter, deque
@@ -40,7 +40,7 @@ class Restorable:
     saved_fields: ClassVar[tuple[str, ...]] = ()
 
     def snapshot(self) -> dict[str, Plain]:
-        """Return the attributes in `changes` as plain data."""
+        """Return the attributes in `saved_fields` as plain data."""
         return {name: to_plain(getattr(self, name)) for name in self.saved_fields}
 
     def restore(self, data: Mapping[str, Plain]) -> None:

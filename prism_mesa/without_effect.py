@@ -53,8 +53,8 @@ class WithoutEffect[K]:
 
     Attributes:
         keys: Dotted keys, separated by white space; ``feed.x_algo.*`` is a whole group.
-        when: The condition, a function of facts about the model.
-        why: The reason and a remedy; a template with fields of the facts in braces.
+        condition: The condition, a function of facts about the model.
+        reason: The reason and a remedy; a template with fields of the facts in braces.
     """
 
     keys: str

@@ -108,7 +108,7 @@ def _answer_in_batch(
     indices: Rows,
     targets: Codes,
 ) -> None:
-    """Write answers into `chosen` for the open choices at `indices`, which do not go to an LLM."""
+    """Write answers into `targets` for the open choices at `indices`, which do not go to an LLM."""
     reasoner = platform.reasoner.batch_reasoner
     if reasoner is None:
         return

@@ -115,7 +115,7 @@ def draw_exposures(platform: Platform, agent: Int32s, post: Int32s) -> Exposures
 def draw_decisions(platform: Platform, exposures: Exposures, engagements: tuple[Rows, Rows]) -> Decisions:
     """Return the decisions of this round by rules, before conflicts are settled.
 
-    `engaged` has agents and the posts that they engaged with in this round.
+    `engagements` has agents and the posts that they engaged with in this round.
     """
     root, (agent, post) = platform.posts.root, engagements
     is_exposed = np.zeros(len(platform.population), np.bool_)

@@ -31,7 +31,7 @@ class Header:
     Attributes:
         names: Column names, stripped.
         delimiter: The character between columns.
-        exact: Whether the file has no blanks around the names.
+        is_stripped: Whether the file has no blanks around the names.
     """
 
     names: tuple[str, ...]

@@ -100,19 +100,10 @@ class OracleError(PrismError):
     """
 
     def __init__(
-        self,
-        reason: str,
-        message: str,
-        *,
-        calls: int = 1,
-        retry_after_s: float = 0.0,
-        tokens: tuple[int, int] = (0, 0),
+        self, reason: str, message: str, *, calls: int = 1, retry_after_s: float = 0.0, tokens: tuple[int, int] = (0, 0)
     ) -> None:
         super().__init__(message)
-        self.reason = reason
-        self.calls = calls
-        self.retry_after_s = retry_after_s
-        self.tokens = tokens
+        self.reason, self.calls, self.retry_after_s, self.tokens = reason, calls, retry_after_s, tokens
 
 
 class LLMFailureException(PrismError):  # noqa: N818 - the contract's name
@@ -217,6 +208,5 @@ def did_you_mean(name: str, allowed: Iterable[str]) -> str:
     """
     if len(name) > _LONGEST_NAME:  # the comparison takes quadratic time
         return ""
-    others = [other for other in allowed if name not in (other, repr(other))]
-    matches = get_close_matches(name, others, n=1)
+    matches = get_close_matches(name, [other for other in allowed if name not in (other, repr(other))], n=1)
     return f" Did you mean {matches[0]!r}?" if matches else ""

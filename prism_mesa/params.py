@@ -119,7 +119,6 @@ def validate_params[P: Params](kind: type[P], values: Mapping[str, Any], label: 
 
 
 def _key_text(name: object) -> str:
-    """Return a shortened key on one line."""
     return printable(shorten(str(name), _LONGEST_KEY))
 
 
@@ -168,7 +167,6 @@ def list_leaves(kind: type[Params], prefix: str = "") -> tuple[tuple[str, Any], 
 
 @cache
 def _defaults(kind: type[Params]) -> dict[str, Any]:
-    """Return the default of each parameter in a group."""
     return {name: field.get_default(call_default_factory=True) for name, field in kind.model_fields.items()}
 
 
@@ -269,8 +267,7 @@ def model_params[P: Params](
         ConfigError: If a name is unknown or a value is not allowed.
     """
     attributes = dict(scenario.to_dict()) if scenario is not None else {}
-    excluded = ("model", "rng", "_scenario_id")
-    named_values = {name: value for name, value in attributes.items() if name not in excluded} | dict(values)
+    named_values = {k: v for k, v in attributes.items() if k not in ("model", "rng", "_scenario_id")} | dict(values)
     seed = getattr(scenario, "rng", None) if rng is FROM_PARAMS else rng
     if config is not None and not isinstance(config, kind | Mapping):
         allowed = f"nested values or {kind.__name__} (load_config(path) returns one)"

@@ -23,8 +23,7 @@ class PartAttribute[T]:
         self._name = name
 
     def __get__(self, model: Any, owner: type) -> T:
-        value: T = cast(T, self) if model is None else getattr(getattr(model, self.part), self._name)
-        return value
+        return cast(T, self if model is None else getattr(getattr(model, self.part), self._name))
 
     def __set__(self, model: Any, value: object) -> None:
         raise AttributeError(f"{type(model).__name__}.{self._name} is read-only; set the attribute of its {self.part}")
@@ -116,7 +115,6 @@ class RoundModel(mesa.Model):
             collector.collect(self)
 
     def _set_clock(self, steps: int) -> None:
-        """Set the clock to the time after a number of steps."""
         self.steps, self.time = steps, float(steps)
         self._default_schedule.pause()
         self._default_schedule.resume()

@@ -1,6 +1,6 @@
 """Snapshots of a run's state as plain data: arrays and JSON values, never code.
 
-A class lists in `changes` the attributes that a run changes. The configuration determines the other attributes.
+A class lists in `saved_fields` the attributes that a run changes. The configuration determines the other attributes.
 """
 
 from collections import Counter, deque
@@ -40,7 +40,7 @@ class Restorable:
     saved_fields: ClassVar[tuple[str, ...]] = ()
 
     def snapshot(self) -> dict[str, Plain]:
-        """Return the attributes in `changes` as plain data."""
+        """Return the attributes in `saved_fields` as plain data."""
         return {name: to_plain(getattr(self, name)) for name in self.saved_fields}
 
     def restore(self, data: Mapping[str, Plain]) -> None:
@@ -84,8 +84,7 @@ def to_plain(value: Any) -> Plain:
         raise NotRestorableError(f"{kind} cannot be saved in a snapshot: {value!r:.80}")
     if isinstance(value, dict):
         return {_TYPE_KEY: kind, "of": [[to_plain(key), to_plain(item)] for key, item in value.items()]}
-    items = sorted(value) if isinstance(value, set) else value
-    result = {_TYPE_KEY: kind, "of": _plain_list(list(items))}
+    result = {_TYPE_KEY: kind, "of": _plain_list(sorted(value) if isinstance(value, set) else list(value))}
     return result | {"most": value.maxlen} if isinstance(value, deque) else result
 
 

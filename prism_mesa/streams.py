@@ -97,18 +97,10 @@ class Streams:
         return last_redraws(self.key(purpose), round_, persistence, agents)
 
     def integers(
-        self,
-        purpose: str,
-        agent: Key | list[int],
-        n_values: Key,
-        *,
-        round_: Key = 0,
-        tick: Key = 0,
-        index: Key = 0,
+        self, purpose: str, agent: Key | list[int], n_values: Key, *, round_: Key = 0, tick: Key = 0, index: Key = 0
     ) -> Ints:
         """Return integers from 0 to `n_values` - 1. `n_values` is at most 2**31, so that the bias is below 2**-22."""
-        uniform = self.uniform(purpose, agent, round_=round_, tick=tick, index=index)
-        return (uniform * n_values).astype(np.int64)
+        return (self.uniform(purpose, agent, round_=round_, tick=tick, index=index) * n_values).astype(np.int64)
 
     def normal(self, purpose: str, agent: Key | list[int], *, round_: Key = 0, index: Key = 0) -> Floats:
         """Return standard normal numbers (Box and Muller 1958, doi:10.1214/aoms/1177706645)."""

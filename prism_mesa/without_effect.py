@@ -53,8 +53,8 @@ class WithoutEffect[K]:
 
     Attributes:
         keys: Dotted keys, separated by white space; ``feed.x_algo.*`` is a whole group.
-        when: The condition, a function of facts about the model.
-        why: The reason and a remedy; a template with fields of the facts in braces.
+        condition: The condition, a function of facts about the model.
+        reason: The reason and a remedy; a template with fields of the facts in braces.
     """
 
     keys: str
@@ -82,6 +82,4 @@ def without_effect[K](table: Sequence[WithoutEffect[K]], facts: K, keys: Sequenc
         index = next((index for index, entry in active if entry.covers(key)), None)
         if index is not None:
             groups.setdefault(index, []).append(key)
-    return tuple(
-        f"{', '.join(names)}: no effect: {table[index].reason.format(facts)}" for index, names in groups.items()
-    )
+    return tuple(f"{', '.join(names)}: no effect: {table[i].reason.format(facts)}" for i, names in groups.items())

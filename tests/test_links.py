@@ -218,3 +218,27 @@ def test_every_name_in_backticks_in_a_docstring_is_used_somewhere_in_the_code_or
 
     gone = {module: [name for text in texts for name in unknown(text)] for module, (texts, _) in parts.items()}
     assert {module: names for module, names in gone.items() if names} == {}
+
+
+def names_in(node):
+    """Return the names of arguments, and the names and attributes that a class or function sets or reads."""
+    for inner in ast.walk(node):
+        yield getattr(inner, "arg", None) or getattr(inner, "attr", None) or getattr(inner, "id", None)
+
+
+def test_what_docstrings_list_as_attributes_or_arguments_is_there():
+    missing = []
+    for path in sorted((ROOT / "prism_mesa").rglob("*.py")):
+        tree = ast.parse(path.read_text("utf-8"))
+        classes = {node.name: node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)}
+        for node in ast.walk(tree):
+            if not isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+                continue
+            section = re.search(r"^(?:Attributes|Args):\n((?:    .*\n?|\n)+)", ast.get_docstring(node) or "", re.M)
+            entries = re.findall(r"^    ([A-Za-z_][\w, *]*):", section[1], re.M) if section else []
+            bases = [classes[base.id] for base in getattr(node, "bases", []) if getattr(base, "id", "") in classes]
+            known = {name for part in (node, *bases) for name in names_in(part)}
+            known |= {inner.name for inner in ast.walk(node) if isinstance(inner, ast.FunctionDef)}
+            listed = {name.strip(" *") for entry in entries for name in entry.split(",")}
+            missing += [(path.name, node.name, name) for name in listed - known]
+    assert missing == []

@@ -64,19 +64,16 @@ def make_llm_config(config: Config, overrides: Sequence[str] = (), *, use: LLMUs
         group, _, name = key.partition(".")
         if group == "deliberation" and name in _NO_EFFECT[use]:
             allowed = ", ".join(key for key in DeliberationParams.model_fields if key not in _NO_EFFECT[use])
-            raise ConfigError(
-                f"override: {key} has no effect in {_USE_NAMES[use]} (keys of deliberation with an effect: {allowed})"
-            )
+            fault = f"has no effect in {_USE_NAMES[use]} (keys of deliberation with an effect: {allowed})"
+            raise ConfigError(f"override: {key} {fault}")
     kind = config.reasoner.kind
     reasoner = {"kind": "auto" if kind in ("rule", "distilled") else kind, **_NOT_APPLICABLE}
     values = merge_values(config.model_dump(mode="json"), {"reasoner": reasoner})
     result = with_overrides(Config, values, overrides)
     ledger = result.reasoner.ledger_path
     if ledger is not None and result.reasoner.ledger != "replay" and (run := enclosing_run(ledger)):
-        raise ConfigError(
-            f"reasoner.ledger_path: {ledger} lies in the folder of a run, {run}: set "
-            "reasoner.ledger=replay, or copy the ledger"
-        )
+        remedy = "set reasoner.ledger=replay, or copy the ledger"
+        raise ConfigError(f"reasoner.ledger_path: {ledger} lies in the folder of a run, {run}: {remedy}")
     return result
 
 
@@ -88,15 +85,11 @@ def make_llm(
     With `continues`, SmolLM2 continues prompts that have examples (see `llm.EmbeddedChatClient`). With `decision`, the
     run's decision model is used if it has one (`reasoner.answer`).
 
-    Raises:
-        ConfigError: If there is no LLM.
-        DataError: If a ledger cannot be opened.
+    Raises ConfigError if there is no LLM, and DataError if a ledger cannot be opened.
     """
     llm_config = make_llm_config(config, overrides)
-    if llm_config.reasoner.kind in ("rule", "distilled"):
-        raise ConfigError(
-            f"reasoner.kind: {llm_config.reasoner.kind} cannot answer questions: name an LLM ({LLM_KINDS})"
-        )
+    if (kind := llm_config.reasoner.kind) in ("rule", "distilled"):
+        raise ConfigError(f"reasoner.kind: {kind} cannot answer questions: name an LLM ({LLM_KINDS})")
     llms = llm_config.reasoner.by_llm()
     if not llms.keys() & {"", llm}:
         raise ConfigError(f"reasoner.model: only one LLM can answer, not {', '.join(llms)}: set reasoner.model=NAME")
@@ -125,16 +118,11 @@ def read_llm_config(
 ) -> Config:
     """Return the seed, `reasoner` and `deliberation` of a run, without untrusted servers and model files.
 
-    Args:
-        run: The run.
-        overrides: ``reasoner.*`` and ``deliberation.*`` to apply later (see `make_llm_config`).
-        use: Interview or survey.
-        uses_configured_llm: Whether the configured LLM is asked; False for an LLM from Python.
-        trust: Whether to use the server and the model file that a run from elsewhere names.
+    `overrides` are applied later (see `make_llm_config`). `uses_configured_llm` is False for an LLM from Python. With
+    `trust`, the server and the model file that a run from elsewhere names are used.
 
-    Raises:
-        ConfigError: If an override is not allowed.
-        DataError: If this version does not know the configuration, or the folder is not trusted.
+    Raises ConfigError if an override is not allowed, and DataError if this version does not know the configuration, or
+    the folder is not trusted.
     """
     recorded = manifest_values(run.folder, run.manifest)
     recorded_reasoner = as_config(Config, recorded, run.folder).reasoner

@@ -105,7 +105,6 @@ def _describe(what: str, path: Path, *, in_use: bool = False) -> Cache:
 
 
 def _size_and_last_use(path: Path) -> tuple[int, float]:
-    """Return the size of a file or folder in bytes, and the time of its last use."""
     try:
         info = path.lstat()
         if stat.S_ISREG(info.st_mode):

@@ -88,9 +88,8 @@ class Calibration:
         try:
             result = calibrate(self.plan, self._folder, Engine(workers=workers), budget, text=self._text, on_run=on_run)
         except KeyboardInterrupt as stop:
-            raise KeyboardInterrupt(
-                f"{self.calibration_dir}: interrupted: finished runs are kept; the same command continues"
-            ) from stop
+            kept = "finished runs are kept; the same command continues"
+            raise KeyboardInterrupt(f"{self.calibration_dir}: interrupted: {kept}") from stop
         if report:
             from prism_mesa.view.calibration import write_calibration_report
 

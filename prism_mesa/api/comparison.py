@@ -58,12 +58,7 @@ class Comparison(RunComparison):
 
 
 def compare(
-    run: Runs,
-    other: Runs,
-    *,
-    measures: str | Sequence[str] | None = None,
-    why: bool = True,
-    trust: bool = False,
+    run: Runs, other: Runs, *, measures: str | Sequence[str] | None = None, why: bool = True, trust: bool = False
 ) -> Comparison:
     """Compare two runs, or runs of several seeds, like ``prism compare``; differences are `other` minus `run`.
 

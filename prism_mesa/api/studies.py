@@ -127,10 +127,9 @@ class Study:
         """
         part, checked_engine = _shard(shard), open_engine(engine, workers, scheduler, attempts)
         self._check()
+        folder, text = self._folder, self._text
         try:
-            result = run_study(
-                self.design, self._folder, checked_engine, text=self._text, shard=part, retry=retry, on_run=on_run
-            )
+            result = run_study(self.design, folder, checked_engine, text=text, shard=part, retry=retry, on_run=on_run)
         except KeyboardInterrupt as stop:
             status = study_status(self.design, self._folder)
             done = f"{status.done} of {status.planned} runs are done and kept; the same command continues"
@@ -198,7 +197,6 @@ def open_engine(kind: EngineKind, workers: int | None, scheduler: str | None = N
 
 
 def _shard(text: str | None) -> Shard:
-    """Return the shard that a string ``K/N`` describes."""
     k, n = (parse_whole_number(part) for part in text.partition("/")[::2]) if text is not None else (1, 1)
     if k is None or n is None or not 1 <= k <= n:
         raise ConfigError(f"shard: {text!r}: must be K/N with K from 1 to N, such as 3/8")

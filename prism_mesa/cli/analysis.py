@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer import Argument, Option
 
 from prism_mesa.cli.arguments import MAX_AGENTS, MAX_ROUNDS, AsJson, OutOption, Run, Trust, check_unique
 from prism_mesa.cli.console import (
@@ -30,28 +31,27 @@ if TYPE_CHECKING:
     from prism_mesa.view.interview_terminal import Interrupts
 
 Overrides = Annotated[
-    list[str] | None,
-    typer.Argument(metavar="KEY=VALUE", help="reasoner.* and deliberation.* settings: reasoner.kind=ollama"),
+    list[str] | None, Argument(metavar="KEY=VALUE", help="reasoner.* and deliberation.* settings: reasoner.kind=ollama")
 ]
-LedgerFile = Annotated[Path, typer.Argument(metavar="LEDGER", help="a file decisions.sqlite, or the folder of a run")]
-Runs = Annotated[list[Path], typer.Argument(metavar="RUN", help="folders of runs with an LLM")]
+LedgerFile = Annotated[Path, Argument(metavar="LEDGER", help="a file decisions.sqlite, or the folder of a run")]
+Runs = Annotated[list[Path], Argument(metavar="RUN", help="folders of runs with an LLM")]
 
 
 def why(
     run_dir: Run,
-    agent: Annotated[str, typer.Argument(metavar="AGENT", help="row, id or name of an agent or nation")],
+    agent: Annotated[str, Argument(metavar="AGENT", help="row, id or name of an agent or nation")],
     at: Annotated[
         str | None,
-        typer.Argument(
+        Argument(
             metavar="ROUND", help="round (from 0), or quarter of nations (2011Q2); by default the one with most events"
         ),
     ] = None,
     post: Annotated[
         int | None,
-        typer.Option("--post", metavar="ID", min=0, help="explain why this post was or was not in the agent's feeds"),
+        Option("--post", metavar="ID", min=0, help="explain why this post was or was not in the agent's feeds"),
     ] = None,
     everything: Annotated[
-        bool, typer.Option("--all", help="print everything: each tick, guard, prompt, answer and draw")
+        bool, Option("--all", help="print everything: each tick, guard, prompt, answer and draw")
     ] = False,
     trust: Trust = False,
 ) -> None:
@@ -78,13 +78,11 @@ def why(
 
 def survey(
     run_dir: Run,
-    questions: Annotated[Path, typer.Argument(metavar="QUESTIONS", help="a YAML file such as configs/survey.yaml")],
+    questions: Annotated[Path, Argument(metavar="QUESTIONS", help="a YAML file such as configs/survey.yaml")],
     overrides: Overrides = None,
-    agents: Annotated[
-        int, typer.Option(min=1, max=MAX_AGENTS, help="number of agents to ask, at most all agents")
-    ] = 100,
+    agents: Annotated[int, Option(min=1, max=MAX_AGENTS, help="number of agents to ask, at most all agents")] = 100,
     at: Annotated[
-        int | None, typer.Option(metavar="ROUND", min=0, max=MAX_ROUNDS, help="use the run up to this round, from 0")
+        int | None, Option(metavar="ROUND", min=0, max=MAX_ROUNDS, help="use the run up to this round, from 0")
     ] = None,
     out: OutOption = Path("results"),
     trust: Trust = False,
@@ -94,20 +92,17 @@ def survey(
 
     Tables and a picture go to OUT/survey-<time>.
     """
-    from prism_mesa.analysis.survey.survey import survey as run_survey
+    from prism_mesa.analysis.survey.survey import survey as ask
 
     texts, show_result = check_unique(overrides), partial(_show_survey, as_json=as_json)
     with summary_on_interrupt(show_result), progress_bar(0, "answers", end_text="tables") as on_answers:
-        result = run_survey(
-            run_dir, questions, texts, agents=agents, at=at, out=out, on_answers=on_answers, trust=trust
-        )
+        result = ask(run_dir, questions, texts, agents=agents, at=at, out=out, on_answers=on_answers, trust=trust)
     show_result(result)
     if result.status != "done":
         raise run_failure({"run_dir": result.folder, **result.summary}, "survey")
 
 
 def _show_survey(result: "SurveyResult", *, as_json: bool) -> None:
-    """Draw the pictures of a survey, and print its summary."""
     from prism_mesa.view.plots.answers import draw_survey
 
     question_texts = {question["id"]: question["ask"] for question in result.summary["questions"]}
@@ -122,12 +117,12 @@ def _show_survey(result: "SurveyResult", *, as_json: bool) -> None:
 
 def distill(
     run_dirs: Runs,
-    kind: Annotated[str, typer.Option(help="model to keep: logistic or boosting (both are evaluated)")] = "logistic",
+    kind: Annotated[str, Option(help="model to keep: logistic or boosting (both are evaluated)")] = "logistic",
     drift: Annotated[
-        bool, typer.Option("--drift", help="run the first RUN's scenario with LLM shares of 0, 25, 50 and 100 %")
+        bool, Option("--drift", help="run the first RUN's scenario with LLM shares of 0, 25, 50 and 100 %")
     ] = False,
     seeds: Annotated[
-        int, typer.Option(min=1, max=10_000, help="with --drift: number of seeds, starting from the run's seed")
+        int, Option(min=1, max=10_000, help="with --drift: number of seeds, starting from the run's seed")
     ] = 1,
     out: OutOption = Path("results"),
     trust: Trust = False,
@@ -172,7 +167,6 @@ def distill(
 
 
 def _print_choice(choice: dict[str, Any]) -> None:
-    """Print the scores of the models of a choice."""
     counts = f"{choice['personas']} personas, {choice['posts']} posts, {choice['answers']:,} answers of the LLM"
     show_line(f"{' or '.join(choice['options'])}: {choice['rows']:,} decisions ({counts})")
     columns = {"log_loss": "log loss", "auc": "AUC", "js": "JS (bits)", "calibration_error": "off by"}
@@ -184,7 +178,6 @@ def _print_choice(choice: dict[str, Any]) -> None:
 
 
 def _print_drift(table: Any) -> None:
-    """Print outcomes by the LLM's share, as means over seeds."""
     table_by_share = table.pivot_table(index="outcome", columns="share", values="value", sort=False)
     show_line("LLM share".ljust(24) + "".join(f"{share:>11.0%}" for share in table_by_share.columns))
     for outcome, values in table_by_share.iterrows():
@@ -193,26 +186,25 @@ def _print_drift(table: Any) -> None:
 
 def interview(
     run_dir: Run,
-    agent: Annotated[str, typer.Argument(metavar="AGENT", help="row, id or name of an agent")],
+    agent: Annotated[str, Argument(metavar="AGENT", help="row, id or name of an agent")],
     arguments: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="KEY=VALUE", help="another LLM to play the agent: reasoner.kind=embedded"),
+        list[str] | None, Argument(metavar="KEY=VALUE", help="another LLM to play the agent: reasoner.kind=embedded")
     ] = None,
     at: Annotated[
         int | None,
-        typer.Option(
+        Option(
             metavar="ROUND", min=-1, max=MAX_ROUNDS, help="last round that the agent remembers (-1: before the run)"
         ),
     ] = None,
-    thoughts: Annotated[bool, typer.Option("--thoughts", help="show the agent's thoughts and tool calls")] = False,
+    thoughts: Annotated[bool, Option("--thoughts", help="show the agent's thoughts and tool calls")] = False,
     ask: Annotated[
-        list[str] | None, typer.Option(metavar="QUESTION", help="ask this question and exit; may be repeated")
+        list[str] | None, Option(metavar="QUESTION", help="ask this question and exit; may be repeated")
     ] = None,
     iterations: Annotated[
-        int | None, typer.Option(min=1, max=20, help="maximum rounds of thinking and responding per question")
+        int | None, Option(min=1, max=20, help="maximum rounds of thinking and responding per question")
     ] = None,
     free: Annotated[
-        bool, typer.Option("--free", help="let the small embedded LLM answer in free text, not only with an activity")
+        bool, Option("--free", help="let the small embedded LLM answer in free text, not only with an activity")
     ] = False,
     out: OutOption = Path("results"),
     trust: Trust = False,
@@ -243,7 +235,6 @@ def interview(
 
 
 def _introduce(talk: "Interview") -> None:
-    """Print the agent, the round, and the LLM that plays the agent."""
     from prism_mesa.analysis.interview.transcript import CONSTRAINED
 
     limits = f"; {CONSTRAINED}" if talk.constrained else ""
@@ -270,7 +261,6 @@ def _talk_and_keep(
 
 
 def _show_interview(talk: "Interview", folder: Path | None, *, as_json: bool) -> None:
-    """Print the folder of an interview, or print the interview as JSON."""
     if as_json:
         answers = [exchange.as_json() for exchange in talk.transcript]
         show_json({**talk.facts(), "answers": answers, "folder": str(folder) if folder else None})
@@ -325,7 +315,7 @@ def stats(file: LedgerFile, as_json: AsJson = False) -> None:
 def export(
     file: LedgerFile,
     out: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="folder for the files; by default that of the ledger")
+        Path | None, Option(metavar="DIR", help="folder for the files; by default that of the ledger")
     ] = None,
     as_json: AsJson = False,
 ) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from typer import Option
 
 from prism_mesa.cli import (
     analysis,
@@ -45,7 +46,7 @@ def _version(requested: bool) -> None:
 
 @app.callback()
 def _main(
-    _: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")] = False,
+    _: Annotated[bool, Option("--version", callback=_version, is_eager=True, help="Show the version.")] = False,
 ) -> None:
     """Handle the options that precede a command."""
 

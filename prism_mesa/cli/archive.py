@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Argument, Option
 
 from prism_mesa.cli.arguments import AsJson
 from prism_mesa.cli.console import with_prism_command
@@ -14,21 +14,20 @@ from prism_mesa.terminal import show_json, show_line
 
 def archive(
     target: Annotated[
-        Path,
-        typer.Argument(metavar="RUN|STUDY|FILE", help="folder of a run or study; with --check or --unpack, an archive"),
+        Path, Argument(metavar="RUN|STUDY|FILE", help="folder of a run or study; with --check or --unpack, an archive")
     ],
     out: Annotated[
-        Path | None, typer.Option(metavar="FILE.zip", help="the archive; by default the folder's name with .zip")
+        Path | None, Option(metavar="FILE.zip", help="the archive; by default the folder's name with .zip")
     ] = None,
-    check: Annotated[bool, typer.Option("--check", help="check an archive for missing or changed files")] = False,
+    check: Annotated[bool, Option("--check", help="check an archive for missing or changed files")] = False,
     unpack: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="check an archive, and unpack it into an empty folder")
+        Path | None, Option(metavar="DIR", help="check an archive, and unpack it into an empty folder")
     ] = None,
     data: Annotated[
-        bool, typer.Option("--data/--no-data", help="include input files of runs: networks, posts, profiles")
+        bool, Option("--data/--no-data", help="include input files of runs: networks, posts, profiles")
     ] = True,
-    license: Annotated[str | None, typer.Option(metavar="NAME|URL", help="licence of the content: CC-BY-4.0")] = None,
-    author: Annotated[str | None, typer.Option(metavar="NAME", help="author, for the crate")] = None,
+    license: Annotated[str | None, Option(metavar="NAME|URL", help="licence of the content: CC-BY-4.0")] = None,
+    author: Annotated[str | None, Option(metavar="NAME", help="author, for the crate")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Pack a run or study for a paper, or check an archive.

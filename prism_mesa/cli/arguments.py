@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
-import typer
+from typer import Argument, Option
 from typer.core import TyperGroup
 
 from prism_mesa.errors import BadInputError, shorten
@@ -22,22 +22,20 @@ MAX_AGENTS, MAX_ROUNDS = 50_000_000, 10_000_000  # as for agents.n and rounds
 
 ConfigArguments = Annotated[
     list[str] | None,
-    typer.Argument(metavar="CONFIG|KEY=VALUE", help="an optional YAML file, then keys to override: agents.n=100"),
+    Argument(metavar="CONFIG|KEY=VALUE", help="an optional YAML file, then keys to override: agents.n=100"),
 ]
 NationsArguments = Annotated[
     list[str] | None,
-    typer.Argument(metavar="CONFIG|KEY=VALUE", help="an optional YAML file, then keys: economy.policy=taylor"),
+    Argument(metavar="CONFIG|KEY=VALUE", help="an optional YAML file, then keys: economy.policy=taylor"),
 ]
-OutOption = Annotated[Path, typer.Option(metavar="DIR", help="parent folder of the results, created if missing")]
+OutOption = Annotated[Path, Option(metavar="DIR", help="parent folder of the results, created if missing")]
 Trust = Annotated[
     bool,
-    typer.Option(
-        "--trust", help="trust a run from elsewhere: use servers, modules and files that it names (runs its code)"
-    ),
+    Option("--trust", help="trust a run from elsewhere: use servers, modules and files that it names (runs its code)"),
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="print one JSON object on stdout, and nothing else")]
+AsJson = Annotated[bool, Option("--json", help="print one JSON object on stdout, and nothing else")]
 
-Run = Annotated[Path, typer.Argument(metavar="RUN", help="folder of a run: results/<run-id>")]
+Run = Annotated[Path, Argument(metavar="RUN", help="folder of a run: results/<run-id>")]
 
 
 def config_from_arguments(arguments: list[str] | None) -> "Config":

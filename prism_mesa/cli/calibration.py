@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Argument, Option
 
 from prism_mesa.cli.arguments import AsJson, OutOption
 from prism_mesa.cli.console import print_lines
@@ -15,16 +15,14 @@ if TYPE_CHECKING:
 
 
 def calibrate(
-    file: Annotated[Path, typer.Argument(metavar="FILE.yaml", help="parameters, targets, and held-out data")],
+    file: Annotated[Path, Argument(metavar="FILE.yaml", help="parameters, targets, and held-out data")],
     out: OutOption = Path("results"),
     workers: Workers = None,
     runs: Annotated[
-        int | None, typer.Option(min=1, help="total number of runs, earlier ones included; by default as in the file")
+        int | None, Option(min=1, help="total number of runs, earlier ones included; by default as in the file")
     ] = None,
-    minutes: Annotated[
-        float | None, typer.Option(min=0, help="minutes of wall time after which no trial starts")
-    ] = None,
-    report: Annotated[bool, typer.Option(help="write report.html and report.md at the end")] = True,
+    minutes: Annotated[float | None, Option(min=0, help="minutes of wall time after which no trial starts")] = None,
+    report: Annotated[bool, Option(help="write report.html and report.md at the end")] = True,
     as_json: AsJson = False,
 ) -> None:
     """Fit parameters to data by simulation.

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Final
 
-import typer
+from typer import Argument, Option
 
 from prism_mesa.cli.arguments import AsJson, OutOption, Trust
 from prism_mesa.errors import BadInputError, did_you_mean
@@ -15,7 +15,7 @@ _OPTIONS: Final = (WITH, "--out", "--all", "--why", "--no-why", "--trust", "--js
 
 Sides = Annotated[
     list[str],
-    typer.Argument(
+    Argument(
         metavar="BASE|--with OTHER",
         help="two runs, or runs of several seeds on both sides of --with, or folders of runs",
     ),
@@ -26,14 +26,13 @@ def compare(
     arguments: Sides,
     measure: Annotated[
         list[str] | None,
-        typer.Option(
+        Option(
             metavar="NAME", help="a measure from `prism study measures`; repeat the option for several; by default all"
         ),
     ] = None,
-    show_all: Annotated[bool, typer.Option("--all", help="show every measure that differs")] = False,
+    show_all: Annotated[bool, Option("--all", help="show every measure that differs")] = False,
     why: Annotated[
-        bool,
-        typer.Option("--why/--no-why", help="repeat both runs up to the point where they diverge, and explain why"),
+        bool, Option("--why/--no-why", help="repeat both runs up to the point where they diverge, and explain why")
     ] = True,
     out: OutOption = Path("results"),
     trust: Trust = False,

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Final
 
-import typer
+from typer import Option
 
 from prism_mesa.cli.arguments import AsJson
 from prism_mesa.cli.listing import format_size
@@ -19,9 +19,9 @@ _WIDTH: Final = 18
 
 
 def doctor(
-    clean: Annotated[bool, typer.Option("--clean", help="remove caches unused for a week; results are kept")] = False,
+    clean: Annotated[bool, Option("--clean", help="remove caches unused for a week; results are kept")] = False,
     ollama: Annotated[
-        str | None, typer.Option(metavar="URL", help="address of Ollama's server, if it is on another machine")
+        str | None, Option(metavar="URL", help="address of Ollama's server, if it is on another machine")
     ] = None,
     as_json: AsJson = False,
 ) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
-import typer
+from typer import Argument, Option
 
 from prism_mesa.cli.console import with_prism_command
 from prism_mesa.errors import printable, quote_path, shorten
@@ -20,8 +20,8 @@ _AGE_UNITS: Final = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
 
 
 def runs(
-    out: Annotated[Path, typer.Argument(metavar="DIR", help="the folder that contains the runs")] = Path("results"),
-    as_json: Annotated[bool, typer.Option("--json", help="print one JSON list on stdout, and nothing else")] = False,
+    out: Annotated[Path, Argument(metavar="DIR", help="the folder that contains the runs")] = Path("results"),
+    as_json: Annotated[bool, Option("--json", help="print one JSON list on stdout, and nothing else")] = False,
 ) -> None:
     """List runs, newest first, with their status.
 

@@ -4,7 +4,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Final
 
-import typer
+from typer import Argument
 
 from prism_mesa.cli.arguments import AsJson
 from prism_mesa.cli.console import prism_command
@@ -24,8 +24,7 @@ _WIDTH: Final = 1 + max(map(len, FILES))
 
 
 def new(
-    name: Annotated[str, typer.Argument(metavar="DIR", help="folder of the project, new or empty")],
-    as_json: AsJson = False,
+    name: Annotated[str, Argument(metavar="DIR", help="folder of the project, new or empty")], as_json: AsJson = False
 ) -> None:
     """Write a small starting project.
 
@@ -56,7 +55,6 @@ def new(
 
 
 def _make_folder(folder: Path) -> None:
-    """Make a folder and its parents; raises BadInputError if that fails, or the folder holds more than a .git."""
     if not str(folder).isprintable():
         raise BadInputError(f"DIR: {str(folder)!r}: holds a character that cannot be shown; choose another name")
     try:

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
-import typer
+from typer import Argument, Option
 
 from prism_mesa.cli.arguments import CONFIG_DEFAULTS, DEFAULT_FILE, check_unique, is_file
 from prism_mesa.cli.console import print_status
@@ -21,19 +21,19 @@ _YAML: Final = (".yaml", ".yml")
 def browser_page(
     arguments: Annotated[
         list[str] | None,
-        typer.Argument(
+        Argument(
             metavar="CONFIG|RUN...|KEY=VALUE",
             help="a YAML file of a model to run, and keys to override; or one or two run folders to play back",
         ),
     ] = None,
     fetch: Annotated[
-        bool, typer.Option("--fetch", help="fetch and check the front end that browsers need, and exit")
+        bool, Option("--fetch", help="fetch and check the front end that browsers need, and exit")
     ] = False,
     host: Annotated[
-        str, typer.Option(help="address to listen on; by default only this machine reaches the page")
+        str, Option(help="address to listen on; by default only this machine reaches the page")
     ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=1, max=65_535, help="port of the page")] = 8765,
-    open_browser: Annotated[bool, typer.Option("--open/--no-open", help="open the page in the browser")] = True,
+    port: Annotated[int, Option(min=1, max=65_535, help="port of the page")] = 8765,
+    open_browser: Annotated[bool, Option("--open/--no-open", help="open the page in the browser")] = True,
 ) -> None:
     """Open the page in the browser, on a model or on finished runs.
 

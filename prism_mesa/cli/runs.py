@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Argument, Option
 
 from prism_mesa.cli.arguments import (
     DEFAULT_FILE,
@@ -47,15 +47,7 @@ def run(arguments: ConfigArguments = None, out: OutOption = Path("results"), as_
 
     config = config_from_arguments(arguments)
     announce_building(config)
-    show_result = partial(show_run, lines=run_lines, as_json=as_json)
-    with (
-        summary_on_interrupt(show_result),
-        progress_bar(config.rounds, "rounds", end_text="tables and pictures") as on_round,
-    ):
-        result = run_config(config, out=out, on_round=on_round)
-    show_result(result)
-    if result.status != "done":
-        raise run_failure(result.summary)
+    _run_with_bar(partial(run_config, config, out=out), config.rounds, is_nations=False, as_json=as_json)
 
 
 def announce_building(config: "Config") -> None:
@@ -74,23 +66,17 @@ def economy(arguments: NationsArguments = None, out: OutOption = Path("results")
 
     file, overrides = file_and_overrides(arguments, ECONOMY_FILE)
     config = load(EconomyConfig, file, overrides, defaults={"economy": {"policy": "llm"}})
-    show_result = partial(show_run, lines=economy_lines, as_json=as_json)
-    with (
-        summary_on_interrupt(show_result),
-        progress_bar(config.rounds, "quarters", end_text="tables and pictures") as on_round,
-    ):
-        result = run_economy(config, out=out, on_round=on_round)
-    show_result(result)
+    _run_with_bar(partial(run_economy, config, out=out), config.rounds, is_nations=True, as_json=as_json)
 
 
 def resume(
     run_dir: Run,
     overrides: Annotated[
         list[str] | None,
-        typer.Argument(metavar="KEY=VALUE", help="settings of the server: reasoner.host, .timeout_s, .max_concurrency"),
+        Argument(metavar="KEY=VALUE", help="settings of the server: reasoner.host, .timeout_s, .max_concurrency"),
     ] = None,
     from_start: Annotated[
-        bool, typer.Option("--from-start", help="start again from round 0; answers of LLMs are reused")
+        bool, Option("--from-start", help="start again from round 0; answers of LLMs are reused")
     ] = False,
     trust: Trust = False,
     as_json: AsJson = False,
@@ -110,12 +96,12 @@ def resume(
 
 def branch(
     run_dir: Run,
-    at: Annotated[int, typer.Option("--at", metavar="ROUND", help="first round with the new settings, from 0")],
+    at: Annotated[int, Option("--at", metavar="ROUND", help="first round with the new settings, from 0")],
     overrides: Annotated[
-        list[str] | None, typer.Argument(metavar="KEY=VALUE", help="settings to change: agents.band=0.01")
+        list[str] | None, Argument(metavar="KEY=VALUE", help="settings to change: agents.band=0.01")
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="parent folder of the branch; by default that of the run")
+        Path | None, Option(metavar="DIR", help="parent folder of the branch; by default that of the run")
     ] = None,
     trust: Trust = False,
     as_json: AsJson = False,
@@ -131,13 +117,14 @@ def branch(
 
 
 def _continue(run_dir: Path, run_function: Callable[..., "RunResult"], *, as_json: bool) -> None:
-    """Continue a run with a progress bar, and show the result."""
     from prism_mesa.runs.recorded import is_economy, recorded_rounds
 
-    is_nations = is_economy(run_dir)
+    _run_with_bar(run_function, recorded_rounds(run_dir), is_nations=is_economy(run_dir), as_json=as_json)
+
+
+def _run_with_bar(run_function: Callable[..., "RunResult"], rounds: int, *, is_nations: bool, as_json: bool) -> None:
     show_result = partial(show_run, lines=economy_lines if is_nations else run_lines, as_json=as_json)
-    unit = "quarters" if is_nations else "rounds"
-    bar = progress_bar(recorded_rounds(run_dir), unit, end_text="tables and pictures")
+    bar = progress_bar(rounds, "quarters" if is_nations else "rounds", end_text="tables and pictures")
     with summary_on_interrupt(show_result), bar as on_round:
         result = run_function(on_round=on_round)
     show_result(result)
@@ -148,7 +135,7 @@ def _continue(run_dir: Path, run_function: Callable[..., "RunResult"], *, as_jso
 def replay(
     run_dir: Run,
     out: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="keep the repeated run in DIR/<run-id>; by default it is deleted")
+        Path | None, Option(metavar="DIR", help="keep the repeated run in DIR/<run-id>; by default it is deleted")
     ] = None,
     trust: Trust = False,
     as_json: AsJson = False,

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
+from typer import Argument, Option
 
 from prism_mesa.cli.arguments import DEFAULT_FILE, AsJson, ConfigArguments, OutOption, check_unique, file_and_overrides
 from prism_mesa.cli.console import print_lines, progress_bar
@@ -22,21 +23,19 @@ study = typer.Typer(
     help="Answer a question with many runs, intervals and a report.", no_args_is_help=True, rich_markup_mode=None
 )
 
-StudyFile = Annotated[Path, typer.Argument(metavar="STUDY.yaml", help="the study file")]
-Workers = Annotated[
-    int | None, typer.Option(min=1, max=100_000, help="number of parallel runs; by default one per core")
-]
+StudyFile = Annotated[Path, Argument(metavar="STUDY.yaml", help="the study file")]
+Workers = Annotated[int | None, Option(min=1, max=100_000, help="number of parallel runs; by default one per core")]
 EngineName = Annotated[
-    Literal["local", "dask", "slurm"], typer.Option(help="where to run: this machine, Dask, or a SLURM cluster")
+    Literal["local", "dask", "slurm"], Option(help="where to run: this machine, Dask, or a SLURM cluster")
 ]
 Scheduler = Annotated[
-    str | None, typer.Option(metavar="ADDRESS", help="address of a running Dask scheduler: tcp://host:8786")
+    str | None, Option(metavar="ADDRESS", help="address of a running Dask scheduler: tcp://host:8786")
 ]
 Keep = Annotated[
     Literal["tables", "measures"] | None,
-    typer.Option(help="tables: keep each run's folder; measures: keep only measures; by default as in the study"),
+    Option(help="tables: keep each run's folder; measures: keep only measures; by default as in the study"),
 ]
-Figures = Annotated[Literal["png", "svg", "pdf"], typer.Option(help="format of the report's figures besides PNG")]
+Figures = Annotated[Literal["png", "svg", "pdf"], Option(help="format of the report's figures besides PNG")]
 
 
 @study.command()
@@ -73,16 +72,16 @@ def run(
     engine: EngineName = "local",
     scheduler: Scheduler = None,
     shard: Annotated[
-        str | None, typer.Option(metavar="K/N", help="run only the K-th of N parts, as in a job array; K from 1")
+        str | None, Option(metavar="K/N", help="run only the K-th of N parts, as in a job array; K from 1")
     ] = None,
     keep: Keep = None,
     seeds: Annotated[
         int | None,
-        typer.Option(min=1, max=1_000_000, help="number of seeds, as for a small trial; by default as in the study"),
+        Option(min=1, max=1_000_000, help="number of seeds, as for a small trial; by default as in the study"),
     ] = None,
-    attempts: Annotated[int, typer.Option(min=1, max=100, help="number of attempts at a run that fails")] = 1,
-    retry: Annotated[bool, typer.Option(help="repeat runs that failed in an earlier call")] = True,
-    report: Annotated[bool, typer.Option(help="write report.html and report.md at the end")] = True,
+    attempts: Annotated[int, Option(min=1, max=100, help="number of attempts at a run that fails")] = 1,
+    retry: Annotated[bool, Option(help="repeat runs that failed in an earlier call")] = True,
+    report: Annotated[bool, Option(help="write report.html and report.md at the end")] = True,
     figures: Figures = "png",
     as_json: AsJson = False,
 ) -> None:
@@ -159,22 +158,18 @@ def sweep(
     arguments: ConfigArguments = None,
     vary: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="KEY=A,B,...", help="a key to vary and its values; with --design, its lowest and highest value"
-        ),
+        Option(metavar="KEY=A,B,...", help="a key to vary and its values; with --design, its lowest and highest value"),
     ] = None,
     design: Annotated[
-        str | None, typer.Option(metavar="KIND:N|FILE.csv", help="sobol:64, lhs:200, morris:20, or a file of points")
+        str | None, Option(metavar="KIND:N|FILE.csv", help="sobol:64, lhs:200, morris:20, or a file of points")
     ] = None,
-    seeds: Annotated[int, typer.Option(min=1, help="number of seeds per point: 1, 2, ...")] = 5,
+    seeds: Annotated[int, Option(min=1, help="number of seeds per point: 1, 2, ...")] = 5,
     measure: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="a measure from `prism study measures`; repeat the option for several"),
+        Option(metavar="NAME", help="a measure from `prism study measures`; repeat the option for several"),
     ] = None,
     keep: Keep = "measures",
-    name: Annotated[
-        str | None, typer.Option(help="name of the results folder; by default from the varied keys")
-    ] = None,
+    name: Annotated[str | None, Option(help="name of the results folder; by default from the varied keys")] = None,
     out: OutOption = Path("results"),
     workers: Workers = None,
     as_json: AsJson = False,
@@ -257,10 +252,8 @@ def _show(result: "StudyResult", *, as_json: bool, has_run: bool = True) -> None
     else:
         print_lines(study_lines(result))
     if has_run and runs["failed"]:
-        raise RunError(
-            f"{result.study_dir}: {runs['failed']} of {len(result.table.runs)} runs failed; "
-            "the same command tries them again"
-        )
+        failed_text = f"{runs['failed']} of {len(result.table.runs)} runs failed"
+        raise RunError(f"{result.study_dir}: {failed_text}; the same command tries them again")
 
 
 def replace_nonfinite(value: Any) -> Any:

@@ -5,7 +5,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Option
 
 from prism_mesa.cli.arguments import ConfigArguments, OutOption, file_and_overrides
 from prism_mesa.cli.console import progress_bar
@@ -18,26 +18,23 @@ CALIBRATED_FILE = Path("configs/calibrated.yaml")
 
 Fitted = Annotated[
     Path | None,
-    typer.Option(
-        metavar="FILE", help="calibration file whose `fit` lists the fitted measures; all others are predicted"
-    ),
+    Option(metavar="FILE", help="calibration file whose `fit` lists the fitted measures; all others are predicted"),
 ]
 
-AsList = Annotated[bool, typer.Option("--json", help="print the table as one JSON list on stdout, and nothing else")]
+AsList = Annotated[bool, Option("--json", help="print the table as one JSON list on stdout, and nothing else")]
 
 
 def validate(
     arguments: ConfigArguments = None,
     data: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="folder of the real data; by default the values shipped with PRISM"),
+        Path | None, Option(metavar="DIR", help="folder of the real data; by default the values shipped with PRISM")
     ] = None,
     seeds: Annotated[
-        int, typer.Option(min=1, max=10_000, help="number of seeds, starting from the configuration's seed")
+        int, Option(min=1, max=10_000, help="number of seeds, starting from the configuration's seed")
     ] = 3,
     variant: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="also run this null model or ablation, nulls, or all; may be repeated"),
+        Option(metavar="NAME", help="also run this null model or ablation, nulls, or all; may be repeated"),
     ] = None,
     fitted: Fitted = None,
     workers: Workers = None,

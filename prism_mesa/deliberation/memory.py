@@ -118,7 +118,7 @@ class Notebook(Restorable):
             del notes[lowest]
 
     def agent_notes(self, agent: int) -> tuple[Note, ...]:
-        """Return an agent's notes, oldest first; notes of the same hour are in the order in which they were added."""
+        """Return an agent's notes, oldest first; notes of the same hour are in the order of their last change."""
         return tuple(self._notes.get(agent, ()))
 
     def score(self, note: Note, query: Vector | None, hour: float) -> float:

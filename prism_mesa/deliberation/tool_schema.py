@@ -101,7 +101,7 @@ def call_schema(tools: Iterable[_Tool]) -> Schema:
 _MAX_FAULTS: Final = 5
 _NAME_CAP: Final = 60
 _STRICT: Final = ConfigDict(extra="forbid", allow_inf_nan=False)
-_OMITTED_KEYS: Final = ("$defs", "title", "discriminator")
+_OMITTED: Final = ("$defs", "title", "discriminator")
 _NAMED_KINDS: Final = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 _ARGS: Final = re.compile(r"^Args:\n((?: +.*\n?|\n)*)", re.MULTILINE)
 _ENTRY: Final = re.compile(r"^( +)(\w+)(?: \(.*?\))?:(.*(?:\n\1 +.*)*)", re.MULTILINE)
@@ -223,9 +223,7 @@ def _inline_references(schema: Any, defs: Mapping[str, Schema], path: tuple[str,
             name = ref.rpartition("/")[2]
             return ({} if name in path else _inline_references(defs[name], defs, (*path, name))) | rest
         case dict():
-            return {
-                key: _inline_part(key, part, defs, path) for key, part in schema.items() if key not in _OMITTED_KEYS
-            }
+            return {key: _inline_part(key, part, defs, path) for key, part in schema.items() if key not in _OMITTED}
     return schema
 
 

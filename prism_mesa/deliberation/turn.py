@@ -55,13 +55,11 @@ def start_turn(
 
 def _make_room(conversation: Conversation, context: TurnContext) -> Turn:
     """Summarise old messages, or drop them if the LLM gives no summary, so that prompts stay short."""
-    old_messages = conversation.old_messages
-    if not old_messages:
+    if not (old_messages := conversation.old_messages):
         return
-    prompt = summary_prompt(old_messages)
     try:
         summary = yield LLMRequest(
-            prompt, str, component="summary", position=context.position, priority=context.priority
+            summary_prompt(old_messages), str, component="summary", position=context.position, priority=context.priority
         )
         conversation.summarise(replace_surrogates(summary))
     except LLMFailureException as failure:
@@ -77,9 +75,7 @@ def _failure_text(failure: LLMFailureException) -> str:
 class _TurnState:
     def __init__(self, text: str, conversation: Conversation, context: TurnContext, clock: Callable[[], float]) -> None:
         self.text = str(replace_surrogates(text))
-        self.conversation = conversation
-        self.context = context
-        self._clock = clock
+        self.conversation, self.context, self._clock = conversation, context, clock
         self._deadline = None if context.limits.seconds is None else clock() + context.limits.seconds
         self._tokens = 0
         self._call_keys: set[str] = set()
@@ -101,8 +97,7 @@ class _TurnState:
                 thought = yield from self._think(earlier, about_response=True)
                 if thought is None or thought.verdict == "complete" or not thought.proposed_tools:
                     break
-            proposed = [] if thought is None else thought.proposed_tools
-            is_new = yield from self._call_tools(iteration, proposed)
+            is_new = yield from self._call_tools(iteration, [] if thought is None else thought.proposed_tools)
             if iteration > 1 and not is_new:
                 break
             answer = yield from self._respond(earlier, thought)
@@ -134,7 +129,6 @@ class _TurnState:
         return thought
 
     def _respond(self, earlier: list[Message], thought: ReasoningResult | None) -> Generator[Any, Any, Any]:
-        """Return a response; None if the LLM fails."""
         context = self.context
         prompt = response_prompt(context, self.text, earlier, thought, self._calls, self._response)
         accept = context.accept or (bool if context.response_type is str else None)

@@ -121,9 +121,8 @@ class EconLLMAgent(LLMAgent[SimulationState, PolicyDecision], Nation):
         return prompts.measures(self.domain) if self._typed_measures else ""
 
     def _situation(self, state: SimulationState) -> str:
-        return join_parts(
-            prompts.situation(self.name, state), prompts.others(self.name, state), prompts.memory(self.past)
-        )
+        name = self.name
+        return join_parts(prompts.situation(name, state), prompts.others(name, state), prompts.memory(self.past))
 
     def _begin_turn(self, state: SimulationState) -> tuple[str, TurnContext]:
         """Return the nation's indicators, and the prompt in parts, because thoughts do not need the answer's format."""
@@ -137,7 +136,6 @@ class EconLLMAgent(LLMAgent[SimulationState, PolicyDecision], Nation):
         )
 
     def _validate_decision(self, decision: PolicyDecision) -> bool:
-        """Return whether a measure or the text of the action names an instrument of the domain."""
         measures = decision.measures if isinstance(decision, TypedPolicyDecision) else ()
         names_lever = any(measure.lever in DOMAINS[self.domain] for measure in measures)
         return names_lever or is_about(decision.action, self.domain)

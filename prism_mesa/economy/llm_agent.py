@@ -174,9 +174,8 @@ class LLMAgent[S: Observation, D: Decision](mesa.Agent, ABC):
     async def decide(self, state: S) -> ReasonedAction[D]:
         """Return the action that the LLM chooses, and the reasoning, without changing the agent.
 
-        Raises:
-            LLMFailureException: If no attempt gives a usable answer; the step then fails.
-            OracleError: If a replayed ledger lacks the question.
+        Raises LLMFailureException if no attempt gives a usable answer (the step then fails), and OracleError if a
+        replayed ledger lacks the question.
         """
         thoughts: list[Event] = []
         try:

@@ -218,7 +218,6 @@ class Macro:
         return factor * (1 - world.sanction / 100) * (1 - world.sanction.T / 100)
 
     def _trade_loss(self, world: World, potential: Floats) -> Floats:
-        """Return the output lost to trade barriers, in percent."""
         closed_share = 1 - self._open_share(world)
         lost_trade = self._free_trade_imports(potential) * (closed_share + closed_share.T) / 2
         return self.params.trade_gain * 100 * lost_trade.sum(axis=1) / potential

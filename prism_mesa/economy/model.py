@@ -203,12 +203,14 @@ class EconomyModel(RoundModel):
     def step(self) -> None:
         """Run one quarter.
 
-        Raises:
-            LLMFailureException: If an LLM gave no usable answer; the model is unchanged.
-            OracleError: If a replayed ledger lacks a question; the model is unchanged.
+        Raises LLMFailureException if an LLM gave no usable answer, and OracleError if a replayed ledger lacks a
+        question; the model is then unchanged.
         """
-        quarter = self._quarter_name(self.world.quarter)
-        state = self._next_state(quarter)
+        quarter, decisions = self._quarter_name(self.world.quarter), self._decide()
+        policies = {d.row: d.reading.policy for d in decisions if d.action.validated and d.reading.policy}
+        world = self.macro.next_quarter(with_policies(self.world, policies, self.macro.names), self._shocks())
+        n_remembered = [nation.memory for nation in self._all_nations]
+        state = self.state.next(decisions, world, self.macro, quarter, n_remembered)
         if self.recorder is not None:
             for table, columns in quarter_rows(state, self.macro.names, quarter).items():
                 self.recorder.write(table, columns)
@@ -221,12 +223,6 @@ class EconomyModel(RoundModel):
         for nation in self.nations:
             nation.past = state.past[nation.row]
             nation.reasoning_chain = state.decisions[nation.row].chain if state.decisions else None
-
-    def _next_state(self, quarter: str) -> EconomyState:
-        decisions = self._decide()
-        policies = {d.row: d.reading.policy for d in decisions if d.action.validated and d.reading.policy}
-        world = self.macro.next_quarter(with_policies(self.world, policies, self.macro.names), self._shocks())
-        return self.state.next(decisions, world, self.macro, quarter, [nation.memory for nation in self._all_nations])
 
     @property
     def rounds_done(self) -> int:
@@ -244,7 +240,6 @@ class EconomyModel(RoundModel):
         return observe_nations(self.macro, self.world, quarter, self.streams, self.params.economy.noise)
 
     def _decide(self) -> list[NationDecision]:
-        """Return the decisions of all nations with the validator's verdicts."""
         nations = self.nations
         proposals = self._collect_proposals([nation for nation in nations if isinstance(nation, EconLLMAgent)])
         context = RuleContext(self.world, self.macro, self.params.economy.limits, self.streams)

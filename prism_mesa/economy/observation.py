@@ -120,12 +120,9 @@ def compute_indicators(macro: Macro, world: World) -> dict[str, np.ndarray]:
 def observe_nations(macro: Macro, world: World, quarter: str, streams: Streams, noise: float) -> list[SimulationState]:
     """Return the state that each nation sees, in the order of rows.
 
-    Args:
-        macro: The nations' economies.
-        world: The world at the end of the last quarter.
-        quarter: The name of the quarter of the decisions.
-        streams: Keyed draws; the key of an error has the indicator, observer, observed nation and quarter.
-        noise: The sd of errors, in points; for GDP in percent.
+    `world` is the world at the end of the last quarter, `quarter` the name of the quarter of the decisions, and `noise`
+    the sd of errors, in points (for GDP in percent). The key of an error has the indicator, observer, observed nation
+    and quarter.
     """
     n = len(macro.names)
     observed_values = {}  # shape (observer, nation)

@@ -95,10 +95,8 @@ class Policy(BaseModel):
             (spell_out(m.lever), m.target or "", m.how, f"{m.size:{'+' if m.how == 'by' else ''}g}", spell_out(m.unit))
             for m in self.measures
         ]
-        table = (
-            table_html(("instrument", "against", "moves", "size", "unit"), rows) if rows else note_html("no measure")
-        )
-        return card_html("policy", str(self), table)
+        titles = ("instrument", "against", "moves", "size", "unit")
+        return card_html("policy", str(self), table_html(titles, rows) if rows else note_html("no measure"))
 
     @property
     def sets_budget(self) -> bool:

@@ -258,9 +258,8 @@ def _split_clauses(terms: Sequence[_Term], sentence: str) -> Iterator[tuple[str,
 def _measures(form: str, clause: Sequence[_Term], earlier: Sequence[Measure], others: Sequence[str]) -> list[Measure]:
     """Return the measures of a clause; a barrier without a target applies to all `others`."""
     letters = "".join(term.letter for term in clause)
-    size = next(
-        (term for term in clause if term.letter in "Zn"), _Term("Z", "", 100.0 if form == "all" else 0.0, "points")
-    )
+    default = _Term("Z", "", 100.0 if form == "all" else 0.0, "points")
+    size = next((term for term in clause if term.letter in "Zn"), default)
     levers = list(dict.fromkeys(_LEVERS[letter] for letter in letters if letter in _LEVERS))
     levers = ["spending"] if "V" in letters else ["debt"] if "W" in letters else levers
     targets: Sequence[str | None] = [term.text for term in clause if term.letter == "N"] or others

@@ -78,9 +78,7 @@ async def read_policy(
     Typed measures are used unless they contradict the sentence. The LLM reads sentences that the parser cannot read.
     `position` is the question's position in the run.
 
-    Raises:
-        LLMFailureException: If the LLM cannot be reached.
-        OracleError: If a replayed ledger lacks the question.
+    Raises LLMFailureException if the LLM cannot be reached, and OracleError if a replayed ledger lacks the question.
     """
     typed_policy = Policy(measures=decision.measures if isinstance(decision, TypedPolicyDecision) else ())
     parser_error, parsed_policy = "", None

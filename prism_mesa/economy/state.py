@@ -50,9 +50,8 @@ class NationDecision:
             "read by": self.reading.read_by,
             "no effect": self.reason,
         }
-        return card_html(
-            "decision of", self.action.agent_name, facts_html(facts.items()), remark=self.outcome.replace("_", " ")
-        )
+        remark = self.outcome.replace("_", " ")
+        return card_html("decision of", self.action.agent_name, facts_html(facts.items()), remark=remark)
 
 
 @dataclass(frozen=True)

@@ -96,7 +96,6 @@ def _look_tool(observer: str, state: SimulationState) -> Tool:
 
 
 def _effects_text(judgement: Judgement) -> str:
-    """Return the levels that a policy would set, and the effect on the budget."""
     return "; ".join(
         verdict.reason
         for verdict in judgement.verdicts
@@ -105,7 +104,6 @@ def _effects_text(judgement: Judgement) -> str:
 
 
 def _changes_text(before: NationState | None, after: NationState | None) -> str:
-    """Return how indicators changed from one quarter to the next."""
     if before is None or after is None:
         return ""
     indicators = (

@@ -62,10 +62,8 @@ class Judgement(BaseModel):
 
     @html_or_repr
     def _repr_html_(self) -> str:
-        rows = [
-            ("all" if v.measure < 0 else v.measure, v.check, "\u2713" if v.passed else "\u2717", v.reason)
-            for v in self.verdicts
-        ]
+        marks = {True: "\u2713", False: "\u2717"}
+        rows = [("all" if v.measure < 0 else v.measure, v.check, marks[v.passed], v.reason) for v in self.verdicts]
         table = table_html(("measure", "check", "passed", "why"), rows) if rows else ""
         return card_html("judgement", "accepted" if self.accepted else "rejected", table)
 
@@ -144,7 +142,6 @@ def _check_level(i: int, lever: Lever, old: float, new: float, limits: LimitsPar
 
 
 def _conflicts(policy: Policy, world: World, row: int, names: Sequence[str], limits: LimitsParams) -> Iterator[Verdict]:
-    """Check whether the measures are compatible."""
     conflicts = []
     repeated = find_repeats(policy.measures)
     tariff_targets = {measure.target for measure in policy.measures if measure.lever == "tariff" and measure.size > 0}
@@ -166,10 +163,7 @@ def _conflicts(policy: Policy, world: World, row: int, names: Sequence[str], lim
 
 def _budget(policy: Policy, world: World, row: int, names: Sequence[str], limits: LimitsParams) -> Iterator[Verdict]:
     """Check whether the budget adds up and its deficit can be financed, in percent of GDP."""
-    changes = {
-        measure.lever: level_after(world, row, measure, names) - level_before(world, row, measure, names)
-        for measure in policy.measures
-    }
+    changes = {m.lever: level_after(world, row, m, names) - level_before(world, row, m, names) for m in policy.measures}
     spending, taxes, debt = (changes.get(lever, 0.0) for lever in ("spending", "taxes", "debt"))
     passed, reason = True, "what is spent beyond what is taken in is borrowed"
     if "debt" in changes and policy.sets_budget:

@@ -23,7 +23,7 @@ class AnswerStore(Restorable):
     Args:
         mode: `live` uses the answers of this run; `cache` also uses answers in the shared ledger; `replay` takes all
             answers from the shared ledger, which does not change.
-        shared: The shared ledger, which `close` closes.
+        shared_ledger: The shared ledger, which `close` closes.
 
     Attributes:
         run_ledger: The run's own ledger, or None.
@@ -45,7 +45,6 @@ class AnswerStore(Restorable):
         self._llms: set[tuple[str, str, str]] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the state for a copy, which has no ledger of its own."""
         return vars(self) | {"run_ledger": None}
 
     def begin(self, run_ledger: Ledger | None, run: str) -> None:
@@ -146,12 +145,9 @@ class AnswerStore(Restorable):
 
     def record_asked(self, rows: list[AskedRow]) -> None:
         """Record questions with their outcomes."""
-        if not rows:
-            return
-        if self.run_ledger is not None:
-            self.run_ledger.write([], rows)
-        if self.shared_ledger is not None and self.mode != "replay":
-            self.shared_ledger.write([], rows)
+        for ledger in (self.run_ledger, None if self.mode == "replay" else self.shared_ledger):
+            if rows and ledger is not None:
+                ledger.write([], rows)
 
     def close(self) -> None:
         """Close the shared ledger."""

@@ -5,7 +5,6 @@ Use it for LLMs that prefer one letter whatever its option is, such as SmolLM2.
 
 import json
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
@@ -37,8 +36,7 @@ class AssociationScore(AnswerFormat[tuple[float, ...]]):
         texts: At least 2 different texts.
         baseline: The text that replaces the prompt for comparison.
 
-    Raises:
-        ConfigError: If there are fewer than 2 texts, or if two texts are equal.
+    Raises ConfigError if there are fewer than 2 texts, or if two texts are equal.
     """
 
     texts: tuple[str, ...]
@@ -58,8 +56,7 @@ class AssociationScore(AnswerFormat[tuple[float, ...]]):
     async def ask(self, client: ChatClient, prompt: str, schema: Any = None, attempt: int = 0) -> Completion:
         """Return ``{"logprob": {"yes": [-4.0, -3.0], ...}}``: after `baseline`, then after each line of the prompt.
 
-        Raises:
-            OracleError: `no-weights` if the client gives no log-probabilities of texts.
+        Raises OracleError (`no-weights`) if the client gives no log-probabilities of texts.
         """
         text_logprobs = getattr(client, "text_logprobs", None)  # see `embedded.EmbeddedChatClient`
         if text_logprobs is None:
@@ -75,18 +72,13 @@ class AssociationScore(AnswerFormat[tuple[float, ...]]):
         """Return the probability of each text, adding up to 1. Raises UselessAnswerError if there are no numbers."""
         try:
             logprob = json.loads(raw)["logprob"]
-            scores = [_score(list(map(_number, logprob[text]))) for text in self.texts]
+            by_text = [list(map(_number, logprob[text])) for text in self.texts]
+            scores = [math.fsum(line - baseline for line in lines) for baseline, *lines in by_text]
         except (ValueError, LookupError, TypeError, RecursionError) as error:
             expected = '{"logprob": {<text>: [<number>, ...], ...}}'
             raise UselessAnswerError("unparsable", f"the answer {raw[:80]!r} is not an object {expected}") from error
         weights = [math.exp(score - max(scores)) for score in scores]
         return tuple(weight / math.fsum(weights) for weight in weights)
-
-
-def _score(logprobs: Sequence[float]) -> float:
-    """Return the sum of the differences between the later log-probabilities and the first."""
-    baseline, *line_logprobs = logprobs
-    return math.fsum(logprob - baseline for logprob in line_logprobs)
 
 
 def _number(value: Any) -> float:

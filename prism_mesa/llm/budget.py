@@ -1,7 +1,7 @@
 """Limits on calls, tokens and time of an LLM, for a run and for each round."""
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from math import floor, inf
 from typing import Any, Final
@@ -105,9 +105,8 @@ class Budget(Restorable):
             self._add((0, 0, self._last_clock_s - now))
         self._last_clock_s = now
 
-    def _add(self, change: Iterable[float], *amounts: _Amounts) -> None:
+    def _add(self, change: Sequence[float], *amounts: _Amounts) -> None:
         """Add a change to amounts, by default to the amounts of the run and of the round."""
-        change = tuple(change)
         for values in amounts or (self._run, self._round):
             values[:] = [n + more for n, more in zip(values, change, strict=True)]
 

@@ -42,8 +42,6 @@ type _Pending = PendingQuestion[LLMRequest[Any], Any]
 
 @dataclass(frozen=True)
 class _PromptHandler:
-    """The `QuestionHandler` of `LLMClient`."""
-
     clients: Mapping[str, ChatClient]
     timeout_s: float
     fails_if_useless: bool
@@ -165,9 +163,7 @@ class LLMClient(LLMGateway[LLMRequest[Any], Any, LLMParams]):
     ) -> D:
         """Return the LLM's answer to a prompt as an instance of `response_model`; see `LLMRequest` for the arguments.
 
-        Raises:
-            LLMFailureException: If all attempts failed.
-            OracleError: If a replayed ledger lacks the prompt.
+        Raises LLMFailureException if all attempts failed, and OracleError if a replayed ledger lacks the prompt.
         """
         options: dict[str, Any] = {"component": component, "position": position or RunPosition()}
         return await self.fetch(LLMRequest(prompt, response_model, accept, accept_rule, **options))

@@ -208,9 +208,7 @@ class Dispatcher[Q, A]:
         """Ask by priority until the budget is spent. The remaining questions get the reason `budget`."""
         waiting = sorted(batch, key=_sort_key)
         while waiting:
-            affordable = list(
-                takewhile(lambda pending: self._budget.reserve(pending.reserved_tokens, pending.calls), waiting)
-            )
+            affordable = list(takewhile(lambda item: self._budget.reserve(item.reserved_tokens, item.calls), waiting))
             if not affordable:
                 break
             await asyncio.gather(*map(self._attempt_in_slot, affordable))

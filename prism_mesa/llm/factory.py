@@ -20,10 +20,7 @@ def make_llm_client(params: LLMParams, *, continues: bool = False) -> tuple[LLMC
     """Return a client for structured answers, or None and the reason (`auto` finds no LLM, or the kind is `rule`).
 
     With `continues`, SmolLM2 continues prompts (see `EmbeddedChatClient`).
-
-    Raises:
-        ConfigError: If the LLM is missing.
-        DataError: If the ledger cannot be opened.
+    Raises ConfigError if the LLM is missing, and DataError if the ledger cannot be opened.
     """
     if isinstance(params.model, dict):
         raise ConfigError("reasoner.model: only one LLM can be asked here: give its name")
@@ -55,10 +52,8 @@ def find_client(params: LLMParams, *, continues: bool = False) -> tuple[ChatClie
     """Return the configured LLM, its kind, and a note.
 
     `auto` chooses Ollama if it answers and has the model, else the embedded LLM if it is installed, else None. The note
-    gives the reason. For `continues` see `make_llm_client`.
-
-    Raises:
-        ConfigError: If the LLM is missing, or an address is wrong.
+    gives the reason. For `continues` see `make_llm_client`. Raises ConfigError if the LLM is missing, or an address is
+    wrong.
     """
     kind = first_kind(params.kind)
     make_client = KINDS[kind].load().from_params

@@ -105,7 +105,6 @@ class LLMGateway[Q, A, P: LLMParams](Closeable, Restorable):
         self._n_open = 0
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the state for a copy, without the thread and the questions in progress."""
         reset: dict[str, Any] = {"_background": None, "_dispatcher": None, "_lock": None, "_waiting": {}, "_n_open": 0}
         return vars(self) | reset
 
@@ -188,7 +187,6 @@ class LLMGateway[Q, A, P: LLMParams](Closeable, Restorable):
         return pending
 
     def _look_up(self, pending: PendingQuestion[Q, A]) -> bool:
-        """Look up a question's outcome, and return whether it is known."""
         row = None
         pending.is_replay = self.store.mode == "replay"
         if pending.is_replay:
@@ -231,9 +229,8 @@ class LLMGateway[Q, A, P: LLMParams](Closeable, Restorable):
         """Store the answer, share it among equal questions, and deliver those whose caller does not wait."""
         del self._waiting[pending.key]
         if pending.completion is None:
-            self._failures |= {
-                equal.key: pending.reason for equal in (pending, *pending.duplicates) if equal.once_a_round
-            }
+            keys = [equal.key for equal in (pending, *pending.duplicates) if equal.once_a_round]
+            self._failures |= dict.fromkeys(keys, pending.reason)
         else:
             self._ok.add(pending.position.llm)
             pending.raw = self.store.add_answer(self._make_stored_answer(pending, pending.completion))
@@ -321,7 +318,6 @@ class LLMGateway[Q, A, P: LLMParams](Closeable, Restorable):
         return self._dispatcher
 
     def _forget(self) -> None:
-        """Drop the questions in progress."""
         self._dispatcher = None
         self._waiting.clear()
         self._answers.clear()

@@ -164,7 +164,6 @@ class Ledger(Closeable):
         return list(rows)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Return the constructor of a copy, which opens the file again."""
         return partial(type(self), read_only=self.read_only), (self.path,)
 
     @one_line
@@ -230,7 +229,6 @@ class Ledger(Closeable):
             return self._fetch(query, values)
 
     def _fetch_typed[R: (StoredAnswer, AskedRow)](self, row: type[R], query: str, values: Any = ()) -> list[R]:
-        """Return the rows of a query. Raises DataError if a value has the wrong type."""
         rows, types = self._fetch_locked(query, values), _TYPES[row]
         for values in rows:
             for name, value, expected in zip(_columns(row), values, types, strict=True):

@@ -54,8 +54,7 @@ class MultipleChoice(AnswerFormat[tuple[float, ...]]):
         texts: 2 to 26 different texts.
         first: The index of the text with the letter A.
 
-    Raises:
-        ConfigError: If there are too few or too many texts, two texts are equal, or `first` is out of range.
+    Raises ConfigError if there are too few or too many texts, two texts are equal, or `first` is out of range.
     """
 
     texts: tuple[str, ...]
@@ -144,9 +143,8 @@ def read_probabilities(raw: str, names: Sequence[str], reason: str) -> tuple[flo
     Unlisted options have probability 0. An invalid weight makes the whole answer useless, because the other
     probabilities depend on it.
 
-    Raises:
-        UselessAnswerError: `unparsable` if the answer is not a JSON object, `reason` if it names no option or has an
-            invalid weight.
+    Raises UselessAnswerError: `unparsable` if the answer is not a JSON object, `reason` if it names no option or has an
+    invalid weight.
     """
     answer = parse_json(raw)
     if not isinstance(answer, dict):

@@ -49,7 +49,6 @@ def decision_decoding(decoding: Mapping[str, Any], orders: int = 1) -> dict[str,
 
 
 def _check_keep_alive(value: object) -> object:
-    """Return a duration if Ollama can read it. Raises ValueError if not."""
     is_number = isinstance(value, int) and not isinstance(value, bool) and -1 <= value <= 10**9
     is_text = isinstance(value, str) and len(value) <= 20 and re.fullmatch(r"-?(\d+(\.\d+)?(ms|s|m|h))+", value)
     if value is None or is_number or is_text:
@@ -81,10 +80,7 @@ class LLMParams(Params):
         "towards max_answer_tokens",
     )
     num_ctx: int | None = Field(
-        None,
-        ge=1,
-        le=10**8,
-        description="Ollama's limit on tokens of prompt plus answer; null: Ollama's default",
+        None, ge=1, le=10**8, description="Ollama's limit on tokens of prompt plus answer; null: Ollama's default"
     )
     keep_alive: Annotated[int | str, BeforeValidator(_check_keep_alive)] | None = Field(
         None,

@@ -27,7 +27,7 @@ _FAULTS: Final = {
 _READ_ONLY_CODES: Final = (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY)
 """Codes of SQLite's errors if it has no permission to write into the file's folder."""
 FAULTS: Final = (OSError, sqlite3.Error, UnicodeDecodeError)
-"""Exceptions that SQLite raises for a faulty file. Raises UnicodeDecodeError if its message quotes invalid UTF-8."""
+"""Exceptions that SQLite raises for a faulty file. UnicodeDecodeError: its message quotes invalid UTF-8."""
 
 type State = tuple[tuple[int, int, int] | None, ...]
 

@@ -76,15 +76,13 @@ def distilled_reasoner(params: ReasonerParams, persona: str | None) -> Distilled
 
 def _make_reasoner(params: ReasonerParams, store: AnswerStore) -> AnyReasoner:
     if store.mode == "replay" and store.shared_ledger is not None:
-        oracles = {
-            llm: recorded_oracle(store.shared_ledger, llm_params, llm) for llm, llm_params in params.by_llm().items()
-        }
-        return _build_reasoner(params, oracles, params.kind, store, "")
+        oracles = {llm: recorded_oracle(store.shared_ledger, part, llm) for llm, part in params.by_llm().items()}
+        return _build(params, oracles, params.kind, store, "")
     clients = {llm: find_client(llm_params) for llm, llm_params in params.by_llm().items()}
     oracles = {llm: _make_oracle(client, params) for llm, (client, _, _) in clients.items() if client is not None}
     _, kind, note = next(iter(clients.values()))
     if oracles:
-        return _build_reasoner(params, oracles, kind, store, note)
+        return _build(params, oracles, kind, store, note)
     store.close()
     if params.distilled is not None:
         reasoner = distilled_reasoner(params, params.persona)
@@ -99,9 +97,7 @@ def _make_oracle(client: ChatClient, params: ReasonerParams) -> Oracle:
     return as_oracle(client, params)
 
 
-def _build_reasoner(
-    params: ReasonerParams, oracles: dict[str, Oracle], kind: str, store: AnswerStore, note: str
-) -> Reasoner:
+def _build(params: ReasonerParams, oracles: dict[str, Oracle], kind: str, store: AnswerStore, note: str) -> Reasoner:
     """Return a reasoner with the defaults of `answer` and `persona` for these oracles."""
     gives_scores = next(iter(oracles.values())).decoding.get("answer") is None
     answer = params.answer or ("probabilities" if gives_scores else "choice")

@@ -107,10 +107,8 @@ class BatchReasoner[C: OpenChoices](Decider):
 
 def select_options(probabilities: Floats, draws: Floats) -> Ints:
     """Return for each row the index of the first option whose cumulative probability exceeds the draw."""
-    indices = np.zeros(len(probabilities), np.int64)
-    cumulative = np.zeros(len(probabilities))
+    indices, cumulative = np.zeros(len(probabilities), np.int64), np.zeros(len(probabilities))
     for column in range(probabilities.shape[1]):
-        is_reached = (cumulative <= draws) & (probabilities[:, column] > 0)
-        indices = np.where(is_reached, column, indices)
+        indices = np.where((cumulative <= draws) & (probabilities[:, column] > 0), column, indices)
         cumulative = cumulative + probabilities[:, column]
     return indices

@@ -213,8 +213,7 @@ class DistilledReasoner(BatchReasoner[DetailedChoices]):
         for first in range(0, n, _BLOCK):
             block = slice(first, first + _BLOCK)
             columns = {name: column[block] for name, column in vars(choices).items() if name != "options"}
-            part = DetailedChoices(options=choices.options, **columns)
-            result[block] = model.probabilities(feature_columns(part))
+            result[block] = model.probabilities(feature_columns(DetailedChoices(options=choices.options, **columns)))
         return result
 
 

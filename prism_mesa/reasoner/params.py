@@ -71,9 +71,7 @@ class ReasonerParams(LLMParams):
         default=None,
         description="Subject of prompts: the agent or its archetype; null: individual (embedded LLM: archetype)",
     )
-    archetypes: int = Field(
-        default=4, ge=1, le=1000, description="Number of archetypes into which agents are clustered"
-    )
+    archetypes: int = Field(4, ge=1, le=1000, description="Number of archetypes into which agents are clustered")
     spend_on: SpendOn = Field(
         default="open",
         description="Choices on which a limit is spent first; open: near the middle of the band; followed: of agents "

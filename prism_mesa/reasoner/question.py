@@ -181,7 +181,7 @@ def read_persona(agent: Any) -> Persona:
     likes, replies, reshares = _numbers(getattr(agent, "propensities", None), ACTIONS, _DEFAULT.propensities)
     return Persona(
         name=str(getattr(agent, "name", None) or f"agent {getattr(agent, 'unique_id', '')}".strip()),
-        interests=tuple(str(word) for word in words),
+        interests=tuple(map(str, words)),
         personality=str(getattr(agent, "personality", None) or ""),
         traits=_numbers(getattr(agent, "traits", None), BIG_FIVE, _DEFAULT.traits),
         propensities=(likes, replies, reshares),
@@ -191,15 +191,11 @@ def read_persona(agent: Any) -> Persona:
 
 
 def _band(agent: Any) -> tuple[float, float]:
-    """Return the lower and the upper end of the agent's band."""
     middle = getattr(agent, "engagement_threshold", None)
     centre = (_DEFAULT.low + _DEFAULT.high) / 2 if middle is None else float(middle)
-    low = getattr(agent, "low_threshold", None)
-    high = getattr(agent, "high_threshold", None)
-    return (
-        max(centre - _HALF_BAND, 0.0) if low is None else float(low),
-        min(centre + _HALF_BAND, 1.0) if high is None else float(high),
-    )
+    low, high = (getattr(agent, name, None) for name in ("low_threshold", "high_threshold"))
+    low = max(centre - _HALF_BAND, 0.0) if low is None else float(low)
+    return low, min(centre + _HALF_BAND, 1.0) if high is None else float(high)
 
 
 def _numbers(values: Any, names: Sequence[str], default: tuple[float, ...]) -> tuple[float, ...]:

@@ -224,8 +224,7 @@ def _priority(placed: PlacedQuestion, spend_on: SpendOn) -> float:
     if spend_on == "followed":
         return -float(placed.followers)
     persona, post = placed.question.persona, placed.question.post
-    half_width = (persona.high - persona.low) / 2
-    middle = (persona.low + persona.high) / 2
+    half_width, middle = (persona.high - persona.low) / 2, (persona.low + persona.high) / 2
     distance = 0.0 if post is None or half_width <= 0 else abs(post.utility - middle) / half_width
     return round(distance, 9)
 
@@ -239,7 +238,6 @@ def _log_fallback(pending: _Pending, fallback: str) -> None:
 
 
 def _readable_answers(options: list[str], oracle: Any) -> str:
-    """Describe the answers that an oracle can read."""
     names = " or ".join(options)
     if getattr(oracle, "form", "") == "choice":
         return f'{{"next_state": "{options[0]}"}}, or the name of an option alone: {names}'

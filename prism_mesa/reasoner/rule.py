@@ -168,8 +168,7 @@ def question_columns(options: tuple[AgentState, ...], questions: Sequence[Placed
     posts = [placed.question.post for placed in questions]
     low = np.array([persona.low for persona in personas], np.float64)
     high = np.array([persona.high for persona in personas], np.float64)
-    middle = (low + high) / 2
-    pairs = zip(middle, posts, strict=True)
+    pairs = zip((low + high) / 2, posts, strict=True)
     values = [(centre, centre) if post is None else (post.relevance, post.utility) for centre, post in pairs]
     relevance, utility = np.array(values, np.float64).reshape(-1, 2).T
     return OpenChoices(

@@ -87,16 +87,9 @@ class AgentSnapshot:
 
 
 class RunRecords:
-    """The tables of a platform's run, each read once, on first use.
+    """The tables of a platform's run, each read once, on first use; `run` is its folder with the manifest.
 
-    Args:
-        run_dir: The run's folder.
-
-    Attributes:
-        run: The folder with its manifest.
-
-    Raises:
-        DataError: If there is no run, it is a run of nations, or no round was completed.
+    Raises DataError if there is no run, it is a run of nations, or no round was completed.
     """
 
     def __init__(self, run_dir: str | Path) -> None:
@@ -108,16 +101,14 @@ class RunRecords:
         for table in ("agents", "posts"):
             if not has_table(self.run_dir, table):
                 why = "it was removed" if manifest.status == "done" else "the run has not ended"
-                raise DataError(
-                    f"{run_dir}: no table {table!r} there: {why} (status {self.run.state}){self.run.advice}"
-                )
+                fault = f"no table {table!r} there: {why} (status {self.run.state})"
+                raise DataError(f"{run_dir}: {fault}{self.run.advice}")
         rounds = manifest.summary.rounds
         if rounds is None:
             rounds = count_rows(self.run_dir, "rounds") if has_table(self.run_dir, "rounds") else 0
         self.rounds = rounds
         if rounds == 0:
-            why = f"no round was completed (status {self.run.state})"
-            raise DataError(f"{run_dir}: {why}{self.run.advice}")
+            raise DataError(f"{run_dir}: no round was completed (status {self.run.state}){self.run.advice}")
 
     @property
     def n_agents(self) -> int:
@@ -213,7 +204,6 @@ class RunRecords:
         )
 
     def _activities(self, row: int) -> list[Activity]:
-        """Return the posts, replies, reshares and likes of an agent, in order."""
         posts, engagements = self.posts, self._engagements[self._engagements["agent"] == row]
         ticks: dict[tuple[int, str, int], deque[int]] = {}
         activities = []
@@ -227,9 +217,8 @@ class RunRecords:
                 activities.append(Activity(round_, "post", post, text=posts.shown_text(post)))
             else:
                 tick_queue = ticks.get((round_, kind, parent))
-                activities.append(
-                    self._activity(round_, tick_queue.popleft() if tick_queue else -1, kind, parent, posts.words(post))
-                )
+                tick = tick_queue.popleft() if tick_queue else -1
+                activities.append(self._activity(round_, tick, kind, parent, posts.words(post)))
         return sorted(activities, key=lambda activity: (activity.round, activity.tick))
 
     def _activity(self, round_: int, tick: int, action: ActivityKind, post: int, words: str = "") -> Activity:

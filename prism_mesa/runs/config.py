@@ -66,14 +66,9 @@ def load[C: Params](
 ) -> C:
     """Return the configuration of a YAML file (None: the defaults) with overrides ``a.b=c`` on top.
 
-    Args:
-        kind: `Config` or `EconomyConfig`.
-        path: The YAML file; None for the defaults.
-        overrides: ``key=value``, with the value in YAML.
-        defaults: Nested values for keys that the file does not have.
+    Values in `overrides` are YAML; `defaults` has nested values for keys that the file does not have.
 
-    Raises:
-        ConfigError: If the file cannot be read, or a key or value is not allowed.
+    Raises ConfigError if the file cannot be read, or a key or value is not allowed.
     """
     is_list = isinstance(overrides, Sequence) and not isinstance(overrides, str)
     if not is_list or not all(isinstance(text, str) for text in overrides):
@@ -99,7 +94,6 @@ _COMMAND_KEYS: Final = (
 
 
 def _check_command(kind: type[Params], values: Mapping[str, Any], where: str) -> None:
-    """Raise ConfigError if a file is meant for another command."""
     for keys, content, command in _COMMAND_KEYS:
         if any(key in values and key not in kind.model_fields for key in keys):
             raise ConfigError(f"{where}: holds {content}: use '{command} {where}'")

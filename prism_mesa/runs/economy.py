@@ -1,6 +1,7 @@
 """One run of nations, from its model to its records and summary."""
 
 import os
+from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import dataclass
@@ -121,7 +122,6 @@ class NationsRun:
 
 
 def _llm_entry(llm: LLMClient, model: EconomyModel) -> dict[str, Any]:
-    """Return the facts of the LLM and its prompts."""
     prompt_styles = {getattr(nation, "prompt_style", None) for nation in model.nations} - {None}
     return llm_facts(llm.kind, llm.client, llm.client, prompt_style=next(iter(prompt_styles)), ledger=llm.params.ledger)
 
@@ -173,7 +173,7 @@ def economy_summary(model: EconomyModel, table: pd.DataFrame, baselines: Mapping
     `table` is the table `indicators`; `baselines` has the indicators under other policies.
     """
     economy, quarters = model.params.economy, int(table["round"].nunique()) if len(table) else 0
-    usage, sources = (model.llm.usage, model.llm.counts) if model.llm is not None else ({}, {})
+    usage, sources = (model.llm.usage, model.llm.counts) if model.llm is not None else (Counter(), {})
     return {
         "seed": model.params.seed,
         "nations": list(model.macro.names),
@@ -189,10 +189,7 @@ def economy_summary(model: EconomyModel, table: pd.DataFrame, baselines: Mapping
             "read_by": dict(sorted(model.read_by.items())),
             "by_source": dict(sorted(sources.items())),
             "failures": dict(sorted(model.llm.reasons.items())) if model.llm is not None else {},
-            "llm": {
-                "calls": usage.get("calls", 0),
-                "tokens": usage.get("prompt_tokens", 0) + usage.get("completion_tokens", 0),
-            },
+            "llm": {"calls": usage["calls"], "tokens": usage["prompt_tokens"] + usage["completion_tokens"]},
         },
         "indicators": _by_nation(table),
         "loss": _loss(table, model),
@@ -204,20 +201,14 @@ _SUMMARY_INDICATORS = ("gdp_growth", "output_gap", "inflation", "unemployment", 
 
 
 def _by_nation(table: pd.DataFrame) -> dict[str, dict[str, dict[str, float]]]:
-    """Return mean, standard deviation and last value of some indicators, by nation."""
     if table.empty:
         return {}
-    return {
-        str(nation): {
-            name: {
-                "mean": float(rows[name].mean()),
-                "sd": float(rows[name].std(ddof=0)),
-                "last": float(rows[name].iloc[-1]),
-            }
-            for name in _SUMMARY_INDICATORS
-        }
-        for nation, rows in table.groupby("nation", sort=False, observed=True)
-    }
+
+    def summarise(values: "pd.Series[float]") -> dict[str, float]:
+        return {"mean": float(values.mean()), "sd": float(values.std(ddof=0)), "last": float(values.iloc[-1])}
+
+    by_nation = table.groupby("nation", sort=False, observed=True)
+    return {str(nation): {name: summarise(rows[name]) for name in _SUMMARY_INDICATORS} for nation, rows in by_nation}
 
 
 def _loss(table: pd.DataFrame, model: EconomyModel) -> float | None:

@@ -49,7 +49,6 @@ def tokens_spent(answers: Iterable[StoredAnswer], questions: Iterable[AskedRow])
 
 
 def _choice(answer: StoredAnswer) -> str:
-    """Return the chosen option, or the kind of an answer without one."""
     return answer.choice or ("probabilities" if answer.probabilities else "structured")
 
 

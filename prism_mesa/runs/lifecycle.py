@@ -175,7 +175,6 @@ def _reason(task: RunTask[Any], fault: BaseException) -> str:
 def _write_end(
     task: RunTask[RunFolder], folder: RunFolder, manifest: Mapping[str, Any], ending: Mapping[str, Any]
 ) -> RunResult:
-    """Write the last tables and the last manifest, and return the result."""
     summary = task.finish(folder, ending)
     folder.write_manifest({**manifest, **ending, "ended": wall_clock(), "summary": summary})
     return RunResult(folder.path, str(ending["status"]), summary)
@@ -211,7 +210,6 @@ def _end_early(
 
 
 def _discard_checkpoints(run: Path) -> None:
-    """Remove the checkpoints of a run that has ended; warn if that fails."""
     try:
         remove_checkpoints(run)
     except OSError as error:
@@ -220,7 +218,6 @@ def _discard_checkpoints(run: Path) -> None:
 
 
 def _recovery_hint(run: Path, manifest: Mapping[str, Any], ending: Mapping[str, Any], result: RunResult | None) -> str:
-    """Return advice on a run that ended early, to append to an error."""
     if manifest.get("system") not in _RESUMABLE:
         return ""
     summary = {} if result is None else {"rounds": result.summary.get("rounds")}
@@ -230,7 +227,6 @@ def _recovery_hint(run: Path, manifest: Mapping[str, Any], ending: Mapping[str, 
 
 @contextmanager
 def _append_errors(ending: dict[str, str], failure: str) -> Iterator[None]:
-    """Append an error that occurs in the block to the error that ended the run."""
     try:
         yield
     except Exception as error:

@@ -152,7 +152,6 @@ def _with_connection[C: Params](config: C, overrides: Sequence[str]) -> C:
 
 
 def _resumed_reasoner(run: RecordedRun, original: LLMParams) -> dict[str, Any]:
-    """Return the keys of the reasoner that change when a run is resumed."""
     llm, distilled = run.manifest.llm, run.manifest.distilled
     changes: dict[str, Any] = {}
     if original.ledger_path is not None:
@@ -168,7 +167,6 @@ def _resumed_reasoner(run: RecordedRun, original: LLMParams) -> dict[str, Any]:
 
 
 def _replayed_reasoner(run: RecordedRun) -> dict[str, Any]:
-    """Return the reasoner's keys that change when a run is repeated from its ledger."""
     llm, distilled = run.manifest.llm, run.manifest.distilled
     changes: dict[str, Any] = {**_NO_LLM, "distilled": None}
     if llm is None:
@@ -235,7 +233,6 @@ def require_ledger(run_dir: Path) -> Path:
 
 
 def _modules_and_files(run: RecordedRun, config: Config) -> list[Resource]:
-    """Return the modules and outside files that a repeated run uses."""
     resources = [
         Resource(key, module, "a module, which would be imported and run")
         for key, module in find_user_objects(config).items()

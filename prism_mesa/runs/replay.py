@@ -5,6 +5,7 @@ import tempfile
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -75,7 +76,6 @@ class Replay:
 
 
 def _recorded_llm(run_dir: Path, config: EconomyConfig) -> LLMClient | None:
-    """Return an LLM that answers from the ledger of a run of nations; None if the run asked no LLM."""
     llm = read_run(run_dir).manifest.llm
     if llm is None:
         return None
@@ -119,12 +119,8 @@ def _replay(run_dir: Path, out: Path, on_round: Callable[[int], None] | None, *,
     if is_economy(run_dir):
         nations = recorded_economy(run_dir)
         llm, readings = _recorded_llm(run_dir, nations), recorded_readings(run_dir)
-        return _repeat_and_compare(
-            run_dir,
-            lambda: run_economy(nations, out=out, llm=llm, on_round=on_round, readings=readings),
-            ECONOMY_TABLES,
-            keep=keep,
-        )
+        repeat = partial(run_economy, nations, out=out, llm=llm, on_round=on_round, readings=readings)
+        return _repeat_and_compare(run_dir, repeat, ECONOMY_TABLES, keep=keep)
     config = recorded_config(run_dir, trust=trust)
     recorded = read_run(run_dir)
     rounds = recorded.manifest.summary.rounds
@@ -133,9 +129,8 @@ def _replay(run_dir: Path, out: Path, on_round: Callable[[int], None] | None, *,
         why = f"has not come to its end (status {recorded.state}{progress}): there is nothing to compare"
         raise DataError(f"{run_dir}: {why}{recorded.advice}")
     notes = _changed_modules(recorded, config)
-    return _repeat_and_compare(
-        run_dir, lambda: run_platform(config, out=out, on_round=on_round), SOCIAL_TABLES, notes, keep=keep
-    )
+    repeat = partial(run_platform, config, out=out, on_round=on_round)
+    return _repeat_and_compare(run_dir, repeat, SOCIAL_TABLES, notes, keep=keep)
 
 
 def _changed_modules(run: RecordedRun, config: Config) -> tuple[str, ...]:
@@ -150,12 +145,7 @@ def _changed_modules(run: RecordedRun, config: Config) -> tuple[str, ...]:
 
 
 def _repeat_and_compare(
-    run_dir: Path,
-    repeat: Callable[[], RunResult],
-    tables: Iterable[str],
-    notes: tuple[str, ...] = (),
-    *,
-    keep: bool,
+    run_dir: Path, repeat: Callable[[], RunResult], tables: Iterable[str], notes: tuple[str, ...] = (), *, keep: bool
 ) -> Replay:
     try:
         result = repeat()
@@ -175,7 +165,6 @@ def _repeat_and_compare(
 
 
 def _count_answers(decisions: Mapping[str, Any], texts: Mapping[str, int]) -> tuple[int, int, int]:
-    """Return the numbers of answered decisions, recomputed decisions, and texts."""
     if "made" in decisions:
         recomputed = int(decisions["read_by"].get("rule", 0))
         answered = int(decisions["made"]) - recomputed
@@ -196,7 +185,6 @@ def _compare_table(first: Path, second: Path, table: str) -> tuple[int, str]:
 
 
 def _file_digests(run_dir: Path, table: str) -> dict[str, str]:
-    """Return the SHA-256 of each file of a table."""
     files = table_files(table_path(run_dir, table))
     return {file.name: sha256(file.read_bytes()).hexdigest() for file in files}
 

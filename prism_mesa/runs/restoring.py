@@ -62,13 +62,8 @@ def load_restore_point(
 ) -> tuple[PlatformRun, RestorePoint]:
     """Return a run at its newest undamaged checkpoint, else at its beginning.
 
-    Warns:
-        PrismWarning: For each damaged checkpoint.
-
-    Raises:
-        RefusedError: If the user did not sign the checkpoint, it is from another version, or it does not fit the ledger
-            or the model.
-        DataError: If the LLM, an input file or the ledger has changed.
+    Warns of each damaged checkpoint. Raises RefusedError if the user did not sign the checkpoint, it is from another
+    version, or it does not fit the ledger or the model, and DataError if the LLM, an input file or the ledger changed.
     """
     checkpoint = None if from_start else _newest_checkpoint(run.folder, trust=trust)
     if checkpoint is not None:
@@ -176,7 +171,6 @@ def _changed_inputs(before: Mapping[str, Any], current: Mapping[str, Any]) -> st
 
 
 def _llm_facts(entry: Any) -> list[Any]:
-    """Return the identifying facts of the LLMs in an entry of a manifest."""
     if not isinstance(entry, Mapping):
         return [entry]
     return [{key: llm[key] for key in _LLM_IDENTITY if key in llm} for llm in entry.get("llms") or [entry]]

@@ -215,7 +215,6 @@ def _reopen(run: RecordedRun, point: RestorePoint, lock: RunLock) -> dict[str, A
 
 
 def _warn_versions(folder: Path, point: Mapping[str, Any]) -> None:
-    """Warn about packages whose versions have changed since a checkpoint."""
     before, current = point["packages"], package_versions()
     if changed := [name for name in current if before.get(name) != current[name]]:
         versions = ", ".join(f"{name} {current[name]} instead of {before.get(name)!s:.40}" for name in changed)

@@ -210,7 +210,6 @@ def manifest_and_origin(run: str | Path) -> tuple[dict[str, Any], Origin]:
 
 
 def _explain_no_run(folder: Path) -> str:
-    """Explain why a folder without a manifest is not a run."""
     if not os.path.isdir(folder):
         return "it is a file; give the run's folder" if os.path.isfile(folder) else "there is no such folder"
     if (folder / "runs.parquet").exists():

@@ -1,6 +1,7 @@
 """The summary of a platform's run, as ``prism run --json`` prints it."""
 
 from collections import Counter
+from collections.abc import Iterator
 from math import isfinite
 from typing import Any
 
@@ -61,8 +62,7 @@ def platform_summary(model: SocialModel, trees: pd.DataFrame, rounds: int) -> di
         "guards_by_row": sorted(model.row_by_row_guards),
         "notes": [
             *(note for note in model.notes if note not in shown_elsewhere),
-            *_repeats_note(model),
-            *_unwritten_note(model),
+            *_count_notes(model),
             *_no_views_note(model, rounds),
         ],
         "recorded": model.recorded.to_facts(),
@@ -94,15 +94,15 @@ def _churn_summary(model: SocialModel) -> dict[str, Any]:
 
 
 def _agent_rounds(model: SocialModel, rounds: int) -> int:
-    """Return the number of agents present, summed over rounds."""
     return max(1, model.totals["there"] if model.params.has_churn else len(model.population) * rounds)
 
 
-def _unwritten_note(model: SocialModel) -> list[str]:
-    """Return a note on posts of a file or seeded posts that did not appear, if any."""
-    n = model.totals["unwritten"]
-    note = f"{format_count(n, 'post')} of posts.file or posts.seeded did not appear: the author was not there"
-    return [note] if n else []
+def _count_notes(model: SocialModel) -> Iterator[str]:
+    if n := model.totals["repeated"]:
+        rule = "an agent likes and reshares a root once, and answers a post once a round"
+        yield f"{n} moves to an engaging state did not count: {rule}"
+    if n := model.totals["unwritten"]:
+        yield f"{format_count(n, 'post')} of posts.file or posts.seeded did not appear: the author was not there"
 
 
 def _no_views_note(model: SocialModel, rounds: int) -> list[str]:
@@ -137,15 +137,7 @@ def _opinion_summary(model: SocialModel) -> dict[str, Any]:
     return {"opinions": {"of": name, **spread, **n_moved}}
 
 
-def _repeats_note(model: SocialModel) -> list[str]:
-    """Return a note on repeated engagements that did not count, if any."""
-    n = model.totals["repeated"]
-    rule = "an agent likes and reshares a root once, and answers a post once a round"
-    return [f"{n} moves to an engaging state did not count: {rule}"] if n else []
-
-
 def _find_largest(model: SocialModel, count_name: str, counts: npt.NDArray[np.int32]) -> dict[str, Any]:
-    """Return the row, id and count of the first agent with the highest count."""
     row = int(counts.argmax())
     return {"agent": row, "id": model.population.ids[row], count_name: int(counts[row])}
 
@@ -155,12 +147,8 @@ def _llm_costs(model: SocialModel, rounds: int) -> dict[str, float]:
     usage = getattr(model.reasoner, "usage", Counter())
     tokens = usage["prompt_tokens"] + usage["completion_tokens"]
     thousands = _agent_rounds(model, rounds) / 1000
-    return {
-        "calls": usage["calls"],
-        "tokens": tokens,
-        "calls_per_1000_agent_rounds": usage["calls"] / thousands,
-        "tokens_per_1000_agent_rounds": tokens / thousands,
-    }
+    totals = {"calls": usage["calls"], "tokens": tokens}
+    return totals | {f"{name}_per_1000_agent_rounds": n / thousands for name, n in totals.items()}
 
 
 def _counts_by_llm(gateway: Any) -> dict[str, Any]:
@@ -175,7 +163,6 @@ def _counts_by_llm(gateway: Any) -> dict[str, Any]:
 
 
 def _writing_summary(model: SocialModel) -> dict[str, Any] | None:
-    """Return the outcomes and cost of written texts; None if no LLM writes."""
     if model.writer is None:
         return None
     usage, outcome_counts = model.writer.usage, model.written
@@ -191,11 +178,6 @@ def _writing_summary(model: SocialModel) -> dict[str, Any] | None:
 
 
 def _decision_rates(model: SocialModel, rounds: int) -> dict[str, float]:
-    """Return open choices per agent-round, and the shares of fallbacks, cached answers, and answers over budget."""
     n_open = max(1, model.totals["open"])
-    return {
-        "open": model.totals["open"] / _agent_rounds(model, rounds),
-        "fallback": model.totals["fallback"] / n_open,
-        "cache": model.sources["cache"] / n_open,
-        "budget": model.sources["budget"] / n_open,
-    }
+    rates = {"open": model.totals["open"] / _agent_rounds(model, rounds), "fallback": model.totals["fallback"] / n_open}
+    return rates | {source: model.sources[source] / n_open for source in ("cache", "budget")}

@@ -74,10 +74,8 @@ def sign(manifest: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
     try:
         return values | {SIGNATURE: _signature(values, _key(make=True))}, ""
     except _NoKeyError as error:
-        return values, (
-            f"{error}: the run is not signed, so a server, module or file that its manifest names will be used "
-            "after --trust only; make that folder writable, or set XDG_DATA_HOME"
-        )
+        effect = "so a server, module or file that its manifest names will be used after --trust only"
+        return values, f"{error}: the run is not signed, {effect}; make that folder writable, or set XDG_DATA_HOME"
 
 
 @contextmanager

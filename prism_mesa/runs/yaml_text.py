@@ -152,14 +152,8 @@ def read_yaml(
 ) -> dict[str, Any]:
     """Return the keys and values of a YAML file of at most `MAX_BYTES` bytes.
 
-    Args:
-        file: The file.
-        loader: The YAML loader.
-        kind: The kind of file, for errors.
-        hint: Advice for an empty file, for errors.
-
-    Raises:
-        ConfigError: If the file is missing, or does not hold keys and values.
+    `kind` is the kind of file and `hint` advice for an empty file, both for errors. Raises ConfigError if the file is
+    missing, or does not hold keys and values.
     """
     try:
         values = parse_yaml(_read_text(file, kind), loader)

@@ -39,8 +39,7 @@ def find_chart_problems(chart: Statechart, tables: WalkTables, fields: Mapping[s
         never_ignores = trigger == behavior.IGNORES and tables.claim_condition is True
         if trigger in behavior.FIRED_TRIGGERS and (never_ignores or (cell.guards and not is_fired)):
             findings.append(Finding("note", "never-met", cell.label, "a round never fires this trigger in this state"))
-    can_ignore = behavior.EVALUATING in chart.cells.get(behavior.IGNORES, {})
-    claim = behavior.claim_condition(chart) if can_ignore else False
+    claim = behavior.claim_condition(chart) if behavior.EVALUATING in chart.cells.get(behavior.IGNORES, {}) else False
     if claim is True or isinstance(claim, Expression):
         text = f"agents can also engage with posts below their band{'' if claim is True else f', where {claim}'}"
         text += "; to leave these out, add & (F.post.utility > F.agent.high_threshold) to the condition"

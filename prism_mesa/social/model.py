@@ -218,7 +218,6 @@ class SocialModel(PopulationModel):
                 snapshot cannot store.
         """
         self._require_unbroken()
-        warned = {"shortfall": self._warned_of_shortfall, "guards": self.guard_warnings.warned_places(self.chart)}
         return {
             "platform": self.platform.snapshot(),
             "agents": snapshots.save_agents(self),
@@ -227,7 +226,7 @@ class SocialModel(PopulationModel):
             "collected": snapshots.save_collected(self.prism_datacollector),
             "theirs": snapshots.save_collected(self.user_datacollector),
             "round_row": to_plain(self.round_row),
-            "warned": warned,
+            "warned": {"shortfall": self._warned_of_shortfall, "guards": self.guard_warnings.warned_places(self.chart)},
             "fields": snapshots.save_user_fields(self, self._prism_fields),
         }
 

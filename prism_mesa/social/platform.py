@@ -136,23 +136,10 @@ class Platform(Restorable):
         notes: Notes on how the input was read.
     """
 
-    saved_fields = (
-        *("population", "posts", "history", "exposure", "depths", "copies", "met", "engagements", "group_counts"),
-        *(
-            "relations",
-            "assignments",
-            "opinions",
-            "liked",
-            "notebook",
-            "outcomes",
-            "recorded",
-            "round",
-            "tick",
-            "first_of_round",
-            "events",
-        ),
-        *("pending", "leaving", "counts", "totals", "sources", "written", "tick_counts", "agent_ticks"),
-        *("row_by_row_guards", "notes"),
+    saved_fields = tuple(
+        "population posts history exposure depths copies met engagements group_counts relations assignments opinions "
+        "liked notebook outcomes recorded round tick first_of_round events pending leaving counts totals sources "
+        "written tick_counts agent_ticks row_by_row_guards notes".split()
     )
     agent_objects: AgentObjects
 

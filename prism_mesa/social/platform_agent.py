@@ -68,8 +68,7 @@ class HistoryView(Sequence[StateTransition]):
     """A view of an agent's history, of which the platform keeps the latest entries."""
 
     def __init__(self, platform: Platform, row: int) -> None:
-        self._platform = platform
-        self._row = row
+        self._platform, self._row = platform, row
 
     def append(self, value: StateTransition) -> None:
         """Record a transition at the tick nearest to its timestamp, with the `post_id` of its context."""
@@ -182,32 +181,24 @@ class PlatformAgent:
     def _repr_html_(self) -> str:
         ticks, state, current_post = self.ticks_in_state, self.state, self.current_post
         task = "" if current_post is None else f" on post {current_post.post_id}"
-        shares = ", ".join(f"{name} {share:.0%}" for name, share in self.propensities.items())
         facts = {
             "state": chip_html(STATE_COLORS[state], f"{state.value}{task}, for {format_count(ticks, 'tick')}"),
             "interests": ", ".join(self.interests),
             "personality": self.personality,
             "open choices": f"{self.low_threshold:.3f} to {self.high_threshold:.3f} of utility",
             "each round": f"online with probability {self.activity:.2g}, posts with {self.post_rate:.2g}",
-            "engagements": shares,
+            "engagements": ", ".join(f"{name} {share:.0%}" for name, share in self.propensities.items()),
         }
         feed = self.feed
-        rows = [
-            (
-                post.post_id,
-                post.author_name if post.kind == "post" else f"{post.author_name} ({post.kind})",
-                f"{post.utility:.2f}",
-                post.likes + post.replies + post.reshares,
-                post.text,
-            )
-            for post in feed[:_MAX_POSTS]
-        ]
+        rows = []
+        for post in feed[:_MAX_POSTS]:
+            author = post.author_name if post.kind == "post" else f"{post.author_name} ({post.kind})"
+            n_engagements = post.likes + post.replies + post.reshares
+            rows.append((post.post_id, author, f"{post.utility:.2f}", n_engagements, post.text))
         table = table_html(("post", "by", "utility", "engagements", "text"), rows)
         unread = fold_html(f"feed: {len(feed)} unread", table) if feed else "nothing unread in its feed"
-        absent = ", absent" if self.has_left else ""
-        return card_html(
-            "agent", self.name, facts_html(facts.items()), unread, remark=f"row {self.row}, id {self.agent_id}{absent}"
-        )
+        remark = f"row {self.row}, id {self.agent_id}{', absent' if self.has_left else ''}"
+        return card_html("agent", self.name, facts_html(facts.items()), unread, remark=remark)
 
     @property
     def has_left(self) -> bool:

@@ -169,9 +169,7 @@ def restore_collected(collector: object, data: Any) -> None:
     saved = {name: from_plain(data[name]) for name in _COLLECTED}
     if list(saved["model_vars"]) != list(collector.model_vars):
         raise DataError(message)
-    if {name: list(table) for name, table in saved["tables"].items()} != {
-        n: list(t) for n, t in collector.tables.items()
-    }:
+    if {n: list(t) for n, t in saved["tables"].items()} != {n: list(t) for n, t in collector.tables.items()}:
         raise DataError("datacollector: its tables differ from the run's")
     for name, value in saved.items():
         setattr(collector, name, value)

@@ -172,9 +172,8 @@ class KeysWithoutEffect:
         row = next((row for row in self._rows if row.covers(key)), None)
         if row is not None:
             return row.reason.format(self._facts)
-        return next(
-            filter(None, (mark.fault(self._values) for mark in collect_marks(type(self._facts.params))[key])), ""
-        )
+        marks = collect_marks(type(self._facts.params))[key]
+        return next(filter(None, (mark.fault(self._values) for mark in marks)), "")
 
     def notes(self, keys: Iterable[str]) -> list[str]:
         """Return a note for each reason why some of these keys have no effect."""
@@ -211,19 +210,15 @@ def _intervention_notes(platform: Platform, index: int, unused_by_act: Sequence[
     """
     params, act = platform.params, platform.params.interventions[index]
     n = len(platform.population)
-    if (
-        act.agents is not None
-        and not platform.feeds.select_agents(index, AgentColumns(platform, np.arange(n)), n).any()
-    ):
+    agents = AgentColumns(platform, np.arange(n))
+    if act.agents is not None and not platform.feeds.select_agents(index, agents, n).any():
         yield f"no effect: no agent matches {act.agents} at the start"
     earlier = _params_before(params, index)
     values, new_values = leaf_values(earlier), leaf_values(earlier.with_settings(act.set))
     unchanged_keys = [key for key in act.set if values[key] == new_values[key]]
-    yield from (
-        f"{key}: no effect: it already has this value"
-        for key in unchanged_keys
-        if not _is_set_for_some(params, index, key)
-    )
+    for_some = [other for other in params.interventions[:index] if other.is_targeted and other.applies_in(act.at)]
+    set_for_some = {key for other in for_some for key in other.set}
+    yield from (f"{key}: no effect: it already has this value" for key in unchanged_keys if key not in set_for_some)
     later_acts = zip(params.interventions[index:], unused_by_act[index:], strict=True)
     concurrent = [unused for other, unused in later_acts if act.applies_in(other.at)]
     yield from unused_by_act[index].notes(
@@ -235,12 +230,6 @@ def _params_before(params: SocialParams, index: int) -> SocialParams:
     """Return the parameters for all agents when an intervention begins, without this and later interventions."""
     earlier = params.model_copy(update={"interventions": params.interventions[:index]})
     return earlier.for_round(params.interventions[index].at)
-
-
-def _is_set_for_some(params: SocialParams, index: int, key: str) -> bool:
-    """Return whether an earlier intervention sets a key for some agents when this one begins."""
-    round_ = params.interventions[index].at
-    return any(key in act.set for act in params.interventions[:index] if act.is_targeted and act.applies_in(round_))
 
 
 def _find_unmentioned_attributes(facts: ModelFacts) -> list[str]:

@@ -124,11 +124,9 @@ def fire_many(
     index = {id(t): i for i, t in enumerate(chart.transitions)}
     option_sets: dict[tuple[AgentState, ...], int] = {}
     row_by_row: set[str] = set()
-    n_states = len(STATES)
-    cell_codes = np.asarray(triggers).astype(np.int32) * n_states + states
+    cell_codes = np.asarray(triggers).astype(np.int32) * len(STATES) + states
     for cell_code in np.flatnonzero(np.bincount(cell_codes[cell_codes >= 0], minlength=1)):
-        state = STATES[cell_code % n_states]
-        cell = chart.cells[chart.triggers[cell_code // n_states]].get(state)
+        cell = chart.cells[chart.triggers[cell_code // len(STATES)]].get(STATES[cell_code % len(STATES)])
         if cell is None:
             continue
         rows = np.flatnonzero(cell_codes == cell_code)

@@ -37,9 +37,9 @@ class Field:
     """A field that programs can read.
 
     Attributes:
-        place: The number of the field's register.
+        register: The number of the field's register.
         names: The names of the codes if the field is a category, else empty.
-        whole: Whether the field holds integers of at most 32 bits.
+        is_int32: Whether the field holds integers of at most 32 bits.
     """
 
     register: int
@@ -111,7 +111,6 @@ class Compiler:
         return len(self._registers) - 1
 
     def _compile(self, node: ast.expr) -> _Value:
-        """Compile a node."""
         match node:
             case ast.Constant(value=bool() | int() | float() as value):
                 if isinstance(value, int) and abs(value) >= _MAX_EXACT:

@@ -198,20 +198,17 @@ class _PossibleOutcome:
 def _possible_outcomes(
     chart: ChartDefinition, state: AgentState, cell: Cell, values: Mapping[str, Values]
 ) -> list[_PossibleOutcome]:
-    """Return the distinct possible outcomes of a cell."""
     values = {**values, "agent.state": Values(names=(state.value,))}
     expressions = [guard for _, _, guard in cell.guards if isinstance(guard, Expression)]
     columns = _make_probes([*expressions, chart.invariant] if chart.invariant is not None else expressions, values)
-    valid_probes = (
-        np.arange(N_PROBES) if chart.invariant is None else np.flatnonzero(_evaluate(chart.invariant, columns))
-    )
+    probes = np.arange(N_PROBES) if chart.invariant is None else np.flatnonzero(_evaluate(chart.invariant, columns))
     has_callables = len(expressions) < len(cell.guards)
     fields_read = {name for guard in expressions for name in guard.fields}
     by_key: dict[int, _PossibleOutcome] = {}
     for keys in _probe_keys(cell, columns):
-        for key, first in zip(*np.unique(keys[valid_probes], return_index=True), strict=True):
+        for key, first in zip(*np.unique(keys[probes], return_index=True), strict=True):
             if int(key) not in by_key:
-                example = None if has_callables else _example_text(columns, fields_read, int(valid_probes[first]))
+                example = None if has_callables else _example_text(columns, fields_read, int(probes[first]))
                 by_key[int(key)] = _PossibleOutcome(cell.outcomes[int(key)], cell.enabled(int(key)), example)
     return list(by_key.values())
 

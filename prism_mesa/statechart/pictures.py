@@ -335,7 +335,6 @@ def _figure_bounds(arrows: list[_Arrow], nodes: Nodes, n_rows: int) -> tuple[Arr
 
 
 def _legend(chart: Statechart, choice_legends: set[str], *, has_timeouts: bool) -> dict[str, dict[str, Any]]:
-    """Return the legend's entries with the styles of their markers."""
     entries: dict[str, dict[str, Any]] = {"initial state": {"marker": "o", "color": _INK}}
     if has_timeouts:
         entries["timeout, after agent.timeout_threshold ticks unless given"] = {"ls": "--", "color": _GREY}

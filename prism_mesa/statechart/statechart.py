@@ -61,9 +61,7 @@ class Statechart(ChartDefinition):
             cell = self.cells[trigger][agent.state]
         except KeyError:
             return None
-        node = cell.unguarded_root
-        if node is None:
-            node = evaluate_guards(cell, agent, context, self)
+        node = cell.unguarded_root or evaluate_guards(cell, agent, context, self)
         target = node.target
         if target is not None and not agent.max_history_depth and not agent.state_history:
             agent.state = target  # like `take`, without an action or a history

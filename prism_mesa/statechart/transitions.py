@@ -119,7 +119,6 @@ class Transition:
 
 
 def _sorted_states(declared_sources: list[Any]) -> tuple[AgentState, ...]:
-    """Return sources as states, in the order of `STATES`."""
     if not declared_sources:
         raise ChartError("it has no source; give a state, several, or ANY")
     if ANY in declared_sources:
@@ -199,7 +198,6 @@ def _require_utc(timestamp: datetime) -> None:
 
 
 def _json_value(value: Any) -> Any:
-    """Return `value` as JSON types; other objects become strings."""
     match value:
         case Enum():
             return _json_value(value.value)

@@ -55,7 +55,6 @@ def user_code_line(error: BaseException) -> str:
 
 @cache
 def _installed_paths() -> tuple[str, ...]:
-    """Return the path prefixes of installed code."""
     paths = (sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib"))
     return ("<frozen ", *paths)
 

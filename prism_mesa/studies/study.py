@@ -33,7 +33,7 @@ class StudyStatus:
         outdated: Number of completed runs that lack a measure, a table or the folder.
         failures: Name, condition with seed, and reason of each failed run.
         stale: Reason -> names of runs in the folder that no longer belong to this study.
-        skipped: Number of runs in optional arms whose LLM was missing; `skip_reasons` has the reasons by arm.
+        skipped: Number of runs in optional arms whose LLM was missing; `why_skipped` has the reasons by arm.
     """
 
     planned: int
@@ -44,7 +44,7 @@ class StudyStatus:
     failures: tuple[tuple[str, str, str], ...]
     stale: Mapping[str, list[str]]
     skipped: int = 0
-    skip_reasons: Mapping[str, str] = field(default_factory=dict)
+    why_skipped: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def status(self) -> StudyStatusName:
@@ -58,7 +58,7 @@ class StudyStatus:
         command = "prism study run repeats"
         notes = [
             f"arm {arm}: skipped, because its LLM is missing ({reason}); {command} it when the LLM is there"
-            for arm, reason in self.skip_reasons.items()
+            for arm, reason in self.why_skipped.items()
         ]
         notes += [f"stale: {format_count(len(runs), 'run')} ({cause}): not used" for cause, runs in self.stale.items()]
         if self.outdated:
@@ -101,7 +101,7 @@ def study_status(design: StudyDesign, folder: StudyFolder) -> StudyStatus:
     """Return the status of a study, without running or writing anything."""
     versions, counts, failures, planned_names = measure_versions(design), Counter[str](), [], set()
     stale: dict[str, list[str]] = {}
-    skip_reasons: dict[str, str] = {}
+    why_skipped: dict[str, str] = {}
     with folder.journals() as journals:
         for planned in design.runs():
             planned_names.add(planned.run)
@@ -112,7 +112,7 @@ def study_status(design: StudyDesign, folder: StudyFolder) -> StudyStatus:
             if entry.done:
                 counts["outdated"] += not is_complete(entry, design, versions)
             elif entry.status == "skipped":
-                skip_reasons[planned.condition.arm] = entry.reason
+                why_skipped[planned.condition.arm] = entry.reason
             else:
                 failures.append((entry.run, run_text(planned, design), f"{entry.ending}: {entry.reason}"))
         for entry in journals.entries():
@@ -120,7 +120,7 @@ def study_status(design: StudyDesign, folder: StudyFolder) -> StudyStatus:
                 stale.setdefault(_stale_reason(entry, design), []).append(entry.run)
     done, failed, missing = counts["done"], counts["failed"], counts["missing"]
     progress = design.n_runs, done, failed, missing, counts["outdated"]
-    return StudyStatus(*progress, tuple(failures), stale, counts["skipped"], skip_reasons)
+    return StudyStatus(*progress, tuple(failures), stale, counts["skipped"], why_skipped)
 
 
 def _stale_reason(entry: Entry, design: StudyDesign) -> str:

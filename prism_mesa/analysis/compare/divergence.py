@@ -174,11 +174,7 @@ def _compare_table(runs: _RunPair, table: str) -> TableComparison:
         return TableComparison(table, False, f"differs from {when} on", note, difference)
     if len(fixed_columns) < len(columns) and runs.same_length:  # tables without time, and counters of posts
         rows = runs.compare(table, columns)
-        return (
-            TableComparison(table, True)
-            if rows is None
-            else TableComparison(table, False, _describe_difference(rows, columns))
-        )
+        return TableComparison(table, rows is None, "" if rows is None else _describe_difference(rows, columns))
     return TableComparison(table, True, note=note)
 
 
@@ -277,7 +273,6 @@ def _recorded_share(run: Path, table: str) -> float:
 
 
 def _describe_start(runs: _RunPair) -> str:
-    """Describe the first difference between the agents of two runs before the first round."""
     if not runs.both_have(_AGENTS) or has_same_bytes(runs.base, runs.other, _AGENTS):
         return ""
     columns = [name for name in runs.columns(_AGENTS) if name in CONSTANT_COLUMNS]

@@ -98,7 +98,6 @@ def _repeats_recorded_moves(run: Path, explanation: Explanation, row: int, round
 
 
 def _agent_rows(run: Path, table: str, columns: Sequence[str], row: int, round_: int) -> list[tuple[Any, ...]]:
-    """Return the rows of an agent in a round, without the columns `round` and `agent`."""
     rows: list[tuple[Any, ...]] = []
     for batch in read_batches(run, table, columns):
         rounds = batch.column("round")

@@ -78,7 +78,6 @@ def facts_that_differ(base: Mapping[str, Any], other: Mapping[str, Any]) -> list
 
 
 def _inputs_that_differ(base: Mapping[str, Any], other: Mapping[str, Any]) -> list[Setting]:
-    """Return the input files and modules of both runs whose contents differ."""
     left, right = base.get("inputs_one_by_one"), other.get("inputs_one_by_one")
     if isinstance(left, Mapping) and isinstance(right, Mapping) and left != right:
         changed_values = {name: value for name, value in left.items() if name in right and value != right[name]}

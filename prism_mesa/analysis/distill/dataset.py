@@ -67,12 +67,10 @@ def completed_rounds(run_dir: Path) -> int:
     if manifest.is_economy:
         raise DataError(f"{run_dir} is a run of nations, which has no choices to learn")
     if manifest.llm is None:
-        raise DataError(
-            f"{run_dir}: decided by {manifest.decided_by}: give a run with an LLM (prism run reasoner.kind=embedded)"
-        )
+        remedy = "give a run with an LLM (prism run reasoner.kind=embedded)"
+        raise DataError(f"{run_dir}: decided by {manifest.decided_by}: {remedy}")
     if not manifest.summary.rounds:
-        reason = f"no round is known to be complete (status {run.state})"
-        raise DataError(f"{run_dir}: {reason}{run.advice}")
+        raise DataError(f"{run_dir}: no round is known to be complete (status {run.state}){run.advice}")
     return manifest.summary.rounds
 
 
@@ -81,9 +79,8 @@ def make_training_set(
 ) -> TrainingSet:
     """Repeat runs from their ledgers, and return the answers of their common LLM.
 
-    Raises:
-        DataError: If the runs differ in their LLM, or if a run has no LLM or no answers, or is not trusted.
-        OracleError: If a ledger lacks an answer.
+    Raises DataError if the runs differ in their LLM, or if a run has no LLM or no answers, or is not trusted, and
+    OracleError if a ledger lacks an answer.
     """
     folders = [Path(run_dir) for run_dir in run_dirs]
     manifests = [read_run(folder).manifest for folder in folders if completed_rounds(folder)]
@@ -112,9 +109,8 @@ def _common_value(folders: list[Path], manifests: list[Manifest], key: str) -> A
     first, *_ = values = [getattr(manifest.llm, key) for manifest in manifests]
     for folder, value in zip(folders, values, strict=True):
         if value != first:
-            raise DataError(
-                f"{folder}: the LLM's {key} is {value}, but {first} in {folders[0]}: distill the runs separately"
-            )
+            fault = f"the LLM's {key} is {value}, but {first} in {folders[0]}"
+            raise DataError(f"{folder}: {fault}: distill the runs separately")
     return first
 
 

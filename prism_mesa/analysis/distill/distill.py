@@ -87,9 +87,8 @@ def _run_folders(runs: object) -> list[Path]:
     run_list = run_list if isinstance(run_list, Iterable) and not isinstance(run_list, bytes) else []
     folders = list(map(run_folder, run_list))
     if not folders:
-        raise DataError(
-            f"runs: give a RunResult or the folder of a run, or a list of at least one, not {short_repr(runs)}"
-        )
+        wanted = "a RunResult or the folder of a run, or a list of at least one"
+        raise DataError(f"runs: give {wanted}, not {short_repr(runs)}")
     return folders
 
 
@@ -171,11 +170,8 @@ def _measure_gain(observed: Floats, predicted: Floats, other: Floats, blocks: li
     """Return by how much a prediction improves log loss over another, and the number of blocks that improve."""
     gains = [log_loss(observed[rows], other[rows]) - log_loss(observed[rows], predicted[rows]) for _, rows in blocks]
     loss, other_loss = log_loss(observed, predicted), log_loss(observed, other)
-    return {
-        "by": other_loss - loss,
-        "share": 1 - loss / other_loss if other_loss else 0.0,
-        "blocks": sum(gain > 0 for gain in gains),
-    }
+    share = 1 - loss / other_loss if other_loss else 0.0
+    return {"by": other_loss - loss, "share": share, "blocks": sum(gain > 0 for gain in gains)}
 
 
 def _verdict(facts: dict[str, Any], kind: str) -> str:

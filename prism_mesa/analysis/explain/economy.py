@@ -149,10 +149,8 @@ def _indicator_text(row: Any) -> str:
 
 
 def _prompt_lines(run_dir: Path, chain_id: str) -> Iterator[str]:
-    thoughts_column = (
-        ["thoughts"] if "thoughts" in read_column_names(run_dir, "reasoning") else []
-    )  # older runs lack it
-    chains = read_table(run_dir, "reasoning", ["chain_id", "prompt", *thoughts_column])
+    optional = {"thoughts"} & {*read_column_names(run_dir, "reasoning")}  # older runs lack it
+    chains = read_table(run_dir, "reasoning", ["chain_id", "prompt", *optional])
     chain = _first_row(chains[chains["chain_id"] == chain_id], run_dir, "reasoning", chain_id)
     yield "  It was told:"
     for line in str(chain["prompt"]).splitlines():
@@ -165,7 +163,6 @@ def _prompt_lines(run_dir: Path, chain_id: str) -> Iterator[str]:
 
 
 def _thought_texts(cell: str, run_dir: Path) -> list[str]:
-    """Describe a nation's thoughts before its decision; raise DataError if the cell is damaged."""
     try:
         return [_thought_text(entry) for entry in json.loads(cell)]
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
@@ -194,6 +191,5 @@ def _verdict_lines(run_dir: Path, round_: int, name: str) -> Iterator[str]:
 
 
 def _wrap_text(text: str, indent: str) -> Iterator[str]:
-    yield from textwrap.wrap(
-        clean_text(text, _TEXT_CAP), _WIDTH, initial_indent=indent, subsequent_indent=f"{indent}  "
-    )
+    text = clean_text(text, _TEXT_CAP)
+    yield from textwrap.wrap(text, _WIDTH, initial_indent=indent, subsequent_indent=f"{indent}  ")

@@ -152,7 +152,6 @@ class RankedFeed:
         return f"{text}: {self.scored.describe(int(self.order[i]), self.repeat_factors[i], detailed=detailed)}"
 
     def _slot_note(self, post: int) -> str:
-        """Return a note on the slot that holds a post; empty if none does."""
         trending, matches, query = self.slots
         local_id = post - self.outbox.first
         if local_id in trending:
@@ -161,7 +160,6 @@ class RankedFeed:
         return " (in a slot, because a search found it)" if topic >= 0 and local_id in matches[topic] else ""
 
     def _source_text(self, index: int) -> str:
-        """Return a candidate's author, and how it reached the agent."""
         model, post, scoring = self.model, int(self.candidates.post[index]), self.scoring
         author_text = self._author_text(post)
         if self.candidates.is_followed[index]:

@@ -31,11 +31,7 @@ from prism_mesa.statechart import TIMEOUT, AgentState
 _PAST_VERBS = {"like": "liked", "reply": "replied", "reshare": "reshared", "post": "posted"}
 _VERBS = {"like": "likes", "reply": "replies to", "reshare": "reshares"}
 _AUTHOR_TEMPLATES = {"post": "post {} by", "reply": "post {} by", "reshare": "reshared in post {} by"}
-_COMMENT_TEMPLATES = {
-    **_AUTHOR_TEMPLATES,
-    "reply": "said in reply, post {} by",
-    "reshare": "comment on a reshared post, post {} by",
-}
+_COMMENT_TEMPLATES = {"reply": "said in reply, post {} by", "reshare": "comment on a reshared post, post {} by"}
 _EVENT_TEXTS = {"thought": "it thought", "tool": "it called", "text": "it wrote", "error": "that failed"}
 _WIDTH, _ANSWER_CAP = 106, 2000
 _MAX_PASSED_POSTS = 20  # the number of posts to name if the agent scrolls past more in a tick
@@ -229,7 +225,7 @@ def _move_meaning(agent: TracedAgent, move: Move) -> str:
 
 
 def _post_text(agent: TracedAgent, post: Post) -> str:
-    template = (_COMMENT_TEMPLATES if post.words else _AUTHOR_TEMPLATES)[post.kind]
+    template = (post.words and _COMMENT_TEMPLATES.get(post.kind)) or _AUTHOR_TEMPLATES[post.kind]
     source = f"{template.format(post.post_id)} {clean_text(post.author_name, NAME_CAP)}"
     utility = "" if post.utility == post.relevance else f", utility {post.utility:.3f}"
     return f"{post_quote(agent.model, post, 70)} ({source}, relevance {post.relevance:.3f}{utility})"

@@ -132,10 +132,8 @@ def _predicted(feed: Candidates) -> ScoredCandidates:
     score = 2.0 * (relevance * scoring.gain[local_ids] + (1.0 - relevance) * scoring.loss)
     for factor in factors.values():
         score = lower_score(score, factor)
-    like, reply, reshare = (
-        2.0 * relevance * rate
-        for rate in engagement_rates(feed.platform.posts.root[feed.post], feed.platform.posts, weights)
-    )
+    rates = engagement_rates(feed.platform.posts.root[feed.post], feed.platform.posts, weights)
+    like, reply, reshare = (2.0 * relevance * rate for rate in rates)
     terms = {
         "like": (weights.weight_like, like),
         "reshare": (weights.weight_reshare, reshare),
@@ -167,14 +165,11 @@ def _diverse(feed: Candidates) -> ScoredCandidates:
 
 
 def _user_feed(feed: Candidates, user_feed: UserFeed) -> ScoredCandidates:
-    agents, posts = (
-        AgentColumns(feed.platform, feed.readers),
-        CandidateColumns(feed.platform, feed.readers, feed.post, feed.is_followed),
-    )
+    agents = AgentColumns(feed.platform, feed.readers)
+    posts = CandidateColumns(feed.platform, feed.readers, feed.post, feed.is_followed)
+    criterion = f"by the score of {feed.params.mode}, the highest first"
     score = user_feed.scores(agents, posts, len(feed.post))
-    return ScoredCandidates(
-        f"by the score of {feed.params.mode}, the highest first", score, inputs={**user_feed.read(agents, posts)}
-    )
+    return ScoredCandidates(criterion, score, inputs={**user_feed.read(agents, posts)})
 
 
 _MODES: Final[Mapping[str, Callable[[Candidates], ScoredCandidates]]] = {

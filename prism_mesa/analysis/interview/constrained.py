@@ -61,10 +61,8 @@ def first_person_text(activity: Activity) -> str:
     >>> first_person_text(Activity(3, "reply", 17, "Ada Lopez", "Rain again.", "It suits me."))
     'In round 3 I replied to Ada Lopez (Rain again.): It suits me.'
     """
-    text, words = (
-        textwrap.shorten(clean_text(part, 400), _TEXT_WIDTH, placeholder=" ...")
-        for part in (activity.text, activity.words)
-    )
+    texts = (clean_text(part, 400) for part in (activity.text, activity.words))
+    text, words = (textwrap.shorten(part, _TEXT_WIDTH, placeholder=" ...") for part in texts)
     if activity.action == "post":
         return f"In round {activity.round} I posted: {text}"
     target_text = clean_text(activity.author, NAME_CAP) + ("" if activity.action == "reply" else "'s post")

@@ -134,9 +134,7 @@ class Interview(Deliberation):
     def ask(self, question: str) -> str:
         """Return the agent's answer to a question; `transcript` has the details.
 
-        Raises:
-            AgentError: As for `chat_stream`.
-            PrismError: If there is no answer.
+        Raises AgentError as `chat_stream` does, and PrismError if there is no answer.
         """
         for _ in self.chat_stream(question):
             pass
@@ -148,9 +146,8 @@ class Interview(Deliberation):
     def chat_stream(self, user_input: str) -> Iterator[Event]:
         """Yield the answer to a question as events, including errors of the LLM; `transcript` has the question first.
 
-        Raises:
-            AgentError: If `user_input` is empty or has more than 8,000 characters, or another question is still being
-                answered.
+        Raises AgentError if `user_input` is empty or has more than 8,000 characters, or if another question is still
+        being answered.
         """
         turn, exchange = super().chat_stream(user_input), Exchange(user_input)
         position = RunPosition(max(self.snapshot.last_round, 0), self.snapshot.row, len(self.transcript))

@@ -89,8 +89,7 @@ class _TextLoader(Loader):
 def read_questionnaire(path: str | Path) -> Questionnaire:
     """Return the questions of a YAML file with the keys of `Questionnaire`.
 
-    Raises:
-        ConfigError: If the file is not valid; the message names the first error and its question (from 0).
+    Raises ConfigError if the file is not valid; the message names the first error and its question (from 0).
     """
     file = Path(path)
     return make_questionnaire(read_yaml(file, _TextLoader, kind="questions file", hint=": questions"), str(file))

@@ -82,9 +82,7 @@ def association_prompts(agent: AgentSnapshot | None, question: SurveyQuestion, i
     ask = _quoted(f"{intro} {question.ask}".strip(), len(intro) + len(question.ask) + 1)
     if agent is None:
         return f"Asked {ask}, someone answered:"
-    interests = ", ".join(
-        filter(None, (clean_text(interest, NAME_CAP) for interest in agent.interests[:MAX_INTERESTS]))
-    )
+    interests = ", ".join(filter(None, (clean_text(name, NAME_CAP) for name in agent.interests[:MAX_INTERESTS])))
     interests_text = f"interested in {interests}, and is " if interests else ""
     parts = [f"Someone is {interests_text}{clean_text(agent.character, PERSONALITY_CAP)}."]
     actions = [
@@ -109,9 +107,7 @@ def survey_clients(
     They differ in decoding, and share the ledger and the limits. Both are the same object if all questions are closed
     or all are open. With several LLMs, each agent's own LLM is asked.
 
-    Raises:
-        ConfigError: If there is no LLM, or an override is not allowed.
-        DataError: If a ledger cannot be opened.
+    Raises ConfigError if there is no LLM or an override is not allowed, and DataError if a ledger cannot be opened.
     """
     llm_config = make_llm_config(config, overrides)
     is_closed = [bool(question.options) for question in questionnaire.questions]

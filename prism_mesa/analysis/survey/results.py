@@ -128,9 +128,8 @@ def means_table(replies: Sequence[Replies]) -> pd.DataFrame:
             for option, mean, low, high in zip(question.options, *(part.tolist() for part in interval), strict=True):
                 failed = len(values[0]) - len(answers)
                 rows.append((question.id, option, wave, len(answers), failed, mean, low, high))
-    return pd.DataFrame(rows, columns=MEANS.names).astype(
-        {"n": int, "failed": int, "mean": float, "low": float, "high": float}
-    )
+    types = {"n": int, "failed": int, "mean": float, "low": float, "high": float}
+    return pd.DataFrame(rows, columns=MEANS.names).astype(types)
 
 
 def answer_columns(replies: Sequence[Replies], agents: npt.NDArray[np.int64]) -> dict[str, list[Any]]:

@@ -266,6 +266,7 @@ class _Survey:
 
     def facts(self) -> dict[str, Any]:
         """Return the facts for the manifest."""
+        llm = self.answerer
         return {
             "system": "survey",
             "run": str(self.records.run_dir),
@@ -275,17 +276,14 @@ class _Survey:
             "at": {"before": -1, "after": self.at},
             "reasoner": self.config.reasoner.model_dump(mode="json"),
             "deliberation": self.config.deliberation.model_dump(mode="json"),
-            "decided_by": self.answerer.label,
+            "decided_by": llm.label,
             "llm": llm_facts(
-                self.answerer.kind,
-                self.answerer.client,
-                self.answerer.client,
-                name=", ".join(client.name for client in self.answerer.clients.values()),
-                decoding={
-                    "closed": dict(self.answerer.client.decoding),
-                    "open": dict(self.text_client.client.decoding),
-                },
-                ledger=self.answerer.params.ledger,
+                llm.kind,
+                llm.client,
+                llm.client,
+                name=", ".join(client.name for client in llm.clients.values()),
+                decoding={"closed": dict(llm.client.decoding), "open": dict(self.text_client.client.decoding)},
+                ledger=llm.params.ledger,
             ),
         }
 

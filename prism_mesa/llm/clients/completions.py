@@ -78,10 +78,8 @@ def suggest_more_tokens(max_tokens: int) -> str:
 
 def _contradicts(reply: Completion, tokens: Sequence[str], first: int) -> bool:
     """Return whether a letter in the answer is not the likeliest token, although temperature 0 requires that."""
-    positions = zip(tokens[first:], map(dict, reply.top_logprobs[first:]), strict=False)
-    letters = [
-        (token, logprobs) for token, logprobs in positions if logprobs and token.strip(_PUNCTUATION) in {*LETTERS}
-    ]
+    pairs = zip(tokens[first:], map(dict, reply.top_logprobs[first:]), strict=False)
+    letters = [(token, logprobs) for token, logprobs in pairs if logprobs and token.strip(_PUNCTUATION) in {*LETTERS}]
     return any(logprobs.get(token, -math.inf) < max(logprobs.values()) - _ROUNDING for token, logprobs in letters)
 
 

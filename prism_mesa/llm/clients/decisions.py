@@ -36,9 +36,8 @@ def read_decision(reply: Any, label: str, state: str, decoding: Mapping[str, Any
         data = parse_json(reply) if isinstance(reply, str) else reply
         answer = _read_answer(data["answers"])
     except (UselessAnswerError, LookupError, TypeError, AttributeError, ValueError):
-        raise OracleError(
-            "no-answer", f"{label}: the response has no decision: {clean_text(reply, _MAX_CHARS)}"
-        ) from None
+        fault = f"the response has no decision: {clean_text(reply, _MAX_CHARS)}"
+        raise OracleError("no-answer", f"{label}: {fault}") from None
     usage = data["usage"] if isinstance(data.get("usage"), dict) else {}
     counts = reported_count(usage.get("input_tokens")), reported_count(usage.get("output_tokens"))
     if was_cut(state, counts[0], 0) and decoding.get("cut_prompts") != "accept":
@@ -63,7 +62,6 @@ def openai_question(question: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _read_answer(answers: Any) -> dict[str, Any]:
-    """Return the answer to the question, in the format of `/v1/systemone`."""
     if isinstance(answers, list):
         [answers] = [{_NAME: entry} for entry in answers if entry["name"] == _NAME]
     answer = {name: value for name, value in answers[_NAME].items() if name in _FIELDS and value is not None}

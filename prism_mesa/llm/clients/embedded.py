@@ -240,7 +240,6 @@ class EmbeddedChatClient:
         )
 
     def _request(self, prompt: str, schema: dict[str, Any] | None, top: int) -> tuple[str, dict[str, Any]]:
-        """Return llama.cpp's handler and the request to it."""
         tokens: int = self.decoding["max_tokens"]
         request: dict[str, Any] = {"temperature": self.decoding["temperature"]}
         if self.continues:

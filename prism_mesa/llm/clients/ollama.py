@@ -64,7 +64,7 @@ class OllamaChatClient(ServerClient):
         """Return the LLM's answer to `prompt`, constrained to `schema` if the LLM supports it."""
         decoding = self.decoding
         options = {"temperature": decoding["temperature"], "num_predict": decoding["max_tokens"]}
-        options |= {"seed": decoding["seed"] + seed_offset}
+        options["seed"] = decoding["seed"] + seed_offset
         options |= {"num_ctx": decoding["num_ctx"]} if "num_ctx" in decoding else {}
         body = {"model": self.name, "messages": [{"role": "user", "content": prompt}], "stream": False}
         body |= {"options": options, "format": schema, "think": self._think, "keep_alive": self._keep_alive}

@@ -115,7 +115,6 @@ class OpenAIChatClient(ServerClient):
             self._refused_options |= refused_names
 
     def _options(self, seed_offset: int) -> dict[str, Any]:
-        """Return the options of a request under the server's names."""
         decoding = self.decoding
         limit_name = "max_completion_tokens" if "max_tokens" in self._refused_options else "max_tokens"
         options = {"temperature": decoding["temperature"], "seed": decoding["seed"] + seed_offset}
@@ -154,7 +153,6 @@ class OpenAIChatClient(ServerClient):
         return f"reasoner.think: not sent, because {self.host} does not name its program (Ollama, vLLM, llama.cpp)"
 
     async def _list_models(self) -> dict[str, dict[str, Any]]:
-        """Return the server's list of LLMs, by name."""
         try:
             reply = await self.request(f"{self.host}/models", timeout_s=CHECK_TIMEOUT_S)
             return {str(model["id"]): dict(model) for model in reply.get("data") or ()}
@@ -167,13 +165,10 @@ def _listed_capabilities(model: dict[str, Any]) -> frozenset[str]:
     architecture = model.get("architecture")
     modalities = architecture.get("output_modalities") if isinstance(architecture, dict) else None
     names = {"decisions": "decision", "text": "completion"}
-    return (
-        frozenset(names[name] for name in names if name in modalities) if isinstance(modalities, list) else frozenset()
-    )
+    return frozenset(names[name] for name in names if isinstance(modalities, list) and name in modalities)
 
 
 def _refused_settings(error_text: str) -> set[str]:
-    """Return the optional settings that a server refuses, according to its error."""
     if "max_completion_tokens" in error_text:
         return {"max_tokens"}
     is_refusal = re.search("support|unrecognized", error_text, re.IGNORECASE)

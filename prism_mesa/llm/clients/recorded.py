@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any, Final
 
 from prism_mesa.errors import ConfigError, DataError, OracleError
@@ -46,9 +47,7 @@ def find_recorded(
     `llm` is the name of one of several LLMs. With `answered_choices`, it is an LLM that answered open choices,
     otherwise one that wrote texts.
 
-    Raises:
-        ConfigError: If all answers are from other LLMs, or have other options.
-        DataError: If the ledger is damaged.
+    Raises ConfigError if all answers are from other LLMs or have other options, and DataError if the ledger is damaged.
     """
     entries = [entry for entry in _llms_in(ledger) if llm in ("", entry[0])]
     entries = [entry for entry in entries if bool(_CHOICE_OPTIONS & entry[2].keys()) == answered_choices]
@@ -69,21 +68,17 @@ def same_options(decoding: Mapping[str, Any], expected: Mapping[str, Any], *, le
     defaults: dict[str, Any] = {"think": False, "num_ctx": None, "cut_prompts": "useless"}
     options, required = defaults | dict(decoding), defaults | dict(expected)
     ignored = defaults.keys() if "build" in decoding else ()
-    return all(
-        options.get(name, value if lenient else None) == value
-        for name, value in required.items()
-        if name not in ignored
-    )
+    compared = {name: value for name, value in required.items() if name not in ignored}
+    return all(options.get(name, value if lenient else None) == value for name, value in compared.items())
 
 
 def _llms_in(ledger: Ledger) -> list[tuple[str, str, dict[str, Any]]]:
     """Return the name, digest and decoding of each LLM in a ledger, latest first."""
     llms = []
     for name, digest, decoding in ledger.llms():
-        try:
+        options = None
+        with suppress(ValueError, RecursionError):
             options = json.loads(decoding)
-        except (ValueError, RecursionError):
-            options = None
         if not isinstance(options, dict):
             raise DataError(f"ledger {ledger.path} is damaged: {decoding[:60]!r} is not an object of decoding options")
         llms.append((name, digest, options))

@@ -112,7 +112,6 @@ class ServerClient:
         return key
 
     def _client_options(self) -> dict[str, Any]:
-        """Return the arguments for the HTTP client."""
         from httpx import Limits
 
         key = self._read_key()
@@ -211,7 +210,6 @@ class ServerClient:
     def _completion(
         self, message: Any, logprobs: Sequence[Mapping[str, Any]], token_counts: tuple[int, int], *, truncated: bool
     ) -> Completion:
-        """Return the answer in a chat message, without its thought."""
         try:
             text = message.get("content") or ""
             thought = message.get("thinking") or message.get("reasoning") or message.get("reasoning_content")
@@ -248,7 +246,6 @@ class ServerClient:
         raise OracleError("http-404", f"{self.label}: {fault}")
 
     def _decision_options(self) -> dict[str, Any]:
-        """Return additional fields for a request to `/v1/systemone`."""
         return {}
 
     async def capabilities(self, *models: str) -> list[frozenset[str]]:
@@ -288,10 +285,8 @@ def secrets_pattern(secrets: Iterable[str]) -> re.Pattern[bytes]:
     for secret in secrets:
         encoded = base64.b64encode(secret.encode()).decode().rstrip("=")
         spellings |= {secret, encoded, json.dumps(secret)[1:-1], quote(secret, safe="")}
-    longest_first = sorted(
-        (text for text in spellings if len(text) >= _MIN_SECRET), key=lambda text: (-len(text), text)
-    )
-    return re.compile("|".join(map(re.escape, longest_first)).encode() or b"(?!)")
+    by_length = sorted((text for text in spellings if len(text) >= _MIN_SECRET), key=lambda text: (-len(text), text))
+    return re.compile("|".join(map(re.escape, by_length)).encode() or b"(?!)")
 
 
 def retry_after_s(response: Any, max_s: float) -> float:

@@ -113,9 +113,7 @@ def sync_folder(folder: Path) -> None:
 def read_checkpoint(file: Path, *, trust: bool = False) -> dict[str, Plain]:
     """Return the data of a checkpoint, with contiguous arrays.
 
-    Raises:
-        DamagedError: If the file cannot be read.
-        RefusedError: If the user's key did not sign the checkpoint.
+    Raises DamagedError if the file cannot be read, and RefusedError if the user's key did not sign the checkpoint.
     """
     try:
         with file.open("rb") as stream:
@@ -174,7 +172,6 @@ def _without_arrays(value: Plain, arrays: dict[str, npt.NDArray[Any]]) -> Plain:
 
 
 def _with_arrays(value: Plain, arrays: Mapping[str, npt.NDArray[Any]]) -> Plain:
-    """Return data with arrays in place of their marks."""
     if isinstance(value, dict):
         if value.keys() == {_MARK}:
             return arrays[value[_MARK]]

@@ -217,7 +217,6 @@ def _open_file(file: Path, flags: int) -> Iterator[int]:
 
 
 def _is_same_file(file: Path, descriptor: int) -> bool:
-    """Return whether a path still leads to an open file."""
     try:
         return os.path.samestat(os.stat(file, follow_symlinks=False), os.fstat(descriptor))
     except FileNotFoundError:

@@ -47,11 +47,7 @@ def agent_blocks(model: "SocialModel") -> Iterator[Columns]:
     """Yield the table of agents in blocks."""
     network, n = model.network, len(model.population)
     posts = np.bincount(model.posts.author[model.posts.kind == POST], minlength=n)
-    counts: dict[str, npt.NDArray[np.integer[Any]]] = {
-        "followers": network.n_followers,
-        "followees": network.n_followees,
-        "posts": posts,
-    }
+    counts: dict[str, Any] = {"followers": network.n_followers, "followees": network.n_followees, "posts": posts}
     return _blocks(n, lambda rows: _agent_columns(model, rows, counts))
 
 
@@ -84,7 +80,6 @@ def _post_columns(model: "SocialModel", rows: slice, nearest: npt.NDArray[np.int
 
 
 def _attribute_columns(attributes: Mapping[str, Attribute], values: npt.NDArray[np.float64]) -> dict[str, Any]:
-    """Return declared attributes as columns of a table."""
     return {
         name: category_column(values[:, i].astype(np.int32), attribute.texts)
         if attribute.texts
@@ -123,9 +118,7 @@ def _agent_columns(model: "SocialModel", rows: slice, counts: Mapping[str, npt.N
         mask = model.recorded[table]
         columns[f"recorded_{table}"] = np.ones(len(agents), np.bool_) if mask is None else mask[rows]
     if (llms := model.platform.llms).names:
-        columns["llm"] = category_column(
-            llms.codes(np.arange(rows.start, rows.stop), population).astype(np.int32), llms.names
-        )
+        columns["llm"] = category_column(llms.codes(columns["agent"], population).astype(np.int32), llms.names)
     columns |= _attribute_columns(model.platform.attributes.schema.agents, population.attributes[rows])
     for act in model.platform.configured.interventions:
         if act.name is not None:

@@ -41,7 +41,6 @@ def check_schema(table: TableSchema, schema: pa.Schema) -> None:
 
 
 def _is_wider(type_: pa.DataType, column: ColumnType) -> bool:
-    """Return whether a type is a wider variant of a column's type."""
     if column == "category":
         return bool(pa.types.is_dictionary(type_) and type_.value_type == ARROW_TYPES["text"])
     return bool(type_ == {"int": pa.int64(), "text": pa.large_string()}.get(column))
@@ -67,7 +66,6 @@ def _short(value: object) -> str:
 
 
 def _fits(column: Column, type_: pa.DataType) -> bool:
-    """Return whether a type, of any width, can hold a column's values."""
     types = pa.types
     if types.is_null(type_):
         return column.blank

@@ -198,7 +198,6 @@ def _is_new(text: str, about: str) -> bool:
 
 
 def _record_events(platform: Platform, drafts: Sequence[Draft], events: Sequence[Sequence[Event]]) -> None:
-    """Record a row for each event of the turns."""
     if platform.recorder is None:
         return
     rows = [(draft, *_event_text(event)) for draft, log in zip(drafts, events, strict=True) for event in log]

@@ -48,7 +48,7 @@ class Act:
 
 
 COMMUNITY: Final = "community"
-"""The value of `assign.by` for communities of the network."""
+"""The value of `by` for communities of the network."""
 
 
 class AssignParams(Params):

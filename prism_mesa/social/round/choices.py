@@ -32,7 +32,7 @@ from prism_mesa.social.round.walk_tables import WalkTables
 from prism_mesa.social.state.attributes import Attributes
 from prism_mesa.social.state.population import NO_POST, Rows
 from prism_mesa.statechart import AgentState, Statechart
-from prism_mesa.streams import digest64
+from prism_mesa.streams import Floats, digest64
 
 type Codes = npt.NDArray[np.int64]
 
@@ -91,8 +91,7 @@ def ask(
         return targets
     agents, posts, question_ticks = agents.take(indices), posts.take(indices), question_ticks[indices]
     trigger_names = [platform.chart.triggers[trigger] for trigger in triggers[indices].tolist()]
-    row_options = [option_sets[i] for i in options[indices].tolist()]
-    new_questions = questions(agents, posts, trigger_names, row_options)
+    new_questions = questions(agents, posts, trigger_names, [option_sets[i] for i in options[indices].tolist()])
     platform.reasoner.submit(place_questions(platform, question_ticks, agents.rows, new_questions, draws[indices]))
     platform.pending.add(question_ticks, agents.rows, triggers[indices], posts.posts)
     targets[indices] = PENDING
@@ -105,11 +104,11 @@ def _answer_in_batch(
     posts: PostColumns,
     options: Rows,
     option_sets: tuple[tuple[AgentState, ...], ...],
-    draws: npt.NDArray[np.float64],
+    draws: Floats,
     indices: Rows,
     targets: Codes,
 ) -> None:
-    """Write answers into `chosen` for the open choices at `indices`, which do not go to an LLM."""
+    """Write answers into `targets` for the open choices at `indices`, which do not go to an LLM."""
     reasoner = platform.reasoner.batch_reasoner
     if reasoner is None:
         return
@@ -117,7 +116,7 @@ def _answer_in_batch(
         selected = indices[options[indices] == i]
         if len(selected):
             agent_columns, post_columns = agents.take(selected), posts.take(selected)
-            columns = _choice_columns(choices, agent_columns, post_columns, draws[selected])
+            columns = _columns(choices, agent_columns, post_columns, draws[selected])
             if is_distilled(reasoner):
                 answers = reasoner.choose(_detailed_choices(columns, agent_columns, post_columns))
             else:
@@ -153,20 +152,18 @@ def ask_single(platform: Platform, row: int, question: Question) -> Answer:
     return answer
 
 
-def choice_draws(platform: Platform, rows: Rows, triggers: Rows, ticks: Rows | int) -> npt.NDArray[np.float64]:
+def choice_draws(platform: Platform, rows: Rows, triggers: Rows, ticks: Rows | int) -> Floats:
     """Return the keyed draws that decide open choices; the trigger's name is part of the key."""
     return _trigger_draws(platform, "choice", rows, triggers, ticks)
 
 
-def _trigger_draws(
-    platform: Platform, purpose: str, rows: Rows, triggers: Rows, ticks: Rows | int
-) -> npt.NDArray[np.float64]:
+def _trigger_draws(platform: Platform, purpose: str, rows: Rows, triggers: Rows, ticks: Rows | int) -> Floats:
     names = np.array([digest64(trigger) for trigger in platform.chart.triggers], np.uint64)[triggers]
     return platform.streams.uniform(purpose, rows, round_=platform.round, tick=ticks, index=names)
 
 
 def place_questions(
-    platform: Platform, ticks: Rows, rows: Rows, new_questions: list[Question], draws: npt.NDArray[np.float64]
+    platform: Platform, ticks: Rows, rows: Rows, new_questions: list[Question], draws: Floats
 ) -> list[PlacedQuestion]:
     """Return the questions with their round, tick, agent, draw, number of followers, and LLM."""
     followers = platform.network.n_followers[rows].tolist()
@@ -196,9 +193,7 @@ def _count(platform: Platform, answers: list[Answer]) -> None:
     platform.counts["fallback"] += sources["fallback"]
 
 
-def _choice_columns(
-    options: tuple[AgentState, ...], agents: AgentColumns, posts: PostColumns, draws: npt.NDArray[np.float64]
-) -> OpenChoices:
+def _columns(options: tuple[AgentState, ...], agents: AgentColumns, posts: PostColumns, draws: Floats) -> OpenChoices:
     """Return open choices as columns; without a post, utility is the middle of the band and other values are 0."""
     population, rows = agents.platform.population, agents.rows
     has_post = posts.posts != NO_POST
@@ -252,10 +247,8 @@ def shortfall(platform: Platform) -> str:
         return f"{fallbacks:.1%} of {choices} were answered by the fallback ({reasons}); {limit}"
     missing = written["failed"] / max(1, written.total())
     if platform.writer is not None and missing > max_share:
-        reasons = _counts_text(platform.writer.reasons)
-        return (
-            f"{missing:.1%} of {written.total()} texts were not written by the LLM (failed calls: {reasons}); {limit}"
-        )
+        why = _counts_text(platform.writer.reasons)
+        return f"{missing:.1%} of {written.total()} texts were not written by the LLM (failed calls: {why}); {limit}"
     return ""
 
 

@@ -37,8 +37,7 @@ class AgentColumns:
     """The agents in some rows; each row is an agent from `Platform.agent_objects`."""
 
     def __init__(self, platform: Platform, rows: Rows) -> None:
-        self.platform = platform
-        self.rows = rows
+        self.platform, self.rows = platform, rows
 
     def take(self, rows: Rows) -> Self:
         """Return some of the rows."""
@@ -74,9 +73,7 @@ class PostColumns:
     """The current posts of some agents; each row is a `Post`, or None without a post."""
 
     def __init__(self, platform: Platform, readers: Rows, posts: Rows) -> None:
-        self.platform = platform
-        self.readers = readers
-        self.posts = posts
+        self.platform, self.readers, self.posts = platform, readers, posts
         self._views: list[Post | None] | None = None
 
     def take(self, rows: Rows) -> Self:

@@ -27,8 +27,7 @@ def read_posts(platform: Platform, row: int, tick: int, max_posts: int) -> Rows:
     posts = population.feed[row, first : min(first + max_posts, int(population.n_feed[row]))].astype(np.int32)
     population.n_read[row] += len(posts)
     if len(posts):
-        positions = np.full((2, len(posts)), [[tick], [row]], np.int32)
-        platform.events.impressions.append((*positions, posts))
+        platform.events.impressions.append((*np.full((2, len(posts)), [[tick], [row]], np.int32), posts))
     return posts
 
 

@@ -72,8 +72,7 @@ class Decisions:
 
 def decisions(agent: Rows, other: Rows, event: int, post: Rows | int, why: Rows | int) -> Decisions:
     """Return decisions of one kind."""
-    n = len(agent)
-    constants = (np.broadcast_to(np.asarray(value, np.int64), n) for value in (event, post, why))
+    constants = (np.broadcast_to(np.asarray(value, np.int64), len(agent)) for value in (event, post, why))
     return Decisions(np.asarray(agent, np.int64), np.asarray(other, np.int64), *constants)
 
 
@@ -116,7 +115,7 @@ def draw_exposures(platform: Platform, agent: Int32s, post: Int32s) -> Exposures
 def draw_decisions(platform: Platform, exposures: Exposures, engagements: tuple[Rows, Rows]) -> Decisions:
     """Return the decisions of this round by rules, before conflicts are settled.
 
-    `engaged` has agents and the posts that they engaged with in this round.
+    `engagements` has agents and the posts that they engaged with in this round.
     """
     root, (agent, post) = platform.posts.root, engagements
     is_exposed = np.zeros(len(platform.population), np.bool_)
@@ -201,6 +200,5 @@ def _can_follow(platform: Platform, agent: Rows, other: Rows) -> Mask:
 
 
 def _are_present(platform: Platform, agent: Rows, other: Rows) -> Mask:
-    """Return which pairs are two different agents that are both present."""
     present = platform.population.present
     return np.asarray((agent != other) & present[agent] & present[other])

@@ -48,8 +48,7 @@ def other_row(platform: Platform, row: int, other: int, where: str) -> int:
 def absence(platform: Platform, row: int) -> str:
     """Return why an agent is absent, for errors."""
     population = platform.population
-    is_waiting = not population.present[row] and population.membership[row] == WAITING
-    return "has not joined yet" if is_waiting else "has left"
+    return "has not joined yet" if not population.present[row] and population.membership[row] == WAITING else "has left"
 
 
 def note_decision(platform: Platform, row: int, other: int, event: int, why: int, post: int = NO_POST) -> bool:
@@ -171,18 +170,15 @@ def apply_decisions(platform: Platform, settled: Decisions, round_: int) -> tupl
     relations = platform.relations
     pairs = {event: settled.pairs[settled.event == event] for event in range(len(FOLLOW_EVENTS))}
     reported = sorted_unique(_reported(platform, settled.select(settled.event == rules.REPORT)))
-    relations.counts.update(
-        {FOLLOW_EVENTS[event]: n for event, n in enumerate(np.bincount(settled.event).tolist()) if n}
-    )
+    relations.counts.update({FOLLOW_EVENTS[code]: n for code, n in enumerate(np.bincount(settled.event).tolist()) if n})
     relations.remove_pairs(muted=pairs[rules.UNMUTE], blocked=pairs[rules.UNBLOCK])
     hidden = relations.add_pairs(muted=pairs[rules.MUTE], blocked=pairs[rules.BLOCK], reported=reported)
     if len(pairs[rules.FOLLOW]) or len(pairs[rules.UNFOLLOW]):
         platform.network = platform.network.with_changes(pairs[rules.FOLLOW], pairs[rules.UNFOLLOW])
     if platform.params.network.dynamics == "live":
         relations.new_follows = sorted_unique(np.append(relations.new_follows, pairs[rules.FOLLOW]))
-    agents, roots = hidden_roots(
-        platform, hidden, platform.posts.first_visible(round_ + 1, platform.params.feed.window)
-    )
+    first = platform.posts.first_visible(round_ + 1, platform.params.feed.window)
+    agents, roots = hidden_roots(platform, hidden, first)
     return np.append(passed_roots.agents, agents), np.append(passed_roots.roots, roots)
 
 
@@ -235,9 +231,9 @@ def _record(platform: Platform, settled: Decisions, round_: int) -> None:
         return
     columns = {"round": np.full(len(settled), round_, np.int32)}
     columns |= {name: getattr(settled, name).astype(np.int32) for name in ("agent", "other")}
-    named = {
-        name: pd.Categorical.from_codes(codes.astype(np.int8), list(names))
-        for name, codes, names in (("event", settled.event, FOLLOW_EVENTS), ("why", settled.why, FOLLOW_REASONS))
-    }
-    post = {"post": settled.post.astype(np.int32)}
-    platform.recorder.write("follows", columns | {"event": named["event"]} | post | {"why": named["why"]})
+    event, why = (
+        pd.Categorical.from_codes(codes.astype(np.int8), list(names))
+        for codes, names in ((settled.event, FOLLOW_EVENTS), (settled.why, FOLLOW_REASONS))
+    )
+    columns |= {"event": event, "post": settled.post.astype(np.int32), "why": why}
+    platform.recorder.write("follows", columns)

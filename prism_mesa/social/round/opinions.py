@@ -53,9 +53,8 @@ def moved_stances(platform: Platform, engagements: Engagements) -> Floats | None
         agent, post = agent[order], post[order]
     path = np.full(len(agent) if platform.records("influences") else 0, np.nan)
     old, attribute = _stances(platform)
-    new, index = old.copy(), -1
-    if params.by is not None:
-        index = platform.attributes.schema.post_attribute(params.by)[0]
+    new = old.copy()
+    index = -1 if params.by is None else platform.attributes.schema.post_attribute(params.by)[0]
     if platform.opinions.user_rule is None:
         _move(platform, agent, post, index, attribute, old, new, path)
     else:
@@ -112,14 +111,7 @@ def _move(
 
 
 def _move_by_user_rule(
-    rule: UserRule,
-    platform: Platform,
-    agent: Rows,
-    post: Rows,
-    index: int,
-    old: Floats,
-    new: Floats,
-    path: Floats,
+    rule: UserRule, platform: Platform, agent: Rows, post: Rows, index: int, old: Floats, new: Floats, path: Floats
 ) -> None:
     """Move stances by your own rule: by each agent's first post, then by the second posts, and so on."""
     posts = platform.posts
@@ -148,8 +140,7 @@ def _apply_user_rule(
 
     def columns(rows: npt.NDArray[Any]) -> Columns:
         readers, posts = agent[rows], post[rows]
-        is_followed = network.contains(readers, platform.posts.author[posts])
-        candidates = CandidateColumns(platform, readers, posts, is_followed)
+        candidates = CandidateColumns(platform, readers, posts, network.contains(readers, platform.posts.author[posts]))
         by_name = columns_by_name(names, AgentColumns(platform, readers), candidates)
         return Columns(by_name | {"stance": lambda: stance[rows], "read": lambda: stance_read[rows]})
 
@@ -182,9 +173,7 @@ def _record_influences(platform: Platform, agent: Rows, post: Rows, old: Floats,
     mask = platform.recorded["impressions"]
     by_others = ~np.isnan(path) if mask is None else ~np.isnan(path) & mask[agent]
     agent, post, path = agent[by_others], post[by_others], path[by_others]
-    previous = np.roll(path, 1)
-    first = is_first(agent)
-    previous[first] = old[agent[first]]
+    previous = np.where(is_first(agent), old[agent], np.roll(path, 1))
     moved = previous != path
     if platform.recorder is not None:
         columns = {"round": np.full(int(moved.sum()), platform.round, np.int32)}

@@ -18,11 +18,8 @@ from prism_mesa.social.behavior import IDLE
 from prism_mesa.social.params import ClockParams
 from prism_mesa.social.platform import Platform
 from prism_mesa.social.state.population import AWAY, GONE, MEMBER, NO_ACTION, NO_POST, WAITING, Rows
-from prism_mesa.social.state.relations import sorted_unique
-from prism_mesa.streams import Streams
-
-type Floats = npt.NDArray[np.float64]
-type Mask = npt.NDArray[np.bool_]
+from prism_mesa.social.state.relations import Mask, sorted_unique
+from prism_mesa.streams import Floats, Streams
 
 JOIN, LEAVE, BACK, REMOVED = range(len(CHURN_EVENTS))
 
@@ -55,8 +52,7 @@ def churn_probabilities(platform: Platform) -> Floats:
     probabilities = np.zeros(GONE + 1)
     if platform.round > 0:
         probabilities[[MEMBER, WAITING, AWAY]] = churn.leave, churn.join, churn.back
-    is_unchanged = people.present == (people.membership == MEMBER)
-    return np.where(is_unchanged, probabilities[people.membership], 0.0)
+    return np.where(people.present == (people.membership == MEMBER), probabilities[people.membership], 0.0)
 
 
 def _begin_follows(platform: Platform, is_joining: Mask) -> None:

@@ -29,9 +29,7 @@ from prism_mesa.streams import Streams
 N_TEXTS_CONSIDERED: Final = 4
 _MIN_AGENTS_FOR_THREADS: Final = 1 << 15
 """Minimum number of agents for which threads share the steps of a commit."""
-_KIND_OF_ACTION: Final[npt.NDArray[np.int64]] = np.array(
-    [{"reply": REPLY, "reshare": RESHARE}.get(action, POST) for action in ACTIONS]
-)
+_KIND_OF_ACTION: Final = np.array([{"reply": REPLY, "reshare": RESHARE}.get(action, POST) for action in ACTIONS])
 
 
 def publish(platform: Platform, is_online: npt.NDArray[np.bool_]) -> None:
@@ -55,10 +53,7 @@ def publish(platform: Platform, is_online: npt.NDArray[np.bool_]) -> None:
     key = platform.streams.bits("post", author, round_=now, index=np.concatenate([drawn_texts, text[is_present]]))
     text = np.concatenate([write_own_posts(platform, writers, drawn_texts), text[is_present]])  # not in keys
     wording = np.pad(posts.new_wordings(text[:n]), (0, len(text) - n))
-    order_key = key
-    if len(author) > n:
-        order_key = key.copy()
-        order_key[n:] = np.sort(order_key[n:])
+    order_key = np.append(key[:n], np.sort(key[n:]))
     order = order_by_bits(np.zeros(len(order_key), np.int32), order_key, 1)
     author, text, wording = author.take(order), text.take(order), wording.take(order)
     posts.add(author, text, now, POST, NO_PARENT, None, key.take(order), wording=wording)

@@ -106,13 +106,10 @@ def _gather(platform: Platform, buffers: WalkBuffers) -> Int32:
             platform.counts["open"] += n_answered
             platform.sources["rule"] += n_answered
     walk_events = buffers.events()
-    for columns, event_list in (
-        (walk_events.impressions, events.impressions),
-        (walk_events.engagements, events.engagements),
-        (walk_events.moves, events.moves),
-    ):
+    for name in ("impressions", "engagements", "moves"):
+        columns = getattr(walk_events, name)
         if columns[0].size:
-            event_list.append(columns)
+            getattr(events, name).append(columns)
     return walk_events.stopped
 
 

@@ -84,9 +84,7 @@ class WalkTables:
         rules = [[rule for rule in chart_rules if rule.state is state] for state in STATES]
         all_rules = [rule for state_rules in rules for rule in state_rules]
         conditions = [self._condition(rule) for rule in all_rules]
-        fixed_outcomes = [
-            outcomes[0] if not arms else GUARDED for arms, outcomes in zip(self._arms, self._outcomes, strict=True)
-        ]
+        fixed_outcomes = [row[0] if not arms else GUARDED for arms, row in zip(self._arms, self._outcomes, strict=True)]
         self.chart = ChartTables(
             timeout=_indices([chart.timeouts.get(state, 0) for state in STATES]),
             timeout_trigger=self.triggers.get(TIMEOUT, NOTHING),

@@ -132,9 +132,7 @@ def packed_rows[T: np.generic](table: npt.NDArray[T], lengths: npt.NDArray[np.in
     return packed
 
 
-def unpack_rows[T: np.generic](
-    packed: npt.NDArray[T], lengths: npt.NDArray[np.integer[Any]], table: npt.NDArray[T]
-) -> None:
+def unpack_rows[T: np.generic](packed: npt.NDArray[T], lengths: npt.NDArray[np.integer], table: npt.NDArray[T]) -> None:
     """Write the result of `packed_rows` back into a table; rows that do not fit are truncated."""
     start, width = 0, table.shape[1]
     for part in blocks(len(table)):

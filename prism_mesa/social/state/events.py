@@ -151,8 +151,7 @@ class Events(Restorable):
         """
         if not self.beside:
             return _concatenate(self.engagements, 4)
-        single_events = tuple(np.array(list(self.beside.values()), np.int32).T)
-        return _concatenate([single_events, *self.engagements], 4)
+        return _concatenate([tuple(np.array(list(self.beside.values()), np.int32).T), *self.engagements], 4)
 
     def wordless(self, tick: Rows, agent: Rows, post: Rows, action: Rows) -> tuple[Rows, Rows, Rows, Rows]:
         """Return the columns of replies and reshares that have no words yet."""
@@ -187,8 +186,7 @@ class Events(Restorable):
 def _concatenate(parts: list[tuple[Int32, ...]], columns: int) -> tuple[Int32, ...]:
     if len(parts) == 1:
         return parts[0]
-    empty = (np.zeros(0, np.int32),) * columns
-    return tuple(np.concatenate(column) for column in zip(empty, *parts, strict=True))
+    return tuple(np.concatenate(column) for column in zip((np.zeros(0, np.int32),) * columns, *parts, strict=True))
 
 
 @dataclass(frozen=True)

@@ -59,8 +59,7 @@ class Labels(Sequence[str]):
 
 def _normalised(texts: pa.Array) -> pa.Array:
     """Return ids in lower case without a leading @, and numbers without plus sign, leading zeros and zero decimals."""
-    normalised = pc.replace_substring_regex(texts, r"^(?:@|\+?0*(\d+?)(?:\.0*)?$)", r"\1")
-    return pc.utf8_lower(normalised)
+    return pc.utf8_lower(pc.replace_substring_regex(texts, r"^(?:@|\+?0*(\d+?)(?:\.0*)?$)", r"\1"))
 
 
 class Ids(Labels, Restorable):
@@ -109,8 +108,7 @@ class Ids(Labels, Restorable):
 
     def rows_of(self, labels: Sequence[str]) -> npt.NDArray[np.int64]:
         """Return the row of each label, -1 if there is none."""
-        rows = pc.index_in(pa.array(labels, pa.string()), value_set=self.to_arrow())
-        return np.asarray(rows.fill_null(-1), np.int64)
+        return np.asarray(pc.index_in(pa.array(labels, pa.string()), value_set=self.to_arrow()).fill_null(-1), np.int64)
 
     def find_misspelt(self, labels: Sequence[str]) -> tuple[str, str] | None:
         """Return the first label that matches an id except in capitals or the spelling of numbers, and that id.

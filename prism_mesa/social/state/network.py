@@ -15,6 +15,7 @@ from prism_mesa.snapshot import Restorable
 type Ints = npt.NDArray[np.integer[Any]]
 type Int32s = npt.NDArray[np.int32]
 type Int64s = npt.NDArray[np.int64]
+type Mask = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,7 @@ class FollowNetwork(Restorable):
         """Return all follows as (src, dst): dst follows src."""
         return self.indices, np.repeat(np.arange(self.n_agents, dtype=np.int32), self.n_followees)
 
-    def contains(self, agents: Ints, others: Ints) -> npt.NDArray[np.bool_]:
+    def contains(self, agents: Ints, others: Ints) -> Mask:
         """Return whether each agent follows the other; both arrays have the same length."""
         follows, pairs = np.empty(len(agents), np.bool_), (np.asarray(agents, np.int64), np.asarray(others, np.int64))
         kernels.are_in_rows(self.indptr, self.indices, *pairs, follows)
@@ -96,7 +97,7 @@ class FollowNetwork(Restorable):
         starts, entries = np.empty(len(indptr), np.int64), np.empty(len(indices) + len(added), np.int32)
         return starts, entries[: kernels.change_rows(indptr, indices, added, removed, starts, entries)]
 
-    def subnetwork(self, is_present: npt.NDArray[np.bool_]) -> "FollowNetwork":
+    def subnetwork(self, is_present: Mask) -> "FollowNetwork":
         """Return the network among the present agents."""
 
         def select_rows(indptr: Int64s, indices: Int32s) -> tuple[Int64s, Int32s]:
@@ -107,7 +108,7 @@ class FollowNetwork(Restorable):
         return FollowNetwork(*follows, self.dropped, self.notes, *close_ties)
 
     def with_joiners(
-        self, drawn_network: "FollowNetwork", is_present: npt.NDArray[np.bool_], is_joining: npt.NDArray[np.bool_]
+        self, drawn_network: "FollowNetwork", is_present: Mask, is_joining: Mask
     ) -> tuple["FollowNetwork", Int64s]:
         """Return the network with the drawn follows of agents that join, and these follows as numbers.
 
@@ -137,11 +138,8 @@ class FollowNetwork(Restorable):
         return FollowNetwork(indptr, edges, self.dropped, self.notes, close_indptr, self.close_indices)
 
 
-def _joiner_keys(
-    indptr: Int64s, indices: Int32s, is_present: npt.NDArray[np.bool_], is_joining: npt.NDArray[np.bool_]
-) -> Int64s:
-    no_keys = np.zeros(0, np.int64)
-    keys = np.empty(kernels.list_new_edges(indptr, indices, is_present, is_joining, no_keys), np.int64)
+def _joiner_keys(indptr: Int64s, indices: Int32s, is_present: Mask, is_joining: Mask) -> Int64s:
+    keys = np.empty(kernels.list_new_edges(indptr, indices, is_present, is_joining, np.zeros(0, np.int64)), np.int64)
     if len(keys):
         kernels.list_new_edges(indptr, indices, is_present, is_joining, keys)
     return keys

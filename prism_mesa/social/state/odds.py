@@ -14,9 +14,8 @@ from prism_mesa.social.state.attributes import NO_ATTRIBUTES, Attributes
 from prism_mesa.social.state.exposure import Exposure
 from prism_mesa.social.state.network import FollowNetwork
 from prism_mesa.social.state.posts import RESHARE, Posts
-from prism_mesa.streams import Streams
+from prism_mesa.streams import Floats, Streams
 
-type Floats = npt.NDArray[np.float64]
 type Rows = npt.NDArray[np.integer[Any]]
 
 _MAX_AGE: Final = 1 << 16

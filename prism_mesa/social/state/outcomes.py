@@ -85,11 +85,7 @@ class Outcomes(Restorable):
 
 def _padded[T: np.generic](array: npt.NDArray[T], needed: int, size: int) -> npt.NDArray[T]:
     """Return `array` if it has `needed` entries, else a copy padded with zeros to `size` entries."""
-    if needed <= len(array):
-        return array
-    padded = np.zeros(size, array.dtype)
-    padded[: len(array)] = array
-    return padded
+    return array if needed <= len(array) else np.pad(array, (0, size - len(array)))
 
 
 def gini_of_counts(numbers: npt.NDArray[np.int64]) -> float:

@@ -119,8 +119,7 @@ class Population(Restorable):
         """Return the number of present agents in each state, without `skipped_rows`."""
         is_counted = self.present.copy()
         is_counted[list(skipped_rows)] = False
-        counts = np.bincount(self.state[is_counted], minlength=len(STATES))
-        return dict(zip(STATES, counts.tolist(), strict=True))
+        return dict(zip(STATES, np.bincount(self.state[is_counted], minlength=len(STATES)).tolist(), strict=True))
 
     def append(self, other: "Population") -> None:
         """Append the agents of another population."""
@@ -143,8 +142,7 @@ class Categories:
     """
 
     def __init__(self, codes: npt.NDArray[np.integer[Any]], names: tuple[str, ...]) -> None:
-        self._codes = codes
-        self._names = names
+        self._codes, self._names = codes, names
 
     def __eq__(self, other: object) -> npt.NDArray[np.bool_]:  # type: ignore[override]
         code = self._names.index(other) if isinstance(other, str) and other in self._names else -1
@@ -196,8 +194,7 @@ class History(Restorable):
     def snapshot(self) -> dict[str, Plain]:
         """Return the ring buffers, or only their entries if at most half is in use."""
         lengths = np.minimum(self.count, self.depth)
-        is_full = 2 * int(lengths.sum()) > self.ring.size
-        ring = self.ring if is_full else packed_rows(self.ring, lengths)
+        ring = self.ring if 2 * int(lengths.sum()) > self.ring.size else packed_rows(self.ring, lengths)
         return {"count": self.count, "ring": ring, "limits": to_plain(self.limits)}
 
     def restore(self, data: Mapping[str, Plain]) -> None:

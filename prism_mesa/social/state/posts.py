@@ -29,21 +29,12 @@ NO_PARENT: Final = -1
 WORDS_CAP: Final = 280
 """Maximum number of characters of a reply, a comment, or a post by an LLM; longer texts are truncated."""
 
+_INT_COLUMNS: Final = (
+    "author text_id wording words round written kind parent root likes replies reshares impressions velocity".split()
+)
 _COLUMNS: Final[dict[str, type[np.generic]]] = {
-    "author": np.int32,
-    "text_id": np.int32,
-    "wording": np.int32,
-    "words": np.int32,
-    "round": np.int32,
-    "written": np.int32,
+    **dict.fromkeys(_INT_COLUMNS, np.int32),
     "kind": np.uint8,
-    "parent": np.int32,
-    "root": np.int32,
-    "likes": np.int32,
-    "replies": np.int32,
-    "reshares": np.int32,
-    "impressions": np.int32,
-    "velocity": np.int32,
     "key": np.uint64,
     "appeal": np.float32,
     "attributes": np.float64,
@@ -256,12 +247,10 @@ class Posts(Restorable):
         words = np.full(len(parent), NO_TEXT, np.int32)
         rows = np.flatnonzero(phrase_ids != NO_TEXT) if phrases else ()
         if len(rows):
-            quoted_texts = self.added_texts(parent)
-            columns = np.stack([phrase_ids[rows], quoted_texts[rows], kind[rows]])
+            columns = np.stack([phrase_ids[rows], self.added_texts(parent)[rows], kind[rows]])
             parts, inverse = np.unique(columns, axis=1, return_inverse=True)
             texts, quoted_ids = [phrases[i] for i in parts[0].tolist()], parts[1].tolist()
-            verbs = [_VERBS[code] for code in parts[2].tolist()]
-            parts_seen = zip(texts, verbs, quoted_ids, strict=True)
+            parts_seen = zip(texts, [_VERBS[code] for code in parts[2].tolist()], quoted_ids, strict=True)
             seen_texts = [f"{text} ({verb}: {self.texts[i]})" for text, verb, i in parts_seen]
             words[rows] = self.add_texts(texts, quoted_ids)[inverse]
             text_id[rows] = self.add_texts(seen_texts, quoted_ids, with_media=True)[inverse]

@@ -44,25 +44,23 @@ class RecordedAgents(Restorable):
 
     def _draw_masks(self, n: int) -> None:
         self.n_engaged = np.zeros(0, np.int32)
-        self._recorded_masks = {
-            table: None if share >= 1 else np.zeros(0, np.bool_) for table, share in self.shares.items()
-        }
+        self._masks = {table: None if share >= 1 else np.zeros(0, np.bool_) for table, share in self.shares.items()}
         self.grow(n)
 
     def __getitem__(self, table: str) -> Mask | None:
         """Return which agents a table records, shape (n,), or None if it records all agents."""
-        return self._recorded_masks[table]
+        return self._masks[table]
 
     def grow(self, n: int) -> None:
         """Make room for `n` agents in total."""
         new_rows = np.arange(len(self.n_engaged), n)
         self.n_engaged = np.concatenate([self.n_engaged, np.zeros(len(new_rows), np.int32)])
-        if all(mask is None for mask in self._recorded_masks.values()):
+        if all(mask is None for mask in self._masks.values()):
             return
         draws = self._streams.uniform("recorded", new_rows)
-        for table, mask in self._recorded_masks.items():
+        for table, mask in self._masks.items():
             if mask is not None:
-                self._recorded_masks[table] = np.concatenate([mask, draws < self.shares[table]])
+                self._masks[table] = np.concatenate([mask, draws < self.shares[table]])
 
     def restore(self, data: Mapping[str, Plain]) -> None:
         """Restore a snapshot; the recorded agents are drawn again."""
@@ -74,5 +72,5 @@ class RecordedAgents(Restorable):
     def to_facts(self) -> dict[str, dict[str, float]]:
         """Return share and number of recorded agents, by table."""
         n = len(self.n_engaged)
-        counts = {table: n if mask is None else int(mask.sum()) for table, mask in self._recorded_masks.items()}
-        return {table: {"share": self.shares[table], "agents": counts[table]} for table in self._recorded_masks}
+        counts = {table: n if mask is None else int(mask.sum()) for table, mask in self._masks.items()}
+        return {table: {"share": self.shares[table], "agents": counts[table]} for table in self._masks}

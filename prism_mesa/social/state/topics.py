@@ -75,8 +75,7 @@ class Topics:
 
     def nearest_name(self, vectors: npt.NDArray[np.int8]) -> npt.NDArray[np.int16]:
         """Return the index of the nearest name for each row, or -1 without a near name."""
-        no_names = np.full(len(vectors), -1, np.int16)
-        return self.nearest_names(vectors, 1)[:, 0] if self.names else no_names
+        return self.nearest_names(vectors, 1)[:, 0] if self.names else np.full(len(vectors), -1, np.int16)
 
 
 _BLOCK_ROWS = 1 << 16

@@ -67,7 +67,6 @@ def make_archetypes(population: Population, llms: AgentLLMs, k: int, topics: Top
 
 
 def _cluster(features: Floats, k: int) -> Floats:
-    """Return the centres of at most `k` clusters."""
     centres = _spread_centres(features, k)
     for _ in range(ITERATIONS):
         cluster = _nearest(features, centres)

@@ -18,7 +18,7 @@ from prism_mesa.social.state.population import Population, Rows
 from prism_mesa.social.state.posts import RESHARE, Posts
 from prism_mesa.social.user_objects import load_object
 from prism_mesa.statechart.users_code import user_code_line
-from prism_mesa.streams import Streams
+from prism_mesa.streams import Ints, Streams
 
 type Factories = dict[str, Callable[[], Any]]
 
@@ -174,10 +174,7 @@ class AttributeSource:
                 vars(view).update(self.schema.values(self.schema.posts, row), about=text)  # the class is frozen
         return views
 
-    def _initial_values(
-        self, name: str, attribute: Attribute, columns: Columns, keys: npt.NDArray[np.int64], purpose: str
-    ) -> Floats:
-        """Return the values of the user's function, or drawn values."""
+    def _initial_values(self, name: str, attribute: Attribute, columns: Columns, keys: Ints, purpose: str) -> Floats:
         if name in self._functions:
             return self._functions[name](columns, len(keys))
         params = self.declared[name]
@@ -187,7 +184,7 @@ class AttributeSource:
             return attribute.low + self.streams.uniform(purpose, keys) * (attribute.high - attribute.low)
         return _clip_to_range(attribute, params.mean + params.sd * self.streams.normal(purpose, keys))
 
-    def _from_community(self, name: str, attribute: Attribute, rows: npt.NDArray[np.int64], drawn: Floats) -> Floats:
+    def _from_community(self, name: str, attribute: Attribute, rows: Ints, drawn: Floats) -> Floats:
         """Return values by community, spread evenly over the quantiles of a draw.
 
         Agents added later belong to no community and keep their `drawn` values.
@@ -206,19 +203,12 @@ class AttributeSource:
             is_drawn = np.zeros(len(rows), np.bool_)
         return np.where(is_drawn | (community >= n_communities), drawn, values)
 
-    def _value_indices(self, name: str, attribute: Attribute, quantiles: Floats) -> npt.NDArray[np.int64]:
-        """Return the index of the value at each quantile."""
+    def _value_indices(self, name: str, attribute: Attribute, quantiles: Floats) -> Ints:
         share = np.array(self.declared[name].share or [1.0] * len(attribute.values))
         return np.searchsorted(np.cumsum(share / share.sum())[:-1], quantiles, side="right")
 
     def _from_author(
-        self,
-        name: str,
-        attribute: Attribute,
-        source: Attribute,
-        author_values: Floats,
-        drawn: Floats,
-        keys: npt.NDArray[np.int64],
+        self, name: str, attribute: Attribute, source: Attribute, author_values: Floats, drawn: Floats, keys: Ints
     ) -> Floats:
         """Return the values that posts inherit from their authors; noise replaces some by `drawn` values."""
         noise, purpose, values = self.declared[name].noise, f"noise of {name}", author_values
@@ -238,10 +228,8 @@ def file_columns(
 
 def blank_notes(values: Mapping[str, Floats], key: str, rows: str) -> list[str]:
     """Return a note on each attribute with blank cells in a file."""
-    blank = {name: int(np.isnan(column).sum()) for name, column in values.items()}
-    return [
-        f"attributes.{name}: {key}: drawn for {format_count(n, rows)} without a value" for name, n in blank.items() if n
-    ]
+    blank = ((name, int(np.isnan(column).sum())) for name, column in values.items())
+    return [f"attributes.{name}: {key}: drawn for {format_count(n, rows)} without a value" for name, n in blank if n]
 
 
 def user_values(attribute: Attribute, stored: Floats) -> npt.NDArray[Any]:
@@ -259,7 +247,6 @@ def _clip_to_range(attribute: Attribute, values: Floats) -> Floats:
 
 
 def _with_file_values(text_values: Floats, posts: Posts, ids: Rows, values: Floats) -> Floats:
-    """Return values of posts, with the file's values for posts from the file."""
     text_id, n = posts.text_id[ids], len(text_values)
     is_from_file = (text_id < n) & (posts.root[ids] == ids) & (posts.parent[ids] < 0)
     file_values = np.where(is_from_file, text_values[np.minimum(text_id, n - 1)], np.nan)
@@ -272,8 +259,7 @@ def _agent_columns(rows: Rows, population: Population, network: FollowNetwork) -
         factories[name] = partial(lambda name, declared: declared.to_column(getattr(population, name)), name, declared)
     for names, table in ((BIG_FIVE, population.traits), (ACTIONS, population.propensities)):
         factories |= {name: partial(table.__getitem__, (slice(None), index)) for index, name in enumerate(names)}
-    followers = {"followers": lambda: network.n_followers[rows], "followees": lambda: network.n_followees[rows]}
-    return factories | followers
+    return factories | {"followers": lambda: network.n_followers[rows], "followees": lambda: network.n_followees[rows]}
 
 
 def _post_columns(posts: Posts, ids: Rows, schema: Attributes, population: Population) -> Factories:

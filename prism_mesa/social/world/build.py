@@ -130,7 +130,7 @@ def make_world(params: SocialParams, streams: Streams, kept: KeptWorld | None = 
     if params.agents.churn.waiting:
         population.mark_waiting(streams.draw_events("waits", np.full(len(agents), params.agents.churn.waiting)))
     seeded = seeded_posts(params, network, population, topics, streams)
-    input_warnings = tuple(_input_warnings(params, network, ids, corpus, unmatched))
+    warned = tuple(_input_warnings(params, network, ids, corpus, unmatched))
     explanation = "interests are drawn, because neither they nor the agents they follow post about a known topic"
     notes = (
         *(*network.notes, *corpus.notes, *profiles.notes),
@@ -139,13 +139,11 @@ def make_world(params: SocialParams, streams: Streams, kept: KeptWorld | None = 
         *_scaled_shares(declared),
         *seeded.notes(),
         *_unmet_settings(params, network),
-        *input_warnings,
+        *warned,
         *([f"{format_count(n_without_topics, 'agent')}: {explanation}"] if n_without_topics else []),
     )
     schedule = schedule.with_seeded(seeded)
-    return StartingWorld(
-        network, corpus, topics, population, schedule, seeded, notes, input_warnings, profiles.columns, source
-    )
+    return StartingWorld(network, corpus, topics, population, schedule, seeded, notes, warned, profiles.columns, source)
 
 
 def _input_warnings(
@@ -196,7 +194,6 @@ def make_network(params: SocialParams, streams: Streams) -> tuple[FollowNetwork,
 
 
 def _unmet_settings(params: SocialParams, network: FollowNetwork) -> Iterator[str]:
-    """Yield notes on settings that the drawn network does not meet."""
     requested = params.network
     followees, close = network.n_edges / network.n_agents, len(network.close_indices) / network.n_agents
     if requested.edges is None and abs(followees / requested.mean_degree - 1) > 0.05:
@@ -222,10 +219,8 @@ def _make_schedule(
     if not is_agent.any():
         raise DataError(f"posts.file: {params.posts.file}: {_mismatch(list(dict.fromkeys(corpus.authors)), ids)}")
     text_id = np.flatnonzero(is_agent)
-    if corpus.rounds is None:
-        rounds = np.arange(len(text_id)) * params.rounds // len(text_id)
-    else:
-        rounds = corpus.rounds[text_id]
+    spread_rounds = np.arange(len(text_id)) * params.rounds // len(text_id)
+    rounds = spread_rounds if corpus.rounds is None else corpus.rounds[text_id]
     n_late = int((rounds >= params.rounds).sum())
     similar = None if by_rank else ids.find_misspelt(list(dict.fromkeys(np.array(corpus.authors)[~is_agent].tolist())))
     hint = f" ({similar[0]!r} is not {similar[1]!r})" if similar else ""
@@ -251,8 +246,7 @@ def _rows_by_rank(authors: list[str], network: FollowNetwork) -> npt.NDArray[np.
     _, first, inverse, counts = np.unique(np.array(authors), return_index=True, return_inverse=True, return_counts=True)
     by_posts = np.lexsort((first, -counts))
     by_followers = np.argsort(-network.n_followers, kind="stable")
-    rows = np.full(len(first), -1)
-    n = min(len(first), network.n_agents)
+    rows, n = np.full(len(first), -1), min(len(first), network.n_agents)
     rows[by_posts[:n]] = by_followers[:n]
     return rows[inverse]
 

@@ -60,8 +60,7 @@ def parse_ids(columns: dict[str, pa.ChunkedArray]) -> list[pa.ChunkedArray]:
 def parse_labels(column: pa.ChunkedArray, name: str) -> list[str | None]:
     """Return the ids of a column as stripped strings, None for blank cells."""
     [ids] = parse_ids({name: column})
-    labels = (None if id_ is None else str(id_).strip() for id_ in ids.to_pylist())
-    return [label or None for label in labels]
+    return [None if id_ is None else str(id_).strip() or None for id_ in ids.to_pylist()]
 
 
 def distinct_ids(texts: pa.Array) -> "pd.Series[Any]":

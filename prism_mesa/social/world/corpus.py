@@ -111,8 +111,7 @@ def with_media_share(corpus: Corpus, share: float | None, streams: Streams) -> C
     if share is None:
         return corpus
     n = len(corpus.texts)
-    drawn_rows = np.argsort(streams.bits("media", np.arange(n)), kind="stable")[: round(share * n)]
-    chosen_rows = set(drawn_rows.tolist())
+    chosen_rows = set(np.argsort(streams.bits("media", np.arange(n)), kind="stable")[: round(share * n)].tolist())
     media = enumerate(zip(corpus.media_types, corpus.media_descriptions, strict=True))
     pairs = [(type_ or IMAGE, text) if index in chosen_rows else ("", "") for index, (type_, text) in media]
     return replace(corpus, media_types=[type_ for type_, _ in pairs], media_descriptions=[text for _, text in pairs])

@@ -31,7 +31,7 @@ class Header:
     Attributes:
         names: Column names, stripped.
         delimiter: The character between columns.
-        exact: Whether the file has no blanks around the names.
+        is_stripped: Whether the file has no blanks around the names.
     """
 
     names: tuple[str, ...]
@@ -104,13 +104,7 @@ def read_csv(file: Path, header: Header, columns: Sequence[str], files: FilesPar
     with warnings.catch_warnings(), open_text(file, files) as stream:
         warnings.simplefilter("error", pd.errors.ParserWarning)
         frame = pd.read_csv(
-            stream,
-            sep=header.delimiter,
-            index_col=False,
-            dtype=str,
-            keep_default_na=False,
-            na_values=[""],
-            encoding="utf-8",
+            stream, sep=header.delimiter, index_col=False, dtype=str, keep_default_na=False, na_values=[""]
         )
     if len(frame.columns) != len(header.names):
         raise ValueError(f"its first line names {len(header.names)} columns, its rows have {len(frame.columns)}")
@@ -140,11 +134,9 @@ def _read_stream(
     """Return the columns, read block by block; None on errors, or for a cell that should be a number."""
     if not header.is_stripped:
         return None
+    types = dict.fromkeys(columns, pa.string())
     conversion = pa.csv.ConvertOptions(
-        include_columns=columns,
-        column_types=dict.fromkeys(columns, pa.string()),
-        strings_can_be_null=True,
-        null_values=[""],
+        include_columns=columns, column_types=types, strings_can_be_null=True, null_values=[""]
     )
     parsing = pa.csv.ParseOptions(delimiter=header.delimiter, newlines_in_values=True)
     batches: list[pa.RecordBatch] = []

@@ -105,7 +105,6 @@ def _rows_by_number(src: pa.ChunkedArray, dst: pa.ChunkedArray) -> tuple[Int32s,
 
 
 def _rows_by_hash(src: pa.ChunkedArray, dst: pa.ChunkedArray) -> tuple[Int32s, Int32s, Ids]:
-    """Return the agents' rows for both text columns, and the agents' ids."""
     (src_codes, src_ids), (dst_codes, dst_ids) = _encode(src), _encode(dst)
     id_rows, ids = pd.factorize(distinct_ids(pa.concat_arrays([src_ids, dst_ids])), sort=True)
     rows, id_array = id_rows.astype(np.int32), np.asarray(ids)
@@ -114,10 +113,8 @@ def _rows_by_hash(src: pa.ChunkedArray, dst: pa.ChunkedArray) -> tuple[Int32s, I
 
 
 def _encode(column: pa.ChunkedArray) -> tuple[Int32s, pa.Array]:
-    """Return each text's index among the distinct texts, and the distinct texts."""
     encoded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
     encoded = encoded.unify_dictionaries().combine_chunks()
     codes = encoded.indices.to_numpy()
     used = np.bincount(codes, minlength=len(encoded.dictionary)) > 0  # dropped rows may leave some codes unused
-    index = (np.cumsum(used) - 1).astype(np.int32)
-    return index[codes], encoded.dictionary.filter(pa.array(used)).cast(pa.string())
+    return (np.cumsum(used) - 1).astype(np.int32)[codes], encoded.dictionary.filter(pa.array(used)).cast(pa.string())

@@ -102,10 +102,9 @@ def make_population(
         return first * len(_LAST_NAMES) + streams.integers("last name", rows, len(_LAST_NAMES))
 
     n, feed_size = len(agents), params.feed.size
-    codes = fill_in_blocks(np.empty(n, np.uint16), agents, name_codes)
     return Population(
         ids=ids if isinstance(ids, Ids) else Ids(ids),
-        names=Names(codes, _NAMES),
+        names=Names(fill_in_blocks(np.empty(n, np.uint16), agents, name_codes), _NAMES),
         **columns,
         attributes=np.zeros((n, 0)),
         present=np.ones(n, np.bool_),

@@ -138,9 +138,7 @@ def _configuration(params: NetworkParams, n: int, streams: Streams) -> FollowNet
     return network
 
 
-def _draw_mutual(
-    share: float, followers: npt.NDArray[np.float64], followees: Int32s, streams: Streams
-) -> FollowNetwork:
+def _draw_mutual(share: float, followers: Floats, followees: Int32s, streams: Streams) -> FollowNetwork:
     """Draw mutual follows: a share of the maximum that the expected followers and followees allow.
 
     Each agent draws half of its partners, in proportion to the partners' own target numbers.
@@ -148,11 +146,10 @@ def _draw_mutual(
     n = len(followees)
     partners = share * np.minimum(followers, followees)
     halves = np.floor(partners / 2 + streams.uniform("half a mutual follow", np.arange(n))).astype(np.int64)
+    empty = from_parts([], n)
     if not halves.any():
-        return from_parts([], n)
-    drawn, n_drawn = _draw_followees(
-        partners, np.minimum(halves, n - 1), from_parts([], n), streams.key("mutual follow")
-    )
+        return empty
+    drawn, n_drawn = _draw_followees(partners, np.minimum(halves, n - 1), empty, streams.key("mutual follow"))
     second, first = drawn.edges()
     is_drawn = np.arange(len(first)) - drawn.indptr[first] < n_drawn[first]
     first, second = first[is_drawn], second[is_drawn]
@@ -174,7 +171,6 @@ def _draw_followees(
 
 
 def _followee_draws(params: NetworkParams, n: int, streams: Streams) -> Callable[[Rows], Rows | Floats]:
-    """Return a function that draws the numbers of followees for given rows."""
     mean, sigma = params.mean_degree, params.followee_sigma
     correlation = params.correlation if params.follower_sigma else 0.0
     if not sigma:
@@ -204,8 +200,7 @@ def _fill_row(row: int, followees: Int32s, n_drawn: int, weights: Floats, stream
     """
     u = streams.uniform("follow at last", row, index=np.arange(len(weights)))
     draws = -np.log1p(-u) / weights
-    draws[followees[:n_drawn]] = np.inf
-    draws[row] = np.inf
+    draws[np.append(followees[:n_drawn], row)] = np.inf
     n_missing = len(followees) - n_drawn
     followees[n_drawn:] = np.argpartition(draws, n_missing - 1)[:n_missing]
     followees.sort()

@@ -20,6 +20,7 @@ from prism_mesa.social.world.unpacking import check_size, may_be_utf8
 
 _FILE_ENDINGS: Final = (".csv", ".tsv", ".txt", ".gz", ".parquet", ".pq")
 _PARQUET: Final = (".parquet", ".pq")
+_ERRORS: Final = (ValueError, OSError, EOFError, OverflowError, pa.ArrowException, zlib.error, pd.errors.ParserWarning)
 _NAMES_SHOWN: Final = 20
 _CHARACTERS_SHOWN: Final = 300
 DEFAULT_FILES: Final = FilesParams()
@@ -89,10 +90,8 @@ class _Request:
                 raise _UnusableFileError(f"no column {name!r} ({intro}: {_join_names(names)}). {hint}")
         excluded = [column for column, name in self.files.columns.items() if name is None]
         for name in [] if self.allows_others else [name for name in other_names if name not in excluded]:
-            allowed, suggestion = ", ".join(mapping.values()), did_you_mean(name, mapping.values())
-            raise _UnusableFileError(
-                f"unknown column {shorten(name, _CHARACTERS_SHOWN)!r} (allowed: {allowed}).{suggestion}"
-            )
+            allowed, hint = ", ".join(mapping.values()), did_you_mean(name, mapping.values())
+            raise _UnusableFileError(f"unknown column {shorten(name, _CHARACTERS_SHOWN)!r} (allowed: {allowed}).{hint}")
         for name in mapping.values():
             if names.count(name) > 1:
                 raise _UnusableFileError(f"{names.count(name)} columns are called {name!r}: keep one of them")
@@ -191,15 +190,7 @@ def name_file_in_errors(path: str | Path, key: str) -> Iterator[None]:
         raise DataError(f"{where}: {error}") from None
     except MemoryError:
         raise DataError(f"{where}: cannot be read: it does not fit into memory: use a part of it") from None
-    except (
-        ValueError,
-        OSError,
-        EOFError,
-        OverflowError,
-        pa.ArrowException,
-        zlib.error,
-        pd.errors.ParserWarning,
-    ) as error:
+    except _ERRORS as error:
         text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         first_line = shorten(text.strip().partition("\n")[0], _CHARACTERS_SHOWN)
         raise DataError(f"{where}: cannot be read: {first_line}") from None

@@ -15,7 +15,7 @@ from prism_mesa.social.state.population import Population, Rows
 from prism_mesa.social.state.posts import POST, Posts
 from prism_mesa.social.state.topics import Topics
 from prism_mesa.social.world.random_networks import block_bounds
-from prism_mesa.streams import Streams
+from prism_mesa.streams import Floats, Ints, Streams
 
 SIZE_PARTS: Final = 10
 POSITION_PARTS: Final = 5
@@ -38,7 +38,7 @@ class SeededPosts:
     text_id: Rows
     round: Rows
     followers: Rows
-    across_shares: npt.NDArray[np.float64]
+    across_shares: Floats
 
     def to_facts(self, posts: Posts) -> list[dict[str, Any]]:
         """Return facts on each post that has appeared, for a summary; `post` is the post's row in `posts`."""
@@ -48,9 +48,8 @@ class SeededPosts:
             candidates = roots[slice(*np.searchsorted(posts.round[roots], [round_, round_ + 1]))]
             matching = candidates[(posts.author[candidates] == author) & (posts.text_id[candidates] == text)]
             if len(matching):  # a removed author does not post
-                row = int(matching[-1])  # unscheduled posts by the agent come first
-                fact = {"post": row, "round": round_, "author": author, "followers": followers}
-                facts.append({**fact, "share_across": share})
+                fact = {"post": int(matching[-1]), "round": round_, "author": author}  # unscheduled posts come first
+                facts.append({**fact, "followers": followers, "share_across": share})
         return facts
 
     def notes(self) -> list[str]:
@@ -66,8 +65,7 @@ class SeededPosts:
         return [f"posts.seeded: {format_count(len(by_post), 'post')} by {', '.join(authors[:_AUTHORS_NAMED])}{more}"]
 
     def _columns(self) -> list[list[Any]]:
-        columns = (self.author, self.text_id, self.round, self.followers, self.across_shares)
-        return [column.tolist() for column in columns]
+        return [column.tolist() for column in vars(self).values()]
 
 
 def seeded_posts(
@@ -90,9 +88,7 @@ def seeded_posts(
     return SeededPosts(author, text_id, seeded.round + indices, followers[author], across_shares[author])
 
 
-def _pick_authors(
-    seeded: SeededParams, followers: Rows, shares: npt.NDArray[np.float64] | None, streams: Streams
-) -> Rows:
+def _pick_authors(seeded: SeededParams, followers: Rows, shares: Floats | None, streams: Streams) -> Rows:
     """Return one or more agents of the requested size and position, in a random order that also breaks ties.
 
     `shares` has each agent's share of followers from other communities, or is None if there is one community.
@@ -116,9 +112,7 @@ NO_COMMUNITY: Final = -1
 """The community of agents whose interests have no name, and of agents that were added later."""
 
 
-def find_communities(
-    network: NetworkParams, n: int, names: Sequence[str], main_interest: Rows
-) -> tuple[npt.NDArray[np.int64], int]:
+def find_communities(network: NetworkParams, n: int, names: Sequence[str], main_interest: Rows) -> tuple[Ints, int]:
     """Return the community of each agent (0, 1, ... or `NO_COMMUNITY`), and the number of communities.
 
     Communities are the blocks of a stochastic block model of `n` agents. In other networks, agents with the same main
@@ -128,14 +122,13 @@ def find_communities(
         block = np.searchsorted(block_bounds(network.blocks, n), np.arange(len(main_interest)), side="right") - 1
         return np.where(block < network.blocks, block, NO_COMMUNITY), network.blocks
     codes, _ = pd.factorize(np.array([*names, ""], dtype=object), sort=True)
-    blank_code = codes[-1]
-    by_interest = np.where(codes == blank_code, NO_COMMUNITY, codes)[np.asarray(main_interest, np.int64)]
+    by_interest = np.where(codes == codes[-1], NO_COMMUNITY, codes)[np.asarray(main_interest, np.int64)]
     distinct, index = np.unique(by_interest, return_inverse=True)
     n_blank = int(len(distinct) > 0 and distinct[0] == NO_COMMUNITY)
     return index.astype(np.int64) - n_blank, len(distinct) - n_blank
 
 
-def share_across(community: Rows, followed: Rows, follower: Rows, n: int) -> npt.NDArray[np.float64]:
+def share_across(community: Rows, followed: Rows, follower: Rows, n: int) -> Floats:
     """Return the share of each agent's followers from other communities, shape (n,); 0 without followers.
 
     ``follower[i]`` follows ``followed[i]``. Follows from or to agents without a community are ignored.

@@ -42,11 +42,9 @@ def check_size(file: Path, max_bytes: int) -> None:
         ValueError: If the file unpacks to more.
     """
     size = os.path.getsize(file)
-    if file.suffix.lower() != ".gz":
-        if size > max_bytes:
-            raise size_error(max_bytes)
-        return
-    if size * _MAX_GZIP_RATIO <= max_bytes:
+    if file.suffix.lower() != ".gz" and size > max_bytes:
+        raise size_error(max_bytes)
+    if file.suffix.lower() != ".gz" or size * _MAX_GZIP_RATIO <= max_bytes:
         return
     unpacked = 0
     with gzip.open(file) as source:
@@ -72,7 +70,6 @@ def may_be_utf8(file: Path, files: FilesParams) -> bool:
 
 
 def _unpacked(file: Path) -> BinaryIO:
-    """Return the bytes of a file, unpacked if its name ends in .gz."""
     return cast(BinaryIO, gzip.open(file)) if file.suffix.lower() == ".gz" else file.open("rb")
 
 

@@ -211,7 +211,7 @@ class RoundExplanation:
 
 @dataclass(frozen=True)
 class _KnownAnswers:
-    """Answers questions with the answers of the last round (see `gateway.Questions`)."""
+    """Answers questions with the answers of the last round (see `gateway.QuestionHandler`)."""
 
     answers: Mapping[tuple[int, int], Answer]
 

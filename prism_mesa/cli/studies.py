@@ -138,7 +138,7 @@ def measures(as_json: AsJson = False) -> None:
     from prism_mesa.studies.measures.catalogue import SUBJECTS
     from prism_mesa.studies.measures.exposure import measures_by_attribute
 
-    subjects = {**SUBJECTS, "By an attribute": list(measures_by_attribute("NAME").values())}
+    subjects = {**SUBJECTS, "By an attribute, or of an intervention": list(measures_by_attribute("NAME").values())}
     if as_json:
         facts = ("meaning", "unit", "low", "high", "source")
         table = {

@@ -207,7 +207,7 @@ def test_what_lies_below_counts_where_the_file_is_silent(written):
     ],
 )
 def test_a_faulty_file_is_one_line_that_names_it(written, text, said):
-    with pytest.raises(ConfigError, match=rf"^\S*c\.yaml: ?{said}") as caught:
+    with pytest.raises(ConfigError, match=rf"^\S*c\.yaml:? ?{said}") as caught:
         load_config(written(text))
     assert "\n" not in str(caught.value)
 

@@ -42,5 +42,5 @@ def test_a_run_without_a_seed_keeps_the_one_that_it_drew(tmp_path, make):
 @pytest.mark.parametrize("given", ["my.yaml", [1]])
 @pytest.mark.parametrize("kind", [SocialModel, EconomyModel])
 def test_what_is_no_configuration_is_refused_with_what_to_give(kind, given):
-    with pytest.raises(ConfigError, match=rf"{kind.__name__}: config: give nested values or .* load_config\(path\)"):
+    with pytest.raises(ConfigError, match=rf"{kind.__name__}: config: give nested values or .*load_config\(path\)"):
         kind(given)

@@ -19,6 +19,7 @@ from prism_mesa.studies.measures.exposure import (
     measures_by_attribute,
 )
 from prism_mesa.studies.measures.measure import count_pairs
+from prism_mesa.studies.measures.treatment import measures_of_treatment
 
 
 def value(name, run=None, **how):
@@ -256,7 +257,11 @@ def test_opinions_are_those_of_agents_who_are_there():
         held_value("opinion_mean@party")
 
 
-@pytest.mark.parametrize("base", [base for base in measures_by_attribute("x") if "matched" not in base])  # of posts
+OF_OTHERS = {"matched_depth", "matched_breadth", "matched_virality"}  # of posts
+OF_OTHERS |= {measure.name for measure in measures_of_treatment("x")}
+
+
+@pytest.mark.parametrize("base", sorted(measures_by_attribute("x").keys() - OF_OTHERS))
 def test_each_says_of_what_it_is_and_lies_in_its_range(base):
     own = find_measure(f"{base}@leaning")
     assert own.name == f"{base}@leaning"

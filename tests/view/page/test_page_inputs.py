@@ -63,7 +63,6 @@ def test_an_intervention_is_added_to_those_of_the_config():
     values = input_values(config) | {"intervention.key": "feed.mode", "intervention.value": "random"}
     values |= {"intervention.at": "4", "intervention.until": "9"}
     params, faults = apply_inputs(config, values)
-    assert [item.model_dump() for item in params.interventions] == [
-        {"at": 4, "until": 9, "set": {"feed.mode": "random"}, "agents": None}
-    ]
+    [added] = params.interventions
+    assert (added.at, added.until, added.set, added.is_targeted) == (4, 9, {"feed.mode": "random"}, False)
     assert not faults

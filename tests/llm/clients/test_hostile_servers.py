@@ -197,3 +197,10 @@ def test_a_busy_server_is_asked_again_when_it_says_and_no_refusal_counts_as_an_a
 def test_when_to_ask_again_is_read_as_seconds_or_as_a_date_up_to_the_timeout(status, header, seconds):
     response = SimpleNamespace(status_code=status, headers={"retry-after": header})
     assert over_http.retry_after_s(response, 30.0) == pytest.approx(seconds)
+
+
+@pytest.mark.parametrize(
+    ("body", "text"), [(b"out \xff of memory", "out \ufffd of memory"), (b'{"error": {"message": "busy"}}', "busy")]
+)
+def test_an_error_that_is_no_text_is_read_as_far_as_it_is(body, text):
+    assert over_http.Response(500, {}, body).error_text() == text

@@ -46,7 +46,7 @@ def test_random_bits_are_ordered_within_each_tick(rows):
     assert orders.order_by_bits(tick, bits, 4).tolist() == sorted(range(len(rows)), key=lambda i: rows[i])
 
 
-@example([(TICKS, 1, 0, 0), (TICKS - 1, 1, 0, 0), (TICKS + 1, 1, 0, 0)], is_ordered=False)
+@example(rows=[(TICKS, 1, 0, 0), (TICKS - 1, 1, 0, 0), (TICKS + 1, 1, 0, 0)], is_ordered=False)
 @given(EVENTS, st.booleans())
 def test_engagements_are_ordered_by_what_counts_once_and_then_by_when_it_was_done(rows, is_ordered):
     rows = by_agent(rows) if is_ordered else rows

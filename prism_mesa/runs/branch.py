@@ -104,8 +104,8 @@ def _branch_config(run: RecordedRun, at: int, overrides: Overrides) -> Config:
     if not isinstance(entries, list | tuple) or not all(isinstance(entry, Mapping) for entry in entries):
         raise ConfigError(f"branch: interventions: must be a list of mappings, not {short_repr(entries)}")
     new = [validate_params(InterventionParams, {"at": at, **entry}, "branch: interventions") for entry in entries]
-    if early := next((act.at for act in new if act.at < at), None):
-        raise ConfigError(f"branch: interventions: at={early} is before the branch (round {at})")
+    if early := [act.at for act in new if act.at < at]:
+        raise ConfigError(f"branch: interventions: at={early[0]} is before the branch (round {at})")
     new += [validate_params(InterventionParams, {"at": at, "set": settings}, "branch")] if settings else []
     interventions = sorted([*config.interventions, *new], key=lambda act: act.at)  # stable: new ones apply last
     intervention_values = [intervention.model_dump() for intervention in interventions]

@@ -153,5 +153,6 @@ def test_a_branch_takes_interventions(finished):
     entry = {"name": "later", "set": RANDOM, "share": 0.5}
     made = branch(finished, 4, {"interventions": [entry]})
     assert set(pd.read_parquet(made.run_dir / "agents.parquet")["later"].unique()) == {"treated", "control"}
-    with pytest.raises(ConfigError, match="at=3"):
-        branch(finished, 4, {"interventions": [entry | {"at": 3}]})
+    for early in (0, 3):
+        with pytest.raises(ConfigError, match=f"at={early}"):
+            branch(finished, 4, {"interventions": [entry | {"at": early}]})
